@@ -1,1 +1,14 @@
+//! The pandoc half of linkspan: bytes of any agent in, bytes of any consumer out.
+//!
+//! Everything here is a pure state machine: no files, no clock, no tasks. The caller feeds bytes
+//! and owns where they come from and go to.
 
+pub mod convert;
+pub mod framing;
+mod readers;
+pub mod registry;
+mod wire;
+mod writers;
+
+pub use readers::{ReaderConfig, RunEnds};
+pub use writers::WriterConfig;

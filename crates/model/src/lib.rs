@@ -1,1 +1,33 @@
+//! The vocabulary of linkspan: what any coding agent's stream says, in one set of plain types.
+//!
+//! Values borrow from the frame they were read from wherever they can: an [`Event`] lives for one
+//! call of [`Sink::event`], and what must outlive it is copied by whoever keeps it.
+//! The JSON form of these types is the `linkspan` format; `VERSION` is written on every line.
 
+mod ask;
+mod event;
+mod ids;
+mod item;
+mod machine;
+mod payload;
+mod run;
+mod time;
+mod tool;
+
+pub use ask::{Ask, AskKind, AskSettled, Decision};
+pub use event::{
+    Binding, Body, Channel, Delta, Event, Extra, ItemClosed, Level, McpServer, Notice, Origin,
+    SessionBound, Unmapped, VERSION, Why,
+};
+pub use ids::{AskId, ItemId, RunId, SessionId};
+pub use item::{
+    Compaction, Item, Message, Other, Part, Plan, PlanEntry, PlanStatus, Reasoning, Role, Status,
+    Subagent,
+};
+pub use machine::{End, Exit, Frame, Losses, Reader, Sink, Writer};
+pub use payload::{Raw, Text};
+pub use run::{
+    Basis, Cause, Denial, ModelUsage, Outcome, RunEnded, RunError, RunStarted, Scope, Tokens, Usage,
+};
+pub use time::Timestamp;
+pub use tool::{Change, Class, Diff, Location, Mcp, Tool, ToolKind, ToolResult};

@@ -1,0 +1,179 @@
+//! Server-sent events out of any chunking, as the WHATWG grammar says: lines end in `\n`, `\r\n` or
+//! `\r`; data lines are joined by `\n`; comments and unknown fields are ignored.
+//!
+//! Only the data is handed over: every protocol read here repeats the event name inside it.
+
+use memchr::memchr2;
+use model::Frame;
+
+use super::lines::HEAD_KEPT;
+
+/// The largest event that is kept whole; the same reasoning as for a line.
+pub const MAX_EVENT: usize = super::MAX_LINE;
+
+/// Cuts bytes into the data of server-sent events.
+#[derive(Clone, Debug)]
+pub struct Sse {
+    limit: usize,
+    line: Vec<u8>,
+    data: Vec<u8>,
+    has_data: bool,
+    /// Bytes of the over-long event seen so far; 0 when there is none.
+    skipped: u64,
+    /// The last byte was `\r`: a `\n` right after it belongs to the same line end.
+    after_cr: bool,
+    at_start: bool,
+}
+
+impl Default for Sse {
+    fn default() -> Self {
+        Self::with_limit(MAX_EVENT)
+    }
+}
+
+impl Sse {
+    pub fn with_limit(limit: usize) -> Self {
+        Self {
+            limit,
+            line: Vec::new(),
+            data: Vec::new(),
+            has_data: false,
+            skipped: 0,
+            after_cr: false,
+            at_start: true,
+        }
+    }
+
+    pub fn push(&mut self, mut chunk: &[u8], frames: &mut dyn FnMut(Frame<'_>)) {
+        while !chunk.is_empty() {
+            if std::mem::take(&mut self.after_cr) && chunk[0] == b'\n' {
+                chunk = &chunk[1..];
+                continue;
+            }
+            let Some(end) = memchr2(b'\n', b'\r', chunk) else {
+                self.keep(chunk);
+                return;
+            };
+            self.keep(&chunk[..end]);
+            self.after_cr = chunk[end] == b'\r';
+            self.end_line(frames);
+            chunk = &chunk[end + 1..];
+        }
+    }
+
+    /// A last event without its blank line still counts.
+    pub fn end(&mut self, frames: &mut dyn FnMut(Frame<'_>)) {
+        if !self.line.is_empty() {
+            self.end_line(frames);
+        }
+        self.dispatch(frames);
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        if self.skipped == 0 && self.data.len() + self.line.len() + bytes.len() <= self.limit {
+            self.line.extend_from_slice(bytes);
+            return;
+        }
+        if self.skipped == 0 {
+            self.skipped = (self.data.len() + self.line.len()) as u64;
+            if self.data.is_empty() {
+                self.data
+                    .extend_from_slice(&self.line[..self.line.len().min(HEAD_KEPT)]);
+            }
+            self.data.truncate(HEAD_KEPT);
+            self.data.shrink_to_fit();
+            self.line.truncate(1);
+        }
+        self.skipped += bytes.len() as u64;
+        // Of a skipped event only this matters: whether a line is blank.
+        if self.line.is_empty() {
+            self.line.extend_from_slice(&bytes[..bytes.len().min(1)]);
+        }
+    }
+
+    fn end_line(&mut self, frames: &mut dyn FnMut(Frame<'_>)) {
+        let mut line = std::mem::take(&mut self.line);
+        let text = if std::mem::take(&mut self.at_start) {
+            line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line)
+        } else {
+            &line
+        };
+        if text.is_empty() {
+            self.dispatch(frames);
+        } else if self.skipped == 0
+            && let Some(value) = data_of(text)
+        {
+            if self.has_data {
+                self.data.push(b'\n');
+            }
+            self.data.extend_from_slice(value);
+            self.has_data = true;
+        }
+        line.clear();
+        self.line = line;
+    }
+
+    fn dispatch(&mut self, frames: &mut dyn FnMut(Frame<'_>)) {
+        if self.skipped > 0 {
+            frames(Frame::Oversized {
+                length: self.skipped,
+                head: &self.data,
+            });
+        } else if !self.data.trim_ascii().is_empty() {
+            frames(Frame::Data(&self.data));
+        }
+        self.data.clear();
+        self.has_data = false;
+        self.skipped = 0;
+    }
+}
+
+/// The value of a `data` field; `None` for any other line.
+fn data_of(line: &[u8]) -> Option<&[u8]> {
+    let value = line.strip_prefix(b"data")?;
+    match value.strip_prefix(b":") {
+        Some(value) => Some(value.strip_prefix(b" ").unwrap_or(value)),
+        None => value.is_empty().then_some(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames(limit: usize, chunks: &[&[u8]]) -> Vec<String> {
+        let mut sse = Sse::with_limit(limit);
+        let mut seen = Vec::new();
+        let mut note = |frame: Frame<'_>| {
+            seen.push(match frame {
+                Frame::Data(data) => String::from_utf8_lossy(data).into_owned(),
+                Frame::Oversized { length, .. } => format!("<{length} bytes>"),
+            })
+        };
+        for chunk in chunks {
+            sse.push(chunk, &mut note);
+        }
+        sse.end(&mut note);
+        seen
+    }
+
+    #[test]
+    fn the_grammar() {
+        let text = b"\xef\xbb\xbf: hello\nevent: x\ndata: {\"a\":\ndata:1}\nid: 7\n\ndata\n\nretry: 5\r\n\r\ndata: b\r\rdatum: no\n\ndata: last";
+        assert_eq!(frames(99, &[text]), ["{\"a\":\n1}", "b", "last"]);
+    }
+
+    #[test]
+    fn every_chunking_gives_the_same_events() {
+        let text =
+            "data: één\r\n\r\ndata: this one is far too long to keep\ndata: really\n\ndata: b\n\n"
+                .as_bytes();
+        let whole = frames(20, &[text]);
+        assert_eq!(whole[0], "één");
+        assert_eq!(whole[2], "b");
+        for size in 1..text.len() {
+            let chunked = frames(20, &text.chunks(size).collect::<Vec<_>>());
+            assert_eq!(chunked, whole, "chunks of {size}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Agents' wire formats to the model, one file or folder per format.
+
+mod input;
+mod lifecycle;
+pub(crate) mod linkspan;
+
+use model::Timestamp;
+
+/// What a reader has to be told, because no stream says it.
+#[derive(Clone, Debug)]
+pub struct ReaderConfig {
+    /// linkspan's own id of the session.
+    pub session: String,
+    /// The native session that was asked for; another one is a failure.
+    pub expect: Option<String>,
+    /// When the stream began, for recordings that only tell seconds since then.
+    pub began: Option<Timestamp>,
+    pub run_ends: RunEnds,
+}
+
+/// When a run is over. A stream may go on after its agent said so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunEnds {
+    /// At the next prompt or at the end of the stream: background work may still add to the run.
+    AtExit,
+    /// As soon as the agent says so: a client of a process that stays alive waits for it.
+    AtResult,
+}
+
+impl Default for ReaderConfig {
+    fn default() -> Self {
+        Self {
+            session: "s1".to_owned(),
+            expect: None,
+            began: None,
+            run_ends: RunEnds::AtExit,
+        }
+    }
+}

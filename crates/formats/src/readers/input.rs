@@ -1,0 +1,46 @@
+//! The first look at a frame, the same for every reader of JSON.
+
+use std::borrow::Cow;
+
+use model::{Frame, Raw};
+
+use super::lifecycle::{Context, Lifecycle};
+use crate::framing::{Repair, clean};
+
+/// The frame as text; what is too long or had to be mended is said in a notice.
+pub(crate) fn text<'f>(
+    lifecycle: &mut Lifecycle,
+    cx: &mut Context<'_>,
+    frame: Frame<'f>,
+) -> Option<Cow<'f, str>> {
+    let n = lifecycle.next_frame();
+    match frame {
+        Frame::Oversized { length, head } => {
+            let head = String::from_utf8_lossy(head).into_owned();
+            let text = format!("line {n} is {length} bytes long and was skipped");
+            lifecycle.warn(cx, "oversized_line", text, Some(Raw::of(&head)));
+            None
+        }
+        Frame::Data(data) => {
+            let cleaned = clean(data);
+            match cleaned.repair {
+                None => (),
+                Some(Repair::InvalidUtf8) => {
+                    let text = format!("line {n} is not UTF-8; the bad bytes were replaced");
+                    let bytes = data.escape_ascii().to_string();
+                    lifecycle.warn(cx, "invalid_utf8", text, Some(Raw::of(&bytes)));
+                }
+                Some(Repair::LoneSurrogate) => {
+                    let text = format!("line {n} holds half a character; it was replaced");
+                    lifecycle.warn(cx, "lone_surrogate", text, None);
+                }
+            }
+            Some(cleaned.text)
+        }
+    }
+}
+
+/// A line that is not what the format says; its text is kept.
+pub(crate) fn bad_line(lifecycle: &mut Lifecycle, cx: &mut Context<'_>, text: &str, why: &str) {
+    lifecycle.warn(cx, "bad_line", why.to_owned(), Some(Raw::of(&text)));
+}

@@ -1,0 +1,637 @@
+//! What every reader owes its events: numbers without gaps, ids used once, everything closed, one end.
+//!
+//! A reader says what it saw; the lifecycle keeps what is open and makes the sequence lawful. An
+//! item that is closed without having been opened is opened first; one that is still open when the
+//! run ends is closed before it; streamed text and the final text are reconciled here.
+//! All state is bounded: see the constants.
+
+use std::borrow::Cow;
+use std::collections::{HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use model::{
+    Ask, AskId, AskSettled, Body, Cause, Channel, Decision, Delta, Event, Item, ItemClosed, ItemId,
+    Level, Notice, Origin, Raw, RunEnded, RunId, RunStarted, SessionId, Sink, Status, Text,
+    Timestamp, Tool, ToolResult, Why,
+};
+
+/// Items open at once; an agent that opens more without closing any loses the oldest.
+const MAX_OPEN: usize = 1024;
+/// Ids remembered so that none is used twice; a session with more items than this forgets the oldest.
+const MAX_USED: usize = 65_536;
+/// Streamed text kept per item; past it the item is closed and goes on under another id.
+const MAX_STREAMED: usize = 16 * 1024 * 1024;
+
+/// What a frame says about itself, and where its events go.
+pub(crate) struct Context<'c> {
+    pub(crate) sink: &'c mut dyn Sink,
+    /// The agent's own id of the frame.
+    pub(crate) native: Option<Cow<'c, str>>,
+    pub(crate) at: Option<Timestamp>,
+    pub(crate) origin: Origin,
+    pub(crate) path: Cow<'c, [ItemId<'static>]>,
+    /// Goes onto the first event of the frame.
+    pub(crate) extra: Vec<(Cow<'c, str>, Raw<'c>)>,
+    pub(crate) why: Option<Why>,
+    /// False when no frame says it: the stream has ended.
+    pub(crate) from_frame: bool,
+}
+
+impl<'c> Context<'c> {
+    pub(crate) fn new(sink: &'c mut dyn Sink) -> Self {
+        Self {
+            sink,
+            native: None,
+            at: None,
+            origin: Origin::Agent,
+            path: Cow::Borrowed(&[]),
+            extra: Vec::new(),
+            why: None,
+            from_frame: true,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Lifecycle {
+    session: SessionId<'static>,
+    engine: Cow<'static, str>,
+    seq: u64,
+    n_frames: u64,
+    n_runs: u64,
+    run: Option<RunId<'static>>,
+    /// The name of the next run, when another program has given it one.
+    next_run: Option<RunId<'static>>,
+    open: Vec<Open>,
+    asks: Vec<OpenAsk>,
+    used: Used,
+}
+
+/// An item that lives.
+#[derive(Clone, Debug)]
+struct Open {
+    /// The id the reader knows it by; the item's own may differ when that was taken.
+    key: ItemId<'static>,
+    item: Item<'static>,
+    path: Vec<ItemId<'static>>,
+    text: String,
+    input: String,
+}
+
+#[derive(Clone, Debug)]
+struct OpenAsk {
+    id: AskId<'static>,
+    item: Option<ItemId<'static>>,
+    path: Vec<ItemId<'static>>,
+}
+
+impl Lifecycle {
+    pub(crate) fn new(engine: impl Into<Cow<'static, str>>, session: &str) -> Self {
+        Self {
+            session: SessionId::new(session.to_owned()),
+            engine: engine.into(),
+            seq: 0,
+            n_frames: 0,
+            n_runs: 0,
+            run: None,
+            next_run: None,
+            open: Vec::new(),
+            asks: Vec::new(),
+            used: Used::default(),
+        }
+    }
+
+    /// A new frame is being read; returns its number.
+    pub(crate) fn next_frame(&mut self) -> u64 {
+        self.n_frames += 1;
+        self.n_frames
+    }
+
+    pub(crate) fn has_run(&self) -> bool {
+        self.run.is_some()
+    }
+
+    pub(crate) fn n_runs(&self) -> u64 {
+        self.n_runs
+    }
+
+    pub(crate) fn is_open(&self, key: &ItemId<'_>) -> bool {
+        self.find(key).is_some()
+    }
+
+    pub(crate) fn emit(&mut self, cx: &mut Context<'_>, body: Body<'_>) {
+        let path = std::mem::take(&mut cx.path);
+        self.emit_at(cx, &path, body);
+        cx.path = path;
+    }
+
+    fn emit_at(&mut self, cx: &mut Context<'_>, path: &[ItemId<'static>], body: Body<'_>) {
+        self.seq += 1;
+        let extra = std::mem::take(&mut cx.extra);
+        let event = Event {
+            seq: self.seq,
+            at: cx.at,
+            session: self.session.by_ref(),
+            run: self.run.as_ref().map(RunId::by_ref),
+            engine: Cow::Borrowed(&*self.engine),
+            path: Cow::Borrowed(path),
+            origin: if cx.why.is_some() {
+                Origin::Linkspan
+            } else {
+                cx.origin
+            },
+            frame: cx.from_frame.then_some(self.n_frames),
+            native: cx.native.as_deref().map(Cow::Borrowed),
+            why: cx.why,
+            extra: Cow::Owned(extra),
+            body,
+        };
+        cx.sink.event(&event);
+    }
+
+    /// Emits with a reason why linkspan made it up.
+    fn emit_because(
+        &mut self,
+        cx: &mut Context<'_>,
+        path: &[ItemId<'static>],
+        why: Why,
+        body: Body<'_>,
+    ) {
+        let before = cx.why.replace(cx.why.unwrap_or(why));
+        self.emit_at(cx, path, body);
+        cx.why = before;
+    }
+
+    pub(crate) fn notice(&mut self, cx: &mut Context<'_>, notice: Notice<'_>) {
+        self.emit(cx, Body::NoticeRaised(notice));
+    }
+
+    /// A warning of linkspan's own about the input.
+    pub(crate) fn warn(
+        &mut self,
+        cx: &mut Context<'_>,
+        code: &'static str,
+        text: String,
+        detail: Option<Raw<'_>>,
+    ) {
+        let origin = std::mem::replace(&mut cx.origin, Origin::Linkspan);
+        let code = Cow::Borrowed(code);
+        let text = Text::new(text);
+        self.notice(
+            cx,
+            Notice {
+                level: Level::Warning,
+                code,
+                text,
+                item: None,
+                detail,
+            },
+        );
+        cx.origin = origin;
+    }
+
+    pub(crate) fn start_run(&mut self, cx: &mut Context<'_>, cause: Cause) {
+        if self.run.is_some() {
+            return;
+        }
+        self.n_runs += 1;
+        let run = self
+            .next_run
+            .take()
+            .unwrap_or_else(|| RunId::new(format!("r{}", self.n_runs)));
+        self.run = Some(run);
+        self.emit_at(cx, &[], Body::RunStarted(RunStarted { cause }));
+    }
+
+    /// Closes everything and ends the run; without a run there is nothing to end.
+    pub(crate) fn end_run(&mut self, cx: &mut Context<'_>, ended: RunEnded<'_>, left_open: Status) {
+        if self.run.is_none() {
+            return;
+        }
+        self.settle_all(
+            cx,
+            if left_open == Status::Cancelled {
+                Decision::Withdrawn
+            } else {
+                Decision::Lost
+            },
+        );
+        while let Some(open) = self.open.pop() {
+            self.close_left_open(cx, open, left_open);
+        }
+        self.emit_at(cx, &[], Body::RunEnded(ended));
+        self.run = None;
+    }
+
+    pub(crate) fn open(&mut self, cx: &mut Context<'_>, mut item: Item<'_>) {
+        self.start_run(cx, Cause::Prompt);
+        if self.is_open(item.id()) {
+            return self.update(cx, item);
+        }
+        if self.open.len() >= MAX_OPEN {
+            let oldest = self.open.remove(0);
+            self.close_left_open(cx, oldest, Status::Lost);
+        }
+        let key = item.id().clone().into_owned();
+        let id = self.used.unique(&key);
+        *item.id_mut() = id;
+        self.emit(cx, Body::ItemOpened(item.clone()));
+        let path = cx.path.to_vec();
+        let item = item.into_owned();
+        self.open.push(Open {
+            key,
+            item,
+            path,
+            text: String::new(),
+            input: String::new(),
+        });
+    }
+
+    /// Replaces what is known of an open item; opens it when it is not.
+    pub(crate) fn update(&mut self, cx: &mut Context<'_>, mut item: Item<'_>) {
+        let Some(at) = self.find(item.id()) else {
+            return self.open(cx, item);
+        };
+        *item.id_mut() = self.open[at].item.id().clone();
+        if self.open[at].item == item {
+            return;
+        }
+        let path = self.open[at].path.clone();
+        self.emit_at(cx, &path, Body::ItemUpdated(item.clone()));
+        self.open[at].item = item.into_owned();
+    }
+
+    /// A piece of an open item; a piece of nothing is said in a notice.
+    pub(crate) fn delta(
+        &mut self,
+        cx: &mut Context<'_>,
+        key: &ItemId<'_>,
+        channel: Channel,
+        text: Text<'_>,
+    ) {
+        if text.is_empty() {
+            return;
+        }
+        let Some(mut at) = self.find(key) else {
+            let detail = Some(Raw::of(&text));
+            return self.warn(
+                cx,
+                "never_opened",
+                format!("a piece of `{key}`, which was never opened"),
+                detail,
+            );
+        };
+        if self.open[at].text.len() + self.open[at].input.len() + text.len_bound() > MAX_STREAMED {
+            at = self.continue_elsewhere(cx, at);
+        }
+        let open = &mut self.open[at];
+        match channel {
+            Channel::Text => open.text.push_str(&text.to_str()),
+            Channel::Input => open.input.push_str(&text.to_str()),
+            Channel::Output => (),
+        }
+        let item = open.item.id().clone();
+        let path = std::mem::take(&mut open.path);
+        self.emit_at(
+            cx,
+            &path,
+            Body::ItemDelta(Delta {
+                item,
+                channel,
+                text,
+            }),
+        );
+        self.open[at].path = path;
+    }
+
+    /// Closes a message or reasoning with its whole text, opening it first if need be.
+    pub(crate) fn close_text(&mut self, cx: &mut Context<'_>, mut item: Item<'_>, status: Status) {
+        if !self.is_open(item.id()) {
+            self.open(cx, without_text(&item));
+        }
+        let Some(at) = self.find(item.id()) else {
+            return;
+        };
+        let streamed = std::mem::take(&mut self.open[at].text);
+        if !streamed.is_empty() {
+            let whole = text_of(&item).to_str();
+            if let Some(rest) = whole.strip_prefix(&*streamed) {
+                let rest = rest.to_owned();
+                drop(whole);
+                let key = item.id().clone().into_owned();
+                self.delta(cx, &key, Channel::Text, Text::new(rest));
+            } else {
+                drop(whole);
+                // What was shown cannot be unshown: it stands, and the final text becomes an item of its own.
+                self.open[at].text = streamed;
+                let shown = self.open.remove(at);
+                self.close_left_open(cx, shown, Status::Lost);
+                self.warn(
+                    cx,
+                    "text_differs",
+                    "the streamed text is not the final text".to_owned(),
+                    None,
+                );
+                return self.close_text(cx, item, status);
+            }
+        }
+        let Some(at) = self.find(item.id()) else {
+            return;
+        };
+        let open = self.open.remove(at);
+        *item.id_mut() = open.item.id().clone();
+        self.emit_at(
+            cx,
+            &open.path,
+            Body::ItemClosed(ItemClosed { status, item }),
+        );
+    }
+
+    /// Closes an open item as it is known, after `finish` had its say.
+    pub(crate) fn close<'r>(
+        &mut self,
+        cx: &mut Context<'_>,
+        key: &ItemId<'_>,
+        status: Status,
+        finish: impl FnOnce(&mut Item<'r>),
+    ) {
+        let Some(at) = self.find(key) else { return };
+        let Open {
+            item,
+            path,
+            text,
+            input,
+            ..
+        } = self.open.remove(at);
+        let mut item: Item<'r> = folded(item, text, input);
+        finish(&mut item);
+        self.emit_at(cx, &path, Body::ItemClosed(ItemClosed { status, item }));
+    }
+
+    /// Closes a tool call with its result; `finish` may refine the classification.
+    pub(crate) fn close_tool<'r>(
+        &mut self,
+        cx: &mut Context<'_>,
+        key: &ItemId<'_>,
+        status: Status,
+        result: ToolResult<'r>,
+        finish: impl FnOnce(&mut Tool<'r>),
+    ) {
+        let Some(at) = self.find(key) else { return };
+        let Open {
+            item,
+            path,
+            text,
+            input,
+            ..
+        } = self.open.remove(at);
+        let mut item: Item<'r> = folded(item, text, input);
+        if let Item::Tool(tool) = &mut item {
+            tool.result = Some(result);
+            finish(tool);
+        }
+        self.emit_at(cx, &path, Body::ItemClosed(ItemClosed { status, item }));
+    }
+
+    /// Closes an item with its final form, opening it first if need be.
+    pub(crate) fn close_whole(&mut self, cx: &mut Context<'_>, mut item: Item<'_>, status: Status) {
+        match &item {
+            Item::Message(_) | Item::Reasoning(_) => return self.close_text(cx, item, status),
+            Item::Tool(_)
+            | Item::Plan(_)
+            | Item::Subagent(_)
+            | Item::Compaction(_)
+            | Item::Other(_) => (),
+        }
+        if !self.is_open(item.id()) {
+            let mut opened = item.clone();
+            if let Item::Tool(tool) = &mut opened {
+                tool.result = None;
+            }
+            let before = cx.why.replace(cx.why.unwrap_or(Why::NeverOpened));
+            self.open(cx, opened);
+            cx.why = before;
+        }
+        let Some(at) = self.find(item.id()) else {
+            return;
+        };
+        let open = self.open.remove(at);
+        *item.id_mut() = open.item.id().clone();
+        self.emit_at(
+            cx,
+            &open.path,
+            Body::ItemClosed(ItemClosed { status, item }),
+        );
+    }
+
+    /// Takes over the numbers and names of an event that was written before.
+    pub(crate) fn adopt(&mut self, event: &Event<'_>) {
+        if event.seq > self.seq {
+            self.seq = event.seq - 1;
+        }
+        if self.session != event.session {
+            self.session = event.session.clone().into_owned();
+        }
+        if self.engine != event.engine {
+            self.engine = Cow::Owned(event.engine.clone().into_owned());
+        }
+        self.n_frames = event.frame.unwrap_or(self.n_frames);
+        if let (None, Some(run)) = (&self.run, &event.run) {
+            self.next_run = Some(run.clone().into_owned());
+        }
+    }
+
+    /// The open items, oldest first.
+    pub(crate) fn open_items(&self) -> impl Iterator<Item = &Item<'static>> {
+        self.open.iter().map(|open| &open.item)
+    }
+
+    /// An open tool call.
+    pub(crate) fn open_tool(&self, key: &ItemId<'_>) -> Option<&Tool<'static>> {
+        match &self.open[self.find(key)?].item {
+            Item::Tool(tool) => Some(tool),
+            Item::Message(_)
+            | Item::Reasoning(_)
+            | Item::Plan(_)
+            | Item::Subagent(_)
+            | Item::Compaction(_)
+            | Item::Other(_) => None,
+        }
+    }
+
+    pub(crate) fn ask(&mut self, cx: &mut Context<'_>, ask: Ask<'_>) {
+        self.start_run(cx, Cause::Prompt);
+        if self.asks.iter().any(|it| it.id == ask.id) {
+            return;
+        }
+        let item = ask.item.clone().map(ItemId::into_owned);
+        let open = OpenAsk {
+            id: ask.id.clone().into_owned(),
+            item,
+            path: cx.path.to_vec(),
+        };
+        self.emit(cx, Body::AskOpened(ask));
+        self.asks.push(open);
+    }
+
+    /// Settles an open ask; a second settlement of the same ask is no event.
+    pub(crate) fn settle(&mut self, cx: &mut Context<'_>, settled: AskSettled<'_>) {
+        let Some(at) = self.asks.iter().position(|it| it.id == settled.id) else {
+            return;
+        };
+        let ask = self.asks.remove(at);
+        self.emit_at(cx, &ask.path, Body::AskSettled(settled));
+    }
+
+    /// The ask that waits about a tool call.
+    pub(crate) fn ask_about(&self, item: &ItemId<'_>) -> Option<AskId<'static>> {
+        let ask = self.asks.iter().find(|it| it.item.as_ref() == Some(item))?;
+        Some(ask.id.clone())
+    }
+
+    fn settle_all(&mut self, cx: &mut Context<'_>, decision: Decision) {
+        for ask in std::mem::take(&mut self.asks) {
+            let settled = AskSettled {
+                id: ask.id,
+                decision,
+                message: None,
+                input: None,
+                remembered: None,
+            };
+            self.emit_because(cx, &ask.path, Why::LeftOpen, Body::AskSettled(settled));
+        }
+    }
+
+    fn close_left_open(&mut self, cx: &mut Context<'_>, open: Open, status: Status) {
+        let item = folded(open.item, open.text, open.input);
+        // A plan has no end of its own: it is simply how far the agent got.
+        let status = if matches!(item, Item::Plan(_)) {
+            Status::Ok
+        } else {
+            status
+        };
+        self.emit_because(
+            cx,
+            &open.path,
+            Why::LeftOpen,
+            Body::ItemClosed(ItemClosed { status, item }),
+        );
+    }
+
+    /// Closes the item at `at` and goes on with an empty one under the same key.
+    fn continue_elsewhere(&mut self, cx: &mut Context<'_>, at: usize) -> usize {
+        let open = self.open.remove(at);
+        let mut item = without_text(&open.item).into_owned();
+        *item.id_mut() = self.used.unique(&open.key);
+        let next = Open {
+            key: open.key.clone(),
+            item: item.clone(),
+            path: open.path.clone(),
+            text: String::new(),
+            input: String::new(),
+        };
+        let path = open.path.clone();
+        self.close_left_open(cx, open, Status::Ok);
+        self.emit_at(cx, &path, Body::ItemOpened(item));
+        self.open.push(next);
+        self.open.len() - 1
+    }
+
+    fn find(&self, key: &ItemId<'_>) -> Option<usize> {
+        self.open.iter().rposition(|open| open.key == *key)
+    }
+}
+
+/// An item with what was streamed of it filled in.
+fn folded(mut item: Item<'static>, text: String, input: String) -> Item<'static> {
+    match &mut item {
+        Item::Message(it) if !text.is_empty() => it.text = Text::new(text),
+        Item::Reasoning(it) if !text.is_empty() => it.text = Text::new(text),
+        Item::Tool(it) if it.input.is_none() && !input.is_empty() => {
+            let is_whole = serde_json::from_str::<serde::de::IgnoredAny>(&input).is_ok();
+            it.input = Some(if is_whole {
+                Raw::parse(input)
+            } else {
+                Raw::of(&input)
+            });
+        }
+        Item::Message(_)
+        | Item::Reasoning(_)
+        | Item::Tool(_)
+        | Item::Plan(_)
+        | Item::Subagent(_)
+        | Item::Compaction(_)
+        | Item::Other(_) => (),
+    }
+    item
+}
+
+/// The item as it is before any of its text is known.
+fn without_text<'a>(item: &Item<'a>) -> Item<'a> {
+    let mut item = item.clone();
+    match &mut item {
+        Item::Message(it) => {
+            it.text = Text::EMPTY;
+            it.parts.clear();
+        }
+        Item::Reasoning(it) => {
+            it.text = Text::EMPTY;
+            it.signature = None;
+            it.encrypted = None;
+        }
+        Item::Tool(_)
+        | Item::Plan(_)
+        | Item::Subagent(_)
+        | Item::Compaction(_)
+        | Item::Other(_) => (),
+    }
+    item
+}
+
+fn text_of<'i>(item: &'i Item<'_>) -> &'i Text<'i> {
+    match item {
+        Item::Message(it) => &it.text,
+        Item::Reasoning(it) => &it.text,
+        Item::Tool(_)
+        | Item::Plan(_)
+        | Item::Subagent(_)
+        | Item::Compaction(_)
+        | Item::Other(_) => &Text::EMPTY,
+    }
+}
+
+/// Ids that were given out, by hash: enough to keep them apart, small enough to keep many.
+#[derive(Clone, Debug, Default)]
+struct Used {
+    hashes: HashSet<u64>,
+    order: VecDeque<u64>,
+}
+
+impl Used {
+    /// `id`, or `id` with the first free number behind it.
+    fn unique(&mut self, id: &ItemId<'static>) -> ItemId<'static> {
+        let mut candidate = id.clone();
+        let mut n = 1;
+        while !self.insert(&candidate) {
+            n += 1;
+            candidate = ItemId::new(format!("{id}~{n}"));
+        }
+        candidate
+    }
+
+    fn insert(&mut self, id: &ItemId<'_>) -> bool {
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        let hash = hasher.finish();
+        if !self.hashes.insert(hash) {
+            return false;
+        }
+        self.order.push_back(hash);
+        if self.order.len() > MAX_USED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.hashes.remove(&oldest);
+        }
+        true
+    }
+}

@@ -1,0 +1,119 @@
+//! The canonical form read back: `linkspan` JSONL, as written by this or an earlier version.
+//!
+//! A whole file comes back as it was. A damaged one is made lawful again by the same lifecycle that
+//! every reader has: what was never opened is opened, what was left open is closed.
+
+use std::borrow::Cow;
+
+use model::{
+    Body, End, Event, Frame, Outcome, Reader, RunEnded, RunError, Sink, Status, Text, Why,
+};
+
+use super::lifecycle::{Context, Lifecycle};
+use super::{ReaderConfig, input};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Linkspan {
+    lifecycle: Lifecycle,
+}
+
+impl Linkspan {
+    pub(crate) fn new(config: &ReaderConfig) -> Self {
+        Self {
+            lifecycle: Lifecycle::new("linkspan", &config.session),
+        }
+    }
+
+    fn event(&mut self, cx: &mut Context<'_>, body: Body<'_>) {
+        let lifecycle = &mut self.lifecycle;
+        match body {
+            Body::RunStarted(started) => {
+                if lifecycle.has_run() {
+                    lost(lifecycle, cx);
+                }
+                lifecycle.start_run(cx, started.cause);
+            }
+            Body::RunEnded(ended) if lifecycle.has_run() => {
+                lifecycle.end_run(cx, ended, Status::Lost)
+            }
+            Body::RunEnded(_) => {
+                let text = "a run ended that had not started".to_owned();
+                lifecycle.warn(cx, "never_opened", text, None);
+            }
+            Body::ItemOpened(item) => lifecycle.open(cx, item),
+            Body::ItemUpdated(item) => lifecycle.update(cx, item),
+            Body::ItemDelta(it) => lifecycle.delta(cx, &it.item, it.channel, it.text),
+            Body::ItemClosed(it) => lifecycle.close_whole(cx, it.item, it.status),
+            Body::AskOpened(ask) => lifecycle.ask(cx, ask),
+            Body::AskSettled(settled) => lifecycle.settle(cx, settled),
+            body @ (Body::SessionBound(_)
+            | Body::UsageReported(_)
+            | Body::NoticeRaised(_)
+            | Body::FrameUnmapped(_)) => lifecycle.emit(cx, body),
+        }
+    }
+}
+
+impl Reader for Linkspan {
+    fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
+        let mut cx = Context::new(sink);
+        let Some(text) = input::text(&mut self.lifecycle, &mut cx, frame) else {
+            return;
+        };
+        match Event::from_json(&text) {
+            Ok(event) => {
+                self.lifecycle.adopt(&event);
+                let Event {
+                    at,
+                    path,
+                    origin,
+                    frame,
+                    native,
+                    why,
+                    extra,
+                    body,
+                    ..
+                } = event;
+                let extra = extra.into_owned();
+                let from_frame = frame.is_some();
+                let mut cx = Context {
+                    sink: cx.sink,
+                    native,
+                    at,
+                    origin,
+                    path,
+                    extra,
+                    why,
+                    from_frame,
+                };
+                self.event(&mut cx, body);
+            }
+            Err(err) => {
+                let why = format!("not a linkspan event: {err}");
+                input::bad_line(&mut self.lifecycle, &mut cx, &text, &why);
+            }
+        }
+    }
+
+    fn end(&mut self, _: &End, sink: &mut dyn Sink) {
+        let mut cx = Context::new(sink);
+        cx.from_frame = false;
+        lost(&mut self.lifecycle, &mut cx);
+    }
+
+    fn clone_box(&self) -> Box<dyn Reader> {
+        Box::new(self.clone())
+    }
+}
+
+/// Ends a run whose end is not in the file.
+fn lost(lifecycle: &mut Lifecycle, cx: &mut Context<'_>) {
+    let before = cx.why.replace(Why::MissingEnd);
+    let message = Text::new("the recording stops before the run ended");
+    let error = RunError {
+        code: Cow::Borrowed("missing_end"),
+        message,
+    };
+    lifecycle.end_run(cx, RunEnded::new(Outcome::Lost, Some(error)), Status::Lost);
+    cx.why = before;
+}

@@ -1,0 +1,79 @@
+//! The one table of formats: what can be read, what can be written, and in which shapes.
+
+use model::{Reader, Writer};
+
+use crate::framing::Framing;
+use crate::readers::{self, ReaderConfig};
+use crate::writers::{self, WriterConfig};
+
+pub type NewReader = fn(&ReaderConfig) -> Box<dyn Reader>;
+pub type NewWriter = fn(&WriterConfig) -> Box<dyn Writer>;
+
+/// One format: a name, and a machine for each direction it goes.
+#[derive(Debug)]
+pub struct Format {
+    pub name: &'static str,
+    pub summary: &'static str,
+    pub framing: Framing,
+    pub reader: Option<NewReader>,
+    pub writer: Option<NewWriter>,
+    /// The shapes a writer offers besides its default.
+    pub profiles: &'static [Profile],
+}
+
+#[derive(Debug)]
+pub struct Profile {
+    pub name: &'static str,
+    pub summary: &'static str,
+}
+
+/// Every format, in the order they are listed for people.
+pub const FORMATS: &[Format] = &[Format {
+    name: "linkspan",
+    summary: "canonical events, JSON lines",
+    framing: Framing::Lines,
+    reader: Some(|config| Box::new(readers::linkspan::Linkspan::new(config))),
+    writer: Some(|_| Box::<writers::linkspan::Linkspan>::default()),
+    profiles: &[],
+}];
+
+/// Why a format cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    UnknownFormat(String),
+    CannotRead(&'static str),
+    CannotWrite(&'static str),
+    UnknownProfile {
+        format: &'static str,
+        profile: String,
+    },
+}
+
+/// Finds a format that can be read.
+pub fn find_reader(name: &str) -> Result<(&'static Format, NewReader), Error> {
+    let format = find(name)?;
+    let reader = format.reader.ok_or(Error::CannotRead(format.name))?;
+    Ok((format, reader))
+}
+
+/// Makes a writer, after checking that the format has the profile.
+pub fn writer(name: &str, config: &WriterConfig) -> Result<Box<dyn Writer>, Error> {
+    let format = find(name)?;
+    let writer = format.writer.ok_or(Error::CannotWrite(format.name))?;
+    if let Some(profile) = &config.profile
+        && !format.profiles.iter().any(|it| it.name == profile)
+    {
+        return Err(Error::UnknownProfile {
+            format: format.name,
+            profile: profile.clone(),
+        });
+    }
+    Ok(writer(config))
+}
+
+fn find(name: &str) -> Result<&'static Format, Error> {
+    FORMATS
+        .iter()
+        .find(|it| it.name == name)
+        .ok_or_else(|| Error::UnknownFormat(name.to_owned()))
+}

@@ -1,0 +1,1 @@
+//! Foreign JSON as it travels: serde types only, no logic.

@@ -1,0 +1,25 @@
+//! The model to consumer protocols, one file or folder per protocol.
+
+pub(crate) mod linkspan;
+
+use model::Timestamp;
+use serde::Serialize;
+
+/// What a writer has to be told.
+#[derive(Clone, Debug, Default)]
+pub struct WriterConfig {
+    /// A name from the format's table; absent is the default shape.
+    pub profile: Option<String>,
+    /// Somebody is watching: transient events are wanted too.
+    pub live: bool,
+    /// The time of events that came before any the agent stated a time for.
+    pub began: Option<Timestamp>,
+    pub color: bool,
+}
+
+/// Appends one JSON value and a line end.
+fn line(out: &mut Vec<u8>, value: &impl Serialize) {
+    serde_json::to_writer(&mut *out, value)
+        .expect("wire types have string keys and write to memory");
+    out.push(b'\n');
+}

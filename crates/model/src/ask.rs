@@ -1,0 +1,68 @@
+//! Asks: the agent wants a permission or an answer, and waits.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AskId, ItemId};
+use crate::payload::{Raw, Text};
+
+/// A question that waits; exactly one [`AskSettled`] follows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ask<'a> {
+    #[serde(borrow)]
+    pub id: AskId<'a>,
+    pub kind: AskKind,
+    /// The tool call it is about.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<ItemId<'a>>,
+    #[serde(borrow)]
+    pub tool: Cow<'a, str>,
+    /// One line for people; never empty.
+    #[serde(borrow)]
+    pub title: Text<'a>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<Text<'a>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Raw<'a>>,
+    /// Rules the agent offers to remember with a lasting permission.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub suggestions: Option<Raw<'a>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskKind {
+    Permission,
+    Question,
+    /// A plan waits for approval.
+    Plan,
+}
+
+/// The one end of an ask.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AskSettled<'a> {
+    #[serde(borrow)]
+    pub id: AskId<'a>,
+    pub decision: Decision,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Text<'a>>,
+    /// The input that runs instead, or the answers.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Raw<'a>>,
+    /// The rules that were remembered.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub remembered: Option<Raw<'a>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    Allowed,
+    AllowedAlways,
+    Denied,
+    /// The agent took the question back.
+    Withdrawn,
+    /// Nobody saw an answer.
+    Lost,
+}

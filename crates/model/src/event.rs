@@ -1,0 +1,370 @@
+//! The event: an envelope that says where and when, and a body that says what.
+
+use std::borrow::Cow;
+
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::value::RawValue;
+
+use crate::ask::{Ask, AskSettled};
+use crate::ids::{ItemId, RunId, SessionId};
+use crate::item::{Item, Status};
+use crate::payload::{Raw, Text};
+use crate::run::{RunEnded, RunStarted, Usage};
+use crate::time::Timestamp;
+
+/// The version of the canonical JSON; a reader refuses lines of a later one.
+pub const VERSION: u32 = 1;
+
+/// Fields of a frame that no rule reads, kept so that nothing is lost.
+pub type Extra<'a> = Cow<'a, [(Cow<'a, str>, Raw<'a>)]>;
+
+/// One fact about a session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event<'a> {
+    /// The only cursor: contiguous per session, from 1.
+    pub seq: u64,
+    /// When, if the agent or a live clock said so.
+    pub at: Option<Timestamp>,
+    pub session: SessionId<'a>,
+    /// The run this belongs to; absent between runs.
+    pub run: Option<RunId<'a>>,
+    pub engine: Cow<'a, str>,
+    /// The sub-agents this happened inside, outermost first, by the id of the call that started each.
+    pub path: Cow<'a, [ItemId<'static>]>,
+    pub origin: Origin,
+    /// The number of the input frame, from 1; absent when no frame said it.
+    pub frame: Option<u64>,
+    /// The agent's own id of that frame.
+    pub native: Option<Cow<'a, str>>,
+    /// Why linkspan made this event up.
+    pub why: Option<Why>,
+    /// What else the frame said, on the first event that came from it.
+    pub extra: Extra<'a>,
+    pub body: Body<'a>,
+}
+
+/// What happened. Writers match every variant by name.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body<'a> {
+    SessionBound(SessionBound<'a>),
+    RunStarted(RunStarted),
+    RunEnded(RunEnded<'a>),
+    ItemOpened(Item<'a>),
+    /// More is known of an open item: a tool's whole input, a plan's new entries.
+    ItemUpdated(Item<'a>),
+    ItemDelta(Delta<'a>),
+    ItemClosed(ItemClosed<'a>),
+    AskOpened(Ask<'a>),
+    AskSettled(AskSettled<'a>),
+    UsageReported(Usage<'a>),
+    NoticeRaised(Notice<'a>),
+    FrameUnmapped(Unmapped<'a>),
+}
+
+impl Body<'_> {
+    /// The name in the canonical JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::SessionBound(_) => "session.bound",
+            Self::RunStarted(_) => "run.started",
+            Self::RunEnded(_) => "run.ended",
+            Self::ItemOpened(_) => "item.opened",
+            Self::ItemUpdated(_) => "item.updated",
+            Self::ItemDelta(_) => "item.delta",
+            Self::ItemClosed(_) => "item.closed",
+            Self::AskOpened(_) => "ask.opened",
+            Self::AskSettled(_) => "ask.settled",
+            Self::UsageReported(_) => "usage.reported",
+            Self::NoticeRaised(_) => "notice.raised",
+            Self::FrameUnmapped(_) => "frame.unmapped",
+        }
+    }
+}
+
+/// Who caused an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    Agent,
+    Linkspan,
+    Client,
+}
+
+/// Why linkspan made an event up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// The agent's process was gone.
+    ProcessExit,
+    /// The stream ended before the agent said how the run ended.
+    MissingEnd,
+    /// Somebody asked for the run to stop.
+    Abort,
+    /// The run ended while this was still open.
+    LeftOpen,
+    /// The stream used something it never introduced.
+    NeverOpened,
+    /// The agent answered as another session than the one asked for.
+    WrongSession,
+}
+
+/// The agent's own session is known, or has told more about itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionBound<'a> {
+    #[serde(borrow)]
+    pub native: SessionId<'a>,
+    pub how: Binding,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub mcp_servers: Vec<McpServer<'a>>,
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<Cow<'a, str>>,
+}
+
+/// How a native session came to be known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Binding {
+    /// The first word of a new session.
+    Init,
+    /// The session that was asked for.
+    Resume,
+    Fork,
+    /// The same session introduced itself again.
+    Repeat,
+    /// Another session than the one expected: the run fails.
+    Mismatch,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct McpServer<'a> {
+    #[serde(borrow)]
+    pub name: Cow<'a, str>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<Cow<'a, str>>,
+}
+
+/// A piece of an open item; the pieces of a channel add up to what `item.closed` says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Delta<'a> {
+    #[serde(borrow)]
+    pub item: ItemId<'a>,
+    pub channel: Channel,
+    #[serde(borrow)]
+    pub text: Text<'a>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Channel {
+    /// The text of a message or of reasoning.
+    Text,
+    /// A tool's input, as fragments of JSON text.
+    Input,
+    /// What a tool printed so far.
+    Output,
+}
+
+/// The whole item at the end of its life.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ItemClosed<'a> {
+    pub status: Status,
+    #[serde(borrow)]
+    pub item: Item<'a>,
+}
+
+/// Something worth telling that is no item: a bad line, a retry, a rate limit, a hook, a status.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Notice<'a> {
+    pub level: Level,
+    /// A stable word for programs, such as `bad_line` or `api_retry`.
+    #[serde(borrow)]
+    pub code: Cow<'a, str>,
+    #[serde(borrow)]
+    pub text: Text<'a>,
+    /// The item it speaks of.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<ItemId<'a>>,
+    /// What the agent said, as it said it.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Raw<'a>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    Debug,
+    Info,
+    Warning,
+    Error,
+}
+
+/// A frame or block that no rule knows; its bytes are kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Unmapped<'a> {
+    /// What was not known, such as ``type `foo` ``.
+    #[serde(borrow)]
+    pub what: Cow<'a, str>,
+    #[serde(borrow)]
+    pub raw: Raw<'a>,
+}
+
+impl Serialize for Event<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("v", &VERSION)?;
+        map.serialize_entry("seq", &self.seq)?;
+        if let Some(at) = &self.at {
+            map.serialize_entry("at", at)?;
+        }
+        map.serialize_entry("session", &self.session)?;
+        if let Some(run) = &self.run {
+            map.serialize_entry("run", run)?;
+        }
+        map.serialize_entry("engine", &self.engine)?;
+        if !self.path.is_empty() {
+            map.serialize_entry("path", &self.path)?;
+        }
+        map.serialize_entry("origin", &self.origin)?;
+        if let Some(frame) = &self.frame {
+            map.serialize_entry("frame", frame)?;
+        }
+        if let Some(native) = &self.native {
+            map.serialize_entry("native", native)?;
+        }
+        if let Some(why) = &self.why {
+            map.serialize_entry("why", why)?;
+        }
+        if !self.extra.is_empty() {
+            map.serialize_entry("extra", &Entries(&self.extra))?;
+        }
+        map.serialize_entry("type", self.body.name())?;
+        match &self.body {
+            Body::SessionBound(it) => map.serialize_entry("data", it)?,
+            Body::RunStarted(it) => map.serialize_entry("data", it)?,
+            Body::RunEnded(it) => map.serialize_entry("data", it)?,
+            Body::ItemOpened(it) | Body::ItemUpdated(it) => map.serialize_entry("data", it)?,
+            Body::ItemDelta(it) => map.serialize_entry("data", it)?,
+            Body::ItemClosed(it) => map.serialize_entry("data", it)?,
+            Body::AskOpened(it) => map.serialize_entry("data", it)?,
+            Body::AskSettled(it) => map.serialize_entry("data", it)?,
+            Body::UsageReported(it) => map.serialize_entry("data", it)?,
+            Body::NoticeRaised(it) => map.serialize_entry("data", it)?,
+            Body::FrameUnmapped(it) => map.serialize_entry("data", it)?,
+        }
+        map.end()
+    }
+}
+
+/// Extra fields as one JSON object, in the order they came.
+struct Entries<'a>(&'a [(Cow<'a, str>, Raw<'a>)]);
+
+impl Serialize for Entries<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+    }
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    v: u32,
+    seq: u64,
+    at: Option<Timestamp>,
+    #[serde(borrow)]
+    session: SessionId<'a>,
+    #[serde(borrow)]
+    run: Option<RunId<'a>>,
+    #[serde(borrow)]
+    engine: Cow<'a, str>,
+    #[serde(default)]
+    path: Vec<String>,
+    origin: Origin,
+    frame: Option<u64>,
+    #[serde(borrow)]
+    native: Option<Cow<'a, str>>,
+    why: Option<Why>,
+    #[serde(borrow, default)]
+    extra: Fields<'a>,
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
+    #[serde(borrow)]
+    data: &'a RawValue,
+}
+
+#[derive(Default)]
+struct Fields<'a>(Vec<(Cow<'a, str>, Raw<'a>)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = Fields<'de>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(entry) = map.next_entry::<String, Raw<'de>>()? {
+                    fields.push((Cow::Owned(entry.0), entry.1));
+                }
+                Ok(Fields(fields))
+            }
+        }
+        deserializer.deserialize_map(Visitor)
+    }
+}
+
+impl<'a> Event<'a> {
+    /// Reads one canonical line.
+    pub fn from_json(line: &'a str) -> Result<Self, serde_json::Error> {
+        let line: Line<'a> = serde_json::from_str(line)?;
+        if line.v > VERSION {
+            return Err(de::Error::custom(format!(
+                "version {} is newer than this program's {VERSION}",
+                line.v
+            )));
+        }
+        Ok(Self {
+            seq: line.seq,
+            at: line.at,
+            session: line.session,
+            run: line.run,
+            engine: line.engine,
+            path: line.path.into_iter().map(ItemId::new).collect(),
+            origin: line.origin,
+            frame: line.frame,
+            native: line.native,
+            why: line.why,
+            extra: Cow::Owned(line.extra.0),
+            body: body(&line.r#type, line.data.get())?,
+        })
+    }
+}
+
+fn body<'a>(name: &str, data: &'a str) -> Result<Body<'a>, serde_json::Error> {
+    Ok(match name {
+        "session.bound" => Body::SessionBound(serde_json::from_str(data)?),
+        "run.started" => Body::RunStarted(serde_json::from_str(data)?),
+        "run.ended" => Body::RunEnded(serde_json::from_str(data)?),
+        "item.opened" => Body::ItemOpened(serde_json::from_str(data)?),
+        "item.updated" => Body::ItemUpdated(serde_json::from_str(data)?),
+        "item.delta" => Body::ItemDelta(serde_json::from_str(data)?),
+        "item.closed" => Body::ItemClosed(serde_json::from_str(data)?),
+        "ask.opened" => Body::AskOpened(serde_json::from_str(data)?),
+        "ask.settled" => Body::AskSettled(serde_json::from_str(data)?),
+        "usage.reported" => Body::UsageReported(serde_json::from_str(data)?),
+        "notice.raised" => Body::NoticeRaised(serde_json::from_str(data)?),
+        "frame.unmapped" => Body::FrameUnmapped(serde_json::from_str(data)?),
+        other => return Err(de::Error::custom(format!("no event is called `{other}`"))),
+    })
+}

@@ -1,0 +1,369 @@
+//! Items: the things of a run that open, grow and close.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+use crate::ids::ItemId;
+use crate::payload::{Raw, Text};
+use crate::tool::Tool;
+
+/// A thing with a life inside a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Item<'a> {
+    Message(Message<'a>),
+    Reasoning(Reasoning<'a>),
+    Tool(Box<Tool<'a>>),
+    Plan(Plan<'a>),
+    Subagent(Subagent<'a>),
+    Compaction(Compaction<'a>),
+    Other(Other<'a>),
+}
+
+/// How an item's life ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Ok,
+    Error,
+    /// Somebody or some rule did not allow it.
+    Denied,
+    /// It was stopped on purpose.
+    Cancelled,
+    /// Nobody said how it ended.
+    Lost,
+}
+
+/// Words, with the pictures and files that came along.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message<'a> {
+    #[serde(borrow)]
+    pub id: ItemId<'a>,
+    pub role: Role,
+    /// The model response this is a part of; items of one response share it.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub text: Text<'a>,
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part<'a>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    User,
+    Assistant,
+    /// The agent program itself, speaking to its model: not the user's words, not the model's.
+    Harness,
+}
+
+/// A piece of content that is not text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part<'a> {
+    /// Base64 data with its media type.
+    Image {
+        #[serde(borrow)]
+        media_type: Cow<'a, str>,
+        #[serde(borrow)]
+        data: Text<'a>,
+    },
+    /// A picture somewhere else.
+    ImageUrl {
+        #[serde(borrow)]
+        url: Text<'a>,
+    },
+    /// Any other block, as it came.
+    Other(#[serde(borrow)] Raw<'a>),
+}
+
+/// What the model thought before it spoke.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reasoning<'a> {
+    #[serde(borrow)]
+    pub id: ItemId<'a>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub text: Text<'a>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<Text<'a>>,
+    /// Thinking the provider hides: only its own model can read it.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub encrypted: Option<Text<'a>>,
+}
+
+/// A list of things to do; each update carries the whole list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan<'a> {
+    #[serde(borrow)]
+    pub id: ItemId<'a>,
+    #[serde(borrow, default)]
+    pub entries: Vec<PlanEntry<'a>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanEntry<'a> {
+    /// The agent's own id of the entry.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub text: Text<'a>,
+    pub status: PlanStatus,
+    /// What to show while it is being done, such as "Running the tests".
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub doing: Option<Text<'a>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanStatus {
+    Pending,
+    InProgress,
+    Completed,
+}
+
+/// An agent that an agent started; what it does carries its call id in the path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Subagent<'a> {
+    #[serde(borrow)]
+    pub id: ItemId<'a>,
+    /// The tool call that started it.
+    #[serde(borrow)]
+    pub call: ItemId<'a>,
+    /// What kind of agent it is, such as `general-purpose`.
+    #[serde(borrow)]
+    pub name: Cow<'a, str>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<Text<'a>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<Text<'a>>,
+    /// It goes on while the agent that started it does other things.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub background: bool,
+    /// What it reported at the end.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<Text<'a>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Raw<'a>>,
+}
+
+/// The agent replaced the early part of the conversation by a summary.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Compaction<'a> {
+    #[serde(borrow)]
+    pub id: ItemId<'a>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Text<'a>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_before: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_after: Option<u64>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Raw<'a>>,
+}
+
+/// An item of a kind the model has no type for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Other<'a> {
+    #[serde(borrow)]
+    pub id: ItemId<'a>,
+    #[serde(borrow)]
+    pub name: Cow<'a, str>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub data: Raw<'a>,
+}
+
+impl<'a> Item<'a> {
+    pub fn id(&self) -> &ItemId<'a> {
+        match self {
+            Self::Message(it) => &it.id,
+            Self::Reasoning(it) => &it.id,
+            Self::Tool(it) => &it.id,
+            Self::Plan(it) => &it.id,
+            Self::Subagent(it) => &it.id,
+            Self::Compaction(it) => &it.id,
+            Self::Other(it) => &it.id,
+        }
+    }
+
+    pub fn id_mut(&mut self) -> &mut ItemId<'a> {
+        match self {
+            Self::Message(it) => &mut it.id,
+            Self::Reasoning(it) => &mut it.id,
+            Self::Tool(it) => &mut it.id,
+            Self::Plan(it) => &mut it.id,
+            Self::Subagent(it) => &mut it.id,
+            Self::Compaction(it) => &mut it.id,
+            Self::Other(it) => &mut it.id,
+        }
+    }
+
+    /// The name of the kind in the canonical JSON.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Message(_) => "message",
+            Self::Reasoning(_) => "reasoning",
+            Self::Tool(_) => "tool",
+            Self::Plan(_) => "plan",
+            Self::Subagent(_) => "subagent",
+            Self::Compaction(_) => "compaction",
+            Self::Other(_) => "other",
+        }
+    }
+
+    pub fn into_owned(self) -> Item<'static> {
+        match self {
+            Self::Message(it) => Item::Message(it.into_owned()),
+            Self::Reasoning(it) => Item::Reasoning(it.into_owned()),
+            Self::Tool(it) => Item::Tool(Box::new(it.into_owned())),
+            Self::Plan(it) => Item::Plan(it.into_owned()),
+            Self::Subagent(it) => Item::Subagent(it.into_owned()),
+            Self::Compaction(it) => Item::Compaction(it.into_owned()),
+            Self::Other(it) => Item::Other(it.into_owned()),
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Item<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // A derived tagged enum would buffer the object, and raw payloads do not survive that.
+        #[derive(Deserialize)]
+        struct Kind<'a> {
+            #[serde(borrow)]
+            kind: Cow<'a, str>,
+        }
+        fn read<'a>(json: &'a str) -> Result<Item<'a>, serde_json::Error> {
+            let Kind { kind } = serde_json::from_str(json)?;
+            Ok(match &*kind {
+                "message" => Item::Message(serde_json::from_str(json)?),
+                "reasoning" => Item::Reasoning(serde_json::from_str(json)?),
+                "tool" => Item::Tool(Box::new(serde_json::from_str(json)?)),
+                "plan" => Item::Plan(serde_json::from_str(json)?),
+                "subagent" => Item::Subagent(serde_json::from_str(json)?),
+                "compaction" => Item::Compaction(serde_json::from_str(json)?),
+                "other" => Item::Other(serde_json::from_str(json)?),
+                kind => {
+                    let message = format!("no item is of kind `{kind}`");
+                    return Err(serde::de::Error::custom(message));
+                }
+            })
+        }
+        let raw = <&'de RawValue>::deserialize(deserializer)?;
+        read(raw.get()).map_err(serde::de::Error::custom)
+    }
+}
+
+pub(crate) fn own<'a>(text: Cow<'a, str>) -> Cow<'static, str> {
+    Cow::Owned(text.into_owned())
+}
+
+impl Message<'_> {
+    fn into_owned(self) -> Message<'static> {
+        Message {
+            id: self.id.into_owned(),
+            role: self.role,
+            group: self.group.map(own),
+            text: self.text.into_owned(),
+            parts: self.parts.into_iter().map(Part::into_owned).collect(),
+        }
+    }
+}
+
+impl Part<'_> {
+    pub fn into_owned(self) -> Part<'static> {
+        match self {
+            Self::Image { media_type, data } => Part::Image {
+                media_type: own(media_type),
+                data: data.into_owned(),
+            },
+            Self::ImageUrl { url } => Part::ImageUrl {
+                url: url.into_owned(),
+            },
+            Self::Other(raw) => Part::Other(raw.into_owned()),
+        }
+    }
+}
+
+impl Reasoning<'_> {
+    fn into_owned(self) -> Reasoning<'static> {
+        Reasoning {
+            id: self.id.into_owned(),
+            group: self.group.map(own),
+            text: self.text.into_owned(),
+            signature: self.signature.map(Text::into_owned),
+            encrypted: self.encrypted.map(Text::into_owned),
+        }
+    }
+}
+
+impl Plan<'_> {
+    fn into_owned(self) -> Plan<'static> {
+        let entries = self
+            .entries
+            .into_iter()
+            .map(PlanEntry::into_owned)
+            .collect();
+        Plan {
+            id: self.id.into_owned(),
+            entries,
+        }
+    }
+}
+
+impl PlanEntry<'_> {
+    pub fn into_owned(self) -> PlanEntry<'static> {
+        PlanEntry {
+            key: self.key.map(own),
+            text: self.text.into_owned(),
+            status: self.status,
+            doing: self.doing.map(Text::into_owned),
+        }
+    }
+}
+
+impl Subagent<'_> {
+    fn into_owned(self) -> Subagent<'static> {
+        Subagent {
+            id: self.id.into_owned(),
+            call: self.call.into_owned(),
+            name: own(self.name),
+            description: self.description.map(Text::into_owned),
+            prompt: self.prompt.map(Text::into_owned),
+            background: self.background,
+            report: self.report.map(Text::into_owned),
+            detail: self.detail.map(Raw::into_owned),
+        }
+    }
+}
+
+impl Compaction<'_> {
+    fn into_owned(self) -> Compaction<'static> {
+        Compaction {
+            id: self.id.into_owned(),
+            trigger: self.trigger.map(own),
+            summary: self.summary.map(Text::into_owned),
+            tokens_before: self.tokens_before,
+            tokens_after: self.tokens_after,
+            detail: self.detail.map(Raw::into_owned),
+        }
+    }
+}
+
+impl Other<'_> {
+    fn into_owned(self) -> Other<'static> {
+        Other {
+            id: self.id.into_owned(),
+            name: own(self.name),
+            text: self.text.map(Text::into_owned),
+            data: self.data.into_owned(),
+        }
+    }
+}

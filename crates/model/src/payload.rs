@@ -1,0 +1,249 @@
+//! Payloads travel as the bytes they arrived in.
+//!
+//! A string with escapes is copied to a JSON target without being unescaped; a deep or odd value is
+//! never taken apart. Both are validated once, by the parser that cut them out of their frame.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// Any JSON value, kept as text.
+#[derive(Clone)]
+pub struct Raw<'a>(Cow<'a, RawValue>);
+
+impl<'a> Raw<'a> {
+    pub fn borrowed(raw: &'a RawValue) -> Self {
+        Self(Cow::Borrowed(raw))
+    }
+
+    /// Takes JSON text that linkspan made or that was not validated yet; what is no JSON becomes a string.
+    pub fn parse(json: String) -> Raw<'static> {
+        let raw = RawValue::from_string(json)
+            .or_else(|_| serde_json::value::to_raw_value("not JSON"))
+            .expect("a plain string is JSON");
+        Raw(Cow::Owned(raw))
+    }
+
+    /// Any serializable value as JSON.
+    pub fn of(value: &impl Serialize) -> Raw<'static> {
+        let raw = serde_json::value::to_raw_value(value)
+            .or_else(|_| serde_json::value::to_raw_value(&()))
+            .expect("null is JSON");
+        Raw(Cow::Owned(raw))
+    }
+
+    pub fn get(&self) -> &str {
+        self.0.get()
+    }
+
+    pub fn as_raw_value(&self) -> &RawValue {
+        &self.0
+    }
+
+    pub fn is_string(&self) -> bool {
+        self.get().starts_with('"')
+    }
+
+    pub fn is_null(&self) -> bool {
+        self.get() == "null"
+    }
+
+    pub fn by_ref(&self) -> Raw<'_> {
+        Raw(Cow::Borrowed(&self.0))
+    }
+
+    pub fn into_owned(self) -> Raw<'static> {
+        Raw(Cow::Owned(self.0.into_owned()))
+    }
+}
+
+impl fmt::Debug for Raw<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.get())
+    }
+}
+
+impl PartialEq for Raw<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl Serialize for Raw<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&'de RawValue>::deserialize(deserializer).map(Raw::borrowed)
+    }
+}
+
+/// Text that somebody will read, decoded only when it is looked at.
+#[derive(Clone)]
+pub enum Text<'a> {
+    Plain(Cow<'a, str>),
+    /// A JSON string with its quotes.
+    Json(Raw<'a>),
+}
+
+impl<'a> Text<'a> {
+    pub const EMPTY: Text<'static> = Text::Plain(Cow::Borrowed(""));
+
+    pub fn new(text: impl Into<Cow<'a, str>>) -> Self {
+        Self::Plain(text.into())
+    }
+
+    /// A JSON string by its value, anything else by its JSON text; `null` is empty.
+    pub fn from_json(raw: &'a RawValue) -> Self {
+        Self::from(Raw::borrowed(raw))
+    }
+
+    pub fn to_str(&self) -> Cow<'_, str> {
+        match self {
+            Self::Plain(text) => Cow::Borrowed(text),
+            Self::Json(raw) => decode(raw.get()),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Plain(text) => text.is_empty(),
+            Self::Json(raw) => raw.get() == "\"\"",
+        }
+    }
+
+    /// True when there is nothing but white space to see.
+    pub fn is_blank(&self) -> bool {
+        self.to_str().trim().is_empty()
+    }
+
+    /// Bytes the text takes up as it is kept; a bound on the decoded length, without decoding.
+    pub fn len_bound(&self) -> usize {
+        match self {
+            Self::Plain(text) => text.len(),
+            Self::Json(raw) => raw.get().len().saturating_sub(2),
+        }
+    }
+
+    pub fn by_ref(&self) -> Text<'_> {
+        match self {
+            Self::Plain(text) => Text::Plain(Cow::Borrowed(text)),
+            Self::Json(raw) => Text::Json(raw.by_ref()),
+        }
+    }
+
+    pub fn into_owned(self) -> Text<'static> {
+        match self {
+            Self::Plain(text) => Text::Plain(Cow::Owned(text.into_owned())),
+            Self::Json(raw) => Text::Json(raw.into_owned()),
+        }
+    }
+}
+
+impl<'a> From<Raw<'a>> for Text<'a> {
+    fn from(raw: Raw<'a>) -> Self {
+        if raw.is_string() {
+            Self::Json(raw)
+        } else if raw.is_null() {
+            Self::EMPTY
+        } else {
+            Self::Plain(Cow::Owned(raw.get().to_owned()))
+        }
+    }
+}
+
+impl Default for Text<'_> {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+impl fmt::Debug for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.to_str(), f)
+    }
+}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_str())
+    }
+}
+
+impl PartialEq for Text<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Json(a), Self::Json(b)) if a == b => true,
+            _ => self.to_str() == other.to_str(),
+        }
+    }
+}
+
+impl Serialize for Text<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Plain(text) => serializer.serialize_str(text),
+            Self::Json(raw) => raw.serialize(serializer),
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&'de RawValue>::deserialize(deserializer).map(Text::from_json)
+    }
+}
+
+/// Decodes a JSON string; the framing layer has already replaced lone surrogates.
+fn decode(json: &str) -> Cow<'_, str> {
+    let inner = json
+        .get(1..json.len().saturating_sub(1))
+        .unwrap_or_default();
+    if !inner.as_bytes().contains(&b'\\') {
+        return Cow::Borrowed(inner);
+    }
+    match serde_json::from_str::<String>(json) {
+        Ok(text) => Cow::Owned(text),
+        // A lone surrogate that bypassed the framing layer: showing the escapes beats losing the text.
+        Err(_) => Cow::Borrowed(inner),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(json: &str) -> Text<'_> {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn escapes_travel_untouched_and_decode_on_demand() {
+        let it = text(r#""a\n\u00e9""#);
+        assert_eq!(it.to_str(), "a\né");
+        assert_eq!(serde_json::to_string(&it).unwrap(), r#""a\n\u00e9""#);
+    }
+
+    #[test]
+    fn equal_texts_are_equal_in_any_spelling() {
+        assert_eq!(text(r#""\u0041""#), Text::new("A"));
+    }
+
+    #[test]
+    fn a_value_that_is_no_string_shows_as_its_json() {
+        assert_eq!(text("[1]").to_str(), "[1]");
+        assert!(text("null").is_empty());
+    }
+
+    #[test]
+    fn a_million_nested_arrays_survive() {
+        let deep = "[".repeat(1_000_000) + &"]".repeat(1_000_000);
+        let raw: Raw<'_> = serde_json::from_str(&deep).unwrap();
+        assert_eq!(raw.get().len(), 2_000_000);
+    }
+}

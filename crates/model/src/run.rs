@@ -1,0 +1,175 @@
+//! Runs: one prompt cycle, how it ended and what it cost.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::ItemId;
+use crate::payload::{Raw, Text};
+
+/// A prompt cycle begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStarted {
+    pub cause: Cause,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    Prompt,
+    /// Background work of the agent woke its model.
+    WakeUp,
+}
+
+/// The one end of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunEnded<'a> {
+    pub outcome: Outcome,
+    /// The final answer; of a failed run, the last words.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Text<'a>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError<'a>>,
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub denials: Vec<Denial<'a>>,
+    /// Tokens of the main agent in this run.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage<'a>>,
+    /// Tokens by model in this run, sub-agents included.
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<ModelUsage<'a>>,
+    /// What the session has cost so far, in US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_cost_usd: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// The model's own word for why it stopped.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<Cow<'a, str>>,
+    /// The agent's own last frame of the run.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Raw<'a>>,
+}
+
+impl<'a> RunEnded<'a> {
+    /// An end of which nothing more is known.
+    pub fn new(outcome: Outcome, error: Option<RunError<'a>>) -> Self {
+        Self {
+            outcome,
+            answer: None,
+            error,
+            denials: Vec::new(),
+            usage: None,
+            models: Vec::new(),
+            session_cost_usd: None,
+            duration_ms: None,
+            stop_reason: None,
+            detail: None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Completed,
+    Failed,
+    /// Stopped on purpose.
+    Aborted,
+    /// The model would not do it.
+    Refused,
+    /// A limit of turns, tokens or money was reached.
+    Limit,
+    /// The stream stopped and nobody knows why.
+    Lost,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunError<'a> {
+    /// A stable word for programs, such as `error_max_turns` or `process_exit`.
+    #[serde(borrow)]
+    pub code: Cow<'a, str>,
+    #[serde(borrow)]
+    pub message: Text<'a>,
+}
+
+/// A tool call that was not allowed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Denial<'a> {
+    #[serde(borrow)]
+    pub tool: Cow<'a, str>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<ItemId<'a>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Raw<'a>>,
+}
+
+/// Tokens and cost, with what they cover.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Usage<'a> {
+    pub scope: Scope,
+    pub basis: Basis,
+    pub tokens: Tokens,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// The agent's own numbers, unchanged.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Raw<'a>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// One request to the model.
+    Call,
+    Run,
+    Session,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// To be added to what was reported before.
+    Delta,
+    /// Replaces what was reported before.
+    Cumulative,
+}
+
+/// Token counts. The parts of the input are disjoint; reasoning is a part of the output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    /// Input that was neither read from nor written to a cache.
+    #[serde(default)]
+    pub input: u64,
+    #[serde(default)]
+    pub cache_read: u64,
+    #[serde(default)]
+    pub cache_write: u64,
+    /// Absent when the agent does not know it yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<u64>,
+}
+
+impl Tokens {
+    /// Everything the model read.
+    pub fn all_input(&self) -> u64 {
+        self.input
+            .saturating_add(self.cache_read)
+            .saturating_add(self.cache_write)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelUsage<'a> {
+    #[serde(borrow)]
+    pub model: Cow<'a, str>,
+    pub tokens: Tokens,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+}

@@ -58,8 +58,8 @@ pub(crate) struct Claude {
     responses: Responses,
     subagents: Subagents,
     tasks: Tasks,
-    /// Calls the agent said were denied, with the reason.
-    denied: Vec<(String, Text<'static>)>,
+    /// Calls that were denied and whose result has not come.
+    denied: Vec<ItemId<'static>>,
     compaction: Option<ItemId<'static>>,
     last_text: Option<Text<'static>>,
     /// The word for the last API failure, such as `rate_limit`.
@@ -359,6 +359,12 @@ impl Claude {
             self.lifecycle.emit(cx, Body::SessionBound(bound));
         }
         self.begin_turn(cx);
+    }
+
+    fn remember_denied(&mut self, call: &ItemId<'_>) {
+        if self.denied.len() < MAX_DENIED {
+            self.denied.push(call.clone().into_owned());
+        }
     }
 
     fn unmapped(&mut self, cx: &mut Context<'_>, what: String, json: &str) {

@@ -483,6 +483,12 @@ impl Lifecycle {
         self.emit_at(cx, &ask.path, Body::AskSettled(settled));
     }
 
+    /// The tool call that an open ask is about.
+    pub(crate) fn asked_about(&self, ask: &str) -> Option<ItemId<'static>> {
+        let ask = self.asks.iter().find(|it| it.id.as_str() == ask)?;
+        ask.item.clone()
+    }
+
     /// The ask that waits about a tool call.
     pub(crate) fn ask_about(&self, item: &ItemId<'_>) -> Option<AskId<'static>> {
         let ask = self.asks.iter().find(|it| it.item.as_ref() == Some(item))?;

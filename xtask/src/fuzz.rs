@@ -120,7 +120,11 @@ fn fuzz(target: &str, binary: &Path, work: &Path, seconds: u32) -> Result<String
         .with_context(|| format!("cannot start `{}`", binary.display()))?;
     let said = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
     if !status.success() {
-        bail!("fuzz {target} failed: {status}\n{}", tail(&said));
+        bail!(
+            "fuzz {target} failed: {status}, see {}\n{}",
+            log.display(),
+            reason(&said)
+        );
     }
     let n_runs = said
         .lines()
@@ -129,6 +133,20 @@ fn fuzz(target: &str, binary: &Path, work: &Path, seconds: u32) -> Result<String
         .context("libFuzzer printed no statistics")?
         .trim()
         .to_owned())
+}
+
+// A panic's own words stand far above the end, behind a backtrace and statistics.
+fn reason(said: &str) -> String {
+    let panic: Vec<&str> = said
+        .lines()
+        .skip_while(|it| !it.contains("panicked at"))
+        .take(2)
+        .collect();
+    if panic.is_empty() {
+        tail(said)
+    } else {
+        panic.join("\n")
+    }
 }
 
 fn copy_corpus(from: &Path, to: &Path) -> Result<()> {

@@ -220,6 +220,7 @@ fn install_js() -> Result<PathBuf> {
                 "--ignore-scripts",
                 "--no-audit",
                 "--no-fund",
+                "--no-update-notifier",
                 "--loglevel=error",
             ])
             .current_dir(&dir);

@@ -1,4 +1,5 @@
-// Judges ACP streams: the stable v1 JSON Schema for every message, and the turn's life cycle.
+// Judges ACP streams: the stable v1 JSON Schema for every message, the turn's life cycle,
+// and a play to the vendor's own client.
 //
 // A file is the agent's side of a conversation: turns of `session/update` notifications and
 // permission requests (with the client's answers beside them), each ended by one response
@@ -9,6 +10,7 @@ import fs from "node:fs";
 
 import Ajv2020 from "ajv/dist/2020.js";
 
+import { play } from "./acp_client.mjs";
 import { first_error, json_lines, main, reject } from "./judge.mjs";
 
 const SCHEMA = new URL("../schemas/acp-schema.json", import.meta.url);
@@ -150,9 +152,11 @@ function complaint(errors, value) {
 await main({
   name: "acp",
   extension: ".acp.jsonl",
-  judge(bytes) {
+  async judge(bytes) {
+    const messages = json_lines(bytes);
     const file = new Session();
-    for (const { at, value } of json_lines(bytes)) file.message(at, value);
+    for (const { at, value } of messages) file.message(at, value);
     file.end();
+    await play(messages);
   },
 });

@@ -28,14 +28,24 @@ pub struct Profile {
 }
 
 /// Every format, in the order they are listed for people.
-pub const FORMATS: &[Format] = &[Format {
-    name: "linkspan",
-    summary: "canonical events, JSON lines",
-    framing: Framing::Lines,
-    reader: Some(|config| Box::new(readers::linkspan::Linkspan::new(config))),
-    writer: Some(|_| Box::<writers::linkspan::Linkspan>::default()),
-    profiles: &[],
-}];
+pub const FORMATS: &[Format] = &[
+    Format {
+        name: "claude",
+        summary: "Claude Code stream-json",
+        framing: Framing::Lines,
+        reader: Some(|config| Box::new(readers::claude::Claude::new(config))),
+        writer: None,
+        profiles: &[],
+    },
+    Format {
+        name: "linkspan",
+        summary: "canonical events, JSON lines",
+        framing: Framing::Lines,
+        reader: Some(|config| Box::new(readers::linkspan::Linkspan::new(config))),
+        writer: Some(|_| Box::<writers::linkspan::Linkspan>::default()),
+        profiles: &[],
+    },
+];
 
 /// Why a format cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]

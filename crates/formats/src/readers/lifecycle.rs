@@ -424,10 +424,10 @@ impl Lifecycle {
         );
     }
 
-    /// Takes over the numbers and names of an event that was written before.
+    /// Takes over the names of an event that was written before, and where its numbers began.
     pub(crate) fn adopt(&mut self, event: &Event<'_>) {
-        if event.seq > self.seq {
-            self.seq = event.seq - 1;
+        if self.seq == 0 {
+            self.seq = event.seq.saturating_sub(1);
         }
         if self.session != event.session {
             self.session = event.session.clone().into_owned();

@@ -2,3 +2,5 @@
 
 mod fixtures;
 mod goldens;
+mod laws;
+mod properties;

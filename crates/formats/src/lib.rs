@@ -7,6 +7,7 @@ pub mod convert;
 pub mod framing;
 mod readers;
 pub mod registry;
+pub mod resume;
 mod wire;
 mod writers;
 

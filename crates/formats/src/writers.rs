@@ -1,5 +1,6 @@
 //! The model to consumer protocols, one file or folder per protocol.
 
+pub(crate) mod content;
 pub(crate) mod linkspan;
 
 use model::Timestamp;

@@ -28,14 +28,33 @@ pub struct Profile {
 }
 
 /// Every format, in the order they are listed for people.
-pub const FORMATS: &[Format] = &[Format {
-    name: "linkspan",
-    summary: "canonical events, JSON lines",
-    framing: Framing::Lines,
-    reader: Some(|config| Box::new(readers::linkspan::Linkspan::new(config))),
-    writer: Some(|_| Box::<writers::linkspan::Linkspan>::default()),
-    profiles: &[],
-}];
+pub const FORMATS: &[Format] = &[
+    Format {
+        name: "takopi",
+        summary: "Takopi events, JSON lines",
+        framing: Framing::Lines,
+        reader: None,
+        writer: Some(|config| Box::new(writers::takopi::Takopi::new(config))),
+        profiles: &[
+            Profile {
+                name: "upstream",
+                summary: "the field names and habits of takopi 0.22.3",
+            },
+            Profile {
+                name: "debug",
+                summary: "more notes: tools, servers, plans, unknown frames",
+            },
+        ],
+    },
+    Format {
+        name: "linkspan",
+        summary: "canonical events, JSON lines",
+        framing: Framing::Lines,
+        reader: Some(|config| Box::new(readers::linkspan::Linkspan::new(config))),
+        writer: Some(|_| Box::<writers::linkspan::Linkspan>::default()),
+        profiles: &[],
+    },
+];
 
 /// Why a format cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 //! The profile `upstream` follows what takopi 0.22.3 really emits, `debug` adds notes to the default.
 //! Takopi shows the final answer only, so words before it are counted as lost.
 
+mod actions;
 mod end;
 mod notes;
 mod session;
@@ -15,10 +16,11 @@ mod upstream;
 
 use model::{
     Binding, Body, Event, Item, ItemClosed, ItemId, Losses, Message, Role, RunEnded, SessionBound,
-    Status, Text, Tool, Why, Writer,
+    Text, Writer,
 };
 use serde::Serialize;
 
+use self::actions::Action;
 use self::notes::Note;
 use self::session::Session;
 use super::{WriterConfig, line};
@@ -59,14 +61,6 @@ struct Run {
     n_notes: u64,
     actions: Vec<Action>,
     denied: Vec<Denied>,
-}
-
-/// A tool call that is open; its completed title has to be its started title.
-#[derive(Clone, Debug)]
-struct Action {
-    id: ItemId<'static>,
-    kind: wire::Kind,
-    title: Text<'static>,
 }
 
 #[derive(Clone, Debug)]
@@ -180,119 +174,6 @@ impl Takopi {
         }
     }
 
-    fn tool(&mut self, event: &Event<'_>, tool: &Tool<'_>, out: &mut Vec<u8>) {
-        if tool.input.is_none() {
-            return; // It is still streaming; an action is told with its whole input.
-        }
-        let is_orphan = event.why == Some(Why::NeverOpened);
-        let known = self.run.actions.iter().find(|it| it.id == tool.id);
-        let phase = if known.is_some() {
-            wire::Phase::Updated
-        } else {
-            wire::Phase::Started
-        };
-        if known.is_none() {
-            let (kind, title) = self.heading(tool, is_orphan);
-            let action = Action {
-                id: tool.id.clone().into_owned(),
-                kind,
-                title: title.into_owned(),
-            };
-            self.run.actions.push(action);
-        }
-        if self.profile == Profile::Upstream && (is_orphan || phase == wire::Phase::Updated) {
-            return;
-        }
-        let Some(action) = self.run.actions.iter().find(|it| it.id == tool.id) else {
-            return;
-        };
-        self.write_tool(event, tool, action, phase, None, out);
-    }
-
-    fn tool_closed(
-        &mut self,
-        event: &Event<'_>,
-        tool: &Tool<'_>,
-        status: Status,
-        out: &mut Vec<u8>,
-    ) {
-        let at = self.run.actions.iter().position(|it| it.id == tool.id);
-        let action = match at {
-            Some(at) => self.run.actions.remove(at),
-            None => {
-                let (kind, title) = self.heading(tool, false);
-                Action {
-                    id: tool.id.clone().into_owned(),
-                    kind,
-                    title: title.into_owned(),
-                }
-            }
-        };
-        if self.profile == Profile::Upstream && tool.result.is_none() {
-            return; // Takopi leaves a call without a result open.
-        }
-        if let Some(result) = &tool.result
-            && result.structured.is_some()
-        {
-            self.losses.count("structured tool result");
-        }
-        self.write_tool(
-            event,
-            tool,
-            &action,
-            wire::Phase::Completed,
-            Some(status),
-            out,
-        );
-    }
-
-    fn heading<'t>(&self, tool: &'t Tool<'_>, is_orphan: bool) -> (wire::Kind, Text<'t>) {
-        let cwd = self.session.as_ref().and_then(Session::cwd);
-        match self.profile {
-            Profile::Upstream => upstream::heading(tool, is_orphan, cwd),
-            Profile::Seed | Profile::Debug => tools::heading(tool, cwd),
-        }
-    }
-
-    fn write_tool(
-        &self,
-        event: &Event<'_>,
-        tool: &Tool<'_>,
-        action: &Action,
-        phase: wire::Phase,
-        status: Option<Status>,
-        out: &mut Vec<u8>,
-    ) {
-        let (id, kind, title) = (tool.id.as_str(), action.kind, action.title.by_ref());
-        let parent = event.path.last().map(ItemId::as_str);
-        let ok = status.map(|it| it == Status::Ok);
-        let engine = &self.engine;
-        match self.profile {
-            Profile::Upstream => {
-                let detail = upstream::detail(tool, kind, parent, status.is_some());
-                let action = wire::Action {
-                    id,
-                    kind,
-                    title,
-                    detail,
-                };
-                let ok = tool.result.as_ref().map(|it| !it.is_error);
-                write_action(engine, action, phase, ok, None, None, out);
-            }
-            Profile::Seed | Profile::Debug => {
-                let detail = tools::detail(tool, kind, parent, status.is_some());
-                let action = wire::Action {
-                    id,
-                    kind,
-                    title,
-                    detail,
-                };
-                let message = status.and_then(tools::why_no_result).map(Text::new);
-                write_action(engine, action, phase, ok, message, None, out);
-            }
-        }
-    }
-
     fn message(&mut self, event: &Event<'_>, message: &Message<'_>) {
         if message.text.is_empty() && message.parts.is_empty() {
             return;
@@ -318,29 +199,6 @@ impl Takopi {
             Profile::Seed | Profile::Debug => self.end_run(ended, out),
         }
         self.run = Run::default();
-    }
-
-    /// Closes actions whose items nobody closed.
-    fn left_open(&mut self, out: &mut Vec<u8>) {
-        for action in std::mem::take(&mut self.run.actions) {
-            if self.profile == Profile::Upstream {
-                continue; // Takopi leaves a call without a result open.
-            }
-            let id = action.id.as_str();
-            let detail = wire::ToolDetail {
-                tool_use_id: Some(id),
-                ..Default::default()
-            };
-            let message = tools::why_no_result(Status::Lost).map(Text::new);
-            let action = wire::Action {
-                id,
-                kind: action.kind,
-                title: action.title.by_ref(),
-                detail,
-            };
-            let phase = wire::Phase::Completed;
-            write_action(&self.engine, action, phase, Some(false), message, None, out);
-        }
     }
 }
 

@@ -441,9 +441,9 @@ impl Lifecycle {
         }
     }
 
-    /// The open items, oldest first.
-    pub(crate) fn open_items(&self) -> impl Iterator<Item = &Item<'static>> {
-        self.open.iter().map(|open| &open.item)
+    /// The sub-agents an open item is inside of.
+    pub(crate) fn path_of(&self, key: &ItemId<'_>) -> Option<&[ItemId<'static>]> {
+        Some(&self.open[self.find(key)?].path)
     }
 
     /// An open tool call.

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use model::Raw;
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// A short string: a type, a name, an id.
@@ -58,6 +58,14 @@ impl<'a> Any<'a> {
     pub(crate) fn parse<T: Deserialize<'a>>(self) -> Option<T> {
         serde_json::from_str(self.0?.get()).ok()
     }
+}
+
+/// What every struct made by `object!` has besides its fields.
+pub(crate) trait Object<'a> {
+    /// The fields that no rule reads.
+    fn extra(&mut self) -> &mut Extra<'a>;
+    /// False when the value was missing or no object.
+    fn is_object(&self) -> bool;
 }
 
 pub(crate) type Extra<'a> = Vec<(Cow<'a, str>, Raw<'a>)>;
@@ -119,10 +127,18 @@ macro_rules! object {
         #[derive(Debug, Default)]
         pub(crate) struct $name<'a> {
             $($(#[$field_meta])* pub(crate) $field: $type,)*
-            /// The fields that no rule reads.
-            pub(crate) extra: $crate::wire::lenient::Extra<'a>,
-            /// False when the value was missing or no object.
-            pub(crate) is_object: bool,
+            extra: $crate::wire::lenient::Extra<'a>,
+            is_object: bool,
+        }
+
+        impl<'a> $crate::wire::lenient::Object<'a> for $name<'a> {
+            fn extra(&mut self) -> &mut $crate::wire::lenient::Extra<'a> {
+                &mut self.extra
+            }
+
+            fn is_object(&self) -> bool {
+                self.is_object
+            }
         }
 
         impl<'de: 'a, 'a> serde::Deserialize<'de> for $name<'a> {

@@ -12,7 +12,10 @@ use crate::wire::lenient::{Any, Str};
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Block<'a> {
     Text(Text<'a>),
-    Image { media_type: Cow<'a, str>, data: Text<'a> },
+    Image {
+        media_type: Cow<'a, str>,
+        data: Text<'a>,
+    },
     ImageUrl(Text<'a>),
     Other(Raw<'a>),
 }
@@ -51,8 +54,12 @@ pub(crate) fn text<'a>(content: &'a Raw<'_>) -> Text<'a> {
         Block::Text(text) => Some(text),
         Block::Image { .. } | Block::ImageUrl(_) | Block::Other(_) => None,
     });
-    let Some(first) = texts.next() else { return Text::EMPTY };
-    let Some(second) = texts.next() else { return first };
+    let Some(first) = texts.next() else {
+        return Text::EMPTY;
+    };
+    let Some(second) = texts.next() else {
+        return first;
+    };
     let mut joined = first.to_str().into_owned();
     for text in std::iter::once(second).chain(texts) {
         joined.push('\n');
@@ -62,12 +69,18 @@ pub(crate) fn text<'a>(content: &'a Raw<'_>) -> Text<'a> {
 }
 
 fn block(raw: &RawValue) -> Block<'_> {
-    let Ok(block) = WireBlock::deserialize(raw) else { return Block::Other(Raw::borrowed(raw)) };
+    let Ok(block) = WireBlock::deserialize(raw) else {
+        return Block::Other(Raw::borrowed(raw));
+    };
     match (block.r#type.as_deref(), block.text.0) {
         (Some("text") | None, Some(text)) => Block::Text(Text::from_json(text)),
         (Some("image"), _) => match (block.source.data.0, block.source.url.0) {
             (Some(data), _) => Block::Image {
-                media_type: block.source.media_type.0.unwrap_or(Cow::Borrowed("image/png")),
+                media_type: block
+                    .source
+                    .media_type
+                    .0
+                    .unwrap_or(Cow::Borrowed("image/png")),
                 data: Text::from_json(data),
             },
             (None, Some(url)) => Block::ImageUrl(Text::from_json(url)),

@@ -269,6 +269,7 @@ object! {
     ResultFrame {
         subtype: Str<'a> = "subtype",
         is_error: Flag = "is_error",
+        session_id: Str<'a> = "session_id",
         result: Any<'a> = "result",
         total_cost_usd: Any<'a> = "total_cost_usd",
         duration_ms: Any<'a> = "duration_ms",

@@ -2,3 +2,5 @@
 
 mod fixtures;
 mod goldens;
+mod takopi_rules;
+mod takopi_upstream;

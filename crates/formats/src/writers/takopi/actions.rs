@@ -136,7 +136,8 @@ impl Takopi {
                     detail,
                 };
                 let ok = status.map(|it| it == Status::Ok);
-                let message = status.and_then(tools::why_no_result).map(Text::new);
+                let unanswered = status.filter(|_| tool.result.is_none());
+                let message = unanswered.and_then(tools::why_no_result).map(Text::new);
                 write_action(engine, action, phase, ok, message, None, out);
             }
         }

@@ -138,7 +138,7 @@ fn kinds_and_titles_come_from_the_classification() {
         "note" "Update todos"
         "note" "Ask"
         "note" "Think"
-        "tool" "Name"
+        "tool" "Leave plan mode"
         "tool" "Name"
     "#]]
     .assert_eq(&(headings.join("\n") + "\n"));

@@ -29,10 +29,8 @@ pub(super) fn heading<'t>(tool: &'t Tool<'_>, cwd: Option<&str>) -> (wire::Kind,
         ),
         ToolKind::Task => (wire::Kind::Subagent, None),
         ToolKind::Todo | ToolKind::Ask | ToolKind::Think => (wire::Kind::Note, None),
-        ToolKind::Mcp | ToolKind::Mode | ToolKind::Other => {
-            (wire::Kind::Tool, Some(Text::new(&*tool.name)))
-        }
-        ToolKind::Search => (wire::Kind::Tool, None),
+        ToolKind::Mcp => (wire::Kind::Tool, Some(Text::new(&*tool.name))),
+        ToolKind::Search | ToolKind::Mode | ToolKind::Other => (wire::Kind::Tool, None),
     };
     let title = title.filter(|it| !it.is_empty());
     (kind, title.unwrap_or_else(|| class.title.by_ref()))
@@ -58,7 +56,7 @@ pub(super) fn detail<'t>(
     }
 }
 
-/// Why an action that has ended has no result.
+/// Why a call that has ended has no result.
 pub(super) fn why_no_result(status: Status) -> Option<&'static str> {
     match status {
         Status::Ok | Status::Error | Status::Denied => None,

@@ -8,7 +8,7 @@ use model::{Raw, RunEnded, Text, Tool};
 use super::super::{content, line};
 use super::session::Session;
 use super::{Takopi, end, next_id, tools, write_action};
-use crate::wire::lenient::Any;
+use crate::wire::lenient::{Any, Object as _};
 use crate::wire::takopi as wire;
 
 pub(super) fn heading<'t>(
@@ -96,7 +96,12 @@ impl Takopi {
             Some(frame) => self.result(ended, frame),
             None => self.no_result(ended, out),
         };
-        let session = self.session.as_ref().map(Session::native);
+        let result_session = || frame.as_ref().and_then(|it| it.session_id.as_deref());
+        let session = self
+            .session
+            .as_ref()
+            .map(Session::native)
+            .or_else(result_session);
         let completed = wire::Completed {
             engine: &self.engine,
             ok: error.is_none(),
@@ -174,7 +179,7 @@ impl Takopi {
 
 fn parse<'a>(detail: &'a Raw<'_>) -> Option<wire::ResultFrame<'a>> {
     let frame: wire::ResultFrame<'a> = serde_json::from_str(detail.get()).ok()?;
-    frame.is_object.then_some(frame)
+    frame.is_object().then_some(frame)
 }
 
 fn usage<'a>(frame: &wire::ResultFrame<'a>) -> Raw<'a> {

@@ -58,8 +58,8 @@ pub(crate) struct Claude {
     responses: Responses,
     subagents: Subagents,
     tasks: Tasks,
-    /// Calls the agent said were denied, with the reason.
-    denied: Vec<(String, Text<'static>)>,
+    /// Calls that were denied and whose result has not come.
+    denied: Vec<ItemId<'static>>,
     compaction: Option<ItemId<'static>>,
     last_text: Option<Text<'static>>,
     /// The word for the last API failure, such as `rate_limit`.
@@ -324,6 +324,9 @@ impl Claude {
         if let Some(native) = self.session.clone() {
             self.has_init = true;
             let servers: Vec<wire::McpServer<'_>> = init.mcp_servers.parse().unwrap_or_default();
+            let in_full = init.mcp_servers.raw().filter(|_| !servers.is_empty());
+            cx.extra
+                .extend(in_full.map(|raw| (Cow::Borrowed("mcp_servers"), raw)));
             let bound = SessionBound {
                 native: SessionId::new(native),
                 how,
@@ -358,6 +361,12 @@ impl Claude {
         self.begin_turn(cx);
     }
 
+    fn remember_denied(&mut self, call: &ItemId<'_>) {
+        if self.denied.len() < MAX_DENIED {
+            self.denied.push(call.clone().into_owned());
+        }
+    }
+
     fn unmapped(&mut self, cx: &mut Context<'_>, what: String, json: &str) {
         cx.extra.clear();
         let raw = Raw::parse(json.to_owned());
@@ -385,7 +394,10 @@ impl Reader for Claude {
         let Some(text) = input::text(&mut self.lifecycle, &mut cx, frame) else {
             return;
         };
-        let mut cx = Context::new(cx.sink);
+        let mut cx = Context {
+            frame: cx.frame,
+            ..Context::new(cx.sink)
+        };
         self.line(&mut cx, &text, Direction::FromAgent);
         if !cx.extra.is_empty() {
             // The frame said nothing that makes an event, but it had fields nobody reads.
@@ -397,9 +409,7 @@ impl Reader for Claude {
     }
 
     fn end(&mut self, end: &End, sink: &mut dyn Sink) {
-        let mut cx = Context::new(sink);
-        cx.from_frame = false;
-        self.finish(&mut cx, end);
+        self.finish(&mut Context::new(sink), end);
     }
 
     fn clone_box(&self) -> Box<dyn Reader> {

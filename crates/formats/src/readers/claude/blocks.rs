@@ -369,10 +369,7 @@ impl Claude {
 
     /// How a call ended: run, failed, not allowed, or stopped.
     fn verdict(&mut self, id: &ItemId<'_>, is_error: bool, meta: Option<&Raw<'_>>) -> Status {
-        let was_denied = self
-            .denied
-            .iter()
-            .position(|(denied, _)| *denied == id.as_str());
+        let was_denied = self.denied.iter().position(|it| it == id);
         if let Some(at) = was_denied {
             self.denied.remove(at);
             return Status::Denied;
@@ -380,13 +377,20 @@ impl Claude {
         if !is_error {
             return Status::Ok;
         }
-        let why = meta
+        let note = meta
             .and_then(|it| it.borrowed_str())
-            .and_then(|json| permission(json, id));
-        match why.as_deref() {
-            // An interrupt is told like a rejection of everything that was running.
-            Some("user-rejected") if self.was_interrupted => Status::Cancelled,
+            .and_then(|json| note_about(json, id));
+        let Some(note) = note else {
+            return Status::Error;
+        };
+        let is_rejected = note.permission_decision.decision.as_deref() == Some("reject");
+        match note.non_execution_kind.as_deref() {
+            // An interrupt rejects everything that was running, without a decision of anybody.
+            Some("user-rejected") if !is_rejected && self.lifecycle.ask_about(id).is_none() => {
+                Status::Cancelled
+            }
             Some(_) => Status::Denied,
+            None if is_rejected => Status::Denied,
             None => Status::Error,
         }
     }
@@ -543,18 +547,12 @@ fn nth_block(line: &str, at: usize) -> Option<&RawValue> {
         .copied()
 }
 
-/// Why a call did not run, if the result's own notes say so.
-fn permission<'a>(meta: &'a str, id: &ItemId<'_>) -> Option<Cow<'a, str>> {
+/// What the agent notes beside a result: whether and why the call did not run.
+fn note_about<'a>(meta: &'a str, id: &ItemId<'_>) -> Option<wire::ToolResultMeta<'a>> {
     let notes: Vec<wire::ToolResultMeta<'a>> = serde_json::from_str(meta).ok()?;
-    let note = notes
+    notes
         .into_iter()
-        .find(|it| it.id.as_deref().is_none_or(|it| it == id.as_str()))?;
-    let rejected = note
-        .permission_decision
-        .decision
-        .0
-        .filter(|it| it == "reject");
-    note.non_execution_kind.0.or(rejected)
+        .find(|it| it.id.as_deref().is_none_or(|it| it == id.as_str()))
 }
 
 /// What only the result tells about a call.

@@ -129,6 +129,11 @@ impl Claude {
             (Some("success"), Some("allow")) => Decision::Allowed,
             _ => Decision::Denied,
         };
+        if decision == Decision::Denied
+            && let Some(item) = self.lifecycle.asked_about(&id)
+        {
+            self.remember_denied(&item);
+        }
         let message = answer
             .message
             .raw()

@@ -24,6 +24,7 @@ pub(super) struct Held {
     json: String,
     native: Option<String>,
     at: Option<Timestamp>,
+    frame: Option<u64>,
     /// Of the results before this one.
     denials: Vec<Denial<'static>>,
 }
@@ -76,6 +77,7 @@ impl Claude {
             json: text.to_owned(),
             native,
             at: cx.at,
+            frame: cx.frame,
             denials,
         });
         self.was_woken = false;
@@ -97,8 +99,13 @@ impl Claude {
         let Some(held) = self.held.take() else { return };
         self.was_woken = false;
         let outcome: wire::Outcome<'_> = serde_json::from_str(&held.json).unwrap_or_default();
-        let before = (cx.native.take(), cx.at, std::mem::take(&mut cx.extra));
-        cx.at = held.at;
+        let before = (
+            cx.native.take(),
+            cx.at,
+            cx.frame,
+            std::mem::take(&mut cx.extra),
+        );
+        (cx.at, cx.frame) = (held.at, held.frame);
         cx.native = held.native.clone().map(Cow::Owned);
         if !outcome.model_usage.0.is_empty() {
             self.lifecycle
@@ -106,7 +113,7 @@ impl Claude {
         }
         let (ended, left_open) = self.ended(&held, outcome);
         self.lifecycle.end_run(cx, ended, left_open);
-        (cx.native, cx.at, cx.extra) = before;
+        (cx.native, cx.at, cx.frame, cx.extra) = before;
         self.forget_run();
     }
 

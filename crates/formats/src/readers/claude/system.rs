@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use model::{Binding, Body, Compaction, Item, ItemId, Level, Notice, Raw, SessionId, Status, Text};
 
-use super::{Claude, Context, MAX_DENIED, bound};
+use super::{Claude, Context, bound};
 use crate::wire::claude::{self as wire, Line, System};
 
 impl Claude {
@@ -170,21 +170,14 @@ impl Claude {
     }
 
     fn permission_denied(&mut self, cx: &mut Context<'_>, system: &System<'_>, json: &str) {
-        let reason = system
-            .message
-            .raw()
-            .map(|it| Text::from(it).into_owned())
-            .unwrap_or_default();
         let call = system.tool_use_id.as_deref();
-        if let Some(call) = call
-            && self.denied.len() < MAX_DENIED
-        {
-            self.denied.push((call.to_owned(), reason.clone()));
+        let item = call.map(|it| ItemId::new(it.to_owned()));
+        if let Some(item) = &item {
+            self.remember_denied(item);
         }
         cx.extra.clear();
         let tool = system.tool_name.as_deref().unwrap_or("tool");
         let text = Text::new(format!("permission denied: {tool}"));
-        let item = call.map(|it| ItemId::new(it.to_owned()));
         let detail = Some(Raw::parse(json.to_owned()));
         let code = Cow::Borrowed("permission_denied");
         self.lifecycle.notice(

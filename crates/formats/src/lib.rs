@@ -10,6 +10,7 @@ pub mod convert;
 pub mod framing;
 mod readers;
 pub mod registry;
+pub mod resume;
 mod tools;
 mod writers;
 

@@ -38,6 +38,23 @@ pub const FORMATS: &[Format] = &[
         profiles: &[],
     },
     Format {
+        name: "takopi",
+        summary: "Takopi events, JSON lines",
+        framing: Framing::Lines,
+        reader: None,
+        writer: Some(|config| Box::new(writers::takopi::Takopi::new(config))),
+        profiles: &[
+            Profile {
+                name: "upstream",
+                summary: "the field names and habits of takopi 0.22.3",
+            },
+            Profile {
+                name: "debug",
+                summary: "more notes: tools, servers, plans, unknown frames",
+            },
+        ],
+    },
+    Format {
         name: "linkspan",
         summary: "canonical events, JSON lines",
         framing: Framing::Lines,

@@ -4,3 +4,4 @@ mod fixtures;
 mod goldens;
 mod laws;
 mod properties;
+mod takopi_upstream;

@@ -1,5 +1,8 @@
 //! The model to consumer protocols, one file or folder per protocol.
 
+pub(crate) mod acp;
+pub(crate) mod ag_ui;
+mod content;
 pub(crate) mod linkspan;
 
 use model::Timestamp;

@@ -3,11 +3,14 @@
 //! Everything here is a pure state machine: no files, no clock, no tasks. The caller feeds bytes
 //! and owns where they come from and go to.
 
+#[macro_use]
+mod wire;
+
 pub mod convert;
 pub mod framing;
 mod readers;
 pub mod registry;
-mod wire;
+mod tools;
 mod writers;
 
 pub use readers::{ReaderConfig, RunEnds};

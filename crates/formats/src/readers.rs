@@ -1,5 +1,6 @@
 //! Agents' wire formats to the model, one file or folder per format.
 
+pub(crate) mod claude;
 mod input;
 mod lifecycle;
 pub(crate) mod linkspan;

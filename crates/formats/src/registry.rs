@@ -30,6 +30,14 @@ pub struct Profile {
 /// Every format, in the order they are listed for people.
 pub const FORMATS: &[Format] = &[
     Format {
+        name: "claude",
+        summary: "Claude Code stream-json",
+        framing: Framing::Lines,
+        reader: Some(|config| Box::new(readers::claude::Claude::new(config))),
+        writer: None,
+        profiles: &[],
+    },
+    Format {
         name: "linkspan",
         summary: "canonical events, JSON lines",
         framing: Framing::Lines,

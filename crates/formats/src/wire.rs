@@ -1,4 +1,8 @@
 //! Foreign JSON as it travels: serde types only, no logic.
 
+#[macro_use]
+pub(crate) mod lenient;
+
 pub(crate) mod acp;
 pub(crate) mod ag_ui;
+pub(crate) mod claude;

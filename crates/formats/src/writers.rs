@@ -2,7 +2,7 @@
 
 pub(crate) mod acp;
 pub(crate) mod ag_ui;
-mod content;
+pub(crate) mod content;
 pub(crate) mod linkspan;
 
 use model::Timestamp;

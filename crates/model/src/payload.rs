@@ -38,6 +38,14 @@ impl<'a> Raw<'a> {
         self.0.get()
     }
 
+    /// The JSON text with the life of the frame, unless it was copied out of it.
+    pub fn borrowed_str(&self) -> Option<&'a str> {
+        match &self.0 {
+            Cow::Borrowed(raw) => Some(raw.get()),
+            Cow::Owned(_) => None,
+        }
+    }
+
     pub fn as_raw_value(&self) -> &RawValue {
         &self.0
     }

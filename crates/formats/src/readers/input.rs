@@ -14,6 +14,7 @@ pub(crate) fn text<'f>(
     frame: Frame<'f>,
 ) -> Option<Cow<'f, str>> {
     let n = lifecycle.next_frame();
+    cx.frame = Some(n);
     match frame {
         Frame::Oversized { length, head } => {
             let head = String::from_utf8_lossy(head).into_owned();

@@ -33,8 +33,8 @@ pub(crate) struct Context<'c> {
     /// Goes onto the first event of the frame.
     pub(crate) extra: Vec<(Cow<'c, str>, Raw<'c>)>,
     pub(crate) why: Option<Why>,
-    /// False when no frame says it: the stream has ended.
-    pub(crate) from_frame: bool,
+    /// The number of the frame; absent when no frame says it.
+    pub(crate) frame: Option<u64>,
 }
 
 impl<'c> Context<'c> {
@@ -47,7 +47,7 @@ impl<'c> Context<'c> {
             path: Cow::Borrowed(&[]),
             extra: Vec::new(),
             why: None,
-            from_frame: true,
+            frame: None,
         }
     }
 }
@@ -140,7 +140,7 @@ impl Lifecycle {
             } else {
                 cx.origin
             },
-            frame: cx.from_frame.then_some(self.n_frames),
+            frame: cx.frame,
             native: cx.native.as_deref().map(Cow::Borrowed),
             why: cx.why,
             extra: Cow::Owned(extra),
@@ -441,9 +441,9 @@ impl Lifecycle {
         }
     }
 
-    /// The open items, oldest first.
-    pub(crate) fn open_items(&self) -> impl Iterator<Item = &Item<'static>> {
-        self.open.iter().map(|open| &open.item)
+    /// The sub-agents an open item is inside of.
+    pub(crate) fn path_of(&self, key: &ItemId<'_>) -> Option<&[ItemId<'static>]> {
+        Some(&self.open[self.find(key)?].path)
     }
 
     /// An open tool call.
@@ -481,6 +481,12 @@ impl Lifecycle {
         };
         let ask = self.asks.remove(at);
         self.emit_at(cx, &ask.path, Body::AskSettled(settled));
+    }
+
+    /// The tool call that an open ask is about.
+    pub(crate) fn asked_about(&self, ask: &str) -> Option<ItemId<'static>> {
+        let ask = self.asks.iter().find(|it| it.id.as_str() == ask)?;
+        ask.item.clone()
     }
 
     /// The ask that waits about a tool call.

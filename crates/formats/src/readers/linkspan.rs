@@ -75,7 +75,6 @@ impl Reader for Linkspan {
                     ..
                 } = event;
                 let extra = extra.into_owned();
-                let from_frame = frame.is_some();
                 let mut cx = Context {
                     sink: cx.sink,
                     native,
@@ -84,7 +83,7 @@ impl Reader for Linkspan {
                     path,
                     extra,
                     why,
-                    from_frame,
+                    frame,
                 };
                 self.event(&mut cx, body);
             }
@@ -96,9 +95,7 @@ impl Reader for Linkspan {
     }
 
     fn end(&mut self, _: &End, sink: &mut dyn Sink) {
-        let mut cx = Context::new(sink);
-        cx.from_frame = false;
-        lost(&mut self.lifecycle, &mut cx);
+        lost(&mut self.lifecycle, &mut Context::new(sink));
     }
 
     fn clone_box(&self) -> Box<dyn Reader> {

@@ -1,4 +1,4 @@
-//! What a tool gave back, taken apart for targets that have types for it.
+//! What a tool's result holds: text, pictures, and blocks of any other kind.
 
 use std::borrow::Cow;
 
@@ -6,6 +6,10 @@ use model::{Raw, Text};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::wire::lenient::{Any, Str};
+
+/// One piece of a tool's result.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Block<'a> {
     Text(Text<'a>),
     Image {
@@ -16,74 +20,72 @@ pub(crate) enum Block<'a> {
     Other(Raw<'a>),
 }
 
-#[derive(Deserialize)]
-struct Wire<'a> {
-    #[serde(borrow)]
-    r#type: Cow<'a, str>,
-    #[serde(borrow)]
-    text: Option<Text<'a>>,
-    #[serde(borrow)]
-    source: Option<Source<'a>>,
+object! {
+    WireBlock {
+        r#type: Str<'a> = "type",
+        text: Any<'a> = "text",
+        source: WireSource<'a> = "source",
+    }
 }
 
-#[derive(Deserialize)]
-struct Source<'a> {
-    #[serde(borrow)]
-    data: Option<Text<'a>>,
-    #[serde(borrow)]
-    media_type: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    url: Option<Text<'a>>,
+object! {
+    WireSource {
+        media_type: Str<'a> = "media_type",
+        data: Any<'a> = "data",
+        url: Any<'a> = "url",
+    }
 }
 
-/// The blocks of a tool result: a JSON string is one Text block, an array its elements, anything else Other.
+/// The blocks of a result: a string is one text, a list its elements, anything else stays as it is.
 pub(crate) fn blocks<'a>(content: &'a Raw<'_>) -> Vec<Block<'a>> {
     if content.is_string() {
-        return vec![Block::Text(Text::from_json(content.as_raw_value()))];
+        return vec![Block::Text(Text::from(content.by_ref()))];
     }
-    match serde_json::from_str::<Vec<&RawValue>>(content.get()) {
-        Ok(items) => items.into_iter().map(block).collect(),
+    match serde_json::from_str::<Vec<&'a RawValue>>(content.get()) {
+        Ok(list) => list.into_iter().map(block).collect(),
         Err(_) if content.is_null() => Vec::new(),
         Err(_) => vec![Block::Other(content.by_ref())],
     }
 }
 
-fn block(raw: &RawValue) -> Block<'_> {
-    let Ok(wire) = serde_json::from_str::<Wire<'_>>(raw.get()) else {
-        return Block::Other(Raw::borrowed(raw));
-    };
-    match (&*wire.r#type, wire.text, wire.source) {
-        ("text", Some(text), _) => Block::Text(text),
-        (
-            "image",
-            _,
-            Some(Source {
-                data: Some(data),
-                media_type: Some(media_type),
-                ..
-            }),
-        ) => Block::Image { media_type, data },
-        ("image", _, Some(Source { url: Some(url), .. })) => Block::ImageUrl(url),
-        _ => Block::Other(Raw::borrowed(raw)),
-    }
-}
-
-/// All text of a tool result joined by "\n"; a plain string is passed through without decoding.
+/// All text of a result, joined by line ends; a plain string is passed through undecoded.
 pub(crate) fn text<'a>(content: &'a Raw<'_>) -> Text<'a> {
-    if content.is_string() {
-        return Text::from_json(content.as_raw_value());
-    }
-    let mut joined = String::new();
-    for block in blocks(content) {
-        let piece = match block {
-            Block::Text(text) => text.to_str().into_owned(),
-            Block::Image { .. } | Block::ImageUrl(_) => continue,
-            Block::Other(raw) => raw.get().to_owned(),
-        };
-        if !joined.is_empty() {
-            joined.push('\n');
-        }
-        joined.push_str(&piece);
+    let mut texts = blocks(content).into_iter().filter_map(|block| match block {
+        Block::Text(text) => Some(text),
+        Block::Image { .. } | Block::ImageUrl(_) | Block::Other(_) => None,
+    });
+    let Some(first) = texts.next() else {
+        return Text::EMPTY;
+    };
+    let Some(second) = texts.next() else {
+        return first;
+    };
+    let mut joined = first.to_str().into_owned();
+    for text in std::iter::once(second).chain(texts) {
+        joined.push('\n');
+        joined.push_str(&text.to_str());
     }
     Text::new(joined)
+}
+
+fn block(raw: &RawValue) -> Block<'_> {
+    let Ok(block) = WireBlock::deserialize(raw) else {
+        return Block::Other(Raw::borrowed(raw));
+    };
+    match (block.r#type.as_deref(), block.text.0) {
+        (Some("text") | None, Some(text)) => Block::Text(Text::from_json(text)),
+        (Some("image"), _) => match (block.source.data.0, block.source.url.0) {
+            (Some(data), _) => Block::Image {
+                media_type: block
+                    .source
+                    .media_type
+                    .0
+                    .unwrap_or(Cow::Borrowed("image/png")),
+                data: Text::from_json(data),
+            },
+            (None, Some(url)) => Block::ImageUrl(Text::from_json(url)),
+            (None, None) => Block::Other(Raw::borrowed(raw)),
+        },
+        _ => Block::Other(Raw::borrowed(raw)),
+    }
 }

@@ -397,21 +397,13 @@ impl Items {
     }
 
     fn content<'a>(&self, result: &'a ToolResult<'_>, losses: &mut Losses) -> wire::Content<'a> {
-        let content = &result.content;
-        if content.is_string() {
-            return wire::Content::Text(content::text(content));
-        }
-        let blocks = blocks(content);
-        let is_image = |it: &Block<'_>| matches!(it, Block::Image { .. } | Block::ImageUrl(_));
-        if !blocks.iter().any(is_image) {
-            return wire::Content::Text(content::text(content));
+        let blocks = blocks(&result.content);
+        if blocks.iter().all(|it| matches!(it, Block::Text(_))) {
+            return wire::Content::Text(content::text(&result.content));
         }
         match self.shape {
             Shape::Current => wire::Content::Parts(blocks.into_iter().map(part).collect()),
-            Shape::Thinking => {
-                losses.count("image in a tool result");
-                wire::Content::Text(content::text(content))
-            }
+            Shape::Thinking => wire::Content::Text(flat(blocks, losses)),
         }
     }
 
@@ -522,6 +514,19 @@ fn part(block: Block<'_>) -> wire::ContentPart<'_> {
             text: Text::new(raw.get().to_owned()),
         },
     }
+}
+
+/// A result for clients that only know text.
+fn flat(blocks: Vec<Block<'_>>, losses: &mut Losses) -> Text<'static> {
+    let mut texts = Vec::new();
+    for block in blocks {
+        match block {
+            Block::Text(text) => texts.push(text.to_str().into_owned()),
+            Block::Other(raw) => texts.push(raw.get().to_owned()),
+            Block::Image { .. } | Block::ImageUrl(_) => losses.count("image in a tool result"),
+        }
+    }
+    Text::new(texts.join("\n"))
 }
 
 fn role_name(role: Role) -> &'static str {

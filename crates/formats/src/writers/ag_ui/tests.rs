@@ -64,7 +64,8 @@ fn a_frame_is_one_data_line_and_a_blank_one() {
 
         data: {"type":"RUN_FINISHED","threadId":"s1","runId":"s1:r1","outcome":{"type":"cancelled"}}
 
-    "#]].assert_eq(&converted(None, script).0);
+    "#]]
+    .assert_eq(&converted(None, script).0);
 }
 
 const TEXT: &str = r#"

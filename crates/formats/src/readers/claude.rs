@@ -1,0 +1,501 @@
+//! Claude Code's stream-json: with and without partial messages, with control frames, one process
+//! or many turns, and the Agent SDKs' repackaged messages.
+//!
+//! Facts from recordings of Claude Code 2.1.325. `init` need not be first and repeats; one assistant
+//! line holds one block; results come in completion order; a `result` is not always the last word of
+//! its run, so it is held until the next prompt or the end of the stream.
+
+mod blocks;
+mod control;
+mod outcome;
+mod partial;
+mod plan;
+mod subagents;
+mod system;
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use model::{
+    Binding, Body, Cause, End, Frame, Item, ItemId, Level, McpServer, Message, Origin, Raw, Reader,
+    Role, SessionBound, SessionId, Sink, Status, Text, Timestamp, Unmapped,
+};
+use serde_json::value::RawValue;
+
+use self::outcome::Held;
+use self::partial::Partial;
+use self::plan::Tasks;
+use self::subagents::Subagents;
+use super::lifecycle::{Context, Lifecycle};
+use super::{ReaderConfig, RunEnds, input};
+use crate::wire::claude::{self as wire, Line};
+use crate::wire::lenient::{Object as _, Words};
+
+/// Prompts that wait for their turn; a client that sends more is not being read.
+const MAX_PROMPTS: usize = 256;
+/// Denied calls remembered until their result comes.
+const MAX_DENIED: usize = 256;
+/// Model responses whose blocks are being counted: the main agent's and its sub-agents'.
+const MAX_RESPONSES: usize = 64;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Claude {
+    lifecycle: Lifecycle,
+    config: ReaderConfig,
+    /// The native session, once any line said it.
+    session: Option<String>,
+    /// Only an `init` tells more than the id.
+    has_init: bool,
+    cwd: Option<String>,
+    /// Another session answered than the one asked for: nothing after that counts.
+    is_lost: bool,
+    n_ignored: u64,
+    /// Prompts seen going in, whose turn has not begun.
+    prompts: VecDeque<Prompt>,
+    /// The last prompt that was shown, to know its echo.
+    shown_prompt: Option<String>,
+    partial: Partial,
+    responses: Responses,
+    subagents: Subagents,
+    tasks: Tasks,
+    /// Calls that were denied and whose result has not come.
+    denied: Vec<ItemId<'static>>,
+    compaction: Option<ItemId<'static>>,
+    last_text: Option<Text<'static>>,
+    /// The word for the last API failure, such as `rate_limit`.
+    api_error: Option<String>,
+    was_interrupted: bool,
+    held: Option<Held>,
+    /// A background task ended after the held result: what follows belongs to the same run.
+    was_woken: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Prompt {
+    text: Text<'static>,
+    parts: Vec<model::Part<'static>>,
+    at: Option<Timestamp>,
+}
+
+/// Which way a message went; a plain stream holds only what the agent said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    FromAgent,
+    ToAgent,
+}
+
+impl Claude {
+    pub(crate) fn new(config: &ReaderConfig) -> Self {
+        Self {
+            lifecycle: Lifecycle::new("claude", &config.session),
+            config: config.clone(),
+            session: None,
+            has_init: false,
+            cwd: None,
+            is_lost: false,
+            n_ignored: 0,
+            prompts: VecDeque::new(),
+            shown_prompt: None,
+            partial: Partial::default(),
+            responses: Responses::default(),
+            subagents: Subagents::default(),
+            tasks: Tasks::default(),
+            denied: Vec::new(),
+            compaction: None,
+            last_text: None,
+            api_error: None,
+            was_interrupted: false,
+            held: None,
+            was_woken: false,
+        }
+    }
+
+    fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Direction) {
+        let mut line: Line<'c> = match serde_json::from_str(text) {
+            Ok(line) => line,
+            Err(err) => {
+                return input::bad_line(&mut self.lifecycle, cx, text, &format!("not JSON: {err}"));
+            }
+        };
+        if !line.is_object() {
+            return input::bad_line(
+                &mut self.lifecycle,
+                cx,
+                text,
+                "not a Claude message: no object",
+            );
+        }
+        if let (Some(dir), Some(msg)) = (line.dir.as_deref(), line.msg.0) {
+            let direction = if dir == "in" {
+                Direction::ToAgent
+            } else {
+                Direction::FromAgent
+            };
+            if let (Some(began), Some(t)) = (self.config.began, line.t.0) {
+                cx.at = Some(began.plus_millis((t * 1000.0) as i64));
+            }
+            return self.line(cx, msg.get(), direction);
+        }
+        if self.is_lost {
+            self.n_ignored += 1;
+            return;
+        }
+        cx.native = line.uuid.take();
+        cx.extra = std::mem::take(line.extra());
+        if let Some(at) = line.timestamp.as_deref().and_then(Timestamp::parse) {
+            cx.at = Some(at);
+        }
+        if direction == Direction::ToAgent {
+            return self.to_agent(cx, line, text);
+        }
+        match kind(&line) {
+            Kind::System => self.system(cx, line, text),
+            Kind::Result => self.result(cx, line, text),
+            Kind::Assistant => self.assistant(cx, line, text),
+            Kind::User => self.user(cx, line, text),
+            Kind::StreamEvent => self.stream_event(cx, line, text),
+            Kind::RateLimit => self.rate_limit(cx, text),
+            Kind::ControlRequest => self.control_request(cx, text, direction),
+            Kind::ControlResponse => self.control_response(cx, text, direction),
+            Kind::ControlCancel => self.control_cancel(cx, text),
+            Kind::KeepAlive => self.debug(cx, "keep_alive", "keep alive", text),
+            Kind::Unknown => {
+                let what = match line.r#type.as_deref() {
+                    Some(name) => format!("type `{name}`"),
+                    None => "no type".to_owned(),
+                };
+                self.unmapped(cx, what, text);
+            }
+        }
+    }
+
+    /// A message of the host to the agent, from a recording of both directions.
+    fn to_agent<'c>(&mut self, cx: &mut Context<'c>, line: Line<'c>, text: &'c str) {
+        cx.origin = Origin::Client;
+        match kind(&line) {
+            Kind::User => {
+                let (text, parts) = blocks::words(line.message.content);
+                self.queue_prompt(Prompt {
+                    text: text.into_owned(),
+                    parts: parts.into_iter().map(model::Part::into_owned).collect(),
+                    at: cx.at,
+                });
+            }
+            Kind::ControlRequest => self.control_request(cx, text, Direction::ToAgent),
+            Kind::ControlResponse => self.control_response(cx, text, Direction::ToAgent),
+            Kind::System
+            | Kind::Result
+            | Kind::Assistant
+            | Kind::StreamEvent
+            | Kind::RateLimit
+            | Kind::ControlCancel
+            | Kind::KeepAlive
+            | Kind::Unknown => self.unmapped(cx, "message to the agent".to_owned(), text),
+        }
+    }
+
+    fn queue_prompt(&mut self, prompt: Prompt) {
+        if self.prompts.len() < MAX_PROMPTS {
+            self.prompts.push_back(prompt);
+        }
+    }
+
+    /// The agent works on a turn: ends the run before it if that is over, and starts one if none runs.
+    fn begin_turn(&mut self, cx: &mut Context<'_>) {
+        if self.held.is_some() && !self.was_woken {
+            self.finish_held(cx);
+        }
+        if !self.lifecycle.has_run() {
+            self.was_interrupted = false;
+            self.lifecycle.start_run(cx, Cause::Prompt);
+            self.show_prompts(cx);
+        }
+    }
+
+    /// Shows the prompts whose turn this is. The CLI merges what was queued into one turn.
+    fn show_prompts(&mut self, cx: &mut Context<'_>) {
+        let n = if self.lifecycle.n_runs() == 1 {
+            self.prompts.len().min(1)
+        } else {
+            self.prompts.len()
+        };
+        let mut shown = Vec::new();
+        for prompt in self.prompts.drain(..n).collect::<Vec<_>>() {
+            shown.push(prompt.text.to_str().into_owned());
+            let before = (cx.origin, cx.at);
+            (cx.origin, cx.at) = (Origin::Client, prompt.at.or(cx.at));
+            self.show_message(cx, Role::User, prompt.text, prompt.parts);
+            (cx.origin, cx.at) = before;
+        }
+        if !shown.is_empty() {
+            self.shown_prompt = Some(shown.join("\n"));
+        }
+    }
+
+    /// A whole message that no response of the model contains.
+    fn show_message(
+        &mut self,
+        cx: &mut Context<'_>,
+        role: Role,
+        text: Text<'_>,
+        parts: Vec<model::Part<'_>>,
+    ) {
+        let id = self.responses.block_id("prompt");
+        let message = Message {
+            id,
+            role,
+            group: None,
+            text,
+            parts,
+        };
+        self.lifecycle
+            .close_text(cx, Item::Message(message), Status::Ok);
+    }
+
+    /// Checks the session a line belongs to; false when the run has failed over it.
+    fn same_session(&mut self, cx: &mut Context<'_>, id: Option<&str>, decides: bool) -> bool {
+        let Some(id) = id.filter(|it| !it.is_empty()) else {
+            return true;
+        };
+        let known = self.session.as_deref().or(self.config.expect.as_deref());
+        if known.is_none_or(|known| known == id) {
+            if self.session.is_none() {
+                self.session = Some(id.to_owned());
+            }
+            return true;
+        }
+        if self.session.is_some() && !decides {
+            let text = format!("a line of another session, `{id}`");
+            self.lifecycle.warn(cx, "other_session", text, None);
+            return true;
+        }
+        self.wrong_session(cx, id);
+        false
+    }
+
+    /// Tells the session to whoever did not see an `init`.
+    fn bind_without_init(&mut self, cx: &mut Context<'_>) {
+        if self.has_init || self.lifecycle.has_run() {
+            return;
+        }
+        if let Some(session) = self.session.clone() {
+            self.has_init = true;
+            let bound = bound(SessionId::new(session), self.binding());
+            let extra = std::mem::take(&mut cx.extra);
+            self.lifecycle.emit(cx, Body::SessionBound(bound));
+            cx.extra = extra;
+        }
+    }
+
+    fn binding(&self) -> Binding {
+        if self.config.expect.is_some() {
+            Binding::Resume
+        } else {
+            Binding::Init
+        }
+    }
+
+    fn init<'c>(&mut self, cx: &mut Context<'c>, text: &'c str) {
+        let Ok(mut init) = serde_json::from_str::<wire::Init<'c>>(text) else {
+            return;
+        };
+        let id = init.session_id.take();
+        let is_new = id
+            .as_deref()
+            .is_some_and(|id| self.session.as_deref().is_some_and(|it| it != id));
+        if is_new && !self.lifecycle.has_run()
+            || is_new && self.held.is_some() && self.config.expect.is_none()
+        {
+            // Two recordings in one file: the first run is over.
+            self.finish_held(cx);
+            self.session = None;
+            self.has_init = false;
+        }
+        if !self.same_session(cx, id.as_deref(), true) {
+            return;
+        }
+        cx.extra = std::mem::take(init.extra());
+        self.cwd = init.cwd.as_deref().map(str::to_owned).or(self.cwd.take());
+        let how = if self.has_init {
+            Binding::Repeat
+        } else {
+            self.binding()
+        };
+        if let Some(native) = self.session.clone() {
+            self.has_init = true;
+            let servers: Vec<wire::McpServer<'_>> = init.mcp_servers.parse().unwrap_or_default();
+            let in_full = init.mcp_servers.raw().filter(|_| !servers.is_empty());
+            cx.extra
+                .extend(in_full.map(|raw| (Cow::Borrowed("mcp_servers"), raw)));
+            let bound = SessionBound {
+                native: SessionId::new(native),
+                how,
+                model: init.model.take(),
+                cwd: init.cwd.take(),
+                permission_mode: init.permission_mode.take(),
+                version: init.version.take(),
+                tools: init.tools.0.into_iter().filter_map(|it| it.0).collect(),
+                mcp_servers: servers
+                    .into_iter()
+                    .filter_map(|it| {
+                        Some(McpServer {
+                            name: it.name.0?,
+                            status: it.status.0,
+                        })
+                    })
+                    .collect(),
+                commands: init
+                    .slash_commands
+                    .0
+                    .into_iter()
+                    .filter_map(|it| it.0)
+                    .collect(),
+            };
+            if self.held.is_some() && !self.was_woken {
+                let extra = std::mem::take(&mut cx.extra);
+                self.finish_held(cx);
+                cx.extra = extra;
+            }
+            self.lifecycle.emit(cx, Body::SessionBound(bound));
+        }
+        self.begin_turn(cx);
+    }
+
+    fn remember_denied(&mut self, call: &ItemId<'_>) {
+        if self.denied.len() < MAX_DENIED {
+            self.denied.push(call.clone().into_owned());
+        }
+    }
+
+    fn unmapped(&mut self, cx: &mut Context<'_>, what: String, json: &str) {
+        cx.extra.clear();
+        let raw = Raw::parse(json.to_owned());
+        self.lifecycle.emit(
+            cx,
+            Body::FrameUnmapped(Unmapped {
+                what: Cow::Owned(what),
+                raw,
+            }),
+        );
+    }
+
+    /// Where events of a sub-agent's frame go.
+    fn enter(&mut self, cx: &mut Context<'_>, parent: Option<&str>) {
+        if let Some(parent) = parent {
+            let path = self.subagents.path_of(&mut self.lifecycle, cx, parent);
+            cx.path = Cow::Owned(path);
+        }
+    }
+}
+
+impl Reader for Claude {
+    fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
+        let mut cx = Context::new(sink);
+        let Some(text) = input::text(&mut self.lifecycle, &mut cx, frame) else {
+            return;
+        };
+        let mut cx = Context {
+            frame: cx.frame,
+            ..Context::new(cx.sink)
+        };
+        self.line(&mut cx, &text, Direction::FromAgent);
+        if !cx.extra.is_empty() {
+            // The frame said nothing that makes an event, but it had fields nobody reads.
+            self.lifecycle.notice(
+                &mut cx,
+                blocks::notice(Level::Debug, "unread", Text::new("fields nobody reads")),
+            );
+        }
+    }
+
+    fn end(&mut self, end: &End, sink: &mut dyn Sink) {
+        self.finish(&mut Context::new(sink), end);
+    }
+
+    fn clone_box(&self) -> Box<dyn Reader> {
+        Box::new(self.clone())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    System,
+    Assistant,
+    User,
+    Result,
+    StreamEvent,
+    RateLimit,
+    ControlRequest,
+    ControlResponse,
+    ControlCancel,
+    KeepAlive,
+    Unknown,
+}
+
+/// What a line is, by its `type`, or by its keys when an SDK took the type away.
+fn kind(line: &Line<'_>) -> Kind {
+    match line.r#type.as_deref() {
+        Some("system") => Kind::System,
+        Some("assistant") => Kind::Assistant,
+        Some("user") => Kind::User,
+        Some("result") => Kind::Result,
+        Some("stream_event") => Kind::StreamEvent,
+        Some("rate_limit_event") => Kind::RateLimit,
+        Some("control_request") => Kind::ControlRequest,
+        Some("control_response") => Kind::ControlResponse,
+        Some("control_cancel_request") => Kind::ControlCancel,
+        Some("keep_alive") => Kind::KeepAlive,
+        Some(_) => Kind::Unknown,
+        None if line.event.is_object() => Kind::StreamEvent,
+        None if line.subtype.0.is_some() && line.data.0.is_some() => Kind::System,
+        None if line.subtype.0.is_some() => Kind::Result,
+        None if !matches!(line.content, Words::None) && line.model.0.is_some() => Kind::Assistant,
+        None if !matches!(line.content, Words::None) => Kind::User,
+        None => Kind::Unknown,
+    }
+}
+
+fn bound(native: SessionId<'_>, how: Binding) -> SessionBound<'_> {
+    SessionBound {
+        native,
+        how,
+        model: None,
+        cwd: None,
+        permission_mode: None,
+        version: None,
+        tools: Vec::new(),
+        mcp_servers: Vec::new(),
+        commands: Vec::new(),
+    }
+}
+
+/// Numbers the blocks of each model response, because a line holds one block and no index.
+#[derive(Clone, Debug, Default)]
+struct Responses {
+    recent: VecDeque<(String, u64)>,
+}
+
+impl Responses {
+    /// The id of the next block of a response.
+    fn block_id(&mut self, response: &str) -> ItemId<'static> {
+        let at = self
+            .recent
+            .iter()
+            .position(|(id, _)| id == response)
+            .unwrap_or_else(|| {
+                if self.recent.len() >= MAX_RESPONSES {
+                    self.recent.pop_front();
+                }
+                self.recent.push_back((response.to_owned(), 0));
+                self.recent.len() - 1
+            });
+        let (id, n) = &mut self.recent[at];
+        *n += 1;
+        ItemId::new(format!("{id}.{}", *n - 1))
+    }
+
+    /// True the first time a response is seen.
+    fn is_new(&self, response: &str) -> bool {
+        !self.recent.iter().any(|(id, _)| id == response)
+    }
+}

@@ -1,0 +1,596 @@
+//! Content blocks: what an assistant or user line says.
+
+use std::borrow::Cow;
+
+use model::{
+    AskSettled, Class, Decision, Item, ItemId, Level, Message, Notice, Part, Raw, Reasoning, Role,
+    Status, Text, Tool, ToolKind, ToolResult, Why,
+};
+use serde::Deserialize;
+
+use super::{Claude, Context, RawValue};
+use crate::tools;
+use crate::wire::claude::{self as wire, Block, Line};
+use crate::wire::lenient::{Object as _, Words};
+
+impl Claude {
+    pub(super) fn assistant<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        mut line: Line<'c>,
+        text: &'c str,
+    ) {
+        let session = line.session_id.take();
+        if !self.same_session(cx, session.as_deref(), false) {
+            return;
+        }
+        let parent = line.parent_tool_use_id.take();
+        self.bind_without_init(cx);
+        if parent.is_none() {
+            self.begin_turn(cx);
+        }
+        self.enter(cx, parent.as_deref());
+        let mut message = line.message;
+        if !message.is_object() {
+            message.content = line.content;
+            message.model = line.model;
+        }
+        cx.extra.append(message.extra());
+        if line.is_api_error_message.is_true() {
+            return self.api_error(cx, message);
+        }
+        let group = message.id.take();
+        self.call_usage(cx, group.as_deref(), &message);
+        let Words::Blocks(blocks) = message.content else {
+            return match message.content {
+                Words::Text(words) => {
+                    let status = Status::Ok;
+                    self.text_block(cx, group.as_deref(), Text::Plain(words), status);
+                }
+                Words::Blocks(_) | Words::None => {
+                    self.unmapped(cx, "assistant message without content".to_owned(), text)
+                }
+            };
+        };
+        let status = if line.aborted.is_true() {
+            Status::Cancelled
+        } else {
+            Status::Ok
+        };
+        for (at, block) in blocks.into_iter().enumerate() {
+            self.assistant_block(cx, group.as_deref(), block, status, || nth_block(text, at));
+        }
+    }
+
+    fn assistant_block<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        group: Option<&str>,
+        mut block: Block<'c>,
+        status: Status,
+        raw: impl FnOnce() -> Option<&'c RawValue>,
+    ) {
+        let kind = block.r#type.take();
+        cx.extra.append(block.extra());
+        match kind.as_deref() {
+            Some("text") | None if block.text.0.is_some() => {
+                self.text_block(
+                    cx,
+                    group,
+                    block.text.raw().map(Text::from).unwrap_or_default(),
+                    status,
+                );
+            }
+            Some("thinking") | None if block.thinking.0.is_some() => {
+                let text = block.thinking.raw().map(Text::from).unwrap_or_default();
+                let signature = block
+                    .signature
+                    .raw()
+                    .map(Text::from)
+                    .filter(|it| !it.is_empty());
+                self.reasoning_block(cx, group, text, signature, None, status);
+            }
+            Some("redacted_thinking") => {
+                let data = block.data.raw().map(Text::from);
+                self.reasoning_block(cx, group, Text::EMPTY, None, data, status);
+            }
+            Some("tool_use" | "server_tool_use" | "mcp_tool_use") | None
+                if block.id.0.is_some() =>
+            {
+                let server_side = kind.as_deref().is_some_and(|it| it != "tool_use");
+                self.tool_use(cx, group, block, server_side);
+            }
+            Some(name) if name.ends_with("tool_result") && block.tool_use_id.0.is_some() => {
+                self.tool_result(cx, block, None, None);
+            }
+            None if block.tool_use_id.0.is_some() => self.tool_result(cx, block, None, None),
+            other => self.unmapped_block(cx, other, raw()),
+        }
+    }
+
+    fn text_block(
+        &mut self,
+        cx: &mut Context<'_>,
+        group: Option<&str>,
+        text: Text<'_>,
+        status: Status,
+    ) {
+        if cx.path.is_empty() && !text.is_empty() {
+            self.last_text = Some(text.clone().into_owned());
+        }
+        let id = self.block_id(group, "text");
+        let group = group.map(|it| Cow::Owned(it.to_owned()));
+        let message = Message {
+            id,
+            role: Role::Assistant,
+            group,
+            text,
+            parts: Vec::new(),
+        };
+        self.lifecycle
+            .close_text(cx, Item::Message(message), status);
+    }
+
+    fn reasoning_block(
+        &mut self,
+        cx: &mut Context<'_>,
+        group: Option<&str>,
+        text: Text<'_>,
+        signature: Option<Text<'_>>,
+        encrypted: Option<Text<'_>>,
+        status: Status,
+    ) {
+        let id = self.block_id(
+            group,
+            if encrypted.is_some() {
+                "redacted_thinking"
+            } else {
+                "thinking"
+            },
+        );
+        let group = group.map(|it| Cow::Owned(it.to_owned()));
+        let reasoning = Reasoning {
+            id,
+            group,
+            text,
+            signature,
+            encrypted,
+        };
+        self.lifecycle
+            .close_text(cx, Item::Reasoning(reasoning), status);
+    }
+
+    /// The id a block was streamed under, or a new one.
+    fn block_id(&mut self, group: Option<&str>, kind: &str) -> ItemId<'static> {
+        let group = group.unwrap_or("message");
+        self.partial
+            .whole(group, kind)
+            .unwrap_or_else(|| self.responses.block_id(group))
+    }
+
+    pub(super) fn tool_use<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        group: Option<&str>,
+        block: Block<'c>,
+        server_side: bool,
+    ) {
+        let Some(id) = block.id.0 else { return };
+        if let Some(group) = group {
+            // The block has an id of its own, but it still takes up a place in its response.
+            if self.partial.whole(group, "tool_use").is_none() {
+                self.responses.block_id(group);
+            }
+        }
+        let name = block.name.0.unwrap_or_default();
+        let input = block.input.raw();
+        let class = tools::classify(&name, input.as_ref(), self.cwd.as_deref());
+        let tool = Tool {
+            id: ItemId::new(id),
+            group: group.map(|it| Cow::Owned(it.to_owned())),
+            name,
+            input,
+            class,
+            server_side,
+            result: None,
+        };
+        self.lifecycle.update(cx, Item::Tool(Box::new(tool)));
+    }
+
+    pub(super) fn user<'c>(&mut self, cx: &mut Context<'c>, mut line: Line<'c>, text: &'c str) {
+        let session = line.session_id.take();
+        if !self.same_session(cx, session.as_deref(), false) {
+            return;
+        }
+        let parent = line.parent_tool_use_id.take();
+        let mut content = std::mem::take(&mut line.message.content);
+        if !line.message.is_object() {
+            content = std::mem::take(&mut line.content);
+        }
+        cx.extra.append(line.message.extra());
+        self.bind_without_init(cx);
+        let Words::Blocks(blocks) = content else {
+            let (words, _) = words(content);
+            if parent.is_none() && !is_echo(&line, &words) {
+                self.begin_turn(cx);
+            }
+            self.enter(cx, parent.as_deref());
+            return self.user_words(cx, &line, words, Vec::new());
+        };
+        let is_results = blocks.iter().any(|it| it.tool_use_id.0.is_some());
+        if parent.is_none() && (is_results || !is_marker(&blocks)) {
+            self.begin_turn(cx);
+        }
+        self.enter(cx, parent.as_deref());
+        let mut said = Vec::new();
+        for (at, mut block) in blocks.into_iter().enumerate() {
+            let kind = block.r#type.take();
+            cx.extra.append(block.extra());
+            match kind.as_deref() {
+                Some("tool_result") | None if block.tool_use_id.0.is_some() => {
+                    self.tool_result(
+                        cx,
+                        block,
+                        line.tool_use_result.raw(),
+                        line.tool_result_meta.raw(),
+                    );
+                }
+                Some("text") | None if block.text.0.is_some() => {
+                    said.push(Said::Text(
+                        block.text.raw().map(Text::from).unwrap_or_default(),
+                    ));
+                }
+                Some("image") => said.push(Said::Part(image(&block, nth_block(text, at)))),
+                Some("document") => said.extend(
+                    nth_block(text, at).map(|raw| Said::Part(Part::Other(Raw::borrowed(raw)))),
+                ),
+                other => self.unmapped_block(cx, other, nth_block(text, at)),
+            }
+        }
+        if !said.is_empty() {
+            let (words, parts) = join(said);
+            self.user_words(cx, &line, words, parts);
+        }
+    }
+
+    /// Words in a user line: a prompt, its echo, a marker, or the program speaking to its model.
+    fn user_words(
+        &mut self,
+        cx: &mut Context<'_>,
+        line: &Line<'_>,
+        text: Text<'_>,
+        parts: Vec<Part<'_>>,
+    ) {
+        let words = text.to_str();
+        if words.starts_with("[Request interrupted by user") {
+            self.was_interrupted = true;
+            let text = Text::new(words.trim_matches(['[', ']']).to_owned());
+            return self
+                .lifecycle
+                .notice(cx, notice(Level::Info, "interrupted", text));
+        }
+        if let Some(output) = words.strip_prefix("<local-command-stdout>") {
+            let output = output
+                .strip_suffix("</local-command-stdout>")
+                .unwrap_or(output);
+            let text = Text::new(output.to_owned());
+            return self
+                .lifecycle
+                .notice(cx, notice(Level::Info, "command_output", text));
+        }
+        if let Some(compaction) = &self.compaction
+            && line.is_synthetic.is_true()
+        {
+            let key = compaction.clone();
+            self.compaction = None;
+            let summary = text.clone().into_owned();
+            return self.lifecycle.close(cx, &key, Status::Ok, |item| {
+                if let Item::Compaction(it) = item {
+                    it.summary = Some(summary);
+                }
+            });
+        }
+        if line.is_replay.is_true() && self.shown_prompt.as_deref() == Some(&*words) {
+            self.shown_prompt = None;
+            return self.lifecycle.notice(
+                cx,
+                notice(Level::Debug, "echo", Text::new("the prompt was echoed")),
+            );
+        }
+        let role = if line.is_synthetic.is_true() {
+            Role::Harness
+        } else {
+            Role::User
+        };
+        drop(words);
+        self.show_message(cx, role, text, parts);
+    }
+
+    fn tool_result<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        block: Block<'c>,
+        structured: Option<Raw<'c>>,
+        meta: Option<Raw<'c>>,
+    ) {
+        let Some(id) = block.tool_use_id.0 else {
+            return;
+        };
+        let id = ItemId::new(id);
+        if !self.lifecycle.is_open(&id) {
+            self.never_opened(cx, &id);
+        }
+        let is_error = block.is_error.is_true();
+        let verdict = self.verdict(&id, is_error, meta.as_ref());
+        self.settle_by_result(cx, &id, verdict);
+        let content = block.content.raw().unwrap_or_else(|| Raw::of(&""));
+        let kind = self.lifecycle.open_tool(&id).map(|it| it.class.kind);
+        let details = match kind {
+            Some(ToolKind::Write | ToolKind::Task | ToolKind::Todo) => structured
+                .as_ref()
+                .and_then(|it| it.borrowed_str())
+                .and_then(|json| serde_json::from_str(json).ok()),
+            _ => None,
+        };
+        let details: wire::ToolUseResult<'c> = details.unwrap_or_default();
+        if verdict == Status::Ok && kind == Some(ToolKind::Todo) {
+            self.task_tool_done(cx, &id, &details);
+        }
+        if kind == Some(ToolKind::Task) && !details.is_async.is_true() {
+            self.subagents
+                .call_ended(&mut self.lifecycle, cx, &id, verdict);
+        }
+        let result = ToolResult {
+            content,
+            is_error,
+            structured,
+            meta,
+        };
+        self.lifecycle
+            .close_tool(cx, &id, verdict, result, |tool| refine(tool, &details));
+    }
+
+    /// A result nobody asked for still counts; the call is made up so that it has a place.
+    fn never_opened(&mut self, cx: &mut Context<'_>, id: &ItemId<'_>) {
+        let class = Class::plain(ToolKind::Other, Text::new("tool result"));
+        let tool = Tool {
+            id: id.by_ref(),
+            group: None,
+            name: Cow::Borrowed("unknown"),
+            input: None,
+            class,
+            server_side: false,
+            result: None,
+        };
+        let before = cx.why.replace(Why::NeverOpened);
+        self.lifecycle.open(cx, Item::Tool(Box::new(tool)));
+        cx.why = before;
+    }
+
+    /// How a call ended: run, failed, not allowed, or stopped.
+    fn verdict(&mut self, id: &ItemId<'_>, is_error: bool, meta: Option<&Raw<'_>>) -> Status {
+        let was_denied = self.denied.iter().position(|it| it == id);
+        if let Some(at) = was_denied {
+            self.denied.remove(at);
+            return Status::Denied;
+        }
+        if !is_error {
+            return Status::Ok;
+        }
+        let note = meta
+            .and_then(|it| it.borrowed_str())
+            .and_then(|json| note_about(json, id));
+        let Some(note) = note else {
+            return Status::Error;
+        };
+        let is_rejected = note.permission_decision.decision.as_deref() == Some("reject");
+        match note.non_execution_kind.as_deref() {
+            // An interrupt rejects everything that was running, without a decision of anybody.
+            Some("user-rejected") if !is_rejected && self.lifecycle.ask_about(id).is_none() => {
+                Status::Cancelled
+            }
+            Some(_) => Status::Denied,
+            None if is_rejected => Status::Denied,
+            None => Status::Error,
+        }
+    }
+
+    /// An ask whose answer was not seen is settled by what became of its call.
+    fn settle_by_result(&mut self, cx: &mut Context<'_>, id: &ItemId<'_>, verdict: Status) {
+        let Some(ask) = self.lifecycle.ask_about(id) else {
+            return;
+        };
+        let decision = match verdict {
+            Status::Ok | Status::Error => Decision::Allowed,
+            Status::Denied => Decision::Denied,
+            Status::Cancelled => Decision::Withdrawn,
+            Status::Lost => Decision::Lost,
+        };
+        let settled = AskSettled {
+            id: ask,
+            decision,
+            message: None,
+            input: None,
+            remembered: None,
+        };
+        self.lifecycle.settle(cx, settled);
+    }
+
+    fn unmapped_block(&mut self, cx: &mut Context<'_>, kind: Option<&str>, raw: Option<&RawValue>) {
+        let what = kind.map_or_else(
+            || "block without a type".to_owned(),
+            |kind| format!("block `{kind}`"),
+        );
+        let json = raw.map_or("null", RawValue::get);
+        self.unmapped(cx, what, json);
+    }
+
+    /// A failure of the model's API comes as an assistant's text, and is none.
+    fn api_error(&mut self, cx: &mut Context<'_>, message: wire::Message<'_>) {
+        let word = cx
+            .extra
+            .iter()
+            .find(|(key, _)| key == "error")
+            .map(|(_, value)| Text::from(value.by_ref()).to_str().into_owned());
+        self.api_error = word;
+        let (text, _) = words(message.content);
+        self.lifecycle
+            .notice(cx, notice(Level::Error, "api_error", text));
+    }
+}
+
+pub(super) fn notice<'a>(level: Level, code: &'static str, text: Text<'a>) -> Notice<'a> {
+    Notice {
+        level,
+        code: Cow::Borrowed(code),
+        text,
+        item: None,
+        detail: None,
+    }
+}
+
+/// What a person said: words and pictures.
+enum Said<'a> {
+    Text(Text<'a>),
+    Part(Part<'a>),
+}
+
+/// The words of any content, and what is not words.
+pub(super) fn words<'a>(content: Words<'a, Block<'a>>) -> (Text<'a>, Vec<Part<'a>>) {
+    match content {
+        Words::None => (Text::EMPTY, Vec::new()),
+        Words::Text(text) => (Text::Plain(text), Vec::new()),
+        Words::Blocks(blocks) => join(
+            blocks
+                .into_iter()
+                .filter_map(|block| match block.text.0 {
+                    Some(text) => Some(Said::Text(Text::from_json(text))),
+                    None if block.source.0.is_some() => Some(Said::Part(image(&block, None))),
+                    None => None,
+                })
+                .collect(),
+        ),
+    }
+}
+
+fn join<'a>(said: Vec<Said<'a>>) -> (Text<'a>, Vec<Part<'a>>) {
+    let mut texts = Vec::new();
+    let mut parts = Vec::new();
+    for it in said {
+        match it {
+            Said::Text(text) => texts.push(text),
+            Said::Part(part) => parts.push(part),
+        }
+    }
+    let text = match <[Text<'a>; 1]>::try_from(texts) {
+        Ok([text]) => text,
+        Err(texts) => Text::new(
+            texts
+                .iter()
+                .map(Text::to_str)
+                .collect::<Vec<_>>()
+                .join("\n"),
+        ),
+    };
+    (text, parts)
+}
+
+fn image<'a>(block: &Block<'a>, raw: Option<&'a RawValue>) -> Part<'a> {
+    let source: wire::ImageSource<'a> = block.source.parse().unwrap_or_default();
+    match (source.data.0, source.url.0, raw.or(block.source.0)) {
+        (Some(data), _, _) => Part::Image {
+            media_type: source.media_type.0.unwrap_or(Cow::Borrowed("image/png")),
+            data: Text::from_json(data),
+        },
+        (None, Some(url), _) => Part::ImageUrl {
+            url: Text::from_json(url),
+        },
+        (None, None, Some(raw)) => Part::Other(Raw::borrowed(raw)),
+        (None, None, None) => Part::Other(Raw::of(&())),
+    }
+}
+
+/// An interrupt marker ends a turn; it does not begin one.
+fn is_marker(blocks: &[Block<'_>]) -> bool {
+    blocks.iter().any(|it| {
+        it.text
+            .0
+            .is_some_and(|text| text.get().starts_with("\"[Request interrupted"))
+    })
+}
+
+/// What the CLI prints for itself between turns.
+fn is_echo(line: &Line<'_>, words: &Text<'_>) -> bool {
+    line.is_replay.is_true() && words.to_str().starts_with("<local-command-stdout>")
+}
+
+/// The JSON text of one content block, for a block whose type nobody knows.
+fn nth_block(line: &str, at: usize) -> Option<&RawValue> {
+    #[derive(Deserialize)]
+    struct Outer<'a> {
+        #[serde(borrow)]
+        message: Option<Inner<'a>>,
+        #[serde(borrow)]
+        content: Option<Vec<&'a RawValue>>,
+    }
+    #[derive(Deserialize)]
+    struct Inner<'a> {
+        #[serde(borrow)]
+        content: Vec<&'a RawValue>,
+    }
+    let outer: Outer<'_> = serde_json::from_str(line).ok()?;
+    outer
+        .message
+        .map(|it| it.content)
+        .or(outer.content)?
+        .get(at)
+        .copied()
+}
+
+/// What the agent notes beside a result: whether and why the call did not run.
+fn note_about<'a>(meta: &'a str, id: &ItemId<'_>) -> Option<wire::ToolResultMeta<'a>> {
+    let notes: Vec<wire::ToolResultMeta<'a>> = serde_json::from_str(meta).ok()?;
+    notes
+        .into_iter()
+        .find(|it| it.id.as_deref().is_none_or(|it| it == id.as_str()))
+}
+
+/// What only the result tells about a call.
+fn refine<'r>(tool: &mut Tool<'r>, details: &wire::ToolUseResult<'r>) {
+    match tool.class.kind {
+        ToolKind::Shell => {
+            tool.class.exit_code = tool
+                .result
+                .as_ref()
+                .and_then(|result| match result.is_error {
+                    true => tools::exit_code(result.content.get().trim_start_matches('"')),
+                    false => Some(0),
+                });
+        }
+        ToolKind::Write => {
+            tool.class.change = match details.r#type.as_deref() {
+                Some("create") => Some(model::Change::Add),
+                Some("update") => Some(model::Change::Update),
+                _ => None,
+            };
+            if let (Some(old), Some(diff)) = (details.original_file.0, tool.class.diffs.first_mut())
+            {
+                diff.old = Some(Text::from_json(old));
+            }
+        }
+        ToolKind::Edit => tool.class.change = Some(model::Change::Update),
+        ToolKind::Delete => tool.class.change = Some(model::Change::Delete),
+        ToolKind::Read
+        | ToolKind::Move
+        | ToolKind::Search
+        | ToolKind::Fetch
+        | ToolKind::WebSearch
+        | ToolKind::Mcp
+        | ToolKind::Task
+        | ToolKind::Todo
+        | ToolKind::Ask
+        | ToolKind::Think
+        | ToolKind::Mode
+        | ToolKind::Other => (),
+    }
+}

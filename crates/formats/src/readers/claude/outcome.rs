@@ -1,0 +1,424 @@
+//! How a run ends: by a `result`, by the end of the stream, or by the wrong session answering.
+//!
+//! A `result` is held, because a background task may wake the model and add to the run. It is
+//! let go by the next turn, by the end of the stream, or at once when a client waits for it.
+
+use std::borrow::Cow;
+
+use model::{
+    Basis, Binding, Body, Cause, Denial, End, Exit, ItemId, ModelUsage, Outcome, Raw, RunEnded,
+    RunError, Scope, SessionId, Status, Text, Timestamp, Tokens, Usage, Why,
+};
+
+use super::partial::tokens;
+use super::{Claude, Context, RunEnds, bound};
+use crate::wire::claude as wire;
+use crate::wire::lenient::Map;
+
+/// Denials remembered over the results of one run.
+const MAX_DENIALS: usize = 256;
+
+/// A `result` that has not ended its run yet.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    json: String,
+    native: Option<String>,
+    at: Option<Timestamp>,
+    frame: Option<u64>,
+    /// Of the results before this one.
+    denials: Vec<Denial<'static>>,
+}
+
+impl Claude {
+    pub(super) fn result<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        mut line: wire::Line<'c>,
+        text: &'c str,
+    ) {
+        let session = line.session_id.take();
+        self.result_of(cx, session, text);
+        // The whole frame is kept with the run's end.
+        cx.extra.clear();
+    }
+
+    fn result_of<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        session: Option<Cow<'c, str>>,
+        text: &'c str,
+    ) {
+        let outcome: wire::Outcome<'c> = serde_json::from_str(text).unwrap_or_default();
+        if self.session.is_none() {
+            self.same_session(cx, session.as_deref(), true);
+            if self.is_lost {
+                return;
+            }
+            cx.extra.clear();
+            self.bind_without_init(cx);
+        } else if !self.same_session(cx, session.as_deref(), true) {
+            return;
+        }
+        let extends = outcome.origin.0.is_some() || self.was_woken;
+        if self.held.is_some() && !extends {
+            self.finish_held(cx);
+        }
+        cx.extra.clear();
+        self.begin_turn_for_result(cx);
+        let mut denials = Vec::new();
+        if let Some(held) = self.held.take() {
+            let before: wire::Outcome<'_> = serde_json::from_str(&held.json).unwrap_or_default();
+            denials = held.denials;
+            denials.extend(self::denials(before).map(owned));
+            denials.truncate(MAX_DENIALS);
+        }
+        let native = cx.native.as_deref().map(str::to_owned);
+        self.held = Some(Held {
+            json: text.to_owned(),
+            native,
+            at: cx.at,
+            frame: cx.frame,
+            denials,
+        });
+        self.was_woken = false;
+        let is_last = outcome.queued_turn_count.as_u64().unwrap_or_default() == 0;
+        if self.config.run_ends == RunEnds::AtResult && is_last {
+            self.finish_held(cx);
+        }
+    }
+
+    fn begin_turn_for_result(&mut self, cx: &mut Context<'_>) {
+        if !self.lifecycle.has_run() {
+            self.lifecycle.start_run(cx, Cause::Prompt);
+            self.show_prompts(cx);
+        }
+    }
+
+    /// Ends the run with the result that was held.
+    pub(super) fn finish_held(&mut self, cx: &mut Context<'_>) {
+        let Some(held) = self.held.take() else { return };
+        self.was_woken = false;
+        let outcome: wire::Outcome<'_> = serde_json::from_str(&held.json).unwrap_or_default();
+        let before = (
+            cx.native.take(),
+            cx.at,
+            cx.frame,
+            std::mem::take(&mut cx.extra),
+        );
+        (cx.at, cx.frame) = (held.at, held.frame);
+        cx.native = held.native.clone().map(Cow::Owned);
+        if !outcome.model_usage.0.is_empty() {
+            self.lifecycle
+                .emit(cx, Body::UsageReported(session_usage(&outcome)));
+        }
+        let (ended, left_open) = self.ended(&held, outcome);
+        self.lifecycle.end_run(cx, ended, left_open);
+        (cx.native, cx.at, cx.frame, cx.extra) = before;
+        self.forget_run();
+    }
+
+    fn forget_run(&mut self) {
+        self.was_interrupted = false;
+        self.api_error = None;
+        self.last_text = None;
+        self.compaction = None;
+        self.denied.clear();
+    }
+
+    fn ended<'h>(&self, held: &'h Held, mut outcome: wire::Outcome<'h>) -> (RunEnded<'h>, Status) {
+        let verdict = self.outcome(&outcome);
+        let text = outcome
+            .result
+            .raw()
+            .map(Text::from)
+            .filter(|it| !it.is_empty());
+        let error = match verdict {
+            Outcome::Completed => None,
+            Outcome::Failed
+            | Outcome::Aborted
+            | Outcome::Refused
+            | Outcome::Limit
+            | Outcome::Lost => Some(self.error(verdict, &outcome)),
+        };
+        let is_answer = !outcome.is_error.is_true();
+        let answer = text
+            .filter(|_| is_answer)
+            .or_else(|| self.last_text.clone());
+        let usage = tokens(outcome.usage).map(|tokens| Usage {
+            scope: Scope::Run,
+            basis: Basis::Delta,
+            tokens,
+            model: None,
+            cost_usd: None,
+            detail: outcome.usage.raw(),
+        });
+        let models = match outcome.model_usage_delta.0.is_empty() {
+            false => std::mem::take(&mut outcome.model_usage_delta),
+            true => Map::default(),
+        };
+        let windows = std::mem::take(&mut outcome.model_usage);
+        let left_open = if verdict == Outcome::Aborted {
+            Status::Cancelled
+        } else {
+            Status::Lost
+        };
+        let ended = RunEnded {
+            outcome: verdict,
+            answer,
+            error,
+            usage,
+            models: per_model(models, &windows),
+            session_cost_usd: outcome.total_cost_usd.0,
+            duration_ms: outcome.duration_ms.as_u64(),
+            stop_reason: outcome.stop_reason.take(),
+            denials: held
+                .denials
+                .iter()
+                .cloned()
+                .chain(denials(outcome))
+                .collect(),
+            detail: Some(Raw::parse(held.json.clone())),
+        };
+        (ended, left_open)
+    }
+
+    fn outcome(&self, result: &wire::Outcome<'_>) -> Outcome {
+        let subtype = result.subtype.as_deref().unwrap_or_default();
+        let reason = result.terminal_reason.as_deref().unwrap_or_default();
+        if !result.is_error.is_true() && !subtype.starts_with("error") {
+            let is_refusal = result.stop_reason.as_deref() == Some("refusal");
+            return if is_refusal {
+                Outcome::Refused
+            } else {
+                Outcome::Completed
+            };
+        }
+        match subtype {
+            _ if reason.starts_with("aborted") => Outcome::Aborted,
+            "error_max_turns" | "error_max_budget_usd" | "error_max_structured_output_retries" => {
+                Outcome::Limit
+            }
+            "error_during_execution" if self.was_interrupted => Outcome::Aborted,
+            _ => Outcome::Failed,
+        }
+    }
+
+    fn error<'h>(&self, verdict: Outcome, result: &wire::Outcome<'h>) -> RunError<'h> {
+        let subtype = result.subtype.as_deref().unwrap_or_default();
+        let code = match (verdict, &self.api_error) {
+            (Outcome::Aborted, _) => Cow::Borrowed("aborted"),
+            (Outcome::Refused, _) => Cow::Borrowed("refused"),
+            (_, Some(error)) => Cow::Owned(error.clone()),
+            (_, None) if subtype == "success" || subtype.is_empty() => Cow::Borrowed("failed"),
+            (_, None) => Cow::Owned(subtype.to_owned()),
+        };
+        let said = result
+            .result
+            .raw()
+            .map(Text::from)
+            .filter(|it| !it.is_empty());
+        let errors: Vec<_> = result
+            .errors
+            .0
+            .iter()
+            .filter_map(|it| it.0)
+            .map(Text::from_json)
+            .collect();
+        let message = if verdict == Outcome::Aborted {
+            // What the agent says then is a diagnostic for its own developers.
+            Text::new("aborted")
+        } else if let Some(said) = said.or(result.error.raw().map(Text::from)) {
+            said
+        } else if !errors.is_empty() {
+            Text::new(
+                errors
+                    .iter()
+                    .map(Text::to_str)
+                    .collect::<Vec<_>>()
+                    .join("; "),
+            )
+        } else if subtype.is_empty() {
+            Text::new("claude run failed")
+        } else {
+            Text::new(format!("claude run failed ({subtype})"))
+        };
+        RunError { code, message }
+    }
+
+    /// The stream is over.
+    pub(super) fn finish(&mut self, cx: &mut Context<'_>, end: &End) {
+        if self.is_lost {
+            if self.n_ignored > 0 {
+                let text = format!("{} lines after the end were ignored", self.n_ignored);
+                self.lifecycle.warn(cx, "ignored", text, None);
+            }
+            return;
+        }
+        self.finish_held(cx);
+        if self.lifecycle.n_runs() > 0 && !self.lifecycle.has_run() && self.prompts.is_empty() {
+            return;
+        }
+        if !self.lifecycle.has_run() {
+            self.bind_without_init(cx);
+            self.lifecycle.start_run(cx, Cause::Prompt);
+            self.show_prompts(cx);
+        }
+        let (outcome, why, code, message) = self.missing_end(end);
+        let error = RunError {
+            code: Cow::Borrowed(code),
+            message: Text::new(message),
+        };
+        let mut ended = RunEnded::new(outcome, Some(error));
+        ended.answer = self.last_text.clone();
+        let left_open = if outcome == Outcome::Aborted {
+            Status::Cancelled
+        } else {
+            Status::Lost
+        };
+        cx.why = Some(why);
+        self.lifecycle.end_run(cx, ended, left_open);
+        self.forget_run();
+    }
+
+    /// What an end without a `result` means.
+    fn missing_end(&self, end: &End) -> (Outcome, Why, &'static str, String) {
+        if end.aborted || self.was_interrupted {
+            return (
+                Outcome::Aborted,
+                Why::Abort,
+                "aborted",
+                "aborted".to_owned(),
+            );
+        }
+        let exit = Why::ProcessExit;
+        match end.exit {
+            Some(Exit::Code(0)) if self.session.is_none() => {
+                let message = "claude finished but no session_id was captured".to_owned();
+                (Outcome::Failed, exit, "no_session", message)
+            }
+            Some(Exit::Code(0)) => {
+                let message = "claude finished without a result event".to_owned();
+                (Outcome::Failed, exit, "missing_result", message)
+            }
+            Some(Exit::Code(code)) => (
+                Outcome::Failed,
+                exit,
+                "process_exit",
+                format!("claude failed (rc={code})"),
+            ),
+            Some(Exit::Signal(signal)) => (
+                Outcome::Failed,
+                exit,
+                "process_exit",
+                format!("claude was ended by signal {signal}"),
+            ),
+            None => {
+                let message = "the stream ended without a result".to_owned();
+                (Outcome::Lost, Why::MissingEnd, "missing_end", message)
+            }
+        }
+    }
+
+    /// Another session answers than the one asked for, or the one this run began with.
+    pub(super) fn wrong_session(&mut self, cx: &mut Context<'_>, got: &str) {
+        let wanted = self
+            .session
+            .clone()
+            .or(self.config.expect.clone())
+            .unwrap_or_default();
+        self.held = None;
+        cx.extra.clear();
+        let native = SessionId::new(got.to_owned());
+        self.lifecycle.start_run(cx, Cause::Prompt);
+        self.lifecycle
+            .emit(cx, Body::SessionBound(bound(native, Binding::Mismatch)));
+        let message = match self.config.expect {
+            Some(_) => format!("session `{wanted}` was asked for, the agent answered as `{got}`"),
+            None => format!("the agent changed its session from `{wanted}` to `{got}`"),
+        };
+        let error = RunError {
+            code: Cow::Borrowed("wrong_session"),
+            message: Text::new(message),
+        };
+        let mut ended = RunEnded::new(Outcome::Failed, Some(error));
+        ended.answer = self.last_text.clone();
+        let before = cx.why.replace(Why::WrongSession);
+        self.lifecycle.end_run(cx, ended, Status::Lost);
+        cx.why = before;
+        self.forget_run();
+        self.is_lost = self.config.expect.is_some();
+        self.session = None;
+        self.has_init = false;
+    }
+}
+
+fn denials<'h>(result: wire::Outcome<'h>) -> impl Iterator<Item = Denial<'h>> {
+    result.permission_denials.0.into_iter().map(|it| Denial {
+        tool: it.tool_name.0.unwrap_or_default(),
+        item: it.tool_use_id.0.map(ItemId::new),
+        input: it.tool_input.raw(),
+    })
+}
+
+fn owned(denial: Denial<'_>) -> Denial<'static> {
+    Denial {
+        tool: Cow::Owned(denial.tool.into_owned()),
+        item: denial.item.map(ItemId::into_owned),
+        input: denial.input.map(Raw::into_owned),
+    }
+}
+
+fn per_model<'h>(
+    models: Map<'h, wire::ModelUsage<'h>>,
+    totals: &Map<'h, wire::ModelUsage<'h>>,
+) -> Vec<ModelUsage<'h>> {
+    let window = |model: &str| {
+        totals
+            .0
+            .iter()
+            .find(|(name, _)| name == model)
+            .and_then(|(_, it)| it.context_window.as_u64())
+    };
+    models
+        .0
+        .into_iter()
+        .map(|(model, it)| ModelUsage {
+            tokens: model_tokens(&it),
+            cost_usd: it.cost_usd.0,
+            context_window: it.context_window.as_u64().or_else(|| window(&model)),
+            model,
+        })
+        .collect()
+}
+
+fn model_tokens(usage: &wire::ModelUsage<'_>) -> Tokens {
+    Tokens {
+        input: usage.input_tokens.as_u64().unwrap_or_default(),
+        cache_read: usage.cache_read.as_u64().unwrap_or_default(),
+        cache_write: usage.cache_write.as_u64().unwrap_or_default(),
+        output: usage.output_tokens.as_u64(),
+        reasoning: usage.thinking_tokens.as_u64(),
+    }
+}
+
+/// What the session has used so far, over all models.
+fn session_usage<'h>(result: &wire::Outcome<'h>) -> Usage<'h> {
+    let mut total = Tokens::default();
+    for (_, usage) in &result.model_usage.0 {
+        let tokens = model_tokens(usage);
+        total.input += tokens.input;
+        total.cache_read += tokens.cache_read;
+        total.cache_write += tokens.cache_write;
+        total.output = Some(total.output.unwrap_or_default() + tokens.output.unwrap_or_default());
+        total.reasoning =
+            Some(total.reasoning.unwrap_or_default() + tokens.reasoning.unwrap_or_default());
+    }
+    Usage {
+        scope: Scope::Session,
+        basis: Basis::Cumulative,
+        tokens: total,
+        model: None,
+        cost_usd: result.total_cost_usd.0,
+        detail: None,
+    }
+}

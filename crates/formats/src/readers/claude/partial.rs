@@ -1,0 +1,341 @@
+//! Partial messages: the Messages API's own events, forwarded while a response streams.
+//!
+//! Every block arrives twice: as deltas, and whole in an `assistant` line just before its stop. The
+//! deltas open the item here; the whole block closes it, under the same id.
+
+use std::borrow::Cow;
+
+use model::{
+    Basis, Body, Channel, Class, Item, ItemId, Message, Reasoning, Role, Scope, Status, Text,
+    Tokens, Tool, ToolKind, Usage,
+};
+
+use super::{Claude, Context};
+use crate::wire::claude::{self as wire, Block, Line};
+use crate::wire::lenient::{Any, Object as _};
+
+/// The response that streams now.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Partial {
+    response: Option<String>,
+    model: Option<String>,
+    tokens: Option<Tokens>,
+    blocks: Vec<Streaming>,
+}
+
+#[derive(Clone, Debug)]
+struct Streaming {
+    index: u64,
+    kind: &'static str,
+    key: ItemId<'static>,
+    /// The whole block has come.
+    is_whole: bool,
+}
+
+/// Blocks of one response; the API allows far fewer.
+const MAX_BLOCKS: usize = 1024;
+
+impl Partial {
+    /// The id under which a whole block of this kind was streamed, if it was.
+    pub(super) fn whole(&mut self, response: &str, kind: &str) -> Option<ItemId<'static>> {
+        if self.response.as_deref() != Some(response) {
+            return None;
+        }
+        let block = self
+            .blocks
+            .iter_mut()
+            .find(|it| !it.is_whole && it.kind == kind)?;
+        block.is_whole = true;
+        Some(block.key.clone())
+    }
+
+    pub(super) fn is_streaming(&self, response: &str) -> bool {
+        self.response.as_deref() == Some(response)
+    }
+
+    fn at(&self, index: u64) -> Option<&Streaming> {
+        self.blocks.iter().rfind(|it| it.index == index)
+    }
+}
+
+impl Claude {
+    pub(super) fn stream_event<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        mut line: Line<'c>,
+        text: &'c str,
+    ) {
+        let session = line.session_id.take();
+        if !self.same_session(cx, session.as_deref(), false) {
+            return;
+        }
+        self.bind_without_init(cx);
+        let parent = line.parent_tool_use_id.take();
+        if parent.is_none() {
+            self.begin_turn(cx);
+        }
+        self.enter(cx, parent.as_deref());
+        let mut event = line.event;
+        cx.extra.append(event.extra());
+        match event.r#type.as_deref() {
+            Some("content_block_delta") => {
+                self.block_delta(cx, event, line.api_message_id.as_deref())
+            }
+            Some("content_block_start") => {
+                cx.extra.append(event.content_block.extra());
+                self.block_start(cx, &event, line.api_message_id.as_deref());
+            }
+            Some("content_block_stop") => {
+                if let Some(index) = event.index.as_u64() {
+                    self.block_stop(cx, index);
+                }
+            }
+            Some("message_start") => {
+                self.stop_blocks(cx);
+                let id = event.message.id.take().or(line.api_message_id.take());
+                self.partial.response = id.map(Cow::into_owned);
+                self.partial.model = event.message.model.take().map(Cow::into_owned);
+                self.partial.tokens = tokens(event.message.usage);
+            }
+            Some("message_delta") => {
+                cx.extra.append(event.delta.extra());
+                self.response_usage(cx, event.usage);
+            }
+            Some("message_stop") => self.stop_blocks(cx),
+            Some("ping") => (),
+            other => {
+                let what = format!("stream event `{}`", other.unwrap_or_default());
+                self.unmapped(cx, what, text);
+            }
+        }
+    }
+
+    fn block_start<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        event: &wire::StreamEvent<'c>,
+        response: Option<&str>,
+    ) {
+        let block = &event.content_block;
+        let kind = match block.r#type.as_deref() {
+            Some("text") => "text",
+            Some("thinking") => "thinking",
+            Some("redacted_thinking") => "redacted_thinking",
+            Some("tool_use" | "server_tool_use" | "mcp_tool_use") => "tool_use",
+            // Whole when its assistant line comes: results of server tools, blocks of later versions.
+            _ => return,
+        };
+        let index = event.index.as_u64().unwrap_or_default();
+        let key = self.open_block(cx, index, kind, response, Some(block));
+        for (channel, text) in [(Channel::Text, block.text), (Channel::Text, block.thinking)] {
+            if let Some(text) = text.0 {
+                self.lifecycle
+                    .delta(cx, &key, channel, Text::from_json(text));
+            }
+        }
+    }
+
+    /// Opens the item that a block's deltas will fill.
+    fn open_block<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        index: u64,
+        kind: &'static str,
+        response: Option<&str>,
+        block: Option<&Block<'c>>,
+    ) -> ItemId<'static> {
+        if self.partial.response.is_none() {
+            self.partial.response = response.map(str::to_owned);
+        }
+        let response = self
+            .partial
+            .response
+            .clone()
+            .unwrap_or_else(|| "message".to_owned());
+        let numbered = self.responses.block_id(&response);
+        let group = Some(Cow::Owned(response));
+        let call = block
+            .and_then(|it| it.id.as_deref())
+            .filter(|_| kind == "tool_use");
+        let key = call.map_or(numbered, |id| ItemId::new(id.to_owned()));
+        let item = match kind {
+            "text" => Item::Message(Message {
+                id: key.clone(),
+                role: Role::Assistant,
+                group,
+                text: Text::EMPTY,
+                parts: Vec::new(),
+            }),
+            "tool_use" => {
+                let name = block
+                    .and_then(|it| it.name.as_deref())
+                    .unwrap_or("unknown")
+                    .to_owned();
+                let server_side = block.is_some_and(|it| it.r#type.as_deref() != Some("tool_use"));
+                let class = Class::plain(ToolKind::Other, Text::new(name.clone()));
+                let name = Cow::Owned(name);
+                Item::Tool(Box::new(Tool {
+                    id: key.clone(),
+                    group,
+                    name,
+                    input: None,
+                    class,
+                    server_side,
+                    result: None,
+                }))
+            }
+            _ => Item::Reasoning(Reasoning {
+                id: key.clone(),
+                group,
+                text: Text::EMPTY,
+                signature: None,
+                encrypted: None,
+            }),
+        };
+        self.lifecycle.open(cx, item);
+        if self.partial.blocks.len() < MAX_BLOCKS {
+            self.partial.blocks.push(Streaming {
+                index,
+                kind,
+                key: key.clone(),
+                is_whole: false,
+            });
+        }
+        key
+    }
+
+    fn block_delta<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        event: wire::StreamEvent<'c>,
+        response: Option<&str>,
+    ) {
+        let delta = event.delta;
+        let index = event.index.as_u64().unwrap_or_default();
+        let (kind, channel, text) = match (delta.text.0, delta.thinking.0, delta.partial_json.0) {
+            (Some(text), _, _) => ("text", Channel::Text, text),
+            (None, Some(text), _) => ("thinking", Channel::Text, text),
+            (None, None, Some(text)) => ("tool_use", Channel::Input, text),
+            // A signature comes again with the whole block; citations and the like do too.
+            (None, None, None) => return,
+        };
+        let key = match self.partial.at(index) {
+            // A piece after the whole block adds nothing: the block is closed.
+            Some(block) if block.is_whole && block.kind != "tool_use" => return,
+            Some(block) => block.key.clone(),
+            None => self.open_block(cx, index, kind, response, None),
+        };
+        self.lifecycle
+            .delta(cx, &key, channel, Text::from_json(text));
+    }
+
+    /// A block ends; usually its whole form has closed it already.
+    fn block_stop(&mut self, cx: &mut Context<'_>, index: u64) {
+        let Some(at) = self.partial.blocks.iter().rposition(|it| it.index == index) else {
+            return;
+        };
+        if self.partial.blocks[at].is_whole {
+            return;
+        }
+        self.partial.blocks[at].is_whole = true;
+        let block = self.partial.blocks[at].clone();
+        self.close_streamed(cx, &block);
+    }
+
+    fn stop_blocks(&mut self, cx: &mut Context<'_>) {
+        for block in std::mem::take(&mut self.partial.blocks) {
+            if !block.is_whole {
+                self.close_streamed(cx, &block);
+            }
+        }
+        self.partial.response = None;
+    }
+
+    /// Closes a text of which only the pieces came; a tool call still waits for its result.
+    fn close_streamed(&mut self, cx: &mut Context<'_>, block: &Streaming) {
+        if block.kind == "tool_use" {
+            return;
+        }
+        let is_root = self
+            .lifecycle
+            .path_of(&block.key)
+            .is_some_and(<[_]>::is_empty);
+        let mut said = None;
+        self.lifecycle.close(cx, &block.key, Status::Ok, |item| {
+            if let Item::Message(message) = item {
+                said = Some(message.text.clone().into_owned());
+            }
+        });
+        if let Some(text) = said.filter(|it| is_root && !it.is_empty()) {
+            self.last_text = Some(text);
+        }
+    }
+
+    /// What a request to the model took, told once per response.
+    pub(super) fn call_usage(
+        &mut self,
+        cx: &mut Context<'_>,
+        group: Option<&str>,
+        message: &wire::Message<'_>,
+    ) {
+        let Some(group) = group else { return };
+        if self.partial.is_streaming(group) || !self.responses.is_new(group) {
+            return;
+        }
+        // The numbers are those of the response's start: the output is not known yet.
+        if let Some(tokens) = tokens(message.usage) {
+            let tokens = Tokens {
+                output: None,
+                reasoning: None,
+                ..tokens
+            };
+            let detail = message.usage.raw();
+            let model = message.model.0.clone();
+            let usage = Usage {
+                scope: Scope::Call,
+                basis: Basis::Delta,
+                tokens,
+                model,
+                cost_usd: None,
+                detail,
+            };
+            self.lifecycle.emit(cx, Body::UsageReported(usage));
+        }
+    }
+
+    fn response_usage(&mut self, cx: &mut Context<'_>, end: Any<'_>) {
+        let Some(start) = self.partial.tokens.take() else {
+            return;
+        };
+        let output = tokens(end).and_then(|it| it.output);
+        let tokens = Tokens {
+            output: output.or(start.output),
+            ..start
+        };
+        let model = self.partial.model.clone().map(Cow::Owned);
+        let usage = Usage {
+            scope: Scope::Call,
+            basis: Basis::Delta,
+            tokens,
+            model,
+            cost_usd: None,
+            detail: end.raw(),
+        };
+        self.lifecycle.emit(cx, Body::UsageReported(usage));
+    }
+}
+
+/// The counts of a `usage` object; `None` when there is none.
+pub(super) fn tokens(usage: Any<'_>) -> Option<Tokens> {
+    let usage: wire::Usage<'_> = usage.parse()?;
+    Some(Tokens {
+        input: usage.input_tokens.as_u64().unwrap_or_default(),
+        cache_read: usage.cache_read_input_tokens.as_u64().unwrap_or_default(),
+        cache_write: usage
+            .cache_creation_input_tokens
+            .as_u64()
+            .unwrap_or_default(),
+        output: usage.output_tokens.as_u64(),
+        reasoning: usage.output_tokens_details.thinking_tokens.as_u64(),
+    })
+}

@@ -1,0 +1,300 @@
+//! `system` lines besides `init`, and rate limits: mostly things worth a notice.
+
+use std::borrow::Cow;
+
+use model::{Binding, Body, Compaction, Item, ItemId, Level, Notice, Raw, SessionId, Status, Text};
+
+use super::{Claude, Context, bound};
+use crate::wire::claude::{self as wire, Line, System};
+
+impl Claude {
+    pub(super) fn system<'c>(&mut self, cx: &mut Context<'c>, mut line: Line<'c>, text: &'c str) {
+        // An SDK puts the fields of a system message under `data`.
+        let text = line
+            .data
+            .0
+            .filter(|it| it.get().starts_with('{'))
+            .map_or(text, |it| it.get());
+        let subtype = line.subtype.take().unwrap_or_default();
+        if subtype == "init" {
+            return self.init(cx, text);
+        }
+        let session = line.session_id.take();
+        if !self.same_session(cx, session.as_deref(), false) {
+            return;
+        }
+        cx.extra.clear();
+        let system: System<'c> = serde_json::from_str(text).unwrap_or_default();
+        match &*subtype {
+            "status" => self.status(cx, &system, text),
+            "thinking_tokens" => self.debug(cx, "thinking_tokens", "thinking", text),
+            "api_retry" => self.api_retry(cx, &system, text),
+            "permission_denied" => self.permission_denied(cx, &system, text),
+            "task_started" if system.task_type.as_deref() == Some("local_agent") => {
+                self.begin_turn_unless_held(cx);
+                if let Some(call) = system.tool_use_id.as_deref() {
+                    self.subagents
+                        .started(&mut self.lifecycle, cx, call, &system);
+                }
+                self.task(cx, Level::Debug, "task_started", &system, text);
+            }
+            "task_started" => self.task(cx, Level::Info, "task_started", &system, text),
+            "task_progress" => self.task(cx, Level::Debug, "task_progress", &system, text),
+            "task_updated" => self.task(cx, Level::Debug, "task_updated", &system, text),
+            "task_notification" => self.task_notification(cx, &system, text),
+            "background_tasks_changed" => {
+                self.debug(cx, "background_tasks", "the background tasks changed", text)
+            }
+            "hook_started" | "hook_response" => self.hook(cx, &subtype, &system, text),
+            "compact_boundary" => self.compacted(cx, &system, text),
+            "informational" => {
+                let said = system.content.raw().map(Text::from).unwrap_or_default();
+                let level = if system.level.as_deref() == Some("error") {
+                    Level::Error
+                } else {
+                    Level::Info
+                };
+                self.say(cx, level, "informational", said, text);
+            }
+            "ui_invalidate" => self.debug(cx, "ui_invalidate", "the view changed", text),
+            other => self.unmapped(cx, format!("system `{other}`"), text),
+        }
+    }
+
+    pub(super) fn debug(
+        &mut self,
+        cx: &mut Context<'_>,
+        code: &'static str,
+        said: &'static str,
+        json: &str,
+    ) {
+        self.say(cx, Level::Debug, code, Text::new(said), json);
+    }
+
+    fn say(
+        &mut self,
+        cx: &mut Context<'_>,
+        level: Level,
+        code: &'static str,
+        text: Text<'_>,
+        json: &str,
+    ) {
+        cx.extra.clear();
+        let detail = Some(Raw::parse(json.to_owned()));
+        self.lifecycle.notice(
+            cx,
+            Notice {
+                level,
+                code: Cow::Borrowed(code),
+                text,
+                item: None,
+                detail,
+            },
+        );
+    }
+
+    fn status(&mut self, cx: &mut Context<'_>, system: &System<'_>, json: &str) {
+        if let (Some(mode), Some(session)) =
+            (system.permission_mode.as_deref(), self.session.clone())
+        {
+            let mut bound = bound(SessionId::new(session), Binding::Repeat);
+            bound.permission_mode = Some(Cow::Borrowed(mode));
+            self.lifecycle.emit(cx, Body::SessionBound(bound));
+        }
+        match system.status.as_deref() {
+            Some("compacting") => {
+                self.begin_turn(cx);
+                self.open_compaction(cx);
+            }
+            Some(_) | None => {
+                let said = system.status.as_deref().unwrap_or("idle").to_owned();
+                self.say(cx, Level::Debug, "status", Text::new(said), json);
+            }
+        }
+    }
+
+    fn open_compaction(&mut self, cx: &mut Context<'_>) -> ItemId<'static> {
+        if let Some(key) = self
+            .compaction
+            .clone()
+            .filter(|key| self.lifecycle.is_open(key))
+        {
+            return key;
+        }
+        let key = self.responses.block_id("compaction");
+        let compaction = Compaction {
+            id: key.clone(),
+            trigger: None,
+            summary: None,
+            tokens_before: None,
+            tokens_after: None,
+            detail: None,
+        };
+        self.lifecycle.open(cx, Item::Compaction(compaction));
+        self.compaction = Some(key.clone());
+        key
+    }
+
+    /// The conversation was cut; its summary follows in a line of its own.
+    fn compacted(&mut self, cx: &mut Context<'_>, system: &System<'_>, json: &str) {
+        self.begin_turn(cx);
+        let key = self.open_compaction(cx);
+        let metadata = &system.compact_metadata;
+        let compaction = Compaction {
+            id: key,
+            trigger: metadata
+                .trigger
+                .as_deref()
+                .map(|it| Cow::Owned(it.to_owned())),
+            summary: None,
+            tokens_before: metadata.pre_tokens.as_u64(),
+            tokens_after: metadata.post_tokens.as_u64(),
+            detail: Some(Raw::parse(json.to_owned())),
+        };
+        self.lifecycle.update(cx, Item::Compaction(compaction));
+    }
+
+    fn api_retry(&mut self, cx: &mut Context<'_>, system: &System<'_>, json: &str) {
+        let count = |it: Option<u64>| it.map_or_else(|| "?".to_owned(), |it| it.to_string());
+        let attempt = count(system.attempt.as_u64());
+        let most = count(system.max_retries.as_u64());
+        let wait = system.retry_delay_ms.0.unwrap_or_default() / 1000.0;
+        let error = system.error.as_deref().unwrap_or("unknown");
+        let status = system
+            .error_status
+            .as_u64()
+            .map(|it| format!(" {it}"))
+            .unwrap_or_default();
+        let said = format!("retry {attempt} of {most} in {wait:.1} s: {error}{status}");
+        self.say(cx, Level::Warning, "api_retry", Text::new(said), json);
+    }
+
+    fn permission_denied(&mut self, cx: &mut Context<'_>, system: &System<'_>, json: &str) {
+        let call = system.tool_use_id.as_deref();
+        let item = call.map(|it| ItemId::new(it.to_owned()));
+        if let Some(item) = &item {
+            self.remember_denied(item);
+        }
+        cx.extra.clear();
+        let tool = system.tool_name.as_deref().unwrap_or("tool");
+        let text = Text::new(format!("permission denied: {tool}"));
+        let detail = Some(Raw::parse(json.to_owned()));
+        let code = Cow::Borrowed("permission_denied");
+        self.lifecycle.notice(
+            cx,
+            Notice {
+                level: Level::Warning,
+                code,
+                text,
+                item,
+                detail,
+            },
+        );
+    }
+
+    fn task(
+        &mut self,
+        cx: &mut Context<'_>,
+        level: Level,
+        code: &'static str,
+        system: &System<'_>,
+        json: &str,
+    ) {
+        let item = self
+            .subagents
+            .find(system.tool_use_id.as_deref(), system.task_id.as_deref())
+            .or_else(|| {
+                system
+                    .tool_use_id
+                    .as_deref()
+                    .map(|it| ItemId::new(it.to_owned()))
+            });
+        let said = system
+            .description
+            .raw()
+            .or(system.summary.raw())
+            .map(Text::from);
+        let text = said.unwrap_or_else(|| Text::new(code.replace('_', " ")));
+        let detail = Some(Raw::parse(json.to_owned()));
+        self.lifecycle.notice(
+            cx,
+            Notice {
+                level,
+                code: Cow::Borrowed(code),
+                text,
+                item,
+                detail,
+            },
+        );
+    }
+
+    fn task_notification<'c>(&mut self, cx: &mut Context<'c>, system: &System<'c>, json: &'c str) {
+        self.was_woken |= self.held.is_some();
+        let found = self
+            .subagents
+            .find(system.tool_use_id.as_deref(), system.task_id.as_deref());
+        let Some(key) = found.filter(|key| self.lifecycle.is_open(key)) else {
+            return self.task(cx, Level::Info, "task_notification", system, json);
+        };
+        let status = match system.status.as_deref() {
+            Some("completed") => Status::Ok,
+            Some("stopped") => Status::Cancelled,
+            _ => Status::Error,
+        };
+        let report = system.summary.raw().map(Text::from);
+        let detail = Raw::parse(json.to_owned());
+        self.subagents
+            .ended(&mut self.lifecycle, cx, &key, status, report, detail);
+    }
+
+    /// A background sub-agent may start while its run's result is held.
+    fn begin_turn_unless_held(&mut self, cx: &mut Context<'_>) {
+        if self.held.is_none() {
+            self.begin_turn(cx);
+        }
+    }
+
+    fn hook(&mut self, cx: &mut Context<'_>, subtype: &str, system: &System<'_>, json: &str) {
+        let name = system.hook_name.as_deref().unwrap_or("hook");
+        let outcome = system.outcome.as_deref();
+        let (code, said) = match subtype {
+            "hook_started" => ("hook_started", format!("hook {name} started")),
+            _ => (
+                "hook_response",
+                format!("hook {name}: {}", outcome.unwrap_or("done")),
+            ),
+        };
+        let is_fine = outcome.is_none_or(|it| it == "success");
+        let level = if is_fine { Level::Info } else { Level::Warning };
+        self.say(cx, level, code, Text::new(said), json);
+    }
+
+    pub(super) fn rate_limit(&mut self, cx: &mut Context<'_>, json: &str) {
+        let line: wire::RateLimitLine<'_> = serde_json::from_str(json).unwrap_or_default();
+        let status = line.info.status.as_deref().unwrap_or("unknown");
+        let level = match status {
+            "allowed" => Level::Debug,
+            "rejected" => Level::Error,
+            _ => Level::Warning,
+        };
+        let kind = line
+            .info
+            .kind
+            .as_deref()
+            .unwrap_or("rate")
+            .replace('_', " ");
+        let used = line
+            .info
+            .utilization
+            .0
+            .map(|it| format!(", {:.0} % used", it * 100.0))
+            .unwrap_or_default();
+        self.say(
+            cx,
+            level,
+            "rate_limit",
+            Text::new(format!("{kind} limit: {status}{used}")),
+            json,
+        );
+    }
+}

@@ -1,0 +1,549 @@
+//! What a tool call means: one place that turns a name and an input into a kind, a title and facts.
+//!
+//! Covers the tools of Claude Code, Codex, OpenCode, Gemini and OpenHands, and MCP names. Writers
+//! take what they show from here and never look at names themselves. A tool nobody knows is
+//! [`ToolKind::Other`], with its name as the title.
+
+use std::borrow::Cow;
+
+use model::{Class, Diff, Location, Mcp, Raw, Text, ToolKind};
+
+use crate::wire::lenient::{Any, List, Num};
+
+object! {
+    /// The input keys that mean something, of all agents together.
+    Input {
+        command: Any<'a> = "command",
+        cmd: Any<'a> = "cmd",
+        file_path: Any<'a> = "file_path",
+        file_path_camel: Any<'a> = "filePath",
+        notebook_path: Any<'a> = "notebook_path",
+        absolute_path: Any<'a> = "absolute_path",
+        path: Any<'a> = "path",
+        dir_path: Any<'a> = "dir_path",
+        directory: Any<'a> = "directory",
+        source: Any<'a> = "source",
+        destination: Any<'a> = "destination",
+        pattern: Any<'a> = "pattern",
+        query: Any<'a> = "query",
+        url: Any<'a> = "url",
+        description: Any<'a> = "description",
+        prompt: Any<'a> = "prompt",
+        subject: Any<'a> = "subject",
+        old_string: Any<'a> = "old_string",
+        old_string_camel: Any<'a> = "oldString",
+        old_str: Any<'a> = "old_str",
+        new_string: Any<'a> = "new_string",
+        new_string_camel: Any<'a> = "newString",
+        new_str: Any<'a> = "new_str",
+        new_source: Any<'a> = "new_source",
+        content: Any<'a> = "content",
+        file_text: Any<'a> = "file_text",
+        edits: List<Edit<'a>> = "edits",
+        offset: Num = "offset",
+        limit: Num = "limit",
+        insert_line: Num = "insert_line",
+        view_range: List<Num> = "view_range",
+        questions: List<Question<'a>> = "questions",
+    }
+}
+
+object! {
+    Edit {
+        old_string: Any<'a> = "old_string",
+        new_string: Any<'a> = "new_string",
+    }
+}
+
+object! {
+    Question {
+        question: Any<'a> = "question",
+    }
+}
+
+/// Classifies a call; `cwd` shortens the paths in the title.
+pub(crate) fn classify<'a>(name: &str, input: Option<&Raw<'a>>, cwd: Option<&str>) -> Class<'a> {
+    let input = input.and_then(|raw| Input::parse(raw)).unwrap_or_default();
+    if let Some((server, tool)) = mcp_name(name) {
+        let mut class = Class::plain(ToolKind::Mcp, Text::new(tool.to_owned()));
+        class.mcp = Some(Mcp {
+            server: Cow::Owned(server.to_owned()),
+            tool: Cow::Owned(tool.to_owned()),
+        });
+        return class;
+    }
+    let kind = kind(name, &input);
+    let mut class = Class::plain(kind, Text::EMPTY);
+    class.paths = locations(kind, &input);
+    class.diffs = diffs(kind, &input);
+    match kind {
+        ToolKind::Shell => class.command = input.command().map(Text::from),
+        ToolKind::Search => class.query = text(input.pattern).or(text(input.query)),
+        ToolKind::Fetch => class.query = text(input.url),
+        ToolKind::WebSearch => class.query = text(input.query),
+        ToolKind::Read
+        | ToolKind::Edit
+        | ToolKind::Write
+        | ToolKind::Delete
+        | ToolKind::Move
+        | ToolKind::Mcp
+        | ToolKind::Task
+        | ToolKind::Todo
+        | ToolKind::Ask
+        | ToolKind::Think
+        | ToolKind::Mode
+        | ToolKind::Other => (),
+    }
+    class.title = title(name, &class, &input, cwd).unwrap_or_else(|| fallback_title(name));
+    class
+}
+
+/// The exit code in a shell's error text: `Exit code N` at its start.
+pub(crate) fn exit_code(text: &str) -> Option<i32> {
+    let digits = text.strip_prefix("Exit code ")?;
+    let end = digits
+        .find(|it: char| !it.is_ascii_digit())
+        .unwrap_or(digits.len());
+    digits[..end].parse().ok()
+}
+
+/// `mcp__server__tool` taken apart.
+fn mcp_name(name: &str) -> Option<(&str, &str)> {
+    name.strip_prefix("mcp__")?
+        .split_once("__")
+        .filter(|(server, tool)| !server.is_empty() && !tool.is_empty())
+}
+
+fn kind(name: &str, input: &Input<'_>) -> ToolKind {
+    let lower = name.to_ascii_lowercase();
+    match &*lower {
+        "bash" | "shell" | "powershell" | "killshell" | "terminal" | "execute_bash"
+        | "run_shell_command" | "local_shell" | "exec_command" | "command_execution" => {
+            ToolKind::Shell
+        }
+        "read" | "read_file" | "read_many_files" | "view" | "view_image" | "notebookread" => {
+            ToolKind::Read
+        }
+        "edit" | "multiedit" | "notebookedit" | "replace" | "apply_patch" | "patch"
+        | "edit_file" | "file_change" => ToolKind::Edit,
+        "str_replace_editor" | "file_editor" | "planning_file_editor" => match input.command() {
+            Some(command) if command.get() == "\"view\"" => ToolKind::Read,
+            Some(command) if command.get() == "\"create\"" => ToolKind::Write,
+            Some(_) | None => ToolKind::Edit,
+        },
+        "write" | "write_file" | "create_file" => ToolKind::Write,
+        "delete" | "delete_file" => ToolKind::Delete,
+        "move" | "move_file" | "rename" => ToolKind::Move,
+        "grep"
+        | "glob"
+        | "find"
+        | "ls"
+        | "list"
+        | "list_directory"
+        | "search_file_content"
+        | "codesearch"
+        | "toolsearch" => ToolKind::Search,
+        "webfetch" | "web_fetch" | "fetch" | "browser" | "browser_use" => ToolKind::Fetch,
+        "websearch" | "web_search" | "google_web_search" => ToolKind::WebSearch,
+        "task" | "agent" | "delegate" | "spawn_agent" | "start_child_conversation" | "workflow" => {
+            ToolKind::Task
+        }
+        "todowrite" | "todoread" | "task_tracker" | "update_plan" | "write_todos"
+        | "taskcreate" | "taskupdate" | "tasklist" | "taskget" => ToolKind::Todo,
+        "askuserquestion" | "ask_user" | "question" => ToolKind::Ask,
+        "think" => ToolKind::Think,
+        "exitplanmode" | "enterplanmode" | "plan_exit" | "plan_enter" => ToolKind::Mode,
+        other if other.starts_with("browser_") => ToolKind::Fetch,
+        _ => ToolKind::Other,
+    }
+}
+
+fn title<'a>(
+    name: &str,
+    class: &Class<'a>,
+    input: &Input<'a>,
+    cwd: Option<&str>,
+) -> Option<Text<'a>> {
+    let path = class.paths.first().map(|it| relative(&it.path, cwd));
+    let with_path = |verb: &str| {
+        path.as_ref()
+            .map(|path| Text::new(format!("{verb} {path}")))
+    };
+    match class.kind {
+        ToolKind::Shell => filled(class.command.as_ref().map(|it| without_cwd(it, cwd))),
+        ToolKind::Read => path
+            .as_ref()
+            .map(|path| Text::new(format!("Read {path}{}", lines(input)))),
+        ToolKind::Edit => with_path("Edit"),
+        ToolKind::Write => with_path("Write"),
+        ToolKind::Delete => with_path("Delete"),
+        ToolKind::Move => with_path("Move"),
+        ToolKind::Search => match (&class.query, &path) {
+            (Some(query), Some(path)) => Some(Text::new(format!("{name} {query} in {path}"))),
+            (Some(query), None) => Some(Text::new(format!("{name} {query}"))),
+            (None, Some(path)) => Some(Text::new(format!("{name} {path}"))),
+            (None, None) => None,
+        },
+        ToolKind::Fetch => class
+            .query
+            .as_ref()
+            .map(|url| Text::new(format!("Fetch {url}"))),
+        ToolKind::WebSearch => class
+            .query
+            .as_ref()
+            .map(|query| Text::new(format!("Search \"{query}\""))),
+        ToolKind::Task => filled(text(input.description)).or(filled(text(input.prompt))),
+        ToolKind::Todo => text(input.subject).map(|subject| Text::new(format!("{name} {subject}"))),
+        ToolKind::Ask => input
+            .questions
+            .0
+            .first()
+            .and_then(|it| filled(text(it.question))),
+        ToolKind::Mcp | ToolKind::Think | ToolKind::Mode | ToolKind::Other => None,
+    }
+}
+
+fn fallback_title(name: &str) -> Text<'static> {
+    if name.trim().is_empty() {
+        Text::new("tool")
+    } else {
+        Text::new(name.to_owned())
+    }
+}
+
+fn locations<'a>(kind: ToolKind, input: &Input<'a>) -> Vec<Location<'a>> {
+    if matches!(
+        kind,
+        ToolKind::Shell | ToolKind::Task | ToolKind::Todo | ToolKind::Ask
+    ) {
+        return Vec::new();
+    }
+    let line = input
+        .view_range
+        .0
+        .first()
+        .copied()
+        .or(Some(input.insert_line));
+    let line = line
+        .and_then(Num::as_u64)
+        .or(input.offset.as_u64())
+        .map(|line| line.max(1));
+    let keys = [
+        input.file_path,
+        input.file_path_camel,
+        input.notebook_path,
+        input.absolute_path,
+        input.path,
+        input.dir_path,
+        input.directory,
+        input.source,
+        input.destination,
+    ];
+    keys.into_iter()
+        .filter_map(|key| filled(text(key)))
+        .map(|path| Location { path, line })
+        .collect()
+}
+
+fn diffs<'a>(kind: ToolKind, input: &Input<'a>) -> Vec<Diff<'a>> {
+    let path = [
+        input.file_path,
+        input.file_path_camel,
+        input.notebook_path,
+        input.absolute_path,
+        input.path,
+    ]
+    .into_iter()
+    .find_map(text);
+    let Some(path) = path else { return Vec::new() };
+    let diff = |old: Option<Text<'a>>, new: Text<'a>| Diff {
+        path: path.clone(),
+        old,
+        new,
+    };
+    match kind {
+        ToolKind::Edit if !input.edits.0.is_empty() => (input.edits.0.iter())
+            .filter_map(|it| Some(diff(Some(text(it.old_string)?), text(it.new_string)?)))
+            .collect(),
+        ToolKind::Edit => {
+            let old = text(input.old_string)
+                .or(text(input.old_string_camel))
+                .or(text(input.old_str));
+            let new = text(input.new_string)
+                .or(text(input.new_string_camel))
+                .or(text(input.new_str));
+            match (old, new) {
+                (Some(old), Some(new)) => vec![diff(Some(old), new)],
+                // What an inserted line or a changed cell replaces is not in the input.
+                (None, new) => new
+                    .or(text(input.new_source))
+                    .map(|new| diff(Some(Text::EMPTY), new))
+                    .into_iter()
+                    .collect(),
+                (Some(old), None) => vec![diff(Some(old), Text::EMPTY)],
+            }
+        }
+        ToolKind::Write => {
+            let new = text(input.content).or(text(input.file_text));
+            new.map(|new| diff(None, new)).into_iter().collect()
+        }
+        ToolKind::Shell
+        | ToolKind::Read
+        | ToolKind::Delete
+        | ToolKind::Move
+        | ToolKind::Search
+        | ToolKind::Fetch
+        | ToolKind::WebSearch
+        | ToolKind::Mcp
+        | ToolKind::Task
+        | ToolKind::Todo
+        | ToolKind::Ask
+        | ToolKind::Think
+        | ToolKind::Mode
+        | ToolKind::Other => Vec::new(),
+    }
+}
+
+impl<'a> Input<'a> {
+    fn parse(raw: &Raw<'a>) -> Option<Self>
+    where
+        Self: 'a,
+    {
+        // Only a borrowed input can be taken apart without copying; an owned one is never classified twice.
+        raw.borrowed_str()
+            .and_then(|json| serde_json::from_str(json).ok())
+    }
+
+    /// A command line; Codex gives it as a list of words.
+    fn command(&self) -> Option<Raw<'a>> {
+        self.command.raw().or(self.cmd.raw())
+    }
+}
+
+fn text<'a>(value: Any<'a>) -> Option<Text<'a>> {
+    value.raw().map(Text::from)
+}
+
+fn filled(text: Option<Text<'_>>) -> Option<Text<'_>> {
+    text.filter(|it| !it.is_blank())
+}
+
+/// Which lines a read covers, as ` (10 - 14)`.
+fn lines(input: &Input<'_>) -> String {
+    if let [from, to] = input.view_range.0[..]
+        && let (Some(from), Some(to)) = (from.as_u64(), to.as_u64())
+    {
+        return format!(" ({from} - {to})");
+    }
+    match (input.offset.as_u64(), input.limit.as_u64()) {
+        (Some(from), Some(n)) if n > 0 => format!(" ({} - {})", from.max(1), from.max(1) + n - 1),
+        (Some(from), _) => format!(" (from line {})", from.max(1)),
+        (None, Some(n)) => format!(" (1 - {n})"),
+        (None, None) => String::new(),
+    }
+}
+
+/// The path as somebody in the working directory would write it.
+fn relative(path: &Text<'_>, cwd: Option<&str>) -> String {
+    let path = path.to_str();
+    let rest = cwd
+        .filter(|it| !it.is_empty())
+        .and_then(|cwd| path.strip_prefix(cwd));
+    match rest {
+        Some("") => ".".to_owned(),
+        Some(rest) if rest.starts_with('/') => rest.trim_start_matches('/').to_owned(),
+        Some(_) | None => path.into_owned(),
+    }
+}
+
+/// A command without the working directory in front of its paths.
+fn without_cwd<'a>(command: &Text<'a>, cwd: Option<&str>) -> Text<'a> {
+    let Some(cwd) = cwd.filter(|it| it.len() > 1) else {
+        return command.clone();
+    };
+    let prefix = format!("{}/", cwd.trim_end_matches('/'));
+    let decoded = command.to_str();
+    if decoded.contains(&*prefix) {
+        Text::new(decoded.replace(&*prefix, ""))
+    } else {
+        command.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn check(name: &str, input: &str, expect: Expect) {
+        let raw: Raw<'_> = serde_json::from_str(input).unwrap();
+        let class = classify(name, Some(&raw), Some("/w"));
+        expect.assert_eq(&serde_json::to_string(&class).unwrap());
+    }
+
+    #[test]
+    fn shell_commands() {
+        check(
+            "Bash",
+            r#"{"command":"cat /w/a \"b\""}"#,
+            expect![[r#"{"kind":"shell","title":"cat a \"b\"","command":"cat /w/a \"b\""}"#]],
+        );
+        check(
+            "execute_bash",
+            r#"{"command":"ls"}"#,
+            expect![[r#"{"kind":"shell","title":"ls","command":"ls"}"#]],
+        );
+        check(
+            "Bash",
+            "{}",
+            expect![[r#"{"kind":"shell","title":"Bash"}"#]],
+        );
+        check(
+            "shell",
+            r#"{"command":["git","status"]}"#,
+            expect![[
+                r#"{"kind":"shell","title":"[\"git\",\"status\"]","command":"[\"git\",\"status\"]"}"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn files() {
+        check(
+            "Read",
+            r#"{"file_path":"/w/src/a.py","offset":10,"limit":5}"#,
+            expect![[
+                r#"{"kind":"read","title":"Read src/a.py (10 - 14)","paths":[{"path":"/w/src/a.py","line":10}]}"#
+            ]],
+        );
+        check(
+            "Edit",
+            r#"{"file_path":"/w/a.py","old_string":"a","new_string":"b","replace_all":false}"#,
+            expect![[
+                r#"{"kind":"edit","title":"Edit a.py","paths":[{"path":"/w/a.py"}],"diffs":[{"path":"/w/a.py","old":"a","new":"b"}]}"#
+            ]],
+        );
+        check(
+            "MultiEdit",
+            r#"{"file_path":"/w/a","edits":[{"old_string":"a","new_string":"b"},{"old_string":"c","new_string":"d"}]}"#,
+            expect![[
+                r#"{"kind":"edit","title":"Edit a","paths":[{"path":"/w/a"}],"diffs":[{"path":"/w/a","old":"a","new":"b"},{"path":"/w/a","old":"c","new":"d"}]}"#
+            ]],
+        );
+        check(
+            "Write",
+            r#"{"file_path":"/other/n.txt","content":"x\ny"}"#,
+            expect![[
+                r#"{"kind":"write","title":"Write /other/n.txt","paths":[{"path":"/other/n.txt"}],"diffs":[{"path":"/other/n.txt","new":"x\ny"}]}"#
+            ]],
+        );
+        check(
+            "NotebookEdit",
+            r#"{"notebook_path":"/w/nb.ipynb","cell_id":"c1","new_source":"print(2)"}"#,
+            expect![[
+                r#"{"kind":"edit","title":"Edit nb.ipynb","paths":[{"path":"/w/nb.ipynb"}],"diffs":[{"path":"/w/nb.ipynb","old":"","new":"print(2)"}]}"#
+            ]],
+        );
+        check(
+            "file_editor",
+            r#"{"command":"view","path":"/w/a.py","view_range":[3,9]}"#,
+            expect![[
+                r#"{"kind":"read","title":"Read a.py (3 - 9)","paths":[{"path":"/w/a.py","line":3}]}"#
+            ]],
+        );
+        check(
+            "str_replace_editor",
+            r#"{"command":"insert","path":"/w/a.py","insert_line":4,"new_str":"x"}"#,
+            expect![[
+                r#"{"kind":"edit","title":"Edit a.py","paths":[{"path":"/w/a.py","line":4}],"diffs":[{"path":"/w/a.py","old":"","new":"x"}]}"#
+            ]],
+        );
+        check(
+            "write_file",
+            r#"{"file_path":"/w/a","content":""}"#,
+            expect![[
+                r#"{"kind":"write","title":"Write a","paths":[{"path":"/w/a"}],"diffs":[{"path":"/w/a","new":""}]}"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn looking_things_up() {
+        check(
+            "Grep",
+            r#"{"pattern":"TODO","path":"/w/src"}"#,
+            expect![[
+                r#"{"kind":"search","title":"Grep TODO in src","paths":[{"path":"/w/src"}],"query":"TODO"}"#
+            ]],
+        );
+        check(
+            "Glob",
+            r#"{"pattern":"**/*.rs"}"#,
+            expect![[r#"{"kind":"search","title":"Glob **/*.rs","query":"**/*.rs"}"#]],
+        );
+        check(
+            "LS",
+            r#"{"path":"/w"}"#,
+            expect![[r#"{"kind":"search","title":"LS .","paths":[{"path":"/w"}]}"#]],
+        );
+        check(
+            "WebSearch",
+            r#"{"query":"rust ndjson"}"#,
+            expect![[
+                r#"{"kind":"web_search","title":"Search \"rust ndjson\"","query":"rust ndjson"}"#
+            ]],
+        );
+        check(
+            "WebFetch",
+            r#"{"url":"https://example.com","prompt":"sum up"}"#,
+            expect![[
+                r#"{"kind":"fetch","title":"Fetch https://example.com","query":"https://example.com"}"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn the_rest() {
+        check(
+            "Agent",
+            r#"{"description":"Count files","prompt":"count"}"#,
+            expect![[r#"{"kind":"task","title":"Count files"}"#]],
+        );
+        check(
+            "TaskCreate",
+            r#"{"subject":"Search code"}"#,
+            expect![[r#"{"kind":"todo","title":"TaskCreate Search code"}"#]],
+        );
+        check(
+            "AskUserQuestion",
+            r#"{"questions":[{"question":"Which color?"}]}"#,
+            expect![[r#"{"kind":"ask","title":"Which color?"}"#]],
+        );
+        check(
+            "ExitPlanMode",
+            r#"{"plan":"do it"}"#,
+            expect![[r#"{"kind":"mode","title":"ExitPlanMode"}"#]],
+        );
+        check(
+            "mcp__github__create_issue",
+            r#"{"title":"x"}"#,
+            expect![[
+                r#"{"kind":"mcp","title":"create_issue","mcp":{"server":"github","tool":"create_issue"}}"#
+            ]],
+        );
+        check(
+            "mcp__broken",
+            "{}",
+            expect![[r#"{"kind":"other","title":"mcp__broken"}"#]],
+        );
+        check("", "7", expect![[r#"{"kind":"other","title":"tool"}"#]]);
+    }
+
+    #[test]
+    fn exit_codes_are_read_from_the_text() {
+        assert_eq!(exit_code("Exit code 3\nboom"), Some(3));
+        assert_eq!(exit_code("Exit code "), None);
+        assert_eq!(exit_code("exit 3"), None);
+    }
+}

@@ -1,0 +1,301 @@
+//! Claude Code's stream-json, as observed from 2.1.325; every field name is one it printed.
+//!
+//! One flat struct for every line, because `type` may come last. Only what most lines hold is read
+//! in the first pass; rarer lines (`result`, `system`, control frames) are parsed again by their own
+//! struct. The repackaged messages of the Agent SDKs are the same objects without their `type`s.
+
+use super::lenient::{Any, Flag, List, Map, Num, Str, Words};
+
+object! {
+    /// Any line of the stream, or of a recording of both directions.
+    Line {
+        r#type: Str<'a> = "type",
+        subtype: Str<'a> = "subtype",
+        session_id: Str<'a> = "session_id",
+        uuid: Str<'a> = "uuid",
+        timestamp: Str<'a> = "timestamp",
+        parent_tool_use_id: Str<'a> = "parent_tool_use_id",
+        message: Message<'a> = "message",
+        event: StreamEvent<'a> = "event",
+        api_message_id: Str<'a> = "api_message_id",
+        tool_use_result: Any<'a> = "tool_use_result",
+        tool_result_meta: Any<'a> = "tool_result_meta",
+        is_synthetic: Flag = "isSynthetic",
+        is_replay: Flag = "isReplay",
+        is_api_error_message: Flag = "is_api_error_message",
+        aborted: Flag = "aborted",
+        // A recording of both directions wraps each message.
+        t: Num = "t",
+        dir: Str<'a> = "dir",
+        msg: Any<'a> = "msg",
+        // The Agent SDKs' messages have these at the top.
+        content: Words<'a, Block<'a>> = "content",
+        model: Str<'a> = "model",
+        data: Any<'a> = "data",
+    }
+}
+
+object! {
+    Message {
+        id: Str<'a> = "id",
+        r#type: Str<'a> = "type",
+        role: Str<'a> = "role",
+        model: Str<'a> = "model",
+        content: Words<'a, Block<'a>> = "content",
+        usage: Any<'a> = "usage",
+    }
+}
+
+object! {
+    /// A content block of any type.
+    Block {
+        r#type: Str<'a> = "type",
+        text: Any<'a> = "text",
+        thinking: Any<'a> = "thinking",
+        signature: Any<'a> = "signature",
+        data: Any<'a> = "data",
+        id: Str<'a> = "id",
+        name: Str<'a> = "name",
+        input: Any<'a> = "input",
+        tool_use_id: Str<'a> = "tool_use_id",
+        content: Any<'a> = "content",
+        is_error: Flag = "is_error",
+        source: Any<'a> = "source",
+    }
+}
+
+object! {
+    ImageSource {
+        r#type: Str<'a> = "type",
+        media_type: Str<'a> = "media_type",
+        data: Any<'a> = "data",
+        url: Any<'a> = "url",
+    }
+}
+
+object! {
+    /// The Messages API's own event inside a `stream_event`.
+    StreamEvent {
+        r#type: Str<'a> = "type",
+        index: Num = "index",
+        content_block: Block<'a> = "content_block",
+        delta: BlockDelta<'a> = "delta",
+        message: Message<'a> = "message",
+        usage: Any<'a> = "usage",
+    }
+}
+
+object! {
+    BlockDelta {
+        r#type: Str<'a> = "type",
+        text: Any<'a> = "text",
+        thinking: Any<'a> = "thinking",
+        signature: Any<'a> = "signature",
+        partial_json: Any<'a> = "partial_json",
+    }
+}
+
+object! {
+    /// `system` / `init`.
+    Init {
+        r#type: Str<'a> = "type",
+        subtype: Str<'a> = "subtype",
+        session_id: Str<'a> = "session_id",
+        uuid: Str<'a> = "uuid",
+        cwd: Str<'a> = "cwd",
+        model: Str<'a> = "model",
+        permission_mode: Str<'a> = "permissionMode",
+        version: Str<'a> = "claude_code_version",
+        tools: List<Str<'a>> = "tools",
+        mcp_servers: Any<'a> = "mcp_servers",
+        slash_commands: List<Str<'a>> = "slash_commands",
+    }
+}
+
+object! {
+    McpServer {
+        name: Str<'a> = "name",
+        status: Str<'a> = "status",
+    }
+}
+
+object! {
+    /// Any other `system` line.
+    System {
+        status: Str<'a> = "status",
+        permission_mode: Str<'a> = "permissionMode",
+        attempt: Num = "attempt",
+        max_retries: Num = "max_retries",
+        retry_delay_ms: Num = "retry_delay_ms",
+        error_status: Num = "error_status",
+        error: Str<'a> = "error",
+        tool_name: Str<'a> = "tool_name",
+        tool_use_id: Str<'a> = "tool_use_id",
+        message: Any<'a> = "message",
+        task_id: Str<'a> = "task_id",
+        task_type: Str<'a> = "task_type",
+        parent_task_id: Str<'a> = "parent_task_id",
+        description: Any<'a> = "description",
+        subagent_type: Str<'a> = "subagent_type",
+        prompt: Any<'a> = "prompt",
+        is_backgrounded: Flag = "is_backgrounded",
+        summary: Any<'a> = "summary",
+        hook_name: Str<'a> = "hook_name",
+        outcome: Str<'a> = "outcome",
+        compact_metadata: CompactMetadata<'a> = "compact_metadata",
+        content: Any<'a> = "content",
+        level: Str<'a> = "level",
+    }
+}
+
+object! {
+    CompactMetadata {
+        trigger: Str<'a> = "trigger",
+        pre_tokens: Num = "pre_tokens",
+        post_tokens: Num = "post_tokens",
+    }
+}
+
+object! {
+    /// The end of a turn.
+    Outcome {
+        subtype: Str<'a> = "subtype",
+        is_error: Flag = "is_error",
+        result: Any<'a> = "result",
+        errors: List<Any<'a>> = "errors",
+        error: Any<'a> = "error",
+        terminal_reason: Str<'a> = "terminal_reason",
+        stop_reason: Str<'a> = "stop_reason",
+        session_id: Str<'a> = "session_id",
+        duration_ms: Num = "duration_ms",
+        total_cost_usd: Num = "total_cost_usd",
+        usage: Any<'a> = "usage",
+        model_usage: Map<'a, ModelUsage<'a>> = "modelUsage",
+        model_usage_delta: Map<'a, ModelUsage<'a>> = "model_usage_since_last_result",
+        permission_denials: List<PermissionDenial<'a>> = "permission_denials",
+        queued_turn_count: Num = "queued_turn_count",
+        origin: Any<'a> = "origin",
+    }
+}
+
+object! {
+    /// Snake case, as the Messages API spells it.
+    Usage {
+        input_tokens: Num = "input_tokens",
+        cache_creation_input_tokens: Num = "cache_creation_input_tokens",
+        cache_read_input_tokens: Num = "cache_read_input_tokens",
+        output_tokens: Num = "output_tokens",
+        output_tokens_details: UsageDetails<'a> = "output_tokens_details",
+    }
+}
+
+object! {
+    UsageDetails {
+        thinking_tokens: Num = "thinking_tokens",
+    }
+}
+
+object! {
+    /// Camel case, as the CLI counts per model.
+    ModelUsage {
+        input_tokens: Num = "inputTokens",
+        output_tokens: Num = "outputTokens",
+        cache_read: Num = "cacheReadInputTokens",
+        cache_write: Num = "cacheCreationInputTokens",
+        thinking_tokens: Num = "thinkingTokens",
+        cost_usd: Num = "costUSD",
+        context_window: Num = "contextWindow",
+    }
+}
+
+object! {
+    PermissionDenial {
+        tool_name: Str<'a> = "tool_name",
+        tool_use_id: Str<'a> = "tool_use_id",
+        tool_input: Any<'a> = "tool_input",
+    }
+}
+
+object! {
+    RateLimitLine {
+        info: RateLimitInfo<'a> = "rate_limit_info",
+    }
+}
+
+object! {
+    RateLimitInfo {
+        status: Str<'a> = "status",
+        kind: Str<'a> = "rateLimitType",
+        utilization: Num = "utilization",
+    }
+}
+
+object! {
+    /// `control_request`, `control_response`, `control_cancel_request`.
+    Control {
+        request_id: Str<'a> = "request_id",
+        request: ControlRequest<'a> = "request",
+        response: ControlResponse<'a> = "response",
+    }
+}
+
+object! {
+    ControlRequest {
+        subtype: Str<'a> = "subtype",
+        tool_name: Str<'a> = "tool_name",
+        tool_use_id: Str<'a> = "tool_use_id",
+        input: Any<'a> = "input",
+        description: Any<'a> = "description",
+        permission_suggestions: Any<'a> = "permission_suggestions",
+    }
+}
+
+object! {
+    ControlResponse {
+        subtype: Str<'a> = "subtype",
+        request_id: Str<'a> = "request_id",
+        response: PermissionAnswer<'a> = "response",
+        error: Any<'a> = "error",
+    }
+}
+
+object! {
+    PermissionAnswer {
+        behavior: Str<'a> = "behavior",
+        message: Any<'a> = "message",
+        updated_input: Any<'a> = "updatedInput",
+        updated_permissions: Any<'a> = "updatedPermissions",
+    }
+}
+
+object! {
+    ToolResultMeta {
+        id: Str<'a> = "id",
+        non_execution_kind: Str<'a> = "non_execution_kind",
+        permission_decision: PermissionDecision<'a> = "permission_decision",
+    }
+}
+
+object! {
+    PermissionDecision {
+        decision: Str<'a> = "decision",
+        source: Str<'a> = "source",
+    }
+}
+
+object! {
+    /// The structured form of a tool result, as far as it tells more than the text.
+    ToolUseResult {
+        r#type: Str<'a> = "type",
+        original_file: Any<'a> = "originalFile",
+        is_async: Flag = "isAsync",
+        task: Task<'a> = "task",
+    }
+}
+
+object! {
+    Task {
+        id: Str<'a> = "id",
+        subject: Any<'a> = "subject",
+    }
+}

@@ -1,0 +1,339 @@
+//! Field types that take what they can use and never cost their neighbours.
+//!
+//! Agents add, drop and retype fields between minor releases. A struct made by `object!` takes every
+//! object: a field of the wrong type is empty, a repeated key counts once (the last), and what no
+//! field is named for is kept in `extra`. It borrows everything and parses in one pass.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use model::Raw;
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// A short string: a type, a name, an id.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Str<'a>(pub(crate) Option<Cow<'a, str>>);
+
+impl<'a> Str<'a> {
+    pub(crate) fn as_deref(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+
+    pub(crate) fn take(&mut self) -> Option<Cow<'a, str>> {
+        self.0.take()
+    }
+}
+
+/// `true`, `false` or nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Flag(pub(crate) Option<bool>);
+
+impl Flag {
+    pub(crate) fn is_true(self) -> bool {
+        self.0 == Some(true)
+    }
+}
+
+/// A number, or nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Num(pub(crate) Option<f64>);
+
+impl Num {
+    pub(crate) fn as_u64(self) -> Option<u64> {
+        self.0.filter(|it| *it >= 0.0).map(|it| it as u64)
+    }
+}
+
+/// Any value, as its JSON text; `null` is nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Any<'a>(pub(crate) Option<&'a RawValue>);
+
+impl<'a> Any<'a> {
+    pub(crate) fn raw(self) -> Option<Raw<'a>> {
+        self.0.map(Raw::borrowed)
+    }
+
+    /// Parses the value, as far as it is what `T` wants.
+    pub(crate) fn parse<T: Deserialize<'a>>(self) -> Option<T> {
+        serde_json::from_str(self.0?.get()).ok()
+    }
+}
+
+/// What every struct made by `object!` has besides its fields.
+pub(crate) trait Object<'a> {
+    /// The fields that no rule reads.
+    fn extra(&mut self) -> &mut Extra<'a>;
+    /// False when the value was missing or no object.
+    fn is_object(&self) -> bool;
+}
+
+pub(crate) type Extra<'a> = Vec<(Cow<'a, str>, Raw<'a>)>;
+
+/// Keeps a field nobody reads; a `null` says nothing.
+pub(crate) fn keep<'a>(extra: &mut Extra<'a>, key: Cow<'a, str>, value: &'a RawValue) {
+    if value.get() != "null" {
+        extra.push((key, Raw::borrowed(value)));
+    }
+}
+
+/// Answers of a visitor to the types it does not want: they count as nothing.
+macro_rules! ignore {
+    ($($kind:ident)*) => { $(ignore!(@ $kind);)* };
+    (@ unit) => {
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+    };
+    (@ bool) => {
+        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+    };
+    (@ number) => {
+        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+    };
+    (@ str) => {
+        fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+    };
+    (@ seq) => {
+        fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            while seq.next_element::<serde::de::IgnoredAny>()?.is_some() {}
+            Ok(Self::Value::default())
+        }
+    };
+    (@ map) => {
+        fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            while map.next_entry::<serde::de::IgnoredAny, serde::de::IgnoredAny>()?.is_some() {}
+            Ok(Self::Value::default())
+        }
+    };
+}
+
+/// A struct for a foreign object; every field type has a `Default` that means "absent".
+macro_rules! object {
+    ($(#[$meta:meta])* $name:ident { $($(#[$field_meta:meta])* $field:ident: $type:ty = $key:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Default)]
+        pub(crate) struct $name<'a> {
+            $($(#[$field_meta])* pub(crate) $field: $type,)*
+            extra: $crate::wire::lenient::Extra<'a>,
+            is_object: bool,
+        }
+
+        impl<'a> $crate::wire::lenient::Object<'a> for $name<'a> {
+            fn extra(&mut self) -> &mut $crate::wire::lenient::Extra<'a> {
+                &mut self.extra
+            }
+
+            fn is_object(&self) -> bool {
+                self.is_object
+            }
+        }
+
+        impl<'de: 'a, 'a> serde::Deserialize<'de> for $name<'a> {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct ObjectVisitor<'a>(std::marker::PhantomData<&'a ()>);
+
+                impl<'de: 'a, 'a> serde::de::Visitor<'de> for ObjectVisitor<'a> {
+                    type Value = $name<'a>;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str("an object")
+                    }
+
+                    ignore!(unit bool number str seq);
+
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                        let mut object = $name { is_object: true, ..Default::default() };
+                        while let Some($crate::wire::lenient::Str(key)) = map.next_key()? {
+                            let key = key.unwrap_or_default();
+                            match &*key {
+                                $($key => object.$field = map.next_value()?,)*
+                                _ => $crate::wire::lenient::keep(&mut object.extra, key, map.next_value()?),
+                            }
+                        }
+                        Ok(object)
+                    }
+                }
+
+                deserializer.deserialize_any(ObjectVisitor(std::marker::PhantomData))
+            }
+        }
+    };
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct StrVisitor;
+        impl<'de> Visitor<'de> for StrVisitor {
+            type Value = Str<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Str(Some(Cow::Borrowed(text))))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Str(Some(Cow::Owned(text.to_owned()))))
+            }
+            ignore!(unit bool number seq map);
+        }
+        deserializer.deserialize_any(StrVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Flag {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct FlagVisitor;
+        impl<'de> Visitor<'de> for FlagVisitor {
+            type Value = Flag;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("true or false")
+            }
+            fn visit_bool<E>(self, it: bool) -> Result<Flag, E> {
+                Ok(Flag(Some(it)))
+            }
+            ignore!(unit number str seq map);
+        }
+        deserializer.deserialize_any(FlagVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Num {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NumVisitor;
+        impl<'de> Visitor<'de> for NumVisitor {
+            type Value = Num;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number")
+            }
+            fn visit_i64<E>(self, it: i64) -> Result<Num, E> {
+                Ok(Num(Some(it as f64)))
+            }
+            fn visit_u64<E>(self, it: u64) -> Result<Num, E> {
+                Ok(Num(Some(it as f64)))
+            }
+            fn visit_f64<E>(self, it: f64) -> Result<Num, E> {
+                Ok(Num(Some(it)))
+            }
+            ignore!(unit bool str seq map);
+        }
+        deserializer.deserialize_any(NumVisitor)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Any<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&'de RawValue>::deserialize(deserializer)?;
+        Ok(Any((raw.get() != "null").then_some(raw)))
+    }
+}
+
+/// A list; an element of the wrong type is empty, anything but a list is an empty list.
+#[derive(Clone, Debug)]
+pub(crate) struct List<T>(pub(crate) Vec<T>);
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ListVisitor<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
+            type Value = List<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut list = Vec::new();
+                while let Some(element) = seq.next_element()? {
+                    list.push(element);
+                }
+                Ok(List(list))
+            }
+            ignore!(unit bool number str map);
+        }
+        deserializer.deserialize_any(ListVisitor(std::marker::PhantomData))
+    }
+}
+
+/// An object whose keys are data.
+#[derive(Clone, Debug)]
+pub(crate) struct Map<'a, T>(pub(crate) Vec<(Cow<'a, str>, T)>);
+
+impl<T> Default for Map<'_, T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for Map<'a, T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MapVisitor<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for MapVisitor<T> {
+            type Value = Map<'de, T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some((Str(key), value)) = map.next_entry()? {
+                    entries.push((key.unwrap_or_default(), value));
+                }
+                Ok(Map(entries))
+            }
+            ignore!(unit bool number str seq);
+        }
+        deserializer.deserialize_any(MapVisitor(std::marker::PhantomData))
+    }
+}
+
+/// Words, or a list of blocks.
+#[derive(Debug, Default)]
+pub(crate) enum Words<'a, T> {
+    #[default]
+    None,
+    Text(Cow<'a, str>),
+    Blocks(Vec<T>),
+}
+
+impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for Words<'a, T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct WordsVisitor<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for WordsVisitor<T> {
+            type Value = Words<'de, T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or a list of blocks")
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Words::Text(Cow::Borrowed(text)))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Words::Text(Cow::Owned(text.to_owned())))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut blocks = Vec::with_capacity(1);
+                while let Some(block) = seq.next_element()? {
+                    blocks.push(block);
+                }
+                Ok(Words::Blocks(blocks))
+            }
+            ignore!(unit bool number map);
+        }
+        deserializer.deserialize_any(WordsVisitor(std::marker::PhantomData))
+    }
+}

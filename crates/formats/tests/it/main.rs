@@ -1,0 +1,4 @@
+//! Whole streams through whole machines.
+
+mod fixtures;
+mod goldens;

@@ -38,6 +38,17 @@ pub const FORMATS: &[Format] = &[
         profiles: &[],
     },
     Format {
+        name: "thread",
+        summary: "Codex ThreadEvents, JSON lines",
+        framing: Framing::Lines,
+        reader: None,
+        writer: Some(|config| Box::new(writers::thread::Thread::new(config))),
+        profiles: &[Profile {
+            name: "seed",
+            summary: "every tool call is a command named by its tool",
+        }],
+    },
+    Format {
         name: "linkspan",
         summary: "canonical events, JSON lines",
         framing: Framing::Lines,

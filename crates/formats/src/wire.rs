@@ -7,3 +7,4 @@ pub(crate) mod acp;
 pub(crate) mod ag_ui;
 pub(crate) mod claude;
 pub(crate) mod takopi;
+pub(crate) mod thread;

@@ -4,4 +4,5 @@ mod fixtures;
 mod goldens;
 mod laws;
 mod properties;
+mod takopi_rules;
 mod takopi_upstream;

@@ -10,8 +10,8 @@ use formats::registry::{self, find_reader};
 use formats::{ReaderConfig, WriterConfig};
 use model::{End, Losses};
 
-/// Bytes asked of the input at once: enough that system calls cost nothing beside the parsing.
-const READ_SIZE: usize = 256 * 1024;
+/// Bytes asked of the input at once: few system calls, and it stays in the cache while it is parsed.
+const READ_SIZE: usize = 64 * 1024;
 /// What the output buffer may keep between two reads; a huge line gives its memory back.
 const OUT_KEPT: usize = 1024 * 1024;
 

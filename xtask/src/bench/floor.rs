@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// The same as `linkspan` asks for.
-const READ_SIZE: usize = 256 * 1024;
+const READ_SIZE: usize = 64 * 1024;
 
 /// Runs a floor and returns how many lines it saw.
 pub(crate) fn run(name: &str, path: &Path) -> Result<u64> {

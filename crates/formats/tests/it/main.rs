@@ -1,5 +1,8 @@
 //! Whole streams through whole machines.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![expect(clippy::disallowed_methods, reason = "tests own the files they read")]
+
 mod fixtures;
 mod goldens;
 mod laws;

@@ -168,7 +168,7 @@ impl Takopi {
                     .as_ref()
                     .map_or_else(|| Text::new(&*other.name), Text::by_ref);
                 let detail = wire::RawDetail { raw: &other.data };
-                self.note(out, Note::new(title, detail));
+                self.note(out, Note::new(wire::Level::Info, title, detail));
             }
             Item::Other(_) => self.losses.count("other item"),
         }
@@ -207,26 +207,23 @@ fn next_id(engine: &str, what: &str, n: &mut u64) -> String {
     format!("{engine}.{what}.{n}")
 }
 
+/// Writes an action of which there is no more to say.
 fn write_action<D: Serialize>(
     engine: &str,
     action: wire::Action<'_, D>,
     phase: wire::Phase,
     ok: Option<bool>,
-    message: Option<Text<'_>>,
-    level: Option<wire::Level>,
     out: &mut Vec<u8>,
 ) {
-    line(
-        out,
-        &wire::ActionEvent {
-            engine,
-            action,
-            phase,
-            ok,
-            message,
-            level,
-        },
-    );
+    let event = wire::ActionEvent {
+        engine,
+        action,
+        phase,
+        ok,
+        message: None,
+        level: None,
+    };
+    line(out, &event);
 }
 
 impl Writer for Takopi {

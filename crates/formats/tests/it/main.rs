@@ -1,5 +1,10 @@
 //! Whole streams through whole machines.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should say where"
+)]
+
 mod fixtures;
 mod goldens;
 mod takopi_rules;

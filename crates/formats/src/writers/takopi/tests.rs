@@ -401,6 +401,19 @@ fn another_session_than_the_one_asked_for_gives_no_token() {
 }
 
 #[test]
+fn a_refusal_is_an_answer_and_is_told() {
+    check(
+        &[
+            STARTED,
+            r#"run.ended {"outcome":"refused","answer":"I will not.","error":{"code":"refused","message":"the model refused"}}"#,
+        ],
+        expect![[r#"
+            {"type":"completed","engine":"claude","ok":true,"answer":"I will not.","error":"the model refused"}
+        "#]],
+    );
+}
+
+#[test]
 fn events_that_stop_early_still_end_in_completed() {
     check(
         &[BOUND],

@@ -55,6 +55,39 @@ pub const FORMATS: &[Format] = &[
         ],
     },
     Format {
+        name: "thread",
+        summary: "Codex ThreadEvents, JSON lines",
+        framing: Framing::Lines,
+        reader: None,
+        writer: Some(|config| Box::new(writers::thread::Thread::new(config))),
+        profiles: &[Profile {
+            name: "seed",
+            summary: "every tool call is a command named by its tool",
+        }],
+    },
+    Format {
+        name: "acp",
+        summary: "Agent Client Protocol v1, JSON-RPC lines",
+        framing: Framing::Lines,
+        reader: None,
+        writer: Some(|config| Box::new(writers::acp::Acp::new(config))),
+        profiles: &[Profile {
+            name: "seed",
+            summary: "as the OpenHands CLI: reasoning as message, calls pending",
+        }],
+    },
+    Format {
+        name: "ag-ui",
+        summary: "AG-UI 1.0, server-sent events",
+        framing: Framing::Sse,
+        reader: None,
+        writer: Some(|config| Box::new(writers::ag_ui::AgUi::new(config))),
+        profiles: &[Profile {
+            name: "thinking",
+            summary: "for clients of 0.0.45: THINKING_* events, no sub-agents",
+        }],
+    },
+    Format {
         name: "linkspan",
         summary: "canonical events, JSON lines",
         framing: Framing::Lines,

@@ -7,5 +7,7 @@
 
 mod fixtures;
 mod goldens;
+mod laws;
+mod properties;
 mod takopi_rules;
 mod takopi_upstream;

@@ -132,15 +132,7 @@ impl Takopi {
     fn item(&mut self, event: &Event<'_>, item: &Item<'_>, out: &mut Vec<u8>) {
         match item {
             Item::Tool(tool) => self.tool(event, tool, out),
-            Item::Plan(plan) => {
-                let is_opened = matches!(event.body, Body::ItemOpened(_));
-                let phase = if is_opened {
-                    wire::Phase::Started
-                } else {
-                    wire::Phase::Updated
-                };
-                self.plan(plan, phase, out);
-            }
+            Item::Plan(plan) => self.plan(plan, out),
             // These are told when they close.
             Item::Message(_)
             | Item::Reasoning(_)
@@ -155,7 +147,7 @@ impl Takopi {
             Item::Tool(tool) => self.tool_closed(event, tool, closed.status, out),
             Item::Message(message) => self.message(event, message),
             Item::Reasoning(reasoning) => self.reasoning(event, reasoning, out),
-            Item::Plan(plan) => self.plan(plan, wire::Phase::Completed, out),
+            Item::Plan(_) => (), // Its last update said as much.
             // The call that started it is the action; a background agent's end comes after that.
             Item::Subagent(subagent) if subagent.background => {
                 self.losses.count("end of a background sub-agent");

@@ -1,8 +1,9 @@
 //! Whole streams through whole machines.
 
 #![expect(
+    clippy::disallowed_methods,
     clippy::unwrap_used,
-    reason = "a test that cannot go on should say where"
+    reason = "tests read fixtures, and say where they cannot go on"
 )]
 
 mod fixtures;

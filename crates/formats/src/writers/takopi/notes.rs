@@ -60,12 +60,10 @@ impl Takopi {
         write_action(&self.engine, action, phase, Some(true), out);
     }
 
-    pub(super) fn plan(&mut self, plan: &Plan<'_>, phase: wire::Phase, out: &mut Vec<u8>) {
+    /// How far the plan has come; an action of its own each time, because an action keeps its title.
+    pub(super) fn plan(&mut self, plan: &Plan<'_>, out: &mut Vec<u8>) {
         if self.profile != Profile::Debug {
-            if phase != wire::Phase::Completed {
-                self.losses.count("plan update");
-            }
-            return;
+            return self.losses.count("plan update");
         }
         let is_done = |it: &&PlanEntry<'_>| it.status == PlanStatus::Completed;
         let done = plan.entries.iter().filter(is_done).count();
@@ -75,14 +73,9 @@ impl Takopi {
             None if total == 0 => "todo".to_owned(),
             None => format!("todo {done}/{total}: done"),
         };
-        let action = wire::Action {
-            id: plan.id.as_str(),
-            kind: wire::Kind::Note,
-            title: Text::new(title),
-            detail: wire::PlanDetail { done, total },
-        };
-        let ok = (phase == wire::Phase::Completed).then_some(true);
-        write_action(&self.engine, action, phase, ok, out);
+        let detail = wire::PlanDetail { done, total };
+        let title = Text::new(title);
+        self.note(out, Note::new(wire::Level::Info, title, detail));
     }
 
     pub(super) fn compaction(

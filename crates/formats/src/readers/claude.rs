@@ -275,7 +275,7 @@ impl Claude {
 
     /// Tells the session to whoever did not see an `init`.
     fn bind_without_init(&mut self, cx: &mut Context<'_>) {
-        if self.has_init || self.lifecycle.has_run() {
+        if self.has_init {
             return;
         }
         if let Some(session) = self.session.clone() {

@@ -79,6 +79,14 @@ const EXCEPTIONS: &[Exception] = &[
         "#]],
     },
     Exception {
+        name: "claude: init without session",
+        reason: "Takopi starts only with an `init` that names a session; here the first line that names one is enough.",
+        expect: expect![[r#"
+            {"type":"started","engine":"claude","resume":{"engine":"claude","value":"s1"}}
+            {"type":"completed","engine":"claude","ok":true,"answer":"ok","resume":{"engine":"claude","value":"s1"},"usage":{"total_cost_usd":0.5,"duration_ms":10,"duration_api_ms":8,"num_turns":1,"usage":{"input_tokens": 1, "output_tokens": 2}}}
+        "#]],
+    },
+    Exception {
         name: "claude: trailing lines",
         reason: "Takopi drops what follows the first `result`; here a second result is the end of a second run, which has its own `started` and `completed`.",
         expect: expect![[r#"

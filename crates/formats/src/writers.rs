@@ -2,6 +2,7 @@
 
 pub(crate) mod content;
 pub(crate) mod linkspan;
+pub(crate) mod text;
 pub(crate) mod thread;
 
 use model::Timestamp;

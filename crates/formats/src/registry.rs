@@ -88,6 +88,14 @@ pub const FORMATS: &[Format] = &[
         }],
     },
     Format {
+        name: "text",
+        summary: "a transcript for the terminal",
+        framing: Framing::Lines,
+        reader: None,
+        writer: Some(|config| Box::new(writers::text::Transcript::new(config))),
+        profiles: &[],
+    },
+    Format {
         name: "linkspan",
         summary: "canonical events, JSON lines",
         framing: Framing::Lines,

@@ -5,6 +5,7 @@ pub(crate) mod ag_ui;
 pub(crate) mod content;
 pub(crate) mod linkspan;
 pub(crate) mod takopi;
+pub(crate) mod text;
 pub(crate) mod thread;
 
 use model::Timestamp;

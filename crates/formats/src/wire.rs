@@ -4,3 +4,4 @@
 pub(crate) mod lenient;
 
 pub(crate) mod claude;
+pub(crate) mod openhands;

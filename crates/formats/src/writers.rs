@@ -2,6 +2,7 @@
 
 pub(crate) mod content;
 pub(crate) mod linkspan;
+pub(crate) mod openhands;
 
 use model::Timestamp;
 use serde::Serialize;

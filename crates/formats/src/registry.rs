@@ -103,6 +103,31 @@ pub const FORMATS: &[Format] = &[
         writer: Some(|_| Box::<writers::linkspan::Linkspan>::default()),
         profiles: &[],
     },
+    Format {
+        name: "openhands",
+        summary: "OpenHands events, JSON lines",
+        framing: Framing::Lines,
+        reader: None,
+        writer: Some(|config| Box::new(writers::openhands::OpenHands::new(config))),
+        profiles: &[
+            Profile {
+                name: "external",
+                summary: "tools as ExternalToolAction and ExternalToolObservation",
+            },
+            Profile {
+                name: "native",
+                summary: "tools as the actions of openhands-tools, where there is one",
+            },
+            Profile {
+                name: "acp",
+                summary: "tools as ACP cards, and a closing FinishAction",
+            },
+            Profile {
+                name: "message",
+                summary: "one message per turn",
+            },
+        ],
+    },
 ];
 
 /// Why a format cannot be used.

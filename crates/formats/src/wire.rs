@@ -6,3 +6,5 @@ pub(crate) mod lenient;
 pub(crate) mod acp;
 pub(crate) mod ag_ui;
 pub(crate) mod claude;
+pub(crate) mod takopi;
+pub(crate) mod thread;

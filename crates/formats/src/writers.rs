@@ -4,6 +4,8 @@ pub(crate) mod acp;
 pub(crate) mod ag_ui;
 pub(crate) mod content;
 pub(crate) mod linkspan;
+pub(crate) mod takopi;
+pub(crate) mod thread;
 
 use model::Timestamp;
 use serde::Serialize;

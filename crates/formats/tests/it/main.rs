@@ -10,3 +10,4 @@ mod laws;
 mod properties;
 mod takopi_rules;
 mod takopi_upstream;
+mod transcripts;

@@ -1,1 +1,64 @@
-fn main() {}
+//! The project's own tasks, run as `cargo xtask <task>`.
+//!
+//! `test` is the one command of the README and of continuous integration; the others run
+//! one part of it alone, or longer. All words go to stderr, exit code 1 means failure.
+
+mod fuzz;
+mod peers;
+mod process;
+mod python;
+mod report;
+mod test;
+
+use std::{env, process::ExitCode};
+
+use anyhow::{Context, Result, bail};
+
+use crate::report::Step;
+
+const USAGE: &str = "\
+usage: cargo xtask <task>
+
+  test                  everything below, and what cargo checks: fmt, clippy, tests, docs
+  peers                 install the real clients and validators, judge our output with them
+  fuzz [--seconds N]    fuzz every target for N seconds, 10 by default
+  soak [--seconds N]    the same for long, 600 by default";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match run(&args) {
+        Ok(code) => code,
+        Err(err) => {
+            report::say(&format!("xtask: {err:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[&str]) -> Result<ExitCode> {
+    match args {
+        ["test"] => Ok(report::run_all(&test::steps())),
+        ["peers"] => Ok(report::run_all(&[Step::new("peers", peers::run)])),
+        ["fuzz", rest @ ..] => fuzz_for(seconds(rest, fuzz::SHORT)?),
+        ["soak", rest @ ..] => fuzz_for(seconds(rest, fuzz::LONG)?),
+        // A new task (`bench`, `dist`, …) is one arm here and one module.
+        _ => bail!("{USAGE}"),
+    }
+}
+
+fn fuzz_for(seconds: u32) -> Result<ExitCode> {
+    Ok(report::run_all(&[Step::new("fuzz", move || {
+        fuzz::run(seconds)
+    })]))
+}
+
+fn seconds(args: &[&str], default: u32) -> Result<u32> {
+    match args {
+        [] => Ok(default),
+        ["--seconds", it] => it
+            .parse()
+            .with_context(|| format!("`--seconds {it}` is no number")),
+        _ => bail!("{USAGE}"),
+    }
+}

@@ -7,11 +7,14 @@
 mod wire;
 
 pub mod convert;
+mod display_safe;
 pub mod framing;
 mod readers;
 pub mod registry;
+pub mod resume;
 mod tools;
 mod writers;
 
+pub use display_safe::display_safe;
 pub use readers::{ReaderConfig, RunEnds};
 pub use writers::WriterConfig;

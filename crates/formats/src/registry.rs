@@ -38,12 +38,32 @@ pub const FORMATS: &[Format] = &[
         profiles: &[],
     },
     Format {
-        name: "linkspan",
-        summary: "canonical events, JSON lines",
+        name: "takopi",
+        summary: "Takopi events, JSON lines",
         framing: Framing::Lines,
-        reader: Some(|config| Box::new(readers::linkspan::Linkspan::new(config))),
-        writer: Some(|_| Box::<writers::linkspan::Linkspan>::default()),
-        profiles: &[],
+        reader: None,
+        writer: Some(|config| Box::new(writers::takopi::Takopi::new(config))),
+        profiles: &[
+            Profile {
+                name: "upstream",
+                summary: "the field names and habits of takopi 0.22.3",
+            },
+            Profile {
+                name: "debug",
+                summary: "more notes: tools, servers, plans, unknown frames",
+            },
+        ],
+    },
+    Format {
+        name: "thread",
+        summary: "Codex ThreadEvents, JSON lines",
+        framing: Framing::Lines,
+        reader: None,
+        writer: Some(|config| Box::new(writers::thread::Thread::new(config))),
+        profiles: &[Profile {
+            name: "seed",
+            summary: "every tool call is a command named by its tool",
+        }],
     },
     Format {
         name: "openhands",
@@ -69,6 +89,44 @@ pub const FORMATS: &[Format] = &[
                 summary: "one message per turn",
             },
         ],
+    },
+    Format {
+        name: "acp",
+        summary: "Agent Client Protocol v1, JSON-RPC lines",
+        framing: Framing::Lines,
+        reader: None,
+        writer: Some(|config| Box::new(writers::acp::Acp::new(config))),
+        profiles: &[Profile {
+            name: "seed",
+            summary: "as the OpenHands CLI: reasoning as message, calls pending",
+        }],
+    },
+    Format {
+        name: "ag-ui",
+        summary: "AG-UI 1.0, server-sent events",
+        framing: Framing::Sse,
+        reader: None,
+        writer: Some(|config| Box::new(writers::ag_ui::AgUi::new(config))),
+        profiles: &[Profile {
+            name: "thinking",
+            summary: "for clients of 0.0.45: THINKING_* events, no sub-agents",
+        }],
+    },
+    Format {
+        name: "linkspan",
+        summary: "canonical events, JSON lines",
+        framing: Framing::Lines,
+        reader: Some(|config| Box::new(readers::linkspan::Linkspan::new(config))),
+        writer: Some(|_| Box::<writers::linkspan::Linkspan>::default()),
+        profiles: &[],
+    },
+    Format {
+        name: "text",
+        summary: "a transcript for the terminal",
+        framing: Framing::Lines,
+        reader: None,
+        writer: Some(|config| Box::new(writers::text::Transcript::new(config))),
+        profiles: &[],
     },
 ];
 

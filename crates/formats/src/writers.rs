@@ -1,8 +1,12 @@
 //! The model to consumer protocols, one file or folder per protocol.
 
+pub(crate) mod acp;
+pub(crate) mod ag_ui;
 pub(crate) mod content;
 pub(crate) mod linkspan;
 pub(crate) mod openhands;
+pub(crate) mod takopi;
+pub(crate) mod thread;
 
 use model::Timestamp;
 use serde::Serialize;

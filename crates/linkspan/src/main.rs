@@ -1,1 +1,33 @@
-fn main() {}
+//! The `linkspan` program: flags in, an exit code out. What it says goes to stderr, data to stdout.
+
+mod cli;
+mod commands;
+mod exit;
+mod streams;
+mod unknown;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let result = match Cli::try_parse() {
+        Ok(cli) => run(&cli),
+        Err(err) => exit::parse_error(&err),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(cli: &Cli) -> Result<(), exit::Failure> {
+    match &cli.command {
+        Command::Convert(args) => commands::convert::run(args),
+        Command::Formats(args) => commands::formats::run(args),
+        Command::Completions(args) => commands::pages::completions(args),
+        Command::Man(args) => commands::pages::man(args),
+    }
+}

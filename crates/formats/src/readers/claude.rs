@@ -146,7 +146,7 @@ impl Claude {
             cx.at = Some(at);
         }
         if direction == Direction::ToAgent {
-            return self.to_agent(cx, line, text);
+            return self.from_host(cx, line, text);
         }
         match kind(&line) {
             Kind::System => self.system(cx, line, text),
@@ -170,7 +170,7 @@ impl Claude {
     }
 
     /// A message of the host to the agent, from a recording of both directions.
-    fn to_agent<'c>(&mut self, cx: &mut Context<'c>, line: Line<'c>, text: &'c str) {
+    fn from_host<'c>(&mut self, cx: &mut Context<'c>, line: Line<'c>, text: &'c str) {
         cx.origin = Origin::Client;
         match kind(&line) {
             Kind::User => {

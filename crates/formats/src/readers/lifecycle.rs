@@ -424,10 +424,11 @@ impl Lifecycle {
         );
     }
 
-    /// Takes over the numbers and names of an event that was written before.
+    /// Takes over the names of an event that was written before, and where its numbers began.
     pub(crate) fn adopt(&mut self, event: &Event<'_>) {
-        if event.seq > self.seq {
-            self.seq = event.seq - 1;
+        if self.seq == 0 {
+            // Half the numbers are left for what follows, however wild the file's own are.
+            self.seq = event.seq.saturating_sub(1).min(u64::MAX / 2);
         }
         if self.session != event.session {
             self.session = event.session.clone().into_owned();
@@ -435,7 +436,6 @@ impl Lifecycle {
         if self.engine != event.engine {
             self.engine = Cow::Owned(event.engine.clone().into_owned());
         }
-        self.n_frames = event.frame.unwrap_or(self.n_frames);
         if let (None, Some(run)) = (&self.run, &event.run) {
             self.next_run = Some(run.clone().into_owned());
         }

@@ -15,12 +15,25 @@ use super::{ReaderConfig, input};
 #[derive(Clone, Debug)]
 pub(crate) struct Linkspan {
     lifecycle: Lifecycle,
+    /// The number the next line should have.
+    next_seq: Option<u64>,
 }
 
 impl Linkspan {
     pub(crate) fn new(config: &ReaderConfig) -> Self {
         Self {
             lifecycle: Lifecycle::new("linkspan", &config.session),
+            next_seq: None,
+        }
+    }
+
+    /// Numbers have no gaps: a jump means that lines are missing or moved.
+    fn check_seq(&mut self, cx: &mut Context<'_>, seq: u64) {
+        if let Some(expected) = self.next_seq.replace(seq.saturating_add(1))
+            && expected != seq
+        {
+            let text = format!("event {expected} was expected here, this is {seq}");
+            self.lifecycle.warn(cx, "missing_events", text, None);
         }
     }
 
@@ -63,6 +76,7 @@ impl Reader for Linkspan {
         match Event::from_json(&text) {
             Ok(event) => {
                 self.lifecycle.adopt(&event);
+                self.check_seq(&mut cx, event.seq);
                 let Event {
                     at,
                     path,

@@ -39,7 +39,9 @@ impl Claude {
         if line.is_api_error_message.is_true() {
             return self.api_error(cx, message);
         }
+        // A repackaged message has no id, but it is one whole response.
         let group = message.id.take();
+        let group = group.or_else(|| cx.frame.map(|n| Cow::Owned(format!("m{n}"))));
         self.call_usage(cx, group.as_deref(), &message);
         let Words::Blocks(blocks) = message.content else {
             return match message.content {

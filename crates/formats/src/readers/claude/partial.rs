@@ -221,9 +221,10 @@ impl Claude {
         };
         let key = match self.partial.at(index) {
             // A piece after the whole block adds nothing: the block is closed.
-            Some(block) if block.is_whole && block.kind != "tool_use" => return,
-            Some(block) => block.key.clone(),
-            None => self.open_block(cx, index, kind, response, None),
+            Some(block) if block.is_whole && block.kind == kind && kind != "tool_use" => return,
+            Some(block) if block.kind == kind => block.key.clone(),
+            // Its start is missing, or belongs to another block.
+            Some(_) | None => self.open_block(cx, index, kind, response, None),
         };
         self.lifecycle
             .delta(cx, &key, channel, Text::from_json(text));

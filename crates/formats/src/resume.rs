@@ -1,0 +1,251 @@
+//! Resume lines: the one line in a chat message by which a session is found again.
+//!
+//! The forms are those of takopi 0.22.3 and of each agent's own command line: `claude --resume <id>`,
+//! `codex resume <id>`, and so on. A line holds nothing else; quoted lines and `--resume=<id>` are prose.
+//! Several engines' lines in one text: the last line wins, whichever engine it names.
+
+/// The resume line of a session, in backticks; none when the id could not be read back from it.
+pub fn format(engine: &str, id: &str) -> Option<String> {
+    let command = match engine {
+        "claude" | "gemini" => format!("{engine} --resume {id}"),
+        "opencode" => format!("{engine} --session {id}"),
+        "pi" => format!("{engine} --session {}", quoted(id)),
+        _ => format!("{engine} resume {id}"),
+    };
+    let line = format!("`{command}`");
+    let (read_engine, read_id) = parse(&line)?;
+    (read_engine == engine && read_id == id).then_some(line)
+}
+
+/// The engine and the session id of the last resume line in `text`.
+pub fn parse(text: &str) -> Option<(String, String)> {
+    text.lines().rev().find_map(find)
+}
+
+/// `text` without its resume lines, and the last of them; when nothing else is left the text is `continue`.
+pub fn strip(text: &str) -> (String, Option<(String, String)>) {
+    let mut last = None;
+    let mut kept = Vec::new();
+    for line in text.lines() {
+        match find(line) {
+            Some(found) => last = Some(found),
+            None => kept.push(line),
+        }
+    }
+    let rest = kept.join("\n").trim().to_owned();
+    if rest.is_empty() && last.is_some() {
+        return ("continue".to_owned(), last);
+    }
+    (rest, last)
+}
+
+/// Reads one line.
+fn find(line: &str) -> Option<(String, String)> {
+    let line = line.trim();
+    let (line, is_quoted) = match line.strip_prefix('`') {
+        Some(rest) => (rest, rest.ends_with('`')),
+        None => (line, false),
+    };
+    let line = line.strip_suffix('`').unwrap_or(line);
+    if line.starts_with(char::is_whitespace) || line.ends_with(char::is_whitespace) {
+        return None;
+    }
+    if let Some(id) = pi(line) {
+        return Some(("pi".to_owned(), id));
+    }
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (engine, id) = match words[..] {
+        [engine, flag, id] if is(engine, "claude") && is_any(flag, &["--resume", "-r"]) => {
+            ("claude", id)
+        }
+        [engine, flag, id] if is(engine, "gemini") && is_any(flag, &["--resume", "-r"]) => {
+            ("gemini", id)
+        }
+        [engine, verb, id] if is(engine, "codex") && is(verb, "resume") => ("codex", id),
+        [engine, flag, id] if is(engine, "opencode") && is_session(flag, id) => ("opencode", id),
+        [engine, verb, flag, id]
+            if is(engine, "opencode") && is(verb, "run") && is_session(flag, id) =>
+        {
+            ("opencode", id)
+        }
+        // Three bare words may be prose; what `format` printed has its backticks.
+        [engine, "resume", id] if is_quoted && !has_own_form(engine) => (engine, id),
+        _ => return None,
+    };
+    let is_plain = !engine.contains('`') && !id.contains('`');
+    is_plain.then(|| (engine.to_owned(), id.to_owned()))
+}
+
+/// Pi's ids may be paths with spaces, so they reach to the end of the line.
+fn pi(line: &str) -> Option<String> {
+    let (engine, rest) = line.split_once(char::is_whitespace)?;
+    let (flag, id) = rest.trim_start().split_once(char::is_whitespace)?;
+    let id = id.trim_start();
+    if !is(engine, "pi") || !is(flag, "--session") || id.is_empty() {
+        return None;
+    }
+    for quote in ['"', '\''] {
+        let inner = id.strip_prefix(quote).and_then(|it| it.strip_suffix(quote));
+        if let Some(inner) = inner {
+            let is_double = quote == '"';
+            return Some(if is_double {
+                inner.replace("\\\"", "\"")
+            } else {
+                inner.to_owned()
+            });
+        }
+    }
+    Some(id.to_owned())
+}
+
+fn quoted(id: &str) -> String {
+    if id.contains(|it: char| it.is_whitespace() || it == '"') {
+        format!("\"{}\"", id.replace('"', "\\\""))
+    } else {
+        id.to_owned()
+    }
+}
+
+fn is(word: &str, name: &str) -> bool {
+    word.eq_ignore_ascii_case(name)
+}
+
+fn is_any(word: &str, names: &[&str]) -> bool {
+    names.iter().any(|name| is(word, name))
+}
+
+/// OpenCode's flag with an id of its form.
+fn is_session(flag: &str, id: &str) -> bool {
+    is_any(flag, &["--session", "-s"])
+        && id.split_at_checked(4).is_some_and(|(start, rest)| {
+            is(start, "ses_")
+                && !rest.is_empty()
+                && rest.bytes().all(|it| it.is_ascii_alphanumeric())
+        })
+}
+
+fn has_own_form(engine: &str) -> bool {
+    is_any(engine, &["claude", "codex", "gemini", "opencode", "pi"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, engine: &str, id: &str) {
+        let expected = Some((engine.to_owned(), id.to_owned()));
+        assert_eq!(parse(text), expected, "{text}");
+    }
+
+    #[test]
+    fn every_engine_has_its_line() {
+        for (engine, id, line) in [
+            ("claude", "abc-1", "`claude --resume abc-1`"),
+            ("codex", "abc-1", "`codex resume abc-1`"),
+            ("gemini", "abc-1", "`gemini --resume abc-1`"),
+            ("opencode", "ses_4f9A", "`opencode --session ses_4f9A`"),
+            ("pi", "abc", "`pi --session abc`"),
+            ("pi", "/a dir/s.jsonl", "`pi --session \"/a dir/s.jsonl\"`"),
+            ("pi", "say \"x\"", r#"`pi --session "say \"x\""`"#),
+            ("mock", "abc", "`mock resume abc`"),
+            ("openhands", "abc", "`openhands resume abc`"),
+        ] {
+            assert_eq!(format(engine, id).as_deref(), Some(line));
+            check(line, engine, id);
+        }
+    }
+
+    #[test]
+    fn people_type_them_in_many_ways() {
+        check("claude --resume abc", "claude", "abc");
+        check("  `claude  -r\tabc`  ", "claude", "abc");
+        check("Claude -R abc", "claude", "abc");
+        check("`claude --resume abc", "claude", "abc");
+        check("claude --resume abc`", "claude", "abc");
+        check("claude --resume abc\r\n", "claude", "abc");
+        check("claude --resume --help", "claude", "--help");
+        check("CODEX resume abc", "codex", "abc");
+        check("opencode run -s ses_1", "opencode", "ses_1");
+        check("opencode run --session ses_1", "opencode", "ses_1");
+        check("gemini -r abc", "gemini", "abc");
+        check("pi --session a b c", "pi", "a b c");
+        check("pi --session 'a b'", "pi", "a b");
+    }
+
+    #[test]
+    fn what_is_almost_a_resume_line_is_prose() {
+        for line in [
+            "",
+            "claude --resume=abc",
+            "claude --resume abc def",
+            "> claude --resume abc",
+            "> `claude --resume abc`",
+            "claude resume abc",
+            "`claude resume abc`",
+            "codex exec resume abc",
+            "codex --resume abc",
+            "opencode --session abc",
+            "opencode --session ses_",
+            "opencode --session ses_a-b",
+            "opencode exec --session ses_1",
+            "pi -s abc",
+            "pi --session",
+            "please resume it",
+            "mock resume abc",
+            "use `claude --resume abc`",
+            "claude --resume `abc`",
+            "` claude --resume abc`",
+            "claude --resume abc `",
+            "claude --resume",
+        ] {
+            assert_eq!(parse(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_last_line_wins() {
+        check(
+            "`claude --resume a`\ntext\n`claude --resume b`",
+            "claude",
+            "b",
+        );
+        check("`codex resume b`\n`claude --resume a`\nmore", "claude", "a");
+    }
+
+    #[test]
+    fn an_id_that_would_not_read_back_has_no_line() {
+        for (engine, id) in [
+            ("claude", ""),
+            ("claude", "a b"),
+            ("claude", "a`b"),
+            ("claude", "a\nb"),
+            ("codex", "a b"),
+            ("opencode", "abc"),
+            ("pi", ""),
+            ("pi", "a\nb"),
+            ("pi", "'a'"),
+            ("two words", "a"),
+            ("", "a"),
+        ] {
+            assert_eq!(format(engine, id), None, "{engine} {id}");
+        }
+    }
+
+    #[test]
+    fn a_prompt_loses_its_resume_lines_and_nothing_else() {
+        let claude = Some(("claude".to_owned(), "b".to_owned()));
+        for (text, rest, found) in [
+            ("fix it\n\n`claude --resume b`", "fix it", &claude),
+            (
+                "`claude --resume a`\none\n  two\nclaude -r b\n",
+                "one\n  two",
+                &claude,
+            ),
+            ("`claude --resume b`\n", "continue", &claude),
+            ("no line here", "no line here", &None),
+            ("", "", &None),
+        ] {
+            assert_eq!(strip(text), (rest.to_owned(), found.clone()), "{text}");
+        }
+    }
+}

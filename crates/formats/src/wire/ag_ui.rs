@@ -1,0 +1,373 @@
+//! AG-UI 1.0 events as they travel inside server-sent events.
+//!
+//! Names and shapes are those of npm `@ag-ui/core` 1.0.0 and its JSON Schema. A field without a
+//! value is left out: the client rejects `null`. The `Thinking*` events are of 0.0.45, for clients
+//! that know no reasoning. What AG-UI has no event for travels as `CUSTOM`, in the types at the end.
+
+use std::borrow::Cow;
+
+use model::{Raw, Text};
+use serde::{Serialize, Serializer};
+
+pub(crate) const PROTOCOL_VERSION: &str = "1.0";
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Event<'a> {
+    #[serde(flatten)]
+    pub(crate) body: Body<'a>,
+    /// The sub-agent it comes from; absent is the agent itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) subagent_run_id: Option<&'a str>,
+    /// Milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) timestamp: Option<i64>,
+}
+
+#[derive(Serialize)]
+#[serde(
+    tag = "type",
+    rename_all = "SCREAMING_SNAKE_CASE",
+    rename_all_fields = "camelCase"
+)]
+pub(crate) enum Body<'a> {
+    RunStarted {
+        thread_id: &'a str,
+        run_id: &'a str,
+        protocol_version: &'static str,
+    },
+    RunFinished {
+        thread_id: &'a str,
+        run_id: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<Summary<'a>>,
+        outcome: Outcome,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        usage: Vec<TokenUsage<'a>>,
+    },
+    RunError {
+        message: Text<'a>,
+        code: &'a str,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        usage: Vec<TokenUsage<'a>>,
+        metadata: Metadata<Summary<'a>>,
+    },
+    TextMessageStart {
+        message_id: &'a str,
+        role: &'static str,
+    },
+    TextMessageContent {
+        message_id: &'a str,
+        delta: &'a Text<'a>,
+    },
+    TextMessageEnd {
+        message_id: &'a str,
+    },
+    ReasoningStart {
+        message_id: &'a str,
+    },
+    ReasoningMessageStart {
+        message_id: &'a str,
+        role: &'static str,
+    },
+    ReasoningMessageContent {
+        message_id: &'a str,
+        delta: &'a Text<'a>,
+    },
+    ReasoningMessageEnd {
+        message_id: &'a str,
+    },
+    ReasoningEnd {
+        message_id: &'a str,
+    },
+    ReasoningEncryptedValue {
+        subtype: &'static str,
+        entity_id: &'a str,
+        encrypted_value: &'a Text<'a>,
+    },
+    ThinkingStart,
+    ThinkingTextMessageStart,
+    ThinkingTextMessageContent {
+        delta: &'a Text<'a>,
+    },
+    ThinkingTextMessageEnd,
+    ThinkingEnd,
+    ToolCallStart {
+        tool_call_id: &'a str,
+        tool_call_name: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        parent_message_id: Option<&'a str>,
+    },
+    ToolCallArgs {
+        tool_call_id: &'a str,
+        delta: Args<'a>,
+    },
+    ToolCallEnd {
+        tool_call_id: &'a str,
+    },
+    ToolCallResult {
+        message_id: &'a str,
+        tool_call_id: &'a str,
+        content: Content<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        metadata: Option<Metadata<ToolStatus>>,
+    },
+    SubagentStarted {
+        subagent_run_id: &'a str,
+        name: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        description: Option<&'a Text<'a>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        parent_subagent_run_id: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        parent_tool_call_id: Option<&'a str>,
+    },
+    SubagentFinished {
+        subagent_run_id: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<&'a Text<'a>>,
+    },
+    SubagentError {
+        subagent_run_id: &'a str,
+        message: Text<'a>,
+        code: &'static str,
+    },
+    ActivitySnapshot {
+        message_id: &'a str,
+        activity_type: &'static str,
+        content: Plan<'a>,
+    },
+    Raw {
+        event: &'a Raw<'a>,
+        source: &'a str,
+    },
+    Custom(Custom<'a>),
+}
+
+#[derive(Clone, Copy, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Outcome {
+    Success,
+    Cancelled,
+}
+
+/// Reads and writes of a cache are parts of the input, reasoning is a part of the output.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TokenUsage<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) provider: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) model: Option<&'a str>,
+    pub(crate) input_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) output_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) total_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reasoning_tokens: Option<u64>,
+    pub(crate) cached_input_tokens: u64,
+    pub(crate) cache_write_input_tokens: u64,
+}
+
+/// Our own words beside the protocol's, under our own key.
+#[derive(Serialize)]
+pub(crate) struct Metadata<T> {
+    pub(crate) linkspan: T,
+}
+
+/// How a run ended, where the protocol has no field for it.
+#[derive(Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Summary<'a> {
+    /// Which kind of failure it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) outcome: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stop_reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) session_cost_usd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) duration_ms: Option<u64>,
+}
+
+/// How a call ended, where that was not well: a result has no flag for it.
+#[derive(Serialize)]
+pub(crate) struct ToolStatus {
+    pub(crate) status: &'static str,
+}
+
+/// Arguments are JSON inside a JSON string.
+pub(crate) enum Args<'a> {
+    Whole(&'a Raw<'a>),
+    Piece(&'a Text<'a>),
+}
+
+impl Serialize for Args<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Whole(raw) => serializer.serialize_str(raw.get()),
+            Self::Piece(text) => text.serialize(serializer),
+        }
+    }
+}
+
+pub(crate) enum Content<'a> {
+    Text(Text<'a>),
+    Parts(Vec<ContentPart<'a>>),
+}
+
+impl Serialize for Content<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(text) => text.serialize(serializer),
+            Self::Parts(parts) => parts.serialize(serializer),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum ContentPart<'a> {
+    Text { text: Text<'a> },
+    Image { source: Source<'a> },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Source<'a> {
+    #[serde(rename_all = "camelCase")]
+    Data {
+        value: Text<'a>,
+        mime_type: Cow<'a, str>,
+    },
+    Url {
+        value: Text<'a>,
+    },
+}
+
+#[derive(Serialize)]
+pub(crate) struct Plan<'a> {
+    pub(crate) entries: Vec<PlanEntry<'a>>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct PlanEntry<'a> {
+    pub(crate) content: &'a Text<'a>,
+    pub(crate) status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) doing: Option<&'a Text<'a>>,
+}
+
+/// An event of ours; programs that do not know it pass over it.
+#[derive(Serialize)]
+#[serde(tag = "name", content = "value")]
+pub(crate) enum Custom<'a> {
+    #[serde(rename = "linkspan.session")]
+    Session(Session<'a>),
+    #[serde(rename = "linkspan.notice")]
+    Notice(Notice<'a>),
+    #[serde(rename = "linkspan.ask")]
+    Ask(Ask<'a>),
+    #[serde(rename = "linkspan.ask_settled")]
+    AskSettled(AskSettled<'a>),
+    #[serde(rename = "linkspan.compaction")]
+    Compaction(Compaction<'a>),
+    #[serde(rename = "linkspan.item")]
+    Item(Item<'a>),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Session<'a> {
+    pub(crate) engine: &'a str,
+    pub(crate) session_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) model: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cwd: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) permission_mode: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub(crate) tools: &'a [Cow<'a, str>],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) mcp_servers: Vec<McpServer<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub(crate) commands: &'a [Cow<'a, str>],
+}
+
+#[derive(Serialize)]
+pub(crate) struct McpServer<'a> {
+    pub(crate) name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Notice<'a> {
+    pub(crate) level: &'static str,
+    pub(crate) code: &'a str,
+    pub(crate) text: &'a Text<'a>,
+    /// A tool call or a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) item_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) detail: Option<&'a Raw<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Ask<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tool_call_id: Option<&'a str>,
+    pub(crate) tool_call_name: &'a str,
+    pub(crate) title: &'a Text<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) description: Option<&'a Text<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) input: Option<&'a Raw<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) suggestions: Option<&'a Raw<'a>>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct AskSettled<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) decision: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) message: Option<&'a Text<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) input: Option<&'a Raw<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) remembered: Option<&'a Raw<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Compaction<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) trigger: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) summary: Option<&'a Text<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tokens_before: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tokens_after: Option<u64>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Item<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) text: Option<&'a Text<'a>>,
+    pub(crate) data: &'a Raw<'a>,
+}

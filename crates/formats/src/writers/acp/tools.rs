@@ -1,0 +1,419 @@
+//! Tool calls and the questions about them.
+//!
+//! A call opens once, learns its input at most a few times and ends in `completed` or `failed`.
+//! Input is not streamed: each update would have to repeat all of it. Neither is output, for the
+//! same reason; the last update has it whole.
+
+use std::borrow::Cow;
+
+use model::{
+    Ask, AskId, AskSettled, Class, Decision, Event, Location, Raw, Status, Text, Tool, ToolKind,
+    ToolResult,
+};
+use serde::Deserialize;
+
+use super::{Acp, Shape, line, meta, wire};
+use crate::writers::content::{Block, blocks};
+
+#[derive(Clone, Debug)]
+pub(super) struct OpenTool {
+    id: String,
+    kind: wire::ToolKind,
+    has_input: bool,
+    has_output: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct OpenAsk {
+    id: AskId<'static>,
+    /// The call it is about.
+    tool: String,
+    /// A lasting permission was offered.
+    is_lasting: bool,
+}
+
+const ALLOW: wire::PermissionOption = wire::PermissionOption {
+    option_id: "allow",
+    name: "Allow",
+    kind: "allow_once",
+};
+const ALLOW_ALWAYS: wire::PermissionOption = wire::PermissionOption {
+    option_id: "allow_always",
+    name: "Always allow",
+    kind: "allow_always",
+};
+const REJECT: wire::PermissionOption = wire::PermissionOption {
+    option_id: "reject",
+    name: "Reject",
+    kind: "reject_once",
+};
+const ONCE: &[wire::PermissionOption] = &[ALLOW, REJECT];
+const LASTING: &[wire::PermissionOption] = &[ALLOW, ALLOW_ALWAYS, REJECT];
+
+impl Acp {
+    pub(super) fn tool_opened(&mut self, event: &Event<'_>, tool: &Tool<'_>, out: &mut Vec<u8>) {
+        let id = tool.id.as_str();
+        let has_input = tool.input.is_some();
+        let kind = self.kind(tool);
+        self.tools.push(OpenTool {
+            id: id.to_owned(),
+            kind,
+            has_input,
+            has_output: false,
+        });
+        let is_running = has_input && self.shape == Shape::Default && !self.is_asked(id);
+        let call = wire::ToolCall {
+            tool_call_id: id,
+            title: if has_input { title(tool) } else { name(tool) },
+            name: &tool.name,
+            kind,
+            status: if is_running {
+                wire::ToolCallStatus::InProgress
+            } else {
+                wire::ToolCallStatus::Pending
+            },
+            content: self.diffs(&tool.class),
+            locations: self.locations(&tool.class),
+            raw_input: tool.input.as_ref(),
+            meta: meta(event),
+        };
+        self.send(out, wire::SessionUpdate::ToolCall(call));
+    }
+
+    pub(super) fn tool_updated(&mut self, event: &Event<'_>, tool: &Tool<'_>, out: &mut Vec<u8>) {
+        let id = tool.id.as_str();
+        let kind = self.kind(tool);
+        let Some(open) = self.tools.iter_mut().find(|it| it.id == id) else {
+            return;
+        };
+        open.kind = kind;
+        open.has_input = tool.input.is_some();
+        let mut update = self.described(tool);
+        let is_running = self.shape == Shape::Default && !self.is_asked(id);
+        update.status = is_running.then_some(wire::ToolCallStatus::InProgress);
+        update.meta = meta(event);
+        self.send(out, wire::SessionUpdate::ToolCallUpdate(update));
+    }
+
+    pub(super) fn tool_printed(&mut self, id: &str) {
+        if let Some(open) = self.tools.iter_mut().find(|it| it.id == id) {
+            open.has_output = true;
+        }
+    }
+
+    pub(super) fn tool_closed(
+        &mut self,
+        event: &Event<'_>,
+        tool: &Tool<'_>,
+        status: Status,
+        out: &mut Vec<u8>,
+    ) {
+        let id = tool.id.as_str();
+        let Some(at) = self.tools.iter().position(|it| it.id == id) else {
+            return;
+        };
+        let open = self.tools.remove(at);
+        if tool.result.is_none() && open.has_output {
+            self.losses.count("output without a result");
+        }
+        let mut update = if open.has_input || tool.input.is_none() {
+            wire::ToolCallUpdate::of(id)
+        } else {
+            self.described(tool)
+        };
+        update.status = Some(match status {
+            Status::Ok => wire::ToolCallStatus::Completed,
+            Status::Error | Status::Denied | Status::Cancelled | Status::Lost => {
+                wire::ToolCallStatus::Failed
+            }
+        });
+        if let Some(result) = &tool.result {
+            // What an edit did is its diff; its words are only worth the place when it failed.
+            if status != Status::Ok || tool.class.diffs.is_empty() {
+                update.content = content(result);
+            }
+            update.raw_output = Some(result.structured.as_ref().unwrap_or(&result.content));
+        }
+        update.meta = end_meta(event, status);
+        self.send(out, wire::SessionUpdate::ToolCallUpdate(update));
+    }
+
+    /// Everything the input tells about a call.
+    fn described<'a>(&self, tool: &'a Tool<'_>) -> wire::ToolCallUpdate<'a> {
+        wire::ToolCallUpdate {
+            title: Some(title(tool)),
+            kind: Some(self.kind(tool)),
+            content: self.diffs(&tool.class),
+            locations: self.locations(&tool.class),
+            raw_input: tool.input.as_ref(),
+            ..wire::ToolCallUpdate::of(tool.id.as_str())
+        }
+    }
+
+    fn diffs<'a>(&self, class: &'a Class<'_>) -> Vec<wire::ToolCallContent<'a>> {
+        class
+            .diffs
+            .iter()
+            .map(|diff| wire::ToolCallContent::Diff {
+                path: self.absolute(&diff.path),
+                old_text: diff.old.as_ref().map(Text::by_ref),
+                new_text: diff.new.by_ref(),
+            })
+            .collect()
+    }
+
+    fn locations<'a>(&self, class: &'a Class<'_>) -> Vec<wire::ToolCallLocation<'a>> {
+        class
+            .paths
+            .iter()
+            .map(|Location { path, line }| wire::ToolCallLocation {
+                path: self.absolute(path),
+                line: line.and_then(|it| u32::try_from(it).ok()),
+            })
+            .collect()
+    }
+
+    /// ACP wants absolute paths; agents mostly give them.
+    fn absolute<'a>(&self, path: &'a Text<'_>) -> Text<'a> {
+        let given = path.to_str();
+        let is_absolute = given.starts_with(['/', '\\', '~']) || given.get(1..2) == Some(":");
+        match &self.session.cwd {
+            Some(cwd) if !is_absolute && !given.is_empty() => {
+                let relative = given.strip_prefix("./").unwrap_or(&given);
+                Text::new(format!("{}/{relative}", cwd.trim_end_matches('/')))
+            }
+            Some(_) | None => path.by_ref(),
+        }
+    }
+
+    fn kind(&self, tool: &Tool<'_>) -> wire::ToolKind {
+        match self.shape {
+            Shape::Default => kind(tool.class.kind),
+            Shape::Seed => seed_kind(tool),
+        }
+    }
+
+    pub(super) fn ask(&mut self, event: &Event<'_>, ask: &Ask<'_>, out: &mut Vec<u8>) {
+        let tool = ask.item.as_ref().map_or(ask.id.as_str(), |it| it.as_str());
+        let is_lasting = ask.suggestions.is_some();
+        let title = if ask.title.is_empty() {
+            Text::new(&*ask.tool)
+        } else {
+            ask.title.by_ref()
+        };
+        let tool_call = wire::ToolCallUpdate {
+            title: Some(title),
+            kind: self.find_tool(tool).map(|it| it.kind),
+            status: Some(wire::ToolCallStatus::Pending),
+            raw_input: ask.input.as_ref(),
+            meta: meta(event),
+            ..wire::ToolCallUpdate::of(tool)
+        };
+        line(
+            out,
+            &wire::Request {
+                jsonrpc: wire::JSONRPC,
+                id: &request_id(&ask.id),
+                method: wire::REQUEST_PERMISSION,
+                params: wire::RequestPermission {
+                    session_id: &self.session.id,
+                    tool_call,
+                    options: if is_lasting { LASTING } else { ONCE },
+                },
+            },
+        );
+        self.asks.push(OpenAsk {
+            id: ask.id.clone().into_owned(),
+            tool: tool.to_owned(),
+            is_lasting,
+        });
+    }
+
+    pub(super) fn settle(
+        &mut self,
+        event: &Event<'_>,
+        settled: &AskSettled<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        let Some(at) = self.asks.iter().position(|it| it.id == settled.id) else {
+            return;
+        };
+        let ask = self.asks.remove(at);
+        let (outcome, is_allowed) = match settled.decision {
+            Decision::AllowedAlways if ask.is_lasting => (selected(&ALLOW_ALWAYS), true),
+            Decision::Allowed | Decision::AllowedAlways => (selected(&ALLOW), true),
+            Decision::Denied => (selected(&REJECT), false),
+            Decision::Withdrawn | Decision::Lost => (wire::PermissionOutcome::Cancelled, false),
+        };
+        answer(&ask.id, outcome, out);
+        let is_open = self.find_tool(&ask.tool).is_some();
+        if is_allowed && is_open && self.shape == Shape::Default {
+            let update = wire::ToolCallUpdate {
+                status: Some(wire::ToolCallStatus::InProgress),
+                meta: meta(event),
+                ..wire::ToolCallUpdate::of(&ask.tool)
+            };
+            self.send(out, wire::SessionUpdate::ToolCallUpdate(update));
+        }
+    }
+
+    fn find_tool(&self, id: &str) -> Option<&OpenTool> {
+        self.tools.iter().find(|it| it.id == id)
+    }
+
+    fn is_asked(&self, tool: &str) -> bool {
+        self.asks.iter().any(|it| it.tool == tool)
+    }
+
+    /// Ends what nobody ended, so that the response can follow.
+    pub(super) fn close_left_open(&mut self, out: &mut Vec<u8>) {
+        for ask in std::mem::take(&mut self.asks) {
+            answer(&ask.id, wire::PermissionOutcome::Cancelled, out);
+        }
+        for tool in std::mem::take(&mut self.tools) {
+            let update = wire::ToolCallUpdate {
+                status: Some(wire::ToolCallStatus::Failed),
+                meta: Some(wire::Meta {
+                    parent_tool_use_id: None,
+                    status: Some("lost"),
+                }),
+                ..wire::ToolCallUpdate::of(&tool.id)
+            };
+            self.send(out, wire::SessionUpdate::ToolCallUpdate(update));
+        }
+    }
+}
+
+fn request_id(ask: &AskId<'_>) -> String {
+    format!("ask-{ask}")
+}
+
+fn selected(option: &wire::PermissionOption) -> wire::PermissionOutcome {
+    wire::PermissionOutcome::Selected {
+        option_id: option.option_id,
+    }
+}
+
+fn answer(ask: &AskId<'_>, outcome: wire::PermissionOutcome, out: &mut Vec<u8>) {
+    line(
+        out,
+        &wire::Response {
+            jsonrpc: wire::JSONRPC,
+            id: request_id(ask),
+            result: wire::PermissionAnswer { outcome },
+        },
+    );
+}
+
+fn title<'a>(tool: &'a Tool<'_>) -> Text<'a> {
+    if tool.class.title.is_empty() {
+        return name(tool);
+    }
+    tool.class.title.by_ref()
+}
+
+fn name<'a>(tool: &'a Tool<'_>) -> Text<'a> {
+    if tool.name.is_empty() {
+        return Text::new("tool");
+    }
+    Text::new(&*tool.name)
+}
+
+fn kind(kind: ToolKind) -> wire::ToolKind {
+    match kind {
+        ToolKind::Shell => wire::ToolKind::Execute,
+        ToolKind::Read => wire::ToolKind::Read,
+        ToolKind::Edit | ToolKind::Write => wire::ToolKind::Edit,
+        ToolKind::Delete => wire::ToolKind::Delete,
+        ToolKind::Move => wire::ToolKind::Move,
+        ToolKind::Search => wire::ToolKind::Search,
+        ToolKind::Fetch | ToolKind::WebSearch => wire::ToolKind::Fetch,
+        ToolKind::Task | ToolKind::Todo | ToolKind::Think => wire::ToolKind::Think,
+        ToolKind::Mode => wire::ToolKind::SwitchMode,
+        ToolKind::Mcp | ToolKind::Ask | ToolKind::Other => wire::ToolKind::Other,
+    }
+}
+
+/// The OpenHands CLI's short table, by name, and by meaning for agents with other names.
+fn seed_kind(tool: &Tool<'_>) -> wire::ToolKind {
+    match &*tool.name {
+        "execute_bash" | "terminal" | "bash" => wire::ToolKind::Execute,
+        "str_replace_editor" | "file_editor" => wire::ToolKind::Edit,
+        "browser_use" | "browser" => wire::ToolKind::Fetch,
+        "task_tracker" => wire::ToolKind::Think,
+        _ => match tool.class.kind {
+            ToolKind::Shell => wire::ToolKind::Execute,
+            ToolKind::Edit | ToolKind::Write => wire::ToolKind::Edit,
+            ToolKind::Fetch => wire::ToolKind::Fetch,
+            ToolKind::Todo => wire::ToolKind::Think,
+            ToolKind::Read
+            | ToolKind::Delete
+            | ToolKind::Move
+            | ToolKind::Search
+            | ToolKind::WebSearch
+            | ToolKind::Mcp
+            | ToolKind::Task
+            | ToolKind::Ask
+            | ToolKind::Think
+            | ToolKind::Mode
+            | ToolKind::Other => wire::ToolKind::Other,
+        },
+    }
+}
+
+fn content<'a>(result: &'a ToolResult<'_>) -> Vec<wire::ToolCallContent<'a>> {
+    blocks(&result.content)
+        .into_iter()
+        .filter_map(block)
+        .map(|content| wire::ToolCallContent::Content { content })
+        .collect()
+}
+
+fn block(block: Block<'_>) -> Option<wire::ContentBlock<'_>> {
+    Some(match block {
+        Block::Text(text) if text.is_empty() => return None,
+        Block::Text(text) => wire::ContentBlock::Text { text },
+        Block::Image { media_type, data } => wire::ContentBlock::Image {
+            data,
+            mime_type: media_type,
+        },
+        Block::ImageUrl(url) => link(url.clone(), url),
+        Block::Other(raw) => match find_page(&raw) {
+            Some((title, url)) => link(title.into_owned(), url.into_owned()),
+            None => wire::ContentBlock::Text {
+                text: Text::new(raw.get().to_owned()),
+            },
+        },
+    })
+}
+
+fn link<'a>(name: Text<'a>, uri: Text<'a>) -> wire::ContentBlock<'a> {
+    wire::ContentBlock::ResourceLink { name, uri }
+}
+
+/// A page that a web search found: its title and address.
+fn find_page<'a>(raw: &'a Raw<'_>) -> Option<(Text<'a>, Text<'a>)> {
+    #[derive(Deserialize)]
+    struct Page<'a> {
+        #[serde(borrow)]
+        title: Text<'a>,
+        #[serde(borrow)]
+        url: Cow<'a, str>,
+    }
+    let page: Page<'_> = serde_json::from_str(raw.get()).ok()?;
+    Some((page.title, Text::new(page.url)))
+}
+
+fn end_meta<'a>(event: &'a Event<'_>, status: Status) -> Option<wire::Meta<'a>> {
+    let parent_tool_use_id = event.path.last().map(|it| it.as_str());
+    let status = match status {
+        Status::Ok | Status::Error => None,
+        Status::Denied => Some("denied"),
+        Status::Cancelled => Some("cancelled"),
+        Status::Lost => Some("lost"),
+    };
+    (parent_tool_use_id.is_some() || status.is_some()).then_some(wire::Meta {
+        parent_tool_use_id,
+        status,
+    })
+}

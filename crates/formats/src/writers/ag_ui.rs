@@ -1,0 +1,425 @@
+//! AG-UI 1.0: what a run does, as server-sent events that AG-UI clients render.
+//!
+//! Each run is `RUN_STARTED` … one `RUN_FINISHED` or `RUN_ERROR`; nothing may stand between runs,
+//! so what is known of a session waits for the next one. Facts: npm `@ag-ui/core` and
+//! `@ag-ui/client` 1.0.0, whose verifier is the judge. What AG-UI has no event for travels as
+//! `CUSTOM` under `linkspan.*`. Items are in `ag_ui/items.rs`, sub-agents in `ag_ui/subagents.rs`.
+
+mod items;
+mod subagents;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use model::{
+    Ask, AskKind, AskSettled, Binding, Body, Decision, Event, Level, Losses, Notice, Outcome,
+    RunEnded, RunError, SessionBound, Status, Text, Tokens, Writer,
+};
+
+use super::WriterConfig;
+use crate::wire::ag_ui as wire;
+use items::Items;
+use subagents::Subagents;
+
+/// The largest number a JavaScript client reads exactly.
+const MAX_SAFE: u64 = (1 << 53) - 1;
+
+#[derive(Clone, Debug)]
+pub(crate) struct AgUi {
+    shape: Shape,
+    /// The agent's own session, once it is known.
+    thread: Option<String>,
+    /// What is known of the session and could not be said yet, as it will be sent.
+    held: Option<Vec<u8>>,
+    n_runs: u64,
+    run: Option<Run>,
+    losses: Losses,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    Current,
+    /// 0.0.45: thinking instead of reasoning, no sub-agents, results are plain text.
+    Thinking,
+}
+
+/// Open until [`AgUi::finish`] takes it, so that a run cannot end twice.
+#[derive(Clone, Debug)]
+struct Run {
+    thread: String,
+    id: String,
+    items: Items,
+    subagents: Subagents,
+}
+
+/// Where the events of one moment and one agent go.
+struct Lane<'a> {
+    out: &'a mut Vec<u8>,
+    at: Option<i64>,
+    /// The sub-agent that speaks.
+    subagent: Option<&'a str>,
+}
+
+impl Lane<'_> {
+    fn emit(&mut self, body: wire::Body<'_>) {
+        let event = wire::Event {
+            body,
+            subagent_run_id: self.subagent,
+            timestamp: self.at,
+        };
+        // The client splits on `\n\n` and knows no other framing.
+        self.out.extend_from_slice(b"data: ");
+        super::line(self.out, &event);
+        self.out.push(b'\n');
+    }
+}
+
+impl AgUi {
+    pub(crate) fn new(config: &WriterConfig) -> Self {
+        let shape = match config.profile.as_deref() {
+            Some("thinking") => Shape::Thinking,
+            Some(_) | None => Shape::Current,
+        };
+        Self {
+            shape,
+            thread: None,
+            held: None,
+            n_runs: 0,
+            run: None,
+            losses: Losses::default(),
+        }
+    }
+
+    fn bound(&mut self, event: &Event<'_>, bound: &SessionBound<'_>, out: &mut Vec<u8>) {
+        // A session that was not asked for does not take the place of the one that was.
+        if self.thread.is_none() || bound.how != Binding::Mismatch {
+            self.thread = Some(bound.native.as_str().to_owned());
+        }
+        let session = wire::Custom::Session(wire::Session {
+            engine: &event.engine,
+            session_id: bound.native.as_str(),
+            model: bound.model.as_deref(),
+            cwd: bound.cwd.as_deref(),
+            permission_mode: bound.permission_mode.as_deref(),
+            version: bound.version.as_deref(),
+            tools: &bound.tools,
+            mcp_servers: bound
+                .mcp_servers
+                .iter()
+                .map(|it| wire::McpServer {
+                    name: &it.name,
+                    status: it.status.as_deref(),
+                })
+                .collect(),
+            commands: &bound.commands,
+        });
+        if self.run.is_some() {
+            return self.lane(event, out).emit(wire::Body::Custom(session));
+        }
+        let mut held = Vec::new();
+        self.lane(event, &mut held)
+            .emit(wire::Body::Custom(session));
+        if self.held.replace(held).is_some() && bound.how != Binding::Repeat {
+            self.losses.count("session without a run");
+        }
+    }
+
+    fn start(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        self.n_runs += 1;
+        let thread = match &self.thread {
+            Some(thread) => thread.clone(),
+            None => event.session.as_str().to_owned(),
+        };
+        let id = match &event.run {
+            Some(run) => format!("{thread}:{run}"),
+            None => format!("{thread}:{}", self.n_runs),
+        };
+        self.lane(event, out).emit(wire::Body::RunStarted {
+            thread_id: &thread,
+            run_id: &id,
+            protocol_version: wire::PROTOCOL_VERSION,
+        });
+        if let Some(held) = self.held.take() {
+            out.extend_from_slice(&held);
+        }
+        self.run = Some(Run {
+            thread,
+            id,
+            items: Items::new(self.shape),
+            subagents: Subagents::default(),
+        });
+    }
+
+    fn finish(&mut self, ended: &RunEnded<'_>, engine: &str, lane: &mut Lane<'_>) {
+        let Some(mut run) = self.run.take() else {
+            return;
+        };
+        run.items.close_left_open(lane);
+        run.subagents.close_left_open(lane);
+        let usage = usage(ended, engine);
+        let summary = wire::Summary {
+            outcome: None,
+            stop_reason: ended.stop_reason.as_deref(),
+            session_cost_usd: ended.session_cost_usd,
+            duration_ms: ended.duration_ms,
+        };
+        let outcome = match ended.outcome {
+            Outcome::Completed => wire::Outcome::Success,
+            Outcome::Aborted => wire::Outcome::Cancelled,
+            Outcome::Failed | Outcome::Refused | Outcome::Limit | Outcome::Lost => {
+                let unknown = unknown_error(ended.outcome);
+                let error = ended.error.as_ref().unwrap_or(&unknown);
+                let linkspan = wire::Summary {
+                    outcome: Some(outcome_name(ended.outcome)),
+                    ..summary
+                };
+                return lane.emit(wire::Body::RunError {
+                    message: error.message.by_ref(),
+                    code: &error.code,
+                    usage,
+                    metadata: wire::Metadata { linkspan },
+                });
+            }
+        };
+        if let Some(answer) = &ended.answer {
+            run.items.unsaid_answer(&run.id, answer, lane);
+        }
+        lane.emit(wire::Body::RunFinished {
+            thread_id: &run.thread,
+            run_id: &run.id,
+            result: (summary != wire::Summary::default()).then_some(summary),
+            outcome,
+            usage,
+        });
+    }
+
+    /// What happens inside a run, and is neither its start nor its end.
+    fn inside(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        let Some(run) = &mut self.run else {
+            return self.outside(event);
+        };
+        let mut lane = Lane {
+            out,
+            at: event.at.map(|it| it.millis()),
+            subagent: None,
+        };
+        if self.shape == Shape::Current {
+            run.subagents.enter(&event.path, &mut lane);
+            lane.subagent = event.path.last().map(|it| it.as_str());
+        }
+        let losses = &mut self.losses;
+        match &event.body {
+            Body::ItemOpened(it) => run.opened(it, &mut lane, losses),
+            Body::ItemUpdated(it) => run.items.updated(it, &mut lane, losses),
+            Body::ItemDelta(it) => run.items.delta(it, &mut lane),
+            Body::ItemClosed(it) => run.closed(it, &mut lane, losses),
+            Body::AskOpened(it) => lane.emit(ask(it)),
+            Body::AskSettled(it) => lane.emit(ask_settled(it)),
+            Body::NoticeRaised(it) => match level(it.level) {
+                Some(level) => lane.emit(notice(level, it)),
+                None => losses.count("debug notice"),
+            },
+            Body::FrameUnmapped(it) => lane.emit(wire::Body::Raw {
+                event: &it.raw,
+                source: &event.engine,
+            }),
+            // The end of the run has the sums.
+            Body::UsageReported(_) => (),
+            Body::SessionBound(_) | Body::RunStarted(_) | Body::RunEnded(_) => (),
+        }
+    }
+
+    fn outside(&mut self, event: &Event<'_>) {
+        match &event.body {
+            Body::NoticeRaised(it) if it.level == Level::Debug => self.losses.count("debug notice"),
+            Body::NoticeRaised(_) => self.losses.count("notice between runs"),
+            Body::FrameUnmapped(_) => self.losses.count("unmapped frame between runs"),
+            Body::UsageReported(_) => self.losses.count("usage report between runs"),
+            Body::ItemOpened(_)
+            | Body::ItemUpdated(_)
+            | Body::ItemDelta(_)
+            | Body::ItemClosed(_)
+            | Body::AskOpened(_)
+            | Body::AskSettled(_) => self.losses.count("item between runs"),
+            Body::SessionBound(_) | Body::RunStarted(_) | Body::RunEnded(_) => (),
+        }
+    }
+
+    fn lane<'a>(&self, event: &Event<'_>, out: &'a mut Vec<u8>) -> Lane<'a> {
+        Lane {
+            out,
+            at: event.at.map(|it| it.millis()),
+            subagent: None,
+        }
+    }
+}
+
+impl Writer for AgUi {
+    fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        match &event.body {
+            Body::SessionBound(it) => self.bound(event, it, out),
+            Body::RunStarted(_) => self.start(event, out),
+            Body::RunEnded(it) => {
+                let mut lane = self.lane(event, out);
+                self.finish(it, &event.engine, &mut lane);
+            }
+            Body::ItemOpened(_)
+            | Body::ItemUpdated(_)
+            | Body::ItemDelta(_)
+            | Body::ItemClosed(_)
+            | Body::AskOpened(_)
+            | Body::AskSettled(_)
+            | Body::UsageReported(_)
+            | Body::NoticeRaised(_)
+            | Body::FrameUnmapped(_) => self.inside(event, out),
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        let error = RunError {
+            code: Cow::Borrowed("missing_end"),
+            message: Text::new("the events stop before the run ended"),
+        };
+        let ended = RunEnded::new(Outcome::Lost, Some(error));
+        let mut lane = Lane {
+            out,
+            at: None,
+            subagent: None,
+        };
+        self.finish(&ended, "", &mut lane);
+        if self.held.take().is_some() {
+            self.losses.count("session without a run");
+        }
+    }
+
+    fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    fn clone_box(&self) -> Box<dyn Writer> {
+        Box::new(self.clone())
+    }
+}
+
+fn unknown_error(outcome: Outcome) -> RunError<'static> {
+    RunError {
+        code: Cow::Borrowed(outcome_name(outcome)),
+        message: Text::new(match outcome {
+            Outcome::Refused => "the model refused",
+            Outcome::Limit => "a limit was reached",
+            Outcome::Completed | Outcome::Aborted | Outcome::Failed | Outcome::Lost => {
+                "the run failed"
+            }
+        }),
+    }
+}
+
+fn outcome_name(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Completed => "completed",
+        Outcome::Failed => "failed",
+        Outcome::Aborted => "aborted",
+        Outcome::Refused => "refused",
+        Outcome::Limit => "limit",
+        Outcome::Lost => "lost",
+    }
+}
+
+fn usage<'a>(ended: &'a RunEnded<'_>, engine: &str) -> Vec<wire::TokenUsage<'a>> {
+    let provider = (engine == "claude").then_some("anthropic");
+    if ended.models.is_empty() {
+        let run = ended.usage.iter();
+        return run
+            .map(|it| token_usage(provider, it.model.as_deref(), &it.tokens))
+            .collect();
+    }
+    ended
+        .models
+        .iter()
+        .map(|it| token_usage(provider, Some(&it.model), &it.tokens))
+        .collect()
+}
+
+fn token_usage<'a>(
+    provider: Option<&'static str>,
+    model: Option<&'a str>,
+    tokens: &Tokens,
+) -> wire::TokenUsage<'a> {
+    let input = tokens.all_input();
+    wire::TokenUsage {
+        provider,
+        model,
+        input_tokens: input.min(MAX_SAFE),
+        output_tokens: tokens.output.map(|it| it.min(MAX_SAFE)),
+        total_tokens: tokens
+            .output
+            .map(|it| input.saturating_add(it).min(MAX_SAFE)),
+        reasoning_tokens: tokens.reasoning.map(|it| it.min(MAX_SAFE)),
+        cached_input_tokens: tokens.cache_read.min(MAX_SAFE),
+        cache_write_input_tokens: tokens.cache_write.min(MAX_SAFE),
+    }
+}
+
+fn level(level: Level) -> Option<&'static str> {
+    match level {
+        Level::Debug => None,
+        Level::Info => Some("info"),
+        Level::Warning => Some("warning"),
+        Level::Error => Some("error"),
+    }
+}
+
+fn notice<'a>(level: &'static str, notice: &'a Notice<'_>) -> wire::Body<'a> {
+    wire::Body::Custom(wire::Custom::Notice(wire::Notice {
+        level,
+        code: &notice.code,
+        text: &notice.text,
+        item_id: notice.item.as_ref().map(|it| it.as_str()),
+        detail: notice.detail.as_ref(),
+    }))
+}
+
+fn ask<'a>(ask: &'a Ask<'_>) -> wire::Body<'a> {
+    wire::Body::Custom(wire::Custom::Ask(wire::Ask {
+        id: ask.id.as_str(),
+        kind: match ask.kind {
+            AskKind::Permission => "permission",
+            AskKind::Question => "question",
+            AskKind::Plan => "plan",
+        },
+        tool_call_id: ask.item.as_ref().map(|it| it.as_str()),
+        tool_call_name: &ask.tool,
+        title: &ask.title,
+        description: ask.description.as_ref(),
+        input: ask.input.as_ref(),
+        suggestions: ask.suggestions.as_ref(),
+    }))
+}
+
+fn ask_settled<'a>(settled: &'a AskSettled<'_>) -> wire::Body<'a> {
+    wire::Body::Custom(wire::Custom::AskSettled(wire::AskSettled {
+        id: settled.id.as_str(),
+        decision: match settled.decision {
+            Decision::Allowed => "allowed",
+            Decision::AllowedAlways => "allowed_always",
+            Decision::Denied => "denied",
+            Decision::Withdrawn => "withdrawn",
+            Decision::Lost => "lost",
+        },
+        message: settled.message.as_ref(),
+        input: settled.input.as_ref(),
+        remembered: settled.remembered.as_ref(),
+    }))
+}
+
+fn status_name(status: Status) -> &'static str {
+    match status {
+        Status::Ok => "ok",
+        Status::Error => "error",
+        Status::Denied => "denied",
+        Status::Cancelled => "cancelled",
+        Status::Lost => "lost",
+    }
+}

@@ -1,0 +1,270 @@
+//! Takopi's three events: `started`, `action`, `completed`, one JSON object per line.
+//!
+//! The default shape follows the Claude-to-Takopi mapping of takopi's own documents: what a tool did
+//! with its raw input and result, a warning for every bad line and every denial, usage unchanged.
+//! The profile `upstream` follows what takopi 0.22.3 really emits, `debug` adds notes to the default.
+//! Takopi shows the final answer only, so words before it are counted as lost.
+
+mod actions;
+mod end;
+mod notes;
+mod session;
+#[cfg(test)]
+mod tests;
+mod tools;
+mod upstream;
+
+use model::{
+    Binding, Body, Event, Item, ItemClosed, ItemId, Losses, Message, Role, RunEnded, SessionBound,
+    Text, Writer,
+};
+use serde::Serialize;
+
+use self::actions::Action;
+use self::notes::Note;
+use self::session::Session;
+use super::{WriterConfig, line};
+use crate::wire::takopi as wire;
+
+/// Notes that wait for the run they will belong to; what a stream says before its first run is short.
+const MAX_WAITING: usize = 64 * 1024;
+/// Denials told by a notice that wait for the end of the run to be told once.
+const MAX_DENIED: usize = 256;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Profile {
+    Seed,
+    Upstream,
+    Debug,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Takopi {
+    profile: Profile,
+    engine: String,
+    session: Option<Session>,
+    run: Run,
+    /// Notes from between runs, as the lines they will be.
+    waiting: Vec<u8>,
+    n_waiting: usize,
+    losses: Losses,
+}
+
+/// The run that is under way, or the one that will be.
+#[derive(Clone, Debug, Default)]
+struct Run {
+    is_open: bool,
+    /// `started` has been written, so `completed` has to come.
+    has_started: bool,
+    /// Assistant text that will be the answer, unless more comes.
+    has_text: bool,
+    n_notes: u64,
+    actions: Vec<Action>,
+    denied: Vec<Denied>,
+}
+
+#[derive(Clone, Debug)]
+struct Denied {
+    item: Option<ItemId<'static>>,
+    text: Text<'static>,
+}
+
+impl Takopi {
+    pub(crate) fn new(config: &WriterConfig) -> Self {
+        Self {
+            profile: match config.profile.as_deref() {
+                Some("upstream") => Profile::Upstream,
+                Some("debug") => Profile::Debug,
+                _ => Profile::Seed,
+            },
+            engine: String::new(),
+            session: None,
+            run: Run::default(),
+            waiting: Vec::new(),
+            n_waiting: 0,
+            losses: Losses::default(),
+        }
+    }
+
+    fn bound(&mut self, event: &Event<'_>, bound: &SessionBound<'_>, out: &mut Vec<u8>) {
+        if bound.how == Binding::Mismatch {
+            // The run fails, and its end says why; it still belongs to the session that was asked for.
+            return;
+        }
+        if bound.version.is_some() || !bound.commands.is_empty() {
+            self.losses.count("session detail");
+        }
+        let is_new = Session::learn(&mut self.session, event, bound);
+        // A session that repeats itself between two runs may do so without another run to come,
+        // and one that has not said its model yet will do so with its next words.
+        let is_due = is_new && bound.model.is_some();
+        if self.run.is_open || is_due {
+            self.started(out);
+        }
+    }
+
+    fn run_started(&mut self, out: &mut Vec<u8>) {
+        self.run.is_open = true;
+        self.release(out);
+        self.started(out);
+    }
+
+    /// Writes `started` once a run, as soon as the session is known.
+    fn started(&mut self, out: &mut Vec<u8>) {
+        if self.session.is_none() || std::mem::replace(&mut self.run.has_started, true) {
+            return;
+        }
+        self.release(out);
+        let Some(session) = &self.session else { return };
+        session.write_started(&self.engine, out);
+        if self.profile == Profile::Debug {
+            let id = next_id(&self.engine, "note", &mut self.run.n_notes);
+            session.write_note(&self.engine, &id, out);
+        }
+    }
+
+    /// Writes the notes that waited for a run.
+    fn release(&mut self, out: &mut Vec<u8>) {
+        out.append(&mut self.waiting);
+        self.n_waiting = 0;
+    }
+
+    fn item(&mut self, event: &Event<'_>, item: &Item<'_>, out: &mut Vec<u8>) {
+        match item {
+            Item::Tool(tool) => self.tool(event, tool, out),
+            Item::Plan(plan) => {
+                let is_opened = matches!(event.body, Body::ItemOpened(_));
+                let phase = if is_opened {
+                    wire::Phase::Started
+                } else {
+                    wire::Phase::Updated
+                };
+                self.plan(plan, phase, out);
+            }
+            // These are told when they close.
+            Item::Message(_)
+            | Item::Reasoning(_)
+            | Item::Subagent(_)
+            | Item::Compaction(_)
+            | Item::Other(_) => (),
+        }
+    }
+
+    fn closed(&mut self, event: &Event<'_>, closed: &ItemClosed<'_>, out: &mut Vec<u8>) {
+        match &closed.item {
+            Item::Tool(tool) => self.tool_closed(event, tool, closed.status, out),
+            Item::Message(message) => self.message(event, message),
+            Item::Reasoning(reasoning) => self.reasoning(event, reasoning, out),
+            Item::Plan(plan) => self.plan(plan, wire::Phase::Completed, out),
+            // The call that started it is the action; a background agent's end comes after that.
+            Item::Subagent(subagent) if subagent.background => {
+                self.losses.count("end of a background sub-agent");
+            }
+            Item::Subagent(_) => (),
+            Item::Compaction(compaction) => self.compaction(compaction, closed.status, out),
+            Item::Other(other) if self.profile == Profile::Debug => {
+                let title = other
+                    .text
+                    .as_ref()
+                    .map_or_else(|| Text::new(&*other.name), Text::by_ref);
+                let detail = wire::RawDetail { raw: &other.data };
+                self.note(out, Note::new(title, detail));
+            }
+            Item::Other(_) => self.losses.count("other item"),
+        }
+    }
+
+    fn message(&mut self, event: &Event<'_>, message: &Message<'_>) {
+        if message.text.is_empty() && message.parts.is_empty() {
+            return;
+        }
+        match message.role {
+            Role::User => self.losses.count("user message"),
+            Role::Harness => self.losses.count("harness message"),
+            Role::Assistant if !event.path.is_empty() => self.losses.count("sub-agent message"),
+            Role::Assistant => {
+                // The last words are the answer; those before them have no place.
+                if std::mem::replace(&mut self.run.has_text, true) {
+                    self.losses.count("assistant message");
+                }
+            }
+        }
+    }
+
+    fn run_ended(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
+        self.started(out);
+        self.left_open(out);
+        match self.profile {
+            Profile::Upstream => self.upstream_end(ended, out),
+            Profile::Seed | Profile::Debug => self.end_run(ended, out),
+        }
+        self.run = Run::default();
+    }
+}
+
+fn next_id(engine: &str, what: &str, n: &mut u64) -> String {
+    *n += 1;
+    format!("{engine}.{what}.{n}")
+}
+
+fn write_action<D: Serialize>(
+    engine: &str,
+    action: wire::Action<'_, D>,
+    phase: wire::Phase,
+    ok: Option<bool>,
+    message: Option<Text<'_>>,
+    level: Option<wire::Level>,
+    out: &mut Vec<u8>,
+) {
+    line(
+        out,
+        &wire::ActionEvent {
+            engine,
+            action,
+            phase,
+            ok,
+            message,
+            level,
+        },
+    );
+}
+
+impl Writer for Takopi {
+    fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        if self.engine != event.engine {
+            self.engine = event.engine.clone().into_owned();
+        }
+        match &event.body {
+            Body::SessionBound(bound) => self.bound(event, bound, out),
+            Body::RunStarted(_) => self.run_started(out),
+            Body::RunEnded(ended) => self.run_ended(ended, out),
+            Body::ItemOpened(item) | Body::ItemUpdated(item) => self.item(event, item, out),
+            Body::ItemDelta(_) => (), // The whole comes when the item closes.
+            Body::ItemClosed(closed) => self.closed(event, closed, out),
+            Body::AskOpened(_) => self.losses.count("ask"),
+            Body::AskSettled(_) => (), // Counted when it was opened.
+            Body::UsageReported(_) => self.losses.count("usage report"),
+            Body::NoticeRaised(notice) => self.notice(notice, out),
+            Body::FrameUnmapped(unmapped) => self.unmapped(unmapped, out),
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        if self.run.is_open || self.run.has_started {
+            self.run_ended(&end::cut_short(), out);
+        }
+        for _ in 0..self.n_waiting {
+            self.losses.count("notice outside a run");
+        }
+        self.waiting.clear();
+        self.n_waiting = 0;
+    }
+
+    fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    fn clone_box(&self) -> Box<dyn Writer> {
+        Box::new(self.clone())
+    }
+}

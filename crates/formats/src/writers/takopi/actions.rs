@@ -1,0 +1,152 @@
+//! Tool calls as actions: started with the whole input, completed with the result, one title for both.
+
+use model::{Event, ItemId, Status, Text, Tool, Why};
+
+use super::session::Session;
+use super::{Profile, Takopi, tools, upstream, write_action};
+use crate::wire::takopi as wire;
+
+/// A tool call that is open; its completed title has to be its started title.
+#[derive(Clone, Debug)]
+pub(super) struct Action {
+    id: ItemId<'static>,
+    kind: wire::Kind,
+    title: Text<'static>,
+}
+
+impl Takopi {
+    /// A call was opened, or more is known of it.
+    pub(super) fn tool(&mut self, event: &Event<'_>, tool: &Tool<'_>, out: &mut Vec<u8>) {
+        if tool.input.is_none() {
+            return; // It is still streaming; an action is told with its whole input.
+        }
+        let is_upstream = self.profile == Profile::Upstream;
+        let known = self.run.actions.iter().position(|it| it.id == tool.id);
+        if let Some(at) = known {
+            if !is_upstream {
+                let action = &self.run.actions[at];
+                self.write_tool(event, tool, action, Stage::Updated, out);
+            }
+            return;
+        }
+        let is_orphan = event.why == Some(Why::NeverOpened);
+        let action = self.action(tool, is_orphan);
+        if !(is_upstream && is_orphan) {
+            self.write_tool(event, tool, &action, Stage::Started, out);
+        }
+        self.run.actions.push(action);
+    }
+
+    pub(super) fn tool_closed(
+        &mut self,
+        event: &Event<'_>,
+        tool: &Tool<'_>,
+        status: Status,
+        out: &mut Vec<u8>,
+    ) {
+        let known = self.run.actions.iter().position(|it| it.id == tool.id);
+        let action = match known {
+            Some(at) => self.run.actions.remove(at),
+            None => self.action(tool, true),
+        };
+        if self.profile == Profile::Upstream && tool.result.is_none() {
+            return; // Takopi leaves a call without a result open.
+        }
+        if tool
+            .result
+            .as_ref()
+            .is_some_and(|it| it.structured.is_some())
+        {
+            self.losses.count("structured tool result");
+        }
+        self.write_tool(event, tool, &action, Stage::Completed(status), out);
+    }
+
+    /// Closes actions whose items nobody closed: the events stopped before the run ended.
+    pub(super) fn left_open(&mut self, out: &mut Vec<u8>) {
+        for action in std::mem::take(&mut self.run.actions) {
+            if self.profile == Profile::Upstream {
+                continue;
+            }
+            let id = action.id.as_str();
+            let detail = wire::ToolDetail {
+                tool_use_id: Some(id),
+                ..Default::default()
+            };
+            let message = tools::why_no_result(Status::Lost).map(Text::new);
+            let (kind, title) = (action.kind, action.title.by_ref());
+            let action = wire::Action {
+                id,
+                kind,
+                title,
+                detail,
+            };
+            let phase = wire::Phase::Completed;
+            write_action(&self.engine, action, phase, Some(false), message, None, out);
+        }
+    }
+
+    fn action(&self, tool: &Tool<'_>, is_orphan: bool) -> Action {
+        let cwd = self.session.as_ref().and_then(Session::cwd);
+        let (kind, title) = match self.profile {
+            Profile::Upstream => upstream::heading(tool, is_orphan, cwd),
+            Profile::Seed | Profile::Debug => tools::heading(tool, cwd),
+        };
+        Action {
+            id: tool.id.clone().into_owned(),
+            kind,
+            title: title.into_owned(),
+        }
+    }
+
+    fn write_tool(
+        &self,
+        event: &Event<'_>,
+        tool: &Tool<'_>,
+        action: &Action,
+        stage: Stage,
+        out: &mut Vec<u8>,
+    ) {
+        let (id, kind, title) = (tool.id.as_str(), action.kind, action.title.by_ref());
+        let parent = event.path.last().map(ItemId::as_str);
+        let (phase, status) = match stage {
+            Stage::Started => (wire::Phase::Started, None),
+            Stage::Updated => (wire::Phase::Updated, None),
+            Stage::Completed(status) => (wire::Phase::Completed, Some(status)),
+        };
+        let engine = &self.engine;
+        match self.profile {
+            Profile::Upstream => {
+                let detail = upstream::detail(tool, kind, parent, status.is_some());
+                let action = wire::Action {
+                    id,
+                    kind,
+                    title,
+                    detail,
+                };
+                let ok = tool.result.as_ref().map(|it| !it.is_error);
+                write_action(engine, action, phase, ok, None, None, out);
+            }
+            Profile::Seed | Profile::Debug => {
+                let detail = tools::detail(tool, kind, parent, status.is_some());
+                let action = wire::Action {
+                    id,
+                    kind,
+                    title,
+                    detail,
+                };
+                let ok = status.map(|it| it == Status::Ok);
+                let unanswered = status.filter(|_| tool.result.is_none());
+                let message = unanswered.and_then(tools::why_no_result).map(Text::new);
+                write_action(engine, action, phase, ok, message, None, out);
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    Started,
+    Updated,
+    Completed(Status),
+}

@@ -1,0 +1,133 @@
+//! The end of a run: warnings for what was not allowed, and the one `completed`.
+
+use std::borrow::Cow;
+
+use model::{ItemId, Outcome, Raw, RunEnded, RunError, Text, Usage};
+
+use super::super::line;
+use super::notes::Note;
+use super::session::Session;
+use super::{Profile, Takopi};
+use crate::resume;
+use crate::wire::takopi as wire;
+
+/// The end of a run whose events stopped coming.
+pub(super) fn cut_short() -> RunEnded<'static> {
+    let error = RunError {
+        code: Cow::Borrowed("missing_end"),
+        message: Text::new("the events stop before the run ended"),
+    };
+    RunEnded::new(Outcome::Lost, Some(error))
+}
+
+impl Takopi {
+    /// Ends the run in the default shape.
+    pub(super) fn end_run(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
+        self.denials(ended, out);
+        let is_debug = self.profile == Profile::Debug;
+        let model_usage = if is_debug { model_usage(ended) } else { None };
+        self.count_rest(ended, model_usage.is_some());
+        let session = self.session.as_ref().map(Session::native);
+        let completed = wire::Completed {
+            engine: &self.engine,
+            ok: ended.outcome == Outcome::Completed,
+            answer: ended.answer.as_ref().map_or(Text::EMPTY, Text::by_ref),
+            resume: session.map(|value| wire::Resume {
+                engine: &self.engine,
+                value,
+            }),
+            resume_line: session.and_then(|id| resume::format(&self.engine, id)),
+            error: error(ended),
+            usage: ended.usage.as_ref().map(usage),
+            model_usage,
+        };
+        line(out, &completed);
+    }
+
+    /// One warning for each call that was not allowed, whoever told of it.
+    fn denials(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
+        for denial in &ended.denials {
+            let detail = wire::DenialDetail {
+                tool_name: &denial.tool,
+                tool_use_id: denial.item.as_ref().map(ItemId::as_str),
+                tool_input: denial.input.as_ref(),
+            };
+            let title = Text::new(format!("permission denied: {}", denial.tool));
+            self.note(
+                out,
+                Note {
+                    level: wire::Level::Warning,
+                    ..Note::new(title, detail)
+                },
+            );
+        }
+        for denied in std::mem::take(&mut self.run.denied) {
+            let is_told = ended.denials.iter().any(|it| it.item == denied.item);
+            if !is_told {
+                let tool_use_id = denied.item.as_ref().map(ItemId::as_str);
+                let detail = wire::NoticeDetail {
+                    code: "permission_denied",
+                    tool_use_id,
+                    data: None,
+                };
+                let note = Note {
+                    level: wire::Level::Warning,
+                    ..Note::new(denied.text, detail)
+                };
+                self.note(out, note);
+            }
+        }
+    }
+
+    fn count_rest(&mut self, ended: &RunEnded<'_>, has_model_usage: bool) {
+        let cost = ended.usage.as_ref().and_then(|it| it.cost_usd);
+        if cost.or(ended.session_cost_usd).is_some() {
+            self.losses.count("cost");
+        }
+        if ended.duration_ms.is_some() {
+            self.losses.count("duration");
+        }
+        if ended.stop_reason.is_some() {
+            self.losses.count("stop reason");
+        }
+        if !ended.models.is_empty() && !has_model_usage {
+            self.losses.count("usage by model");
+        }
+    }
+}
+
+/// What went wrong; a run that did not complete always has an error.
+pub(super) fn error<'a>(ended: &'a RunEnded<'_>) -> Option<Text<'a>> {
+    let made_up = match ended.outcome {
+        Outcome::Completed => return None,
+        Outcome::Failed => "the run failed",
+        Outcome::Aborted => "the run was stopped",
+        Outcome::Refused => "the model refused",
+        Outcome::Limit => "the run reached a limit",
+        Outcome::Lost => "the run's end is not known",
+    };
+    let told = ended.error.as_ref().map(|it| it.message.by_ref());
+    Some(
+        told.filter(|it| !it.is_empty())
+            .unwrap_or(Text::new(made_up)),
+    )
+}
+
+/// The agent's own usage unchanged, or what the model knows of it.
+fn usage<'a>(usage: &'a Usage<'_>) -> Raw<'a> {
+    if let Some(detail) = &usage.detail {
+        return detail.by_ref();
+    }
+    Raw::of(&wire::Tokens {
+        input_tokens: usage.tokens.input,
+        cache_creation_input_tokens: usage.tokens.cache_write,
+        cache_read_input_tokens: usage.tokens.cache_read,
+        output_tokens: usage.tokens.output,
+    })
+}
+
+fn model_usage<'a>(ended: &'a RunEnded<'_>) -> Option<Raw<'a>> {
+    let detail = ended.detail.as_ref()?;
+    let frame: wire::ResultFrame<'a> = serde_json::from_str(detail.get()).ok()?;
+    frame.model_usage.raw()
+}

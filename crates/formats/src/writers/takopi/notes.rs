@@ -1,0 +1,211 @@
+//! Actions that are no tool calls: thinking, plans, compactions, warnings and other notes.
+
+use model::{
+    Compaction, Event, ItemId, Level, Notice, Plan, PlanEntry, PlanStatus, Reasoning, Status, Text,
+    Unmapped,
+};
+use serde::Serialize;
+
+use super::{Denied, MAX_DENIED, MAX_WAITING, Profile, Takopi, next_id, write_action};
+use crate::wire::takopi as wire;
+
+/// A completed action that stands for itself.
+pub(super) struct Note<'a, D> {
+    pub(super) title: Text<'a>,
+    pub(super) detail: D,
+    pub(super) level: wire::Level,
+}
+
+impl<'a, D> Note<'a, D> {
+    pub(super) fn new(title: Text<'a>, detail: D) -> Self {
+        Self {
+            title,
+            detail,
+            level: wire::Level::Info,
+        }
+    }
+}
+
+impl Takopi {
+    pub(super) fn reasoning(
+        &mut self,
+        event: &Event<'_>,
+        reasoning: &Reasoning<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        if reasoning.text.is_empty() {
+            if reasoning.encrypted.is_some() {
+                self.losses.count("hidden thinking");
+            }
+            return;
+        }
+        let is_upstream = self.profile == Profile::Upstream;
+        if is_upstream && reasoning.signature.is_none() {
+            return self.losses.count("thinking without signature");
+        }
+        let id = next_id(&self.engine, "thinking", &mut self.run.n_notes);
+        let detail = wire::ThinkingDetail {
+            message_id: reasoning.group.as_deref().filter(|_| !is_upstream),
+            parent_tool_use_id: event.path.last().map(ItemId::as_str),
+            signature: reasoning.signature.as_ref(),
+        };
+        let action = wire::Action {
+            id: &id,
+            kind: wire::Kind::Note,
+            title: reasoning.text.by_ref(),
+            detail,
+        };
+        write_action(
+            &self.engine,
+            action,
+            wire::Phase::Completed,
+            Some(true),
+            None,
+            None,
+            out,
+        );
+    }
+
+    pub(super) fn plan(&mut self, plan: &Plan<'_>, phase: wire::Phase, out: &mut Vec<u8>) {
+        if self.profile != Profile::Debug {
+            if phase != wire::Phase::Completed {
+                self.losses.count("plan update");
+            }
+            return;
+        }
+        let is_done = |it: &&PlanEntry<'_>| it.status == PlanStatus::Completed;
+        let (done, total) = (
+            plan.entries.iter().filter(is_done).count(),
+            plan.entries.len(),
+        );
+        let title = match plan.entries.iter().find(|it| !is_done(it)) {
+            Some(next) => format!("todo {done}/{total}: {}", next.text),
+            None if total == 0 => "todo".to_owned(),
+            None => format!("todo {done}/{total}: done"),
+        };
+        let action = wire::Action {
+            id: plan.id.as_str(),
+            kind: wire::Kind::Note,
+            title: Text::new(title),
+            detail: wire::PlanDetail { done, total },
+        };
+        let ok = (phase == wire::Phase::Completed).then_some(true);
+        write_action(&self.engine, action, phase, ok, None, None, out);
+    }
+
+    pub(super) fn compaction(
+        &mut self,
+        compaction: &Compaction<'_>,
+        status: Status,
+        out: &mut Vec<u8>,
+    ) {
+        if self.profile == Profile::Upstream {
+            return self.losses.count("compaction");
+        }
+        let detail = wire::CompactionDetail {
+            trigger: compaction.trigger.as_deref(),
+            tokens_before: compaction.tokens_before,
+            tokens_after: compaction.tokens_after,
+            summary: compaction.summary.as_ref(),
+        };
+        let action = wire::Action {
+            id: compaction.id.as_str(),
+            kind: wire::Kind::Note,
+            title: Text::new("conversation compacted"),
+            detail,
+        };
+        let ok = Some(status == Status::Ok);
+        write_action(
+            &self.engine,
+            action,
+            wire::Phase::Completed,
+            ok,
+            None,
+            None,
+            out,
+        );
+    }
+
+    pub(super) fn notice(&mut self, notice: &Notice<'_>, out: &mut Vec<u8>) {
+        let is_upstream = self.profile == Profile::Upstream;
+        let is_denial = notice.code == "permission_denied";
+        if is_denial && !is_upstream && self.run.is_open && self.run.denied.len() < MAX_DENIED {
+            let item = notice.item.clone().map(ItemId::into_owned);
+            let text = notice.text.clone().into_owned();
+            self.run.denied.push(Denied { item, text });
+            return;
+        }
+        let level = match notice.level {
+            Level::Debug => return self.losses.count("debug notice"),
+            Level::Info if self.profile != Profile::Debug => {
+                return self.losses.count("info notice");
+            }
+            Level::Warning | Level::Error if is_upstream => return self.losses.count("warning"),
+            Level::Info => wire::Level::Info,
+            Level::Warning => wire::Level::Warning,
+            Level::Error => wire::Level::Error,
+        };
+        let detail = wire::NoticeDetail {
+            code: &notice.code,
+            tool_use_id: notice.item.as_ref().map(ItemId::as_str),
+            data: notice.detail.as_ref(),
+        };
+        self.note(
+            out,
+            Note {
+                level,
+                ..Note::new(notice.text.by_ref(), detail)
+            },
+        );
+    }
+
+    pub(super) fn unmapped(&mut self, unmapped: &Unmapped<'_>, out: &mut Vec<u8>) {
+        if self.profile != Profile::Debug {
+            return self.losses.count("unmapped frame");
+        }
+        let title = Text::new(format!("unmapped: {}", unmapped.what));
+        let detail = wire::RawDetail { raw: &unmapped.raw };
+        self.note(
+            out,
+            Note {
+                level: wire::Level::Debug,
+                ..Note::new(title, detail)
+            },
+        );
+    }
+
+    /// Writes a note of linkspan's or the agent's; between runs it waits for the next one.
+    pub(super) fn note<D: Serialize>(&mut self, out: &mut Vec<u8>, note: Note<'_, D>) {
+        let is_bad = matches!(note.level, wire::Level::Warning | wire::Level::Error);
+        let has_run = self.run.is_open || self.run.has_started;
+        if !has_run && self.waiting.len() > MAX_WAITING {
+            return self.losses.count("notice outside a run");
+        }
+        let id = next_id(&self.engine, "note", &mut self.run.n_notes);
+        let message = is_bad.then(|| note.title.by_ref());
+        let action = wire::Action {
+            id: &id,
+            kind: if is_bad {
+                wire::Kind::Warning
+            } else {
+                wire::Kind::Note
+            },
+            title: note.title.by_ref(),
+            detail: note.detail,
+        };
+        let to = if has_run { out } else { &mut self.waiting };
+        let (phase, level) = (wire::Phase::Completed, Some(note.level));
+        write_action(
+            &self.engine,
+            action,
+            phase,
+            Some(!is_bad),
+            message,
+            level,
+            to,
+        );
+        if !has_run {
+            self.n_waiting += 1;
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What is known of the agent's session, for `started` and for the resume token.
+
+use model::{Event, Raw, SessionBound, Text};
+
+use super::super::line;
+use crate::wire::takopi as wire;
+
+#[derive(Clone, Debug)]
+pub(super) struct Session {
+    native: String,
+    model: Option<String>,
+    cwd: Option<String>,
+    permission_mode: Option<String>,
+    tools: Vec<String>,
+    mcp_servers: Option<Raw<'static>>,
+    /// The servers in words.
+    servers: String,
+    output_style: Option<Raw<'static>>,
+    api_key_source: Option<Raw<'static>>,
+}
+
+impl Session {
+    /// Takes over what a binding says; true when the session is another one than before.
+    pub(super) fn learn(
+        known: &mut Option<Self>,
+        event: &Event<'_>,
+        bound: &SessionBound<'_>,
+    ) -> bool {
+        let is_new = known
+            .as_ref()
+            .is_none_or(|it| it.native != bound.native.as_str());
+        let knew_model = !is_new && known.as_ref().is_some_and(|it| it.model.is_some());
+        if is_new {
+            *known = Some(Self::new(bound.native.as_str()));
+        }
+        if let Some(session) = known {
+            session.update(event, bound);
+        }
+        // A session first met by its bare id is new until it has introduced itself.
+        !knew_model
+    }
+
+    fn new(native: &str) -> Self {
+        Self {
+            native: native.to_owned(),
+            model: None,
+            cwd: None,
+            permission_mode: None,
+            tools: Vec::new(),
+            mcp_servers: None,
+            servers: String::new(),
+            output_style: None,
+            api_key_source: None,
+        }
+    }
+
+    fn update(&mut self, event: &Event<'_>, bound: &SessionBound<'_>) {
+        set(&mut self.model, bound.model.as_deref());
+        set(&mut self.cwd, bound.cwd.as_deref());
+        set(&mut self.permission_mode, bound.permission_mode.as_deref());
+        if !bound.tools.is_empty() {
+            self.tools = bound
+                .tools
+                .iter()
+                .map(|it| it.clone().into_owned())
+                .collect();
+            self.mcp_servers = Some(servers(event, bound));
+            self.servers = in_words(bound);
+        }
+        if let Some(style) = extra(event, "output_style") {
+            self.output_style = Some(style.clone().into_owned());
+        }
+        if let Some(source) = extra(event, "apiKeySource") {
+            self.api_key_source = Some(source.clone().into_owned());
+        }
+    }
+
+    pub(super) fn native(&self) -> &str {
+        &self.native
+    }
+
+    pub(super) fn cwd(&self) -> Option<&str> {
+        self.cwd.as_deref()
+    }
+
+    pub(super) fn write_started(&self, engine: &str, out: &mut Vec<u8>) {
+        let meta = wire::Meta {
+            cwd: self.cwd.as_deref(),
+            tools: &self.tools,
+            permission_mode: self.permission_mode.as_deref(),
+            output_style: self.output_style.as_ref(),
+            api_key_source: self.api_key_source.as_ref(),
+            mcp_servers: self.mcp_servers.as_ref(),
+        };
+        let has_meta = self.cwd.is_some()
+            || !self.tools.is_empty()
+            || self.permission_mode.is_some()
+            || self.output_style.is_some()
+            || self.api_key_source.is_some();
+        let started = wire::Started {
+            engine,
+            resume: wire::Resume {
+                engine,
+                value: &self.native,
+            },
+            title: self.model.as_deref(),
+            meta: has_meta.then_some(meta),
+        };
+        line(out, &started);
+    }
+
+    /// A note of the tools and servers the session has.
+    pub(super) fn write_note(&self, engine: &str, id: &str, out: &mut Vec<u8>) {
+        let servers = self.mcp_servers.as_ref();
+        let n_tools = self.tools.len();
+        let title = match &*self.servers {
+            "" => format!("{n_tools} tools"),
+            servers => format!("{n_tools} tools; MCP servers: {servers}"),
+        };
+        let note = wire::ActionEvent {
+            engine,
+            action: wire::Action {
+                id,
+                kind: wire::Kind::Note,
+                title: Text::new(title),
+                detail: wire::SessionDetail {
+                    tools: &self.tools,
+                    mcp_servers: servers,
+                },
+            },
+            phase: wire::Phase::Completed,
+            ok: Some(true),
+            message: None,
+            level: Some(wire::Level::Debug),
+        };
+        line(out, &note);
+    }
+}
+
+fn set(field: &mut Option<String>, value: Option<&str>) {
+    if let Some(value) = value {
+        *field = Some(value.to_owned());
+    }
+}
+
+/// The servers as the agent listed them, or as far as the model knows them.
+fn servers(event: &Event<'_>, bound: &SessionBound<'_>) -> Raw<'static> {
+    if let Some(servers) = extra(event, "mcp_servers") {
+        return servers.clone().into_owned();
+    }
+    let servers = bound.mcp_servers.iter().map(|it| wire::McpServer {
+        name: &it.name,
+        status: it.status.as_deref(),
+    });
+    Raw::of(&servers.collect::<Vec<_>>())
+}
+
+fn in_words(bound: &SessionBound<'_>) -> String {
+    let servers = bound.mcp_servers.iter().map(|it| match &it.status {
+        Some(status) => format!("{} ({status})", it.name),
+        None => it.name.clone().into_owned(),
+    });
+    servers.collect::<Vec<_>>().join(", ")
+}
+
+fn extra<'e>(event: &'e Event<'_>, key: &str) -> Option<&'e Raw<'e>> {
+    let (_, value) = event.extra.iter().find(|(it, _)| it == key)?;
+    Some(value)
+}

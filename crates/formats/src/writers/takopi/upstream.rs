@@ -1,0 +1,228 @@
+//! The shapes of takopi 0.22.3 itself, oddities included.
+//!
+//! Facts: `runners/tool_actions.py` and `runners/claude.py` of that version, and what its own runner
+//! was seen to emit (`fixtures/takopi/expected`). Takopi tells tools apart by name, so this does too.
+
+use model::{Raw, RunEnded, Text, Tool};
+
+use super::super::{content, line};
+use super::session::Session;
+use super::{Takopi, end, next_id, tools, write_action};
+use crate::wire::lenient::{Any, Object as _};
+use crate::wire::takopi as wire;
+
+pub(super) fn heading<'t>(
+    tool: &'t Tool<'_>,
+    is_orphan: bool,
+    cwd: Option<&str>,
+) -> (wire::Kind, Text<'t>) {
+    if is_orphan {
+        return (wire::Kind::Tool, Text::new("tool result"));
+    }
+    let input = input(tool);
+    let path = || path(&input).map(|it| tools::relative(&it, cwd).into_owned());
+    let name = || Text::new(&*tool.name);
+    match &*tool.name.to_ascii_lowercase() {
+        "bash" | "shell" | "killshell" => {
+            let command = words(input.command).map(|it| without_cwd(it, cwd));
+            (wire::Kind::Command, command.unwrap_or_else(name))
+        }
+        "edit" | "write" | "notebookedit" | "multiedit" => {
+            (wire::Kind::FileChange, path().unwrap_or_else(name))
+        }
+        "read" => (wire::Kind::Tool, labelled("read", path(), "`")),
+        "ls" => (wire::Kind::Tool, labelled("ls", path(), "`")),
+        "glob" => (
+            wire::Kind::Tool,
+            labelled("glob", words(input.pattern), "`"),
+        ),
+        "grep" => (wire::Kind::Tool, labelled("grep", words(input.pattern), "")),
+        "find" => (wire::Kind::Tool, labelled("find", words(input.pattern), "")),
+        "websearch" | "web_search" => (
+            wire::Kind::WebSearch,
+            words(input.query).unwrap_or(Text::new("search")),
+        ),
+        "webfetch" | "web_fetch" => (
+            wire::Kind::WebSearch,
+            words(input.url).unwrap_or(Text::new("fetch")),
+        ),
+        "todowrite" => (wire::Kind::Note, Text::new("update todos")),
+        "todoread" => (wire::Kind::Note, Text::new("read todos")),
+        "askuserquestion" => (wire::Kind::Note, Text::new("ask user")),
+        "task" | "agent" => {
+            let title = words(input.description).or_else(|| words(input.prompt));
+            (wire::Kind::Subagent, title.unwrap_or_else(name))
+        }
+        _ => (wire::Kind::Tool, name()),
+    }
+}
+
+pub(super) fn detail<'t>(
+    tool: &'t Tool<'_>,
+    kind: wire::Kind,
+    parent: Option<&'t str>,
+    is_closed: bool,
+) -> wire::UpstreamDetail<'t> {
+    let is_orphan = tool.input.is_none();
+    let path = if kind == wire::Kind::FileChange {
+        path(&input(tool))
+    } else {
+        None
+    };
+    let change = |path| wire::Change {
+        path,
+        kind: wire::ChangeKind::Update,
+    };
+    let preview = tool.result.as_ref().map(|it| content::text(&it.content));
+    wire::UpstreamDetail {
+        name: Some(&*tool.name).filter(|_| !is_orphan),
+        input: tool.input.as_ref(),
+        parent_tool_use_id: parent.filter(|_| !is_orphan),
+        changes: path.map(change).into_iter().collect(),
+        tool_use_id: is_closed.then(|| tool.id.as_str()),
+        result_len: preview.as_ref().map(|it| it.to_str().chars().count()),
+        result_preview: preview,
+        is_error: tool.result.as_ref().map(|it| it.is_error),
+    }
+}
+
+impl Takopi {
+    pub(super) fn upstream_end(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
+        for _ in &ended.denials {
+            self.losses.count("permission denial");
+        }
+        let frame = ended.detail.as_ref().and_then(|it| parse(it));
+        let (answer, error) = match &frame {
+            Some(frame) => self.result(ended, frame),
+            None => self.no_result(ended, out),
+        };
+        let result_session = || frame.as_ref().and_then(|it| it.session_id.as_deref());
+        let session = self
+            .session
+            .as_ref()
+            .map(Session::native)
+            .or_else(result_session);
+        let completed = wire::Completed {
+            engine: &self.engine,
+            ok: error.is_none(),
+            answer,
+            resume: session.map(|value| wire::Resume {
+                engine: &self.engine,
+                value,
+            }),
+            resume_line: None,
+            error,
+            usage: frame.as_ref().map(usage),
+            model_usage: None,
+        };
+        line(out, &completed);
+    }
+
+    /// The answer and the error of a run whose agent said how it ended.
+    fn result<'a>(
+        &self,
+        ended: &'a RunEnded<'_>,
+        frame: &wire::ResultFrame<'a>,
+    ) -> (Text<'a>, Option<Text<'a>>) {
+        let said = words(frame.result);
+        if !frame.is_error.is_true() {
+            let answer = said.or_else(|| ended.answer.as_ref().map(Text::by_ref));
+            return (answer.unwrap_or_default(), end::error(ended));
+        }
+        let error = said
+            .clone()
+            .unwrap_or_else(|| match frame.subtype.as_deref() {
+                Some(subtype) => Text::new(format!("{} run failed ({subtype})", self.engine)),
+                None => Text::new(format!("{} run failed", self.engine)),
+            });
+        (said.unwrap_or_default(), Some(error))
+    }
+
+    /// The answer and the error of a run that stopped without a word.
+    fn no_result<'a>(
+        &mut self,
+        ended: &'a RunEnded<'_>,
+        out: &mut Vec<u8>,
+    ) -> (Text<'a>, Option<Text<'a>>) {
+        let answer = ended.answer.as_ref().map_or(Text::EMPTY, Text::by_ref);
+        let error = end::error(ended);
+        match ended.error.as_ref().map(|it| &*it.code) {
+            Some("process_exit") => {
+                let error = error.unwrap_or_default().to_str().into_owned() + ".";
+                let id = next_id(&self.engine, "note", &mut self.run.n_notes);
+                let title = Text::new(&*error);
+                let message = Some(title.by_ref());
+                let kind = wire::Kind::Warning;
+                let action = wire::Action {
+                    id: &id,
+                    kind,
+                    title: title.by_ref(),
+                    detail: wire::NoDetail {},
+                };
+                let (phase, level) = (wire::Phase::Completed, Some(wire::Level::Warning));
+                write_action(
+                    &self.engine,
+                    action,
+                    phase,
+                    Some(false),
+                    message,
+                    level,
+                    out,
+                );
+                (Text::EMPTY, Some(Text::new(error)))
+            }
+            Some("no_session") => (Text::EMPTY, error),
+            Some(_) | None => (answer, error),
+        }
+    }
+}
+
+fn parse<'a>(detail: &'a Raw<'_>) -> Option<wire::ResultFrame<'a>> {
+    let frame: wire::ResultFrame<'a> = serde_json::from_str(detail.get()).ok()?;
+    frame.is_object().then_some(frame)
+}
+
+fn usage<'a>(frame: &wire::ResultFrame<'a>) -> Raw<'a> {
+    Raw::of(&wire::UpstreamUsage {
+        total_cost_usd: frame.total_cost_usd.raw(),
+        duration_ms: frame.duration_ms.raw(),
+        duration_api_ms: frame.duration_api_ms.raw(),
+        num_turns: frame.num_turns.raw(),
+        usage: frame.usage.raw(),
+    })
+}
+
+fn input<'t>(tool: &'t Tool<'_>) -> wire::ToolInput<'t> {
+    let input = tool.input.as_ref().map_or("null", Raw::get);
+    serde_json::from_str(input).unwrap_or_default()
+}
+
+fn path<'t>(input: &wire::ToolInput<'t>) -> Option<Text<'t>> {
+    words(input.file_path).or_else(|| words(input.path))
+}
+
+/// A value that is a string with something in it.
+fn words(any: Any<'_>) -> Option<Text<'_>> {
+    let raw = any.raw().filter(Raw::is_string)?;
+    Some(Text::from(raw)).filter(|it| !it.is_empty())
+}
+
+fn labelled<'t>(label: &'static str, text: Option<Text<'_>>, quote: &str) -> Text<'t> {
+    match text {
+        Some(text) => Text::new(format!("{label}: {quote}{text}{quote}")),
+        None => Text::new(label),
+    }
+}
+
+fn without_cwd<'t>(command: Text<'t>, cwd: Option<&str>) -> Text<'t> {
+    let Some(cwd) = cwd.filter(|it| !it.is_empty() && *it != "/") else {
+        return command;
+    };
+    let prefix = format!("{}/", cwd.trim_end_matches('/'));
+    let text = command.to_str();
+    if text.contains(&prefix) {
+        return Text::new(text.replace(&prefix, ""));
+    }
+    drop(text);
+    command
+}

@@ -1,0 +1,499 @@
+//! ThreadEvents: what `codex exec --json` prints, for programs that read Codex.
+//!
+//! Each run is a turn. The default profile gives a tool call the item type that Codex would have
+//! used; `seed` writes every call as a command named by its tool. Adjacent texts of one response
+//! become one message, so a message is held back until something else happens.
+//! Left out and counted: the user's words, asks, reports of usage before the end.
+
+mod calls;
+mod output;
+mod turn;
+
+use model::{
+    Body, Channel, Delta, Event, Item, ItemClosed, ItemId, Level, Losses, Message, Notice, Outcome,
+    Part, Plan, PlanStatus, Reasoning, Role, RunEnded, SessionBound, Status, Subagent, Text, Tool,
+    Writer,
+};
+
+use self::calls::{Call, Ending};
+use self::turn::{Turn, Turns};
+use super::{WriterConfig, line};
+use crate::wire::thread as wire;
+
+/// Text held back for what may still be added to it; more than this is written as it is.
+const MAX_HELD: usize = 1024 * 1024;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Profile {
+    Typed,
+    Seed,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Thread {
+    turns: Turns,
+    held: Option<Held>,
+    calls: Vec<OpenCall>,
+    plans: Vec<OpenPlan>,
+    agents: Vec<OpenAgent>,
+    losses: Losses,
+}
+
+/// A message that may grow.
+#[derive(Clone, Debug)]
+struct Held {
+    group: Option<String>,
+    path: Vec<ItemId<'static>>,
+    text: Text<'static>,
+}
+
+#[derive(Clone, Debug)]
+struct OpenCall {
+    item: ItemId<'static>,
+    /// Absent until its input is known: only then is it clear what it is.
+    call: Option<Call>,
+    /// What it printed so far, in case no result comes.
+    printed: String,
+}
+
+#[derive(Clone, Debug)]
+struct OpenPlan {
+    item: ItemId<'static>,
+    id: String,
+    todos: Vec<wire::TodoItem>,
+}
+
+#[derive(Clone, Debug)]
+struct OpenAgent {
+    item: ItemId<'static>,
+    call: ItemId<'static>,
+    /// The call that started it is shown.
+    is_shown: bool,
+    in_background: bool,
+}
+
+impl Thread {
+    pub(crate) fn new(config: &WriterConfig) -> Self {
+        let profile = match config.profile.as_deref() {
+            Some("seed") => Profile::Seed,
+            _ => Profile::Typed,
+        };
+        Self {
+            turns: Turns::new(profile),
+            held: None,
+            calls: Vec::new(),
+            plans: Vec::new(),
+            agents: Vec::new(),
+            losses: Losses::default(),
+        }
+    }
+
+    fn opened(&mut self, item: &Item<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        match item {
+            Item::Tool(tool) => self.call_opened(tool, path, out),
+            Item::Plan(plan) => self.plan_opened(plan, out),
+            Item::Subagent(agent) => self.agent_opened(agent),
+            Item::Message(_) | Item::Reasoning(_) | Item::Compaction(_) | Item::Other(_) => (),
+        }
+    }
+
+    fn updated(&mut self, item: &Item<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        match item {
+            Item::Tool(tool) => self.call_updated(tool, path, out),
+            Item::Plan(plan) => self.plan_updated(plan, out),
+            Item::Subagent(agent) => self.agent_updated(agent),
+            Item::Message(_) | Item::Reasoning(_) | Item::Compaction(_) | Item::Other(_) => (),
+        }
+    }
+
+    /// Texts are told whole; of a tool's output a beginning is kept.
+    fn delta(&mut self, delta: &Delta<'_>) {
+        if delta.channel == Channel::Output
+            && let Some(open) = self.calls.iter_mut().find(|it| it.item == delta.item)
+            && open.printed.len() <= output::MAX_OUTPUT
+        {
+            open.printed.push_str(&delta.text.to_str());
+        }
+    }
+
+    fn closed(&mut self, closed: &ItemClosed<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        match &closed.item {
+            Item::Message(message) => self.message(message, path, out),
+            Item::Reasoning(reasoning) => self.reasoning(reasoning, out),
+            Item::Tool(tool) => self.call_closed(tool, closed.status, path, out),
+            Item::Plan(plan) => self.plan_closed(plan, out),
+            Item::Subagent(agent) => self.agent_closed(agent, closed.status, path, out),
+            Item::Compaction(_) => self.losses.count("compaction"),
+            Item::Other(_) => self.losses.count("other item"),
+        }
+    }
+
+    fn message(&mut self, message: &Message<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        match message.role {
+            Role::User => return self.losses.count("user message"),
+            Role::Harness => return self.losses.count("harness message"),
+            Role::Assistant => (),
+        }
+        for part in &message.parts {
+            self.losses.count(match part {
+                Part::Image { .. } | Part::ImageUrl { .. } => "image",
+                Part::Other(_) => "message part",
+            });
+        }
+        if message.text.is_empty() {
+            return;
+        }
+        if let Some(held) = &mut self.held
+            && held.text.len_bound() < MAX_HELD
+        {
+            // Blocks of one response are cut where a citation begins or ends, in the middle of a sentence.
+            let mut text = match std::mem::take(&mut held.text) {
+                Text::Plain(text) => text.into_owned(),
+                Text::Json(raw) => Text::Json(raw).to_str().into_owned(),
+            };
+            text.push_str(&message.text.to_str());
+            held.text = Text::new(text);
+            return;
+        }
+        self.release(out);
+        self.held = Some(Held {
+            group: message.group.as_deref().map(str::to_owned),
+            path: path.iter().cloned().map(ItemId::into_owned).collect(),
+            text: message.text.clone().into_owned(),
+        });
+    }
+
+    /// True when the held message may still grow after this event, or is not touched by it.
+    fn may_hold(&self, event: &Event<'_>) -> bool {
+        let Some(held) = &self.held else { return true };
+        let continues = |item: &Item<'_>| match item {
+            Item::Message(it) => {
+                it.role == Role::Assistant
+                    && held.group.is_some()
+                    && it.group.as_deref() == held.group.as_deref()
+                    && *event.path == *held.path
+            }
+            Item::Reasoning(_)
+            | Item::Tool(_)
+            | Item::Plan(_)
+            | Item::Subagent(_)
+            | Item::Compaction(_)
+            | Item::Other(_) => false,
+        };
+        match &event.body {
+            Body::ItemOpened(item) | Body::ItemUpdated(item) => continues(item),
+            Body::ItemClosed(closed) => continues(&closed.item),
+            Body::NoticeRaised(notice) => notice.level < Level::Warning,
+            Body::ItemDelta(_) | Body::UsageReported(_) | Body::FrameUnmapped(_) => true,
+            Body::SessionBound(_)
+            | Body::RunStarted(_)
+            | Body::RunEnded(_)
+            | Body::AskOpened(_)
+            | Body::AskSettled(_) => false,
+        }
+    }
+
+    /// Writes the held message.
+    fn release(&mut self, out: &mut Vec<u8>) {
+        if let Some(held) = self.held.take() {
+            self.turns.has_answer |= held.path.is_empty();
+            self.said(wire::Details::AgentMessage { text: &held.text }, out);
+        }
+    }
+
+    fn reasoning(&mut self, reasoning: &Reasoning<'_>, out: &mut Vec<u8>) {
+        if reasoning.encrypted.is_some() {
+            self.losses.count("hidden reasoning");
+        }
+        if !reasoning.text.is_empty() {
+            let text = &reasoning.text;
+            self.said(wire::Details::Reasoning { text }, out);
+        }
+    }
+
+    /// An item that has no life: it is only ever completed.
+    fn said(&mut self, details: wire::Details<'_>, out: &mut Vec<u8>) {
+        self.turns.begin(out);
+        let id = &*self.turns.new_id();
+        let item = wire::ThreadItem { id, details };
+        line(out, &wire::ThreadEvent::ItemCompleted { item });
+    }
+
+    fn call_opened(&mut self, tool: &Tool<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        if self.calls.iter().any(|it| it.item == tool.id) {
+            return self.call_updated(tool, path, out);
+        }
+        let call = tool.input.is_some().then(|| self.start(tool, path, out));
+        self.calls.push(OpenCall {
+            item: tool.id.clone().into_owned(),
+            call,
+            printed: String::new(),
+        });
+    }
+
+    fn call_updated(&mut self, tool: &Tool<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        let waits = self
+            .calls
+            .iter()
+            .position(|it| it.item == tool.id && it.call.is_none());
+        if let (Some(at), Some(_)) = (waits, &tool.input) {
+            self.calls[at].call = Some(self.start(tool, path, out));
+        }
+    }
+
+    fn call_closed(
+        &mut self,
+        tool: &Tool<'_>,
+        status: Status,
+        path: &[ItemId<'_>],
+        out: &mut Vec<u8>,
+    ) {
+        let at = self.calls.iter().position(|it| it.item == tool.id);
+        let (call, printed) = match at.map(|at| self.calls.remove(at)) {
+            Some(open) => (open.call, open.printed),
+            None => (None, String::new()),
+        };
+        let call = call.unwrap_or_else(|| self.start(tool, path, out));
+        let in_background = (self.agents.iter()).any(|it| it.call == tool.id && it.in_background);
+        let ending = Ending {
+            status,
+            result: tool.result.as_ref(),
+            printed: &printed,
+            exit_code: tool.class.exit_code,
+            change: tool.class.change,
+            in_background,
+        };
+        self.finish(&call, &ending, out);
+    }
+
+    fn start(&mut self, tool: &Tool<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) -> Call {
+        self.turns.begin(out);
+        let id = self.turns.own_id(tool.id.as_str());
+        let sender = path.last().map_or(self.turns.thread_id(), ItemId::as_str);
+        let call = Call::new(id, tool, sender, self.turns.profile);
+        if let Some(item) = call.started() {
+            line(out, &wire::ThreadEvent::ItemStarted { item });
+        }
+        call
+    }
+
+    fn finish(&mut self, call: &Call, ending: &Ending<'_>, out: &mut Vec<u8>) {
+        if let Some(item) = call.completed(ending, &mut self.losses) {
+            line(out, &wire::ThreadEvent::ItemCompleted { item });
+        }
+        if let Some(message) = call.error(ending, &mut self.losses) {
+            self.said(wire::Details::Error { message: &message }, out);
+        }
+    }
+
+    fn plan_opened(&mut self, plan: &Plan<'_>, out: &mut Vec<u8>) {
+        if self.turns.profile == Profile::Seed {
+            return self.losses.count("plan");
+        }
+        self.turns.begin(out);
+        let open = OpenPlan {
+            item: plan.id.clone().into_owned(),
+            id: self.turns.new_id(),
+            todos: todos(plan),
+        };
+        let item = open.todo_list();
+        line(out, &wire::ThreadEvent::ItemStarted { item });
+        self.plans.push(open);
+    }
+
+    fn plan_updated(&mut self, plan: &Plan<'_>, out: &mut Vec<u8>) {
+        let todos = todos(plan);
+        // Which entry is being done has no place here, and no line is better than the same line.
+        if let Some(open) = self.plans.iter_mut().find(|it| it.item == plan.id)
+            && open.todos != todos
+        {
+            open.todos = todos;
+            let item = open.todo_list();
+            line(out, &wire::ThreadEvent::ItemUpdated { item });
+        }
+    }
+
+    fn plan_closed(&mut self, plan: &Plan<'_>, out: &mut Vec<u8>) {
+        let Some(at) = self.plans.iter().position(|it| it.item == plan.id) else {
+            return;
+        };
+        let mut open = self.plans.remove(at);
+        open.todos = todos(plan);
+        let item = open.todo_list();
+        line(out, &wire::ThreadEvent::ItemCompleted { item });
+    }
+
+    fn agent_opened(&mut self, agent: &Subagent<'_>) {
+        self.agents.push(OpenAgent {
+            item: agent.id.clone().into_owned(),
+            call: agent.call.clone().into_owned(),
+            is_shown: self.calls.iter().any(|it| it.item == agent.call),
+            in_background: agent.background,
+        });
+    }
+
+    fn agent_updated(&mut self, agent: &Subagent<'_>) {
+        if let Some(open) = self.agents.iter_mut().find(|it| it.item == agent.id) {
+            open.in_background = agent.background;
+        }
+    }
+
+    /// An agent that outlived its call, or had none, is told of as if it had been waited for.
+    fn agent_closed(
+        &mut self,
+        agent: &Subagent<'_>,
+        status: Status,
+        path: &[ItemId<'_>],
+        out: &mut Vec<u8>,
+    ) {
+        let at = self.agents.iter().position(|it| it.item == agent.id);
+        let is_shown = at.is_some_and(|at| self.agents.remove(at).is_shown);
+        if self.turns.profile == Profile::Seed {
+            return self.losses.count("sub-agent");
+        }
+        if is_shown && !agent.background {
+            return;
+        }
+        self.turns.begin(out);
+        let sender = path.last().map_or(self.turns.thread_id(), ItemId::as_str);
+        let sender = sender.to_owned();
+        let call = agent.call.as_str();
+        let (agent_status, status) = match status {
+            Status::Ok => (wire::AgentStatus::Completed, wire::Status::Completed),
+            Status::Error | Status::Denied => (wire::AgentStatus::Errored, wire::Status::Failed),
+            Status::Cancelled | Status::Lost => {
+                (wire::AgentStatus::Interrupted, wire::Status::Failed)
+            }
+        };
+        let report = agent.report.as_ref().map(|it| output::capped(it.by_ref()));
+        let details = wire::Details::CollabToolCall {
+            tool: wire::CollabTool::Wait,
+            sender_thread_id: &sender,
+            receiver_thread_ids: [call],
+            prompt: None,
+            agents_states: calls::agents_states(call, agent_status, report),
+            status,
+        };
+        self.said(details, out);
+    }
+
+    fn notice(&mut self, notice: &Notice<'_>, out: &mut Vec<u8>) {
+        match notice.level {
+            Level::Debug => self.losses.count("debug notice"),
+            Level::Info => self.losses.count("info notice"),
+            Level::Warning | Level::Error if self.turns.turn != Turn::Open => {
+                if !self.turns.postpone(&notice.text) {
+                    self.losses.count("notice outside a run");
+                }
+            }
+            Level::Warning | Level::Error => self.turns.error(&notice.text, out),
+        }
+    }
+
+    fn bound(&mut self, bound: &SessionBound<'_>, out: &mut Vec<u8>) {
+        self.losses.count("session detail");
+        self.turns.bind(bound.native.as_str(), out);
+    }
+
+    fn ended(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
+        self.turns.begin(out);
+        if let (Outcome::Completed, Some(answer)) = (ended.outcome, &ended.answer)
+            && !self.turns.has_answer
+            && !answer.is_blank()
+        {
+            self.said(wire::Details::AgentMessage { text: answer }, out);
+        }
+        if ended.session_cost_usd.is_some() {
+            self.losses.count("cost");
+        }
+        self.close_all(out);
+        self.turns.end(&turn::terminal(ended), out);
+    }
+
+    /// Completes what is open; a lawful stream leaves nothing to do here.
+    fn close_all(&mut self, out: &mut Vec<u8>) {
+        for open in std::mem::take(&mut self.calls) {
+            if let Some(call) = open.call {
+                self.finish(&call, &Ending::lost(&open.printed), out);
+            }
+        }
+        for open in std::mem::take(&mut self.plans) {
+            let item = open.todo_list();
+            line(out, &wire::ThreadEvent::ItemCompleted { item });
+        }
+        self.agents.clear();
+    }
+
+    fn abandon(&mut self, out: &mut Vec<u8>) {
+        self.release(out);
+        if self.turns.turn == Turn::None {
+            return;
+        }
+        self.turns.begin(out);
+        self.close_all(out);
+        let message = Text::new("the stream stopped before the run ended");
+        let error = wire::Error { message };
+        self.turns
+            .end(&wire::ThreadEvent::TurnFailed { error }, out);
+    }
+}
+
+impl Writer for Thread {
+    fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        self.turns.know_session(event.session.as_str());
+        if !self.may_hold(event) {
+            self.release(out);
+        }
+        match &event.body {
+            Body::SessionBound(bound) => self.bound(bound, out),
+            Body::RunStarted(_) => {
+                self.abandon(out);
+                self.turns.start(out);
+            }
+            Body::RunEnded(ended) => self.ended(ended, out),
+            Body::ItemOpened(item) => self.opened(item, &event.path, out),
+            Body::ItemUpdated(item) => self.updated(item, &event.path, out),
+            Body::ItemDelta(delta) => self.delta(delta),
+            Body::ItemClosed(closed) => self.closed(closed, &event.path, out),
+            Body::AskOpened(_) => self.losses.count("ask"),
+            Body::AskSettled(_) => (),
+            Body::UsageReported(_) => self.losses.count("usage report"),
+            Body::NoticeRaised(notice) => self.notice(notice, out),
+            Body::FrameUnmapped(_) => self.losses.count("unmapped frame"),
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        self.abandon(out);
+        for _ in 0..self.turns.n_postponed() {
+            self.losses.count("notice outside a run");
+        }
+    }
+
+    fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    fn clone_box(&self) -> Box<dyn Writer> {
+        Box::new(self.clone())
+    }
+}
+
+impl OpenPlan {
+    fn todo_list(&self) -> wire::ThreadItem<'_> {
+        let details = wire::Details::TodoList { items: &self.todos };
+        let id = &self.id;
+        wire::ThreadItem { id, details }
+    }
+}
+
+fn todos(plan: &Plan<'_>) -> Vec<wire::TodoItem> {
+    let todo = |it: &model::PlanEntry<'_>| wire::TodoItem {
+        text: it.text.clone().into_owned(),
+        completed: it.status == PlanStatus::Completed,
+    };
+    plan.entries.iter().map(todo).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,634 @@
+use std::borrow::Cow;
+
+use expect_test::{Expect, expect};
+use model::{
+    Binding, Body, Cause, Channel, Class, Delta, End, Event, Frame, Item, ItemClosed, ItemId,
+    Level, Mcp, Message, Notice, Origin, Outcome, Plan, PlanEntry, PlanStatus, Raw, RunEnded,
+    RunId, RunStarted, SessionBound, SessionId, Status, Subagent, Text, Tool, ToolKind, ToolResult,
+    Writer,
+};
+
+use super::*;
+use crate::ReaderConfig;
+use crate::registry::find_reader;
+
+fn writer(profile: Option<&str>) -> Thread {
+    Thread::new(&WriterConfig {
+        profile: profile.map(str::to_owned),
+        ..WriterConfig::default()
+    })
+}
+
+/// Bodies in, lines out; the writer's end included.
+fn check(bodies: Vec<Body<'_>>, expect: Expect) {
+    check_at(bodies.into_iter().map(|it| (vec![], it)).collect(), expect);
+}
+
+fn check_at(bodies: Vec<(Vec<&'static str>, Body<'_>)>, expect: Expect) {
+    let mut writer = writer(None);
+    let mut out = Vec::new();
+    for (seq, (path, body)) in bodies.into_iter().enumerate() {
+        writer.event(&event(seq as u64 + 1, path, body), &mut out);
+    }
+    writer.end(&mut out);
+    expect.assert_eq(&String::from_utf8(out).unwrap());
+}
+
+fn check_claude(profile: Option<&str>, lines: &str, expect: Expect) {
+    let (_, new_reader) = find_reader("claude").unwrap();
+    let mut reader = new_reader(&ReaderConfig::default());
+    let mut writer = writer(profile);
+    let mut out = Vec::new();
+    let mut sink = |event: &Event<'_>| writer.event(event, &mut out);
+    for line in lines.lines() {
+        reader.frame(Frame::Data(line.trim().as_bytes()), &mut sink);
+    }
+    reader.end(&End::default(), &mut sink);
+    writer.end(&mut out);
+    expect.assert_eq(&String::from_utf8(out).unwrap());
+}
+
+fn event<'a>(seq: u64, path: Vec<&'static str>, body: Body<'a>) -> Event<'a> {
+    Event {
+        seq,
+        at: None,
+        session: SessionId::new("s1"),
+        run: Some(RunId::new("r1")),
+        engine: Cow::Borrowed("claude"),
+        path: path.into_iter().map(ItemId::new).collect(),
+        origin: Origin::Agent,
+        frame: None,
+        native: None,
+        why: None,
+        extra: Cow::Borrowed(&[]),
+        body,
+    }
+}
+
+fn bound(native: &str) -> Body<'_> {
+    Body::SessionBound(SessionBound {
+        native: SessionId::new(native),
+        how: Binding::Init,
+        model: None,
+        cwd: None,
+        permission_mode: None,
+        version: None,
+        tools: Vec::new(),
+        mcp_servers: Vec::new(),
+        commands: Vec::new(),
+    })
+}
+
+fn started() -> Body<'static> {
+    Body::RunStarted(RunStarted {
+        cause: Cause::Prompt,
+    })
+}
+
+fn ended(outcome: Outcome) -> Body<'static> {
+    Body::RunEnded(RunEnded::new(outcome, None))
+}
+
+fn said<'a>(group: &'a str, text: &'a str) -> Body<'a> {
+    closed(
+        Status::Ok,
+        Item::Message(Message {
+            id: ItemId::new("m"),
+            role: Role::Assistant,
+            group: Some(Cow::Borrowed(group)),
+            text: Text::new(text),
+            parts: Vec::new(),
+        }),
+    )
+}
+
+fn closed(status: Status, item: Item<'_>) -> Body<'_> {
+    Body::ItemClosed(ItemClosed { status, item })
+}
+
+fn warning(text: &str) -> Body<'_> {
+    Body::NoticeRaised(Notice {
+        level: Level::Warning,
+        code: Cow::Borrowed("bad_line"),
+        text: Text::new(text),
+        item: None,
+        detail: None,
+    })
+}
+
+fn tool<'a>(id: &'a str, class: Class<'a>, result: Option<&str>) -> Item<'a> {
+    Item::Tool(Box::new(Tool {
+        id: ItemId::new(id),
+        group: None,
+        name: Cow::Borrowed("Tool"),
+        input: Some(Raw::parse(r#"{"a":1,"prompt":"go"}"#.to_owned())),
+        class,
+        server_side: false,
+        result: result.map(|json| ToolResult {
+            content: Raw::parse(json.to_owned()),
+            is_error: false,
+            structured: None,
+            meta: None,
+        }),
+    }))
+}
+
+fn shell(command: &str) -> Class<'_> {
+    let mut class = Class::plain(ToolKind::Shell, Text::new(command));
+    class.command = Some(Text::new(command));
+    class
+}
+
+const SEED_EXAMPLE: &str = r#"{"type":"system","subtype":"init","cwd":"/w","session_id":"5c0d3cff-...","tools":["Grep"]}
+    {"type":"assistant","session_id":"5c0d3cff-...","message":{"id":"m1","content":[{"type":"text","text":"I'll search ..."}]}}
+    {"type":"assistant","session_id":"5c0d3cff-...","message":{"id":"m1","content":[{"type":"tool_use","id":"toolu_...","name":"Grep","input":{"pattern":"x"}}]}}
+    {"type":"user","session_id":"5c0d3cff-...","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_...","content":"Found 6 files\n..."}]}}
+    {"type":"assistant","session_id":"5c0d3cff-...","message":{"id":"m2","content":[{"type":"text","text":"Perfect! I found ..."}]}}
+    {"type":"result","subtype":"success","is_error":false,"session_id":"5c0d3cff-...","result":"Perfect! I found ...","usage":{"input_tokens":10,"cache_read_input_tokens":2,"output_tokens":7}}"#;
+
+#[test]
+fn the_seeds_example() {
+    check_claude(
+        None,
+        SEED_EXAMPLE,
+        expect![[r#"
+        {"type":"thread.started","thread_id":"5c0d3cff-..."}
+        {"type":"turn.started"}
+        {"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"I'll search ..."}}
+        {"type":"item.started","item":{"id":"toolu_...","type":"command_execution","command":"Grep","aggregated_output":"","exit_code":null,"status":"in_progress"}}
+        {"type":"item.completed","item":{"id":"toolu_...","type":"command_execution","command":"Grep","aggregated_output":"Found 6 files\n...","exit_code":0,"status":"completed"}}
+        {"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"Perfect! I found ..."}}
+        {"type":"turn.completed","usage":{"input_tokens":10,"cached_input_tokens":2,"cache_write_input_tokens":0,"output_tokens":7,"reasoning_output_tokens":0}}
+    "#]],
+    );
+}
+
+#[test]
+fn the_seeds_example_in_its_own_shapes() {
+    check_claude(
+        Some("seed"),
+        SEED_EXAMPLE,
+        expect![[r#"
+        {"type":"thread.started","thread_id":"5c0d3cff-..."}
+        {"type":"turn.started"}
+        {"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"I'll search ..."}}
+        {"type":"item.started","item":{"id":"toolu_...","type":"command_execution","command":"Grep","aggregated_output":"","status":"in_progress"}}
+        {"type":"item.completed","item":{"id":"toolu_...","type":"command_execution","command":"Grep","aggregated_output":"Found 6 files\n...","exit_code":0,"status":"completed"}}
+        {"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"Perfect! I found ..."}}
+        {"type":"turn.completed","usage":{"input_tokens":10,"cached_input_tokens":2,"cache_write_input_tokens":0,"output_tokens":7,"reasoning_output_tokens":0}}
+    "#]],
+    );
+}
+
+#[test]
+fn a_bad_line_does_not_fail_the_turn() {
+    let lines = "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\"}\nnot json\n{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"session_id\":\"s\",\"result\":\"ok\"}";
+    check_claude(
+        None,
+        lines,
+        expect![[r#"
+        {"type":"thread.started","thread_id":"s"}
+        {"type":"turn.started"}
+        {"type":"item.completed","item":{"id":"item_0","type":"error","message":"not JSON: expected ident at line 1 column 2"}}
+        {"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"ok"}}
+        {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
+    "#]],
+    );
+    check_claude(
+        Some("seed"),
+        lines,
+        expect![[r#"
+        {"type":"thread.started","thread_id":"s"}
+        {"type":"turn.started"}
+        {"type":"error","message":"not JSON: expected ident at line 1 column 2"}
+        {"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"ok"}}
+        {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
+    "#]],
+    );
+}
+
+#[test]
+fn adjacent_texts_of_one_response_are_one_message() {
+    check(
+        vec![
+            bound("n1"),
+            started(),
+            said("g1", "one "),
+            said("g1", "two"),
+            said("g2", "three"),
+            said("g2", ""),
+            warning("between"),
+            said("g2", "four"),
+            ended(Outcome::Completed),
+        ],
+        expect![[r#"
+            {"type":"thread.started","thread_id":"n1"}
+            {"type":"turn.started"}
+            {"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"one two"}}
+            {"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"three"}}
+            {"type":"item.completed","item":{"id":"item_2","type":"error","message":"between"}}
+            {"type":"item.completed","item":{"id":"item_3","type":"agent_message","text":"four"}}
+            {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
+        "#]],
+    );
+}
+
+#[test]
+fn a_sub_agents_words_are_kept_apart() {
+    check_at(
+        vec![
+            (vec![], bound("n1")),
+            (vec![], started()),
+            (vec![], said("g1", "outer")),
+            (vec!["t1"], said("g1", "inner")),
+            (vec![], ended(Outcome::Completed)),
+        ],
+        expect![[r#"
+            {"type":"thread.started","thread_id":"n1"}
+            {"type":"turn.started"}
+            {"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"outer"}}
+            {"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"inner"}}
+            {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
+        "#]],
+    );
+}
+
+#[test]
+fn a_session_known_late_is_announced_between_turns() {
+    check(
+        vec![
+            started(),
+            said("g", "hi"),
+            bound("n1"),
+            ended(Outcome::Completed),
+            started(),
+            ended(Outcome::Aborted),
+            bound("n2"),
+            started(),
+            ended(Outcome::Lost),
+        ],
+        expect![[r#"
+            {"type":"thread.started","thread_id":"s1"}
+            {"type":"turn.started"}
+            {"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"hi"}}
+            {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
+            {"type":"thread.started","thread_id":"n1"}
+            {"type":"turn.started"}
+            {"type":"turn.failed","error":{"message":"aborted"}}
+            {"type":"thread.started","thread_id":"n2"}
+            {"type":"turn.started"}
+            {"type":"turn.failed","error":{"message":"the stream stopped before the run ended"}}
+        "#]],
+    );
+}
+
+#[test]
+fn a_session_known_before_the_first_word_is_the_thread() {
+    check(
+        vec![
+            started(),
+            warning("early"),
+            bound("n1"),
+            said("g", "hi"),
+            ended(Outcome::Refused),
+        ],
+        expect![[r#"
+            {"type":"thread.started","thread_id":"n1"}
+            {"type":"turn.started"}
+            {"type":"item.completed","item":{"id":"item_0","type":"error","message":"early"}}
+            {"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"hi"}}
+            {"type":"turn.failed","error":{"message":"the model refused"}}
+        "#]],
+    );
+}
+
+#[test]
+fn warnings_between_turns_wait_for_the_next() {
+    let mut bodies = vec![
+        bound("n1"),
+        warning("before"),
+        started(),
+        ended(Outcome::Limit),
+    ];
+    bodies.push(warning("after"));
+    check(
+        bodies,
+        expect![[r#"
+        {"type":"thread.started","thread_id":"n1"}
+        {"type":"turn.started"}
+        {"type":"item.completed","item":{"id":"item_0","type":"error","message":"before"}}
+        {"type":"turn.failed","error":{"message":"a limit was reached"}}
+    "#]],
+    );
+}
+
+#[test]
+fn ids_never_meet_those_of_calls() {
+    check(
+        vec![
+            bound("n1"),
+            started(),
+            said("g", "a"),
+            Body::ItemOpened(tool("item_0", shell("ls"), None)),
+            Body::ItemOpened(tool("item_5", shell("pwd"), None)),
+            closed(Status::Ok, tool("item_5", shell("pwd"), Some(r#""/""#))),
+            closed(Status::Ok, tool("item_0", shell("ls"), Some(r#""x""#))),
+            said("g", "b"),
+            ended(Outcome::Completed),
+        ],
+        expect![[r#"
+            {"type":"thread.started","thread_id":"n1"}
+            {"type":"turn.started"}
+            {"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"a"}}
+            {"type":"item.started","item":{"id":"item_1","type":"command_execution","command":"ls","aggregated_output":"","exit_code":null,"status":"in_progress"}}
+            {"type":"item.started","item":{"id":"item_5","type":"command_execution","command":"pwd","aggregated_output":"","exit_code":null,"status":"in_progress"}}
+            {"type":"item.completed","item":{"id":"item_5","type":"command_execution","command":"pwd","aggregated_output":"/","exit_code":0,"status":"completed"}}
+            {"type":"item.completed","item":{"id":"item_1","type":"command_execution","command":"ls","aggregated_output":"x","exit_code":0,"status":"completed"}}
+            {"type":"item.completed","item":{"id":"item_6","type":"agent_message","text":"b"}}
+            {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
+        "#]],
+    );
+}
+
+#[test]
+fn a_streamed_call_starts_when_its_input_is_known() {
+    let mut early = tool("t1", Class::plain(ToolKind::Shell, Text::new("Bash")), None);
+    if let Item::Tool(tool) = &mut early {
+        tool.input = None;
+    }
+    check(
+        vec![
+            bound("n1"),
+            started(),
+            Body::ItemOpened(early.clone()),
+            Body::ItemUpdated(tool("t1", shell("ls"), None)),
+            Body::ItemDelta(Delta {
+                item: ItemId::new("t1"),
+                channel: Channel::Output,
+                text: Text::new("half of the outp"),
+            }),
+            closed(Status::Cancelled, tool("t1", shell("ls"), None)),
+            Body::ItemOpened({
+                *early.id_mut() = ItemId::new("t2");
+                early.clone()
+            }),
+            closed(Status::Lost, early),
+            ended(Outcome::Aborted),
+        ],
+        expect![[r#"
+            {"type":"thread.started","thread_id":"n1"}
+            {"type":"turn.started"}
+            {"type":"item.started","item":{"id":"t1","type":"command_execution","command":"ls","aggregated_output":"","exit_code":null,"status":"in_progress"}}
+            {"type":"item.completed","item":{"id":"t1","type":"command_execution","command":"ls","aggregated_output":"half of the outp","exit_code":null,"status":"failed"}}
+            {"type":"item.started","item":{"id":"t2","type":"command_execution","command":"Tool","aggregated_output":"","exit_code":null,"status":"in_progress"}}
+            {"type":"item.completed","item":{"id":"t2","type":"command_execution","command":"Tool","aggregated_output":"","exit_code":null,"status":"failed"}}
+            {"type":"turn.failed","error":{"message":"aborted"}}
+        "#]],
+    );
+}
+
+#[test]
+fn how_calls_end() {
+    let class = |kind: ToolKind| {
+        let mut class = Class::plain(kind, Text::new("title"));
+        class.paths = vec![model::Location {
+            path: Text::new("/w/a"),
+            line: None,
+        }];
+        class.query = Some(Text::new("words"));
+        class.mcp = Some(Mcp {
+            server: Cow::Borrowed("srv"),
+            tool: Cow::Borrowed("do"),
+        });
+        class
+    };
+    let mut failed = shell("make");
+    failed.exit_code = Some(2);
+    let mut bodies = vec![bound("n1"), started()];
+    let calls = [
+        (Status::Error, failed, Some(r#""boom""#)),
+        (Status::Error, shell("make"), None),
+        (Status::Denied, shell("rm"), Some(r#""no""#)),
+        (
+            Status::Denied,
+            class(ToolKind::Write),
+            Some(r#""not allowed""#),
+        ),
+        (Status::Ok, class(ToolKind::Delete), Some(r#""gone""#)),
+        (Status::Error, class(ToolKind::Mcp), Some(r#""bad""#)),
+        (Status::Lost, class(ToolKind::Mcp), None),
+        (
+            Status::Ok,
+            class(ToolKind::Mcp),
+            Some(
+                r#"[{"type":"text","text":"t"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA"}},{"type":"x"}]"#,
+            ),
+        ),
+        (Status::Error, class(ToolKind::Todo), Some(r#""no list""#)),
+        (Status::Ok, class(ToolKind::Todo), Some(r#""list""#)),
+        (
+            Status::Error,
+            class(ToolKind::WebSearch),
+            Some(r#""offline""#),
+        ),
+        (Status::Cancelled, class(ToolKind::Task), None),
+        (
+            Status::Ok,
+            class(ToolKind::Fetch),
+            Some(r#"[{"type":"text","text":"a"},{"type":"text","text":"b"}]"#),
+        ),
+    ];
+    let ids: Vec<String> = (0..calls.len()).map(|n| format!("t{n}")).collect();
+    for ((status, class, result), id) in calls.into_iter().zip(&ids) {
+        bodies.push(closed(status, tool(id, class, result)));
+    }
+    bodies.push(ended(Outcome::Failed));
+    check(
+        bodies,
+        expect![[r#"
+        {"type":"thread.started","thread_id":"n1"}
+        {"type":"turn.started"}
+        {"type":"item.started","item":{"id":"t0","type":"command_execution","command":"make","aggregated_output":"","exit_code":null,"status":"in_progress"}}
+        {"type":"item.completed","item":{"id":"t0","type":"command_execution","command":"make","aggregated_output":"boom","exit_code":2,"status":"failed"}}
+        {"type":"item.started","item":{"id":"t1","type":"command_execution","command":"make","aggregated_output":"","exit_code":null,"status":"in_progress"}}
+        {"type":"item.completed","item":{"id":"t1","type":"command_execution","command":"make","aggregated_output":"","exit_code":1,"status":"failed"}}
+        {"type":"item.started","item":{"id":"t2","type":"command_execution","command":"rm","aggregated_output":"","exit_code":null,"status":"in_progress"}}
+        {"type":"item.completed","item":{"id":"t2","type":"command_execution","command":"rm","aggregated_output":"no","exit_code":null,"status":"declined"}}
+        {"type":"item.started","item":{"id":"t3","type":"file_change","changes":[{"path":"/w/a","kind":"update"}],"status":"in_progress"}}
+        {"type":"item.completed","item":{"id":"t3","type":"file_change","changes":[{"path":"/w/a","kind":"update"}],"status":"failed"}}
+        {"type":"item.completed","item":{"id":"item_0","type":"error","message":"not allowed"}}
+        {"type":"item.started","item":{"id":"t4","type":"file_change","changes":[{"path":"/w/a","kind":"delete"}],"status":"in_progress"}}
+        {"type":"item.completed","item":{"id":"t4","type":"file_change","changes":[{"path":"/w/a","kind":"delete"}],"status":"completed"}}
+        {"type":"item.started","item":{"id":"t5","type":"mcp_tool_call","server":"srv","tool":"do","arguments":{"a":1,"prompt":"go"},"result":null,"error":null,"status":"in_progress"}}
+        {"type":"item.completed","item":{"id":"t5","type":"mcp_tool_call","server":"srv","tool":"do","arguments":{"a":1,"prompt":"go"},"result":null,"error":{"message":"bad"},"status":"failed"}}
+        {"type":"item.started","item":{"id":"t6","type":"mcp_tool_call","server":"srv","tool":"do","arguments":{"a":1,"prompt":"go"},"result":null,"error":null,"status":"in_progress"}}
+        {"type":"item.completed","item":{"id":"t6","type":"mcp_tool_call","server":"srv","tool":"do","arguments":{"a":1,"prompt":"go"},"result":null,"error":{"message":"lost"},"status":"failed"}}
+        {"type":"item.started","item":{"id":"t7","type":"mcp_tool_call","server":"srv","tool":"do","arguments":{"a":1,"prompt":"go"},"result":null,"error":null,"status":"in_progress"}}
+        {"type":"item.completed","item":{"id":"t7","type":"mcp_tool_call","server":"srv","tool":"do","arguments":{"a":1,"prompt":"go"},"result":{"content":[{"type":"text","text":"t"},{"type":"image","data":"AA","mimeType":"image/png"},{"type":"x"}],"structured_content":null},"error":null,"status":"completed"}}
+        {"type":"item.completed","item":{"id":"item_1","type":"error","message":"no list"}}
+        {"type":"item.started","item":{"id":"t10","type":"web_search","query":"words","action":{"type":"search","query":"words"}}}
+        {"type":"item.completed","item":{"id":"t10","type":"web_search","query":"words","action":{"type":"search","query":"words"}}}
+        {"type":"item.completed","item":{"id":"item_2","type":"error","message":"offline"}}
+        {"type":"item.started","item":{"id":"t11","type":"collab_tool_call","tool":"spawn_agent","sender_thread_id":"n1","receiver_thread_ids":["t11"],"prompt":"go","agents_states":{"t11":{"status":"pending_init","message":null}},"status":"in_progress"}}
+        {"type":"item.completed","item":{"id":"t11","type":"collab_tool_call","tool":"spawn_agent","sender_thread_id":"n1","receiver_thread_ids":["t11"],"prompt":"go","agents_states":{"t11":{"status":"interrupted","message":null}},"status":"failed"}}
+        {"type":"item.started","item":{"id":"t12","type":"command_execution","command":"Tool","aggregated_output":"","exit_code":null,"status":"in_progress"}}
+        {"type":"item.completed","item":{"id":"t12","type":"command_execution","command":"Tool","aggregated_output":"a\nb","exit_code":0,"status":"completed"}}
+        {"type":"turn.failed","error":{"message":"failed"}}
+    "#]],
+    );
+}
+
+#[test]
+fn a_move_has_two_ends() {
+    let mut class = Class::plain(ToolKind::Move, Text::new("Move a"));
+    class.paths = ["/w/a", "/w/b"]
+        .map(|path| model::Location {
+            path: Text::new(path),
+            line: None,
+        })
+        .into();
+    check(
+        vec![
+            bound("n1"),
+            started(),
+            closed(Status::Ok, tool("t", class, Some("null"))),
+        ],
+        expect![[r#"
+            {"type":"thread.started","thread_id":"n1"}
+            {"type":"turn.started"}
+            {"type":"item.started","item":{"id":"t","type":"file_change","changes":[{"path":"/w/a","kind":"delete"},{"path":"/w/b","kind":"add"}],"status":"in_progress"}}
+            {"type":"item.completed","item":{"id":"t","type":"file_change","changes":[{"path":"/w/a","kind":"delete"},{"path":"/w/b","kind":"add"}],"status":"completed"}}
+            {"type":"turn.failed","error":{"message":"the stream stopped before the run ended"}}
+        "#]],
+    );
+}
+
+#[test]
+fn a_plan_is_a_todo_list() {
+    let plan = |status| {
+        Item::Plan(Plan {
+            id: ItemId::new("p"),
+            entries: vec![PlanEntry {
+                key: None,
+                text: Text::new("tests"),
+                status,
+                doing: None,
+            }],
+        })
+    };
+    check(
+        vec![
+            bound("n1"),
+            started(),
+            Body::ItemOpened(plan(PlanStatus::Pending)),
+            Body::ItemUpdated(plan(PlanStatus::InProgress)),
+            Body::ItemUpdated(plan(PlanStatus::Completed)),
+            closed(Status::Ok, plan(PlanStatus::Completed)),
+            ended(Outcome::Completed),
+        ],
+        expect![[r#"
+            {"type":"thread.started","thread_id":"n1"}
+            {"type":"turn.started"}
+            {"type":"item.started","item":{"id":"item_0","type":"todo_list","items":[{"text":"tests","completed":false}]}}
+            {"type":"item.updated","item":{"id":"item_0","type":"todo_list","items":[{"text":"tests","completed":true}]}}
+            {"type":"item.completed","item":{"id":"item_0","type":"todo_list","items":[{"text":"tests","completed":true}]}}
+            {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
+        "#]],
+    );
+}
+
+#[test]
+fn a_background_agent_is_waited_for() {
+    let agent = |report: Option<&'static str>| {
+        Item::Subagent(Subagent {
+            id: ItemId::new("a"),
+            call: ItemId::new("t1"),
+            name: Cow::Borrowed("general-purpose"),
+            description: None,
+            prompt: None,
+            background: true,
+            report: report.map(Text::new),
+            detail: None,
+        })
+    };
+    let task = |result| {
+        tool(
+            "t1",
+            Class::plain(ToolKind::Task, Text::new("Count")),
+            result,
+        )
+    };
+    check(
+        vec![
+            bound("n1"),
+            started(),
+            Body::ItemOpened(task(None)),
+            Body::ItemOpened(agent(None)),
+            closed(Status::Ok, task(Some(r#""launched""#))),
+            closed(Status::Ok, agent(Some("4 files"))),
+            ended(Outcome::Completed),
+        ],
+        expect![[r#"
+            {"type":"thread.started","thread_id":"n1"}
+            {"type":"turn.started"}
+            {"type":"item.started","item":{"id":"t1","type":"collab_tool_call","tool":"spawn_agent","sender_thread_id":"n1","receiver_thread_ids":["t1"],"prompt":"go","agents_states":{"t1":{"status":"pending_init","message":null}},"status":"in_progress"}}
+            {"type":"item.completed","item":{"id":"t1","type":"collab_tool_call","tool":"spawn_agent","sender_thread_id":"n1","receiver_thread_ids":["t1"],"prompt":"go","agents_states":{"t1":{"status":"running","message":"launched"}},"status":"completed"}}
+            {"type":"item.completed","item":{"id":"item_0","type":"collab_tool_call","tool":"wait","sender_thread_id":"n1","receiver_thread_ids":["t1"],"prompt":null,"agents_states":{"t1":{"status":"completed","message":"4 files"}},"status":"completed"}}
+            {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
+        "#]],
+    );
+}
+
+#[test]
+fn an_answer_that_no_message_held_is_said() {
+    let mut end = RunEnded::new(Outcome::Completed, None);
+    end.answer = Some(Text::new("only here"));
+    check(
+        vec![bound("n1"), started(), Body::RunEnded(end)],
+        expect![[r#"
+            {"type":"thread.started","thread_id":"n1"}
+            {"type":"turn.started"}
+            {"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"only here"}}
+            {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
+        "#]],
+    );
+}
+
+#[test]
+fn a_stream_that_stops_inside_a_run_is_closed() {
+    check(
+        vec![
+            bound("n1"),
+            started(),
+            Body::ItemOpened(tool("t1", shell("ls"), None)),
+            said("g", "a"),
+        ],
+        expect![[r#"
+            {"type":"thread.started","thread_id":"n1"}
+            {"type":"turn.started"}
+            {"type":"item.started","item":{"id":"t1","type":"command_execution","command":"ls","aggregated_output":"","exit_code":null,"status":"in_progress"}}
+            {"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"a"}}
+            {"type":"item.completed","item":{"id":"t1","type":"command_execution","command":"ls","aggregated_output":"","exit_code":null,"status":"failed"}}
+            {"type":"turn.failed","error":{"message":"the stream stopped before the run ended"}}
+        "#]],
+    );
+}
+
+#[test]
+fn what_has_no_place_is_counted() {
+    let mut writer = writer(None);
+    let mut out = Vec::new();
+    let mut user = said("g", "hello");
+    if let Body::ItemClosed(ItemClosed {
+        item: Item::Message(message),
+        ..
+    }) = &mut user
+    {
+        message.role = Role::User;
+    }
+    for body in [bound("n1"), started(), user, ended(Outcome::Completed)] {
+        writer.event(&event(1, vec![], body), &mut out);
+    }
+    let losses: Vec<_> = writer.losses().iter().collect();
+    assert_eq!(losses, [("session detail", 1), ("user message", 1)]);
+}

@@ -1,0 +1,349 @@
+//! What every output owes its consumer, checked line by line: opened before used, closed before the
+//! end, one terminal per run. The vendors' own judges run in the peers tier; these are their rules in
+//! a form that can be asked a million times.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+/// Checks one output as it grows.
+#[derive(Clone, Debug)]
+pub(crate) struct Law {
+    format: &'static str,
+    rest: Vec<u8>,
+    n_lines: usize,
+    open: BTreeMap<String, String>,
+    /// AG-UI: things that may be named only once per run.
+    used: BTreeSet<String>,
+    in_run: bool,
+    n_started: usize,
+    n_ended: usize,
+    seq: Option<u64>,
+    /// The writer leaves open what its model leaves open.
+    may_leave_open: bool,
+    broken: Option<String>,
+}
+
+impl Law {
+    pub(crate) fn new(format: &'static str, profile: Option<&str>) -> Self {
+        Self {
+            format,
+            rest: Vec::new(),
+            n_lines: 0,
+            open: BTreeMap::new(),
+            used: BTreeSet::new(),
+            in_run: false,
+            n_started: 0,
+            n_ended: 0,
+            seq: None,
+            may_leave_open: profile == Some("upstream"),
+            broken: None,
+        }
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.rest.extend_from_slice(bytes);
+        let Some(end) = self.rest.iter().rposition(|it| *it == b'\n') else {
+            return;
+        };
+        let lines: Vec<u8> = self.rest.drain(..=end).collect();
+        for line in lines.split(|it| *it == b'\n') {
+            self.line(line);
+        }
+    }
+
+    /// The output is whole; `n_runs` is what the canonical events counted.
+    pub(crate) fn verdict(mut self, n_runs: usize) -> Result<(), String> {
+        if let Some(broken) = self.broken.take() {
+            return Err(broken);
+        }
+        if !self.rest.is_empty() {
+            return Err("the last line has no end".to_owned());
+        }
+        if self.format == "text" {
+            return if self.n_lines > 0 {
+                Ok(())
+            } else {
+                Err("nothing was said".to_owned())
+            };
+        }
+        if self.n_ended != n_runs {
+            return Err(format!("{n_runs} runs, {} ends", self.n_ended));
+        }
+        if !self.open.is_empty() {
+            return Err(format!("left open: {:?}", self.open));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn n_ended(&self) -> usize {
+        self.n_ended
+    }
+
+    fn line(&mut self, line: &[u8]) {
+        if line.is_empty() || self.broken.is_some() {
+            return;
+        }
+        self.n_lines += 1;
+        if self.format == "text" {
+            return;
+        }
+        let json = match self.format {
+            "ag-ui" => match line.strip_prefix(b"data: ") {
+                Some(json) => json,
+                None => return self.fail("not a data line"),
+            },
+            _ => line,
+        };
+        let Ok(value) = serde_json::from_slice::<Value>(json) else {
+            return self.fail(&format!("not JSON: {}", String::from_utf8_lossy(json)));
+        };
+        match self.format {
+            "linkspan" => self.linkspan(&value),
+            "takopi" => self.takopi(&value),
+            "thread" => self.thread(&value),
+            "openhands" => self.openhands(&value),
+            "acp" => self.acp(&value),
+            "ag-ui" => self.ag_ui(&value),
+            other => panic!("no law for `{other}`"),
+        }
+    }
+
+    fn fail(&mut self, why: &str) {
+        self.broken = Some(format!("line {}: {why}", self.n_lines));
+    }
+
+    fn open(&mut self, key: String, what: &str) {
+        if self.open.insert(key.clone(), what.to_owned()).is_some() {
+            self.fail(&format!("`{key}` is opened twice"));
+        }
+    }
+
+    fn close(&mut self, key: &str) {
+        if self.open.remove(key).is_none() {
+            self.fail(&format!("`{key}` is closed but not open"));
+        }
+    }
+
+    fn need(&mut self, key: &str) {
+        if !self.open.contains_key(key) {
+            self.fail(&format!("`{key}` is used but not open"));
+        }
+    }
+
+    fn start(&mut self) {
+        if self.in_run {
+            self.fail("a run starts inside a run");
+        }
+        self.in_run = true;
+        self.n_started += 1;
+        self.used.clear();
+    }
+
+    fn end(&mut self) {
+        if !self.in_run {
+            self.fail("a run ends that did not start");
+        }
+        if self.may_leave_open {
+            self.open.clear();
+        }
+        if !self.open.is_empty() {
+            let open = format!("the run ends with these open: {:?}", self.open);
+            self.fail(&open);
+        }
+        self.in_run = false;
+        self.n_ended += 1;
+    }
+
+    fn linkspan(&mut self, event: &Value) {
+        let seq = event["seq"].as_u64().unwrap_or_default();
+        if let Some(before) = self.seq.replace(seq)
+            && seq != before + 1
+        {
+            self.fail(&format!("seq {seq} after {before}"));
+        }
+        let data = &event["data"];
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        match event["type"].as_str().unwrap_or_default() {
+            "run.started" => self.start(),
+            "run.ended" => self.end(),
+            "item.opened" => {
+                let id = text(&data["id"]);
+                if !self.in_run {
+                    self.fail("an item outside of a run");
+                }
+                if !self.used.insert(id.clone()) {
+                    self.fail(&format!("the id `{id}` is used twice"));
+                }
+                self.open(id, "");
+            }
+            "item.updated" => self.need(&text(&data["id"])),
+            "item.delta" => {
+                let id = text(&data["item"]);
+                if data["channel"] == "text"
+                    && let Some(said) = self.open.get_mut(&id)
+                {
+                    said.push_str(data["text"].as_str().unwrap_or_default());
+                }
+                self.need(&id);
+            }
+            "item.closed" => {
+                let item = &data["item"];
+                let id = text(&item["id"]);
+                let said = self.open.get(&id).cloned().unwrap_or_default();
+                if !said.is_empty() && item["text"] != said.as_str() {
+                    self.fail(&format!("the pieces of `{id}` do not add up"));
+                }
+                self.close(&id);
+            }
+            "ask.opened" => self.open(format!("ask {}", text(&data["id"])), ""),
+            "ask.settled" => self.close(&format!("ask {}", text(&data["id"]))),
+            "session.bound" | "usage.reported" | "notice.raised" | "frame.unmapped" => (),
+            other => self.fail(&format!("unknown type `{other}`")),
+        }
+    }
+
+    fn takopi(&mut self, event: &Value) {
+        match event["type"].as_str().unwrap_or_default() {
+            "started" => (),
+            "action" => {
+                let action = &event["action"];
+                let id = action["id"].as_str().unwrap_or_default().to_owned();
+                let title = action["title"].as_str().unwrap_or_default();
+                match event["phase"].as_str().unwrap_or_default() {
+                    "started" => self.open(id, title),
+                    "updated" => self.need(&id),
+                    "completed" => {
+                        if let Some(before) = self.open.remove(&id)
+                            && before != title
+                        {
+                            self.fail(&format!(
+                                "the title of `{id}` changed from `{before}` to `{title}`"
+                            ));
+                        }
+                    }
+                    other => self.fail(&format!("unknown phase `{other}`")),
+                }
+            }
+            "completed" => {
+                self.in_run = true;
+                self.end();
+            }
+            other => self.fail(&format!("unknown type `{other}`")),
+        }
+    }
+
+    fn thread(&mut self, event: &Value) {
+        let id = event["item"]["id"].as_str().unwrap_or_default().to_owned();
+        match event["type"].as_str().unwrap_or_default() {
+            "thread.started" => (),
+            "turn.started" => self.start(),
+            "turn.completed" | "turn.failed" => self.end(),
+            "item.started" => self.open(id, ""),
+            "item.updated" => self.need(&id),
+            "item.completed" => {
+                self.open.remove(&id);
+                if !self.in_run {
+                    self.fail("an item outside of a turn");
+                }
+            }
+            "error" => (),
+            other => self.fail(&format!("unknown type `{other}`")),
+        }
+    }
+
+    fn openhands(&mut self, event: &Value) {
+        let call = event["tool_call_id"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        match event["kind"].as_str().unwrap_or_default() {
+            "ActionEvent" => self.open(call, ""),
+            "ObservationEvent" | "UserRejectObservation" | "AgentErrorEvent" => self.close(&call),
+            "ACPToolCallEvent" => match event["status"].as_str() {
+                Some("completed" | "failed") => self.close(&call),
+                _ if !self.open.contains_key(&call) => self.open(call, ""),
+                _ => (),
+            },
+            "ConversationStateUpdateEvent" if event["key"] == "execution_status" => {
+                if matches!(
+                    event["value"].as_str(),
+                    Some("finished" | "error" | "stuck")
+                ) {
+                    self.in_run = true;
+                    self.end();
+                }
+            }
+            "" => self.fail("no kind"),
+            _ => (),
+        }
+    }
+
+    fn acp(&mut self, message: &Value) {
+        if let Some(id) = message.get("id") {
+            return match (id, message.get("method")) {
+                (Value::String(id), Some(_)) => self.open(id.clone(), ""),
+                (Value::String(id), None) => self.close(&id.clone()),
+                _ => {
+                    self.in_run = true;
+                    self.end();
+                }
+            };
+        }
+        let update = &message["params"]["update"];
+        let call = update["toolCallId"].as_str().unwrap_or_default().to_owned();
+        let is_final = matches!(update["status"].as_str(), Some("completed" | "failed"));
+        match update["sessionUpdate"].as_str().unwrap_or_default() {
+            "tool_call" => {
+                if update["title"].as_str().unwrap_or_default().is_empty() {
+                    self.fail("a tool call without a title");
+                }
+                self.open(call.clone(), "");
+                if is_final {
+                    self.close(&call);
+                }
+            }
+            "tool_call_update" if is_final => self.close(&call),
+            "tool_call_update" => self.need(&call),
+            "" => self.fail("no sessionUpdate"),
+            _ => (),
+        }
+    }
+
+    fn ag_ui(&mut self, event: &Value) {
+        let kind = event["type"].as_str().unwrap_or_default();
+        let id = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
+        if kind != "RUN_STARTED" && !self.in_run {
+            return self.fail(&format!("{kind} outside of a run"));
+        }
+        match kind {
+            "RUN_STARTED" => self.start(),
+            "RUN_FINISHED" => self.end(),
+            // Whatever is open when a run fails is taken to be over.
+            "RUN_ERROR" => self.end(),
+            "TEXT_MESSAGE_START" => self.open(format!("text {}", id("messageId")), ""),
+            "TEXT_MESSAGE_CONTENT" => self.need(&format!("text {}", id("messageId"))),
+            "TEXT_MESSAGE_END" => self.close(&format!("text {}", id("messageId"))),
+            "REASONING_START" => self.open(format!("span {}", id("messageId")), ""),
+            "REASONING_END" => self.close(&format!("span {}", id("messageId"))),
+            "REASONING_MESSAGE_START" => self.open(format!("reasoning {}", id("messageId")), ""),
+            "REASONING_MESSAGE_CONTENT" => self.need(&format!("reasoning {}", id("messageId"))),
+            "REASONING_MESSAGE_END" => self.close(&format!("reasoning {}", id("messageId"))),
+            "TOOL_CALL_START" => self.open(format!("call {}", id("toolCallId")), ""),
+            "TOOL_CALL_ARGS" => self.need(&format!("call {}", id("toolCallId"))),
+            "TOOL_CALL_END" => self.close(&format!("call {}", id("toolCallId"))),
+            "SUBAGENT_STARTED" => {
+                let id = format!("agent {}", id("subagentRunId"));
+                if !self.used.insert(id.clone()) {
+                    self.fail(&format!("`{id}` is started twice"));
+                }
+                self.open(id, "");
+            }
+            "SUBAGENT_FINISHED" | "SUBAGENT_ERROR" => {
+                self.close(&format!("agent {}", id("subagentRunId")))
+            }
+            "" => self.fail("no type"),
+            _ => (),
+        }
+    }
+}

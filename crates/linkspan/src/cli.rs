@@ -1,0 +1,149 @@
+//! The flags, defined once: `--help`, the completions and the man pages are printed from here.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use formats::registry::{FORMATS, Format};
+
+use crate::exit;
+
+const EXAMPLE: &str = "\
+Example:
+  claude -p 'fix the test' --output-format stream-json --verbose |
+    linkspan convert --from claude --to ag-ui";
+
+const CONVERT_EXAMPLE: &str = "\
+Examples:
+  linkspan convert --from claude --to text run.jsonl
+  linkspan convert --from claude --to takopi < run.jsonl > run.takopi.jsonl";
+
+const FORMATS_EXAMPLE: &str = "\
+Example:
+  linkspan formats";
+
+const COMPLETIONS_EXAMPLE: &str = "\
+Example:
+  linkspan completions bash > ~/.local/share/bash-completion/completions/linkspan";
+
+const MAN_EXAMPLE: &str = "\
+Example:
+  linkspan man convert | man -l -";
+
+/// Reads any coding agent's event stream and writes it as any consumer protocol
+#[derive(Debug, Parser)]
+#[command(
+    name = "linkspan",
+    version,
+    before_help = EXAMPLE,
+    after_long_help = exit::HELP,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    #[command(before_help = CONVERT_EXAMPLE, after_long_help = exit::HELP)]
+    Convert(ConvertArgs),
+    #[command(before_help = FORMATS_EXAMPLE)]
+    Formats(FormatsArgs),
+    #[command(before_help = COMPLETIONS_EXAMPLE)]
+    Completions(CompletionsArgs),
+    #[command(before_help = MAN_EXAMPLE)]
+    Man(ManArgs),
+}
+
+/// Convert a stream from one format to another
+///
+/// Everything an input line leads to is written before the next line is awaited, and memory does
+/// not grow with the input. A stream that stops in the middle still gets a valid end.
+#[derive(Args, Debug)]
+pub(crate) struct ConvertArgs {
+    /// The format of the input
+    #[arg(long, value_name = "FORMAT", value_parser = names(|it| it.reader.is_some()))]
+    pub(crate) from: String,
+
+    /// The format of the output
+    #[arg(long, value_name = "FORMAT", value_parser = names(|it| it.writer.is_some()))]
+    pub(crate) to: String,
+
+    /// The file to read; `-` or nothing is stdin
+    pub(crate) input: Option<PathBuf>,
+
+    /// The file to write; `-` or nothing is stdout
+    ///
+    /// An existing file is overwritten. Lines arrive in it as they are converted.
+    #[arg(short, long)]
+    pub(crate) output: Option<PathBuf>,
+
+    /// A shape of the output other than the default; see `linkspan formats`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+
+    /// Say on stderr what the output format had no place for, by kind and count
+    #[arg(long)]
+    pub(crate) report: bool,
+
+    /// Print the report as one JSON object
+    #[arg(long, requires = "report")]
+    pub(crate) json: bool,
+
+    /// Whether output made for people is coloured
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`
+    Auto,
+    Always,
+    Never,
+}
+
+/// List the formats, which way they go, and their profiles
+#[derive(Args, Debug)]
+pub(crate) struct FormatsArgs {
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Print a completion script for a shell
+#[derive(Args, Debug)]
+pub(crate) struct CompletionsArgs {
+    pub(crate) shell: Shell,
+}
+
+/// Print the manual page, of the program or of one command
+#[derive(Args, Debug)]
+pub(crate) struct ManArgs {
+    pub(crate) command: Option<String>,
+}
+
+fn names(wanted: fn(&Format) -> bool) -> PossibleValuesParser {
+    FORMATS
+        .iter()
+        .filter(|it| wanted(it))
+        .map(|it| PossibleValue::new(it.name).help(it.summary))
+        .collect::<Vec<_>>()
+        .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_flags_do_not_contradict_each_other() {
+        Cli::command().debug_assert();
+    }
+}

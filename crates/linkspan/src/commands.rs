@@ -1,0 +1,5 @@
+//! One file per command; each prints data to stdout and fails with an exit code and a hint.
+
+pub(crate) mod convert;
+pub(crate) mod formats;
+pub(crate) mod pages;

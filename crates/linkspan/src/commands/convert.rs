@@ -1,0 +1,214 @@
+//! `linkspan convert`: opens the streams, converts, and says what was lost.
+//!
+//! The first Ctrl-C ends the output as if the input had been cut there, so that a consumer still
+//! gets its one end; the second leaves at once.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{process, thread};
+
+use formats::{ReaderConfig, WriterConfig, registry};
+use indicatif::{ProgressBar, ProgressStyle};
+use linkspan::{Conversion, Error, Options, Report, each_chunk};
+use model::End;
+use serde::Serialize;
+
+use crate::cli::{Color, ConvertArgs};
+use crate::exit::{self, Code, Failure};
+use crate::streams::{Input, Output};
+use crate::unknown;
+
+/// Files above this take long enough for somebody to wonder.
+const SHOW_PROGRESS: u64 = 32 * 1024 * 1024;
+
+pub(crate) fn run(args: &ConvertArgs) -> Result<(), Failure> {
+    // Before the output is opened: a mistyped name must not empty a file.
+    check(args)?;
+    let mut input = Input::open(args.input.as_deref())?;
+    let Output {
+        name,
+        bytes,
+        is_regular,
+        is_terminal,
+    } = Output::open(args.output.as_deref(), &input)?;
+    let progress = progress(&input, is_terminal);
+    let options = options(args, &input, is_regular, is_terminal);
+    let conversion = Conversion::new(bytes, &options).map_err(unknown::target)?;
+    let conversion = Shared::new(conversion);
+    conversion.end_on_interrupt();
+
+    let read = each_chunk(&mut input.bytes, |chunk| {
+        progress.inc(chunk.len() as u64);
+        conversion.push(chunk)
+    });
+    progress.finish_and_clear();
+    let report = match read {
+        Ok(()) => conversion.end(&End::default()),
+        Err(Error::Read(err)) => {
+            // What was read is whole; the output ends where the input broke.
+            conversion.end(&End::default()).ok();
+            return Err(Input::failure(&input.name, &err));
+        }
+        Err(Error::Write(err)) => Err(err),
+        Err(Error::Format(err)) => return Err(unknown::target(err)),
+    };
+    let report = report.map_err(|err| Failure::write(&name, &err))?;
+    if args.report {
+        exit::say(&said(args, &report));
+    }
+    Ok(())
+}
+
+fn check(args: &ConvertArgs) -> Result<(), Failure> {
+    registry::find_reader(&args.from).map_err(unknown::source)?;
+    let config = WriterConfig {
+        profile: args.profile.clone(),
+        ..WriterConfig::default()
+    };
+    registry::writer(&args.to, &config).map_err(unknown::target)?;
+    Ok(())
+}
+
+fn options(args: &ConvertArgs, input: &Input, is_regular: bool, is_terminal: bool) -> Options {
+    let began = Some(input.began());
+    Options {
+        from: args.from.clone(),
+        to: args.to.clone(),
+        reader: ReaderConfig {
+            began,
+            ..ReaderConfig::default()
+        },
+        writer: WriterConfig {
+            profile: args.profile.clone(),
+            // A recording is not live, and what is meant to pass must not be kept in a file.
+            live: !input.is_regular() && !is_regular,
+            began,
+            color: match args.color {
+                Color::Always => true,
+                Color::Never => false,
+                Color::Auto => is_terminal && has_color(),
+            },
+        },
+    }
+}
+
+fn has_color() -> bool {
+    anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never
+}
+
+/// A bar for a long file, where it cannot mix with the output.
+fn progress(input: &Input, is_terminal: bool) -> ProgressBar {
+    match input.length() {
+        Some(length) if length > SHOW_PROGRESS && io::stderr().is_terminal() && !is_terminal => {
+            let style = ProgressStyle::with_template(
+                "{bar:30} {percent:>3} %  {bytes} of {total_bytes}, {eta} left",
+            )
+            .expect("the template is well formed");
+            ProgressBar::new(length).with_style(style)
+        }
+        _ => ProgressBar::hidden(),
+    }
+}
+
+/// A conversion that Ctrl-C can end while the main thread waits for input.
+struct Shared<W>(Arc<Mutex<Option<Conversion<W>>>>);
+
+impl<W: Write + Send + 'static> Shared<W> {
+    fn new(conversion: Conversion<W>) -> Self {
+        Self(Arc::new(Mutex::new(Some(conversion))))
+    }
+
+    fn push(&self, chunk: &[u8]) -> io::Result<()> {
+        lock(&self.0).as_mut().map_or(Ok(()), |it| it.push(chunk))
+    }
+
+    fn end(&self, end: &End) -> io::Result<Report> {
+        let mut conversion = lock(&self.0).take().ok_or(io::ErrorKind::Interrupted)?;
+        conversion.end(end)?;
+        Ok(conversion.report())
+    }
+
+    fn end_on_interrupt(&self) {
+        let pressed = AtomicBool::new(false);
+        let conversion = Arc::clone(&self.0);
+        let handler = move || {
+            if pressed.swap(true, Ordering::Relaxed) {
+                leave();
+            }
+            // The output may be stuck; waiting for it here would make a second Ctrl-C wait too.
+            let conversion = Arc::clone(&conversion);
+            thread::spawn(move || {
+                let mut conversion = lock(&conversion);
+                if let Some(conversion) = conversion.as_mut() {
+                    let end = End {
+                        exit: None,
+                        aborted: true,
+                    };
+                    conversion.end(&end).ok();
+                    leave();
+                }
+            });
+        };
+        // Refused when whoever started us wants interrupts ignored, as `nohup` does.
+        ctrlc::try_set_handler(handler).ok();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[expect(
+    clippy::exit,
+    reason = "the main thread waits for input and cannot be told"
+)]
+fn leave() -> ! {
+    process::exit(i32::from(Code::Interrupted.number()))
+}
+
+/// The report in JSON; its fields are documented in `docs/cli.md`.
+#[derive(Serialize)]
+struct Line<'a> {
+    from: &'a str,
+    to: &'a str,
+    profile: Option<&'a str>,
+    events: u64,
+    bytes_read: u64,
+    bytes_written: u64,
+    losses: Vec<Loss>,
+}
+
+#[derive(Serialize)]
+struct Loss {
+    what: &'static str,
+    count: u64,
+}
+
+fn said(args: &ConvertArgs, report: &Report) -> String {
+    if args.json {
+        let losses = report.losses.iter();
+        let line = Line {
+            from: &args.from,
+            to: &args.to,
+            profile: args.profile.as_deref(),
+            events: report.n_events,
+            bytes_read: report.bytes_read,
+            bytes_written: report.bytes_written,
+            losses: losses.map(|(what, count)| Loss { what, count }).collect(),
+        };
+        let mut text = serde_json::to_string(&line).expect("a report has only strings and numbers");
+        text.push('\n');
+        return text;
+    }
+    let mut text = format!("{} to {}: {} events, ", args.from, args.to, report.n_events);
+    if report.losses.is_empty() {
+        text.push_str("nothing was lost\n");
+        return text;
+    }
+    text.push_str(&format!("no place in {} for\n", args.to));
+    for (what, count) in report.losses.iter() {
+        text.push_str(&format!("{count:>8}  {what}\n"));
+    }
+    text
+}

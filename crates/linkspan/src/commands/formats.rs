@@ -1,0 +1,103 @@
+//! `linkspan formats`: the table of formats, for people or as JSON lines.
+
+use formats::registry::{FORMATS, Format};
+use serde::Serialize;
+
+use crate::cli::FormatsArgs;
+use crate::exit::{self, Failure};
+
+pub(crate) fn run(args: &FormatsArgs) -> Result<(), Failure> {
+    let text = if args.json { json() } else { table() };
+    exit::print(text.as_bytes())
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: &'static str,
+    summary: &'static str,
+    read: bool,
+    write: bool,
+    profiles: Vec<Profile>,
+}
+
+#[derive(Serialize)]
+struct Profile {
+    name: &'static str,
+    summary: &'static str,
+}
+
+fn json() -> String {
+    let mut text = String::new();
+    for format in FORMATS {
+        let row = Row {
+            name: format.name,
+            summary: format.summary,
+            read: format.reader.is_some(),
+            write: format.writer.is_some(),
+            profiles: profiles(format),
+        };
+        text.push_str(&serde_json::to_string(&row).expect("a row has only strings and booleans"));
+        text.push('\n');
+    }
+    text
+}
+
+fn profiles(format: &Format) -> Vec<Profile> {
+    let profiles = format.profiles.iter();
+    profiles
+        .map(|it| Profile {
+            name: it.name,
+            summary: it.summary,
+        })
+        .collect()
+}
+
+/// One line per format, and one below it for each of its profiles.
+fn table() -> String {
+    let mut rows = vec![["format", "read", "write", "profile", "what it is"]];
+    for it in FORMATS {
+        let word = |has: bool| if has { "yes" } else { "-" };
+        let (read, write) = (word(it.reader.is_some()), word(it.writer.is_some()));
+        rows.push([it.name, read, write, "", it.summary]);
+        let profiles = it.profiles.iter();
+        rows.extend(profiles.map(|it| ["", "", "", it.name, it.summary]));
+    }
+    aligned(&rows)
+}
+
+fn aligned(rows: &[[&str; 5]]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let widths: [usize; 5] = std::array::from_fn(width);
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(widths);
+        let cells: Vec<String> = cells
+            .map(|(cell, width)| format!("{cell:width$}"))
+            .collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn columns_line_up() {
+        let rows = [
+            ["format", "read", "write", "profile", "what it is"],
+            ["a", "yes", "-", "", "first"],
+            ["", "", "", "other", "second"],
+        ];
+        expect![[r#"
+            format  read  write  profile  what it is
+            a       yes   -               first
+                                 other    second
+        "#]]
+        .assert_eq(&aligned(&rows));
+    }
+}

@@ -1,0 +1,206 @@
+//! The loop around the pure converter: reads what is there, writes what follows from it.
+//!
+//! Everything an input line leads to is written and flushed before the next read, so a consumer
+//! never waits for a line that the agent has already printed. Memory does not grow with the input.
+
+use std::io::{self, Read, Write};
+
+use formats::convert::Converter;
+use formats::registry::{self, find_reader};
+use formats::{ReaderConfig, WriterConfig};
+use model::{End, Losses};
+
+/// Bytes asked of the input at once: enough that system calls cost nothing beside the parsing.
+const READ_SIZE: usize = 256 * 1024;
+/// What the output buffer may keep between two reads; a huge line gives its memory back.
+const OUT_KEPT: usize = 1024 * 1024;
+
+/// What to convert, and what the machines have to be told.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The name of the format to read.
+    pub from: String,
+    /// The name of the format to write.
+    pub to: String,
+    pub reader: ReaderConfig,
+    pub writer: WriterConfig,
+}
+
+/// What a conversion did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    pub n_events: u64,
+    pub bytes_read: u64,
+    pub bytes_written: u64,
+    /// What the target had no place for.
+    pub losses: Losses,
+}
+
+/// Why a conversion stopped. What was read before is converted and written all the same.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{}", offered(.0))]
+    Format(registry::Error),
+    #[error("cannot read the input")]
+    Read(#[source] io::Error),
+    #[error("cannot write the output")]
+    Write(#[source] io::Error),
+}
+
+impl From<registry::Error> for Error {
+    fn from(err: registry::Error) -> Self {
+        Self::Format(err)
+    }
+}
+
+fn offered(err: &registry::Error) -> String {
+    match err {
+        registry::Error::UnknownFormat(name) => format!("there is no format `{name}`"),
+        registry::Error::CannotRead(name) => format!("`{name}` can be written, but not read"),
+        registry::Error::CannotWrite(name) => format!("`{name}` can be read, but not written"),
+        registry::Error::UnknownProfile { format, profile } => {
+            format!("`{format}` has no profile `{profile}`")
+        }
+    }
+}
+
+/// Converts `input` to its end.
+pub fn convert(
+    input: &mut dyn Read,
+    output: impl Write,
+    options: &Options,
+) -> Result<Report, Error> {
+    let mut conversion = Conversion::new(output, options)?;
+    let read = each_chunk(input, |chunk| conversion.push(chunk));
+    // A stream that breaks off still gets its end, unless nobody can take it.
+    if !matches!(read, Err(Error::Write(_))) {
+        conversion.end(&End::default()).map_err(Error::Write)?;
+    }
+    read.map(|()| conversion.report())
+}
+
+/// Hands over the bytes of `input` as they come; `take` has all the time it wants.
+pub fn each_chunk(
+    input: &mut dyn Read,
+    mut take: impl FnMut(&[u8]) -> io::Result<()>,
+) -> Result<(), Error> {
+    let mut buf = vec![0; READ_SIZE];
+    loop {
+        match input.read(&mut buf) {
+            Ok(0) => return Ok(()),
+            Ok(n) => take(&buf[..n]).map_err(Error::Write)?,
+            Err(err) if err.kind() == io::ErrorKind::Interrupted => (),
+            Err(err) => return Err(Error::Read(err)),
+        }
+    }
+}
+
+/// A conversion under way, for callers with their own loop.
+#[derive(Debug)]
+pub struct Conversion<W> {
+    converter: Converter,
+    output: W,
+    out: Vec<u8>,
+    bytes_read: u64,
+    bytes_written: u64,
+}
+
+impl<W: Write> Conversion<W> {
+    pub fn new(output: W, options: &Options) -> Result<Self, registry::Error> {
+        let (format, new_reader) = find_reader(&options.from)?;
+        let reader = new_reader(&options.reader);
+        let writer = registry::writer(&options.to, &options.writer)?;
+        Ok(Self {
+            converter: Converter::new(format.framing, reader, writer),
+            output,
+            out: Vec::new(),
+            bytes_read: 0,
+            bytes_written: 0,
+        })
+    }
+
+    /// Takes the next bytes and writes everything that follows from them.
+    pub fn push(&mut self, chunk: &[u8]) -> io::Result<()> {
+        self.bytes_read += chunk.len() as u64;
+        self.converter.push(chunk, &mut self.out);
+        self.write()
+    }
+
+    /// The input is over: writes what a valid stream still needs. Called once, last.
+    pub fn end(&mut self, end: &End) -> io::Result<()> {
+        self.converter.end(end, &mut self.out);
+        self.write()
+    }
+
+    pub fn report(&self) -> Report {
+        Report {
+            n_events: self.converter.n_events(),
+            bytes_read: self.bytes_read,
+            bytes_written: self.bytes_written,
+            losses: self.converter.losses().clone(),
+        }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        if self.out.is_empty() {
+            return Ok(());
+        }
+        self.output.write_all(&self.out)?;
+        self.output.flush()?;
+        self.bytes_written += self.out.len() as u64;
+        self.out.clear();
+        self.out.shrink_to(OUT_KEPT);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STARTED: &str = r#"{"v":1,"seq":1,"session":"s1","run":"r1","engine":"x","origin":"agent","frame":1,"type":"run.started","data":{"cause":"prompt"}}"#;
+
+    fn options(from: &str, to: &str) -> Options {
+        Options {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            reader: ReaderConfig::default(),
+            writer: WriterConfig::default(),
+        }
+    }
+
+    /// Gives one line, then fails.
+    struct Breaks<'a>(&'a [u8]);
+
+    impl Read for Breaks<'_> {
+        fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+            match self.0.read(buf)? {
+                0 => Err(io::Error::other("gone")),
+                n => Ok(n),
+            }
+        }
+    }
+
+    #[test]
+    fn a_broken_input_is_an_error_and_the_output_still_ends() {
+        let line = format!("{STARTED}\n");
+        let mut out = Vec::new();
+        let result = convert(
+            &mut Breaks(line.as_bytes()),
+            &mut out,
+            &options("linkspan", "linkspan"),
+        );
+        assert!(matches!(result, Err(Error::Read(_))), "{result:?}");
+        let out = String::from_utf8(out).unwrap();
+        assert_eq!(out.matches(r#""type":"run.ended""#).count(), 1, "{out}");
+    }
+
+    #[test]
+    fn unknown_formats_are_errors() {
+        let result = convert(&mut io::empty(), io::sink(), &options("linkspan", "morse"));
+        let Err(Error::Format(err)) = result else {
+            panic!("{result:?}")
+        };
+        assert_eq!(err, registry::Error::UnknownFormat("morse".to_owned()));
+    }
+}

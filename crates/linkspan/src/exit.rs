@@ -1,0 +1,203 @@
+//! How the program ends: the exit codes, and errors as one line and a hint.
+//!
+//! The codes are documented in `docs/cli.md`; a test keeps both the same.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use formats::{WriterConfig, registry};
+
+use crate::unknown;
+
+/// The part of `--help` about exit codes.
+pub(crate) const HELP: &str = "\
+Exit codes:
+  0    done, also when the converted run failed or the reader of the output went away
+  2    bad usage, or an unknown format or profile
+  3    the input could not be read or the output could not be written
+  130  interrupted";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    Usage,
+    Io,
+    Interrupted,
+}
+
+impl Code {
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Self::Usage => 2,
+            Self::Io => 3,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+/// Why the program ends early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Something to say: one line in lower case, and what to do about it.
+    Said {
+        code: Code,
+        message: String,
+        hint: Option<String>,
+    },
+    /// Help was printed where a command was expected.
+    Silent(Code),
+    /// Whoever read our output has enough of it.
+    BrokenPipe,
+}
+
+impl Failure {
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Said {
+            code: Code::Usage,
+            message: message.into(),
+            hint: Some(hint.into()),
+        }
+    }
+
+    /// `doing` says what failed, such as ``cannot read `x` ``.
+    pub(crate) fn io(doing: &str, err: &io::Error, hint: Option<&str>) -> Self {
+        Self::Said {
+            code: Code::Io,
+            message: format!("{doing}: {}", cause(err)),
+            hint: hint.map(str::to_owned),
+        }
+    }
+
+    /// Something could not be written to `name`.
+    pub(crate) fn write(name: &str, err: &io::Error) -> Self {
+        if err.kind() == io::ErrorKind::BrokenPipe {
+            return Self::BrokenPipe;
+        }
+        let hint = match err.kind() {
+            io::ErrorKind::NotFound => Some("the folder has to exist"),
+            io::ErrorKind::PermissionDenied => Some("choose a place you may write to"),
+            io::ErrorKind::StorageFull => Some("make room, or write somewhere else with `-o`"),
+            _ => None,
+        };
+        Self::io(&format!("cannot write `{}`", shown(name)), err, hint)
+    }
+
+    /// Says what there is to say on stderr.
+    pub(crate) fn report(self) -> ExitCode {
+        match self {
+            Self::BrokenPipe => ExitCode::SUCCESS,
+            Self::Silent(code) => ExitCode::from(code.number()),
+            Self::Said {
+                code,
+                message,
+                hint,
+            } => {
+                let mut text = format!("linkspan: {message}\n");
+                if let Some(hint) = hint {
+                    text.push_str("\nhint: ");
+                    text.push_str(&hint);
+                    text.push('\n');
+                }
+                say(&text);
+                ExitCode::from(code.number())
+            }
+        }
+    }
+}
+
+/// Writes to stderr. When even that is closed there is nobody left to tell.
+pub(crate) fn say(text: &str) {
+    io::stderr().write_all(text.as_bytes()).ok();
+}
+
+/// Prints data to stdout.
+pub(crate) fn print(data: &[u8]) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    stdout
+        .write_all(data)
+        .and_then(|()| stdout.flush())
+        .map_err(|err| Failure::write("stdout", &err))
+}
+
+/// A name that cannot send escape sequences to the terminal.
+pub(crate) fn shown(name: &str) -> String {
+    name.chars().fold(String::new(), |mut text, it| {
+        if it.is_control() {
+            text.extend(it.escape_default());
+        } else {
+            text.push(it);
+        }
+        text
+    })
+}
+
+/// The words of the system without its number.
+fn cause(err: &io::Error) -> String {
+    let text = err.to_string();
+    let end = text.find(" (os error").unwrap_or(text.len());
+    text[..end].to_owned()
+}
+
+/// What the flags could not be parsed for; asking for help or the version is no failure.
+pub(crate) fn parse_error(err: &clap::Error) -> Result<(), Failure> {
+    match err.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            err.print().map_err(|err| Failure::write("stdout", &err))
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            say(&err.to_string());
+            Err(Failure::Silent(Code::Usage))
+        }
+        _ => Err(unknown_format(err).unwrap_or_else(|| misused(err))),
+    }
+}
+
+/// A format that clap did not find in the table.
+fn unknown_format(err: &clap::Error) -> Option<Failure> {
+    let text = |kind| match err.get(kind) {
+        Some(ContextValue::String(it)) => Some(it.as_str()),
+        _ => None,
+    };
+    let value = text(ContextKind::InvalidValue).filter(|it| !it.is_empty())?;
+    match text(ContextKind::InvalidArg)?.split(' ').next()? {
+        "--from" => registry::find_reader(value).err().map(unknown::source),
+        "--to" => registry::writer(value, &WriterConfig::default())
+            .err()
+            .map(unknown::target),
+        _ => None,
+    }
+}
+
+/// clap's own words, in our form.
+fn misused(err: &clap::Error) -> Failure {
+    let text = err.to_string();
+    let message = text.split("\n\n").next().unwrap_or_default();
+    let words: Vec<&str> = message.split_whitespace().skip(1).collect();
+    let line = |prefix| text.lines().find_map(|it| it.trim().strip_prefix(prefix));
+    let hint = match (line("tip: "), line("Usage: ")) {
+        (Some(tip), _) => tip.to_owned(),
+        (None, Some(usage)) => format!("usage: {usage}"),
+        (None, None) => "see `linkspan --help`".to_owned(),
+    };
+    Failure::usage(words.join(" "), hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_name_cannot_drive_the_terminal() {
+        assert_eq!(shown("a\x1b[2Jb é"), "a\\u{1b}[2Jb é");
+    }
+
+    #[test]
+    fn the_manual_and_the_help_list_the_same_codes() {
+        let manual = include_str!("../../../docs/cli.md");
+        for line in HELP.lines().skip(1) {
+            let (code, meaning) = line.trim().split_once(' ').unwrap();
+            let row = format!("| `{code}` | {} |", meaning.trim());
+            assert!(manual.contains(&row), "docs/cli.md lacks: {row}");
+        }
+    }
+}

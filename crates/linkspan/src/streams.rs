@@ -1,0 +1,171 @@
+//! Where bytes come from and go to: a file, or stdin and stdout, and what the system says of them.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use model::Timestamp;
+
+use crate::exit::{Failure, shown};
+
+/// What is read, with the name it has in messages.
+pub(crate) struct Input {
+    pub(crate) name: String,
+    pub(crate) bytes: Box<dyn Read>,
+    metadata: Option<Metadata>,
+}
+
+impl Input {
+    /// `-` and nothing are stdin; nothing is a mistake when somebody would have to type the stream.
+    pub(crate) fn open(path: Option<&Path>) -> Result<Self, Failure> {
+        match path {
+            None if io::stdin().is_terminal() => Err(Failure::usage(
+                "there is nothing to read: stdin is a terminal",
+                "name a file, or pipe a stream into it; `-` reads what you type",
+            )),
+            None => Ok(Self::stdin()),
+            Some(path) if path == Path::new("-") => Ok(Self::stdin()),
+            Some(path) => {
+                Self::file(path).map_err(|err| Self::failure(&path.to_string_lossy(), &err))
+            }
+        }
+    }
+
+    pub(crate) fn failure(name: &str, err: &io::Error) -> Failure {
+        let hint = match err.kind() {
+            io::ErrorKind::NotFound => Some("check the path; `-` reads stdin"),
+            io::ErrorKind::IsADirectory => Some("name a file; `-` reads stdin"),
+            io::ErrorKind::PermissionDenied => Some("ask for the right to read it"),
+            _ => None,
+        };
+        Failure::io(&format!("cannot read `{}`", shown(name)), err, hint)
+    }
+
+    /// The length of a regular file.
+    pub(crate) fn length(&self) -> Option<u64> {
+        self.regular().map(Metadata::len)
+    }
+
+    /// When the recording was made; what comes through a pipe is made now.
+    pub(crate) fn began(&self) -> Timestamp {
+        let written = self.regular().and_then(|it| it.modified().ok());
+        let moment = written.unwrap_or_else(SystemTime::now);
+        let since_1970 = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp::from_millis(i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX))
+    }
+
+    pub(crate) fn is_regular(&self) -> bool {
+        self.regular().is_some()
+    }
+
+    fn regular(&self) -> Option<&Metadata> {
+        self.metadata.as_ref().filter(|it| it.is_file())
+    }
+
+    fn file(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        Ok(Self {
+            name: path.to_string_lossy().into_owned(),
+            metadata: file.metadata().ok(),
+            bytes: Box::new(file),
+        })
+    }
+
+    fn stdin() -> Self {
+        Self {
+            name: "stdin".to_owned(),
+            metadata: standard::stdin(),
+            bytes: Box::new(io::stdin().lock()),
+        }
+    }
+}
+
+/// What is written, with the name it has in messages.
+pub(crate) struct Output {
+    pub(crate) name: String,
+    pub(crate) bytes: Box<dyn Write + Send>,
+    pub(crate) is_regular: bool,
+    pub(crate) is_terminal: bool,
+}
+
+impl Output {
+    /// Refuses to write over what is being read: the first line written would destroy the rest.
+    pub(crate) fn open(path: Option<&Path>, input: &Input) -> Result<Self, Failure> {
+        let path = path.filter(|it| *it != Path::new("-"));
+        let before = path.map_or_else(standard::stdout, |it| fs::metadata(it).ok());
+        if let (Some(read), Some(written)) = (input.regular(), &before)
+            && standard::is_same(read, written)
+        {
+            let message = format!("the output is the input, `{}`", shown(&input.name));
+            return Err(Failure::usage(
+                message,
+                "write to another file, and rename it after",
+            ));
+        }
+        match path {
+            None => Ok(Self {
+                name: "stdout".to_owned(),
+                bytes: Box::new(io::stdout()),
+                is_regular: before.is_some_and(|it| it.is_file()),
+                is_terminal: io::stdout().is_terminal(),
+            }),
+            Some(path) => {
+                Self::file(path).map_err(|err| Failure::write(&path.to_string_lossy(), &err))
+            }
+        }
+    }
+
+    fn file(path: &Path) -> io::Result<Self> {
+        let file = File::create(path)?;
+        Ok(Self {
+            name: path.to_string_lossy().into_owned(),
+            is_regular: file.metadata()?.is_file(),
+            is_terminal: file.is_terminal(),
+            bytes: Box::new(file),
+        })
+    }
+}
+
+#[cfg(unix)]
+mod standard {
+    use std::fs::{File, Metadata};
+    use std::io;
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::MetadataExt;
+
+    pub(super) fn stdin() -> Option<Metadata> {
+        metadata(&io::stdin())
+    }
+
+    pub(super) fn stdout() -> Option<Metadata> {
+        metadata(&io::stdout())
+    }
+
+    pub(super) fn is_same(a: &Metadata, b: &Metadata) -> bool {
+        b.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino())
+    }
+
+    fn metadata(stream: &impl AsFd) -> Option<Metadata> {
+        let copy = stream.as_fd().try_clone_to_owned().ok()?;
+        File::from(copy).metadata().ok()
+    }
+}
+
+/// Elsewhere the system tells nothing about open streams, so nothing is refused.
+#[cfg(not(unix))]
+mod standard {
+    use std::fs::Metadata;
+
+    pub(super) fn stdin() -> Option<Metadata> {
+        None
+    }
+
+    pub(super) fn stdout() -> Option<Metadata> {
+        None
+    }
+
+    pub(super) fn is_same(_: &Metadata, _: &Metadata) -> bool {
+        false
+    }
+}

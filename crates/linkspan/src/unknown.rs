@@ -1,0 +1,110 @@
+//! Names that are not in the table of formats, and the one that was probably meant.
+
+use formats::registry::{Error, FORMATS, Format};
+
+use crate::exit::Failure;
+
+/// The input's format cannot be used.
+pub(crate) fn source(err: Error) -> Failure {
+    let offer = names(|it| it.reader.is_some());
+    match err {
+        Error::UnknownFormat(name) if name == "auto" => Failure::usage(
+            "the format of the input is not recognised by itself yet",
+            format!("name it with `--from`: {}", offer.join(", ")),
+        ),
+        err => format(err, "can be read", &offer),
+    }
+}
+
+/// The output's format or profile cannot be used.
+pub(crate) fn target(err: Error) -> Failure {
+    format(err, "can be written", &names(|it| it.writer.is_some()))
+}
+
+/// There is no command of this name.
+pub(crate) fn command(name: &str, offer: &[&str]) -> Failure {
+    let message = format!("there is no command `{name}`");
+    Failure::usage(message, hint(name, "commands", offer))
+}
+
+fn format(err: Error, way: &str, offer: &[&str]) -> Failure {
+    let hint = match &err {
+        Error::UnknownFormat(name) => hint(name, way, offer),
+        Error::CannotRead(_) | Error::CannotWrite(_) => hint("", way, offer),
+        Error::UnknownProfile { format, profile } => profiles(format, profile),
+    };
+    Failure::usage(linkspan::Error::from(err).to_string(), hint)
+}
+
+fn profiles(format: &str, profile: &str) -> String {
+    let of_format = FORMATS.iter().filter(|it| it.name == format);
+    let offer: Vec<&str> = of_format
+        .flat_map(|it| it.profiles.iter().map(|it| it.name))
+        .collect();
+    if offer.is_empty() {
+        format!("`{format}` has only one shape: leave `--profile` out")
+    } else {
+        hint(profile, &format!("profiles of `{format}`"), &offer)
+    }
+}
+
+fn names(wanted: fn(&Format) -> bool) -> Vec<&'static str> {
+    let formats = FORMATS.iter().filter(|it| wanted(it));
+    formats.map(|it| it.name).collect()
+}
+
+fn hint(name: &str, what: &str, offer: &[&str]) -> String {
+    let all = format!("{what}: {}", offer.join(", "));
+    match nearest(name, offer) {
+        Some(it) => format!("did you mean `{it}`? {all}"),
+        None => all,
+    }
+}
+
+/// The offer that `name` is a misspelling of, if it is close to one.
+fn nearest<'a>(name: &str, offer: &[&'a str]) -> Option<&'a str> {
+    let close = |it: &&str| distance(name, it) <= it.chars().count() / 3;
+    let candidates = offer.iter().copied().filter(|it| close(it));
+    candidates.min_by_key(|it| distance(name, it))
+}
+
+/// Letters to insert, drop or replace to get from one word to the other, ignoring case.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(!a.eq_ignore_ascii_case(b));
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misspelt_names_are_guessed_and_others_are_not() {
+        let offer = ["claude", "linkspan", "ag-ui", "acp"];
+        let check = |name, meant| assert_eq!(nearest(name, &offer), meant, "{name}");
+        check("cluade", Some("claude"));
+        check("Claude", Some("claude"));
+        check("agui", Some("ag-ui"));
+        check("linkspam", Some("linkspan"));
+        check("acpp", Some("acp"));
+        check("morse", None);
+        check("", None);
+    }
+
+    #[test]
+    fn distance_counts_edits() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("same", "same"), 0);
+    }
+}

@@ -1,0 +1,11 @@
+//! The program as its users meet it: started as a process, fed through pipes, files and terminals.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod convert;
+mod errors;
+mod pages;
+mod program;
+mod streaming;
+#[cfg(target_os = "linux")]
+mod terminal;

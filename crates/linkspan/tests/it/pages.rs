@@ -1,0 +1,120 @@
+//! What is printed for people and their shells.
+
+use linkspan::registry::FORMATS;
+use serde_json::{Value, json};
+
+use crate::program::{Ran, run};
+
+#[test]
+fn no_arguments_print_short_help_to_stderr() {
+    let ran = run(&[], b"");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+    assert!(
+        ran.stderr.starts_with("Example:\n  claude -p"),
+        "{}",
+        ran.stderr
+    );
+    assert!(
+        ran.stderr.contains("Usage: linkspan <COMMAND>"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn help_leads_with_an_example() {
+    let pages: [&[&str]; 5] = [&[], &["convert"], &["formats"], &["completions"], &["man"]];
+    for page in pages {
+        let Ran {
+            code,
+            stdout,
+            stderr,
+        } = run(&[page, &["--help"]].concat(), b"");
+        assert_eq!((code, stderr.as_str()), (Some(0), ""), "{page:?}");
+        assert!(stdout.starts_with("Example"), "{page:?}: {stdout}");
+    }
+}
+
+#[test]
+fn the_version_is_one_line() {
+    let version = format!("linkspan {}\nexit 0\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(run(&["--version"], b"").shown(), version);
+}
+
+#[test]
+fn formats_are_listed_with_their_profiles() {
+    let ran = run(&["formats"], b"");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    let words: Vec<&str> = ran.stdout.split_whitespace().collect();
+    assert_eq!(words[..4], ["format", "read", "write", "profile"]);
+    for format in FORMATS {
+        assert!(words.contains(&format.name), "{}", format.name);
+        for profile in format.profiles {
+            assert!(words.contains(&profile.name), "{}", profile.name);
+        }
+    }
+}
+
+#[test]
+fn formats_as_json_are_one_object_per_line() {
+    let ran = run(&["formats", "--json"], b"");
+    let lines = ran
+        .stdout
+        .lines()
+        .map(|it| serde_json::from_str(it).unwrap());
+    let expected = FORMATS.iter().map(|it| {
+        let profiles = it.profiles.iter();
+        let profiles = profiles.map(|it| json!({"name": it.name, "summary": it.summary}));
+        json!({
+            "name": it.name,
+            "summary": it.summary,
+            "read": it.reader.is_some(),
+            "write": it.writer.is_some(),
+            "profiles": profiles.collect::<Vec<_>>(),
+        })
+    });
+    assert_eq!(lines.collect::<Vec<Value>>(), expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn every_shell_has_completions_that_know_the_formats() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let ran = run(&["completions", shell], b"");
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{shell}");
+        assert!(ran.stdout.contains("convert"), "{shell}");
+    }
+    let bash = run(&["completions", "bash"], b"").stdout;
+    assert!(bash.contains("linkspan"), "{bash}");
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let ran = run(&["man"], b"");
+    for command in ["convert", "formats", "completions", "man"] {
+        assert!(
+            ran.stdout.contains(&format!("linkspan\\-{command}(1)")),
+            "{}",
+            ran.stdout
+        );
+        let page = run(&["man", command], b"");
+        assert_eq!(
+            (page.code, page.stderr.as_str()),
+            (Some(0), ""),
+            "{command}"
+        );
+        assert!(
+            page.stdout.contains(&format!(".TH linkspan-{command} 1")),
+            "{}",
+            page.stdout
+        );
+    }
+    let convert = run(&["man", "convert"], b"").stdout;
+    for part in ["EXIT STATUS", "EXAMPLES", "\\-\\-profile"] {
+        assert!(convert.contains(part), "{part}");
+    }
+    assert_eq!(
+        run(&["man", "convrt"], b"").shown(),
+        "linkspan: there is no command `convrt`\n\n\
+         hint: did you mean `convert`? commands: convert, formats, completions, man\nexit 2\n"
+    );
+}

@@ -1,0 +1,324 @@
+//! Judges our output with the real clients and validators of `peers/`.
+//!
+//! Installs them (cached by a hash of their lock files), lets every judge prove on known
+//! examples that it can fail, converts all recordings with the built binary, and hands
+//! each judge its files. A peer that cannot be installed is a failure in CI; elsewhere it
+//! is a warning, because a contributor without Python 3.12 should still get through.
+
+use std::{
+    collections::hash_map::DefaultHasher,
+    env, fs,
+    hash::{Hash, Hasher},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{
+    process::{capture, cargo, root, run as run_command, run_with_retries, target_dir},
+    python,
+    report::{Warnings, say},
+};
+
+/// One kind of output to judge.
+struct Output {
+    writer: &'static str,
+    profile: Option<&'static str>,
+    extension: &'static str,
+    judge: Judge,
+}
+
+/// Everything that is judged. Left out on purpose: `ag-ui` with profile `thinking`, for which
+/// the real client always warns, and `thread` with profile `seed`, which is looser than Codex.
+const OUTPUTS: &[Output] = &[
+    Output {
+        writer: "ag-ui",
+        profile: None,
+        extension: "sse",
+        judge: Judge::AgUi,
+    },
+    Output {
+        writer: "acp",
+        profile: None,
+        extension: "acp.jsonl",
+        judge: Judge::Acp,
+    },
+    Output {
+        writer: "acp",
+        profile: Some("seed"),
+        extension: "acp.jsonl",
+        judge: Judge::Acp,
+    },
+    Output {
+        writer: "thread",
+        profile: None,
+        extension: "thread.jsonl",
+        judge: Judge::Thread,
+    },
+    Output {
+        writer: "openhands",
+        profile: None,
+        extension: "openhands.jsonl",
+        judge: Judge::OpenHands,
+    },
+    Output {
+        writer: "openhands",
+        profile: Some("native"),
+        extension: "openhands.jsonl",
+        judge: Judge::OpenHands,
+    },
+    Output {
+        writer: "openhands",
+        profile: Some("acp"),
+        extension: "openhands.jsonl",
+        judge: Judge::OpenHands,
+    },
+    Output {
+        writer: "openhands",
+        profile: Some("message"),
+        extension: "openhands.jsonl",
+        judge: Judge::OpenHands,
+    },
+    Output {
+        writer: "openhands",
+        profile: Some("external"),
+        extension: "external.openhands.jsonl",
+        judge: Judge::OpenHands,
+    },
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Judge {
+    AgUi,
+    Acp,
+    Thread,
+    OpenHands,
+}
+
+const JUDGES: &[Judge] = &[Judge::AgUi, Judge::Acp, Judge::Thread, Judge::OpenHands];
+
+impl Judge {
+    fn script(self) -> &'static str {
+        match self {
+            Judge::AgUi => "js/agui.mjs",
+            Judge::Acp => "js/acp.mjs",
+            Judge::Thread => "js/thread.mjs",
+            Judge::OpenHands => "python/openhands_judge.py",
+        }
+    }
+
+    fn flags(self) -> &'static [&'static str] {
+        match self {
+            Judge::AgUi => &["--chunks"],
+            Judge::Acp | Judge::Thread | Judge::OpenHands => &[],
+        }
+    }
+}
+
+pub(crate) fn run() -> Result<Warnings> {
+    let work = target_dir()?.join("peers");
+    let (interpreters, warnings) = install(&work)?;
+    let judges = JUDGES
+        .iter()
+        .filter_map(|&it| Some((it, interpreters.of(it)?)));
+    let judges: Vec<(Judge, &Path)> = judges.collect();
+    for (judge, interpreter) in &judges {
+        say(&format!("self-test {}", judge.script()));
+        run_command(command(*judge, interpreter).arg("--selftest"))?;
+    }
+    let out = work.join("out");
+    generate(&out)?;
+    let mut failures = Vec::new();
+    for (judge, interpreter) in &judges {
+        say(&format!("judge {}", judge.script()));
+        let folders = OUTPUTS
+            .iter()
+            .filter(|it| it.judge == *judge)
+            .map(|it| out.join(it.folder()));
+        let result = run_command(
+            command(*judge, interpreter)
+                .args(judge.flags())
+                .args(folders),
+        );
+        if result.is_err() {
+            failures.push(judge.script());
+        }
+    }
+    if !failures.is_empty() {
+        bail!(
+            "rejected by {}; the files are in {}",
+            failures.join(", "),
+            out.display()
+        );
+    }
+    Ok(warnings)
+}
+
+fn command(judge: Judge, interpreter: &Path) -> Command {
+    let mut command = Command::new(interpreter);
+    // Python would otherwise leave compiled files in the tree.
+    command
+        .arg(root().join("peers").join(judge.script()))
+        .current_dir(root())
+        .env("PYTHONDONTWRITEBYTECODE", "1");
+    command
+}
+
+/// What runs the judges; `None` where it could not be installed.
+struct Interpreters {
+    node: Option<PathBuf>,
+    python: Option<PathBuf>,
+}
+
+impl Interpreters {
+    fn of(&self, judge: Judge) -> Option<&Path> {
+        match judge {
+            Judge::AgUi | Judge::Acp | Judge::Thread => self.node.as_deref(),
+            Judge::OpenHands => self.python.as_deref(),
+        }
+    }
+}
+
+fn install(work: &Path) -> Result<(Interpreters, Warnings)> {
+    let mut warnings = Warnings::new();
+    let mut or_warn = |what: &str, result: Result<PathBuf>| match result {
+        Ok(it) => Ok(Some(it)),
+        Err(err) if env::var("CI").is_ok_and(|it| it == "true") => {
+            Err(err.context(format!("cannot install {what}")))
+        }
+        Err(err) => {
+            let warning = format!("NOT JUDGED by {what}, which cannot be installed: {err:#}");
+            say(&warning);
+            warnings.push(warning);
+            Ok(None)
+        }
+    };
+    let node = or_warn("the JavaScript peers", install_js())?;
+    let python = or_warn("the Python peers", install_python(work))?;
+    Ok((Interpreters { node, python }, warnings))
+}
+
+// In place, because Node looks for packages beside the script that imports them.
+fn install_js() -> Result<PathBuf> {
+    let node = PathBuf::from("node");
+    let dir = root().join("peers/js");
+    let stamp = dir.join("node_modules").join(format!(
+        ".installed-{}",
+        hash(&dir.join("package-lock.json"))?
+    ));
+    if stamp.exists() {
+        return Ok(node);
+    }
+    capture(Command::new(&node).arg("--version"))?;
+    say("install peers/js");
+    run_with_retries(|| {
+        let mut command = Command::new("npm");
+        command
+            .args([
+                "ci",
+                "--ignore-scripts",
+                "--no-audit",
+                "--no-fund",
+                "--no-update-notifier",
+                "--loglevel=error",
+            ])
+            .current_dir(&dir);
+        command
+    })?;
+    fs::write(stamp, "")?;
+    Ok(node)
+}
+
+fn install_python(work: &Path) -> Result<PathBuf> {
+    let requirements = root().join("peers/python/requirements.txt");
+    let dir = work.join(format!("python-{}", hash(&requirements)?));
+    if !dir.exists() {
+        say("install peers/python, which takes some minutes");
+    }
+    python::environment(&dir, &requirements)
+}
+
+fn hash(file: &Path) -> Result<String> {
+    let mut hasher = DefaultHasher::new();
+    fs::read(file)
+        .with_context(|| format!("cannot read `{}`", file.display()))?
+        .hash(&mut hasher);
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+impl Output {
+    fn folder(&self) -> String {
+        match self.profile {
+            Some(profile) => format!("{}.{profile}", self.writer),
+            None => self.writer.to_owned(),
+        }
+    }
+}
+
+/// Converts every recording to every judged output, from nothing.
+fn generate(out: &Path) -> Result<()> {
+    run_command(cargo().args(["build", "--quiet", "--package", "linkspan"]))?;
+    let binary = target_dir()?.join("debug").join("linkspan");
+    let recordings = recordings(&root().join("fixtures/claude"))?;
+    if out.exists() {
+        fs::remove_dir_all(out)?;
+    }
+    say(&format!(
+        "convert {} recordings to {} outputs",
+        recordings.len(),
+        OUTPUTS.len()
+    ));
+    let mut failures = Vec::new();
+    for output in OUTPUTS {
+        let folder = out.join(output.folder());
+        fs::create_dir_all(&folder)?;
+        for recording in &recordings {
+            let result = convert(&binary, output, recording, &folder);
+            failures.extend(result.err().map(|err| format!("{err:#}")));
+        }
+    }
+    if let Some(first) = failures.first() {
+        bail!("{} conversions failed, the first: {first}", failures.len());
+    }
+    Ok(())
+}
+
+fn recordings(dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).with_context(|| format!("cannot read `{}`", dir.display()))? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_golden = name.contains(".golden") || name.ends_with(".events.jsonl");
+        if name.ends_with(".jsonl") && !is_golden {
+            found.push(entry.path());
+        }
+    }
+    if found.is_empty() {
+        bail!("no recording in `{}`", dir.display());
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn convert(binary: &Path, output: &Output, recording: &Path, folder: &Path) -> Result<()> {
+    let name = recording
+        .file_stem()
+        .context("a recording without a name")?
+        .to_string_lossy();
+    let mut command = Command::new(binary);
+    command.args(["convert", "--from", "claude", "--to", output.writer]);
+    command.args(
+        output
+            .profile
+            .map(|it| ["--profile", it])
+            .into_iter()
+            .flatten(),
+    );
+    command
+        .arg(recording)
+        .arg("-o")
+        .arg(folder.join(format!("{name}.{}", output.extension)));
+    capture(&mut command)?;
+    Ok(())
+}

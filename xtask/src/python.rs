@@ -1,0 +1,97 @@
+//! Finds a Python 3.12 that works, and makes a virtual environment from pinned requirements.
+//!
+//! OpenHands refuses older Pythons, and version managers put launchers on the path that
+//! fail when no version is chosen, so every candidate is tried before it is believed.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, Result};
+
+use crate::process::{run, run_with_retries};
+
+const NAME: &str = "python3.12";
+const PROBE: &str = "import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != (3, 12))";
+const DONE: &str = ".complete";
+
+/// Returns the interpreter of the environment at `dir`, made first if it is not complete.
+pub(crate) fn environment(dir: &Path, requirements: &Path) -> Result<PathBuf> {
+    let python = dir.join("bin").join("python");
+    if dir.join(DONE).exists() {
+        return Ok(python);
+    }
+    let base = find().context("no Python 3.12 found on the path or under pyenv")?;
+    if dir.exists() {
+        fs::remove_dir_all(dir)?;
+    }
+    run(Command::new(base).args(["-m", "venv"]).arg(dir))?;
+    run_with_retries(|| {
+        let mut command = Command::new(&python);
+        // The list holds everything, so the resolver has nothing to add and much to get wrong.
+        command.args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--disable-pip-version-check",
+        ]);
+        command.arg("--requirement").arg(requirements);
+        command
+    })?;
+    run(Command::new(&python).args(["-m", "pip", "check"]))?;
+    fs::write(dir.join(DONE), "")?;
+    Ok(python)
+}
+
+fn find() -> Option<PathBuf> {
+    let path: Vec<PathBuf> = env::split_paths(&env::var_os("PATH")?).collect();
+    let on_path = path.iter().map(|it| it.join(NAME));
+    let roots = [
+        env::var_os("PYENV_ROOT").map(PathBuf::from),
+        env::home_dir().map(|it| it.join(".pyenv")),
+    ];
+    let managed = roots
+        .into_iter()
+        .flatten()
+        .chain(path.iter().flat_map(|it| managers(it)));
+    on_path
+        .chain(managed.flat_map(|it| versions(&it)))
+        .find(|it| works(it))
+}
+
+// With HOME cleared, pyenv is still found through its shims or versions on the path.
+fn managers(dir: &Path) -> Vec<PathBuf> {
+    let real = dir
+        .join("python3")
+        .canonicalize()
+        .unwrap_or_else(|_| dir.join("python3"));
+    let parents = real.ancestors().filter(|it| it.join("versions").is_dir());
+    parents.map(Path::to_owned).collect()
+}
+
+fn versions(manager: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(manager.join("versions"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let matching = entries.filter(|it| it.file_name().to_string_lossy().starts_with("3.12"));
+    let mut found: Vec<PathBuf> = matching
+        .map(|it| it.path().join("bin").join(NAME))
+        .collect();
+    found.sort();
+    found
+}
+
+fn works(python: &Path) -> bool {
+    let mut probe = Command::new(python);
+    probe
+        .args(["-c", PROBE])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    python.exists() && probe.status().is_ok_and(|it| it.success())
+}

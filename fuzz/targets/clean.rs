@@ -17,7 +17,10 @@ fuzz_target!(|data: &[u8]| {
 
     if let Ok(value) = serde_json::from_slice::<Value>(data) {
         assert_eq!(cleaned.repair, None, "sound JSON was mended");
-        assert_eq!(serde_json::from_str::<Value>(&cleaned.text).ok(), Some(value));
+        assert_eq!(
+            serde_json::from_str::<Value>(&cleaned.text).ok(),
+            Some(value)
+        );
     }
     // A payload that is copied through must be readable by whoever gets it.
     if let Ok(raw) = serde_json::from_str::<&RawValue>(&cleaned.text)

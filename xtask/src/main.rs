@@ -3,6 +3,7 @@
 //! `test` is the one command of the README and of continuous integration; the others run
 //! one part of it alone, or longer. All words go to stderr, exit code 1 means failure.
 
+mod bench;
 mod fuzz;
 mod peers;
 mod process;
@@ -22,7 +23,9 @@ usage: cargo xtask <task>
   test                  everything below, and what cargo checks: fmt, clippy, tests, docs
   peers                 install the real clients and validators, judge our output with them
   fuzz [--seconds N]    fuzz every target for N seconds, 10 by default
-  soak [--seconds N]    the same for long, 600 by default";
+  soak [--seconds N]    the same for long, 600 by default
+  bench convert [--megabytes N] [--rounds N]
+                        throughput and memory of every writer, beside what bounds them";
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -42,7 +45,8 @@ fn run(args: &[&str]) -> Result<ExitCode> {
         ["peers"] => Ok(report::run_all(&[Step::new("peers", peers::run)])),
         ["fuzz", rest @ ..] => fuzz_for(seconds(rest, fuzz::SHORT)?),
         ["soak", rest @ ..] => fuzz_for(seconds(rest, fuzz::LONG)?),
-        // A new task (`bench`, `dist`, …) is one arm here and one module.
+        ["bench", rest @ ..] => bench::run(rest),
+        // A new task (`dist`, …) is one arm here and one module.
         _ => bail!("{USAGE}"),
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod content;
 pub(crate) mod linkspan;
 pub(crate) mod openhands;
 pub(crate) mod takopi;
+pub(crate) mod text;
 pub(crate) mod thread;
 
 use model::Timestamp;

@@ -146,7 +146,7 @@ impl Claude {
             cx.at = Some(at);
         }
         if direction == Direction::ToAgent {
-            return self.from_host(cx, line, text);
+            return self.host_said(cx, line, text);
         }
         match kind(&line) {
             Kind::System => self.system(cx, line, text),
@@ -170,7 +170,7 @@ impl Claude {
     }
 
     /// A message of the host to the agent, from a recording of both directions.
-    fn from_host<'c>(&mut self, cx: &mut Context<'c>, line: Line<'c>, text: &'c str) {
+    fn host_said<'c>(&mut self, cx: &mut Context<'c>, line: Line<'c>, text: &'c str) {
         cx.origin = Origin::Client;
         match kind(&line) {
             Kind::User => {
@@ -275,7 +275,7 @@ impl Claude {
 
     /// Tells the session to whoever did not see an `init`.
     fn bind_without_init(&mut self, cx: &mut Context<'_>) {
-        if self.has_init || self.lifecycle.has_run() {
+        if self.has_init {
             return;
         }
         if let Some(session) = self.session.clone() {

@@ -611,16 +611,17 @@ fn text_of<'i>(item: &'i Item<'_>) -> &'i Text<'i> {
 struct Used {
     hashes: HashSet<u64>,
     order: VecDeque<u64>,
+    n_repeated: u64,
 }
 
 impl Used {
-    /// `id`, or `id` with the first free number behind it.
+    /// `id`, or `id` with a number behind it. Numbers are never tried twice: an agent that repeats
+    /// one id for ever must not make each try longer than the last.
     fn unique(&mut self, id: &ItemId<'static>) -> ItemId<'static> {
         let mut candidate = id.clone();
-        let mut n = 1;
         while !self.insert(&candidate) {
-            n += 1;
-            candidate = ItemId::new(format!("{id}~{n}"));
+            self.n_repeated += 1;
+            candidate = ItemId::new(format!("{id}~{}", self.n_repeated + 1));
         }
         candidate
     }

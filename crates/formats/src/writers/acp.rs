@@ -21,7 +21,7 @@ use model::{
 
 use super::{WriterConfig, line};
 use crate::wire::acp as wire;
-use tools::{OpenAsk, OpenTool};
+use tools::{Asked, OpenAsk, OpenTool};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Acp {
@@ -32,6 +32,7 @@ pub(crate) struct Acp {
     texts: Vec<OpenText>,
     tools: Vec<OpenTool>,
     asks: Vec<OpenAsk>,
+    asked: Asked,
     /// What the client was last told the plan is.
     plan: Option<u64>,
     context: Context,
@@ -105,6 +106,7 @@ impl Acp {
             texts: Vec::new(),
             tools: Vec::new(),
             asks: Vec::new(),
+            asked: Asked::default(),
             plan: None,
             context: Context::default(),
             losses: Losses::default(),
@@ -478,7 +480,12 @@ impl Acp {
         if !run.has_said {
             self.unsaid_answer(ended, out);
         }
-        let meta = ended.error.as_ref().map(|error| wire::StopMeta {
+        // That it was stopped is all there is to say about a run that was stopped.
+        let error = ended
+            .error
+            .as_ref()
+            .filter(|_| ended.outcome != Outcome::Aborted);
+        let meta = error.map(|error| wire::StopMeta {
             code: &error.code,
             message: error.message.by_ref(),
         });
@@ -577,12 +584,14 @@ impl Context {
     fn call(&mut self, usage: &Usage<'_>) {
         let tokens = &usage.tokens;
         let output = tokens.output.unwrap_or_default();
-        self.used = Some(tokens.all_input().saturating_add(output));
-        self.is_told = false;
+        let used = Some(tokens.all_input().saturating_add(output));
+        self.is_told &= used == self.used;
+        self.used = used;
         if self.model.as_deref() != usage.model.as_deref() {
             // Another model has another window, which only the end of the run tells.
             self.model = usage.model.as_deref().map(str::to_owned);
             self.size = None;
+            self.is_told = false;
         }
     }
 

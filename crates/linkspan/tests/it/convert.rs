@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::process::Stdio;
+use std::time::{Duration, SystemTime};
 
 use expect_test::expect;
+use linkspan::registry::FORMATS;
 
-use crate::program::{Folder, Ran, event, kinds, linkspan, ran, run, small_run};
+use crate::program::{Folder, Ran, event, fixture, kinds, linkspan, ran, run, small_run};
 
 const SAME: [&str; 5] = ["convert", "--from", "linkspan", "--to", "linkspan"];
 
@@ -130,4 +132,84 @@ fn a_mistyped_name_does_not_empty_the_output() {
     let ran = same(&["--profile", "nope", "-o", &path], "");
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert_eq!(fs::read_to_string(path).unwrap(), "precious\n");
+}
+
+#[test]
+fn a_recording_goes_into_every_format_and_every_profile() {
+    let recording = fixture("claude/multi_tool.partial.jsonl");
+    for format in FORMATS.iter().filter(|it| it.writer.is_some()) {
+        let profiles = format.profiles.iter().map(|it| vec!["--profile", it.name]);
+        for profile in [vec![]].into_iter().chain(profiles) {
+            let flags = [
+                "convert",
+                "--from",
+                "claude",
+                "--to",
+                format.name,
+                &recording,
+            ];
+            let args = [&flags[..], &profile].concat();
+            let ran = run(&args, b"");
+            assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{args:?}");
+            assert!(!ran.stdout.is_empty(), "{args:?}");
+        }
+    }
+}
+
+#[test]
+fn a_recording_of_a_failed_run_is_no_failure() {
+    let recording = fixture("claude/api_error_401.jsonl");
+    let args = [
+        "convert", "--from", "claude", "--to", "linkspan", &recording,
+    ];
+    let ran = run(&args, b"");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains(r#""outcome":"failed""#), "{ran:?}");
+}
+
+#[test]
+fn what_a_target_has_no_place_for_is_counted() {
+    let recording = fixture("claude/multi_tool.partial.jsonl");
+    let args = [
+        "convert", "--from", "claude", "--to", "thread", "--report", &recording,
+    ];
+    let ran = run(&args, b"");
+    let mut lines = ran.stderr.lines();
+    let first = lines.next().unwrap();
+    assert!(first.starts_with("claude to thread: "), "{first}");
+    assert!(
+        first.ends_with(" events, no place in thread for"),
+        "{first}"
+    );
+    let counts: Vec<(u64, &str)> = lines
+        .map(|it| it.trim().split_once("  ").unwrap())
+        .map(|(count, what)| (count.parse().unwrap(), what))
+        .collect();
+    assert!(!counts.is_empty(), "{ran:?}");
+
+    let ran = run(&[&args[..], &["--json"]].concat(), b"");
+    let report: serde_json::Value = serde_json::from_str(&ran.stderr).unwrap();
+    let losses = report["losses"].as_array().unwrap();
+    let losses = losses
+        .iter()
+        .map(|it| (it["count"].as_u64().unwrap(), it["what"].as_str().unwrap()));
+    assert_eq!(losses.collect::<Vec<_>>(), counts);
+}
+
+#[test]
+fn a_recording_that_only_tells_seconds_is_dated_by_its_file() {
+    let folder = Folder::new("dated");
+    let path = folder.path("run.jsonl");
+    fs::copy(fixture("claude/stdin_multi_turn.duplex.jsonl"), &path).unwrap();
+    let file = fs::File::options().append(true).open(&path).unwrap();
+    let moment = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    file.set_modified(moment).unwrap();
+    let ran = run(
+        &["convert", "--from", "claude", "--to", "linkspan", &path],
+        b"",
+    );
+    assert!(
+        ran.stdout.contains(r#""at":"2001-09-09T01:46:4"#),
+        "{ran:?}"
+    );
 }

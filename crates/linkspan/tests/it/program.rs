@@ -1,7 +1,7 @@
 //! Starting the program, and what it left behind.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::{env, fs, process, thread};
 
@@ -84,6 +84,12 @@ impl Drop for Folder {
     fn drop(&mut self) {
         fs::remove_dir_all(&self.0).ok();
     }
+}
+
+/// A recording of the repository.
+pub(crate) fn fixture(name: &str) -> String {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+    fixtures.join(name).to_str().unwrap().to_owned()
 }
 
 /// One canonical line of a run called `r1`.

@@ -1,9 +1,10 @@
 //! Live streams: nothing waits for what has not been said yet, and nothing is kept that has.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use crate::program::{event, kinds, linkspan};
+use crate::program::{event, fixture, kinds, linkspan};
 
 /// A conversion that is fed line by line.
 struct Live {
@@ -70,6 +71,21 @@ fn a_consumer_sees_each_event_before_the_next_line_is_sent() {
     }
     let (rest, code) = live.hear_the_rest();
     assert_eq!(kinds(&rest), ["item.closed", "run.ended"]);
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn every_frame_of_an_agent_is_answered_before_the_next() {
+    let recording = fs::read_to_string(fixture("claude/text.partial.jsonl")).unwrap();
+    let mut live = Live::start("claude", "linkspan");
+    for line in recording.split_inclusive('\n') {
+        live.say(line);
+        if line.contains(r#""text_delta""#) {
+            while !live.hear().contains(r#""item.delta""#) {}
+        }
+    }
+    let (rest, code) = live.hear_the_rest();
+    assert_eq!(kinds(&rest).last().map(String::as_str), Some("run.ended"));
     assert_eq!(code, Some(0));
 }
 
@@ -141,7 +157,7 @@ fn block(n: u64) -> String {
 
 #[cfg(target_os = "linux")]
 fn peak_kilobytes(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let peak = status
         .lines()
         .find_map(|it| it.strip_prefix("VmHWM:"))

@@ -1,0 +1,188 @@
+//! Who is measured: every writer of the table, and what bounds them from above and below.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use super::{corpus::Kind, measure};
+use crate::process::{capture, run as run_command};
+
+/// The writers to measure, with the share of the floor each should reach.
+const WRITERS: [(&str, Option<f64>); 7] = [
+    ("takopi", Some(0.6)),
+    ("thread", Some(0.6)),
+    ("ag-ui", Some(0.6)),
+    ("acp", Some(0.4)),
+    ("openhands", Some(0.4)),
+    ("linkspan", None),
+    ("text", None),
+];
+
+/// The contender whose rate is the floor.
+pub(crate) const FLOOR: &str = "typed parse";
+pub(crate) const JQ: &str = "jq -c .";
+
+#[derive(Debug)]
+pub(crate) struct Contender {
+    pub(crate) name: String,
+    pub(crate) goal: Option<f64>,
+    pub(crate) bytes: u64,
+    program: PathBuf,
+    args: Vec<String>,
+    pub(crate) counts: Counts,
+}
+
+/// How a contender says what it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counts {
+    /// A number of lines.
+    Lines,
+    /// The report of `linkspan convert`.
+    Report,
+    /// Its output, which is thrown away.
+    Nothing,
+}
+
+impl Contender {
+    pub(crate) fn measure(&self) -> Result<measure::Sample> {
+        let mut command = Command::new(&self.program);
+        measure::watch(command.args(&self.args))
+    }
+
+    /// Lines or events that one round went through.
+    pub(crate) fn n_events(&self, said: &str) -> Result<Option<u64>> {
+        #[derive(Deserialize)]
+        struct Report {
+            events: u64,
+        }
+        match self.counts {
+            Counts::Nothing => Ok(None),
+            Counts::Lines => {
+                let number = said.split_whitespace().next().unwrap_or_default();
+                Ok(Some(
+                    number
+                        .parse()
+                        .with_context(|| format!("{} said `{said}`", self.name))?,
+                ))
+            }
+            Counts::Report => {
+                let report: Report = serde_json::from_str(said)
+                    .with_context(|| format!("{} said `{said}`", self.name))?;
+                Ok(Some(report.events))
+            }
+        }
+    }
+}
+
+/// The programs built for speed.
+#[derive(Debug)]
+pub(crate) struct Programs {
+    linkspan: PathBuf,
+    xtask: PathBuf,
+}
+
+impl Programs {
+    pub(crate) fn in_folder(folder: &Path) -> Self {
+        Self {
+            linkspan: folder.join("linkspan"),
+            xtask: folder.join("xtask"),
+        }
+    }
+
+    pub(crate) fn write_corpus(&self, kind: Kind, megabytes: u64, path: &Path) -> Result<()> {
+        let mut command = Command::new(&self.xtask);
+        command.args(["bench", "corpus", kind.name(), &megabytes.to_string()]);
+        run_command(command.arg(path))
+    }
+
+    pub(crate) fn contenders(&self, file: &Path, slice: &Path) -> Result<Vec<Contender>> {
+        let xtask = |name: &str, floor: &str| {
+            let args = ["bench", "floor", floor, &file.to_string_lossy()].map(str::to_owned);
+            contender(name, &self.xtask, args.to_vec(), file, Counts::Lines)
+        };
+        let mut all = vec![
+            contender(
+                "wc -l",
+                Path::new("wc"),
+                arguments(&["-l"], file),
+                file,
+                Counts::Lines,
+            )?,
+            xtask("line split", "lines")?,
+            xtask(FLOOR, "parse")?,
+        ];
+        if has_jq() {
+            // Its output is thrown away by a shell, so that the pipe to us costs it nothing.
+            let script = "exec jq -c . \"$1\" > /dev/null";
+            let args = arguments(&["-c", script, "sh"], slice);
+            all.push(contender(
+                JQ,
+                Path::new("sh"),
+                args,
+                slice,
+                Counts::Nothing,
+            )?);
+        }
+        all.extend(self.writers(file)?);
+        Ok(all)
+    }
+
+    /// Those of the writers that this build has.
+    pub(crate) fn writers(&self, file: &Path) -> Result<Vec<Contender>> {
+        #[derive(Deserialize)]
+        struct Format {
+            name: String,
+            write: bool,
+        }
+        let formats = capture(Command::new(&self.linkspan).args(["formats", "--json"]))?.stdout;
+        let formats = serde_json::Deserializer::from_slice(&formats).into_iter::<Format>();
+        let formats: Vec<Format> = formats.collect::<Result<_, _>>()?;
+        let is_there = |name: &str| formats.iter().any(|it| it.write && it.name == name);
+        let writers = WRITERS.iter().filter(|(name, _)| is_there(name));
+        writers
+            .map(|(name, goal)| {
+                let flags = [
+                    "convert", "--from", "claude", "--to", name, "--report", "--json",
+                ];
+                let flags = [&flags[..], &["-o", "/dev/null"]].concat();
+                let args = arguments(&flags, file);
+                let it = contender(name, &self.linkspan, args, file, Counts::Report)?;
+                Ok(Contender { goal: *goal, ..it })
+            })
+            .collect()
+    }
+}
+
+fn contender(
+    name: &str,
+    program: &Path,
+    args: Vec<String>,
+    file: &Path,
+    counts: Counts,
+) -> Result<Contender> {
+    Ok(Contender {
+        name: name.to_owned(),
+        goal: None,
+        bytes: fs::metadata(file)?.len(),
+        program: program.to_owned(),
+        args,
+        counts,
+    })
+}
+
+fn arguments(flags: &[&str], file: &Path) -> Vec<String> {
+    let mut args: Vec<String> = flags.iter().map(|it| (*it).to_owned()).collect();
+    args.push(file.to_string_lossy().into_owned());
+    args
+}
+
+fn has_jq() -> bool {
+    let mut command = Command::new("jq");
+    let status = command.arg("--version").stdout(Stdio::null()).status();
+    status.is_ok_and(|it| it.success())
+}

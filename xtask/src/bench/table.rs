@@ -1,0 +1,174 @@
+//! The tables: medians with their range, ratios to the floor, and a verdict only where the machine
+//! was quiet enough for one.
+
+use std::{fmt::Write, fs, path::Path};
+
+use anyhow::{Result, bail};
+
+use super::{
+    Options,
+    contenders::{Contender, FLOOR, JQ},
+    corpus::Kind,
+    measure::Sample,
+};
+
+/// Above these a number says more about the machine than about the program.
+const MAX_STEAL: f64 = 0.05;
+const MAX_RANGE: f64 = 1.5;
+/// How much memory a conversion may take, whatever the size of its input.
+const MAX_MEMORY_KILOBYTES: u64 = 64 * 1024;
+
+/// What the rounds of one contender came to.
+#[derive(Debug)]
+pub(crate) struct Row {
+    name: String,
+    goal: Option<f64>,
+    /// Megabytes per second of processor time: median, lowest, highest.
+    rate: [f64; 3],
+    wall_rate: f64,
+    events_per_second: Option<f64>,
+    peak_kilobytes: u64,
+    is_writer: bool,
+}
+
+impl Row {
+    /// Fails when two rounds over the same file did not do the same work.
+    pub(crate) fn new(contender: &Contender, samples: Vec<Sample>) -> Result<Self> {
+        let said = &samples[0].said;
+        if let Some(other) = samples.iter().find(|it| it.said != *said) {
+            bail!("{} said `{said}`, then `{}`", contender.name, other.said);
+        }
+        let megabytes = contender.bytes as f64 / 1e6;
+        let mut rates: Vec<f64> = samples
+            .iter()
+            .map(|it| megabytes / it.cpu.as_secs_f64())
+            .collect();
+        rates.sort_by(f64::total_cmp);
+        let mut walls: Vec<f64> = samples.iter().map(|it| it.wall.as_secs_f64()).collect();
+        walls.sort_by(f64::total_cmp);
+        let wall = walls[walls.len() / 2];
+        Ok(Self {
+            name: contender.name.clone(),
+            goal: contender.goal,
+            rate: [rates[rates.len() / 2], rates[0], rates[rates.len() - 1]],
+            wall_rate: megabytes / wall,
+            events_per_second: contender.n_events(said)?.map(|it| it as f64 / wall),
+            peak_kilobytes: samples
+                .iter()
+                .map(|it| it.peak_kilobytes)
+                .max()
+                .unwrap_or(0),
+            is_writer: contender.counts == super::contenders::Counts::Report,
+        })
+    }
+
+    fn is_steady(&self) -> bool {
+        let [_, low, high] = self.rate;
+        high <= low * MAX_RANGE
+    }
+}
+
+pub(crate) fn throughput(kind: Kind, options: &Options, rows: &[Row], steal: f64) -> String {
+    let mut text = format!(
+        "\n{} MB {}, {} rounds, {:.1} % of the processors stolen\n\n",
+        options.megabytes,
+        kind.summary(),
+        options.rounds,
+        100.0 * steal
+    );
+    let header = [
+        "", "MB/cpu s", "range", "MB/s", "events/s", "of floor", "of jq", "peak MB", "goal",
+    ];
+    let mut cells = vec![header.map(str::to_owned)];
+    let find = |name: &str| rows.iter().find(|it| it.name == name);
+    let (floor, jq) = (find(FLOOR), find(JQ));
+    for row in rows {
+        let [median, low, high] = row.rate;
+        cells.push([
+            row.name.clone(),
+            format!("{median:.0}"),
+            format!("{low:.0}–{high:.0}"),
+            format!("{:.0}", row.wall_rate),
+            row.events_per_second
+                .map_or("-".to_owned(), |it| format!("{:.0} k", it / 1e3)),
+            floor.map_or("-".to_owned(), |it| {
+                format!("{:.0} %", 100.0 * median / it.rate[0])
+            }),
+            jq.map_or("-".to_owned(), |it| format!("{:.1}x", median / it.rate[0])),
+            format!("{:.1}", row.peak_kilobytes as f64 / 1024.0),
+            verdict(row, floor, steal),
+        ]);
+    }
+    align(&mut text, &cells);
+    text.push_str("\nevents are canonical events for the writers, input lines for the others\n");
+    text
+}
+
+fn verdict(row: &Row, floor: Option<&Row>, steal: f64) -> String {
+    let (Some(goal), Some(floor)) = (row.goal, floor) else {
+        return String::new();
+    };
+    let percent = 100.0 * goal;
+    if steal > MAX_STEAL || !row.is_steady() || !floor.is_steady() {
+        return format!("{percent:.0} %: no verdict");
+    }
+    let is_reached = row.rate[0] >= goal * floor.rate[0];
+    format!(
+        "{percent:.0} %: {}",
+        if is_reached { "reached" } else { "MISSED" }
+    )
+}
+
+/// Peak memory over the whole file beside that over a slice of it.
+pub(crate) fn memory(
+    rows: &[Row],
+    small: &[Vec<Sample>],
+    file: &Path,
+    slice: &Path,
+) -> Result<String> {
+    let megabytes =
+        |path: &Path| fs::metadata(path).map(|it| format!("{} MB", it.len() / 1_000_000));
+    let header = [
+        String::new(),
+        megabytes(slice)?,
+        megabytes(file)?,
+        String::new(),
+    ];
+    let mut cells = vec![header];
+    for (row, samples) in rows.iter().filter(|it| it.is_writer).zip(small) {
+        let small = samples
+            .iter()
+            .map(|it| it.peak_kilobytes)
+            .max()
+            .unwrap_or(0);
+        let is_bounded = row.peak_kilobytes <= MAX_MEMORY_KILOBYTES;
+        cells.push([
+            row.name.clone(),
+            format!("{:.1}", small as f64 / 1024.0),
+            format!("{:.1}", row.peak_kilobytes as f64 / 1024.0),
+            (if is_bounded { "bounded" } else { "TOO MUCH" }).to_owned(),
+        ]);
+    }
+    let mut text = "\npeak memory in MB, by the size of the input\n\n".to_owned();
+    align(&mut text, &cells);
+    Ok(text)
+}
+
+/// Columns to the right, the first one to the left.
+fn align<const N: usize>(text: &mut String, rows: &[[String; N]]) {
+    let width = |at: usize| {
+        rows.iter()
+            .map(|row| row[at].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: [usize; N] = std::array::from_fn(width);
+    for row in rows {
+        let mut line = format!("{:<1$}", row[0], widths[0]);
+        for (cell, width) in row.iter().zip(widths).skip(1) {
+            write!(line, "  {cell:>width$}").expect("writing to a string does not fail");
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+}

@@ -109,7 +109,7 @@ pub const FORMATS: &[Format] = &[
         writer: Some(|config| Box::new(writers::ag_ui::AgUi::new(config))),
         profiles: &[Profile {
             name: "thinking",
-            summary: "for clients of 0.0.45: THINKING_* events, no sub-agents",
+            summary: "for clients before 0.0.45: THINKING_* events, no sub-agents",
         }],
     },
     Format {

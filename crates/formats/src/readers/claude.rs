@@ -170,11 +170,11 @@ impl Claude {
     }
 
     /// A message of the host to the agent, from a recording of both directions.
-    fn host_said<'c>(&mut self, cx: &mut Context<'c>, line: Line<'c>, text: &'c str) {
+    fn host_said<'c>(&mut self, cx: &mut Context<'c>, mut line: Line<'c>, text: &'c str) {
         cx.origin = Origin::Client;
         match kind(&line) {
             Kind::User => {
-                let (text, parts) = blocks::words(line.message.content);
+                let (text, parts) = blocks::words(line.message.take().content);
                 self.queue_prompt(Prompt {
                     text: text.into_owned(),
                     parts: parts.into_iter().map(model::Part::into_owned).collect(),

@@ -240,6 +240,33 @@ impl<'de: 'a, 'a> Deserialize<'de> for Any<'a> {
     }
 }
 
+/// An object that few lines have: absent, it costs a line nothing.
+#[derive(Clone, Debug)]
+pub(crate) struct Boxed<T>(Option<Box<T>>);
+
+impl<T> Default for Boxed<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T: Default> Boxed<T> {
+    pub(crate) fn is_object(&self) -> bool {
+        self.0.is_some()
+    }
+
+    pub(crate) fn take(&mut self) -> T {
+        self.0.take().map(|it| *it).unwrap_or_default()
+    }
+}
+
+impl<'de, T: Deserialize<'de> + Object<'de>> Deserialize<'de> for Boxed<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let object = T::deserialize(deserializer)?;
+        Ok(Self(object.is_object().then(|| Box::new(object))))
+    }
+}
+
 /// A list; an element of the wrong type is empty, anything but a list is an empty list.
 #[derive(Clone, Debug)]
 pub(crate) struct List<T>(pub(crate) Vec<T>);

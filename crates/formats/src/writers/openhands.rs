@@ -135,7 +135,7 @@ impl OpenHands {
 
     fn closed(&mut self, event: &Event<'_>, closed: &ItemClosed<'_>, out: &mut Vec<u8>) {
         match &closed.item {
-            Item::Message(message) => self.message(event, message, out),
+            Item::Message(it) => self.message(event, it, closed.status, out),
             Item::Reasoning(reasoning) => {
                 self.unstream(&reasoning.id);
                 if self.profile == Profile::Message {

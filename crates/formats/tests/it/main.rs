@@ -4,8 +4,10 @@
 #![expect(clippy::disallowed_methods, reason = "tests own the files they read")]
 
 mod fixtures;
+mod found;
 mod goldens;
 mod laws;
 mod properties;
 mod takopi_rules;
 mod takopi_upstream;
+mod transcripts;

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use model::{ItemId, Reasoning, Text, Timestamp};
+use model::{ItemId, Reasoning, Status, Text, Timestamp};
 
 use crate::wire::openhands::{Content, ThinkingBlock};
 
@@ -29,8 +29,8 @@ pub(super) struct Lane {
     pub(super) response: Option<String>,
     /// True once an action of that response has been written: only the first has thoughts.
     pub(super) has_acted: bool,
-    /// The last text, to tell whether an answer or a report has been said.
-    pub(super) last_words: Text<'static>,
+    /// The last whole text and the last one that was cut off: an answer or a report may be either.
+    last_words: [Text<'static>; 2],
     pub(super) held: Held,
 }
 
@@ -59,14 +59,20 @@ impl Lane {
             call: call.map(|it| it.clone().into_owned()),
             response: None,
             has_acted: false,
-            last_words: Text::EMPTY,
+            last_words: [Text::EMPTY, Text::EMPTY],
             held: Held::default(),
         }
     }
 
+    pub(super) fn say(&mut self, text: Text<'static>, status: Status) {
+        self.last_words[usize::from(status != Status::Ok)] = text.clone();
+        self.held.say(text);
+    }
+
     /// Agents repeat their last words as the result, sometimes without the white space around.
     pub(super) fn has_said(&self, text: &Text<'_>) -> bool {
-        self.last_words == *text || self.last_words.to_str().trim() == text.to_str().trim()
+        let is_it = |it: &Text<'_>| it == text || it.to_str().trim() == text.to_str().trim();
+        self.last_words.iter().any(is_it)
     }
 }
 

@@ -1,26 +1,38 @@
 //! Messages: the user's at once, the model's when it is known what they belong to.
 
-use model::{Event, ItemId, Message, Role, Subagent};
+use model::{Event, ItemId, Message, Role, Status, Subagent};
 
 use super::held::{Held, Lane, MAX_LANES};
 use super::{OpenHands, Profile, text, tools};
 use crate::wire::openhands::{self as wire, Event as Line, Source};
 
 impl OpenHands {
-    pub(super) fn message(&mut self, event: &Event<'_>, message: &Message<'_>, out: &mut Vec<u8>) {
+    pub(super) fn message(
+        &mut self,
+        event: &Event<'_>,
+        message: &Message<'_>,
+        status: Status,
+        out: &mut Vec<u8>,
+    ) {
         let is_child = !event.path.is_empty();
         if is_child && self.profile == Profile::Message {
             return self.losses.count("message of a sub-agent");
         }
         match message.role {
-            Role::Assistant => self.words(event, message, out),
+            Role::Assistant => self.words(event, message, status, out),
             Role::User => self.note(event, message, Source::User, out),
             Role::Harness => self.note(event, message, Source::Environment, out),
         }
     }
 
     /// Holds a text of the model.
-    fn words(&mut self, event: &Event<'_>, message: &Message<'_>, out: &mut Vec<u8>) {
+    fn words(
+        &mut self,
+        event: &Event<'_>,
+        message: &Message<'_>,
+        status: Status,
+        out: &mut Vec<u8>,
+    ) {
         self.unstream(&message.id);
         for _ in &message.parts {
             self.losses.count("part of a message");
@@ -30,12 +42,10 @@ impl OpenHands {
         }
         let group = message.group.as_deref();
         let lane = self.response(event, group, out);
-        let text = message.text.clone().into_owned();
-        self.lanes[lane].last_words = text.clone();
         if group.is_none() {
             self.lanes[lane].held.new_paragraph();
         }
-        self.lanes[lane].held.say(text);
+        self.lanes[lane].say(message.text.clone().into_owned(), status);
         self.held_more(lane, out);
         if group.is_none() {
             self.pause(lane, out);

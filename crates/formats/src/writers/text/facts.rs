@@ -2,6 +2,8 @@
 
 use model::{ModelUsage, Outcome, RunEnded, SessionBound};
 
+use crate::resume;
+
 /// What is known of the session, as far as it was said.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Session {
@@ -126,13 +128,8 @@ pub(super) fn resume_hint(session: &Session) -> Option<String> {
     if !is_word {
         return None;
     }
-    match &*session.engine {
-        "claude" => Some(format!("claude --resume {native}")),
-        "codex" => Some(format!("codex resume {native}")),
-        "opencode" => Some(format!("opencode --session {native}")),
-        "gemini" => Some(format!("gemini --resume {native}")),
-        _ => None,
-    }
+    let line = resume::format(&session.engine, native)?;
+    Some(line.trim_matches('`').to_owned())
 }
 
 /// What this run cost: by model where that is known, because it includes the sub-agents.

@@ -1,16 +1,11 @@
-use std::fs;
-use std::path::Path;
-
 use expect_test::{Expect, expect};
 use model::{
-    Ask, AskId, AskKind, AskSettled, Binding, Change, Class, Decision, Diff, End, Frame, Mcp,
-    McpServer, Origin, Plan, PlanEntry, PlanStatus, Raw, RunError, RunId, SessionId, Status, Tool,
-    ToolKind, ToolResult,
+    Ask, AskId, AskKind, AskSettled, Binding, Change, Class, Decision, Diff, Mcp, McpServer,
+    Origin, Plan, PlanEntry, PlanStatus, Raw, RunError, RunId, SessionId, Status, Tool, ToolKind,
+    ToolResult,
 };
 
 use super::*;
-use crate::ReaderConfig;
-use crate::registry::find_reader;
 
 const FILE: WriterConfig = config(false, false);
 const LIVE: WriterConfig = config(true, false);
@@ -35,27 +30,8 @@ fn written(config: &WriterConfig, events: &[Event<'_>]) -> String {
     String::from_utf8(out).unwrap()
 }
 
-fn claude(config: &WriterConfig, bytes: &str) -> String {
-    let (_, new_reader) = find_reader("claude").unwrap();
-    let mut reader = new_reader(&ReaderConfig::default());
-    let mut writer = Transcript::new(config);
-    let mut out = Vec::new();
-    let mut sink = |event: &Event<'_>| writer.event(event, &mut out);
-    for line in bytes.lines() {
-        reader.frame(Frame::Data(line.as_bytes()), &mut sink);
-    }
-    reader.end(&End::default(), &mut sink);
-    writer.end(&mut out);
-    String::from_utf8(out).unwrap()
-}
-
 fn check(config: &WriterConfig, events: &[Event<'_>], expect: Expect) {
     expect.assert_eq(&written(config, events));
-}
-
-fn recording(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/claude");
-    fs::read_to_string(folder.join(name)).unwrap()
 }
 
 fn at<'a>(path: &[&'static str], body: Body<'a>) -> Event<'a> {
@@ -162,268 +138,6 @@ fn notice(level: Level, text: &str) -> Event<'_> {
         detail: None,
     };
     at(&[], Body::NoticeRaised(notice))
-}
-
-#[test]
-fn a_whole_run() {
-    expect![[r#"
-        claude 2.1.325 · claude-opus-5-5 · /workspace · session 865d1047-39ef-4c41-b0f7-eb64d2c79f2c
-
-        ∴ thinking
-          Look at the project first.
-
-        I will look around and run a command.
-
-        ● Read  README.md
-          ⎿ 1	# Sample
-            2	
-            3	A tiny project.
-            4
-
-        ● Read  src/calc.py
-          ⎿ 1	def add(a, b):
-            2	    return a + b
-            3	
-            4	def sub(a, b):
-            5	    return a - b
-            6
-
-        ● Bash  ls -1 && echo to-stderr 1>&2
-          ⎿ README.md
-            dot.png
-            nb.ipynb
-            src
-            to-stderr
-
-        ● Write  notes/new.txt
-            + line one
-            + line two
-
-        ● Edit  src/calc.py
-            - a - b
-            + a - b  # subtract
-
-        ● Write  README.md
-              # Sample
-
-            - A tiny project.
-            + Overwritten.
-
-        Everything is done: created notes/new.txt and edited src/calc.py.
-
-        ✓ done in 0.8s · 3 turns · 396 in / 45 out tokens · $0.0014
-          claude --resume 865d1047-39ef-4c41-b0f7-eb64d2c79f2c
-    "#]]
-    .assert_eq(&claude(&FILE, &recording("multi_tool.jsonl")));
-}
-
-#[test]
-fn a_sub_agent_stands_behind_a_bar() {
-    expect![[r#"
-        claude 2.1.325 · claude-opus-5-5 · /workspace · session 4357180c-f7bb-46a6-9764-e7e601c60ab4
-
-        Delegating.
-
-        ● Agent  Count files
-          ┃ › [[lane:sub1]] count the files
-          ┃
-          ┃ ∴ thinking
-          ┃   sub thinking here
-          ┃
-          ┃ Let me count.
-          ┃
-          ┃ ● Bash  ls | wc -l
-          ┃   ⎿ 4
-          ┃
-          ┃ There are 4 entries.
-          ⎿ There are 4 entries.
-
-        The subagent counted the files.
-
-        ✓ done in 2.5s · 2 turns · 264 in / 30 out tokens · $0.0018
-          claude --resume 4357180c-f7bb-46a6-9764-e7e601c60ab4
-    "#]]
-    .assert_eq(&claude(&FILE, &recording("subagent_forward_text.jsonl")));
-}
-
-#[test]
-fn agents_that_take_turns_are_told_apart() {
-    expect![[r#"
-        claude 2.1.325 · claude-opus-5-5 · /workspace · session f8835377-aaa7-4cc6-bdcc-f1695f647ddd
-
-        ● Agent  A
-          ┃ › [[lane:a]] do a
-
-        ● Agent  B
-          ┃ › [[lane:b]] do b
-
-        ↳ Agent  A
-          ┃ ● Bash  echo a
-
-        ↳ Agent  B
-          ┃ ● Read  README.md
-          ┃   ⎿ 1	# Sample
-          ┃     2	
-          ┃     3	A tiny project.
-          ┃     4
-
-        ↳ Agent  A
-          ┃ ● Bash  echo a
-          ┃   ⎿ a
-
-        ● Agent  B
-          ⎿ B done.
-
-        ● Agent  A
-          ⎿ A done.
-
-        Both done.
-
-        ✓ done in 0.8s · 2 turns · 264 in / 30 out tokens · $0.0027
-          claude --resume f8835377-aaa7-4cc6-bdcc-f1695f647ddd
-    "#]]
-    .assert_eq(&claude(&LIVE, &recording("subagent_parallel.jsonl")));
-}
-
-#[test]
-fn a_background_agent_reports_later() {
-    expect![[r#"
-        claude 2.1.325 · claude-opus-5-5 · /workspace · session bef99a5f-4cb5-40c0-b2d5-2e58feca14f7
-
-        ● Agent  Background count
-          ⎿ goes on in the background
-
-        Started a background agent; waiting.
-
-        ↳ Agent  Background count
-          ┃ ● Bash  sleep 1; ls | wc -l
-          ┃   ⎿ 4
-          ┃
-          ┃ There are 4 entries.
-
-        ● Agent  Background count
-          ⎿ There are 4 entries.
-
-        Background agent finished.
-
-        ✓ done in 0.1s · 3 turns · 132 in / 15 out tokens
-          claude --resume bef99a5f-4cb5-40c0-b2d5-2e58feca14f7
-    "#]]
-    .assert_eq(&claude(&FILE, &recording("subagent_background.jsonl")));
-}
-
-#[test]
-fn permissions_in_a_file_stand_with_their_calls() {
-    expect![[r#"
-        claude 2.1.325 · claude-opus-5-5 · /workspace · session 91fbc607-c6e5-4412-af06-fb7894c1711b
-
-        › do it
-
-        I will write.
-
-        ● Write  a.txt
-            + A
-          ? allowed
-
-        ● Bash  touch forbidden && echo did
-          ? denied: No touching please
-          ⎿ ⊘ denied: No touching please
-
-        ● Bash  mkdir original
-          ? allowed, changed to {"command": "mkdir changed", "description": "changed by host"}
-          ⎿ (Bash completed with no output)
-
-        Finished with permissions.
-
-        ✓ done in 2.3s · 3 turns · 396 in / 45 out tokens · $0.0014 · 1 denied
-          claude --resume 91fbc607-c6e5-4412-af06-fb7894c1711b
-    "#]]
-    .assert_eq(&claude(
-        &FILE,
-        &recording("control_permissions.duplex.jsonl"),
-    ));
-}
-
-#[test]
-fn permissions_are_asked_when_somebody_watches() {
-    expect![[r#"
-        claude 2.1.325 · claude-opus-5-5 · /workspace · session 91fbc607-c6e5-4412-af06-fb7894c1711b
-
-        › do it
-
-        I will write.
-
-        ● Write  a.txt
-            + A
-
-        ● Bash  touch forbidden && echo did
-
-        ? allow Write a.txt
-          → allowed
-
-        ? allow Bash  touch forbidden && echo did
-          → denied: No touching please
-          ⎿ ⊘ denied: No touching please
-
-        ● Bash  mkdir original
-
-        ? allow Bash  mkdir original
-          → allowed, changed to {"command": "mkdir changed", "description": "changed by host"}
-          ⎿ (Bash completed with no output)
-
-        Finished with permissions.
-
-        ✓ done in 2.3s · 3 turns · 396 in / 45 out tokens · $0.0014 · 1 denied
-          claude --resume 91fbc607-c6e5-4412-af06-fb7894c1711b
-    "#]]
-    .assert_eq(&claude(
-        &LIVE,
-        &recording("control_permissions.duplex.jsonl"),
-    ));
-}
-
-#[test]
-fn a_plan_shows_what_changed() {
-    expect![[r#"
-        claude 2.1.325 · claude-opus-5-5 · /workspace · session 4faa3364-8214-47ef-be72-c6b37134e0f5
-
-        ▤ plan 0/1
-          ☐ Search code
-
-        ▤ plan 0/2
-          ☐ Edit code
-
-        ▤ plan 0/2
-          ◐ Search code
-
-        ▤ plan 1/2
-          ☑ Search code
-
-        Tasks are tracked.
-
-        ✓ done in 1.6s · 4 turns · 528 in / 60 out tokens · $0.0018
-          claude --resume 4faa3364-8214-47ef-be72-c6b37134e0f5
-    "#]]
-    .assert_eq(&claude(&FILE, &recording("task_tools.jsonl")));
-}
-
-#[test]
-fn a_settled_question_shows_the_answer() {
-    let text = claude(&FILE, &recording("control_ask_user_question.duplex.jsonl"));
-    expect![[r#"
-        claude 2.1.325 · claude-opus-5-5 · /workspace · session a586a876-4214-4c71-9b17-8cc1310c37e3
-
-        › x
-
-        ● AskUserQuestion  Which color?
-          ? Blue
-          ⎿ Your questions have been answered: "Which color?"="Blue". You can now continue with these answers in mind.
-
-        You chose.
-
-        ✓ done in 0.2s · 2 turns · 264 in / 30 out tokens · $0.0009
-          claude --resume a586a876-4214-4c71-9b17-8cc1310c37e3
-    "#]].assert_eq(&text);
 }
 
 #[test]
@@ -842,16 +556,6 @@ fn words_in_pieces_are_the_same_words() {
 }
 
 #[test]
-fn colour_is_all_that_colour_adds() {
-    for (name, bytes) in recordings() {
-        let plain = claude(&FILE, &bytes);
-        let colored = claude(&config(false, true), &bytes);
-        assert_ne!(plain, colored, "{name}");
-        assert_eq!(plain, without_sgr(&colored), "{name}");
-    }
-}
-
-#[test]
 fn nothing_foreign_commands_the_terminal() {
     let evil = "\x1b]0;owned\x07\x1b[2J\u{9b}2J\u{202e}\r";
     let mut class = class(ToolKind::Mcp, evil);
@@ -921,49 +625,6 @@ fn nothing_foreign_commands_the_terminal() {
         assert_eq!(crate::display_safe(&text), text);
         assert!(text.contains("owned"));
     }
-}
-
-#[test]
-fn every_word_of_the_assistant_is_there() {
-    for (name, bytes) in recordings() {
-        let mut texts = Vec::new();
-        let (_, new_reader) = find_reader("claude").unwrap();
-        let mut reader = new_reader(&ReaderConfig::default());
-        let mut sink = |event: &Event<'_>| {
-            if let Body::ItemClosed(closed) = &event.body
-                && let Item::Message(message) = &closed.item
-                && message.role == Role::Assistant
-            {
-                texts.push(message.text.to_str().into_owned());
-            }
-        };
-        for line in bytes.lines() {
-            reader.frame(Frame::Data(line.as_bytes()), &mut sink);
-        }
-        let shown = [claude(&FILE, &bytes), claude(&LIVE, &bytes)];
-        for line in texts.iter().flat_map(|it| it.lines()) {
-            let safe = crate::display_safe(line.trim_end());
-            assert!(
-                shown.iter().all(|it| it.contains(&*safe)),
-                "{name}: {line:?}"
-            );
-        }
-    }
-}
-
-fn recordings() -> Vec<(String, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/claude");
-    let names = fs::read_dir(folder)
-        .unwrap()
-        .map(|it| it.unwrap().file_name());
-    let mut names: Vec<String> = names.filter_map(|it| it.into_string().ok()).collect();
-    names.retain(|it| it.ends_with(".jsonl") && !it.ends_with(".events.jsonl"));
-    names.sort();
-    let bytes = |name: String| {
-        let bytes = recording(&name);
-        (name, bytes)
-    };
-    names.into_iter().map(bytes).collect()
 }
 
 /// Takes out the colours, and only those.

@@ -54,13 +54,18 @@ const USER: Voice = Voice {
     style: CYAN,
     max_lines: usize::MAX,
 };
-/// What an agent is told by another agent or by its own program.
+/// What an agent is told by another agent.
 const MACHINE: Voice = Voice {
     heading: None,
     mark: "› ",
     indent: Indent("  "),
     style: DIM,
     max_lines: calls::MAX_LINES,
+};
+/// What an agent's own program tells it.
+const HARNESS: Voice = Voice {
+    mark: "» ",
+    ..MACHINE
 };
 
 #[derive(Clone, Debug)]
@@ -412,7 +417,8 @@ fn voice(message: &Message<'_>, path: &[ItemId<'_>]) -> Voice {
     match message.role {
         Role::Assistant => ASSISTANT,
         Role::User if path.is_empty() => USER,
-        Role::User | Role::Harness => MACHINE,
+        Role::User => MACHINE,
+        Role::Harness => HARNESS,
     }
 }
 

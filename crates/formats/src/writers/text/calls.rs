@@ -75,7 +75,8 @@ fn ending(
     } else {
         unwrapped(text.trim())
     };
-    let safe = Safe::new(text.trim_matches('\n').trim_end());
+    let (head, n_more) = beginning(text.trim_matches('\n').trim_end());
+    let safe = Safe::new(head);
     let mark = match (status, exit_code) {
         (Status::Ok, None) => None,
         (Status::Ok, Some(code)) => Some((YELLOW, format!("exit {code}"))),
@@ -88,14 +89,14 @@ fn ending(
     let mut rows = Rows::new(page, out);
     match (mark, safe.as_str()) {
         (None, "") => rows.row(DIM, &Safe::new("(no output)")),
-        (None, _) => cut_lines(&safe, &mut rows, losses),
+        (None, _) => write_lines(&safe, n_more, &mut rows, losses),
         (Some((style, mark)), "") => rows.row(style, &Safe::new(&mark)),
         (Some((style, mark)), line) if !line.contains('\n') && line.len() < MAX_COLUMNS => {
             rows.row(style, &Safe::new(&format!("{mark}: {line}")));
         }
         (Some((style, mark)), _) => {
             rows.row(style, &Safe::new(&mark));
-            cut_lines(&safe, &mut rows, losses);
+            write_lines(&safe, n_more, &mut rows, losses);
         }
     }
 }
@@ -130,8 +131,9 @@ pub(super) fn agent(
 
 /// Text under a line of ours.
 pub(super) fn note(text: &str, page: &Page, losses: &mut Losses, out: &mut Vec<u8>) {
-    let safe = Safe::new(text.trim());
-    cut_lines(&safe, &mut Rows::new(page, out), losses);
+    let (head, n_more) = beginning(text.trim());
+    let mut rows = Rows::new(page, out);
+    write_lines(&Safe::new(head), n_more, &mut rows, losses);
 }
 
 /// Text behind a mark; the lines after the first are indented.
@@ -291,7 +293,6 @@ fn change(tool: &Tool<'_>, page: &Page, losses: &mut Losses, out: &mut Vec<u8>) 
     for it in &tool.class.diffs {
         let old = it.old.as_ref().map(Text::to_str).unwrap_or_default();
         let new = it.new.to_str();
-        let (old, new) = (Safe::new(&old), Safe::new(&new));
         for (side, line) in diff::lines(&old, &new) {
             if shown == MAX_DIFF_LINES {
                 more += 1;
@@ -313,16 +314,28 @@ fn change(tool: &Tool<'_>, page: &Page, losses: &mut Losses, out: &mut Vec<u8>) 
     }
 }
 
-fn cut_lines(text: &Safe<'_>, rows: &mut Rows<'_>, losses: &mut Losses) {
-    let n = text.lines().count();
+/// The lines that are shown of an output, and how many more there are.
+fn beginning(text: &str) -> (&str, usize) {
+    let mut ends = memchr::memchr_iter(b'\n', text.as_bytes());
+    let Some(end) = ends.nth(MAX_LINES - 1) else {
+        return (text, 0);
+    };
+    let n_more = 1 + ends.count();
     // One line more takes no more room than to say that there is one.
-    let shown = if n == MAX_LINES + 1 { n } else { MAX_LINES };
-    for line in text.lines().take(shown) {
+    if n_more == 1 {
+        (text, 0)
+    } else {
+        (&text[..end], n_more)
+    }
+}
+
+fn write_lines(text: &Safe<'_>, n_more: usize, rows: &mut Rows<'_>, losses: &mut Losses) {
+    for line in text.lines() {
         rows.row(DIM, &line.cut(MAX_COLUMNS));
     }
-    if n > shown {
+    if n_more > 0 {
         losses.count("cut tool output");
-        rows.row(DIM, &Safe::new(&format!("… +{} lines", n - shown)));
+        rows.row(DIM, &Safe::new(&format!("… +{n_more} lines")));
     }
 }
 

@@ -3,8 +3,6 @@
 //! Lines that both sides begin or end with are context; what lies between is shown as removed and
 //! added, as a whole. That is no minimal diff, but an edit is small and this is quick to read.
 
-use super::page::Safe;
-
 /// Lines of context on each side of a change.
 const CONTEXT: usize = 2;
 
@@ -16,9 +14,9 @@ pub(super) enum Side {
 }
 
 /// The lines of a change in the order they are shown.
-pub(super) fn lines<'a>(old: &'a Safe<'_>, new: &'a Safe<'_>) -> Vec<(Side, &'a str)> {
-    let old = split(old.as_str());
-    let new = split(new.as_str());
+pub(super) fn lines<'a>(old: &'a str, new: &'a str) -> Vec<(Side, &'a str)> {
+    let old = split(old);
+    let new = split(new);
     let shorter = old.len().min(new.len());
     let n_before = (0..shorter).take_while(|&n| old[n] == new[n]).count();
     let n_after = (0..shorter - n_before)
@@ -42,12 +40,13 @@ pub(super) fn lines<'a>(old: &'a Safe<'_>, new: &'a Safe<'_>) -> Vec<(Side, &'a 
     lines
 }
 
-fn split(text: &str) -> Vec<&str> {
+fn split<'a>(text: &'a str) -> Vec<&'a str> {
     let text = text.strip_suffix('\n').unwrap_or(text);
     if text.is_empty() {
         return Vec::new();
     }
-    text.split('\n').collect()
+    let without_cr = |line: &'a str| line.strip_suffix('\r').unwrap_or(line);
+    text.split('\n').map(without_cr).collect()
 }
 
 #[cfg(test)]
@@ -57,9 +56,8 @@ mod tests {
     use super::*;
 
     fn check(old: &str, new: &str, expect: Expect) {
-        let (old, new) = (Safe::new(old), Safe::new(new));
         let mut shown = String::new();
-        for (side, line) in lines(&old, &new) {
+        for (side, line) in lines(old, new) {
             let sign = match side {
                 Side::Both => ' ',
                 Side::Old => '-',

@@ -66,6 +66,31 @@ pub const FORMATS: &[Format] = &[
         }],
     },
     Format {
+        name: "openhands",
+        summary: "OpenHands events, JSON lines",
+        framing: Framing::Lines,
+        reader: None,
+        writer: Some(|config| Box::new(writers::openhands::OpenHands::new(config))),
+        profiles: &[
+            Profile {
+                name: "external",
+                summary: "tools as ExternalToolAction and ExternalToolObservation",
+            },
+            Profile {
+                name: "native",
+                summary: "tools as the actions of openhands-tools, where there is one",
+            },
+            Profile {
+                name: "acp",
+                summary: "tools as ACP cards, and a closing FinishAction",
+            },
+            Profile {
+                name: "message",
+                summary: "one message per turn",
+            },
+        ],
+    },
+    Format {
         name: "acp",
         summary: "Agent Client Protocol v1, JSON-RPC lines",
         framing: Framing::Lines,
@@ -84,7 +109,7 @@ pub const FORMATS: &[Format] = &[
         writer: Some(|config| Box::new(writers::ag_ui::AgUi::new(config))),
         profiles: &[Profile {
             name: "thinking",
-            summary: "for clients of 0.0.45: THINKING_* events, no sub-agents",
+            summary: "for clients before 0.0.45: THINKING_* events, no sub-agents",
         }],
     },
     Format {
@@ -93,6 +118,14 @@ pub const FORMATS: &[Format] = &[
         framing: Framing::Lines,
         reader: Some(|config| Box::new(readers::linkspan::Linkspan::new(config))),
         writer: Some(|_| Box::<writers::linkspan::Linkspan>::default()),
+        profiles: &[],
+    },
+    Format {
+        name: "text",
+        summary: "a transcript for the terminal",
+        framing: Framing::Lines,
+        reader: None,
+        writer: Some(|config| Box::new(writers::text::Transcript::new(config))),
         profiles: &[],
     },
 ];

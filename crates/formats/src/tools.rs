@@ -63,7 +63,7 @@ object! {
 
 /// Classifies a call; `cwd` shortens the paths in the title.
 pub(crate) fn classify<'a>(name: &str, input: Option<&Raw<'a>>, cwd: Option<&str>) -> Class<'a> {
-    let input = input.and_then(|raw| Input::parse(raw)).unwrap_or_default();
+    let input = input.and_then(Input::parse).unwrap_or_default();
     if let Some((server, tool)) = mcp_name(name) {
         let mut class = Class::plain(ToolKind::Mcp, Text::new(tool.to_owned()));
         class.mcp = Some(Mcp {

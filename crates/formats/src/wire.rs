@@ -6,5 +6,6 @@ pub(crate) mod lenient;
 pub(crate) mod acp;
 pub(crate) mod ag_ui;
 pub(crate) mod claude;
+pub(crate) mod openhands;
 pub(crate) mod takopi;
 pub(crate) mod thread;

@@ -4,7 +4,9 @@ pub(crate) mod acp;
 pub(crate) mod ag_ui;
 pub(crate) mod content;
 pub(crate) mod linkspan;
+pub(crate) mod openhands;
 pub(crate) mod takopi;
+pub(crate) mod text;
 pub(crate) mod thread;
 
 use model::Timestamp;

@@ -5,6 +5,7 @@
 //! once, so that no reader and no writer has to think of it.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use memchr::{memchr, memmem};
 
@@ -41,7 +42,11 @@ pub fn clean(frame: &[u8]) -> Cleaned<'_> {
 /// `None` when there is nothing to replace.
 fn replace_lone_surrogates(json: &str) -> Option<String> {
     let bytes = json.as_bytes();
-    if memmem::find(bytes, b"\\ud").is_none() && memmem::find(bytes, b"\\uD").is_none() {
+    static LOWER: LazyLock<memmem::Finder<'static>> =
+        LazyLock::new(|| memmem::Finder::new(b"\\ud"));
+    static UPPER: LazyLock<memmem::Finder<'static>> =
+        LazyLock::new(|| memmem::Finder::new(b"\\uD"));
+    if LOWER.find(bytes).is_none() && UPPER.find(bytes).is_none() {
         return None;
     }
     let mut mended = String::new();

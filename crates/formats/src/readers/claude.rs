@@ -146,7 +146,7 @@ impl Claude {
             cx.at = Some(at);
         }
         if direction == Direction::ToAgent {
-            return self.to_agent(cx, line, text);
+            return self.host_said(cx, line, text);
         }
         match kind(&line) {
             Kind::System => self.system(cx, line, text),
@@ -170,11 +170,11 @@ impl Claude {
     }
 
     /// A message of the host to the agent, from a recording of both directions.
-    fn to_agent<'c>(&mut self, cx: &mut Context<'c>, line: Line<'c>, text: &'c str) {
+    fn host_said<'c>(&mut self, cx: &mut Context<'c>, mut line: Line<'c>, text: &'c str) {
         cx.origin = Origin::Client;
         match kind(&line) {
             Kind::User => {
-                let (text, parts) = blocks::words(line.message.content);
+                let (text, parts) = blocks::words(line.message.take().content);
                 self.queue_prompt(Prompt {
                     text: text.into_owned(),
                     parts: parts.into_iter().map(model::Part::into_owned).collect(),
@@ -275,7 +275,7 @@ impl Claude {
 
     /// Tells the session to whoever did not see an `init`.
     fn bind_without_init(&mut self, cx: &mut Context<'_>) {
-        if self.has_init || self.lifecycle.has_run() {
+        if self.has_init {
             return;
         }
         if let Some(session) = self.session.clone() {

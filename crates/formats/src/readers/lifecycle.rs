@@ -54,17 +54,49 @@ impl<'c> Context<'c> {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Lifecycle {
-    session: SessionId<'static>,
-    engine: Cow<'static, str>,
-    seq: u64,
+    envelope: Envelope,
     n_frames: u64,
     n_runs: u64,
-    run: Option<RunId<'static>>,
     /// The name of the next run, when another program has given it one.
     next_run: Option<RunId<'static>>,
     open: Vec<Open>,
     asks: Vec<OpenAsk>,
     used: Used,
+}
+
+/// What every event says around its body.
+#[derive(Clone, Debug)]
+struct Envelope {
+    session: SessionId<'static>,
+    engine: Cow<'static, str>,
+    seq: u64,
+    run: Option<RunId<'static>>,
+}
+
+impl Envelope {
+    fn emit(&mut self, cx: &mut Context<'_>, path: &[ItemId<'static>], body: Body<'_>) {
+        self.seq += 1;
+        let extra = std::mem::take(&mut cx.extra);
+        let event = Event {
+            seq: self.seq,
+            at: cx.at,
+            session: self.session.by_ref(),
+            run: self.run.as_ref().map(RunId::by_ref),
+            engine: Cow::Borrowed(&*self.engine),
+            path: Cow::Borrowed(path),
+            origin: if cx.why.is_some() {
+                Origin::Linkspan
+            } else {
+                cx.origin
+            },
+            frame: cx.frame,
+            native: cx.native.as_deref().map(Cow::Borrowed),
+            why: cx.why,
+            extra: Cow::Owned(extra),
+            body,
+        };
+        cx.sink.event(&event);
+    }
 }
 
 /// An item that lives.
@@ -88,12 +120,14 @@ struct OpenAsk {
 impl Lifecycle {
     pub(crate) fn new(engine: impl Into<Cow<'static, str>>, session: &str) -> Self {
         Self {
-            session: SessionId::new(session.to_owned()),
-            engine: engine.into(),
-            seq: 0,
+            envelope: Envelope {
+                session: SessionId::new(session.to_owned()),
+                engine: engine.into(),
+                seq: 0,
+                run: None,
+            },
             n_frames: 0,
             n_runs: 0,
-            run: None,
             next_run: None,
             open: Vec::new(),
             asks: Vec::new(),
@@ -108,7 +142,7 @@ impl Lifecycle {
     }
 
     pub(crate) fn has_run(&self) -> bool {
-        self.run.is_some()
+        self.envelope.run.is_some()
     }
 
     pub(crate) fn n_runs(&self) -> u64 {
@@ -126,27 +160,7 @@ impl Lifecycle {
     }
 
     fn emit_at(&mut self, cx: &mut Context<'_>, path: &[ItemId<'static>], body: Body<'_>) {
-        self.seq += 1;
-        let extra = std::mem::take(&mut cx.extra);
-        let event = Event {
-            seq: self.seq,
-            at: cx.at,
-            session: self.session.by_ref(),
-            run: self.run.as_ref().map(RunId::by_ref),
-            engine: Cow::Borrowed(&*self.engine),
-            path: Cow::Borrowed(path),
-            origin: if cx.why.is_some() {
-                Origin::Linkspan
-            } else {
-                cx.origin
-            },
-            frame: cx.frame,
-            native: cx.native.as_deref().map(Cow::Borrowed),
-            why: cx.why,
-            extra: Cow::Owned(extra),
-            body,
-        };
-        cx.sink.event(&event);
+        self.envelope.emit(cx, path, body);
     }
 
     /// Emits with a reason why linkspan made it up.
@@ -191,7 +205,7 @@ impl Lifecycle {
     }
 
     pub(crate) fn start_run(&mut self, cx: &mut Context<'_>, cause: Cause) {
-        if self.run.is_some() {
+        if self.envelope.run.is_some() {
             return;
         }
         self.n_runs += 1;
@@ -199,13 +213,13 @@ impl Lifecycle {
             .next_run
             .take()
             .unwrap_or_else(|| RunId::new(format!("r{}", self.n_runs)));
-        self.run = Some(run);
+        self.envelope.run = Some(run);
         self.emit_at(cx, &[], Body::RunStarted(RunStarted { cause }));
     }
 
     /// Closes everything and ends the run; without a run there is nothing to end.
     pub(crate) fn end_run(&mut self, cx: &mut Context<'_>, ended: RunEnded<'_>, left_open: Status) {
-        if self.run.is_none() {
+        if self.envelope.run.is_none() {
             return;
         }
         self.settle_all(
@@ -220,7 +234,7 @@ impl Lifecycle {
             self.close_left_open(cx, open, left_open);
         }
         self.emit_at(cx, &[], Body::RunEnded(ended));
-        self.run = None;
+        self.envelope.run = None;
     }
 
     pub(crate) fn open(&mut self, cx: &mut Context<'_>, mut item: Item<'_>) {
@@ -290,18 +304,13 @@ impl Lifecycle {
             Channel::Input => open.input.push_str(&text.to_str()),
             Channel::Output => (),
         }
-        let item = open.item.id().clone();
-        let path = std::mem::take(&mut open.path);
-        self.emit_at(
-            cx,
-            &path,
-            Body::ItemDelta(Delta {
-                item,
-                channel,
-                text,
-            }),
-        );
-        self.open[at].path = path;
+        let item = open.item.id().by_ref();
+        let body = Body::ItemDelta(Delta {
+            item,
+            channel,
+            text,
+        });
+        self.envelope.emit(cx, &open.path, body);
     }
 
     /// Closes a message or reasoning with its whole text, opening it first if need be.
@@ -426,17 +435,17 @@ impl Lifecycle {
 
     /// Takes over the names of an event that was written before, and where its numbers began.
     pub(crate) fn adopt(&mut self, event: &Event<'_>) {
-        if self.seq == 0 {
+        if self.envelope.seq == 0 {
             // Half the numbers are left for what follows, however wild the file's own are.
-            self.seq = event.seq.saturating_sub(1).min(u64::MAX / 2);
+            self.envelope.seq = event.seq.saturating_sub(1).min(u64::MAX / 2);
         }
-        if self.session != event.session {
-            self.session = event.session.clone().into_owned();
+        if self.envelope.session != event.session {
+            self.envelope.session = event.session.clone().into_owned();
         }
-        if self.engine != event.engine {
-            self.engine = Cow::Owned(event.engine.clone().into_owned());
+        if self.envelope.engine != event.engine {
+            self.envelope.engine = Cow::Owned(event.engine.clone().into_owned());
         }
-        if let (None, Some(run)) = (&self.run, &event.run) {
+        if let (None, Some(run)) = (&self.envelope.run, &event.run) {
             self.next_run = Some(run.clone().into_owned());
         }
     }
@@ -611,16 +620,17 @@ fn text_of<'i>(item: &'i Item<'_>) -> &'i Text<'i> {
 struct Used {
     hashes: HashSet<u64>,
     order: VecDeque<u64>,
+    n_repeated: u64,
 }
 
 impl Used {
-    /// `id`, or `id` with the first free number behind it.
+    /// `id`, or `id` with a number behind it. Numbers are never tried twice: an agent that repeats
+    /// one id for ever must not make each try longer than the last.
     fn unique(&mut self, id: &ItemId<'static>) -> ItemId<'static> {
         let mut candidate = id.clone();
-        let mut n = 1;
         while !self.insert(&candidate) {
-            n += 1;
-            candidate = ItemId::new(format!("{id}~{n}"));
+            self.n_repeated += 1;
+            candidate = ItemId::new(format!("{id}~{}", self.n_repeated + 1));
         }
         candidate
     }

@@ -1,8 +1,8 @@
 //! AG-UI 1.0 events as they travel inside server-sent events.
 //!
 //! Names and shapes are those of npm `@ag-ui/core` 1.0.0 and its JSON Schema. A field without a
-//! value is left out: the client rejects `null`. The `Thinking*` events are of 0.0.45, for clients
-//! that know no reasoning. What AG-UI has no event for travels as `CUSTOM`, in the types at the end.
+//! value is left out: the client rejects `null`. The `Thinking*` events are for clients
+//! before 0.0.45, which know no reasoning. What AG-UI has no event for travels as `CUSTOM`, in the types at the end.
 
 use std::borrow::Cow;
 

@@ -4,7 +4,7 @@
 //! in the first pass; rarer lines (`result`, `system`, control frames) are parsed again by their own
 //! struct. The repackaged messages of the Agent SDKs are the same objects without their `type`s.
 
-use super::lenient::{Any, Flag, List, Map, Num, Str, Words};
+use super::lenient::{Any, Boxed, Flag, List, Map, Num, Str, Words};
 
 object! {
     /// Any line of the stream, or of a recording of both directions.
@@ -15,8 +15,8 @@ object! {
         uuid: Str<'a> = "uuid",
         timestamp: Str<'a> = "timestamp",
         parent_tool_use_id: Str<'a> = "parent_tool_use_id",
-        message: Message<'a> = "message",
-        event: StreamEvent<'a> = "event",
+        message: Boxed<Message<'a>> = "message",
+        event: Boxed<StreamEvent<'a>> = "event",
         api_message_id: Str<'a> = "api_message_id",
         tool_use_result: Any<'a> = "tool_use_result",
         tool_result_meta: Any<'a> = "tool_result_meta",
@@ -78,9 +78,9 @@ object! {
     StreamEvent {
         r#type: Str<'a> = "type",
         index: Num = "index",
-        content_block: Block<'a> = "content_block",
+        content_block: Boxed<Block<'a>> = "content_block",
         delta: BlockDelta<'a> = "delta",
-        message: Message<'a> = "message",
+        message: Boxed<Message<'a>> = "message",
         usage: Any<'a> = "usage",
     }
 }

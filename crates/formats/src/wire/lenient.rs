@@ -156,8 +156,7 @@ macro_rules! object {
 
                     fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                         let mut object = $name { is_object: true, ..Default::default() };
-                        while let Some($crate::wire::lenient::Str(key)) = map.next_key()? {
-                            let key = key.unwrap_or_default();
+                        while let Some($crate::wire::lenient::Key(key)) = map.next_key()? {
                             match &*key {
                                 $($key => object.$field = map.next_value()?,)*
                                 _ => $crate::wire::lenient::keep(&mut object.extra, key, map.next_value()?),
@@ -175,61 +174,67 @@ macro_rules! object {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct StrVisitor;
-        impl<'de> Visitor<'de> for StrVisitor {
-            type Value = Str<'de>;
+        <&'de RawValue>::deserialize(deserializer).map(|raw| text_of(raw.get()))
+    }
+}
+
+/// One function for all fields: less code to run through is what makes a line cheap.
+#[inline(never)]
+fn text_of(json: &str) -> Str<'_> {
+    let Some(inner) = json.strip_prefix('"').and_then(|it| it.strip_suffix('"')) else {
+        return Str(None);
+    };
+    if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
+        return Str(Some(Cow::Borrowed(inner)));
+    }
+    Str(serde_json::from_str(json).ok().map(Cow::Owned))
+}
+
+/// The key of an object, which may be any string.
+pub(crate) struct Key<'a>(pub(crate) Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeyVisitor;
+        impl<'de> Visitor<'de> for KeyVisitor {
+            type Value = Key<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
+                f.write_str("a key")
             }
             fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Str(Some(Cow::Borrowed(text))))
+                Ok(Key(Cow::Borrowed(text)))
             }
             fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Str(Some(Cow::Owned(text.to_owned()))))
+                Ok(Key(Cow::Owned(text.to_owned())))
             }
-            ignore!(unit bool number seq map);
         }
-        deserializer.deserialize_any(StrVisitor)
+        deserializer.deserialize_str(KeyVisitor)
     }
 }
 
 impl<'de> Deserialize<'de> for Flag {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct FlagVisitor;
-        impl<'de> Visitor<'de> for FlagVisitor {
-            type Value = Flag;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("true or false")
-            }
-            fn visit_bool<E>(self, it: bool) -> Result<Flag, E> {
-                Ok(Flag(Some(it)))
-            }
-            ignore!(unit number str seq map);
-        }
-        deserializer.deserialize_any(FlagVisitor)
+        let raw = <&'de RawValue>::deserialize(deserializer)?;
+        Ok(Flag(match raw.get() {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ => None,
+        }))
     }
 }
 
 impl<'de> Deserialize<'de> for Num {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NumVisitor;
-        impl<'de> Visitor<'de> for NumVisitor {
-            type Value = Num;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number")
-            }
-            fn visit_i64<E>(self, it: i64) -> Result<Num, E> {
-                Ok(Num(Some(it as f64)))
-            }
-            fn visit_u64<E>(self, it: u64) -> Result<Num, E> {
-                Ok(Num(Some(it as f64)))
-            }
-            fn visit_f64<E>(self, it: f64) -> Result<Num, E> {
-                Ok(Num(Some(it)))
-            }
-            ignore!(unit bool str seq map);
-        }
-        deserializer.deserialize_any(NumVisitor)
+        <&'de RawValue>::deserialize(deserializer).map(|raw| number_of(raw.get()))
+    }
+}
+
+#[inline(never)]
+fn number_of(json: &str) -> Num {
+    match json.as_bytes() {
+        [digit @ b'0'..=b'9'] => Num(Some(f64::from(digit - b'0'))),
+        [b'-' | b'0'..=b'9', ..] => Num(json.parse().ok()),
+        _ => Num(None),
     }
 }
 
@@ -237,6 +242,33 @@ impl<'de: 'a, 'a> Deserialize<'de> for Any<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = <&'de RawValue>::deserialize(deserializer)?;
         Ok(Any((raw.get() != "null").then_some(raw)))
+    }
+}
+
+/// An object that few lines have: absent, it costs a line nothing.
+#[derive(Clone, Debug)]
+pub(crate) struct Boxed<T>(Option<Box<T>>);
+
+impl<T> Default for Boxed<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T: Default> Boxed<T> {
+    pub(crate) fn is_object(&self) -> bool {
+        self.0.is_some()
+    }
+
+    pub(crate) fn take(&mut self) -> T {
+        self.0.take().map(|it| *it).unwrap_or_default()
+    }
+}
+
+impl<'de, T: Deserialize<'de> + Object<'de>> Deserialize<'de> for Boxed<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let object = T::deserialize(deserializer)?;
+        Ok(Self(object.is_object().then(|| Box::new(object))))
     }
 }
 
@@ -291,8 +323,8 @@ impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for Map<'a, T> {
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut entries = Vec::new();
-                while let Some((Str(key), value)) = map.next_entry()? {
-                    entries.push((key.unwrap_or_default(), value));
+                while let Some((Key(key), value)) = map.next_entry()? {
+                    entries.push((key, value));
                 }
                 Ok(Map(entries))
             }

@@ -3,9 +3,11 @@
 //! Each run becomes `session/update` notifications and one response to the prompt, whose id is the
 //! run's number. Permission requests stand beside their answers, so that a file is the whole
 //! conversation except the prompts. Facts: the v1 schema and the Claude adapters of Zed; profile
-//! `seed` keeps the choices of the OpenHands CLI. Calls and asks are in `acp/tools.rs`.
+//! `seed` keeps the choices of the OpenHands CLI.
 
+mod texts;
 mod tools;
+mod turn;
 
 #[cfg(test)]
 mod tests;
@@ -14,14 +16,15 @@ use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use model::{
-    Binding, Body, Channel, Delta, Event, Item, ItemClosed, Level, Losses, Message, Notice,
-    Outcome, Part, Plan, PlanStatus, Role, RunEnded, RunError, Scope, SessionBound, Status, Text,
-    Usage, Writer,
+    Binding, Body, Event, Item, ItemClosed, Level, Losses, Notice, Outcome, Plan, PlanStatus,
+    RunEnded, RunError, SessionBound, Status, Text, Writer,
 };
 
 use super::{WriterConfig, line};
 use crate::wire::acp as wire;
-use tools::{OpenAsk, OpenTool};
+use texts::{OpenText, Voice};
+use tools::{Asked, OpenAsk, OpenTool};
+use turn::Context;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Acp {
@@ -32,6 +35,7 @@ pub(crate) struct Acp {
     texts: Vec<OpenText>,
     tools: Vec<OpenTool>,
     asks: Vec<OpenAsk>,
+    asked: Asked,
     /// What the client was last told the plan is.
     plan: Option<u64>,
     context: Context,
@@ -63,34 +67,6 @@ struct Run {
     has_unsaid_usage: bool,
 }
 
-#[derive(Clone, Debug)]
-struct OpenText {
-    id: String,
-    voice: Voice,
-    has_deltas: bool,
-}
-
-/// Who a chunk comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Voice {
-    User,
-    Agent,
-    Thought,
-    /// ACP has no chunk for it.
-    Unheard,
-}
-
-/// How full the model's context is.
-#[derive(Clone, Debug, Default)]
-struct Context {
-    model: Option<String>,
-    used: Option<u64>,
-    size: Option<u64>,
-    cost_usd: Option<f64>,
-    /// The client knows all of this.
-    is_told: bool,
-}
-
 impl Acp {
     pub(crate) fn new(config: &WriterConfig) -> Self {
         let shape = match config.profile.as_deref() {
@@ -105,6 +81,7 @@ impl Acp {
             texts: Vec::new(),
             tools: Vec::new(),
             asks: Vec::new(),
+            asked: Asked::default(),
             plan: None,
             context: Context::default(),
             losses: Losses::default(),
@@ -243,128 +220,6 @@ impl Acp {
         }
     }
 
-    fn voice(&mut self, event: &Event<'_>, message: &Message<'_>) -> Voice {
-        match (message.role, self.shape) {
-            (Role::Assistant, _) => Voice::Agent,
-            // The user did not say this; it is in the input of the call already.
-            (Role::User, _) if !event.path.is_empty() => self.unheard("sub-agent prompt"),
-            (Role::User, Shape::Default) => Voice::User,
-            (Role::User, Shape::Seed) => self.unheard("user message"),
-            (Role::Harness, _) => self.unheard("harness message"),
-        }
-    }
-
-    fn unheard(&mut self, what: &'static str) -> Voice {
-        self.losses.count(what);
-        Voice::Unheard
-    }
-
-    fn open_text(&mut self, id: &str, voice: Voice) {
-        self.texts.push(OpenText {
-            id: id.to_owned(),
-            voice,
-            has_deltas: false,
-        });
-    }
-
-    fn delta(&mut self, event: &Event<'_>, delta: &Delta<'_>, out: &mut Vec<u8>) {
-        let id = delta.item.as_str();
-        match delta.channel {
-            Channel::Text => {
-                let Some(open) = self.texts.iter_mut().rfind(|it| it.id == id) else {
-                    return;
-                };
-                open.has_deltas = true;
-                let voice = open.voice;
-                self.text_chunk(event, voice, id, &delta.text, out);
-            }
-            Channel::Input => (), // The whole input follows in an update.
-            Channel::Output => self.tool_printed(id),
-        }
-    }
-
-    fn message_closed(&mut self, event: &Event<'_>, message: &Message<'_>, out: &mut Vec<u8>) {
-        let id = message.id.as_str();
-        let voice = self.text_closed(event, id, &message.text, out);
-        for part in &message.parts {
-            let content = match part {
-                Part::Image { media_type, data } => wire::ContentBlock::Image {
-                    data: data.by_ref(),
-                    mime_type: Cow::Borrowed(media_type),
-                },
-                Part::ImageUrl { url } => wire::ContentBlock::ResourceLink {
-                    name: url.by_ref(),
-                    uri: url.by_ref(),
-                },
-                Part::Other(_) => {
-                    self.losses.count("content block");
-                    continue;
-                }
-            };
-            self.chunk(event, voice, id, content, out);
-        }
-    }
-
-    /// Says what no delta has said.
-    fn text_closed(
-        &mut self,
-        event: &Event<'_>,
-        id: &str,
-        text: &Text<'_>,
-        out: &mut Vec<u8>,
-    ) -> Voice {
-        let Some(at) = self.texts.iter().rposition(|it| it.id == id) else {
-            return Voice::Unheard;
-        };
-        let open = self.texts.remove(at);
-        if !open.has_deltas {
-            self.text_chunk(event, open.voice, id, text, out);
-        }
-        open.voice
-    }
-
-    fn text_chunk(
-        &mut self,
-        event: &Event<'_>,
-        voice: Voice,
-        id: &str,
-        text: &Text<'_>,
-        out: &mut Vec<u8>,
-    ) {
-        if text.is_empty() {
-            return;
-        }
-        let text = text.by_ref();
-        self.chunk(event, voice, id, wire::ContentBlock::Text { text }, out);
-    }
-
-    fn chunk(
-        &mut self,
-        event: &Event<'_>,
-        voice: Voice,
-        id: &str,
-        content: wire::ContentBlock<'_>,
-        out: &mut Vec<u8>,
-    ) {
-        let chunk = wire::ContentChunk {
-            message_id: Some(id),
-            content,
-            meta: meta(event),
-        };
-        let update = match voice {
-            Voice::User => wire::SessionUpdate::UserMessageChunk(chunk),
-            Voice::Thought => wire::SessionUpdate::AgentThoughtChunk(chunk),
-            Voice::Agent => {
-                if let Some(run) = &mut self.run {
-                    run.has_said |= event.path.is_empty();
-                }
-                wire::SessionUpdate::AgentMessageChunk(chunk)
-            }
-            Voice::Unheard => return,
-        };
-        self.send(out, update);
-    }
-
     fn plan(&mut self, event: &Event<'_>, plan: &Plan<'_>, out: &mut Vec<u8>) {
         if !event.path.is_empty() {
             // ACP has one plan per session; a sub-agent's would replace the user's.
@@ -400,39 +255,6 @@ impl Acp {
         self.send(out, wire::SessionUpdate::Plan { entries });
     }
 
-    fn usage(&mut self, event: &Event<'_>, usage: &Usage<'_>, out: &mut Vec<u8>) {
-        match usage.scope {
-            Scope::Call if event.path.is_empty() => {
-                self.context.call(usage);
-                if !self.say_usage(out)
-                    && let Some(run) = &mut self.run
-                {
-                    run.has_unsaid_usage = true;
-                }
-            }
-            Scope::Session => self.context.spent(usage.cost_usd),
-            // A sub-agent has a context of its own; the end of the run has the sums.
-            Scope::Call | Scope::Run => (),
-        }
-    }
-
-    /// Tells how full the context is, if that is known.
-    fn say_usage(&mut self, out: &mut Vec<u8>) -> bool {
-        let (Some(used), Some(size)) = (self.context.used, self.context.size) else {
-            return false;
-        };
-        if std::mem::replace(&mut self.context.is_told, true) {
-            return true;
-        }
-        let cost = self.context.cost_usd.map(|amount| wire::Cost {
-            amount,
-            currency: "USD",
-        });
-        let update = wire::UsageUpdate { used, size, cost };
-        self.send(out, wire::SessionUpdate::UsageUpdate(update));
-        true
-    }
-
     fn notice(&mut self, event: &Event<'_>, notice: &Notice<'_>, out: &mut Vec<u8>) {
         let severity = match notice.level {
             Level::Debug => return self.losses.count("debug notice"),
@@ -453,82 +275,6 @@ impl Acp {
             meta,
         };
         self.send(out, wire::SessionUpdate::Notice(notice));
-    }
-
-    fn finish(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
-        let Some(run) = self.run.take() else { return };
-        self.close_left_open(out);
-        self.texts.clear();
-        self.context.end(ended);
-        if !self.say_usage(out) && (run.has_unsaid_usage || ended.usage.is_some()) {
-            self.losses.count("usage report");
-        }
-        let stop_reason = match ended.outcome {
-            Outcome::Completed | Outcome::Limit
-                if ended.stop_reason.as_deref() == Some("max_tokens") =>
-            {
-                "max_tokens"
-            }
-            Outcome::Completed => "end_turn",
-            Outcome::Limit => "max_turn_requests",
-            Outcome::Refused => "refusal",
-            Outcome::Aborted => "cancelled",
-            Outcome::Failed | Outcome::Lost => return self.failure(ended, out),
-        };
-        if !run.has_said {
-            self.unsaid_answer(ended, out);
-        }
-        let meta = ended.error.as_ref().map(|error| wire::StopMeta {
-            code: &error.code,
-            message: error.message.by_ref(),
-        });
-        line(
-            out,
-            &wire::Response {
-                jsonrpc: wire::JSONRPC,
-                id: self.n_runs,
-                result: wire::PromptResponse { stop_reason, meta },
-            },
-        );
-    }
-
-    /// An answer that no message had: a local command's, for example.
-    fn unsaid_answer(&self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
-        let Some(answer) = ended.answer.as_ref().filter(|it| !it.is_empty()) else {
-            return;
-        };
-        let text = answer.by_ref();
-        let chunk = wire::ContentChunk {
-            message_id: None,
-            content: wire::ContentBlock::Text { text },
-            meta: None,
-        };
-        self.send(out, wire::SessionUpdate::AgentMessageChunk(chunk));
-    }
-
-    fn failure(&self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
-        let unknown = RunError {
-            code: Cow::Borrowed("unknown"),
-            message: Text::new("the run failed"),
-        };
-        let error = ended.error.as_ref().unwrap_or(&unknown);
-        let code = if error.code.starts_with("authentication") {
-            wire::AUTH_REQUIRED
-        } else {
-            wire::INTERNAL_ERROR
-        };
-        line(
-            out,
-            &wire::Failure {
-                jsonrpc: wire::JSONRPC,
-                id: self.n_runs,
-                error: wire::Error {
-                    code,
-                    message: error.message.by_ref(),
-                    data: wire::ErrorData { code: &error.code },
-                },
-            },
-        );
     }
 }
 
@@ -570,39 +316,6 @@ impl Writer for Acp {
 
     fn clone_box(&self) -> Box<dyn Writer> {
         Box::new(self.clone())
-    }
-}
-
-impl Context {
-    fn call(&mut self, usage: &Usage<'_>) {
-        let tokens = &usage.tokens;
-        let output = tokens.output.unwrap_or_default();
-        self.used = Some(tokens.all_input().saturating_add(output));
-        self.is_told = false;
-        if self.model.as_deref() != usage.model.as_deref() {
-            // Another model has another window, which only the end of the run tells.
-            self.model = usage.model.as_deref().map(str::to_owned);
-            self.size = None;
-        }
-    }
-
-    fn end(&mut self, ended: &RunEnded<'_>) {
-        self.spent(ended.session_cost_usd);
-        let model = ended
-            .models
-            .iter()
-            .find(|it| Some(&*it.model) == self.model.as_deref())
-            .or(ended.models.first());
-        let size = model.and_then(|it| it.context_window).or(self.size);
-        self.is_told &= size == self.size;
-        self.size = size;
-    }
-
-    /// What the session has cost so far.
-    fn spent(&mut self, cost_usd: Option<f64>) {
-        let cost_usd = cost_usd.or(self.cost_usd);
-        self.is_told &= cost_usd == self.cost_usd;
-        self.cost_usd = cost_usd;
     }
 }
 

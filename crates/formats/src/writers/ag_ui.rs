@@ -3,10 +3,12 @@
 //! Each run is `RUN_STARTED` … one `RUN_FINISHED` or `RUN_ERROR`; nothing may stand between runs,
 //! so what is known of a session waits for the next one. Facts: npm `@ag-ui/core` and
 //! `@ag-ui/client` 1.0.0, whose verifier is the judge. What AG-UI has no event for travels as
-//! `CUSTOM` under `linkspan.*`. Items are in `ag_ui/items.rs`, sub-agents in `ag_ui/subagents.rs`.
+//! `CUSTOM` under `linkspan.*`.
 
 mod items;
 mod subagents;
+mod texts;
+mod tools;
 
 #[cfg(test)]
 mod tests;
@@ -14,8 +16,8 @@ mod tests;
 use std::borrow::Cow;
 
 use model::{
-    Ask, AskKind, AskSettled, Binding, Body, Decision, Event, Level, Losses, Notice, Outcome,
-    RunEnded, RunError, SessionBound, Status, Text, Tokens, Writer,
+    Ask, AskKind, AskSettled, Binding, Body, Decision, Event, Item, Level, Losses, Notice, Outcome,
+    Role, RunEnded, RunError, SessionBound, Status, Text, Tokens, Writer,
 };
 
 use super::WriterConfig;
@@ -41,7 +43,7 @@ pub(crate) struct AgUi {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Current,
-    /// 0.0.45: thinking instead of reasoning, no sub-agents, results are plain text.
+    /// Before 0.0.45: thinking instead of reasoning, no sub-agents, results are plain text.
     Thinking,
 }
 
@@ -205,11 +207,18 @@ impl AgUi {
             at: event.at.map(|it| it.millis()),
             subagent: None,
         };
-        if self.shape == Shape::Current {
-            run.subagents.enter(&event.path, &mut lane);
-            lane.subagent = event.path.last().map(|it| it.as_str());
-        }
         let losses = &mut self.losses;
+        match self.shape {
+            Shape::Current => {
+                run.subagents.enter(&event.path, &mut lane);
+                lane.subagent = event.path.last().map(|it| it.as_str());
+            }
+            // Without a name on it, it would look like words of the user.
+            Shape::Thinking if is_subagent_prompt(event) => {
+                return losses.count("sub-agent prompt");
+            }
+            Shape::Thinking => (),
+        }
         match &event.body {
             Body::ItemOpened(it) => run.opened(it, &mut lane, losses),
             Body::ItemUpdated(it) => run.items.updated(it, &mut lane, losses),
@@ -301,6 +310,14 @@ impl Writer for AgUi {
     fn clone_box(&self) -> Box<dyn Writer> {
         Box::new(self.clone())
     }
+}
+
+fn is_subagent_prompt(event: &Event<'_>) -> bool {
+    let is_prompt = matches!(
+        &event.body,
+        Body::ItemOpened(Item::Message(it)) if it.role == Role::User
+    );
+    is_prompt && !event.path.is_empty()
 }
 
 fn unknown_error(outcome: Outcome) -> RunError<'static> {

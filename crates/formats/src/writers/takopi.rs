@@ -132,15 +132,7 @@ impl Takopi {
     fn item(&mut self, event: &Event<'_>, item: &Item<'_>, out: &mut Vec<u8>) {
         match item {
             Item::Tool(tool) => self.tool(event, tool, out),
-            Item::Plan(plan) => {
-                let is_opened = matches!(event.body, Body::ItemOpened(_));
-                let phase = if is_opened {
-                    wire::Phase::Started
-                } else {
-                    wire::Phase::Updated
-                };
-                self.plan(plan, phase, out);
-            }
+            Item::Plan(plan) => self.plan(plan, out),
             // These are told when they close.
             Item::Message(_)
             | Item::Reasoning(_)
@@ -155,7 +147,7 @@ impl Takopi {
             Item::Tool(tool) => self.tool_closed(event, tool, closed.status, out),
             Item::Message(message) => self.message(event, message),
             Item::Reasoning(reasoning) => self.reasoning(event, reasoning, out),
-            Item::Plan(plan) => self.plan(plan, wire::Phase::Completed, out),
+            Item::Plan(_) => (), // Its last update said as much.
             // The call that started it is the action; a background agent's end comes after that.
             Item::Subagent(subagent) if subagent.background => {
                 self.losses.count("end of a background sub-agent");
@@ -168,7 +160,7 @@ impl Takopi {
                     .as_ref()
                     .map_or_else(|| Text::new(&*other.name), Text::by_ref);
                 let detail = wire::RawDetail { raw: &other.data };
-                self.note(out, Note::new(title, detail));
+                self.note(out, Note::new(wire::Level::Info, title, detail));
             }
             Item::Other(_) => self.losses.count("other item"),
         }
@@ -207,26 +199,23 @@ fn next_id(engine: &str, what: &str, n: &mut u64) -> String {
     format!("{engine}.{what}.{n}")
 }
 
+/// Writes an action of which there is no more to say.
 fn write_action<D: Serialize>(
     engine: &str,
     action: wire::Action<'_, D>,
     phase: wire::Phase,
     ok: Option<bool>,
-    message: Option<Text<'_>>,
-    level: Option<wire::Level>,
     out: &mut Vec<u8>,
 ) {
-    line(
-        out,
-        &wire::ActionEvent {
-            engine,
-            action,
-            phase,
-            ok,
-            message,
-            level,
-        },
-    );
+    let event = wire::ActionEvent {
+        engine,
+        action,
+        phase,
+        ok,
+        message: None,
+        level: None,
+    };
+    line(out, &event);
 }
 
 impl Writer for Takopi {

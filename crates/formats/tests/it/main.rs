@@ -1,8 +1,13 @@
 //! Whole streams through whole machines.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![expect(clippy::disallowed_methods, reason = "tests own the files they read")]
+
 mod fixtures;
+mod found;
 mod goldens;
 mod laws;
 mod properties;
 mod takopi_rules;
 mod takopi_upstream;
+mod transcripts;

@@ -71,10 +71,19 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         name: "claude: no init rc1 resume",
-        reason: "The agent never named its session. Takopi falls back on the one it asked for; a converter only tells what the stream said, so there is no resume token.",
+        reason: "The agent never named its session. Both fall back on the one that was asked for; here it is also told as `started`, because every run has one.",
         expect: expect![[r#"
+            {"type":"started","engine":"claude","resume":{"engine":"claude","value":"s1"}}
             {"type":"action","engine":"claude","action":{"id":"claude.note.1","kind":"warning","title":"claude failed (rc=1).","detail":{}},"phase":"completed","ok":false,"message":"claude failed (rc=1).","level":"warning"}
-            {"type":"completed","engine":"claude","ok":false,"answer":"","error":"claude failed (rc=1)."}
+            {"type":"completed","engine":"claude","ok":false,"answer":"","resume":{"engine":"claude","value":"s1"},"error":"claude failed (rc=1)."}
+        "#]],
+    },
+    Exception {
+        name: "claude: init without session",
+        reason: "Takopi starts only with an `init` that names a session; here the first line that names one is enough.",
+        expect: expect![[r#"
+            {"type":"started","engine":"claude","resume":{"engine":"claude","value":"s1"}}
+            {"type":"completed","engine":"claude","ok":true,"answer":"ok","resume":{"engine":"claude","value":"s1"},"usage":{"total_cost_usd":0.5,"duration_ms":10,"duration_api_ms":8,"num_turns":1,"usage":{"input_tokens": 1, "output_tokens": 2}}}
         "#]],
     },
     Exception {

@@ -30,8 +30,9 @@ impl Claude {
             self.begin_turn(cx);
         }
         self.enter(cx, parent.as_deref());
-        let mut message = line.message;
-        if !message.is_object() {
+        let has_message = line.message.is_object();
+        let mut message = line.message.take();
+        if !has_message {
             message.content = line.content;
             message.model = line.model;
         }
@@ -205,11 +206,12 @@ impl Claude {
             return;
         }
         let parent = line.parent_tool_use_id.take();
-        let mut content = std::mem::take(&mut line.message.content);
-        if !line.message.is_object() {
-            content = std::mem::take(&mut line.content);
+        let mut content = std::mem::take(&mut line.content);
+        if line.message.is_object() {
+            let mut message = line.message.take();
+            cx.extra.append(message.extra());
+            content = message.content;
         }
-        cx.extra.append(line.message.extra());
         self.bind_without_init(cx);
         let Words::Blocks(blocks) = content else {
             let (words, _) = words(content);

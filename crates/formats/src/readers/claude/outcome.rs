@@ -258,12 +258,19 @@ impl Claude {
         if self.lifecycle.n_runs() > 0 && !self.lifecycle.has_run() && self.prompts.is_empty() {
             return;
         }
+        let (outcome, why, code, message) = self.missing_end(end);
+        if self.session.is_none() && self.config.expect.is_some() {
+            // Nobody answered, but whoever asked for a session can ask for it again.
+            self.session = self.config.expect.clone();
+            cx.why = Some(why);
+            self.bind_without_init(cx);
+            cx.why = None;
+        }
         if !self.lifecycle.has_run() {
             self.bind_without_init(cx);
             self.lifecycle.start_run(cx, Cause::Prompt);
             self.show_prompts(cx);
         }
-        let (outcome, why, code, message) = self.missing_end(end);
         let error = RunError {
             code: Cow::Borrowed(code),
             message: Text::new(message),

@@ -12,7 +12,7 @@ use model::{
 
 use super::{Claude, Context};
 use crate::wire::claude::{self as wire, Block, Line};
-use crate::wire::lenient::{Any, Object as _};
+use crate::wire::lenient::{Any, Num, Object as _};
 
 /// The response that streams now.
 #[derive(Clone, Debug, Default)]
@@ -75,15 +75,16 @@ impl Claude {
             self.begin_turn(cx);
         }
         self.enter(cx, parent.as_deref());
-        let mut event = line.event;
+        let mut event = line.event.take();
         cx.extra.append(event.extra());
         match event.r#type.as_deref() {
             Some("content_block_delta") => {
                 self.block_delta(cx, event, line.api_message_id.as_deref())
             }
             Some("content_block_start") => {
-                cx.extra.append(event.content_block.extra());
-                self.block_start(cx, &event, line.api_message_id.as_deref());
+                let mut block = event.content_block.take();
+                cx.extra.append(block.extra());
+                self.block_start(cx, event.index, &block, line.api_message_id.as_deref());
             }
             Some("content_block_stop") => {
                 if let Some(index) = event.index.as_u64() {
@@ -92,10 +93,11 @@ impl Claude {
             }
             Some("message_start") => {
                 self.stop_blocks(cx);
-                let id = event.message.id.take().or(line.api_message_id.take());
+                let mut message = event.message.take();
+                let id = message.id.take().or(line.api_message_id.take());
                 self.partial.response = id.map(Cow::into_owned);
-                self.partial.model = event.message.model.take().map(Cow::into_owned);
-                self.partial.tokens = tokens(event.message.usage);
+                self.partial.model = message.model.take().map(Cow::into_owned);
+                self.partial.tokens = tokens(message.usage);
             }
             Some("message_delta") => {
                 cx.extra.append(event.delta.extra());
@@ -113,10 +115,10 @@ impl Claude {
     fn block_start<'c>(
         &mut self,
         cx: &mut Context<'c>,
-        event: &wire::StreamEvent<'c>,
+        index: Num,
+        block: &Block<'c>,
         response: Option<&str>,
     ) {
-        let block = &event.content_block;
         let kind = match block.r#type.as_deref() {
             Some("text") => "text",
             Some("thinking") => "thinking",
@@ -125,7 +127,7 @@ impl Claude {
             // Whole when its assistant line comes: results of server tools, blocks of later versions.
             _ => return,
         };
-        let index = event.index.as_u64().unwrap_or_default();
+        let index = index.as_u64().unwrap_or_default();
         let key = self.open_block(cx, index, kind, response, Some(block));
         for (channel, text) in [(Channel::Text, block.text), (Channel::Text, block.thinking)] {
             if let Some(text) = text.0 {
@@ -219,15 +221,19 @@ impl Claude {
             // A signature comes again with the whole block; citations and the like do too.
             (None, None, None) => return,
         };
-        let key = match self.partial.at(index) {
+        match self.partial.at(index) {
             // A piece after the whole block adds nothing: the block is closed.
             Some(block) if block.is_whole && block.kind == kind && kind != "tool_use" => return,
-            Some(block) if block.kind == kind => block.key.clone(),
+            Some(block) if block.kind == kind => (),
             // Its start is missing, or belongs to another block.
-            Some(_) | None => self.open_block(cx, index, kind, response, None),
-        };
-        self.lifecycle
-            .delta(cx, &key, channel, Text::from_json(text));
+            Some(_) | None => {
+                self.open_block(cx, index, kind, response, None);
+            }
+        }
+        if let Some(block) = self.partial.at(index) {
+            let text = Text::from_json(text);
+            self.lifecycle.delta(cx, &block.key, channel, text);
+        }
     }
 
     /// A block ends; usually its whole form has closed it already.

@@ -24,6 +24,9 @@ impl Claude {
             return;
         }
         cx.extra.clear();
+        if subtype == "thinking_tokens" {
+            return self.debug(cx, "thinking_tokens", "thinking", text);
+        }
         let system: System<'c> = serde_json::from_str(text).unwrap_or_default();
         match &*subtype {
             "status" => self.status(cx, &system, text),

@@ -208,6 +208,50 @@ fn an_allowed_call_goes_on() {
 }
 
 #[test]
+fn an_input_changed_with_the_permission_is_told() {
+    check(
+        r#"
+        run.started {"cause":"prompt"}
+        item.opened {"kind":"tool","id":"b","name":"Bash","input":{"command":"a"},"class":{"kind":"shell","title":"a"}}
+        ask.opened {"id":"q","kind":"permission","item":"b","tool":"Bash","title":"a","input":{"command":"a"}}
+        ask.settled {"id":"q","decision":"allowed","input":{"command":"b"}}
+        ask.opened {"id":"q","kind":"permission","item":"b","tool":"Bash","title":"a","input":{"command":"b"}}
+        ask.settled {"id":"q","decision":"allowed","input":{"command":"b"}}
+        item.closed {"status":"ok","item":{"kind":"tool","id":"b","name":"Bash","input":{"command":"b"},"class":{"kind":"shell","title":"a"},"result":{"content":[{"type":"tool_reference","tool_name":"Read"}]}}}
+        run.ended {"outcome":"completed"}
+        "#,
+        expect![[r#"
+            {"s1","update":{"sessionUpdate":"tool_call","toolCallId":"b","title":"a","name":"Bash","kind":"execute","status":"in_progress","rawInput":{"command":"a"}}}}
+            {"id":"ask-q","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"b","title":"a","kind":"execute","status":"pending","rawInput":{"command":"a"}},"options":[{"optionId":"allow","name":"Allow","kind":"allow_once"},{"optionId":"reject","name":"Reject","kind":"reject_once"}]}}
+            {"id":"ask-q","result":{"outcome":{"outcome":"selected","optionId":"allow"}}}
+            {"s1","update":{"sessionUpdate":"tool_call_update","toolCallId":"b","status":"in_progress","rawInput":{"command":"b"}}}}
+            {"id":"ask-q~2","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"b","title":"a","kind":"execute","status":"pending","rawInput":{"command":"b"}},"options":[{"optionId":"allow","name":"Allow","kind":"allow_once"},{"optionId":"reject","name":"Reject","kind":"reject_once"}]}}
+            {"id":"ask-q~2","result":{"outcome":{"outcome":"selected","optionId":"allow"}}}
+            {"s1","update":{"sessionUpdate":"tool_call_update","toolCallId":"b","status":"in_progress"}}}
+            {"s1","update":{"sessionUpdate":"tool_call_update","toolCallId":"b","status":"completed","content":[{"type":"content","content":{"type":"text","text":"Read"}}],"rawOutput":[{"type":"tool_reference","tool_name":"Read"}]}}}
+            {"id":1,"result":{"stopReason":"end_turn"}}
+        "#]],
+    );
+}
+
+#[test]
+fn a_file_that_was_not_new_gets_its_old_text() {
+    check(
+        r#"
+        run.started {"cause":"prompt"}
+        item.opened {"kind":"tool","id":"w","name":"Write","input":{},"class":{"kind":"write","title":"Write a","diffs":[{"path":"/w/a","new":"y"}]}}
+        item.closed {"status":"ok","item":{"kind":"tool","id":"w","name":"Write","input":{},"class":{"kind":"write","title":"Write a","diffs":[{"path":"/w/a","old":"x","new":"y"}]},"result":{"content":"done"}}}
+        run.ended {"outcome":"completed"}
+        "#,
+        expect![[r#"
+            {"s1","update":{"sessionUpdate":"tool_call","toolCallId":"w","title":"Write a","name":"Write","kind":"edit","status":"in_progress","content":[{"type":"diff","path":"/w/a","newText":"y"}],"rawInput":{}}}}
+            {"s1","update":{"sessionUpdate":"tool_call_update","toolCallId":"w","status":"completed","content":[{"type":"diff","path":"/w/a","oldText":"x","newText":"y"}],"rawOutput":"done"}}}
+            {"id":1,"result":{"stopReason":"end_turn"}}
+        "#]],
+    );
+}
+
+#[test]
 fn a_sub_agents_updates_name_the_call() {
     check(
         r#"

@@ -4,7 +4,7 @@
 //! Input is not streamed: each update would have to repeat all of it. Neither is output, for the
 //! same reason; the last update has it whole.
 
-use std::borrow::Cow;
+use std::collections::HashSet;
 
 use model::{
     Ask, AskId, AskSettled, Class, Decision, Event, Location, Raw, Status, Text, Tool, ToolKind,
@@ -12,7 +12,7 @@ use model::{
 };
 use serde::Deserialize;
 
-use super::{Acp, Shape, line, meta, wire};
+use super::{Acp, Shape, hash, line, meta, wire};
 use crate::writers::content::{Block, blocks};
 
 #[derive(Clone, Debug)]
@@ -21,15 +21,30 @@ pub(super) struct OpenTool {
     kind: wire::ToolKind,
     has_input: bool,
     has_output: bool,
+    /// How many diffs the client has, and how many of them with the old text.
+    n_diffs: (usize, usize),
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct OpenAsk {
     id: AskId<'static>,
+    request: String,
     /// The call it is about.
     tool: String,
+    /// What the call was to do, by hash.
+    input: Option<u64>,
     /// A lasting permission was offered.
     is_lasting: bool,
+}
+
+/// Asks remembered; the requests of more are numbered.
+const MAX_ASKED: usize = 65_536;
+
+/// The asks there were, by hash: no two requests may have the same id.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Asked {
+    n: u64,
+    hashes: HashSet<u64>,
 }
 
 const ALLOW: wire::PermissionOption = wire::PermissionOption {
@@ -50,6 +65,16 @@ const REJECT: wire::PermissionOption = wire::PermissionOption {
 const ONCE: &[wire::PermissionOption] = &[ALLOW, REJECT];
 const LASTING: &[wire::PermissionOption] = &[ALLOW, ALLOW_ALWAYS, REJECT];
 
+impl Asked {
+    fn request_id(&mut self, ask: &AskId<'_>) -> String {
+        self.n += 1;
+        if self.hashes.len() < MAX_ASKED && self.hashes.insert(hash(ask)) {
+            return format!("ask-{ask}");
+        }
+        format!("ask-{ask}~{}", self.n)
+    }
+}
+
 impl Acp {
     pub(super) fn tool_opened(&mut self, event: &Event<'_>, tool: &Tool<'_>, out: &mut Vec<u8>) {
         let id = tool.id.as_str();
@@ -60,6 +85,7 @@ impl Acp {
             kind,
             has_input,
             has_output: false,
+            n_diffs: n_diffs(&tool.class),
         });
         let is_running = has_input && self.shape == Shape::Default && !self.is_asked(id);
         let call = wire::ToolCall {
@@ -87,6 +113,7 @@ impl Acp {
             return;
         };
         open.kind = kind;
+        open.n_diffs = n_diffs(&tool.class);
         open.has_input = tool.input.is_some();
         let mut update = self.described(tool);
         let is_running = self.shape == Shape::Default && !self.is_asked(id);
@@ -131,6 +158,8 @@ impl Acp {
             // What an edit did is its diff; its words are only worth the place when it failed.
             if status != Status::Ok || tool.class.diffs.is_empty() {
                 update.content = content(result);
+            } else if n_diffs(&tool.class) != open.n_diffs {
+                update.content = self.diffs(&tool.class);
             }
             update.raw_output = Some(result.structured.as_ref().unwrap_or(&result.content));
         }
@@ -209,11 +238,12 @@ impl Acp {
             meta: meta(event),
             ..wire::ToolCallUpdate::of(tool)
         };
+        let request = self.asked.request_id(&ask.id);
         line(
             out,
             &wire::Request {
                 jsonrpc: wire::JSONRPC,
-                id: &request_id(&ask.id),
+                id: &request,
                 method: wire::REQUEST_PERMISSION,
                 params: wire::RequestPermission {
                     session_id: &self.session.id,
@@ -224,7 +254,9 @@ impl Acp {
         );
         self.asks.push(OpenAsk {
             id: ask.id.clone().into_owned(),
+            request,
             tool: tool.to_owned(),
+            input: ask.input.as_ref().map(|it| hash(&it.get())),
             is_lasting,
         });
     }
@@ -245,14 +277,18 @@ impl Acp {
             Decision::Denied => (selected(&REJECT), false),
             Decision::Withdrawn | Decision::Lost => (wire::PermissionOutcome::Cancelled, false),
         };
-        answer(&ask.id, outcome, out);
-        let is_open = self.find_tool(&ask.tool).is_some();
-        if is_allowed && is_open && self.shape == Shape::Default {
-            let update = wire::ToolCallUpdate {
-                status: Some(wire::ToolCallStatus::InProgress),
-                meta: meta(event),
-                ..wire::ToolCallUpdate::of(&ask.tool)
-            };
+        answer(ask.request, outcome, out);
+        if !is_allowed || self.find_tool(&ask.tool).is_none() {
+            return;
+        }
+        let input = settled.input.as_ref();
+        let update = wire::ToolCallUpdate {
+            status: (self.shape == Shape::Default).then_some(wire::ToolCallStatus::InProgress),
+            raw_input: input.filter(|it| Some(hash(&it.get())) != ask.input),
+            meta: meta(event),
+            ..wire::ToolCallUpdate::of(&ask.tool)
+        };
+        if update.status.is_some() || update.raw_input.is_some() {
             self.send(out, wire::SessionUpdate::ToolCallUpdate(update));
         }
     }
@@ -268,7 +304,7 @@ impl Acp {
     /// Ends what nobody ended, so that the response can follow.
     pub(super) fn close_left_open(&mut self, out: &mut Vec<u8>) {
         for ask in std::mem::take(&mut self.asks) {
-            answer(&ask.id, wire::PermissionOutcome::Cancelled, out);
+            answer(ask.request, wire::PermissionOutcome::Cancelled, out);
         }
         for tool in std::mem::take(&mut self.tools) {
             let update = wire::ToolCallUpdate {
@@ -284,22 +320,18 @@ impl Acp {
     }
 }
 
-fn request_id(ask: &AskId<'_>) -> String {
-    format!("ask-{ask}")
-}
-
 fn selected(option: &wire::PermissionOption) -> wire::PermissionOutcome {
     wire::PermissionOutcome::Selected {
         option_id: option.option_id,
     }
 }
 
-fn answer(ask: &AskId<'_>, outcome: wire::PermissionOutcome, out: &mut Vec<u8>) {
+fn answer(id: String, outcome: wire::PermissionOutcome, out: &mut Vec<u8>) {
     line(
         out,
         &wire::Response {
             jsonrpc: wire::JSONRPC,
-            id: request_id(ask),
+            id,
             result: wire::PermissionAnswer { outcome },
         },
     );
@@ -378,30 +410,35 @@ fn block(block: Block<'_>) -> Option<wire::ContentBlock<'_>> {
             mime_type: media_type,
         },
         Block::ImageUrl(url) => link(url.clone(), url),
-        Block::Other(raw) => match find_page(&raw) {
-            Some((title, url)) => link(title.into_owned(), url.into_owned()),
-            None => wire::ContentBlock::Text {
-                text: Text::new(raw.get().to_owned()),
-            },
-        },
+        Block::Other(raw) => other(&raw),
     })
+}
+
+/// A page that a web search found, a tool that a tool search found, or anything else as it is.
+fn other<'a>(raw: &Raw<'_>) -> wire::ContentBlock<'a> {
+    #[derive(Default, Deserialize)]
+    struct Found {
+        title: Option<String>,
+        url: Option<String>,
+        tool_name: Option<String>,
+    }
+    let found: Found = serde_json::from_str(raw.get()).unwrap_or_default();
+    let text = match (found.title, found.url, found.tool_name) {
+        (Some(title), Some(url), _) => return link(Text::new(title), Text::new(url)),
+        (_, _, Some(tool)) => tool,
+        (_, _, None) => raw.get().to_owned(),
+    };
+    let text = Text::new(text);
+    wire::ContentBlock::Text { text }
 }
 
 fn link<'a>(name: Text<'a>, uri: Text<'a>) -> wire::ContentBlock<'a> {
     wire::ContentBlock::ResourceLink { name, uri }
 }
 
-/// A page that a web search found: its title and address.
-fn find_page<'a>(raw: &'a Raw<'_>) -> Option<(Text<'a>, Text<'a>)> {
-    #[derive(Deserialize)]
-    struct Page<'a> {
-        #[serde(borrow)]
-        title: Text<'a>,
-        #[serde(borrow)]
-        url: Cow<'a, str>,
-    }
-    let page: Page<'_> = serde_json::from_str(raw.get()).ok()?;
-    Some((page.title, Text::new(page.url)))
+fn n_diffs(class: &Class<'_>) -> (usize, usize) {
+    let n_old = class.diffs.iter().filter(|it| it.old.is_some()).count();
+    (class.diffs.len(), n_old)
 }
 
 fn end_meta<'a>(event: &'a Event<'_>, status: Status) -> Option<wire::Meta<'a>> {

@@ -2,6 +2,7 @@
 
 use model::{Event, ItemId, Status, Text, Tool, Why};
 
+use super::super::line;
 use super::session::Session;
 use super::{Profile, Takopi, tools, upstream, write_action};
 use crate::wire::takopi as wire;
@@ -81,8 +82,15 @@ impl Takopi {
                 title,
                 detail,
             };
-            let phase = wire::Phase::Completed;
-            write_action(&self.engine, action, phase, Some(false), message, None, out);
+            let event = wire::ActionEvent {
+                engine: &self.engine,
+                action,
+                phase: wire::Phase::Completed,
+                ok: Some(false),
+                message,
+                level: None,
+            };
+            line(out, &event);
         }
     }
 
@@ -125,7 +133,7 @@ impl Takopi {
                     detail,
                 };
                 let ok = tool.result.as_ref().map(|it| !it.is_error);
-                write_action(engine, action, phase, ok, None, None, out);
+                write_action(engine, action, phase, ok, out);
             }
             Profile::Seed | Profile::Debug => {
                 let detail = tools::detail(tool, kind, parent, status.is_some());
@@ -138,7 +146,15 @@ impl Takopi {
                 let ok = status.map(|it| it == Status::Ok);
                 let unanswered = status.filter(|_| tool.result.is_none());
                 let message = unanswered.and_then(tools::why_no_result).map(Text::new);
-                write_action(engine, action, phase, ok, message, None, out);
+                let event = wire::ActionEvent {
+                    engine,
+                    action,
+                    phase,
+                    ok,
+                    message,
+                    level: None,
+                };
+                line(out, &event);
             }
         }
     }

@@ -30,7 +30,7 @@ impl Takopi {
         let session = self.session.as_ref().map(Session::native);
         let completed = wire::Completed {
             engine: &self.engine,
-            ok: ended.outcome == Outcome::Completed,
+            ok: is_ok(ended.outcome),
             answer: ended.answer.as_ref().map_or(Text::EMPTY, Text::by_ref),
             resume: session.map(|value| wire::Resume {
                 engine: &self.engine,
@@ -53,13 +53,7 @@ impl Takopi {
                 tool_input: denial.input.as_ref(),
             };
             let title = Text::new(format!("permission denied: {}", denial.tool));
-            self.note(
-                out,
-                Note {
-                    level: wire::Level::Warning,
-                    ..Note::new(title, detail)
-                },
-            );
+            self.note(out, Note::new(wire::Level::Warning, title, detail));
         }
         for denied in std::mem::take(&mut self.run.denied) {
             let is_told = ended.denials.iter().any(|it| it.item == denied.item);
@@ -70,11 +64,7 @@ impl Takopi {
                     tool_use_id,
                     data: None,
                 };
-                let note = Note {
-                    level: wire::Level::Warning,
-                    ..Note::new(denied.text, detail)
-                };
-                self.note(out, note);
+                self.note(out, Note::new(wire::Level::Warning, denied.text, detail));
             }
         }
     }
@@ -93,6 +83,14 @@ impl Takopi {
         if !ended.models.is_empty() && !has_model_usage {
             self.losses.count("usage by model");
         }
+    }
+}
+
+/// The agent does not call a refusal an error: the model has answered.
+pub(super) fn is_ok(outcome: Outcome) -> bool {
+    match outcome {
+        Outcome::Completed | Outcome::Refused => true,
+        Outcome::Failed | Outcome::Aborted | Outcome::Limit | Outcome::Lost => false,
     }
 }
 

@@ -6,22 +6,23 @@ use model::{
 };
 use serde::Serialize;
 
+use super::super::line;
 use super::{Denied, MAX_DENIED, MAX_WAITING, Profile, Takopi, next_id, write_action};
 use crate::wire::takopi as wire;
 
 /// A completed action that stands for itself.
 pub(super) struct Note<'a, D> {
-    pub(super) title: Text<'a>,
-    pub(super) detail: D,
-    pub(super) level: wire::Level,
+    level: wire::Level,
+    title: Text<'a>,
+    detail: D,
 }
 
 impl<'a, D> Note<'a, D> {
-    pub(super) fn new(title: Text<'a>, detail: D) -> Self {
+    pub(super) fn new(level: wire::Level, title: Text<'a>, detail: D) -> Self {
         Self {
+            level,
             title,
             detail,
-            level: wire::Level::Info,
         }
     }
 }
@@ -55,42 +56,26 @@ impl Takopi {
             title: reasoning.text.by_ref(),
             detail,
         };
-        write_action(
-            &self.engine,
-            action,
-            wire::Phase::Completed,
-            Some(true),
-            None,
-            None,
-            out,
-        );
+        let phase = wire::Phase::Completed;
+        write_action(&self.engine, action, phase, Some(true), out);
     }
 
-    pub(super) fn plan(&mut self, plan: &Plan<'_>, phase: wire::Phase, out: &mut Vec<u8>) {
+    /// How far the plan has come; an action of its own each time, because an action keeps its title.
+    pub(super) fn plan(&mut self, plan: &Plan<'_>, out: &mut Vec<u8>) {
         if self.profile != Profile::Debug {
-            if phase != wire::Phase::Completed {
-                self.losses.count("plan update");
-            }
-            return;
+            return self.losses.count("plan update");
         }
         let is_done = |it: &&PlanEntry<'_>| it.status == PlanStatus::Completed;
-        let (done, total) = (
-            plan.entries.iter().filter(is_done).count(),
-            plan.entries.len(),
-        );
+        let done = plan.entries.iter().filter(is_done).count();
+        let total = plan.entries.len();
         let title = match plan.entries.iter().find(|it| !is_done(it)) {
             Some(next) => format!("todo {done}/{total}: {}", next.text),
             None if total == 0 => "todo".to_owned(),
             None => format!("todo {done}/{total}: done"),
         };
-        let action = wire::Action {
-            id: plan.id.as_str(),
-            kind: wire::Kind::Note,
-            title: Text::new(title),
-            detail: wire::PlanDetail { done, total },
-        };
-        let ok = (phase == wire::Phase::Completed).then_some(true);
-        write_action(&self.engine, action, phase, ok, None, None, out);
+        let detail = wire::PlanDetail { done, total };
+        let title = Text::new(title);
+        self.note(out, Note::new(wire::Level::Info, title, detail));
     }
 
     pub(super) fn compaction(
@@ -115,15 +100,7 @@ impl Takopi {
             detail,
         };
         let ok = Some(status == Status::Ok);
-        write_action(
-            &self.engine,
-            action,
-            wire::Phase::Completed,
-            ok,
-            None,
-            None,
-            out,
-        );
+        write_action(&self.engine, action, wire::Phase::Completed, ok, out);
     }
 
     pub(super) fn notice(&mut self, notice: &Notice<'_>, out: &mut Vec<u8>) {
@@ -150,13 +127,7 @@ impl Takopi {
             tool_use_id: notice.item.as_ref().map(ItemId::as_str),
             data: notice.detail.as_ref(),
         };
-        self.note(
-            out,
-            Note {
-                level,
-                ..Note::new(notice.text.by_ref(), detail)
-            },
-        );
+        self.note(out, Note::new(level, notice.text.by_ref(), detail));
     }
 
     pub(super) fn unmapped(&mut self, unmapped: &Unmapped<'_>, out: &mut Vec<u8>) {
@@ -165,13 +136,7 @@ impl Takopi {
         }
         let title = Text::new(format!("unmapped: {}", unmapped.what));
         let detail = wire::RawDetail { raw: &unmapped.raw };
-        self.note(
-            out,
-            Note {
-                level: wire::Level::Debug,
-                ..Note::new(title, detail)
-            },
-        );
+        self.note(out, Note::new(wire::Level::Debug, title, detail));
     }
 
     /// Writes a note of linkspan's or the agent's; between runs it waits for the next one.
@@ -194,16 +159,15 @@ impl Takopi {
             detail: note.detail,
         };
         let to = if has_run { out } else { &mut self.waiting };
-        let (phase, level) = (wire::Phase::Completed, Some(note.level));
-        write_action(
-            &self.engine,
+        let event = wire::ActionEvent {
+            engine: &self.engine,
             action,
-            phase,
-            Some(!is_bad),
+            phase: wire::Phase::Completed,
+            ok: Some(!is_bad),
             message,
-            level,
-            to,
-        );
+            level: Some(note.level),
+        };
+        line(to, &event);
         if !has_run {
             self.n_waiting += 1;
         }

@@ -299,11 +299,10 @@ fn debug_adds_notes() {
             {"type":"action","engine":"claude","action":{"id":"claude.note.1","kind":"note","title":"2 tools; MCP servers: gh (connected)","detail":{"tools":["Bash","Read"],"mcp_servers":[{"name":"gh","status":"connected"}]}},"phase":"completed","ok":true,"level":"debug"}
             {"type":"action","engine":"claude","action":{"id":"claude.note.2","kind":"note","title":"requesting","detail":{"code":"status"}},"phase":"completed","ok":true,"level":"info"}
             {"type":"action","engine":"claude","action":{"id":"claude.note.3","kind":"note","title":"unmapped: type `weird`","detail":{"raw":{"type":"weird"}}},"phase":"completed","ok":true,"level":"debug"}
-            {"type":"action","engine":"claude","action":{"id":"p1","kind":"note","title":"todo 0/2: a","detail":{"done":0,"total":2}},"phase":"started"}
-            {"type":"action","engine":"claude","action":{"id":"p1","kind":"note","title":"todo 1/2: b","detail":{"done":1,"total":2}},"phase":"updated"}
-            {"type":"action","engine":"claude","action":{"id":"claude.note.4","kind":"note","title":"thing","detail":{"raw":[1]}},"phase":"completed","ok":true,"level":"info"}
+            {"type":"action","engine":"claude","action":{"id":"claude.note.4","kind":"note","title":"todo 0/2: a","detail":{"done":0,"total":2}},"phase":"completed","ok":true,"level":"info"}
+            {"type":"action","engine":"claude","action":{"id":"claude.note.5","kind":"note","title":"todo 1/2: b","detail":{"done":1,"total":2}},"phase":"completed","ok":true,"level":"info"}
+            {"type":"action","engine":"claude","action":{"id":"claude.note.6","kind":"note","title":"thing","detail":{"raw":[1]}},"phase":"completed","ok":true,"level":"info"}
             {"type":"action","engine":"claude","action":{"id":"c1","kind":"note","title":"conversation compacted","detail":{"trigger":"auto","tokens_before":9,"tokens_after":1}},"phase":"completed","ok":true}
-            {"type":"action","engine":"claude","action":{"id":"p1","kind":"note","title":"todo 1/2: b","detail":{"done":1,"total":2}},"phase":"completed","ok":true}
             {"type":"completed","engine":"claude","ok":true,"answer":"ok","resume":{"engine":"claude","value":"n1"},"resume_line":"`claude --resume n1`","usage":{"input_tokens":1},"modelUsage":{"m1":{}}}
         "#]],
     );
@@ -396,6 +395,19 @@ fn another_session_than_the_one_asked_for_gives_no_token() {
         ],
         expect![[r#"
             {"type":"completed","engine":"claude","ok":false,"answer":"","error":"another session"}
+        "#]],
+    );
+}
+
+#[test]
+fn a_refusal_is_an_answer_and_is_told() {
+    check(
+        &[
+            STARTED,
+            r#"run.ended {"outcome":"refused","answer":"I will not.","error":{"code":"refused","message":"the model refused"}}"#,
+        ],
+        expect![[r#"
+            {"type":"completed","engine":"claude","ok":true,"answer":"I will not.","error":"the model refused"}
         "#]],
     );
 }

@@ -6,8 +6,9 @@
 use model::{Raw, RunEnded, Text, Tool};
 
 use super::super::{content, line};
+use super::notes::Note;
 use super::session::Session;
-use super::{Takopi, end, next_id, tools, write_action};
+use super::{Takopi, end, tools};
 use crate::wire::lenient::{Any, Object as _};
 use crate::wire::takopi as wire;
 
@@ -127,7 +128,8 @@ impl Takopi {
         let said = words(frame.result);
         if !frame.is_error.is_true() {
             let answer = said.or_else(|| ended.answer.as_ref().map(Text::by_ref));
-            return (answer.unwrap_or_default(), end::error(ended));
+            let error = end::error(ended).filter(|_| !end::is_ok(ended.outcome));
+            return (answer.unwrap_or_default(), error);
         }
         let error = said
             .clone()
@@ -149,26 +151,9 @@ impl Takopi {
         match ended.error.as_ref().map(|it| &*it.code) {
             Some("process_exit") => {
                 let error = error.unwrap_or_default().to_str().into_owned() + ".";
-                let id = next_id(&self.engine, "note", &mut self.run.n_notes);
+                let detail = wire::NoDetail {};
                 let title = Text::new(&*error);
-                let message = Some(title.by_ref());
-                let kind = wire::Kind::Warning;
-                let action = wire::Action {
-                    id: &id,
-                    kind,
-                    title: title.by_ref(),
-                    detail: wire::NoDetail {},
-                };
-                let (phase, level) = (wire::Phase::Completed, Some(wire::Level::Warning));
-                write_action(
-                    &self.engine,
-                    action,
-                    phase,
-                    Some(false),
-                    message,
-                    level,
-                    out,
-                );
+                self.note(out, Note::new(wire::Level::Warning, title, detail));
                 (Text::EMPTY, Some(Text::new(error)))
             }
             Some("no_session") => (Text::EMPTY, error),

@@ -1,0 +1,155 @@
+//! Words: the user's, the model's, and what it thought.
+//!
+//! A text that streams is said piece by piece, one that does not is said when it closes.
+
+use std::borrow::Cow;
+
+use model::{Channel, Delta, Event, Message, Part, Role, Text};
+
+use super::{Acp, Shape, meta, wire};
+
+#[derive(Clone, Debug)]
+pub(super) struct OpenText {
+    id: String,
+    voice: Voice,
+    has_deltas: bool,
+}
+
+/// Who a chunk comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Voice {
+    User,
+    Agent,
+    Thought,
+    /// ACP has no chunk for it.
+    Unheard,
+}
+
+impl Acp {
+    pub(super) fn voice(&mut self, event: &Event<'_>, message: &Message<'_>) -> Voice {
+        match (message.role, self.shape) {
+            (Role::Assistant, _) => Voice::Agent,
+            // The user did not say this; it is in the input of the call already.
+            (Role::User, _) if !event.path.is_empty() => self.unheard("sub-agent prompt"),
+            (Role::User, Shape::Default) => Voice::User,
+            (Role::User, Shape::Seed) => self.unheard("user message"),
+            (Role::Harness, _) => self.unheard("harness message"),
+        }
+    }
+
+    fn unheard(&mut self, what: &'static str) -> Voice {
+        self.losses.count(what);
+        Voice::Unheard
+    }
+
+    pub(super) fn open_text(&mut self, id: &str, voice: Voice) {
+        self.texts.push(OpenText {
+            id: id.to_owned(),
+            voice,
+            has_deltas: false,
+        });
+    }
+
+    pub(super) fn delta(&mut self, event: &Event<'_>, delta: &Delta<'_>, out: &mut Vec<u8>) {
+        let id = delta.item.as_str();
+        match delta.channel {
+            Channel::Text => {
+                let Some(open) = self.texts.iter_mut().rfind(|it| it.id == id) else {
+                    return;
+                };
+                open.has_deltas = true;
+                let voice = open.voice;
+                self.text_chunk(event, voice, id, &delta.text, out);
+            }
+            Channel::Input => (), // The whole input follows in an update.
+            Channel::Output => self.tool_printed(id),
+        }
+    }
+
+    pub(super) fn message_closed(
+        &mut self,
+        event: &Event<'_>,
+        message: &Message<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        let id = message.id.as_str();
+        let voice = self.text_closed(event, id, &message.text, out);
+        for part in &message.parts {
+            let content = match part {
+                Part::Image { media_type, data } => wire::ContentBlock::Image {
+                    data: data.by_ref(),
+                    mime_type: Cow::Borrowed(media_type),
+                },
+                Part::ImageUrl { url } => wire::ContentBlock::ResourceLink {
+                    name: url.by_ref(),
+                    uri: url.by_ref(),
+                },
+                Part::Other(_) => {
+                    self.losses.count("content block");
+                    continue;
+                }
+            };
+            self.chunk(event, voice, id, content, out);
+        }
+    }
+
+    /// Says what no delta has said.
+    pub(super) fn text_closed(
+        &mut self,
+        event: &Event<'_>,
+        id: &str,
+        text: &Text<'_>,
+        out: &mut Vec<u8>,
+    ) -> Voice {
+        let Some(at) = self.texts.iter().rposition(|it| it.id == id) else {
+            return Voice::Unheard;
+        };
+        let open = self.texts.remove(at);
+        if !open.has_deltas {
+            self.text_chunk(event, open.voice, id, text, out);
+        }
+        open.voice
+    }
+
+    fn text_chunk(
+        &mut self,
+        event: &Event<'_>,
+        voice: Voice,
+        id: &str,
+        text: &Text<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        if text.is_empty() {
+            return;
+        }
+        let text = text.by_ref();
+        self.chunk(event, voice, id, wire::ContentBlock::Text { text }, out);
+    }
+
+    fn chunk(
+        &mut self,
+        event: &Event<'_>,
+        voice: Voice,
+        id: &str,
+        content: wire::ContentBlock<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        let chunk = wire::ContentChunk {
+            message_id: Some(id),
+            content,
+            meta: meta(event),
+        };
+        let update = match voice {
+            Voice::User => wire::SessionUpdate::UserMessageChunk(chunk),
+            Voice::Thought => wire::SessionUpdate::AgentThoughtChunk(chunk),
+            Voice::Agent => {
+                if let Some(run) = &mut self.run {
+                    run.has_said |= event.path.is_empty();
+                }
+                wire::SessionUpdate::AgentMessageChunk(chunk)
+            }
+            Voice::Unheard => return,
+        };
+        self.send(out, update);
+    }
+}

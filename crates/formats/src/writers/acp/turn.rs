@@ -1,0 +1,175 @@
+//! The end of a turn, and what it has used up.
+//!
+//! How large a model's context is only the end of a run tells, so the first run of a session says
+//! how full it is at its end, and later ones after each call of the model.
+
+use std::borrow::Cow;
+
+use model::{Event, Outcome, RunEnded, RunError, Scope, Text, Usage};
+
+use super::{Acp, line, wire};
+
+/// How full the model's context is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Context {
+    model: Option<String>,
+    used: Option<u64>,
+    size: Option<u64>,
+    cost_usd: Option<f64>,
+    /// The client knows all of this.
+    is_told: bool,
+}
+
+impl Acp {
+    pub(super) fn usage(&mut self, event: &Event<'_>, usage: &Usage<'_>, out: &mut Vec<u8>) {
+        match usage.scope {
+            Scope::Call if event.path.is_empty() => {
+                self.context.call(usage);
+                if !self.say_usage(out)
+                    && let Some(run) = &mut self.run
+                {
+                    run.has_unsaid_usage = true;
+                }
+            }
+            Scope::Session => self.context.spent(usage.cost_usd),
+            // A sub-agent has a context of its own; the end of the run has the sums.
+            Scope::Call | Scope::Run => (),
+        }
+    }
+
+    /// Tells how full the context is, if that is known.
+    fn say_usage(&mut self, out: &mut Vec<u8>) -> bool {
+        let (Some(used), Some(size)) = (self.context.used, self.context.size) else {
+            return false;
+        };
+        if std::mem::replace(&mut self.context.is_told, true) {
+            return true;
+        }
+        let cost = self.context.cost_usd.map(|amount| wire::Cost {
+            amount,
+            currency: "USD",
+        });
+        let update = wire::UsageUpdate { used, size, cost };
+        self.send(out, wire::SessionUpdate::UsageUpdate(update));
+        true
+    }
+
+    pub(super) fn finish(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
+        let Some(run) = self.run.take() else { return };
+        self.close_left_open(out);
+        self.texts.clear();
+        self.context.end(ended);
+        if !self.say_usage(out) && (run.has_unsaid_usage || ended.usage.is_some()) {
+            self.losses.count("usage report");
+        }
+        let stop_reason = match ended.outcome {
+            Outcome::Completed | Outcome::Limit
+                if ended.stop_reason.as_deref() == Some("max_tokens") =>
+            {
+                "max_tokens"
+            }
+            Outcome::Completed => "end_turn",
+            Outcome::Limit => "max_turn_requests",
+            Outcome::Refused => "refusal",
+            Outcome::Aborted => "cancelled",
+            Outcome::Failed | Outcome::Lost => return self.failure(ended, out),
+        };
+        if !run.has_said {
+            self.unsaid_answer(ended, out);
+        }
+        // That it was stopped is all there is to say about a run that was stopped.
+        let error = ended
+            .error
+            .as_ref()
+            .filter(|_| ended.outcome != Outcome::Aborted);
+        let meta = error.map(|error| wire::StopMeta {
+            code: &error.code,
+            message: error.message.by_ref(),
+        });
+        line(
+            out,
+            &wire::Response {
+                jsonrpc: wire::JSONRPC,
+                id: self.n_runs,
+                result: wire::PromptResponse { stop_reason, meta },
+            },
+        );
+    }
+
+    /// An answer that no message had: a local command's, for example.
+    fn unsaid_answer(&self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
+        let Some(answer) = ended.answer.as_ref().filter(|it| !it.is_empty()) else {
+            return;
+        };
+        let text = answer.by_ref();
+        let chunk = wire::ContentChunk {
+            message_id: None,
+            content: wire::ContentBlock::Text { text },
+            meta: None,
+        };
+        self.send(out, wire::SessionUpdate::AgentMessageChunk(chunk));
+    }
+
+    fn failure(&self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
+        let unknown = RunError {
+            code: Cow::Borrowed("unknown"),
+            message: Text::new("the run failed"),
+        };
+        let error = ended.error.as_ref().unwrap_or(&unknown);
+        let code = if error.code.starts_with("authentication") {
+            wire::AUTH_REQUIRED
+        } else {
+            wire::INTERNAL_ERROR
+        };
+        line(
+            out,
+            &wire::Failure {
+                jsonrpc: wire::JSONRPC,
+                id: self.n_runs,
+                error: wire::Error {
+                    code,
+                    message: error.message.by_ref(),
+                    data: wire::ErrorData { code: &error.code },
+                },
+            },
+        );
+    }
+}
+
+impl Context {
+    fn call(&mut self, usage: &Usage<'_>) {
+        let tokens = &usage.tokens;
+        let output = tokens.output.unwrap_or_default();
+        let used = Some(tokens.all_input().saturating_add(output));
+        self.is_told &= used == self.used;
+        self.used = used;
+        if self.model.as_deref() != usage.model.as_deref() {
+            // Another model has another window, which only the end of the run tells.
+            self.model = usage.model.as_deref().map(str::to_owned);
+            self.size = None;
+            self.is_told = false;
+        }
+    }
+
+    fn end(&mut self, ended: &RunEnded<'_>) {
+        self.spent(ended.session_cost_usd);
+        let model = ended
+            .models
+            .iter()
+            .find(|it| Some(&*it.model) == self.model.as_deref())
+            .or(match &*ended.models {
+                [only] => Some(only),
+                _ => None,
+            });
+        let size = model.and_then(|it| it.context_window).or(self.size);
+        self.is_told &= size == self.size;
+        self.size = size;
+    }
+
+    /// What the session has cost so far.
+    fn spent(&mut self, cost_usd: Option<f64>) {
+        let cost_usd = cost_usd.or(self.cost_usd);
+        self.is_told &= cost_usd == self.cost_usd;
+        self.cost_usd = cost_usd;
+    }
+}

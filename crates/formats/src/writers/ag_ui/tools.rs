@@ -1,0 +1,215 @@
+//! Tool calls of a run.
+//!
+//! Calls of one model response hang on its text, or on its first call, so that a client's history
+//! has one assistant message where the model sent one.
+
+use model::{Losses, Raw, Status, Text, Tool, ToolResult};
+
+use super::items::Items;
+use super::{Lane, Shape, status_name, wire};
+use crate::writers::content::{self, Block, blocks};
+
+#[derive(Clone, Debug)]
+pub(super) struct OpenTool {
+    id: String,
+    has_args: bool,
+    has_output: bool,
+    /// All arguments were sent.
+    is_complete: bool,
+}
+
+/// The assistant message that the next call of a model response belongs to, one for each agent.
+#[derive(Clone, Debug)]
+pub(super) struct Parent {
+    subagent: Option<String>,
+    group: String,
+    message: String,
+}
+
+impl Items {
+    pub(super) fn tool_opened(&mut self, tool: &Tool<'_>, lane: &mut Lane<'_>) {
+        let id = tool.id.as_str();
+        let parent = self.find_parent(tool, lane);
+        lane.emit(wire::Body::ToolCallStart {
+            tool_call_id: id,
+            tool_call_name: &tool.name,
+            parent_message_id: parent,
+        });
+        if parent.is_none() {
+            // A client makes a message of the call's own name for it.
+            let group = tool.group.as_deref().map(str::to_owned);
+            self.set_parent(id.to_owned(), group, lane);
+        }
+        let mut open = OpenTool {
+            id: id.to_owned(),
+            has_args: false,
+            has_output: false,
+            is_complete: false,
+        };
+        if let Some(input) = &tool.input {
+            open.complete(Some(input), lane);
+        }
+        self.tools.push(open);
+    }
+
+    pub(super) fn input_delta(&mut self, id: &str, piece: &Text<'_>, lane: &mut Lane<'_>) {
+        if let Some(tool) = self.find_tool(id)
+            && !tool.is_complete
+        {
+            tool.has_args = true;
+            args(id, wire::Args::Piece(piece), lane);
+        }
+    }
+
+    /// What a call prints is in its result, if it comes to one.
+    pub(super) fn tool_printed(&mut self, id: &str) {
+        if let Some(tool) = self.find_tool(id) {
+            tool.has_output = true;
+        }
+    }
+
+    pub(super) fn tool_updated(
+        &mut self,
+        tool: &Tool<'_>,
+        lane: &mut Lane<'_>,
+        losses: &mut Losses,
+    ) {
+        let Some(open) = self.find_tool(tool.id.as_str()) else {
+            return;
+        };
+        match &tool.input {
+            Some(_) if open.is_complete => losses.count("changed tool input"),
+            Some(input) => open.complete(Some(input), lane),
+            None => (),
+        }
+    }
+
+    pub(super) fn tool_closed(
+        &mut self,
+        tool: &Tool<'_>,
+        status: Status,
+        lane: &mut Lane<'_>,
+        losses: &mut Losses,
+    ) {
+        let id = tool.id.as_str();
+        let Some(at) = self.tools.iter().position(|it| it.id == id) else {
+            return;
+        };
+        let mut open = self.tools.remove(at);
+        open.complete(tool.input.as_ref(), lane);
+        let Some(result) = &tool.result else {
+            if open.has_output {
+                losses.count("output without a result");
+            }
+            return losses.count("call without a result");
+        };
+        if result.structured.is_some() {
+            losses.count("structured tool result");
+        }
+        let linkspan = wire::ToolStatus {
+            status: status_name(status),
+        };
+        lane.emit(wire::Body::ToolCallResult {
+            message_id: &format!("{id}:result"),
+            tool_call_id: id,
+            content: self.content(result, losses),
+            metadata: (status != Status::Ok).then_some(wire::Metadata { linkspan }),
+        });
+    }
+
+    fn content<'a>(&self, result: &'a ToolResult<'_>, losses: &mut Losses) -> wire::Content<'a> {
+        let blocks = blocks(&result.content);
+        if blocks.iter().all(|it| matches!(it, Block::Text(_))) {
+            return wire::Content::Text(content::text(&result.content));
+        }
+        match self.shape {
+            Shape::Current => wire::Content::Parts(blocks.into_iter().map(part).collect()),
+            Shape::Thinking => wire::Content::Text(flat(blocks, losses)),
+        }
+    }
+
+    pub(super) fn set_parent(&mut self, message: String, group: Option<String>, lane: &Lane<'_>) {
+        let Some(group) = group else { return };
+        self.parents
+            .retain(|it| it.subagent.as_deref() != lane.subagent);
+        self.parents.push(Parent {
+            subagent: lane.subagent.map(str::to_owned),
+            group,
+            message,
+        });
+    }
+
+    /// A sub-agent has ended.
+    pub(super) fn forget_parent(&mut self, subagent: &str) {
+        self.parents
+            .retain(|it| it.subagent.as_deref() != Some(subagent));
+    }
+
+    fn find_parent(&self, tool: &Tool<'_>, lane: &Lane<'_>) -> Option<&str> {
+        let group = tool.group.as_deref()?;
+        let parent = self
+            .parents
+            .iter()
+            .find(|it| it.subagent.as_deref() == lane.subagent && it.group == group)?;
+        Some(&parent.message)
+    }
+
+    fn find_tool(&mut self, id: &str) -> Option<&mut OpenTool> {
+        self.tools.iter_mut().find(|it| it.id == id)
+    }
+}
+
+impl OpenTool {
+    /// Sends the arguments, unless their pieces were sent, and says that there are no more.
+    pub(super) fn complete(&mut self, input: Option<&Raw<'_>>, lane: &mut Lane<'_>) {
+        if std::mem::replace(&mut self.is_complete, true) {
+            return;
+        }
+        if let Some(input) = input
+            && !self.has_args
+        {
+            args(&self.id, wire::Args::Whole(input), lane);
+        }
+        lane.emit(wire::Body::ToolCallEnd {
+            tool_call_id: &self.id,
+        });
+    }
+}
+
+fn args(tool_call_id: &str, delta: wire::Args<'_>, lane: &mut Lane<'_>) {
+    lane.emit(wire::Body::ToolCallArgs {
+        tool_call_id,
+        delta,
+    });
+}
+
+fn part(block: Block<'_>) -> wire::ContentPart<'_> {
+    match block {
+        Block::Text(text) => wire::ContentPart::Text { text },
+        Block::Image { media_type, data } => wire::ContentPart::Image {
+            source: wire::Source::Data {
+                value: data,
+                mime_type: media_type,
+            },
+        },
+        Block::ImageUrl(url) => wire::ContentPart::Image {
+            source: wire::Source::Url { value: url },
+        },
+        Block::Other(raw) => wire::ContentPart::Text {
+            text: Text::new(raw.get().to_owned()),
+        },
+    }
+}
+
+/// A result for clients that only know text.
+fn flat(blocks: Vec<Block<'_>>, losses: &mut Losses) -> Text<'static> {
+    let mut texts = Vec::new();
+    for block in blocks {
+        match block {
+            Block::Text(text) => texts.push(text.to_str().into_owned()),
+            Block::Other(raw) => texts.push(raw.get().to_owned()),
+            Block::Image { .. } | Block::ImageUrl(_) => losses.count("image in a tool result"),
+        }
+    }
+    Text::new(texts.join("\n"))
+}

@@ -1,0 +1,353 @@
+//! OpenHands events, one per line, as the SDK loads them: strict, without unknown keys or nulls.
+//!
+//! The SDK merges consecutive actions of one model response into one message, takes thoughts from
+//! the first of them only, and wants every action to get one result. So words wait in a lane until
+//! it is known what they belong to, an action is written when its input is whole, and a result when
+//! it comes. Sub-agents have no place but `sender`; the rest of what is lost is in
+//! `docs/openhands.md`.
+
+mod calls;
+mod end;
+mod held;
+mod native;
+mod pen;
+mod session;
+#[cfg(test)]
+mod tests;
+mod tools;
+mod words;
+
+use model::{
+    Body, Channel, Compaction, Event, Item, ItemClosed, ItemId, Level, Losses, Notice, Role, Scope,
+    Status, Text, Usage, Writer,
+};
+
+use self::calls::OpenCall;
+use self::end::Totals;
+use self::held::Lane;
+use self::pen::Pen;
+use super::WriterConfig;
+use crate::wire::lenient::{Any, Num, Str};
+use crate::wire::openhands::{Content, Delta, Event as Line, ExecutionStatus, Source, StateUpdate};
+
+/// How tool calls and text are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Profile {
+    Mcp,
+    External,
+    Native,
+    Acp,
+    Message,
+}
+
+impl Profile {
+    /// Some shapes tell the text of a whole turn at its end.
+    fn is_told_at_the_end(self) -> bool {
+        match self {
+            Self::Acp | Self::Message => true,
+            Self::Mcp | Self::External | Self::Native => false,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct OpenHands {
+    profile: Profile,
+    is_live: bool,
+    pen: Pen,
+    losses: Losses,
+    engine: String,
+    native: Option<String>,
+    model: Option<String>,
+    is_running: bool,
+    /// A run has ended before: the next one takes the terminal status back.
+    has_ended: bool,
+    lanes: Vec<Lane>,
+    calls: Vec<OpenCall>,
+    n_asks: usize,
+    totals: Totals,
+    /// Texts that are being streamed, when somebody watches.
+    streams: Vec<(ItemId<'static>, bool)>,
+}
+
+impl OpenHands {
+    pub(crate) fn new(config: &WriterConfig) -> Self {
+        let profile = match config.profile.as_deref() {
+            Some("external") => Profile::External,
+            Some("native") => Profile::Native,
+            Some("acp") => Profile::Acp,
+            Some("message") => Profile::Message,
+            Some(_) | None => Profile::Mcp,
+        };
+        Self {
+            profile,
+            is_live: config.live,
+            pen: Pen::new(config.began),
+            losses: Losses::default(),
+            engine: String::new(),
+            native: None,
+            model: None,
+            is_running: false,
+            has_ended: false,
+            lanes: Vec::new(),
+            calls: Vec::new(),
+            n_asks: 0,
+            totals: Totals::default(),
+            streams: Vec::new(),
+        }
+    }
+
+    fn started(&mut self, out: &mut Vec<u8>) {
+        self.is_running = true;
+        if self.has_ended {
+            self.status(ExecutionStatus::Running, out);
+        }
+    }
+
+    fn opened(&mut self, event: &Event<'_>, item: &Item<'_>, out: &mut Vec<u8>) {
+        match item {
+            Item::Tool(tool) if tool.input.is_some() => self.start_call(event, tool, out),
+            Item::Plan(_) => self.losses.count("plan"),
+            Item::Message(it) if it.role == Role::Assistant => self.stream(event, &it.id, false),
+            Item::Reasoning(it) => self.stream(event, &it.id, true),
+            // Told when they are whole.
+            Item::Message(_)
+            | Item::Tool(_)
+            | Item::Subagent(_)
+            | Item::Compaction(_)
+            | Item::Other(_) => (),
+        }
+    }
+
+    fn updated(&mut self, event: &Event<'_>, item: &Item<'_>, out: &mut Vec<u8>) {
+        match item {
+            Item::Tool(tool) if self.is_open(&tool.id) => self.losses.count("change of a call"),
+            Item::Tool(tool) if tool.input.is_some() => self.start_call(event, tool, out),
+            Item::Plan(_) => self.losses.count("plan"),
+            Item::Tool(_)
+            | Item::Message(_)
+            | Item::Reasoning(_)
+            | Item::Subagent(_)
+            | Item::Compaction(_)
+            | Item::Other(_) => (),
+        }
+    }
+
+    fn closed(&mut self, event: &Event<'_>, closed: &ItemClosed<'_>, out: &mut Vec<u8>) {
+        match &closed.item {
+            Item::Message(it) => self.message(event, it, closed.status, out),
+            Item::Reasoning(reasoning) => {
+                self.unstream(&reasoning.id);
+                if self.profile == Profile::Message {
+                    return self.losses.count("reasoning");
+                }
+                let lane = self.response(event, reasoning.group.as_deref(), out);
+                self.lanes[lane].held.think(reasoning);
+                self.held_more(lane, out);
+            }
+            Item::Tool(tool) => self.end_call(event, tool, closed.status, out),
+            Item::Subagent(subagent) => self.report(subagent, out),
+            Item::Compaction(it) => self.compaction(event, it, closed.status, out),
+            Item::Other(_) => self.losses.count("item of another kind"),
+            // Its entries were counted as they came.
+            Item::Plan(_) => (),
+        }
+    }
+
+    /// A call's usage is told before its first word or after its last: nothing held can grow.
+    fn usage(&mut self, event: &Event<'_>, usage: &Usage<'_>, out: &mut Vec<u8>) {
+        let is_root = event.path.is_empty();
+        self.totals.reported(usage, is_root);
+        if usage.scope != Scope::Call {
+            return;
+        }
+        let lane = self.lane(event.path.last(), out);
+        if !self.lanes[lane].has_acted {
+            self.pause(lane, out);
+        }
+    }
+
+    fn compaction(
+        &mut self,
+        event: &Event<'_>,
+        compaction: &Compaction<'_>,
+        status: Status,
+        out: &mut Vec<u8>,
+    ) {
+        if status != Status::Ok {
+            return self.losses.count("failed compaction");
+        }
+        let lane = self.lane(event.path.last(), out);
+        self.pause(lane, out);
+        let head = self.pen.head(Source::Environment);
+        let line = Line::Condensation {
+            head,
+            forgotten_event_ids: [],
+            summary: compaction.summary.as_ref().map(Text::by_ref),
+            llm_response_id: head.id,
+        };
+        self.pen.write(out, &line);
+    }
+
+    fn asked(&mut self, out: &mut Vec<u8>) {
+        self.losses.count("detail of an ask");
+        self.n_asks += 1;
+        if self.n_asks == 1 && self.profile != Profile::Message {
+            self.status(ExecutionStatus::WaitingForConfirmation, out);
+        }
+    }
+
+    fn settled(&mut self, out: &mut Vec<u8>) {
+        self.n_asks = self.n_asks.saturating_sub(1);
+        if self.n_asks == 0 && self.profile != Profile::Message {
+            self.status(ExecutionStatus::Running, out);
+        }
+    }
+
+    fn status(&mut self, status: ExecutionStatus, out: &mut Vec<u8>) {
+        let head = self.pen.head(Source::Environment);
+        let update = StateUpdate::ExecutionStatus(status);
+        let line = Line::ConversationStateUpdateEvent { head, update };
+        self.pen.write(out, &line);
+    }
+
+    fn notice(&mut self, event: &Event<'_>, notice: &Notice<'_>, out: &mut Vec<u8>) {
+        if notice.code == "hook_response" && self.hook(event, notice, out).is_some() {
+            return;
+        }
+        self.losses.count(match notice.level {
+            Level::Debug => "debug notice",
+            Level::Info => "notice",
+            Level::Warning => "warning",
+            Level::Error => "error notice",
+        });
+    }
+
+    /// Writes a hook that has run, if it is one OpenHands has a name for.
+    fn hook(&mut self, event: &Event<'_>, notice: &Notice<'_>, out: &mut Vec<u8>) -> Option<()> {
+        let hook: Hook<'_> = serde_json::from_str(notice.detail.as_ref()?.get()).ok()?;
+        let is_event = |it: &&str| Some(*it) == hook.hook_event.as_deref();
+        let hook_event_type = HOOK_EVENTS.into_iter().find(is_event)?;
+        let name = hook.hook_name.as_deref().unwrap_or(hook_event_type);
+        let exit_code = hook.exit_code.0? as i64;
+        if hook_event_type == "Stop" {
+            let lane = self.lane(event.path.last(), out);
+            self.pause(lane, out);
+        }
+        let head = self.pen.head(Source::Hook);
+        let words = |it: Any<'_>| it.0.map(Text::from_json).unwrap_or_default().into_owned();
+        let tool_name = match hook_event_type {
+            "PreToolUse" | "PostToolUse" => name.split_once(':').map(|it| Text::new(it.1)),
+            _ => None,
+        };
+        let line = Line::HookExecutionEvent {
+            head,
+            hook_event_type,
+            hook_command: Text::new(name),
+            tool_name,
+            success: exit_code == 0,
+            // The exit code by which a hook says no.
+            blocked: exit_code == 2,
+            exit_code,
+            stdout: words(hook.stdout),
+            stderr: words(hook.stderr),
+        };
+        self.pen.write(out, &line);
+        Some(())
+    }
+
+    /// Remembers what kind of text an item streams; the target tells deltas apart by that only.
+    fn stream(&mut self, event: &Event<'_>, id: &ItemId<'_>, is_reasoning: bool) {
+        if self.is_live && event.path.is_empty() {
+            self.streams.push((id.clone().into_owned(), is_reasoning));
+        }
+    }
+
+    fn unstream(&mut self, id: &ItemId<'_>) {
+        self.streams.retain(|it| it.0 != *id);
+    }
+
+    fn delta(&mut self, delta: &model::Delta<'_>, out: &mut Vec<u8>) {
+        let stream = self.streams.iter().find(|it| it.0 == delta.item);
+        let (Channel::Text, Some((_, is_reasoning))) = (delta.channel, stream) else {
+            return;
+        };
+        let text = delta.text.by_ref();
+        let delta = if *is_reasoning {
+            Delta::ReasoningContent(text)
+        } else {
+            Delta::Content(text)
+        };
+        let head = self.pen.head(Source::Agent);
+        self.pen
+            .write(out, &Line::StreamingDeltaEvent { head, delta });
+    }
+}
+
+impl Writer for OpenHands {
+    fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        if matches!(event.body, Body::ItemDelta(_)) && !self.is_live {
+            return;
+        }
+        self.pen.turn_to(event);
+        if self.engine != event.engine {
+            self.engine = event.engine.clone().into_owned();
+        }
+        if !event.extra.is_empty() {
+            self.losses.count("unread field");
+        }
+        match &event.body {
+            Body::SessionBound(bound) => self.bound(event, bound, out),
+            Body::RunStarted(_) => self.started(out),
+            Body::RunEnded(ended) => self.ended(ended, out),
+            Body::ItemOpened(item) => self.opened(event, item, out),
+            Body::ItemUpdated(item) => self.updated(event, item, out),
+            Body::ItemDelta(delta) => self.delta(delta, out),
+            Body::ItemClosed(closed) => self.closed(event, closed, out),
+            Body::AskOpened(_) => self.asked(out),
+            Body::AskSettled(_) => self.settled(out),
+            Body::UsageReported(usage) => self.usage(event, usage, out),
+            Body::NoticeRaised(notice) => self.notice(event, notice, out),
+            Body::FrameUnmapped(_) => self.losses.count("unmapped frame"),
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        if self.is_running {
+            self.cut_off(out);
+        }
+    }
+
+    fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    fn clone_box(&self) -> Box<dyn Writer> {
+        Box::new(self.clone())
+    }
+}
+
+/// The moments OpenHands knows hooks for.
+const HOOK_EVENTS: [&str; 6] = [
+    "PreToolUse",
+    "PostToolUse",
+    "UserPromptSubmit",
+    "SessionStart",
+    "SessionEnd",
+    "Stop",
+];
+
+object! {
+    /// What Claude Code says of a hook that has run.
+    Hook {
+        hook_name: Str<'a> = "hook_name",
+        hook_event: Str<'a> = "hook_event",
+        stdout: Any<'a> = "stdout",
+        stderr: Any<'a> = "stderr",
+        exit_code: Num = "exit_code",
+    }
+}
+
+fn text(text: Text<'_>) -> Content<'_> {
+    Content::Text { text }
+}

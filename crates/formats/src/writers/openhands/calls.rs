@@ -1,0 +1,217 @@
+//! A tool call's two moments: its input is whole, its result is there.
+
+use model::{Event, ItemId, Raw, Status, Text, Tool};
+
+use super::held::Held;
+use super::{OpenHands, Profile, tools};
+use crate::wire::openhands::{Event as Line, Id, Source};
+
+/// A call that waits for its result.
+#[derive(Clone, Debug)]
+pub(super) struct OpenCall {
+    id: ItemId<'static>,
+    name: String,
+    action: Id,
+    /// Kept for the second card of the ACP profile only.
+    title: Text<'static>,
+    kind: &'static str,
+}
+
+/// What a card of the ACP profile says at the end of its call.
+struct Ending<'a> {
+    is_error: bool,
+    output: Option<Raw<'a>>,
+}
+
+impl OpenHands {
+    pub(super) fn is_open(&self, id: &ItemId<'_>) -> bool {
+        self.calls.iter().any(|it| it.id == *id)
+    }
+
+    /// Writes a call whose input is whole, or will never be.
+    pub(super) fn start_call(&mut self, event: &Event<'_>, tool: &Tool<'_>, out: &mut Vec<u8>) {
+        if self.is_open(&tool.id) {
+            return;
+        }
+        let action = match self.profile {
+            Profile::Message => return,
+            Profile::Acp => {
+                let lane = self.response(event, tool.group.as_deref(), out);
+                self.pause(lane, out);
+                self.card(tool, None, out)
+            }
+            Profile::Mcp | Profile::External | Profile::Native => self.action(event, tool, out),
+        };
+        let title = match self.profile {
+            Profile::Acp => tool.class.title.clone().into_owned(),
+            Profile::Mcp | Profile::External | Profile::Native | Profile::Message => Text::EMPTY,
+        };
+        self.calls.push(OpenCall {
+            id: tool.id.clone().into_owned(),
+            name: tool.name.to_string(),
+            action,
+            title,
+            kind: tools::acp_kind(tool.class.kind),
+        });
+    }
+
+    pub(super) fn end_call(
+        &mut self,
+        event: &Event<'_>,
+        tool: &Tool<'_>,
+        status: Status,
+        out: &mut Vec<u8>,
+    ) {
+        self.leave(&tool.id, out);
+        self.start_call(event, tool, out);
+        let Some(at) = self.calls.iter().position(|it| it.id == tool.id) else {
+            return self.losses.count("tool call");
+        };
+        let call = self.calls.remove(at);
+        if tool
+            .result
+            .as_ref()
+            .is_some_and(|it| it.structured.is_some())
+        {
+            self.losses.count("structured result");
+        }
+        match self.profile {
+            Profile::Acp => {
+                let is_error = status != Status::Ok;
+                let result = tool.result.as_ref();
+                let output = result.map(|it| tools::loadable(&it.content));
+                self.card(tool, Some(Ending { is_error, output }), out);
+            }
+            Profile::Mcp | Profile::External | Profile::Native | Profile::Message => {
+                self.result(tool, call.action, status, out);
+            }
+        }
+    }
+
+    /// Closes every call that nobody will answer any more.
+    pub(super) fn end_open_calls(&mut self, error: &'static str, out: &mut Vec<u8>) {
+        for call in std::mem::take(&mut self.calls) {
+            let head = self.pen.head(Source::Agent);
+            let line = match self.profile {
+                Profile::Acp => Line::ACPToolCallEvent {
+                    head,
+                    tool_call_id: call.id.as_str(),
+                    title: call.title.by_ref(),
+                    status: "failed",
+                    tool_kind: call.kind,
+                    raw_input: None,
+                    raw_output: Some(Raw::of(&error)),
+                    content: Vec::new(),
+                    is_error: true,
+                },
+                Profile::Mcp | Profile::External | Profile::Native | Profile::Message => {
+                    Line::AgentErrorEvent {
+                        head,
+                        tool_name: &call.name,
+                        tool_call_id: call.id.as_str(),
+                        error: Text::new(error),
+                    }
+                }
+            };
+            self.pen.write(out, &line);
+        }
+    }
+
+    fn action(&mut self, event: &Event<'_>, tool: &Tool<'_>, out: &mut Vec<u8>) -> Id {
+        let group = tool.group.as_deref();
+        let lane = self.response(event, group, out);
+        let head = self.pen.head(Source::Agent);
+        let own_id = head.id.digits();
+        let own_id = std::str::from_utf8(&own_id).expect("hex digits and dashes");
+        let response = group.unwrap_or(own_id);
+        let held = self.thoughts(lane, response, out);
+        self.lanes[lane].has_acted = group.is_some();
+        let line = Line::ActionEvent {
+            head,
+            thought: held.contents(),
+            reasoning_content: held.reasoning_content(),
+            thinking_blocks: held.thinking_blocks(),
+            action: tools::action(self.profile, tool),
+            tool_name: &tool.name,
+            tool_call_id: tool.id.as_str(),
+            tool_call: tools::call(tool),
+            llm_response_id: response,
+        };
+        self.pen.write(out, &line);
+        head.id
+    }
+
+    /// The words that go with an action: only the first of a response has any.
+    fn thoughts(&mut self, lane: usize, response: &str, out: &mut Vec<u8>) -> Held {
+        if self.pen.is_in_batch(response) {
+            // A message in between would part calls that the model made at once: words between
+            // two of them wait until after the results.
+            self.lanes[lane].held.new_paragraph();
+            return Held::default();
+        }
+        if self.lanes[lane].has_acted {
+            self.flush(lane, out);
+        }
+        std::mem::take(&mut self.lanes[lane].held)
+    }
+
+    fn result(&mut self, tool: &Tool<'_>, action_id: Id, status: Status, out: &mut Vec<u8>) {
+        let (tool_name, tool_call_id) = (&*tool.name, tool.id.as_str());
+        let failed = |pen: &mut super::Pen, error: &'static str| Line::AgentErrorEvent {
+            head: pen.head(Source::Agent),
+            tool_name,
+            tool_call_id,
+            error: Text::new(error),
+        };
+        let pen = &mut self.pen;
+        let line = match (status, &tool.result) {
+            (Status::Denied, _) => {
+                let (rejection_reason, rejection_source) = tools::rejection(tool);
+                Line::UserRejectObservation {
+                    head: pen.head(Source::Environment),
+                    tool_name,
+                    tool_call_id,
+                    action_id,
+                    rejection_reason,
+                    rejection_source,
+                }
+            }
+            (Status::Error, None) => failed(pen, "the call failed"),
+            (Status::Cancelled, None) => failed(pen, "the call was stopped"),
+            (Status::Lost, None) => failed(pen, "nobody said how the call ended"),
+            (Status::Ok | Status::Error | Status::Cancelled | Status::Lost, result) => {
+                Line::ObservationEvent {
+                    head: pen.head(Source::Environment),
+                    tool_name,
+                    tool_call_id,
+                    action_id,
+                    observation: tools::observation(self.profile, tool, result.as_ref(), status),
+                }
+            }
+        };
+        self.pen.write(out, &line);
+    }
+
+    /// One of the two cards of a call in the ACP profile.
+    fn card(&mut self, tool: &Tool<'_>, ending: Option<Ending<'_>>, out: &mut Vec<u8>) -> Id {
+        let head = self.pen.head(Source::Agent);
+        let (status, is_error) = match &ending {
+            None => ("in_progress", false),
+            Some(it) if it.is_error => ("failed", true),
+            Some(_) => ("completed", false),
+        };
+        let line = Line::ACPToolCallEvent {
+            head,
+            tool_call_id: tool.id.as_str(),
+            title: tool.class.title.by_ref(),
+            status,
+            tool_kind: tools::acp_kind(tool.class.kind),
+            raw_input: tool.input.as_ref().map(tools::loadable),
+            raw_output: ending.and_then(|it| it.output),
+            content: tools::acp_content(tool),
+            is_error,
+        };
+        self.pen.write(out, &line);
+        head.id
+    }
+}

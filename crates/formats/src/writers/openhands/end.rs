@@ -1,0 +1,247 @@
+//! The end of a run: what is held is written, then what it cost, then one terminal status.
+
+use model::{Basis, Outcome, RunEnded, Scope, Text, Tokens, Usage};
+
+use super::held::Lane;
+use super::{OpenHands, Profile, text};
+use crate::wire::openhands::{
+    Action, Event as Line, ExecutionStatus, Metrics, Observation, ObservationDetail, Source,
+    StateUpdate, Stats, TokenUsage, ToolCall,
+};
+
+/// What the conversation has used so far; the SDK's numbers only ever grow.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Totals {
+    tokens: Tokens,
+    cost_usd: f64,
+    context_window: u64,
+    /// Tokens in the model's context at its last call.
+    context: u64,
+    is_known: bool,
+    /// The agent has told what the whole session used up to the end of this run.
+    is_whole: bool,
+}
+
+impl Totals {
+    pub(super) fn reported(&mut self, usage: &Usage<'_>, is_root: bool) {
+        let tokens = &usage.tokens;
+        match (usage.scope, usage.basis) {
+            (Scope::Call, _) if is_root => {
+                let output = tokens.output.unwrap_or_default();
+                self.context = tokens.all_input().saturating_add(output);
+            }
+            (Scope::Session, Basis::Cumulative) => {
+                self.is_known = true;
+                self.is_whole = true;
+                self.tokens = *tokens;
+            }
+            (Scope::Call | Scope::Run | Scope::Session, _) => (),
+        }
+    }
+
+    fn add(&mut self, ended: &RunEnded<'_>) {
+        let is_whole = std::mem::take(&mut self.is_whole);
+        if let Some(usage) = &ended.usage {
+            self.is_known = true;
+            if !is_whole {
+                self.tokens = sum(&self.tokens, &usage.tokens);
+            }
+        }
+        if let Some(cost) = ended.session_cost_usd {
+            self.is_known = true;
+            self.cost_usd = self.cost_usd.max(cost);
+        }
+        let windows = ended.models.iter().filter_map(|it| it.context_window);
+        self.context_window = windows.fold(self.context_window, u64::max);
+    }
+}
+
+fn sum(a: &Tokens, b: &Tokens) -> Tokens {
+    let add = |a: Option<u64>, b: Option<u64>| {
+        let sum = a.unwrap_or_default().saturating_add(b.unwrap_or_default());
+        a.or(b).map(|_| sum)
+    };
+    Tokens {
+        input: a.input.saturating_add(b.input),
+        cache_read: a.cache_read.saturating_add(b.cache_read),
+        cache_write: a.cache_write.saturating_add(b.cache_write),
+        output: add(a.output, b.output),
+        reasoning: add(a.reasoning, b.reasoning),
+    }
+}
+
+impl OpenHands {
+    pub(super) fn ended(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
+        self.end_open_calls("the run ended", out);
+        self.last_words(ended, out);
+        self.totals.add(ended);
+        if ended.models.len() > 1 {
+            self.losses.count("usage by model");
+        }
+        if ended.duration_ms.is_some() {
+            self.losses.count("duration");
+        }
+        self.stats(out);
+        if ended.outcome == Outcome::Aborted {
+            let head = self.pen.head(Source::User);
+            self.pen.write(out, &Line::InterruptEvent { head });
+        }
+        if ended.outcome != Outcome::Completed {
+            self.error(ended, out);
+        }
+        self.close(ended.outcome, out);
+    }
+
+    /// The events stop inside a run.
+    pub(super) fn cut_off(&mut self, out: &mut Vec<u8>) {
+        self.end_open_calls("the stream ended", out);
+        self.last_words(&RunEnded::new(Outcome::Lost, None), out);
+        self.stats(out);
+        self.error(&RunEnded::new(Outcome::Lost, None), out);
+        self.close(Outcome::Lost, out);
+    }
+
+    fn close(&mut self, outcome: Outcome, out: &mut Vec<u8>) {
+        let status = match outcome {
+            Outcome::Completed => ExecutionStatus::Finished,
+            Outcome::Failed
+            | Outcome::Aborted
+            | Outcome::Refused
+            | Outcome::Limit
+            | Outcome::Lost => ExecutionStatus::Error,
+        };
+        self.status(status, out);
+        self.is_running = false;
+        self.has_ended = true;
+        self.n_asks = 0;
+        self.lanes.clear();
+        self.streams.clear();
+    }
+
+    /// Writes all that is held, and the answer if nobody has said it.
+    fn last_words(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
+        let root = self.lane(None, out);
+        for lane in 0..self.lanes.len() {
+            self.pause(lane, out);
+        }
+        let answer = ended.answer.as_ref().filter(|it| !it.is_empty());
+        let unsaid = answer.filter(|it| !self.lanes[root].has_said(it));
+        if let Some(answer) = unsaid {
+            let lane = &mut self.lanes[root];
+            lane.response = None;
+            lane.held.new_paragraph();
+            lane.held.say(answer.by_ref().into_owned());
+        }
+        if self.profile == Profile::Acp && ended.outcome == Outcome::Completed {
+            let lane = std::mem::replace(&mut self.lanes[root], Lane::new(None));
+            return self.finish(&lane, out);
+        }
+        self.flush(root, out);
+    }
+
+    /// The pair by which an agent of OpenHands says that it is done.
+    fn finish(&mut self, lane: &Lane, out: &mut Vec<u8>) {
+        let held = &lane.held;
+        let message = held.text().unwrap_or_default();
+        let head = self.pen.head(Source::Agent);
+        let digits = head.id.digits();
+        let id = std::str::from_utf8(&digits).expect("hex digits and dashes");
+        let line = Line::ActionEvent {
+            head,
+            thought: Vec::new(),
+            reasoning_content: held.reasoning_content(),
+            thinking_blocks: held.thinking_blocks(),
+            action: Some(Action::FinishAction {
+                message: message.by_ref(),
+            }),
+            tool_name: "finish",
+            tool_call_id: id,
+            tool_call: ToolCall {
+                id,
+                name: "finish",
+                arguments: Text::new(arguments(&message)),
+                origin: "completion",
+            },
+            llm_response_id: lane.response.as_deref().unwrap_or(id),
+        };
+        self.pen.write(out, &line);
+        let line = Line::ObservationEvent {
+            head: self.pen.head(Source::Environment),
+            tool_name: "finish",
+            tool_call_id: id,
+            action_id: head.id,
+            observation: Observation {
+                detail: ObservationDetail::FinishObservation {},
+                content: vec![text(message)],
+                is_error: false,
+            },
+        };
+        self.pen.write(out, &line);
+    }
+
+    fn stats(&mut self, out: &mut Vec<u8>) {
+        if !self.totals.is_known {
+            return;
+        }
+        let model = self.model.as_deref().unwrap_or("default");
+        let Totals {
+            tokens,
+            cost_usd,
+            context_window,
+            context,
+            ..
+        } = self.totals;
+        let metrics = Metrics {
+            model_name: model,
+            accumulated_cost: cost_usd,
+            accumulated_token_usage: TokenUsage {
+                model,
+                prompt_tokens: tokens.input,
+                completion_tokens: tokens.output.unwrap_or_default(),
+                cache_read_tokens: tokens.cache_read,
+                cache_write_tokens: tokens.cache_write,
+                reasoning_tokens: tokens.reasoning.unwrap_or_default(),
+                context_window,
+                per_turn_token: context,
+                response_id: "",
+            },
+        };
+        let usage_id = match &*self.engine {
+            "claude" => "claude-code",
+            other => other,
+        };
+        let update = StateUpdate::Stats(Stats {
+            usage_to_metrics: (usage_id, metrics),
+        });
+        let head = self.pen.head(Source::Environment);
+        let line = Line::ConversationStateUpdateEvent { head, update };
+        self.pen.write(out, &line);
+    }
+
+    fn error(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
+        let (code, detail) = match ended.outcome {
+            Outcome::Completed => ("completed", "the run ended"),
+            Outcome::Failed => ("failed", "the run failed"),
+            Outcome::Aborted => ("aborted", "the run was stopped"),
+            Outcome::Refused => ("refused", "the model refused"),
+            Outcome::Limit => ("limit", "the run reached a limit"),
+            Outcome::Lost => ("lost", "the stream ended before the run did"),
+        };
+        let error = ended.error.as_ref();
+        let line = Line::ConversationErrorEvent {
+            head: self.pen.head(Source::Environment),
+            code: error.map_or(code, |it| &it.code),
+            detail: error.map_or(Text::new(detail), |it| it.message.by_ref()),
+        };
+        self.pen.write(out, &line);
+    }
+}
+
+/// The arguments of the closing call, as JSON text.
+fn arguments(message: &Text<'_>) -> String {
+    #[derive(serde::Serialize)]
+    struct Finish<'a> {
+        message: &'a Text<'a>,
+    }
+    serde_json::to_string(&Finish { message }).expect("text is JSON")
+}

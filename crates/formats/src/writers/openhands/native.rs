@@ -1,0 +1,314 @@
+//! The tools that OpenHands has itself, for the `native` profile: shell, files, search, task list.
+//!
+//! A call that fits none of them, or says something theirs cannot (several edits at once, a
+//! notebook), stays generic. Loading these kinds needs `openhands.tools` besides the SDK.
+
+use std::borrow::Cow;
+
+use model::{Change, Raw, Text, Tool, ToolKind};
+
+use crate::wire::lenient::{Any, Flag, List, Num, Str};
+use crate::wire::openhands::{Action, EditorCommand, ObservationDetail, Task, TaskStatus};
+
+/// A call in OpenHands' own terms.
+pub(super) enum Shape<'a> {
+    Shell {
+        command: Text<'a>,
+        timeout: Option<f64>,
+    },
+    View {
+        path: Text<'a>,
+        range: Option<[i64; 2]>,
+    },
+    Replace {
+        path: Text<'a>,
+        old: Text<'a>,
+        new: Text<'a>,
+    },
+    Create {
+        path: Text<'a>,
+        text: Text<'a>,
+    },
+    Plan(Vec<Task<'a>>),
+    Glob {
+        pattern: Text<'a>,
+        path: Option<Text<'a>>,
+    },
+    Grep {
+        pattern: Text<'a>,
+        path: Option<Text<'a>>,
+        include: Option<Text<'a>>,
+    },
+}
+
+object! {
+    /// The keys that the classification has no field for.
+    Input {
+        timeout: Num = "timeout",
+        offset: Num = "offset",
+        limit: Num = "limit",
+        path: Any<'a> = "path",
+        glob: Any<'a> = "glob",
+        todos: List<Todo<'a>> = "todos",
+    }
+}
+
+object! {
+    Todo {
+        content: Any<'a> = "content",
+        status: Str<'a> = "status",
+    }
+}
+
+object! {
+    /// What Claude Code tells besides the text of a result.
+    Structured {
+        filenames: List<Str<'a>> = "filenames",
+        truncated: Flag = "truncated",
+        original_file: Any<'a> = "originalFile",
+        replace_all: Flag = "replaceAll",
+        user_modified: Flag = "userModified",
+    }
+}
+
+impl<'a> Shape<'a> {
+    pub(super) fn of(tool: &'a Tool<'_>) -> Option<Self> {
+        let class = &tool.class;
+        let input = Input::read(tool.input.as_ref()?)?;
+        match class.kind {
+            ToolKind::Shell => Some(Self::Shell {
+                command: class.command.as_ref()?.by_ref(),
+                timeout: seconds(&tool.name, input.timeout),
+            }),
+            ToolKind::Read => match &*class.paths {
+                [place] => Some(Self::View {
+                    path: place.path.by_ref(),
+                    range: range(&input),
+                }),
+                _ => None,
+            },
+            ToolKind::Edit | ToolKind::Write => edit(tool),
+            ToolKind::Todo if input.todos.0.is_empty() => None,
+            ToolKind::Todo => Some(Self::Plan(input.todos.0.iter().map(task).collect())),
+            ToolKind::Search => search(tool, &input),
+            ToolKind::Delete
+            | ToolKind::Move
+            | ToolKind::Fetch
+            | ToolKind::WebSearch
+            | ToolKind::Mcp
+            | ToolKind::Task
+            | ToolKind::Ask
+            | ToolKind::Think
+            | ToolKind::Mode
+            | ToolKind::Other => None,
+        }
+    }
+
+    pub(super) fn into_action(self) -> Action<'a> {
+        match self {
+            Self::Shell { command, timeout } => Action::TerminalAction { command, timeout },
+            Self::View { path, range } => Action::FileEditorAction {
+                command: EditorCommand::View,
+                path,
+                file_text: None,
+                old_str: None,
+                new_str: None,
+                view_range: range,
+            },
+            Self::Replace { path, old, new } => Action::FileEditorAction {
+                command: EditorCommand::StrReplace,
+                path,
+                file_text: None,
+                old_str: Some(old),
+                new_str: Some(new),
+                view_range: None,
+            },
+            Self::Create { path, text } => Action::FileEditorAction {
+                command: EditorCommand::Create,
+                path,
+                file_text: Some(text),
+                old_str: None,
+                new_str: None,
+                view_range: None,
+            },
+            Self::Plan(task_list) => Action::TaskTrackerAction {
+                command: "plan",
+                task_list,
+            },
+            Self::Glob { pattern, path } => Action::GlobAction { pattern, path },
+            Self::Grep {
+                pattern,
+                path,
+                include,
+            } => Action::GrepAction {
+                pattern,
+                path,
+                include,
+            },
+        }
+    }
+
+    pub(super) fn into_observation(
+        self,
+        tool: &'a Tool<'_>,
+        is_error: bool,
+    ) -> ObservationDetail<'a> {
+        let structured = Structured::of(tool);
+        match self {
+            Self::Shell { command, .. } => ObservationDetail::TerminalObservation {
+                command,
+                exit_code: tool.class.exit_code.or((!is_error).then_some(0)),
+            },
+            Self::View { path, .. } => file(EditorCommand::View, path, true, None),
+            Self::Replace { path, old, new } => {
+                let whole = (!is_error).then(|| structured.edited(&old, &new)).flatten();
+                file(EditorCommand::StrReplace, path, true, whole)
+            }
+            Self::Create { path, text } => {
+                let is_new = tool.class.change == Some(Change::Add);
+                let before = tool.class.diffs.first().and_then(|it| it.old.as_ref());
+                let before = before.map(Text::by_ref);
+                let whole = (!is_error).then_some((before, text));
+                file(EditorCommand::Create, path, !is_new, whole)
+            }
+            Self::Plan(task_list) => ObservationDetail::TaskTrackerObservation {
+                command: "plan",
+                task_list,
+            },
+            Self::Glob { pattern, path } => ObservationDetail::GlobObservation {
+                truncated: structured.truncated.is_true(),
+                files: structured.files(),
+                pattern,
+                search_path: path.unwrap_or(Text::new(".")),
+            },
+            Self::Grep {
+                pattern,
+                path,
+                include,
+            } => ObservationDetail::GrepObservation {
+                truncated: structured.truncated.is_true(),
+                matches: structured.files(),
+                pattern,
+                search_path: path.unwrap_or(Text::new(".")),
+                include_pattern: include,
+            },
+        }
+    }
+}
+
+impl<'a> Input<'a> {
+    /// An input of any other type than an object has nothing to offer.
+    fn read(raw: &'a Raw<'_>) -> Option<Self> {
+        let input: Self = serde_json::from_str(raw.get()).ok()?;
+        input.is_object.then_some(input)
+    }
+}
+
+impl<'a> Structured<'a> {
+    fn of(tool: &'a Tool<'_>) -> Self {
+        let raw = tool.result.as_ref().and_then(|it| it.structured.as_ref());
+        raw.and_then(|it| serde_json::from_str(it.get()).ok())
+            .unwrap_or_default()
+    }
+
+    fn files(self) -> Vec<Cow<'a, str>> {
+        self.filenames.0.into_iter().filter_map(|it| it.0).collect()
+    }
+
+    /// The file before and after, if it can be told for certain.
+    fn edited(&self, old: &Text<'_>, new: &Text<'_>) -> Option<(Option<Text<'a>>, Text<'a>)> {
+        let before = Text::from_json(self.original_file.0?);
+        let (old, new) = (old.to_str(), new.to_str());
+        let after = {
+            let text = before.to_str();
+            if self.user_modified.is_true() || old.is_empty() || !text.contains(&*old) {
+                return None;
+            }
+            if self.replace_all.is_true() {
+                text.replace(&*old, &new)
+            } else {
+                text.replacen(&*old, &new, 1)
+            }
+        };
+        Some((Some(before), Text::new(after)))
+    }
+}
+
+fn file<'a>(
+    command: EditorCommand,
+    path: Text<'a>,
+    prev_exist: bool,
+    whole: Option<(Option<Text<'a>>, Text<'a>)>,
+) -> ObservationDetail<'a> {
+    let (old_content, new_content) = match whole {
+        Some((old, new)) => (old, Some(new)),
+        None => (None, None),
+    };
+    ObservationDetail::FileEditorObservation {
+        command,
+        path,
+        prev_exist,
+        old_content,
+        new_content,
+    }
+}
+
+/// One replacement, or one whole file; the text before a write is only known at its end.
+fn edit<'a>(tool: &'a Tool<'_>) -> Option<Shape<'a>> {
+    let [diff] = &*tool.class.diffs else {
+        return None;
+    };
+    let (path, new) = (diff.path.by_ref(), diff.new.by_ref());
+    if tool.class.kind == ToolKind::Write {
+        return Some(Shape::Create { path, text: new });
+    }
+    let old = diff.old.as_ref().filter(|it| !it.is_empty())?.by_ref();
+    Some(Shape::Replace { path, old, new })
+}
+
+fn search<'a>(tool: &'a Tool<'_>, input: &Input<'a>) -> Option<Shape<'a>> {
+    let pattern = tool.class.query.as_ref()?.by_ref();
+    let path = input.path.0.map(Text::from_json);
+    // Finding files by name and by content is one kind to us and two tools to OpenHands.
+    match &*tool.name.to_ascii_lowercase() {
+        "glob" => Some(Shape::Glob { pattern, path }),
+        "grep" => Some(Shape::Grep {
+            pattern,
+            path,
+            include: input.glob.0.map(Text::from_json),
+        }),
+        _ => None,
+    }
+}
+
+fn task<'a>(todo: &Todo<'a>) -> Task<'a> {
+    Task {
+        title: todo.content.0.map(Text::from_json).unwrap_or_default(),
+        notes: "",
+        status: match todo.status.as_deref() {
+            Some("in_progress") => TaskStatus::InProgress,
+            Some("completed") => TaskStatus::Done,
+            Some(_) | None => TaskStatus::Todo,
+        },
+    }
+}
+
+/// Lines from and to, both included; -1 is the end of the file.
+fn range(input: &Input<'_>) -> Option<[i64; 2]> {
+    let whole = |it: Num| it.as_u64().and_then(|it| i64::try_from(it).ok());
+    let from = whole(input.offset).map(|it| it.max(1));
+    match (from, whole(input.limit)) {
+        (None, None) => None,
+        (from, Some(limit)) => {
+            let from = from.unwrap_or(1);
+            Some([from, from.saturating_add(limit.max(1) - 1)])
+        }
+        (Some(from), None) => Some([from, -1]),
+    }
+}
+
+/// Claude Code's shell counts its timeout in milliseconds.
+fn seconds(name: &str, timeout: Num) -> Option<f64> {
+    let timeout = timeout.0.filter(|it| it.is_finite() && *it >= 0.0)?;
+    (name == "Bash").then_some(timeout / 1000.0)
+}

@@ -1,0 +1,368 @@
+//! Tool calls for people: a headline, the change or the command, and the beginning of what came back.
+
+use anstyle::Style;
+use model::{ItemId, Losses, Raw, Status, Subagent, Text, Tool, ToolKind};
+
+use super::diff::{self, Side};
+use super::page::{BOLD, CYAN, DIM, GREEN, Indent, Kind, PLAIN, Page, RED, Safe, YELLOW};
+use crate::writers::content::{Block, blocks};
+
+/// Lines of output that are shown; a person who wants more has the recording.
+pub(super) const MAX_LINES: usize = 12;
+const MAX_DIFF_LINES: usize = 20;
+/// Longer lines are cut: minified files and base64 would fill the screen.
+const MAX_COLUMNS: usize = 240;
+/// Commands are what a reader looks for, so they get more room.
+const MAX_COMMAND: usize = 1000;
+/// Room for the input of a tool whose meaning is not known.
+const MAX_INPUT: usize = 100;
+
+const UNDER: Indent = Indent("    ");
+
+/// Writes the headline of a call, and what it is about to change.
+pub(super) fn announce(
+    tool: &Tool<'_>,
+    path: &[ItemId<'_>],
+    page: &mut Page,
+    losses: &mut Losses,
+    out: &mut Vec<u8>,
+) {
+    page.begin(Kind::Call(tool.id.clone().into_owned()), path, out);
+    headline(tool, CYAN, page, losses, out);
+    change(tool, page, losses, out);
+}
+
+/// Says again which call is meant, because other things were written since.
+pub(super) fn remind(
+    tool: &Tool<'_>,
+    path: &[ItemId<'_>],
+    page: &mut Page,
+    losses: &mut Losses,
+    out: &mut Vec<u8>,
+) {
+    page.begin(Kind::Call(tool.id.clone().into_owned()), path, out);
+    headline(tool, DIM, page, losses, out);
+}
+
+/// Writes how a call ended under its headline.
+pub(super) fn outcome(
+    tool: &Tool<'_>,
+    status: Status,
+    text: &str,
+    page: &Page,
+    losses: &mut Losses,
+    out: &mut Vec<u8>,
+) {
+    let exit_code = tool.class.exit_code.filter(|code| *code != 0);
+    ending(status, exit_code, text, page, losses, out);
+}
+
+fn ending(
+    status: Status,
+    exit_code: Option<i32>,
+    text: &str,
+    page: &Page,
+    losses: &mut Losses,
+    out: &mut Vec<u8>,
+) {
+    // The agent says the exit code in words, too.
+    let said = exit_code.map(|code| format!("Exit code {code}"));
+    let text = said
+        .and_then(|said| text.strip_prefix(&*said))
+        .unwrap_or(text);
+    let text = if status == Status::Ok {
+        text
+    } else {
+        unwrapped(text.trim())
+    };
+    let (head, n_more) = beginning(text.trim_matches('\n').trim_end());
+    let safe = Safe::new(head);
+    let mark = match (status, exit_code) {
+        (Status::Ok, None) => None,
+        (Status::Ok, Some(code)) => Some((YELLOW, format!("exit {code}"))),
+        (Status::Error, Some(code)) => Some((RED, format!("✗ exit {code}"))),
+        (Status::Error, None) => Some((RED, "✗ failed".to_owned())),
+        (Status::Denied, _) => Some((YELLOW, "⊘ denied".to_owned())),
+        (Status::Cancelled, _) => Some((YELLOW, "⊘ cancelled".to_owned())),
+        (Status::Lost, _) => Some((YELLOW, "? nobody saw how it ended".to_owned())),
+    };
+    let mut rows = Rows::new(page, out);
+    match (mark, safe.as_str()) {
+        (None, "") => rows.row(DIM, &Safe::new("(no output)")),
+        (None, _) => write_lines(&safe, n_more, &mut rows, losses),
+        (Some((style, mark)), "") => rows.row(style, &Safe::new(&mark)),
+        (Some((style, mark)), line) if !line.contains('\n') && line.len() < MAX_COLUMNS => {
+            rows.row(style, &Safe::new(&format!("{mark}: {line}")));
+        }
+        (Some((style, mark)), _) => {
+            rows.row(style, &Safe::new(&mark));
+            write_lines(&safe, n_more, &mut rows, losses);
+        }
+    }
+}
+
+/// Tells of an agent that went on after its call had ended.
+pub(super) fn agent(
+    agent: &Subagent<'_>,
+    status: Status,
+    path: &[ItemId<'_>],
+    page: &mut Page,
+    losses: &mut Losses,
+    out: &mut Vec<u8>,
+) {
+    page.begin(Kind::Call(agent.call.clone().into_owned()), path, out);
+    let about = agent.description.as_ref().or(agent.prompt.as_ref());
+    let about = about.map(Text::to_str).unwrap_or_default();
+    let name = match page.agent_name(&agent.call) {
+        Some(name) => name.to_owned(),
+        None => format!(
+            "{}  {}",
+            agent.name,
+            about.lines().next().unwrap_or_default()
+        ),
+    };
+    page.start(Indent(""), out);
+    page.put(CYAN, &Safe::new("● "), out);
+    page.put(BOLD, &Safe::new(&name).cut(MAX_COLUMNS), out);
+    page.end_line(out);
+    let report = agent.report.as_ref().map(Text::to_str).unwrap_or_default();
+    ending(status, None, &report, page, losses, out);
+}
+
+/// Text under a line of ours.
+pub(super) fn note(text: &str, page: &Page, losses: &mut Losses, out: &mut Vec<u8>) {
+    let (head, n_more) = beginning(text.trim());
+    let mut rows = Rows::new(page, out);
+    write_lines(&Safe::new(head), n_more, &mut rows, losses);
+}
+
+/// Text behind a mark; the lines after the first are indented.
+pub(super) fn marked(
+    mark: &str,
+    style: Style,
+    text: &str,
+    page: &Page,
+    losses: &mut Losses,
+    out: &mut Vec<u8>,
+) {
+    let text = format!("{mark}{}", text.trim());
+    let safe = Safe::new(&text);
+    for (n, line) in safe.lines().take(MAX_LINES).enumerate() {
+        let indent = Indent(if n == 0 { "" } else { "  " });
+        page.line(indent, style, &line, out);
+    }
+    let n = safe.lines().count();
+    if n > MAX_LINES {
+        losses.count("cut text");
+        let text = format!("… +{} lines", n - MAX_LINES);
+        page.line(Indent("  "), DIM, &Safe::new(&text), out);
+    }
+}
+
+/// True when a call that went well has said everything with its headline.
+pub(super) fn speaks_for_itself(tool: &Tool<'_>) -> bool {
+    !tool.class.diffs.is_empty()
+}
+
+/// What came back, as text; pictures are named.
+pub(super) fn result_text(tool: &Tool<'_>, losses: &mut Losses) -> String {
+    let Some(result) = &tool.result else {
+        return String::new();
+    };
+    let parts = blocks(&result.content)
+        .into_iter()
+        .map(|block| match block {
+            Block::Text(text) => text.to_str().into_owned(),
+            Block::Image { media_type, data } => {
+                losses.count("image");
+                format!("[{media_type}, {}]", size(data.len_bound() / 4 * 3))
+            }
+            Block::ImageUrl(url) => format!("[image {url}]"),
+            Block::Other(raw) => compact(&raw),
+        });
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+/// A short name for a call: what the agent calls it and what it is about.
+pub(super) fn label(tool: &Tool<'_>) -> String {
+    let (name, about) = words(tool);
+    match about {
+        Some(about) => format!("{name}  {}", about.lines().next().unwrap_or_default()),
+        None => name,
+    }
+}
+
+/// JSON on one short line.
+pub(super) fn compact(raw: &Raw<'_>) -> String {
+    let one_line = raw.get().replace(['\n', '\r'], " ");
+    Safe::new(&one_line).cut(MAX_INPUT).as_str().to_owned()
+}
+
+pub(super) fn size(n: usize) -> String {
+    match n {
+        0..1024 => format!("{n} B"),
+        1024..1_048_576 => format!("{} KB", n / 1024),
+        _ => format!("{:.1} MB", n as f64 / 1_048_576.0),
+    }
+}
+
+/// Some agents wrap an error for their model, as `<tool_error>…</tool_error>`; people need no wrapping.
+fn unwrapped(text: &str) -> &str {
+    let inner = || {
+        let (tag, rest) = text.strip_prefix('<')?.split_once('>')?;
+        let is_name = tag.bytes().all(|it| it.is_ascii_lowercase() || it == b'_');
+        let rest = rest
+            .strip_suffix('>')?
+            .strip_suffix(tag)?
+            .strip_suffix("</")?;
+        is_name.then_some(rest)
+    };
+    inner().unwrap_or(text)
+}
+
+fn headline(tool: &Tool<'_>, bullet: Style, page: &Page, losses: &mut Losses, out: &mut Vec<u8>) {
+    let (name, about) = words(tool);
+    page.start(Indent(""), out);
+    page.put(bullet, &Safe::new("● "), out);
+    let style = if bullet == DIM { DIM } else { BOLD };
+    page.put(style, &Safe::new(&name), out);
+    let about = about.unwrap_or_default();
+    let safe = Safe::new(about.trim());
+    let mut lines = safe.lines();
+    if let Some(first) = lines.next().filter(|it| !it.as_str().is_empty()) {
+        let style = if bullet == DIM { DIM } else { PLAIN };
+        page.put(PLAIN, &Safe::new("  "), out);
+        page.put(style, &first.cut(MAX_COMMAND), out);
+    }
+    page.end_line(out);
+    let n_more = safe.lines().skip(1).count();
+    for line in lines.take(MAX_LINES) {
+        page.line(UNDER, style_of_more(bullet), &line.cut(MAX_COMMAND), out);
+    }
+    if n_more > MAX_LINES {
+        losses.count("cut tool input");
+        let text = format!("… +{} lines", n_more - MAX_LINES);
+        page.line(UNDER, DIM, &Safe::new(&text), out);
+    }
+}
+
+fn style_of_more(bullet: Style) -> Style {
+    if bullet == DIM { DIM } else { PLAIN }
+}
+
+/// The name of a call and what it is about. Titles of known tools begin with a verb of their own.
+fn words(tool: &Tool<'_>) -> (String, Option<String>) {
+    let title = tool.class.title.to_str();
+    let name = || tool.name.clone().into_owned();
+    match tool.class.kind {
+        ToolKind::Shell | ToolKind::Task | ToolKind::Ask => {
+            let about = (title != tool.name).then(|| title.into_owned());
+            (name(), about)
+        }
+        ToolKind::Read
+        | ToolKind::Edit
+        | ToolKind::Write
+        | ToolKind::Delete
+        | ToolKind::Move
+        | ToolKind::Search
+        | ToolKind::Fetch
+        | ToolKind::WebSearch
+        | ToolKind::Todo => match title.split_once(' ') {
+            Some((verb, about)) => (verb.to_owned(), Some(about.to_owned())),
+            None => (title.into_owned(), None),
+        },
+        ToolKind::Mcp => {
+            let name = match &tool.class.mcp {
+                Some(mcp) => format!("{}/{}", mcp.server, mcp.tool),
+                None => name(),
+            };
+            (name, input(tool))
+        }
+        ToolKind::Think | ToolKind::Mode | ToolKind::Other => (name(), input(tool)),
+    }
+}
+
+fn input(tool: &Tool<'_>) -> Option<String> {
+    let raw = tool.input.as_ref()?;
+    (raw.get() != "{}" && !raw.is_null()).then(|| compact(raw))
+}
+
+fn change(tool: &Tool<'_>, page: &Page, losses: &mut Losses, out: &mut Vec<u8>) {
+    let mut shown = 0;
+    let mut more = 0;
+    for it in &tool.class.diffs {
+        let old = it.old.as_ref().map(Text::to_str).unwrap_or_default();
+        let new = it.new.to_str();
+        for (side, line) in diff::lines(&old, &new) {
+            if shown == MAX_DIFF_LINES {
+                more += 1;
+                continue;
+            }
+            shown += 1;
+            let (sign, style) = match side {
+                Side::Both => (' ', DIM),
+                Side::Old => ('-', RED),
+                Side::New => ('+', GREEN),
+            };
+            let text = format!("{sign} {line}");
+            page.line(UNDER, style, &Safe::new(&text).cut(MAX_COLUMNS), out);
+        }
+    }
+    if more > 0 {
+        losses.count("cut diff");
+        page.line(UNDER, DIM, &Safe::new(&format!("… +{more} lines")), out);
+    }
+}
+
+/// The lines that are shown of an output, and how many more there are.
+fn beginning(text: &str) -> (&str, usize) {
+    let mut ends = memchr::memchr_iter(b'\n', text.as_bytes());
+    let Some(end) = ends.nth(MAX_LINES - 1) else {
+        return (text, 0);
+    };
+    let n_more = 1 + ends.count();
+    // One line more takes no more room than to say that there is one.
+    if n_more == 1 {
+        (text, 0)
+    } else {
+        (&text[..end], n_more)
+    }
+}
+
+fn write_lines(text: &Safe<'_>, n_more: usize, rows: &mut Rows<'_>, losses: &mut Losses) {
+    for line in text.lines() {
+        rows.row(DIM, &line.cut(MAX_COLUMNS));
+    }
+    if n_more > 0 {
+        losses.count("cut tool output");
+        rows.row(DIM, &Safe::new(&format!("… +{n_more} lines")));
+    }
+}
+
+/// Lines under a headline, the first of them behind a corner.
+struct Rows<'a> {
+    page: &'a Page,
+    out: &'a mut Vec<u8>,
+    is_first: bool,
+}
+
+impl<'a> Rows<'a> {
+    fn new(page: &'a Page, out: &'a mut Vec<u8>) -> Self {
+        Self {
+            page,
+            out,
+            is_first: true,
+        }
+    }
+
+    fn row(&mut self, style: Style, text: &Safe<'_>) {
+        let is_first = std::mem::replace(&mut self.is_first, false);
+        if !is_first {
+            return self.page.line(UNDER, style, text, self.out);
+        }
+        self.page.start(Indent("  "), self.out);
+        self.page.put(DIM, &Safe::new("⎿ "), self.out);
+        self.page.put(style, text, self.out);
+        self.page.end_line(self.out);
+    }
+}

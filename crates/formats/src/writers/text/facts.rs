@@ -1,0 +1,169 @@
+//! The first and the last lines of a transcript: who ran where, how it ended, what it took.
+
+use model::{ModelUsage, Outcome, RunEnded, SessionBound};
+
+use crate::resume;
+
+/// What is known of the session, as far as it was said.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Session {
+    engine: String,
+    pub(super) native: String,
+    model: Option<String>,
+    cwd: Option<String>,
+    mode: Option<String>,
+    version: Option<String>,
+}
+
+impl Session {
+    pub(super) fn new(bound: &SessionBound<'_>, engine: &str) -> Self {
+        let own = |it: &Option<std::borrow::Cow<'_, str>>| it.as_deref().map(str::to_owned);
+        Self {
+            engine: engine.to_owned(),
+            native: bound.native.as_str().to_owned(),
+            model: own(&bound.model),
+            cwd: own(&bound.cwd),
+            mode: own(&bound.permission_mode).filter(|it| it != "default"),
+            version: own(&bound.version),
+        }
+    }
+
+    pub(super) fn headline(&self) -> String {
+        let engine = &self.engine;
+        let engine = match &self.version {
+            Some(version) => format!("{engine} {version}"),
+            None => engine.clone(),
+        };
+        let mode = self.mode.as_ref().map(|it| format!("{it} mode"));
+        let session = Some(&self.native).filter(|it| !it.is_empty());
+        let session = session.map(|it| format!("session {it}"));
+        let facts = [self.model.clone(), self.cwd.clone(), mode, session];
+        let facts = facts.into_iter().flatten();
+        std::iter::once(engine)
+            .chain(facts)
+            .collect::<Vec<_>>()
+            .join(" · ")
+    }
+
+    /// Takes over what `now` says and tells what is new about the same session.
+    pub(super) fn update(&mut self, now: Self, says_mode: bool) -> Option<String> {
+        let mut news = Vec::new();
+        let mut take = |old: &mut Option<String>, new: Option<String>| {
+            if new.is_some() && *old != new {
+                news.extend(new.clone());
+                *old = new;
+            }
+        };
+        take(&mut self.model, now.model);
+        take(&mut self.cwd, now.cwd);
+        take(&mut self.version, now.version);
+        if says_mode && self.mode != now.mode {
+            let mode = now.mode.as_deref().unwrap_or("default");
+            news.push(format!("{mode} mode"));
+            self.mode = now.mode;
+        }
+        (!news.is_empty()).then(|| news.join(" · "))
+    }
+}
+
+/// How a run ended and how long it took, in a few words.
+pub(super) fn verdict(outcome: Outcome, duration_ms: Option<u64>) -> String {
+    let (verdict, word) = match outcome {
+        Outcome::Completed => ("✓ done", "in"),
+        Outcome::Failed => ("✗ failed", "after"),
+        Outcome::Aborted => ("⊘ aborted", "after"),
+        Outcome::Refused => ("⊘ refused", "after"),
+        Outcome::Limit => ("✗ stopped at a limit", "after"),
+        Outcome::Lost => ("? cut off", "after"),
+    };
+    match duration_ms {
+        Some(ms) => format!("{verdict} {word} {}", duration(ms)),
+        None => verdict.to_owned(),
+    }
+}
+
+/// What a run took.
+pub(super) fn facts(ended: &RunEnded<'_>, n_turns: u64) -> Vec<String> {
+    let mut facts = Vec::new();
+    if n_turns > 0 {
+        facts.push(plural(n_turns, "turn"));
+    }
+    if let Some(usage) = &ended.usage {
+        let input = usage.tokens.all_input();
+        let output = usage.tokens.output.unwrap_or_default();
+        if input > 0 || output > 0 {
+            facts.push(format!(
+                "{} in / {} out tokens",
+                count(input),
+                count(output)
+            ));
+        }
+    }
+    if let Some(cost) = cost(ended).filter(|it| *it > 0.0) {
+        facts.push(dollars(cost));
+    }
+    if !ended.denials.is_empty() {
+        facts.push(format!("{} denied", ended.denials.len()));
+    }
+    facts
+}
+
+fn duration(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0..60 => format!("{}.{}s", seconds, ms % 1000 / 100),
+        60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h {:02}m", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// The command that goes on with a session. Nothing is offered that a shell would read as more than a word.
+pub(super) fn resume_hint(session: &Session) -> Option<String> {
+    let native = &*session.native;
+    let is_word = !native.is_empty()
+        && !native.starts_with('-')
+        && native
+            .bytes()
+            .all(|it| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_' | b'.'));
+    if !is_word {
+        return None;
+    }
+    let line = resume::format(&session.engine, native)?;
+    Some(line.trim_matches('`').to_owned())
+}
+
+/// What this run cost: by model where that is known, because it includes the sub-agents.
+fn cost(ended: &RunEnded<'_>) -> Option<f64> {
+    let by_model = |it: &ModelUsage<'_>| it.cost_usd;
+    ended
+        .models
+        .iter()
+        .map(by_model)
+        .sum::<Option<f64>>()
+        .filter(|_| !ended.models.is_empty())
+        .or(ended.usage.as_ref()?.cost_usd)
+}
+
+fn dollars(cost: f64) -> String {
+    if cost < 0.1 {
+        format!("${cost:.4}")
+    } else {
+        format!("${cost:.2}")
+    }
+}
+
+pub(super) fn count(n: u64) -> String {
+    match n {
+        0..10_000 => n.to_string(),
+        10_000..1_000_000 => format!("{:.1}k", n as f64 / 1e3),
+        _ => format!("{:.1}M", n as f64 / 1e6),
+    }
+}
+
+pub(super) fn plural(n: u64, thing: &str) -> String {
+    if n == 1 {
+        format!("1 {thing}")
+    } else {
+        format!("{n} {thing}s")
+    }
+}

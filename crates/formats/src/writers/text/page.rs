@@ -1,0 +1,216 @@
+//! The page a transcript is written on: lines, their indentation and colour, and the space between blocks.
+//!
+//! Only a [`Safe`] string can be put on a page, and only `display_safe` makes one of foreign text.
+//! What a sub-agent does stands behind a bar; when agents take turns, a line says whose turn it is.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Color, Style};
+use model::{AskId, ItemId};
+
+use crate::display_safe;
+
+pub(super) const PLAIN: Style = Style::new();
+pub(super) const DIM: Style = Style::new().dimmed();
+pub(super) const BOLD: Style = Style::new().bold();
+pub(super) const RED: Style = color(AnsiColor::Red);
+pub(super) const GREEN: Style = color(AnsiColor::Green);
+pub(super) const YELLOW: Style = color(AnsiColor::Yellow);
+pub(super) const CYAN: Style = color(AnsiColor::Cyan);
+pub(super) const MAGENTA: Style = color(AnsiColor::Magenta);
+
+const fn color(color: AnsiColor) -> Style {
+    Style::new().fg_color(Some(Color::Ansi(color)))
+}
+
+/// Agents inside agents that are told apart by bars; the deeper ones stand behind the last.
+const MAX_BARS: usize = 8;
+
+/// Text that a terminal only shows.
+#[derive(Clone, Debug)]
+pub(super) struct Safe<'a>(Cow<'a, str>);
+
+impl<'a> Safe<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self(display_safe(text))
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(super) fn lines(&self) -> impl Iterator<Item = Safe<'_>> {
+        self.0.split('\n').map(|line| Safe(Cow::Borrowed(line)))
+    }
+
+    /// Spaces at the end of a line are only ever in the way.
+    pub(super) fn trim_end(&self) -> Safe<'_> {
+        Safe(Cow::Borrowed(self.0.trim_end_matches(' ')))
+    }
+
+    /// The first `n` characters; says so when there are more.
+    pub(super) fn cut(&self, n: usize) -> Safe<'_> {
+        match self.0.char_indices().nth(n) {
+            Some((end, _)) => Safe(Cow::Owned(format!("{}…", &self.0[..end]))),
+            None => Safe(Cow::Borrowed(&self.0)),
+        }
+    }
+}
+
+/// What a block is: decides how much space goes before it, and what may be added under it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Kind {
+    Header,
+    Text,
+    Call(ItemId<'static>),
+    /// With the call it is about.
+    Ask(AskId<'static>, Option<ItemId<'static>>),
+    Notice,
+    End,
+}
+
+#[derive(Clone, Debug)]
+struct Block {
+    kind: Kind,
+    path: Vec<ItemId<'static>>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Page {
+    color: bool,
+    last: Option<Block>,
+    depth: usize,
+    /// The calls that started the agents now at work, with a name for each.
+    agents: Vec<(ItemId<'static>, String)>,
+}
+
+/// Where and how a line begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Indent(pub(super) &'static str);
+
+impl Page {
+    pub(super) fn new(color: bool) -> Self {
+        Self {
+            color,
+            last: None,
+            depth: 0,
+            agents: Vec::new(),
+        }
+    }
+
+    /// Gives the agent that a call starts a name to be called by.
+    pub(super) fn name_agent(&mut self, call: &ItemId<'_>, name: &str) {
+        if !self.agents.iter().any(|(it, _)| it == call) {
+            self.agents
+                .push((call.clone().into_owned(), name.to_owned()));
+        }
+    }
+
+    pub(super) fn forget_agent(&mut self, call: &ItemId<'_>) {
+        self.agents.retain(|(it, _)| it != call);
+    }
+
+    /// True when nothing but the call itself and what it caused was written since it was.
+    pub(super) fn is_under(&self, call: &ItemId<'_>) -> bool {
+        self.last.as_ref().is_some_and(|last| {
+            let is_about = match &last.kind {
+                Kind::Call(it) | Kind::Ask(_, Some(it)) => it == call,
+                Kind::Header | Kind::Text | Kind::Ask(_, None) | Kind::Notice | Kind::End => false,
+            };
+            is_about || last.path.contains(call)
+        })
+    }
+
+    pub(super) fn is_last(&self, kind: &Kind) -> bool {
+        self.last.as_ref().is_some_and(|last| last.kind == *kind)
+    }
+
+    /// Begins a block that stands where `path` says.
+    pub(super) fn begin(&mut self, kind: Kind, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        self.separate(&kind, path, out);
+        self.depth = path.len();
+        if self.changes_agent(path) {
+            self.depth = path.len() - 1;
+            let name = path.last().and_then(|call| self.agent_name(call));
+            let line = format!("↳ {}", name.unwrap_or("sub-agent"));
+            self.line(Indent(""), DIM, &Safe::new(&line), out);
+            self.depth = path.len();
+        }
+        let path = path.iter().cloned().map(ItemId::into_owned).collect();
+        self.last = Some(Block { kind, path });
+    }
+
+    /// Goes on with the last block: what follows belongs to `path`.
+    pub(super) fn resume(&mut self, kind: Kind, path: &[ItemId<'_>]) {
+        self.depth = path.len();
+        let path = path.iter().cloned().map(ItemId::into_owned).collect();
+        self.last = Some(Block { kind, path });
+    }
+
+    /// What follows stands where `path` says.
+    pub(super) fn stand_at(&mut self, path: &[ItemId<'_>]) {
+        self.depth = path.len();
+    }
+
+    /// A whole line in one style.
+    pub(super) fn line(&self, indent: Indent, style: Style, text: &Safe<'_>, out: &mut Vec<u8>) {
+        self.start(indent, out);
+        self.put(style, &text.trim_end(), out);
+        self.end_line(out);
+    }
+
+    /// Begins a line: the bars of the agents around it, and the indentation.
+    pub(super) fn start(&self, indent: Indent, out: &mut Vec<u8>) {
+        for _ in 0..self.depth.min(MAX_BARS) {
+            out.extend(b"  ");
+            self.put(DIM, &Safe(Cow::Borrowed("┃")), out);
+            out.push(b' ');
+        }
+        out.extend(indent.0.as_bytes());
+    }
+
+    pub(super) fn put(&self, style: Style, text: &Safe<'_>, out: &mut Vec<u8>) {
+        if !self.color || style.is_plain() || text.as_str().is_empty() {
+            out.extend(text.as_str().as_bytes());
+            return;
+        }
+        let mut styled = String::with_capacity(text.as_str().len() + 16);
+        write!(styled, "{style}{}{style:#}", text.as_str()).expect("a string takes everything");
+        out.extend(styled.as_bytes());
+    }
+
+    pub(super) fn end_line(&self, out: &mut Vec<u8>) {
+        // An indentation that nothing follows is not wanted either.
+        while out.last() == Some(&b' ') {
+            out.pop();
+        }
+        out.push(b'\n');
+    }
+
+    fn separate(&mut self, kind: &Kind, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        let Some(last) = &self.last else { return };
+        let are_notices = *kind == Kind::Notice && last.kind == Kind::Notice;
+        let is_first_of_agent =
+            matches!((&last.kind, path.last()), (Kind::Call(it), Some(call)) if it == call);
+        if are_notices && *path == *last.path || is_first_of_agent {
+            return;
+        }
+        let common = path.iter().zip(&last.path).take_while(|(a, b)| a == b);
+        self.depth = common.count();
+        self.start(Indent(""), out);
+        self.end_line(out);
+    }
+
+    fn changes_agent(&self, path: &[ItemId<'_>]) -> bool {
+        let (Some(last), Some(call)) = (&self.last, path.last()) else {
+            return !path.is_empty();
+        };
+        !last.path.starts_with(path) && !matches!(&last.kind, Kind::Call(it) if it == call)
+    }
+
+    pub(super) fn agent_name(&self, call: &ItemId<'_>) -> Option<&str> {
+        let agent = self.agents.iter().find(|(it, _)| it == call);
+        agent.map(|(_, name)| &**name)
+    }
+}

@@ -1,0 +1,212 @@
+//! What the agent does: calls, the agents they start, the questions they raise, and its plan.
+//!
+//! Somebody who watches sees each of these when it begins, and again in short when something came in
+//! between; a file gets a call, the decisions about it and its result in one piece.
+
+use std::collections::HashMap;
+
+use model::{
+    Ask, AskSettled, ItemId, Losses, Plan, PlanEntry, PlanStatus, Status, Subagent, Text, Tool,
+    ToolKind,
+};
+
+use super::asks::OpenAsk;
+use super::page::{BOLD, DIM, Indent, Kind, MAGENTA, PLAIN, Safe, YELLOW};
+use super::{Transcript, calls};
+
+#[derive(Clone, Debug)]
+pub(super) struct OpenCall {
+    pub(super) item: ItemId<'static>,
+    is_announced: bool,
+    pub(super) printed: String,
+    /// The agent it started goes on when it has ended.
+    in_background: bool,
+    /// What that agent reported.
+    report: Option<Text<'static>>,
+    /// What was decided about it.
+    decisions: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct OpenPlan {
+    pub(super) item: ItemId<'static>,
+    /// By their text, as they were written last.
+    entries: HashMap<String, PlanStatus>,
+}
+
+impl OpenCall {
+    fn new(item: &ItemId<'_>) -> Self {
+        Self {
+            item: item.clone().into_owned(),
+            is_announced: false,
+            printed: String::new(),
+            in_background: false,
+            report: None,
+            decisions: Vec::new(),
+        }
+    }
+
+    /// What to show under the headline.
+    fn outcome(self, tool: &Tool<'_>, status: Status, losses: &mut Losses) -> String {
+        let is_ok = status == Status::Ok;
+        match self.report {
+            Some(report) if is_ok => report.to_str().into_owned(),
+            None if is_ok && self.in_background => "goes on in the background".to_owned(),
+            Some(_) | None if tool.result.is_none() => self.printed,
+            Some(_) | None => calls::result_text(tool, losses),
+        }
+    }
+}
+
+impl Transcript {
+    pub(super) fn call_opened(&mut self, tool: &Tool<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        if !self.calls.iter().any(|it| it.item == tool.id) {
+            self.calls.push(OpenCall::new(&tool.id));
+        }
+        self.call_updated(tool, path, out);
+    }
+
+    /// Announces a call once its input is known, if it has to be known before it ends.
+    pub(super) fn call_updated(&mut self, tool: &Tool<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        let has_followers = tool.class.kind == ToolKind::Task;
+        let is_wanted = has_followers || self.live && tool.class.kind != ToolKind::Todo;
+        if !is_wanted || tool.input.is_none() {
+            return;
+        }
+        if has_followers {
+            self.page.name_agent(&tool.id, &calls::label(tool));
+        }
+        if let Some(open) = self.calls.iter_mut().find(|it| it.item == tool.id)
+            && !open.is_announced
+        {
+            open.is_announced = true;
+            calls::announce(tool, path, &mut self.page, &mut self.losses, out);
+        }
+    }
+
+    pub(super) fn call_closed(
+        &mut self,
+        tool: &Tool<'_>,
+        status: Status,
+        path: &[ItemId<'_>],
+        out: &mut Vec<u8>,
+    ) {
+        let at = self.calls.iter().position(|it| it.item == tool.id);
+        let open = at.map(|at| self.calls.remove(at));
+        let is_announced = open.as_ref().is_some_and(|it| it.is_announced);
+        let in_background = open.as_ref().is_some_and(|it| it.in_background);
+        if !in_background {
+            self.page.forget_agent(&tool.id);
+        }
+        let is_ok = status == Status::Ok;
+        if tool.class.kind == ToolKind::Todo && is_ok {
+            return self.losses.count("todo call");
+        }
+        if is_ok && is_announced && calls::speaks_for_itself(tool) {
+            return self.losses.count("edit result");
+        }
+        if !is_announced {
+            calls::announce(tool, path, &mut self.page, &mut self.losses, out);
+        } else if !self.page.is_under(&tool.id) {
+            calls::remind(tool, path, &mut self.page, &mut self.losses, out);
+        }
+        self.page
+            .resume(Kind::Call(tool.id.clone().into_owned()), path);
+        for decision in open.iter().flat_map(|it| &it.decisions) {
+            let line = format!("? {decision}");
+            self.page.line(Indent("  "), YELLOW, &Safe::new(&line), out);
+        }
+        if is_ok && calls::speaks_for_itself(tool) {
+            return self.losses.count("edit result");
+        }
+        let text = match open {
+            Some(open) => open.outcome(tool, status, &mut self.losses),
+            None => calls::result_text(tool, &mut self.losses),
+        };
+        calls::outcome(tool, status, &text, &self.page, &mut self.losses, out);
+    }
+
+    /// Somebody who watches sees a question when it is asked.
+    pub(super) fn asked(&mut self, ask: &Ask<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        let open = OpenAsk::new(ask);
+        if self.live {
+            open.write(path, &mut self.page, out);
+        }
+        self.asks.push(open);
+    }
+
+    /// In a file, a decision stands with the call it is about.
+    pub(super) fn settled(
+        &mut self,
+        settled: &AskSettled<'_>,
+        path: &[ItemId<'_>],
+        out: &mut Vec<u8>,
+    ) {
+        let Some(at) = self.asks.iter().position(|it| it.id == settled.id) else {
+            return;
+        };
+        let ask = self.asks.remove(at);
+        let call = (self.calls.iter_mut()).find(|it| Some(&it.item) == ask.call.as_ref());
+        match call {
+            Some(call) if !self.live => call.decisions.push(ask.decision(settled)),
+            Some(_) | None => ask.settle(settled, path, &mut self.page, out),
+        }
+    }
+
+    pub(super) fn agent_known(&mut self, agent: &Subagent<'_>) {
+        if let Some(open) = self.calls.iter_mut().find(|it| it.item == agent.call) {
+            open.in_background = agent.background;
+        }
+    }
+
+    /// The report of an agent goes under the call that started it, or stands alone when that has ended.
+    pub(super) fn agent_closed(
+        &mut self,
+        agent: &Subagent<'_>,
+        status: Status,
+        path: &[ItemId<'_>],
+        out: &mut Vec<u8>,
+    ) {
+        if let Some(open) = self.calls.iter_mut().find(|it| it.item == agent.call) {
+            open.report = agent.report.clone().map(Text::into_owned);
+            return;
+        }
+        if agent.background {
+            calls::agent(agent, status, path, &mut self.page, &mut self.losses, out);
+        }
+        self.page.forget_agent(&agent.call);
+    }
+
+    /// Writes what is new in a plan.
+    pub(super) fn plan(&mut self, plan: &Plan<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        let at = self.plans.iter().position(|it| it.item == plan.id);
+        let before = at.map(|at| self.plans.remove(at).entries);
+        let before = before.unwrap_or_default();
+        let mut entries = HashMap::new();
+        let is_done = |it: &&PlanEntry<'_>| it.status == PlanStatus::Completed;
+        let n_done = plan.entries.iter().filter(is_done).count();
+        let heading = format!("▤ plan {n_done}/{}", plan.entries.len());
+        self.page.begin(Kind::Text, path, out);
+        self.page
+            .line(Indent(""), MAGENTA, &Safe::new(&heading), out);
+        for entry in &plan.entries {
+            let text = entry.text.to_str();
+            if before.get(&*text) != Some(&entry.status) {
+                self.plan_entry(&text, entry.status, out);
+            }
+            entries.insert(text.into_owned(), entry.status);
+        }
+        let item = plan.id.clone().into_owned();
+        self.plans.push(OpenPlan { item, entries });
+    }
+
+    fn plan_entry(&self, text: &str, status: PlanStatus, out: &mut Vec<u8>) {
+        let (mark, style) = match status {
+            PlanStatus::Pending => ('☐', PLAIN),
+            PlanStatus::InProgress => ('◐', BOLD),
+            PlanStatus::Completed => ('☑', DIM),
+        };
+        let line = format!("{mark} {}", text.replace('\n', " "));
+        self.page.line(Indent("  "), style, &Safe::new(&line), out);
+    }
+}

@@ -24,6 +24,15 @@ pub(crate) fn steps() -> Vec<Step> {
             ]))
         }),
         Step::new("test", || quiet(cargo().args(["test", "--workspace"]))),
+        // The fast tier shows the writers one cut in many; here they see every byte.
+        Step::new("every byte", || {
+            quiet(
+                cargo()
+                    .args(["test", "--package", "formats", "--test", "it"])
+                    .args(["--", "every_prefix_ends_well"])
+                    .env("LINKSPAN_EVERY_BYTE", "1"),
+            )
+        }),
         Step::new("doc", || {
             quiet(
                 cargo()

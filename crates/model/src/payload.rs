@@ -19,7 +19,11 @@ impl<'a> Raw<'a> {
     }
 
     /// Takes JSON text that linkspan made or that was not validated yet; what is no JSON becomes a string.
-    pub fn parse(json: String) -> Raw<'static> {
+    pub fn parse(mut json: String) -> Raw<'static> {
+        if json.contains(['\n', '\r']) {
+            // Between tokens they are white space, and inside strings they are not JSON: one line is safe.
+            json = json.replace(['\n', '\r'], " ");
+        }
         let raw = RawValue::from_string(json)
             .or_else(|_| serde_json::value::to_raw_value("not JSON"))
             .expect("a plain string is JSON");
@@ -246,6 +250,14 @@ mod tests {
     fn a_value_that_is_no_string_shows_as_its_json() {
         assert_eq!(text("[1]").to_str(), "[1]");
         assert!(text("null").is_empty());
+    }
+
+    #[test]
+    fn json_made_here_is_one_line() {
+        assert_eq!(
+            Raw::parse("{\n  \"a\": 1\r\n}".to_owned()).get(),
+            "{   \"a\": 1  }"
+        );
     }
 
     #[test]

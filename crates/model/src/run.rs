@@ -155,6 +155,21 @@ pub struct Tokens {
 }
 
 impl Tokens {
+    /// Both together; a count that either knows is known.
+    pub fn plus(&self, other: &Self) -> Self {
+        let add = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (Some(a), Some(b)) => Some(a.saturating_add(b)),
+            (a, b) => a.or(b),
+        };
+        Self {
+            input: self.input.saturating_add(other.input),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            output: add(self.output, other.output),
+            reasoning: add(self.reasoning, other.reasoning),
+        }
+    }
+
     /// Everything the model read.
     pub fn all_input(&self) -> u64 {
         self.input

@@ -112,6 +112,8 @@ struct Open {
 
 #[derive(Clone, Debug)]
 struct OpenAsk {
+    /// The id the agent knows it by; the one in the events may differ when that was taken.
+    key: AskId<'static>,
     id: AskId<'static>,
     item: Option<ItemId<'static>>,
     path: Vec<ItemId<'static>>,
@@ -468,40 +470,50 @@ impl Lifecycle {
         }
     }
 
-    pub(crate) fn ask(&mut self, cx: &mut Context<'_>, ask: Ask<'_>) {
+    pub(crate) fn ask(&mut self, cx: &mut Context<'_>, mut ask: Ask<'_>) {
         self.start_run(cx, Cause::Prompt);
-        if self.asks.iter().any(|it| it.id == ask.id) {
+        if self.asks.iter().any(|it| it.key == ask.id) {
             return;
         }
+        if self.asks.len() >= MAX_OPEN {
+            self.settle_all(cx, Decision::Lost);
+        }
+        let key = ask.id.clone().into_owned();
+        // Asks and items have ids of their own, so they are kept apart here too.
+        let id = self.used.unique(&ItemId::new(format!("ask {key}")));
+        let id = AskId::new(id.as_str().trim_start_matches("ask ").to_owned());
         let item = ask.item.clone().map(ItemId::into_owned);
-        let open = OpenAsk {
-            id: ask.id.clone().into_owned(),
-            item,
-            path: cx.path.to_vec(),
-        };
+        let path = cx.path.to_vec();
+        ask.id = id.clone();
         self.emit(cx, Body::AskOpened(ask));
-        self.asks.push(open);
+        self.asks.push(OpenAsk {
+            key,
+            id,
+            item,
+            path,
+        });
     }
 
     /// Settles an open ask; a second settlement of the same ask is no event.
-    pub(crate) fn settle(&mut self, cx: &mut Context<'_>, settled: AskSettled<'_>) {
-        let Some(at) = self.asks.iter().position(|it| it.id == settled.id) else {
+    pub(crate) fn settle(&mut self, cx: &mut Context<'_>, mut settled: AskSettled<'_>) {
+        let Some(at) = self.asks.iter().position(|it| it.key == settled.id) else {
             return;
         };
         let ask = self.asks.remove(at);
+        settled.id = ask.id;
         self.emit_at(cx, &ask.path, Body::AskSettled(settled));
     }
 
     /// The tool call that an open ask is about.
     pub(crate) fn asked_about(&self, ask: &str) -> Option<ItemId<'static>> {
-        let ask = self.asks.iter().find(|it| it.id.as_str() == ask)?;
+        let ask = self.asks.iter().find(|it| it.key.as_str() == ask)?;
         ask.item.clone()
     }
 
     /// The ask that waits about a tool call.
     pub(crate) fn ask_about(&self, item: &ItemId<'_>) -> Option<AskId<'static>> {
         let ask = self.asks.iter().find(|it| it.item.as_ref() == Some(item))?;
-        Some(ask.id.clone())
+        Some(ask.key.clone())
     }
 
     fn settle_all(&mut self, cx: &mut Context<'_>, decision: Decision) {

@@ -288,6 +288,7 @@ object! {
     ToolUseResult {
         r#type: Str<'a> = "type",
         original_file: Any<'a> = "originalFile",
+        old_source: Any<'a> = "old_source",
         is_async: Flag = "isAsync",
         task: Task<'a> = "task",
     }

@@ -181,7 +181,8 @@ fn the_corpus_holds_everything_the_model_can_say() {
         status error
         status lost
         status ok
-        usage.reported"#]].assert_eq(&seen.join("\n"));
+        usage.reported"#]]
+    .assert_eq(&seen.join("\n"));
 }
 
 #[test]

@@ -176,27 +176,27 @@ fn a_background_agent_reports_later() {
         "subagent_background",
         Shown::File,
         expect![[r#"
-        claude 2.1.325 · claude-opus-5-5 · /workspace · session bef99a5f-4cb5-40c0-b2d5-2e58feca14f7
+            claude 2.1.325 · claude-opus-5-5 · /workspace · session bef99a5f-4cb5-40c0-b2d5-2e58feca14f7
 
-        ● Agent  Background count
-          ⎿ goes on in the background
+            ● Agent  Background count
+              ⎿ goes on in the background
 
-        Started a background agent; waiting.
+            Started a background agent; waiting.
 
-        ↳ Agent  Background count
-          ┃ ● Bash  sleep 1; ls | wc -l
-          ┃   ⎿ 4
-          ┃
-          ┃ There are 4 entries.
+            ↳ Agent  Background count
+              ┃ ● Bash  sleep 1; ls | wc -l
+              ┃   ⎿ 4
+              ┃
+              ┃ There are 4 entries.
 
-        ● Agent  Background count
-          ⎿ There are 4 entries.
+            ● Agent  Background count
+              ⎿ There are 4 entries.
 
-        Background agent finished.
+            Background agent finished.
 
-        ✓ done in 0.1s · 3 turns · 132 in / 15 out tokens
-          claude --resume bef99a5f-4cb5-40c0-b2d5-2e58feca14f7
-    "#]],
+            ✓ done in 0.1s · 3 turns · 132 in / 15 out tokens · $0.0023
+              claude --resume bef99a5f-4cb5-40c0-b2d5-2e58feca14f7
+        "#]],
     );
 }
 

@@ -328,9 +328,12 @@ impl Claude {
         let verdict = self.verdict(&id, is_error, meta.as_ref());
         self.settle_by_result(cx, &id, verdict);
         let content = block.content.raw().unwrap_or_else(|| Raw::of(&""));
-        let kind = self.lifecycle.open_tool(&id).map(|it| it.class.kind);
+        let tool = self.lifecycle.open_tool(&id);
+        let kind = tool.map(|it| it.class.kind);
+        let is_notebook = tool.is_some_and(|it| it.name == "NotebookEdit");
         let details = match kind {
-            Some(ToolKind::Write | ToolKind::Task | ToolKind::Todo) => structured
+            Some(ToolKind::Edit) if !is_notebook => None,
+            Some(ToolKind::Write | ToolKind::Edit | ToolKind::Task | ToolKind::Todo) => structured
                 .as_ref()
                 .and_then(|it| it.borrowed_str())
                 .and_then(|json| serde_json::from_str(json).ok()),
@@ -582,7 +585,13 @@ fn refine<'r>(tool: &mut Tool<'r>, details: &wire::ToolUseResult<'r>) {
                 diff.old = Some(Text::from_json(old));
             }
         }
-        ToolKind::Edit => tool.class.change = Some(model::Change::Update),
+        ToolKind::Edit => {
+            tool.class.change = Some(model::Change::Update);
+            // Only the result tells what a changed cell held before.
+            if let (Some(old), Some(diff)) = (details.old_source.0, tool.class.diffs.first_mut()) {
+                diff.old = Some(Text::from_json(old));
+            }
+        }
         ToolKind::Delete => tool.class.change = Some(model::Change::Delete),
         ToolKind::Read
         | ToolKind::Move

@@ -13,7 +13,6 @@ use model::{
 use super::partial::tokens;
 use super::{Claude, Context, RunEnds, bound};
 use crate::wire::claude as wire;
-use crate::wire::lenient::Map;
 
 /// Denials remembered over the results of one run.
 const MAX_DENIALS: usize = 256;
@@ -27,6 +26,7 @@ pub(super) struct Held {
     frame: Option<u64>,
     /// Of the results before this one.
     denials: Vec<Denial<'static>>,
+    models: Vec<ModelUsage<'static>>,
 }
 
 impl Claude {
@@ -66,9 +66,13 @@ impl Claude {
         cx.extra.clear();
         self.begin_turn_for_result(cx);
         let mut denials = Vec::new();
+        let mut models = Vec::new();
         if let Some(held) = self.held.take() {
-            let before: wire::Outcome<'_> = serde_json::from_str(&held.json).unwrap_or_default();
+            let mut before: wire::Outcome<'_> =
+                serde_json::from_str(&held.json).unwrap_or_default();
             denials = held.denials;
+            models = held.models;
+            add_models(&mut models, per_model(&mut before));
             denials.extend(self::denials(before).map(owned));
             denials.truncate(MAX_DENIALS);
         }
@@ -79,6 +83,7 @@ impl Claude {
             at: cx.at,
             frame: cx.frame,
             denials,
+            models,
         });
         self.was_woken = false;
         let is_last = outcome.queued_turn_count.as_u64().unwrap_or_default() == 0;
@@ -152,11 +157,8 @@ impl Claude {
             cost_usd: None,
             detail: outcome.usage.raw(),
         });
-        let models = match outcome.model_usage_delta.0.is_empty() {
-            false => std::mem::take(&mut outcome.model_usage_delta),
-            true => Map::default(),
-        };
-        let windows = std::mem::take(&mut outcome.model_usage);
+        let mut models = held.models.clone();
+        add_models(&mut models, per_model(&mut outcome));
         let left_open = if verdict == Outcome::Aborted {
             Status::Cancelled
         } else {
@@ -167,7 +169,7 @@ impl Claude {
             answer,
             error,
             usage,
-            models: per_model(models, &windows),
+            models,
             session_cost_usd: outcome.total_cost_usd.0,
             duration_ms: outcome.duration_ms.as_u64(),
             stop_reason: outcome.stop_reason.take(),
@@ -375,27 +377,37 @@ fn owned(denial: Denial<'_>) -> Denial<'static> {
     }
 }
 
-fn per_model<'h>(
-    models: Map<'h, wire::ModelUsage<'h>>,
-    totals: &Map<'h, wire::ModelUsage<'h>>,
-) -> Vec<ModelUsage<'h>> {
+/// What each model used since the result before.
+fn per_model(result: &mut wire::Outcome<'_>) -> Vec<ModelUsage<'static>> {
+    let totals = std::mem::take(&mut result.model_usage);
     let window = |model: &str| {
-        totals
-            .0
-            .iter()
-            .find(|(name, _)| name == model)
-            .and_then(|(_, it)| it.context_window.as_u64())
+        let (_, usage) = totals.0.iter().find(|(name, _)| name == model)?;
+        usage.context_window.as_u64()
     };
+    let models = std::mem::take(&mut result.model_usage_delta).0.into_iter();
     models
-        .0
-        .into_iter()
         .map(|(model, it)| ModelUsage {
             tokens: model_tokens(&it),
             cost_usd: it.cost_usd.0,
             context_window: it.context_window.as_u64().or_else(|| window(&model)),
-            model,
+            model: Cow::Owned(model.into_owned()),
         })
         .collect()
+}
+
+/// Adds up what several results of one run say.
+fn add_models(sum: &mut Vec<ModelUsage<'static>>, more: Vec<ModelUsage<'static>>) {
+    for usage in more {
+        let Some(known) = sum.iter_mut().find(|it| it.model == usage.model) else {
+            sum.push(usage);
+            continue;
+        };
+        known.tokens = known.tokens.plus(&usage.tokens);
+        known.cost_usd = match (known.cost_usd, usage.cost_usd) {
+            (Some(a), Some(b)) => Some(a + b),
+            (a, b) => a.or(b),
+        };
+    }
 }
 
 fn model_tokens(usage: &wire::ModelUsage<'_>) -> Tokens {
@@ -410,16 +422,10 @@ fn model_tokens(usage: &wire::ModelUsage<'_>) -> Tokens {
 
 /// What the session has used so far, over all models.
 fn session_usage<'h>(result: &wire::Outcome<'h>) -> Usage<'h> {
-    let mut total = Tokens::default();
-    for (_, usage) in &result.model_usage.0 {
-        let tokens = model_tokens(usage);
-        total.input += tokens.input;
-        total.cache_read += tokens.cache_read;
-        total.cache_write += tokens.cache_write;
-        total.output = Some(total.output.unwrap_or_default() + tokens.output.unwrap_or_default());
-        total.reasoning =
-            Some(total.reasoning.unwrap_or_default() + tokens.reasoning.unwrap_or_default());
-    }
+    let models = result.model_usage.0.iter();
+    let total = models.fold(Tokens::default(), |sum, (_, usage)| {
+        sum.plus(&model_tokens(usage))
+    });
     Usage {
         scope: Scope::Session,
         basis: Basis::Cumulative,

@@ -6,11 +6,12 @@
 use std::borrow::Cow;
 
 use model::{
-    Basis, Body, Channel, Class, Item, ItemId, Message, Reasoning, Role, Scope, Status, Text,
-    Tokens, Tool, ToolKind, Usage,
+    Basis, Body, Channel, Item, ItemId, Message, Reasoning, Role, Scope, Status, Text, Tokens,
+    Tool, Usage,
 };
 
 use super::{Claude, Context};
+use crate::tools;
 use crate::wire::claude::{self as wire, Block, Line};
 use crate::wire::lenient::{Any, Num, Object as _};
 
@@ -174,7 +175,8 @@ impl Claude {
                     .unwrap_or("unknown")
                     .to_owned();
                 let server_side = block.is_some_and(|it| it.r#type.as_deref() != Some("tool_use"));
-                let class = Class::plain(ToolKind::Other, Text::new(name.clone()));
+                // The name alone tells what kind of call it will be.
+                let class = tools::classify(&name, None, self.cwd.as_deref());
                 let name = Cow::Owned(name);
                 Item::Tool(Box::new(Tool {
                     id: key.clone(),

@@ -23,7 +23,7 @@ pub enum Repair {
 }
 
 pub fn clean(frame: &[u8]) -> Cleaned<'_> {
-    let (mut text, mut repair) = match std::str::from_utf8(frame) {
+    let (mut text, mut repair) = match simdutf8::basic::from_utf8(frame) {
         Ok(text) => (Cow::Borrowed(text), None),
         Err(_) => (String::from_utf8_lossy(frame), Some(Repair::InvalidUtf8)),
     };

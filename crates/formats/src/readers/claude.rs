@@ -29,7 +29,7 @@ use self::subagents::Subagents;
 use super::lifecycle::{Context, Lifecycle};
 use super::{ReaderConfig, RunEnds, input};
 use crate::wire::claude::{self as wire, Line};
-use crate::wire::lenient::{Object as _, Words};
+use crate::wire::lenient::{Object as _, Words, read};
 
 /// Prompts that wait for their turn; a client that sends more is not being read.
 const MAX_PROMPTS: usize = 256;
@@ -111,12 +111,10 @@ impl Claude {
     }
 
     fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Direction) {
-        let mut line: Line<'c> = match serde_json::from_str(text) {
-            Ok(line) => line,
-            Err(err) => {
-                return input::bad_line(&mut self.lifecycle, cx, text, &format!("not JSON: {err}"));
-            }
-        };
+        let mut line = Line::default();
+        if let Err(err) = read(text, &mut line) {
+            return input::bad_line(&mut self.lifecycle, cx, text, &format!("not JSON: {err}"));
+        }
         if !line.is_object() {
             return input::bad_line(
                 &mut self.lifecycle,
@@ -146,19 +144,19 @@ impl Claude {
             cx.at = Some(at);
         }
         if direction == Direction::ToAgent {
-            return self.host_said(cx, line, text);
+            return self.host_said(cx, &mut line, text);
         }
         match kind(&line) {
-            Kind::System => self.system(cx, line, text),
-            Kind::Result => self.result(cx, line, text),
-            Kind::Assistant => self.assistant(cx, line, text),
-            Kind::User => self.user(cx, line, text),
-            Kind::StreamEvent => self.stream_event(cx, line, text),
+            Kind::System => self.system(cx, &mut line, text),
+            Kind::Result => self.result(cx, &mut line, text),
+            Kind::Assistant => self.assistant(cx, &mut line, text),
+            Kind::User => self.user(cx, &mut line, text),
+            Kind::StreamEvent => self.stream_event(cx, &mut line, text),
             Kind::RateLimit => self.rate_limit(cx, text),
             Kind::ControlRequest => self.control_request(cx, text, direction),
             Kind::ControlResponse => self.control_response(cx, text, direction),
             Kind::ControlCancel => self.control_cancel(cx, text),
-            Kind::KeepAlive => self.debug(cx, "keep_alive", "keep alive", text),
+            Kind::KeepAlive => self.debug(cx, "keep_alive", "keep alive"),
             Kind::Unknown => {
                 let what = match line.r#type.as_deref() {
                     Some(name) => format!("type `{name}`"),
@@ -170,9 +168,9 @@ impl Claude {
     }
 
     /// A message of the host to the agent, from a recording of both directions.
-    fn host_said<'c>(&mut self, cx: &mut Context<'c>, mut line: Line<'c>, text: &'c str) {
+    fn host_said<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>, text: &'c str) {
         cx.origin = Origin::Client;
-        match kind(&line) {
+        match kind(line) {
             Kind::User => {
                 let (text, parts) = blocks::words(line.message.take().content);
                 self.queue_prompt(Prompt {

@@ -66,6 +66,18 @@ pub(crate) trait Object<'a> {
     fn extra(&mut self) -> &mut Extra<'a>;
     /// False when the value was missing or no object.
     fn is_object(&self) -> bool;
+    /// Reads where the value stands: a line is small, and the struct for it is not.
+    fn read<D: Deserializer<'a>>(&mut self, deserializer: D) -> Result<(), D::Error>;
+}
+
+/// Reads a whole text into an object.
+pub(crate) fn read<'a>(
+    text: &'a str,
+    object: &mut impl Object<'a>,
+) -> Result<(), serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    object.read(&mut deserializer)?;
+    deserializer.end()
 }
 
 pub(crate) type Extra<'a> = Vec<(Cow<'a, str>, Raw<'a>)>;
@@ -139,14 +151,12 @@ macro_rules! object {
             fn is_object(&self) -> bool {
                 self.is_object
             }
-        }
 
-        impl<'de: 'a, 'a> serde::Deserialize<'de> for $name<'a> {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct ObjectVisitor<'a>(std::marker::PhantomData<&'a ()>);
+            fn read<D: serde::Deserializer<'a>>(&mut self, deserializer: D) -> Result<(), D::Error> {
+                struct ObjectVisitor<'v, 'a>(&'v mut $name<'a>);
 
-                impl<'de: 'a, 'a> serde::de::Visitor<'de> for ObjectVisitor<'a> {
-                    type Value = $name<'a>;
+                impl<'de> serde::de::Visitor<'de> for ObjectVisitor<'_, 'de> {
+                    type Value = ();
 
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                         f.write_str("an object")
@@ -154,19 +164,28 @@ macro_rules! object {
 
                     ignore!(unit bool number str seq);
 
-                    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                        let mut object = $name { is_object: true, ..Default::default() };
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+                        let object = self.0;
+                        object.is_object = true;
                         while let Some($crate::wire::lenient::Key(key)) = map.next_key()? {
                             match &*key {
                                 $($key => object.$field = map.next_value()?,)*
                                 _ => $crate::wire::lenient::keep(&mut object.extra, key, map.next_value()?),
                             }
                         }
-                        Ok(object)
+                        Ok(())
                     }
                 }
 
-                deserializer.deserialize_any(ObjectVisitor(std::marker::PhantomData))
+                deserializer.deserialize_any(ObjectVisitor(self))
+            }
+        }
+
+        impl<'de: 'a, 'a> serde::Deserialize<'de> for $name<'a> {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let mut object = $name::<'de>::default();
+                $crate::wire::lenient::Object::read(&mut object, deserializer)?;
+                Ok(object)
             }
         }
     };
@@ -265,10 +284,11 @@ impl<T: Default> Boxed<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de> + Object<'de>> Deserialize<'de> for Boxed<T> {
+impl<'de, T: Default + Object<'de>> Deserialize<'de> for Boxed<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let object = T::deserialize(deserializer)?;
-        Ok(Self(object.is_object().then(|| Box::new(object))))
+        let mut object = Box::<T>::default();
+        object.read(deserializer)?;
+        Ok(Self(object.is_object().then_some(object)))
     }
 }
 

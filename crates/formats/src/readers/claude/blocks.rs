@@ -17,7 +17,7 @@ impl Claude {
     pub(super) fn assistant<'c>(
         &mut self,
         cx: &mut Context<'c>,
-        mut line: Line<'c>,
+        line: &mut Line<'c>,
         text: &'c str,
     ) {
         let session = line.session_id.take();
@@ -33,8 +33,8 @@ impl Claude {
         let has_message = line.message.is_object();
         let mut message = line.message.take();
         if !has_message {
-            message.content = line.content;
-            message.model = line.model;
+            message.content = std::mem::take(&mut line.content);
+            message.model = std::mem::take(&mut line.model);
         }
         cx.extra.append(message.extra());
         if line.is_api_error_message.is_true() {
@@ -200,7 +200,7 @@ impl Claude {
         self.lifecycle.update(cx, Item::Tool(Box::new(tool)));
     }
 
-    pub(super) fn user<'c>(&mut self, cx: &mut Context<'c>, mut line: Line<'c>, text: &'c str) {
+    pub(super) fn user<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>, text: &'c str) {
         let session = line.session_id.take();
         if !self.same_session(cx, session.as_deref(), false) {
             return;
@@ -215,11 +215,11 @@ impl Claude {
         self.bind_without_init(cx);
         let Words::Blocks(blocks) = content else {
             let (words, _) = words(content);
-            if parent.is_none() && !is_echo(&line, &words) {
+            if parent.is_none() && !is_echo(line, &words) {
                 self.begin_turn(cx);
             }
             self.enter(cx, parent.as_deref());
-            return self.user_words(cx, &line, words, Vec::new());
+            return self.user_words(cx, line, words, Vec::new());
         };
         let is_results = blocks.iter().any(|it| it.tool_use_id.0.is_some());
         if parent.is_none() && (is_results || !is_marker(&blocks)) {
@@ -253,7 +253,7 @@ impl Claude {
         }
         if !said.is_empty() {
             let (words, parts) = join(said);
-            self.user_words(cx, &line, words, parts);
+            self.user_words(cx, line, words, parts);
         }
     }
 

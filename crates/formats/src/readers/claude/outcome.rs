@@ -33,7 +33,7 @@ impl Claude {
     pub(super) fn result<'c>(
         &mut self,
         cx: &mut Context<'c>,
-        mut line: wire::Line<'c>,
+        line: &mut wire::Line<'c>,
         text: &'c str,
     ) {
         let session = line.session_id.take();

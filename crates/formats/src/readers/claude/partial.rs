@@ -63,7 +63,7 @@ impl Claude {
     pub(super) fn stream_event<'c>(
         &mut self,
         cx: &mut Context<'c>,
-        mut line: Line<'c>,
+        line: &mut Line<'c>,
         text: &'c str,
     ) {
         let session = line.session_id.take();

@@ -8,7 +8,7 @@ use super::{Claude, Context, bound};
 use crate::wire::claude::{self as wire, Line, System};
 
 impl Claude {
-    pub(super) fn system<'c>(&mut self, cx: &mut Context<'c>, mut line: Line<'c>, text: &'c str) {
+    pub(super) fn system<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>, text: &'c str) {
         // An SDK puts the fields of a system message under `data`.
         let text = line
             .data
@@ -23,14 +23,14 @@ impl Claude {
         if !self.same_session(cx, session.as_deref(), false) {
             return;
         }
-        cx.extra.clear();
         if subtype == "thinking_tokens" {
-            return self.debug(cx, "thinking_tokens", "thinking", text);
+            // One for every thinking delta: its fields are in `extra` already.
+            return self.debug(cx, "thinking_tokens", "thinking");
         }
+        cx.extra.clear();
         let system: System<'c> = serde_json::from_str(text).unwrap_or_default();
         match &*subtype {
             "status" => self.status(cx, &system, text),
-            "thinking_tokens" => self.debug(cx, "thinking_tokens", "thinking", text),
             "api_retry" => self.api_retry(cx, &system, text),
             "permission_denied" => self.permission_denied(cx, &system, text),
             "task_started" if system.task_type.as_deref() == Some("local_agent") => {
@@ -45,9 +45,13 @@ impl Claude {
             "task_progress" => self.task(cx, Level::Debug, "task_progress", &system, text),
             "task_updated" => self.task(cx, Level::Debug, "task_updated", &system, text),
             "task_notification" => self.task_notification(cx, &system, text),
-            "background_tasks_changed" => {
-                self.debug(cx, "background_tasks", "the background tasks changed", text)
-            }
+            "background_tasks_changed" => self.say(
+                cx,
+                Level::Debug,
+                "background_tasks",
+                Text::new("the background tasks changed"),
+                text,
+            ),
             "hook_started" | "hook_response" => self.hook(cx, &subtype, &system, text),
             "compact_boundary" => self.compacted(cx, &system, text),
             "informational" => {
@@ -59,19 +63,27 @@ impl Claude {
                 };
                 self.say(cx, level, "informational", said, text);
             }
-            "ui_invalidate" => self.debug(cx, "ui_invalidate", "the view changed", text),
+            "ui_invalidate" => self.say(
+                cx,
+                Level::Debug,
+                "ui_invalidate",
+                Text::new("the view changed"),
+                text,
+            ),
             other => self.unmapped(cx, format!("system `{other}`"), text),
         }
     }
 
-    pub(super) fn debug(
-        &mut self,
-        cx: &mut Context<'_>,
-        code: &'static str,
-        said: &'static str,
-        json: &str,
-    ) {
-        self.say(cx, Level::Debug, code, Text::new(said), json);
+    /// Something hardly worth telling; what else the line says stays in `extra`.
+    pub(super) fn debug(&mut self, cx: &mut Context<'_>, code: &'static str, said: &'static str) {
+        let notice = Notice {
+            level: Level::Debug,
+            code: Cow::Borrowed(code),
+            text: Text::new(said),
+            item: None,
+            detail: None,
+        };
+        self.lifecycle.notice(cx, notice);
     }
 
     fn say(

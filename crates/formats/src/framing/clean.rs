@@ -1,4 +1,4 @@
-//! Frames made safe to parse and to copy: valid UTF-8, no half surrogate pairs, one line.
+//! Frames made safe to parse and to copy: valid UTF-8, no half surrogate pairs.
 //!
 //! JavaScript writes a cut emoji as a lone `\ud83d`; most parsers refuse the whole line for it, and
 //! a payload that is copied through would carry it to a consumer that does. Both are mended here,
@@ -31,22 +31,20 @@ pub fn clean(frame: &[u8]) -> Cleaned<'_> {
         text = Cow::Owned(mended);
         repair = repair.or(Some(Repair::LoneSurrogate));
     }
-    // Data lines of a server-sent event may split JSON between tokens, and a raw value keeps that
-    // white space; a writer of lines must not.
-    if memchr(b'\n', text.as_bytes()).is_some() {
-        text = Cow::Owned(text.replace(['\n', '\r'], " "));
-    }
     Cleaned { text, repair }
 }
 
 /// `None` when there is nothing to replace.
 fn replace_lone_surrogates(json: &str) -> Option<String> {
-    let bytes = json.as_bytes();
+    static ESCAPE: LazyLock<memmem::Finder<'static>> =
+        LazyLock::new(|| memmem::Finder::new(b"\\u"));
     static LOWER: LazyLock<memmem::Finder<'static>> =
         LazyLock::new(|| memmem::Finder::new(b"\\ud"));
     static UPPER: LazyLock<memmem::Finder<'static>> =
         LazyLock::new(|| memmem::Finder::new(b"\\uD"));
-    if LOWER.find(bytes).is_none() && UPPER.find(bytes).is_none() {
+    let bytes = json.as_bytes();
+    let first = ESCAPE.find(bytes)?;
+    if LOWER.find(&bytes[first..]).is_none() && UPPER.find(&bytes[first..]).is_none() {
         return None;
     }
     let mut mended = String::new();
@@ -116,10 +114,5 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_are_replaced() {
         check(b"\"a\xff\"", "\"a\u{fffd}\"", Some(Repair::InvalidUtf8));
-    }
-
-    #[test]
-    fn a_frame_is_one_line() {
-        check(b"{\"a\":\n1}", "{\"a\": 1}", None);
     }
 }

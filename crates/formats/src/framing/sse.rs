@@ -1,5 +1,6 @@
 //! Server-sent events out of any chunking, as the WHATWG grammar says: lines end in `\n`, `\r\n` or
-//! `\r`; data lines are joined by `\n`; comments and unknown fields are ignored.
+//! `\r`; comments and unknown fields are ignored. Data lines are joined by a space, not by `\n`: all
+//! data read here is JSON, where a line end can only be white space, and a frame is one line.
 //!
 //! Only the data is handed over: every protocol read here repeats the event name inside it.
 
@@ -104,7 +105,7 @@ impl Sse {
             && let Some(value) = data_of(text)
         {
             if self.has_data {
-                self.data.push(b'\n');
+                self.data.push(b' ');
             }
             self.data.extend_from_slice(value);
             self.has_data = true;
@@ -160,7 +161,7 @@ mod tests {
     #[test]
     fn the_grammar() {
         let text = b"\xef\xbb\xbf: hello\nevent: x\ndata: {\"a\":\ndata:1}\nid: 7\n\ndata\n\nretry: 5\r\n\r\ndata: b\r\rdatum: no\n\ndata: last";
-        assert_eq!(frames(99, &[text]), ["{\"a\":\n1}", "b", "last"]);
+        assert_eq!(frames(99, &[text]), ["{\"a\": 1}", "b", "last"]);
     }
 
     #[test]

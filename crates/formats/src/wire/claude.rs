@@ -16,7 +16,7 @@ object! {
         timestamp: Str<'a> = "timestamp",
         parent_tool_use_id: Str<'a> = "parent_tool_use_id",
         message: Boxed<Message<'a>> = "message",
-        event: Boxed<StreamEvent<'a>> = "event",
+        event: StreamEvent<'a> = "event",
         api_message_id: Str<'a> = "api_message_id",
         tool_use_result: Any<'a> = "tool_use_result",
         tool_result_meta: Any<'a> = "tool_result_meta",

@@ -76,7 +76,7 @@ impl Claude {
             self.begin_turn(cx);
         }
         self.enter(cx, parent.as_deref());
-        let mut event = line.event.take();
+        let mut event = std::mem::take(&mut line.event);
         cx.extra.append(event.extra());
         match event.r#type.as_deref() {
             Some("content_block_delta") => {

@@ -24,9 +24,13 @@ pub struct WriterConfig {
     pub color: bool,
 }
 
+/// Appends one JSON value.
+fn json(out: &mut Vec<u8>, value: &impl Serialize) {
+    serde_json::to_writer(out, value).expect("wire types have string keys and write to memory");
+}
+
 /// Appends one JSON value and a line end.
 fn line(out: &mut Vec<u8>, value: &impl Serialize) {
-    serde_json::to_writer(&mut *out, value)
-        .expect("wire types have string keys and write to memory");
+    json(out, value);
     out.push(b'\n');
 }

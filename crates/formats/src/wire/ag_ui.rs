@@ -11,19 +11,7 @@ use serde::{Serialize, Serializer};
 
 pub(crate) const PROTOCOL_VERSION: &str = "1.0";
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Event<'a> {
-    #[serde(flatten)]
-    pub(crate) body: Body<'a>,
-    /// The sub-agent it comes from; absent is the agent itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) subagent_run_id: Option<&'a str>,
-    /// Milliseconds since 1970.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) timestamp: Option<i64>,
-}
-
+/// What an event of each kind says; `subagentRunId` and `timestamp` come behind it.
 #[derive(Serialize)]
 #[serde(
     tag = "type",

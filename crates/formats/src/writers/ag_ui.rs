@@ -20,7 +20,7 @@ use model::{
     Role, RunEnded, RunError, SessionBound, Status, Text, Tokens, Writer,
 };
 
-use super::WriterConfig;
+use super::{WriterConfig, json};
 use crate::wire::ag_ui as wire;
 use items::Items;
 use subagents::Subagents;
@@ -66,15 +66,21 @@ struct Lane<'a> {
 
 impl Lane<'_> {
     fn emit(&mut self, body: wire::Body<'_>) {
-        let event = wire::Event {
-            body,
-            subagent_run_id: self.subagent,
-            timestamp: self.at,
-        };
         // The client splits on `\n\n` and knows no other framing.
         self.out.extend_from_slice(b"data: ");
-        super::line(self.out, &event);
-        self.out.push(b'\n');
+        json(self.out, &body);
+        // What all events have goes behind the fields of each: `flatten` would write every field
+        // of every event through a map.
+        self.out.pop();
+        if let Some(subagent) = self.subagent {
+            self.out.extend_from_slice(b",\"subagentRunId\":");
+            json(self.out, &subagent);
+        }
+        if let Some(at) = self.at {
+            self.out.extend_from_slice(b",\"timestamp\":");
+            json(self.out, &at);
+        }
+        self.out.extend_from_slice(b"}\n\n");
     }
 }
 

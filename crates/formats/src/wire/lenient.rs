@@ -193,20 +193,22 @@ macro_rules! object {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <&'de RawValue>::deserialize(deserializer).map(|raw| text_of(raw.get()))
+        struct StrVisitor;
+        impl<'de> Visitor<'de> for StrVisitor {
+            type Value = Str<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Str(Some(Cow::Borrowed(text))))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Str(Some(Cow::Owned(text.to_owned()))))
+            }
+            ignore!(unit bool number seq map);
+        }
+        deserializer.deserialize_any(StrVisitor)
     }
-}
-
-/// One function for all fields: less code to run through is what makes a line cheap.
-#[inline(never)]
-fn text_of(json: &str) -> Str<'_> {
-    let Some(inner) = json.strip_prefix('"').and_then(|it| it.strip_suffix('"')) else {
-        return Str(None);
-    };
-    if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
-        return Str(Some(Cow::Borrowed(inner)));
-    }
-    Str(serde_json::from_str(json).ok().map(Cow::Owned))
 }
 
 /// The key of an object, which may be any string.

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use crate::program::{event, fixture, kinds, linkspan};
+use crate::program::{Folder, event, fixture, kinds, linkspan, run};
 
 /// A conversion that is fed line by line.
 struct Live {
@@ -87,6 +87,20 @@ fn every_frame_of_an_agent_is_answered_before_the_next() {
     let (rest, code) = live.hear_the_rest();
     assert_eq!(kinds(&rest).last().map(String::as_str), Some("run.ended"));
     assert_eq!(code, Some(0));
+}
+
+#[test]
+fn what_is_meant_to_pass_is_only_written_live() {
+    let path = fixture("claude/text.partial.jsonl");
+    let recording = fs::read(&path).unwrap();
+    let folder = Folder::new("live");
+    let file = folder.path("out.jsonl");
+    let is_live = |events: &str| events.contains("StreamingDeltaEvent");
+    let flags = ["convert", "--from", "claude", "--to", "openhands"];
+    assert!(is_live(&run(&flags, &recording).stdout));
+    assert!(!is_live(&run(&[&flags[..], &[&path]].concat(), b"").stdout));
+    run(&[&flags[..], &["-o", &file]].concat(), &recording);
+    assert!(!is_live(&fs::read_to_string(file).unwrap()));
 }
 
 #[test]

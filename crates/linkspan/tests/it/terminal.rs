@@ -1,4 +1,4 @@
-//! What changes on a terminal: no waiting for typed input, and a progress bar.
+//! What changes on a terminal: no waiting for typed input, colours, and a progress bar.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -8,7 +8,7 @@ use std::thread;
 
 use rustix::pty;
 
-use crate::program::{Folder, event, linkspan, ran};
+use crate::program::{Folder, event, fixture, linkspan, ran, run};
 
 /// Both ends of a terminal: ours, and the one a program is given.
 fn terminal() -> (File, OwnedFd) {
@@ -74,4 +74,37 @@ fn shown_for(megabytes: usize) -> String {
 fn a_large_file_has_a_progress_bar_and_a_small_one_none() {
     assert!(shown_for(33).contains(" % "));
     assert_eq!(shown_for(1), "");
+}
+
+/// A transcript as a terminal gets it, with these flags and variables.
+fn transcript(flags: &[&str], variables: &[(&str, &str)]) -> String {
+    let recording = fixture("claude/text.jsonl");
+    let args = ["convert", "--from", "claude", "--to", "text", &recording];
+    let (ours, theirs) = terminal();
+    let watcher = thread::spawn(move || seen(ours));
+    let status = linkspan(&[&args[..], flags].concat())
+        .envs(variables.iter().copied())
+        .stdin(Stdio::null())
+        .stdout(theirs)
+        .status();
+    assert!(status.unwrap().success());
+    watcher.join().unwrap()
+}
+
+#[test]
+fn colour_is_for_terminals_that_want_it() {
+    let is_coloured = |text: &str| text.contains('\u{1b}');
+    assert!(is_coloured(&transcript(&[], &[])));
+    assert!(!is_coloured(&transcript(&["--color", "never"], &[])));
+    assert!(!is_coloured(&transcript(&[], &[("NO_COLOR", "1")])));
+    assert!(!is_coloured(&transcript(&[], &[("TERM", "dumb")])));
+}
+
+#[test]
+fn colour_goes_into_a_pipe_only_when_asked_for() {
+    let recording = fixture("claude/text.jsonl");
+    let args = ["convert", "--from", "claude", "--to", "text", &recording];
+    let plain = run(&args, b"").stdout;
+    let coloured = run(&[&args[..], &["--color", "always"]].concat(), b"").stdout;
+    assert!(!plain.contains('\u{1b}') && coloured.contains('\u{1b}'));
 }

@@ -10,6 +10,7 @@ mod control;
 mod outcome;
 mod partial;
 mod plan;
+mod results;
 mod subagents;
 mod system;
 

@@ -5,9 +5,10 @@
 //! run ends is closed before it; streamed text and the final text are reconciled here.
 //! All state is bounded: see the constants.
 
+mod items;
+mod used;
+
 use std::borrow::Cow;
-use std::collections::{HashSet, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use model::{
     Ask, AskId, AskSettled, Body, Cause, Channel, Decision, Delta, Event, Item, ItemClosed, ItemId,
@@ -15,10 +16,11 @@ use model::{
     Timestamp, Tool, ToolResult, Why,
 };
 
+use self::items::{folded, text_of, without_text};
+use self::used::Used;
+
 /// Items open at once; an agent that opens more without closing any loses the oldest.
 const MAX_OPEN: usize = 1024;
-/// Ids remembered so that none is used twice; a session with more items than this forgets the oldest.
-const MAX_USED: usize = 65_536;
 /// Streamed text kept per item; past it the item is closed and goes on under another id.
 const MAX_STREAMED: usize = 16 * 1024 * 1024;
 
@@ -566,100 +568,5 @@ impl Lifecycle {
 
     fn find(&self, key: &ItemId<'_>) -> Option<usize> {
         self.open.iter().rposition(|open| open.key == *key)
-    }
-}
-
-/// An item with what was streamed of it filled in.
-fn folded(mut item: Item<'static>, text: String, input: String) -> Item<'static> {
-    match &mut item {
-        Item::Message(it) if !text.is_empty() => it.text = Text::new(text),
-        Item::Reasoning(it) if !text.is_empty() => it.text = Text::new(text),
-        Item::Tool(it) if it.input.is_none() && !input.is_empty() => {
-            let is_whole = serde_json::from_str::<serde::de::IgnoredAny>(&input).is_ok();
-            it.input = Some(if is_whole {
-                Raw::parse(input)
-            } else {
-                Raw::of(&input)
-            });
-        }
-        Item::Message(_)
-        | Item::Reasoning(_)
-        | Item::Tool(_)
-        | Item::Plan(_)
-        | Item::Subagent(_)
-        | Item::Compaction(_)
-        | Item::Other(_) => (),
-    }
-    item
-}
-
-/// The item as it is before any of its text is known.
-fn without_text<'a>(item: &Item<'a>) -> Item<'a> {
-    let mut item = item.clone();
-    match &mut item {
-        Item::Message(it) => {
-            it.text = Text::EMPTY;
-            it.parts.clear();
-        }
-        Item::Reasoning(it) => {
-            it.text = Text::EMPTY;
-            it.signature = None;
-            it.encrypted = None;
-        }
-        Item::Tool(_)
-        | Item::Plan(_)
-        | Item::Subagent(_)
-        | Item::Compaction(_)
-        | Item::Other(_) => (),
-    }
-    item
-}
-
-fn text_of<'i>(item: &'i Item<'_>) -> &'i Text<'i> {
-    match item {
-        Item::Message(it) => &it.text,
-        Item::Reasoning(it) => &it.text,
-        Item::Tool(_)
-        | Item::Plan(_)
-        | Item::Subagent(_)
-        | Item::Compaction(_)
-        | Item::Other(_) => &Text::EMPTY,
-    }
-}
-
-/// Ids that were given out, by hash: enough to keep them apart, small enough to keep many.
-#[derive(Clone, Debug, Default)]
-struct Used {
-    hashes: HashSet<u64>,
-    order: VecDeque<u64>,
-    n_repeated: u64,
-}
-
-impl Used {
-    /// `id`, or `id` with a number behind it. Numbers are never tried twice: an agent that repeats
-    /// one id for ever must not make each try longer than the last.
-    fn unique(&mut self, id: &ItemId<'static>) -> ItemId<'static> {
-        let mut candidate = id.clone();
-        while !self.insert(&candidate) {
-            self.n_repeated += 1;
-            candidate = ItemId::new(format!("{id}~{}", self.n_repeated + 1));
-        }
-        candidate
-    }
-
-    fn insert(&mut self, id: &ItemId<'_>) -> bool {
-        let mut hasher = DefaultHasher::new();
-        id.hash(&mut hasher);
-        let hash = hasher.finish();
-        if !self.hashes.insert(hash) {
-            return false;
-        }
-        self.order.push_back(hash);
-        if self.order.len() > MAX_USED
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.hashes.remove(&oldest);
-        }
-        true
     }
 }

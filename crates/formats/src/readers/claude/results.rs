@@ -1,0 +1,180 @@
+//! Tool results: how a call ended, and what only its result tells.
+
+use std::borrow::Cow;
+
+use model::{
+    AskSettled, Class, Decision, Item, ItemId, Raw, Status, Text, Tool, ToolKind, ToolResult, Why,
+};
+
+use super::{Claude, Context};
+use crate::tools;
+use crate::wire::claude::{self as wire, Block};
+
+impl Claude {
+    pub(super) fn tool_result<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        block: Block<'c>,
+        structured: Option<Raw<'c>>,
+        meta: Option<Raw<'c>>,
+    ) {
+        let Some(id) = block.tool_use_id.0 else {
+            return;
+        };
+        let id = ItemId::new(id);
+        if !self.lifecycle.is_open(&id) {
+            self.never_opened(cx, &id);
+        }
+        let is_error = block.is_error.is_true();
+        let verdict = self.verdict(&id, is_error, meta.as_ref());
+        self.settle_by_result(cx, &id, verdict);
+        let content = block.content.raw().unwrap_or_else(|| Raw::of(&""));
+        let tool = self.lifecycle.open_tool(&id);
+        let kind = tool.map(|it| it.class.kind);
+        let is_notebook = tool.is_some_and(|it| it.name == "NotebookEdit");
+        let details = match kind {
+            Some(ToolKind::Edit) if !is_notebook => None,
+            Some(ToolKind::Write | ToolKind::Edit | ToolKind::Task | ToolKind::Todo) => structured
+                .as_ref()
+                .and_then(|it| it.borrowed_str())
+                .and_then(|json| serde_json::from_str(json).ok()),
+            _ => None,
+        };
+        let details: wire::ToolUseResult<'c> = details.unwrap_or_default();
+        if verdict == Status::Ok && kind == Some(ToolKind::Todo) {
+            self.task_tool_done(cx, &id, &details);
+        }
+        if kind == Some(ToolKind::Task) && !details.is_async.is_true() {
+            self.subagents
+                .call_ended(&mut self.lifecycle, cx, &id, verdict);
+        }
+        let result = ToolResult {
+            content,
+            is_error,
+            structured,
+            meta,
+        };
+        self.lifecycle
+            .close_tool(cx, &id, verdict, result, |tool| refine(tool, &details));
+    }
+
+    /// A result nobody asked for still counts; the call is made up so that it has a place.
+    fn never_opened(&mut self, cx: &mut Context<'_>, id: &ItemId<'_>) {
+        let class = Class::plain(ToolKind::Other, Text::new("tool result"));
+        let tool = Tool {
+            id: id.by_ref(),
+            group: None,
+            name: Cow::Borrowed("unknown"),
+            input: None,
+            class,
+            server_side: false,
+            result: None,
+        };
+        let before = cx.why.replace(Why::NeverOpened);
+        self.lifecycle.open(cx, Item::Tool(Box::new(tool)));
+        cx.why = before;
+    }
+
+    /// How a call ended: run, failed, not allowed, or stopped.
+    fn verdict(&mut self, id: &ItemId<'_>, is_error: bool, meta: Option<&Raw<'_>>) -> Status {
+        let was_denied = self.denied.iter().position(|it| it == id);
+        if let Some(at) = was_denied {
+            self.denied.remove(at);
+            return Status::Denied;
+        }
+        if !is_error {
+            return Status::Ok;
+        }
+        let note = meta
+            .and_then(|it| it.borrowed_str())
+            .and_then(|json| note_about(json, id));
+        let Some(note) = note else {
+            return Status::Error;
+        };
+        let is_rejected = note.permission_decision.decision.as_deref() == Some("reject");
+        match note.non_execution_kind.as_deref() {
+            // An interrupt rejects everything that was running, without a decision of anybody.
+            Some("user-rejected") if !is_rejected && self.lifecycle.ask_about(id).is_none() => {
+                Status::Cancelled
+            }
+            Some(_) => Status::Denied,
+            None if is_rejected => Status::Denied,
+            None => Status::Error,
+        }
+    }
+
+    /// An ask whose answer was not seen is settled by what became of its call.
+    fn settle_by_result(&mut self, cx: &mut Context<'_>, id: &ItemId<'_>, verdict: Status) {
+        let Some(ask) = self.lifecycle.ask_about(id) else {
+            return;
+        };
+        let decision = match verdict {
+            Status::Ok | Status::Error => Decision::Allowed,
+            Status::Denied => Decision::Denied,
+            Status::Cancelled => Decision::Withdrawn,
+            Status::Lost => Decision::Lost,
+        };
+        let settled = AskSettled {
+            id: ask,
+            decision,
+            message: None,
+            input: None,
+            remembered: None,
+        };
+        self.lifecycle.settle(cx, settled);
+    }
+}
+
+/// What the agent notes beside a result: whether and why the call did not run.
+fn note_about<'a>(meta: &'a str, id: &ItemId<'_>) -> Option<wire::ToolResultMeta<'a>> {
+    let notes: Vec<wire::ToolResultMeta<'a>> = serde_json::from_str(meta).ok()?;
+    notes
+        .into_iter()
+        .find(|it| it.id.as_deref().is_none_or(|it| it == id.as_str()))
+}
+
+/// What only the result tells about a call.
+fn refine<'r>(tool: &mut Tool<'r>, details: &wire::ToolUseResult<'r>) {
+    match tool.class.kind {
+        ToolKind::Shell => {
+            tool.class.exit_code = tool
+                .result
+                .as_ref()
+                .and_then(|result| match result.is_error {
+                    true => tools::exit_code(result.content.get().trim_start_matches('"')),
+                    false => Some(0),
+                });
+        }
+        ToolKind::Write => {
+            tool.class.change = match details.r#type.as_deref() {
+                Some("create") => Some(model::Change::Add),
+                Some("update") => Some(model::Change::Update),
+                _ => None,
+            };
+            if let (Some(old), Some(diff)) = (details.original_file.0, tool.class.diffs.first_mut())
+            {
+                diff.old = Some(Text::from_json(old));
+            }
+        }
+        ToolKind::Edit => {
+            tool.class.change = Some(model::Change::Update);
+            // Only the result tells what a changed cell held before.
+            if let (Some(old), Some(diff)) = (details.old_source.0, tool.class.diffs.first_mut()) {
+                diff.old = Some(Text::from_json(old));
+            }
+        }
+        ToolKind::Delete => tool.class.change = Some(model::Change::Delete),
+        ToolKind::Read
+        | ToolKind::Move
+        | ToolKind::Search
+        | ToolKind::Fetch
+        | ToolKind::WebSearch
+        | ToolKind::Mcp
+        | ToolKind::Task
+        | ToolKind::Todo
+        | ToolKind::Ask
+        | ToolKind::Think
+        | ToolKind::Mode
+        | ToolKind::Other => (),
+    }
+}

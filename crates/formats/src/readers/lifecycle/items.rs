@@ -1,0 +1,61 @@
+//! Items as they are before their text is known, and with what was streamed of it.
+
+use model::{Item, Raw, Text};
+
+/// An item with what was streamed of it filled in.
+pub(super) fn folded(mut item: Item<'static>, text: String, input: String) -> Item<'static> {
+    match &mut item {
+        Item::Message(it) if !text.is_empty() => it.text = Text::new(text),
+        Item::Reasoning(it) if !text.is_empty() => it.text = Text::new(text),
+        Item::Tool(it) if it.input.is_none() && !input.is_empty() => {
+            let is_whole = serde_json::from_str::<serde::de::IgnoredAny>(&input).is_ok();
+            it.input = Some(if is_whole {
+                Raw::parse(input)
+            } else {
+                Raw::of(&input)
+            });
+        }
+        Item::Message(_)
+        | Item::Reasoning(_)
+        | Item::Tool(_)
+        | Item::Plan(_)
+        | Item::Subagent(_)
+        | Item::Compaction(_)
+        | Item::Other(_) => (),
+    }
+    item
+}
+
+/// The item as it is before any of its text is known.
+pub(super) fn without_text<'a>(item: &Item<'a>) -> Item<'a> {
+    let mut item = item.clone();
+    match &mut item {
+        Item::Message(it) => {
+            it.text = Text::EMPTY;
+            it.parts.clear();
+        }
+        Item::Reasoning(it) => {
+            it.text = Text::EMPTY;
+            it.signature = None;
+            it.encrypted = None;
+        }
+        Item::Tool(_)
+        | Item::Plan(_)
+        | Item::Subagent(_)
+        | Item::Compaction(_)
+        | Item::Other(_) => (),
+    }
+    item
+}
+
+pub(super) fn text_of<'i>(item: &'i Item<'_>) -> &'i Text<'i> {
+    match item {
+        Item::Message(it) => &it.text,
+        Item::Reasoning(it) => &it.text,
+        Item::Tool(_)
+        | Item::Plan(_)
+        | Item::Subagent(_)
+        | Item::Compaction(_)
+        | Item::Other(_) => &Text::EMPTY,
+    }
+}

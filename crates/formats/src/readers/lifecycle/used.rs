@@ -1,0 +1,46 @@
+//! Which ids were given out, so that none is used twice.
+
+use std::collections::{HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use model::ItemId;
+
+/// Ids remembered; a session with more items than this forgets the oldest.
+const MAX_USED: usize = 65_536;
+
+/// Ids that were given out, by hash: enough to keep them apart, small enough to keep many.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Used {
+    hashes: HashSet<u64>,
+    order: VecDeque<u64>,
+    n_repeated: u64,
+}
+
+impl Used {
+    /// `id`, or `id` with a number behind it. Numbers are never tried twice: an agent that repeats
+    /// one id for ever must not make each try longer than the last.
+    pub(super) fn unique(&mut self, id: &ItemId<'static>) -> ItemId<'static> {
+        let mut candidate = id.clone();
+        while !self.insert(&candidate) {
+            self.n_repeated += 1;
+            candidate = ItemId::new(format!("{id}~{}", self.n_repeated + 1));
+        }
+        candidate
+    }
+
+    fn insert(&mut self, id: &ItemId<'_>) -> bool {
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        let hash = hasher.finish();
+        if !self.hashes.insert(hash) {
+            return false;
+        }
+        self.order.push_back(hash);
+        if self.order.len() > MAX_USED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.hashes.remove(&oldest);
+        }
+        true
+    }
+}

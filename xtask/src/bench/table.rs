@@ -23,8 +23,8 @@ const MAX_MEMORY_KILOBYTES: u64 = 64 * 1024;
 pub(crate) struct Row {
     name: String,
     goal: Option<f64>,
-    /// Megabytes per second of processor time: median, lowest, highest.
-    rate: [f64; 3],
+    /// Megabytes per second of processor time, by round.
+    rates: Vec<f64>,
     wall_rate: f64,
     events_per_second: Option<f64>,
     peak_kilobytes: u64,
@@ -39,18 +39,12 @@ impl Row {
             bail!("{} said `{said}`, then `{}`", contender.name, other.said);
         }
         let megabytes = contender.bytes as f64 / 1e6;
-        let mut rates: Vec<f64> = samples
-            .iter()
-            .map(|it| megabytes / it.cpu.as_secs_f64())
-            .collect();
-        rates.sort_by(f64::total_cmp);
-        let mut walls: Vec<f64> = samples.iter().map(|it| it.wall.as_secs_f64()).collect();
-        walls.sort_by(f64::total_cmp);
-        let wall = walls[walls.len() / 2];
+        let rates = samples.iter().map(|it| megabytes / it.cpu.as_secs_f64());
+        let wall = median(samples.iter().map(|it| it.wall.as_secs_f64()));
         Ok(Self {
             name: contender.name.clone(),
             goal: contender.goal,
-            rate: [rates[rates.len() / 2], rates[0], rates[rates.len() - 1]],
+            rates: rates.collect(),
             wall_rate: megabytes / wall,
             events_per_second: contender.n_events(said)?.map(|it| it as f64 / wall),
             peak_kilobytes: samples
@@ -62,10 +56,30 @@ impl Row {
         })
     }
 
+    fn range(&self) -> (f64, f64) {
+        let rates = self.rates.iter().copied();
+        (
+            rates.clone().fold(f64::INFINITY, f64::min),
+            rates.fold(0.0, f64::max),
+        )
+    }
+
     fn is_steady(&self) -> bool {
-        let [_, low, high] = self.rate;
+        let (low, high) = self.range();
         high <= low * MAX_RANGE
     }
+
+    /// How fast beside another, round by round: both had the same good and bad minutes.
+    fn ratio(&self, other: &Row) -> f64 {
+        let rounds = self.rates.iter().zip(&other.rates);
+        median(rounds.map(|(ours, theirs)| ours / theirs))
+    }
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 pub(crate) fn throughput(kind: Kind, options: &Options, rows: &[Row], steal: f64) -> String {
@@ -83,18 +97,18 @@ pub(crate) fn throughput(kind: Kind, options: &Options, rows: &[Row], steal: f64
     let find = |name: &str| rows.iter().find(|it| it.name == name);
     let (floor, jq) = (find(FLOOR), find(JQ));
     for row in rows {
-        let [median, low, high] = row.rate;
+        let (low, high) = row.range();
         cells.push([
             row.name.clone(),
-            format!("{median:.0}"),
+            format!("{:.0}", median(row.rates.iter().copied())),
             format!("{low:.0}–{high:.0}"),
             format!("{:.0}", row.wall_rate),
             row.events_per_second
                 .map_or("-".to_owned(), |it| format!("{:.0} k", it / 1e3)),
             floor.map_or("-".to_owned(), |it| {
-                format!("{:.0} %", 100.0 * median / it.rate[0])
+                format!("{:.0} %", 100.0 * row.ratio(it))
             }),
-            jq.map_or("-".to_owned(), |it| format!("{:.1}x", median / it.rate[0])),
+            jq.map_or("-".to_owned(), |it| format!("{:.1}x", row.ratio(it))),
             format!("{:.1}", row.peak_kilobytes as f64 / 1024.0),
             verdict(row, floor, steal),
         ]);
@@ -112,7 +126,7 @@ fn verdict(row: &Row, floor: Option<&Row>, steal: f64) -> String {
     if steal > MAX_STEAL || !row.is_steady() || !floor.is_steady() {
         return format!("{percent:.0} %: no verdict");
     }
-    let is_reached = row.rate[0] >= goal * floor.rate[0];
+    let is_reached = row.ratio(floor) >= goal;
     format!(
         "{percent:.0} %: {}",
         if is_reached { "reached" } else { "MISSED" }

@@ -77,14 +77,13 @@ impl Sse {
         }
         if self.skipped == 0 {
             self.skipped = (self.data.len() + self.line.len()) as u64;
-            if self.data.is_empty() {
-                self.data
-                    .extend_from_slice(&self.line[..self.line.len().min(HEAD_KEPT)]);
-            }
+            self.data.extend_from_slice(&self.line);
             self.data.truncate(HEAD_KEPT);
             self.data.shrink_to_fit();
             self.line.truncate(1);
         }
+        let room = HEAD_KEPT - self.data.len();
+        self.data.extend_from_slice(&bytes[..room.min(bytes.len())]);
         self.skipped += bytes.len() as u64;
         // Of a skipped event only this matters: whether a line is blank.
         if self.line.is_empty() {

@@ -6,6 +6,7 @@
 //! All state is bounded: see the constants.
 
 mod items;
+mod streamed;
 mod used;
 
 use std::borrow::Cow;
@@ -17,6 +18,7 @@ use model::{
 };
 
 use self::items::{folded, text_of, without_text};
+use self::streamed::Streamed;
 use self::used::Used;
 
 /// Items open at once; an agent that opens more without closing any loses the oldest.
@@ -108,8 +110,8 @@ struct Open {
     key: ItemId<'static>,
     item: Item<'static>,
     path: Vec<ItemId<'static>>,
-    text: String,
-    input: String,
+    text: Streamed,
+    input: Streamed,
 }
 
 #[derive(Clone, Debug)]
@@ -260,8 +262,8 @@ impl Lifecycle {
             key,
             item,
             path,
-            text: String::new(),
-            input: String::new(),
+            text: Streamed::default(),
+            input: Streamed::default(),
         });
     }
 
@@ -299,13 +301,14 @@ impl Lifecycle {
                 detail,
             );
         };
-        if self.open[at].text.len() + self.open[at].input.len() + text.len_bound() > MAX_STREAMED {
+        let open = &self.open[at];
+        if open.text.len() + open.input.len() + text.len_bound() > MAX_STREAMED {
             at = self.continue_elsewhere(cx, at);
         }
         let open = &mut self.open[at];
         match channel {
-            Channel::Text => open.text.push_str(&text.to_str()),
-            Channel::Input => open.input.push_str(&text.to_str()),
+            Channel::Text => open.text.push(&text),
+            Channel::Input => open.input.push(&text),
             Channel::Output => (),
         }
         let item = open.item.id().by_ref();
@@ -326,9 +329,9 @@ impl Lifecycle {
             return;
         };
         let streamed = std::mem::take(&mut self.open[at].text);
-        if !streamed.is_empty() {
+        if !streamed.is_empty() && !streamed.is_all_of(text_of(&item)) {
             let whole = text_of(&item).to_str();
-            if let Some(rest) = whole.strip_prefix(&*streamed) {
+            if let Some(rest) = whole.strip_prefix(&*streamed.decode()) {
                 let rest = rest.to_owned();
                 drop(whole);
                 let key = item.id().clone().into_owned();
@@ -376,7 +379,7 @@ impl Lifecycle {
             input,
             ..
         } = self.open.remove(at);
-        let mut item: Item<'r> = folded(item, text, input);
+        let mut item: Item<'r> = folded(item, &text, &input);
         finish(&mut item);
         self.emit_at(cx, &path, Body::ItemClosed(ItemClosed { status, item }));
     }
@@ -398,7 +401,7 @@ impl Lifecycle {
             input,
             ..
         } = self.open.remove(at);
-        let mut item: Item<'r> = folded(item, text, input);
+        let mut item: Item<'r> = folded(item, &text, &input);
         if let Item::Tool(tool) = &mut item {
             tool.result = Some(result);
             finish(tool);
@@ -532,7 +535,7 @@ impl Lifecycle {
     }
 
     fn close_left_open(&mut self, cx: &mut Context<'_>, open: Open, status: Status) {
-        let item = folded(open.item, open.text, open.input);
+        let item = folded(open.item, &open.text, &open.input);
         // A plan has no end of its own: it is simply how far the agent got.
         let status = if matches!(item, Item::Plan(_)) {
             Status::Ok
@@ -556,8 +559,8 @@ impl Lifecycle {
             key: open.key.clone(),
             item: item.clone(),
             path: open.path.clone(),
-            text: String::new(),
-            input: String::new(),
+            text: Streamed::default(),
+            input: Streamed::default(),
         };
         let path = open.path.clone();
         self.close_left_open(cx, open, Status::Ok);

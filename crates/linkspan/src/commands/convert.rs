@@ -3,6 +3,7 @@
 //! The first Ctrl-C ends the output as if the input had been cut there, so that a consumer still
 //! gets its one end; the second leaves at once.
 
+use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -93,8 +94,11 @@ fn options(args: &ConvertArgs, input: &Input, is_regular: bool, is_terminal: boo
     }
 }
 
+/// What the user's environment says about colour; the same by hand and in CI.
 fn has_color() -> bool {
-    anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never
+    let is_unwanted = env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
+    let is_dumb = env::var_os("TERM").is_some_and(|it| it == "dumb");
+    !is_unwanted && !is_dumb
 }
 
 /// A bar for a long file, where it cannot mix with the output.

@@ -2,12 +2,15 @@
 
 use model::{Item, Raw, Text};
 
+use super::streamed::Streamed;
+
 /// An item with what was streamed of it filled in.
-pub(super) fn folded(mut item: Item<'static>, text: String, input: String) -> Item<'static> {
+pub(super) fn folded(mut item: Item<'static>, text: &Streamed, input: &Streamed) -> Item<'static> {
     match &mut item {
-        Item::Message(it) if !text.is_empty() => it.text = Text::new(text),
-        Item::Reasoning(it) if !text.is_empty() => it.text = Text::new(text),
+        Item::Message(it) if !text.is_empty() => it.text = Text::new(text.decode()),
+        Item::Reasoning(it) if !text.is_empty() => it.text = Text::new(text.decode()),
         Item::Tool(it) if it.input.is_none() && !input.is_empty() => {
+            let input = input.decode();
             let is_whole = serde_json::from_str::<serde::de::IgnoredAny>(&input).is_ok();
             it.input = Some(if is_whole {
                 Raw::parse(input)

@@ -1,0 +1,58 @@
+//! What was streamed of an item, kept as the inside of a JSON string.
+//!
+//! Nearly every piece comes as JSON and nearly every whole text is spelled like its pieces, so that
+//! neither has to be decoded: the bytes are compared as they came.
+
+use model::{Raw, Text};
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Streamed {
+    json: String,
+}
+
+impl Streamed {
+    pub(super) fn push(&mut self, text: &Text<'_>) {
+        match text {
+            Text::Json(raw) => self.json.push_str(inside(raw.get())),
+            Text::Plain(text) => self.json.push_str(inside(Raw::of(text).get())),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.json.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.json.is_empty()
+    }
+
+    /// True when the text is spelled as its pieces were; false means that nobody knows yet.
+    pub(super) fn is_all_of(&self, whole: &Text<'_>) -> bool {
+        matches!(whole, Text::Json(raw) if inside(raw.get()) == self.json)
+    }
+
+    pub(super) fn decode(&self) -> String {
+        let text = Text::from(Raw::parse(format!("\"{}\"", self.json)));
+        text.to_str().into_owned()
+    }
+}
+
+/// A JSON string without its quotes.
+fn inside(json: &str) -> &str {
+    json.get(1..json.len() - 1).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_any_spelling_add_up() {
+        let mut streamed = Streamed::default();
+        streamed.push(&serde_json::from_str(r#""a\n""#).unwrap());
+        streamed.push(&Text::new("\"b\""));
+        assert_eq!(streamed.decode(), "a\n\"b\"");
+        assert!(streamed.is_all_of(&serde_json::from_str(r#""a\n\"b\"""#).unwrap()));
+        assert!(!streamed.is_all_of(&Text::new("a")));
+    }
+}

@@ -1,4 +1,4 @@
-//! Mending a frame: what comes out is one clean line, and clean JSON keeps its meaning.
+//! Mending a frame: what comes out is clean text, and clean JSON keeps its meaning.
 
 #![no_main]
 
@@ -9,8 +9,6 @@ use serde_json::value::RawValue;
 
 fuzz_target!(|data: &[u8]| {
     let cleaned = clean(data);
-    assert!(!cleaned.text.contains('\n'));
-
     let again = clean(cleaned.text.as_bytes());
     assert_eq!(again.text, cleaned.text);
     assert_eq!(again.repair, None, "something was left to mend");

@@ -27,6 +27,7 @@ fn frames<'a>(limit: usize, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<S
     let mut note = |frame: Frame<'_>| {
         seen.push(match frame {
             Frame::Data(data) => {
+                assert!(!data.contains(&b'\n'), "a frame is one line");
                 assert!(data.len() <= limit);
                 Seen::Data(data.to_vec())
             }

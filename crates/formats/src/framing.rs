@@ -1,10 +1,12 @@
 //! Bytes to frames: bounded lines and server-sent events, and text that is safe to parse.
 
 mod clean;
+mod either;
 mod lines;
 mod sse;
 
 pub use clean::{Cleaned, Repair, clean};
+pub use either::Either;
 pub use lines::{HEAD_KEPT, Lines, MAX_LINE};
 pub use sse::{MAX_EVENT, Sse};
 
@@ -15,13 +17,16 @@ use model::Frame;
 pub enum Framing {
     Lines,
     Sse,
+    /// Server-sent events or plain lines of the same data; the first bytes tell.
+    Either,
 }
 
-/// A framer of either kind.
+/// A framer of any kind.
 #[derive(Clone, Debug)]
 pub enum Framer {
     Lines(Lines),
     Sse(Sse),
+    Either(Either),
 }
 
 impl Framer {
@@ -29,6 +34,7 @@ impl Framer {
         match framing {
             Framing::Lines => Self::Lines(Lines::default()),
             Framing::Sse => Self::Sse(Sse::default()),
+            Framing::Either => Self::Either(Either::default()),
         }
     }
 
@@ -37,6 +43,7 @@ impl Framer {
         match self {
             Self::Lines(it) => it.push(chunk, frames),
             Self::Sse(it) => it.push(chunk, frames),
+            Self::Either(it) => it.push(chunk, frames),
         }
     }
 
@@ -45,6 +52,7 @@ impl Framer {
         match self {
             Self::Lines(it) => it.end(frames),
             Self::Sse(it) => it.end(frames),
+            Self::Either(it) => it.end(frames),
         }
     }
 }

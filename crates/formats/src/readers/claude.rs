@@ -27,6 +27,7 @@ use self::outcome::Held;
 use self::partial::Partial;
 use self::plan::Tasks;
 use self::subagents::Subagents;
+use super::input::Direction;
 use super::lifecycle::{Context, Lifecycle};
 use super::{ReaderConfig, RunEnds, input};
 use crate::wire::claude::{self as wire, Line};
@@ -78,13 +79,6 @@ struct Prompt {
     at: Option<Timestamp>,
 }
 
-/// Which way a message went; a plain stream holds only what the agent said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Direction {
-    FromAgent,
-    ToAgent,
-}
-
 impl Claude {
     pub(crate) fn new(config: &ReaderConfig) -> Self {
         Self {
@@ -123,17 +117,6 @@ impl Claude {
                 text,
                 "not a Claude message: no object",
             );
-        }
-        if let (Some(dir), Some(msg)) = (line.dir.as_deref(), line.msg.0) {
-            let direction = if dir == "in" {
-                Direction::ToAgent
-            } else {
-                Direction::FromAgent
-            };
-            if let (Some(began), Some(t)) = (self.config.began, line.t.0) {
-                cx.at = Some(began.plus_millis((t * 1000.0) as i64));
-            }
-            return self.line(cx, msg.get(), direction);
         }
         if self.is_lost {
             self.n_ignored += 1;
@@ -397,7 +380,8 @@ impl Reader for Claude {
             frame: cx.frame,
             ..Context::new(cx.sink)
         };
-        self.line(&mut cx, &text, Direction::FromAgent);
+        let (direction, text) = input::unwrap(&mut cx, &text, self.config.began);
+        self.line(&mut cx, text, direction);
         if !cx.extra.is_empty() {
             // The frame said nothing that makes an event, but it had fields nobody reads.
             self.lifecycle.notice(

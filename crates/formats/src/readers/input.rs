@@ -2,10 +2,52 @@
 
 use std::borrow::Cow;
 
-use model::{Frame, Raw};
+use model::{Frame, Raw, Timestamp};
 
 use super::lifecycle::{Context, Lifecycle};
 use crate::framing::{Repair, clean};
+use crate::wire::duplex;
+
+/// Which way a message went; a plain stream holds only what the agent said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    FromAgent,
+    ToAgent,
+}
+
+/// Where a wrapper's own fields are; its message may be long.
+const WRAPPER_HEAD: usize = 64;
+
+/// Takes a message out of a recording of both directions, and its time with it.
+pub(crate) fn unwrap<'f>(
+    cx: &mut Context<'_>,
+    text: &'f str,
+    began: Option<Timestamp>,
+) -> (Direction, &'f str) {
+    let head = &text.as_bytes()[..text.len().min(WRAPPER_HEAD)];
+    if memchr::memmem::find(head, b"\"dir\"").is_none() {
+        return (Direction::FromAgent, text);
+    }
+    let Ok(line) = serde_json::from_str::<duplex::Line<'f>>(text) else {
+        return (Direction::FromAgent, text);
+    };
+    let (Some(dir), Some(msg)) = (line.dir.as_deref(), line.msg.0) else {
+        return (Direction::FromAgent, text);
+    };
+    if let (Some(began), Some(t)) = (began, line.t.0) {
+        cx.at = Some(began.plus_millis((t * 1000.0) as i64));
+    }
+    (direction(dir), msg.get())
+}
+
+/// What a recording calls the two directions.
+fn direction(dir: &str) -> Direction {
+    if dir == "in" {
+        Direction::ToAgent
+    } else {
+        Direction::FromAgent
+    }
+}
 
 /// The frame as text; what is too long or had to be mended is said in a notice.
 pub(crate) fn text<'f>(

@@ -7,7 +7,7 @@
 use super::lenient::{Any, Boxed, Flag, List, Map, Num, Str, Words};
 
 object! {
-    /// Any line of the stream, or of a recording of both directions.
+    /// Any line of the stream.
     Line {
         r#type: Str<'a> = "type",
         subtype: Str<'a> = "subtype",
@@ -24,10 +24,6 @@ object! {
         is_replay: Flag = "isReplay",
         is_api_error_message: Flag = "is_api_error_message",
         aborted: Flag = "aborted",
-        // A recording of both directions wraps each message.
-        t: Num = "t",
-        dir: Str<'a> = "dir",
-        msg: Any<'a> = "msg",
         // The Agent SDKs' messages have these at the top.
         content: Words<'a, Block<'a>> = "content",
         model: Str<'a> = "model",

@@ -31,6 +31,8 @@ pub(crate) fn root() -> PathBuf {
 /// Every recording of a format, in the order of their names.
 pub(crate) fn recordings(format: &str) -> Vec<Recording> {
     let folder = root().join(format);
+    // A folder of a format that is also written holds golden files: `NAME.FORMAT.EXTENSION`.
+    let golden = format!(".{format}.");
     let exits: BTreeMap<String, i32> = match fs::read_to_string(folder.join("index.json")) {
         Ok(index) => {
             let index: Vec<Entry> = serde_json::from_str(&index).unwrap();
@@ -47,7 +49,8 @@ pub(crate) fn recordings(format: &str) -> Vec<Recording> {
         .collect();
     paths.retain(|path| {
         let name = path.file_name().unwrap().to_str().unwrap();
-        name.ends_with(".jsonl") && !name.ends_with(".events.jsonl")
+        let is_recording = name.ends_with(".jsonl") || name.ends_with(".sse");
+        is_recording && !name.ends_with(".events.jsonl") && !name.contains(&golden)
     });
     paths.sort();
     assert!(!paths.is_empty(), "no recordings in {}", folder.display());
@@ -60,7 +63,7 @@ pub(crate) fn recordings(format: &str) -> Vec<Recording> {
                 code => Exit::Code(*code),
             });
             let bytes = fs::read(&path).unwrap();
-            let name = file.strip_suffix(".jsonl").unwrap().to_owned();
+            let name = file.rsplit_once('.').unwrap().0.to_owned();
             Recording {
                 name,
                 path,

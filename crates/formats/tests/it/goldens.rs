@@ -56,23 +56,33 @@ fn differs(golden: &Path, actual: &str) -> Option<String> {
     ))
 }
 
+/// The formats that are read, apart from our own.
+fn readers() -> impl Iterator<Item = &'static str> {
+    let readers = FORMATS.iter().filter(|it| it.reader.is_some());
+    readers.map(|it| it.name).filter(|it| *it != "linkspan")
+}
+
 #[test]
-fn claude_recordings_become_canonical_events() {
+fn recordings_become_canonical_events() {
     let mut failures = Vec::new();
-    for recording in recordings("claude") {
-        let actual = convert("claude", "linkspan", None, &recording.bytes, &recording.end);
-        let golden = recording
-            .path
-            .with_file_name(format!("{}.events.jsonl", recording.name));
-        failures.extend(differs(&golden, &actual));
+    for from in readers() {
+        for recording in recordings(from) {
+            let actual = convert(from, "linkspan", None, &recording.bytes, &recording.end);
+            let golden = recording
+                .path
+                .with_file_name(format!("{}.events.jsonl", recording.name));
+            failures.extend(differs(&golden, &actual));
+        }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[test]
 fn canonical_events_round_trip() {
-    for recording in recordings("claude") {
-        let events = convert("claude", "linkspan", None, &recording.bytes, &recording.end);
+    for (from, recording) in
+        readers().flat_map(|from| recordings(from).into_iter().map(move |it| (from, it)))
+    {
+        let events = convert(from, "linkspan", None, &recording.bytes, &recording.end);
         let again = convert(
             "linkspan",
             "linkspan",

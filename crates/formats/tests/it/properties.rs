@@ -164,6 +164,44 @@ fn for_all(from: &str, check: impl Fn(&Recording) -> Result<(), String> + Sync) 
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// Every rule for every reader, so that each can be run by name: `properties::claude`.
+macro_rules! readers {
+    ($($module:ident = $format:literal,)*) => {
+        const TESTED: &[&str] = &[$($format),*];
+
+        $(mod $module {
+            readers!(@tests $format
+                every_prefix_ends_well
+                a_changed_byte_costs_no_more_than_its_line
+                dropped_doubled_and_swapped_lines_end_well
+                chunks_do_not_matter
+                damaged_canonical_files_are_made_lawful
+                no_bytes_at_all_are_a_lost_run
+            );
+        })*
+    };
+    (@tests $format:literal $($test:ident)*) => {
+        $(#[test]
+        fn $test() {
+            super::$test($format);
+        })*
+    };
+}
+
+readers! {
+    claude = "claude",
+}
+
+#[test]
+fn no_reader_is_left_out() {
+    let readers = FORMATS.iter().filter(|it| it.reader.is_some());
+    let missing: Vec<&str> = readers
+        .map(|it| it.name)
+        .filter(|it| *it != "linkspan" && !TESTED.contains(it))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
 /// Small, seeded and good enough to pick places.
 struct Dice(u64);
 
@@ -182,11 +220,10 @@ impl Dice {
     }
 }
 
-#[test]
-fn every_prefix_ends_well() {
-    for_all("claude", |recording| {
-        let mut fan = Fan::new("claude");
-        let mut only_read = Fan::new("claude");
+fn every_prefix_ends_well(from: &str) {
+    for_all(from, |recording| {
+        let mut fan = Fan::new(from);
+        let mut only_read = Fan::new(from);
         only_read.outs.retain(|out| out.name == "linkspan");
         fan.clone().verdict(&recording.end)?;
         let everywhere = recording.bytes.len() <= CUT_EVERYWHERE;
@@ -218,9 +255,8 @@ fn every_prefix_ends_well() {
     });
 }
 
-#[test]
-fn a_changed_byte_costs_no_more_than_its_line() {
-    for_all("claude", |recording| {
+fn a_changed_byte_costs_no_more_than_its_line(from: &str) {
+    for_all(from, |recording| {
         let mut dice = Dice::for_name(&recording.name);
         let n = if recording.bytes.len() > CUT_EVERYWHERE {
             8
@@ -231,16 +267,15 @@ fn a_changed_byte_costs_no_more_than_its_line() {
             let at = dice.below(recording.bytes.len());
             let mut bytes = recording.bytes.clone();
             bytes[at] = dice.below(256) as u8;
-            whole("claude", &bytes, &recording.end)
+            whole(from, &bytes, &recording.end)
                 .map_err(|why| format!("byte {at} = {}: {why}", bytes[at]))?;
         }
         Ok(())
     });
 }
 
-#[test]
-fn dropped_doubled_and_swapped_lines_end_well() {
-    for_all("claude", |recording| {
+fn dropped_doubled_and_swapped_lines_end_well(from: &str) {
+    for_all(from, |recording| {
         let lines: Vec<&[u8]> = recording.bytes.split_inclusive(|it| *it == b'\n').collect();
         let mut dice = Dice::for_name(&recording.name);
         let sample: Vec<usize> = if lines.len() <= 40 && recording.bytes.len() <= CUT_EVERYWHERE {
@@ -258,7 +293,7 @@ fn dropped_doubled_and_swapped_lines_end_well() {
                 ("doubled", doubled),
                 ("swapped", swapped.concat()),
             ] {
-                whole("claude", &bytes, &recording.end)
+                whole(from, &bytes, &recording.end)
                     .map_err(|why| format!("line {} {how}: {why}", at + 1))?;
             }
         }
@@ -266,22 +301,21 @@ fn dropped_doubled_and_swapped_lines_end_well() {
     });
 }
 
-#[test]
-fn chunks_do_not_matter() {
+fn chunks_do_not_matter(from: &str) {
     let writers: Vec<&str> = FORMATS
         .iter()
         .filter(|it| it.writer.is_some())
         .map(|it| it.name)
         .collect();
-    for_all("claude", |recording| {
+    for_all(from, |recording| {
         let mut dice = Dice::for_name(&recording.name);
         for to in &writers {
-            let expected = convert("claude", to, None, &recording.bytes, &recording.end);
+            let expected = convert(from, to, None, &recording.bytes, &recording.end);
             for most in [1, 2, 7, 64, 1000, 100_000] {
                 if most < 64 && recording.bytes.len() > CUT_EVERYWHERE {
                     continue;
                 }
-                let mut converter = crate::fixtures::converter("claude", to, None);
+                let mut converter = crate::fixtures::converter(from, to, None);
                 let mut out = Vec::new();
                 let mut rest = &recording.bytes[..];
                 while !rest.is_empty() {
@@ -301,10 +335,9 @@ fn chunks_do_not_matter() {
     });
 }
 
-#[test]
-fn damaged_canonical_files_are_made_lawful() {
-    for_all("claude", |recording| {
-        let events = convert("claude", "linkspan", None, &recording.bytes, &recording.end);
+fn damaged_canonical_files_are_made_lawful(from: &str) {
+    for_all(from, |recording| {
+        let events = convert(from, "linkspan", None, &recording.bytes, &recording.end);
         let lines: Vec<&[u8]> = events
             .as_bytes()
             .split_inclusive(|it| *it == b'\n')
@@ -341,9 +374,8 @@ fn lawful(bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-#[test]
-fn no_bytes_at_all_are_a_lost_run() {
-    whole("claude", b"", &End::default()).unwrap();
-    whole("claude", b"\n\n \r\n", &End::default()).unwrap();
-    whole("claude", &[0xff; 1000], &End::default()).unwrap();
+fn no_bytes_at_all_are_a_lost_run(from: &str) {
+    whole(from, b"", &End::default()).unwrap();
+    whole(from, b"\n\n \r\n", &End::default()).unwrap();
+    whole(from, &[0xff; 1000], &End::default()).unwrap();
 }

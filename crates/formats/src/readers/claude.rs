@@ -122,9 +122,9 @@ impl Claude {
             self.n_ignored += 1;
             return;
         }
-        cx.native = line.uuid.take();
+        cx.native = line.uuid.str();
         cx.extra = std::mem::take(line.extra());
-        if let Some(at) = line.timestamp.as_deref().and_then(Timestamp::parse) {
+        if let Some(at) = line.timestamp.str().and_then(|it| Timestamp::parse(&it)) {
             cx.at = Some(at);
         }
         if direction == Direction::ToAgent {
@@ -142,7 +142,7 @@ impl Claude {
             Kind::ControlCancel => self.control_cancel(cx, text),
             Kind::KeepAlive => self.debug(cx, "keep_alive", "keep alive"),
             Kind::Unknown => {
-                let what = match line.r#type.as_deref() {
+                let what = match line.r#type.str() {
                     Some(name) => format!("type `{name}`"),
                     None => "no type".to_owned(),
                 };
@@ -417,7 +417,7 @@ enum Kind {
 
 /// What a line is, by its `type`, or by its keys when an SDK took the type away.
 fn kind(line: &Line<'_>) -> Kind {
-    match line.r#type.as_deref() {
+    match line.r#type.str().as_deref() {
         Some("system") => Kind::System,
         Some("assistant") => Kind::Assistant,
         Some("user") => Kind::User,
@@ -430,9 +430,9 @@ fn kind(line: &Line<'_>) -> Kind {
         Some("keep_alive") => Kind::KeepAlive,
         Some(_) => Kind::Unknown,
         None if line.event.is_object() => Kind::StreamEvent,
-        None if line.subtype.0.is_some() && line.data.0.is_some() => Kind::System,
-        None if line.subtype.0.is_some() => Kind::Result,
-        None if !matches!(line.content, Words::None) && line.model.0.is_some() => Kind::Assistant,
+        None if line.subtype.is_str() && line.data.0.is_some() => Kind::System,
+        None if line.subtype.is_str() => Kind::Result,
+        None if !matches!(line.content, Words::None) && line.model.is_str() => Kind::Assistant,
         None if !matches!(line.content, Words::None) => Kind::User,
         None => Kind::Unknown,
     }

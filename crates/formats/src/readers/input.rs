@@ -15,17 +15,17 @@ pub(crate) enum Direction {
     ToAgent,
 }
 
-/// Where a wrapper's own fields are; its message may be long.
-const WRAPPER_HEAD: usize = 64;
-
 /// Takes a message out of a recording of both directions, and its time with it.
 pub(crate) fn unwrap<'f>(
     cx: &mut Context<'_>,
     text: &'f str,
     began: Option<Timestamp>,
 ) -> (Direction, &'f str) {
-    let head = &text.as_bytes()[..text.len().min(WRAPPER_HEAD)];
-    if memchr::memmem::find(head, b"\"dir\"").is_none() {
+    let first = text.trim_start_matches(['{', ' ']);
+    if !["\"t\"", "\"dir\"", "\"msg\""]
+        .iter()
+        .any(|it| first.starts_with(it))
+    {
         return (Direction::FromAgent, text);
     }
     let Ok(line) = serde_json::from_str::<duplex::Line<'f>>(text) else {

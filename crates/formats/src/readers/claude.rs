@@ -415,6 +415,22 @@ enum Kind {
     Unknown,
 }
 
+/// True for a line that only Claude Code prints; the SDKs' bare messages could be anybody's.
+pub(crate) fn recognises(text: &str) -> bool {
+    let mut line = Line::default();
+    if read(input::message(text), &mut line).is_err() || !line.r#type.is_str() {
+        return false;
+    }
+    match kind(&line) {
+        Kind::System | Kind::Result => line.subtype.is_str(),
+        Kind::Assistant | Kind::User => line.message.is_object(),
+        Kind::StreamEvent => line.event.is_object(),
+        Kind::ControlRequest | Kind::ControlResponse | Kind::ControlCancel => true,
+        Kind::RateLimit => true,
+        Kind::KeepAlive | Kind::Unknown => false,
+    }
+}
+
 /// What a line is, by its `type`, or by its keys when an SDK took the type away.
 fn kind(line: &Line<'_>) -> Kind {
     match line.r#type.str().as_deref() {

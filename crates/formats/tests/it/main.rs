@@ -9,6 +9,7 @@ mod found;
 mod goldens;
 mod laws;
 mod properties;
+mod recognised;
 mod takopi_rules;
 mod takopi_upstream;
 mod transcripts;

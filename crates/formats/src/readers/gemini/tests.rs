@@ -186,6 +186,17 @@ fn its_own_frames_are_recognised() {
     assert!(recognises(&format!(
         r#"{{"t":1,"dir":"out","msg":{INIT}}}"#
     )));
+    for recording in [
+        include_str!("../../../../../fixtures/gemini/text.jsonl"),
+        include_str!("../../../../../fixtures/gemini/tools.jsonl"),
+        include_str!("../../../../../fixtures/gemini/error_400.jsonl"),
+    ] {
+        assert!(recording.lines().all(recognises));
+        assert!(!recording.lines().any(crate::readers::opencode::recognises));
+    }
+    let claude = include_str!("../../../../../fixtures/claude/multi_tool.partial.jsonl");
+    assert!(!claude.lines().any(recognises));
+    assert!(!claude.lines().any(crate::readers::opencode::recognises));
     for other in [
         r#"{"type":"system","subtype":"init","session_id":"s"}"#,
         r#"{"type":"result","subtype":"success","is_error":false,"session_id":"s"}"#,

@@ -742,6 +742,15 @@ fn its_own_frames_are_recognised() {
         assert!(recognises(own), "{own}");
         assert!(recognises(&format!(r#"{{"t":1,"dir":"out","msg":{own}}}"#)));
     }
+    for recording in [
+        include_str!("../../../../../fixtures/opencode/text.jsonl"),
+        include_str!("../../../../../fixtures/opencode/tools.jsonl"),
+        include_str!("../../../../../fixtures/opencode/errors.jsonl"),
+        include_str!("../../../../../fixtures/opencode/serve_events.jsonl"),
+    ] {
+        assert!(recording.lines().all(recognises));
+        assert!(!recording.lines().any(crate::readers::gemini::recognises));
+    }
     for other in [
         r#"{"type":"tool_use","timestamp":"2026-11-15T18:17:21.759Z","tool_name":"x","tool_id":"y"}"#,
         r#"{"type":"error","message":"x"}"#,

@@ -114,8 +114,9 @@ impl OpenCode {
         match &*kind {
             "step_start" => self.step_start(cx),
             "step_finish" => self.step_finish(cx, part),
-            "text" => self.text(cx, part, Role::Assistant, true),
-            "reasoning" => self.reasoning(cx, part, true),
+            "text" | "reasoning" if self.is_again(cx, part.id.as_deref(), text) => (),
+            "text" => self.text(cx, part, Role::Assistant),
+            "reasoning" => self.reasoning(cx, part),
             "tool_use" => self.tool(cx, part, text),
             "error" => {
                 self.begin(cx);

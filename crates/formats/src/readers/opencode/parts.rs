@@ -29,8 +29,8 @@ impl OpenCode {
         match part.r#type.as_deref() {
             Some("text" | "reasoning") if self.is_again(cx, part.id.as_deref(), json) => (),
             Some("text" | "reasoning") if !is_whole => self.grow(cx, &part, role, delta),
-            Some("text") => self.text(cx, part, role, true),
-            Some("reasoning") => self.reasoning(cx, part, true),
+            Some("text") => self.text(cx, part, role),
+            Some("reasoning") => self.reasoning(cx, part),
             Some("tool") => self.tool(cx, part, json),
             Some("step-start") => self.step_start(cx),
             Some("step-finish") => self.step_finish(cx, part),
@@ -60,7 +60,7 @@ impl OpenCode {
         let Some(id) = id.map(ItemId::new) else {
             return false;
         };
-        let is_again = self.growing.has_ended(&id) && !self.lifecycle.is_open(&id);
+        let is_again = !self.lifecycle.is_open(&id) && self.growing.has_ended(&id);
         if is_again {
             cx.extra.clear();
             let detail = Some(Raw::parse(json.to_owned()));
@@ -70,16 +70,8 @@ impl OpenCode {
         is_again
     }
 
-    pub(super) fn text<'c>(
-        &mut self,
-        cx: &mut Context<'c>,
-        part: Part<'c>,
-        role: Role,
-        begins: bool,
-    ) {
-        if begins {
-            self.begin(cx);
-        }
+    pub(super) fn text<'c>(&mut self, cx: &mut Context<'c>, part: Part<'c>, role: Role) {
+        self.begin(cx);
         keep_time(cx, part.time);
         let text = part.text.raw().map(Text::from).unwrap_or_default();
         if role == Role::Assistant && cx.path.is_empty() {
@@ -90,10 +82,8 @@ impl OpenCode {
         self.close_words(cx, item);
     }
 
-    pub(super) fn reasoning<'c>(&mut self, cx: &mut Context<'c>, part: Part<'c>, begins: bool) {
-        if begins {
-            self.begin(cx);
-        }
+    pub(super) fn reasoning<'c>(&mut self, cx: &mut Context<'c>, part: Part<'c>) {
+        self.begin(cx);
         keep_time(cx, part.time);
         let text = part.text.raw().map(Text::from).unwrap_or_default();
         let id = part.id.0.unwrap_or(Cow::Borrowed("reasoning"));

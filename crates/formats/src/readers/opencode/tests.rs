@@ -218,6 +218,27 @@ fn the_words_of_the_last_message_are_the_answer() {
 }
 
 #[test]
+fn a_line_told_twice_counts_once() {
+    let text = r#"{"type":"text","sessionID":"ses_1","part":{"id":"p","text":"a"}}"#;
+    let tool = r#"{"type":"tool_use","sessionID":"ses_1","part":{"callID":"c","tool":"glob","state":{"status":"completed","input":{"pattern":"*"},"output":"x"}}}"#;
+    check(
+        &[text, text, tool, tool, STOP],
+        expect![[r#"
+        bound ses_1 Init -
+        started
+        + Assistant p ""
+        - Ok Assistant p "a"
+        Debug part_again: a part that had ended was told again
+        + Search c "glob *"  (NeverOpened)
+        - Ok Search c "glob *" = "x"
+        Debug part_again: a part that had ended was told again
+        Debug step_finish: a step ends
+        ended Completed answer="a"
+    "#]],
+    );
+}
+
+#[test]
 fn another_session_is_another_run_or_a_failure() {
     let other = START.replace("ses_1", "ses_2");
     check(

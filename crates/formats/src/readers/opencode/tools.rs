@@ -26,10 +26,10 @@ const ABORTED: &[&str] = &["Tool execution aborted", "Aborted"];
 impl OpenCode {
     pub(super) fn tool<'c>(&mut self, cx: &mut Context<'c>, mut part: Part<'c>, json: &str) {
         let id = part.call_id.take().or(part.id.take());
-        let id = ItemId::new(id.unwrap_or(Cow::Borrowed("tool")));
-        if self.is_again(cx, Some(id.as_str()), json) {
+        if self.is_again(cx, id.as_deref(), json) {
             return;
         }
+        let id = ItemId::new(id.unwrap_or(Cow::Borrowed("tool")));
         self.begin(cx);
         let mut state = part.state.take();
         cx.extra.append(state.extra());
@@ -41,12 +41,14 @@ impl OpenCode {
             }
         }
         self.open_or_update(cx, &id, &mut part, &state, is_done);
-        let metadata: Metadata<'c> = state.metadata.parse().unwrap_or_default();
-        let is_task = self
-            .lifecycle
-            .open_tool(&id)
-            .is_some_and(|it| it.class.kind == ToolKind::Task);
-        if is_task {
+        let kind = self.lifecycle.open_tool(&id).map(|it| it.class.kind);
+        let metadata: Metadata<'c> = match kind {
+            Some(ToolKind::Shell | ToolKind::Edit | ToolKind::Write | ToolKind::Task) => {
+                state.metadata.parse().unwrap_or_default()
+            }
+            _ => Metadata::default(),
+        };
+        if kind == Some(ToolKind::Task) {
             self.sessions.task(&id);
             if let Some(session) = metadata.session_id.as_deref() {
                 self.link(cx, session, &id);

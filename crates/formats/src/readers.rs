@@ -1,9 +1,15 @@
 //! Agents' wire formats to the model, one file or folder per format.
 
 pub(crate) mod claude;
+pub(crate) mod gemini;
 mod input;
 mod lifecycle;
 pub(crate) mod linkspan;
+mod native;
+pub(crate) mod opencode;
+#[cfg(test)]
+mod shown;
+mod todos;
 
 use model::Timestamp;
 

@@ -41,6 +41,22 @@ pub const FORMATS: &[Format] = &[
         profiles: &[],
     },
     Format {
+        name: "opencode",
+        summary: "OpenCode run JSON lines, or server events",
+        framing: Framing::Either,
+        reader: Some(|config| Box::new(readers::opencode::OpenCode::new(config))),
+        writer: None,
+        profiles: &[],
+    },
+    Format {
+        name: "gemini",
+        summary: "Gemini CLI stream-json",
+        framing: Framing::Lines,
+        reader: Some(|config| Box::new(readers::gemini::Gemini::new(config))),
+        writer: None,
+        profiles: &[],
+    },
+    Format {
         name: "takopi",
         summary: "Takopi events, JSON lines",
         framing: Framing::Lines,

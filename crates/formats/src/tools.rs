@@ -41,6 +41,8 @@ object! {
         file_text: Any<'a> = "file_text",
         edits: List<Edit<'a>> = "edits",
         offset: Num = "offset",
+        start_line: Num = "start_line",
+        end_line: Num = "end_line",
         limit: Num = "limit",
         insert_line: Num = "insert_line",
         view_range: List<Num> = "view_range",
@@ -79,7 +81,8 @@ pub(crate) fn classify<'a>(name: &str, input: Option<&Raw<'a>>, cwd: Option<&str
     match kind {
         ToolKind::Shell => class.command = input.command().map(Text::from),
         ToolKind::Search => class.query = text(input.pattern).or(text(input.query)),
-        ToolKind::Fetch => class.query = text(input.url),
+        // Gemini's fetch has its addresses in the words of a prompt.
+        ToolKind::Fetch => class.query = text(input.url).or(text(input.prompt).map(address_in)),
         ToolKind::WebSearch => class.query = text(input.query),
         ToolKind::Read
         | ToolKind::Edit
@@ -141,18 +144,27 @@ fn kind(name: &str, input: &Input<'_>) -> ToolKind {
         | "list"
         | "list_directory"
         | "search_file_content"
+        | "grep_search"
         | "codesearch"
+        | "lsp"
         | "toolsearch" => ToolKind::Search,
         "webfetch" | "web_fetch" | "fetch" | "browser" | "browser_use" => ToolKind::Fetch,
         "websearch" | "web_search" | "google_web_search" => ToolKind::WebSearch,
-        "task" | "agent" | "delegate" | "spawn_agent" | "start_child_conversation" | "workflow" => {
-            ToolKind::Task
-        }
+        "task"
+        | "agent"
+        | "delegate"
+        | "spawn_agent"
+        | "start_child_conversation"
+        | "workflow"
+        | "invoke_agent"
+        | "delegate_to_agent"
+        | "codebase_investigator" => ToolKind::Task,
         "todowrite" | "todoread" | "task_tracker" | "update_plan" | "write_todos"
         | "taskcreate" | "taskupdate" | "tasklist" | "taskget" => ToolKind::Todo,
         "askuserquestion" | "ask_user" | "question" => ToolKind::Ask,
         "think" => ToolKind::Think,
-        "exitplanmode" | "enterplanmode" | "plan_exit" | "plan_enter" => ToolKind::Mode,
+        "exitplanmode" | "enterplanmode" | "plan_exit" | "plan_enter" | "exit_plan_mode"
+        | "enter_plan_mode" => ToolKind::Mode,
         other if other.starts_with("browser_") => ToolKind::Fetch,
         _ => ToolKind::Other,
     }
@@ -227,6 +239,7 @@ fn locations<'a>(kind: ToolKind, input: &Input<'a>) -> Vec<Location<'a>> {
     let line = line
         .and_then(Num::as_u64)
         .or(input.offset.as_u64())
+        .or(input.start_line.as_u64())
         .map(|line| line.max(1));
     let keys = [
         input.file_path,
@@ -328,11 +341,24 @@ fn filled(text: Option<Text<'_>>) -> Option<Text<'_>> {
     text.filter(|it| !it.is_blank())
 }
 
+/// The first address in a text, or the text when there is none.
+fn address_in(text: Text<'_>) -> Text<'_> {
+    let words = text.to_str();
+    let mut words = words.split_whitespace();
+    match words.find(|it| it.starts_with("http://") || it.starts_with("https://")) {
+        Some(address) => Text::new(address.to_owned()),
+        None => text,
+    }
+}
+
 /// Which lines a read covers, as ` (10 - 14)`.
 fn lines(input: &Input<'_>) -> String {
     if let [from, to] = input.view_range.0[..]
         && let (Some(from), Some(to)) = (from.as_u64(), to.as_u64())
     {
+        return format!(" ({from} - {to})");
+    }
+    if let (Some(from), Some(to)) = (input.start_line.as_u64(), input.end_line.as_u64()) {
         return format!(" ({from} - {to})");
     }
     match (input.offset.as_u64(), input.limit.as_u64()) {
@@ -538,6 +564,63 @@ mod tests {
             expect![[r#"{"kind":"other","title":"mcp__broken"}"#]],
         );
         check("", "7", expect![[r#"{"kind":"other","title":"tool"}"#]]);
+    }
+
+    #[test]
+    fn tools_of_opencode_and_gemini() {
+        check(
+            "edit",
+            r#"{"filePath":"/w/a","oldString":"x","newString":"y"}"#,
+            expect![[
+                r#"{"kind":"edit","title":"Edit a","paths":[{"path":"/w/a"}],"diffs":[{"path":"/w/a","old":"x","new":"y"}]}"#
+            ]],
+        );
+        check(
+            "task",
+            r#"{"description":"count","prompt":"p","subagent_type":"general"}"#,
+            expect![[r#"{"kind":"task","title":"count"}"#]],
+        );
+        check(
+            "lsp",
+            r#"{"operation":"hover","filePath":"/w/a.rs","line":3}"#,
+            expect![[r#"{"kind":"search","title":"lsp a.rs","paths":[{"path":"/w/a.rs"}]}"#]],
+        );
+        check(
+            "read_file",
+            r#"{"file_path":"/w/a","start_line":3,"end_line":9}"#,
+            expect![[
+                r#"{"kind":"read","title":"Read a (3 - 9)","paths":[{"path":"/w/a","line":3}]}"#
+            ]],
+        );
+        check(
+            "grep_search",
+            r#"{"pattern":"x","dir_path":"/w/src"}"#,
+            expect![[
+                r#"{"kind":"search","title":"grep_search x in src","paths":[{"path":"/w/src"}],"query":"x"}"#
+            ]],
+        );
+        check(
+            "web_fetch",
+            r#"{"prompt":"sum up https://example.com"}"#,
+            expect![[
+                r#"{"kind":"fetch","title":"Fetch https://example.com","query":"https://example.com"}"#
+            ]],
+        );
+        check(
+            "list_directory",
+            r#"{"dir_path":"/w"}"#,
+            expect![[r#"{"kind":"search","title":"list_directory .","paths":[{"path":"/w"}]}"#]],
+        );
+        check(
+            "invoke_agent",
+            r#"{"agent_name":"codebase_investigator","prompt":"look"}"#,
+            expect![[r#"{"kind":"task","title":"look"}"#]],
+        );
+        check(
+            "exit_plan_mode",
+            "{}",
+            expect![[r#"{"kind":"mode","title":"exit_plan_mode"}"#]],
+        );
     }
 
     #[test]

@@ -7,6 +7,8 @@ pub(crate) mod acp;
 pub(crate) mod ag_ui;
 pub(crate) mod claude;
 pub(crate) mod duplex;
+pub(crate) mod gemini;
+pub(crate) mod opencode;
 pub(crate) mod openhands;
 pub(crate) mod takopi;
 pub(crate) mod thread;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use model::{Frame, Raw, Timestamp};
+use model::{Body, Frame, Level, Notice, Raw, Text, Timestamp, Unmapped};
 
 use super::lifecycle::{Context, Lifecycle};
 use crate::framing::{Repair, clean};
@@ -93,4 +93,36 @@ pub(crate) fn text<'f>(
 /// A line that is not what the format says; its text is kept.
 pub(crate) fn bad_line(lifecycle: &mut Lifecycle, cx: &mut Context<'_>, text: &str, why: &str) {
     lifecycle.warn(cx, "bad_line", why.to_owned(), Some(Raw::of(&text)));
+}
+
+/// A frame or block that no rule knows; its bytes are kept.
+pub(crate) fn unmapped(lifecycle: &mut Lifecycle, cx: &mut Context<'_>, what: String, json: &str) {
+    cx.extra.clear();
+    let unmapped = Unmapped {
+        what: Cow::Owned(what),
+        raw: Raw::parse(json.to_owned()),
+    };
+    lifecycle.emit(cx, Body::FrameUnmapped(unmapped));
+}
+
+/// The frame said nothing that makes an event, but it may have had fields nobody reads.
+pub(crate) fn unread(lifecycle: &mut Lifecycle, cx: &mut Context<'_>) {
+    if cx.extra.is_empty() {
+        return;
+    }
+    let notice = Notice {
+        level: Level::Debug,
+        code: Cow::Borrowed("unread"),
+        text: Text::new("fields nobody reads"),
+        item: None,
+        detail: None,
+    };
+    lifecycle.notice(cx, notice);
+}
+
+/// The message in a frame that may be of a recording of both directions.
+pub(crate) fn message(text: &str) -> &str {
+    let line = serde_json::from_str::<duplex::Line<'_>>(text).ok();
+    let msg = line.filter(|it| it.dir.0.is_some()).and_then(|it| it.msg.0);
+    msg.map_or(text, |it| it.get())
 }

@@ -163,6 +163,24 @@ pub(crate) struct UpstreamDetail<'a> {
     pub(crate) is_error: Option<bool>,
 }
 
+/// The detail of a tool call as takopi's own OpenCode runner fills it.
+#[derive(Serialize)]
+pub(crate) struct OpenCodeDetail<'a> {
+    pub(crate) name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) input: Option<&'a Raw<'a>>,
+    #[serde(rename = "callID")]
+    pub(crate) call_id: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) changes: Vec<Change<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) output_preview: Option<Text<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<Text<'a>>,
+}
+
 #[derive(Serialize)]
 pub(crate) struct Change<'a> {
     pub(crate) path: Text<'a>,
@@ -291,5 +309,13 @@ object! {
         url: Any<'a> = "url",
         description: Any<'a> = "description",
         prompt: Any<'a> = "prompt",
+    }
+}
+
+object! {
+    /// Where takopi looks for the path of an OpenCode tool.
+    OpenCodeInput {
+        file_path: Any<'a> = "file_path",
+        file_path_camel: Any<'a> = "filePath",
     }
 }

@@ -58,6 +58,8 @@ struct Run {
     has_started: bool,
     /// Assistant text that will be the answer, unless more comes.
     has_text: bool,
+    /// All of it, where that is the answer.
+    words: String,
     n_notes: u64,
     actions: Vec<Action>,
     denied: Vec<Denied>,
@@ -116,7 +118,11 @@ impl Takopi {
         }
         self.release(out);
         let Some(session) = &self.session else { return };
-        session.write_started(&self.engine, out);
+        let title = match self.profile {
+            Profile::Upstream => upstream::session_title(&self.engine),
+            Profile::Seed | Profile::Debug => None,
+        };
+        session.write_started(&self.engine, title, out);
         if self.profile == Profile::Debug {
             let id = next_id(&self.engine, "note", &mut self.run.n_notes);
             session.write_note(&self.engine, &id, out);
@@ -175,12 +181,20 @@ impl Takopi {
             Role::Harness => self.losses.count("harness message"),
             Role::Assistant if !event.path.is_empty() => self.losses.count("sub-agent message"),
             Role::Assistant => {
+                if self.is_upstream_of(upstream::opencode::ENGINE) {
+                    return upstream::opencode::add_words(&mut self.run.words, &message.text);
+                }
                 // The last words are the answer; those before them have no place.
                 if std::mem::replace(&mut self.run.has_text, true) {
                     self.losses.count("assistant message");
                 }
             }
         }
+    }
+
+    /// True when it is written what takopi itself makes of an agent.
+    fn is_upstream_of(&self, engine: &str) -> bool {
+        self.profile == Profile::Upstream && self.engine == engine
     }
 
     fn run_ended(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
@@ -191,6 +205,9 @@ impl Takopi {
             Profile::Seed | Profile::Debug => self.end_run(ended, out),
         }
         self.run = Run::default();
+        if let Some(session) = &mut self.session {
+            session.run_ended();
+        }
     }
 }
 

@@ -190,6 +190,8 @@ macro_rules! readers {
 
 readers! {
     claude = "claude",
+    opencode = "opencode",
+    gemini = "gemini",
 }
 
 #[test]

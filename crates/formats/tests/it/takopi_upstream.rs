@@ -206,10 +206,75 @@ fn constructed_cases_come_out_as_takopi_has_them() {
     assert_eq!(used.len(), EXCEPTIONS.len(), "an exception names no case");
 }
 
+/// The recordings of OpenCode that takopi itself is tested with.
+const OPENCODE_RECORDINGS: &[&str] = &[
+    "opencode_run_json",
+    "opencode_stream_error",
+    "opencode_stream_success",
+    "opencode_stream_success_no_reason",
+];
+
+const OPENCODE_EXCEPTIONS: &[Exception] = &[Exception {
+    name: "opencode: no step_start",
+    reason: "Takopi starts only with a `step_start`; here the first line that names the session is enough.",
+    expect: expect![[r#"
+        {"type":"started","engine":"opencode","resume":{"engine":"opencode","value":"ses_1"},"title":"opencode"}
+        {"type":"completed","engine":"opencode","ok":true,"answer":"ab","resume":{"engine":"opencode","value":"ses_1"}}
+    "#]],
+}];
+
+#[test]
+fn opencode_cases_come_out_as_takopi_has_them() {
+    let mut failures = Vec::new();
+    let mut used = BTreeSet::new();
+    for case in opencode_cases() {
+        let actual = convert(&case);
+        let exception = OPENCODE_EXCEPTIONS.iter().find(|it| it.name == case.name);
+        match exception {
+            Some(exception) => {
+                used.insert(exception.name);
+                let is_different = differs(&actual, &case.expect);
+                assert!(is_different, "{} is no exception", case.name);
+                exception.expect.assert_eq(&actual);
+            }
+            None if differs(&actual, &case.expect) => {
+                failures.push(format!("{}\n{actual}", case.name));
+            }
+            None => (),
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    let n = OPENCODE_EXCEPTIONS.len();
+    assert_eq!(used.len(), n, "an exception names no case");
+}
+
+fn opencode_cases() -> Vec<Case> {
+    let folder = root().join("takopi");
+    let json = fs::read_to_string(folder.join("expected/constructed_cases.json")).unwrap();
+    let mut cases: Vec<Case> = serde_json::from_str(&json).unwrap();
+    cases.retain(|case| case.engine == "opencode");
+    cases.extend(OPENCODE_RECORDINGS.iter().map(|name| {
+        let recording = fs::read_to_string(folder.join(format!("{name}.jsonl"))).unwrap();
+        let events = folder.join(format!("expected/{name}.takopi.jsonl"));
+        let events = fs::read_to_string(events).unwrap();
+        let expect = events.lines().map(|it| serde_json::from_str(it).unwrap());
+        Case {
+            name: format!("{name}.jsonl"),
+            engine: "opencode".to_owned(),
+            resume: None,
+            exit_code: 0,
+            final_newline: true,
+            input: recording.lines().map(str::to_owned).collect(),
+            expect: expect.collect(),
+        }
+    }));
+    cases
+}
+
 #[test]
 fn every_exception_is_told_to_users() {
     let page = fs::read_to_string(root().join("../docs/takopi.md")).unwrap();
-    for exception in EXCEPTIONS {
+    for exception in EXCEPTIONS.iter().chain(OPENCODE_EXCEPTIONS) {
         let row = format!("| {} | {} |", exception.name, exception.reason);
         assert!(page.contains(&row), "docs/takopi.md lacks the row\n{row}");
     }
@@ -239,7 +304,7 @@ fn cases() -> Vec<Case> {
 }
 
 fn convert(case: &Case) -> String {
-    let (format, reader) = find_reader("claude").unwrap();
+    let (format, reader) = find_reader(&case.engine).unwrap();
     let reader = reader(&ReaderConfig {
         expect: case.resume.clone(),
         ..ReaderConfig::default()

@@ -119,10 +119,3 @@ pub(crate) fn unread(lifecycle: &mut Lifecycle, cx: &mut Context<'_>) {
     };
     lifecycle.notice(cx, notice);
 }
-
-/// The message in a frame that may be of a recording of both directions.
-pub(crate) fn message(text: &str) -> &str {
-    let line = serde_json::from_str::<duplex::Line<'_>>(text).ok();
-    let msg = line.filter(|it| it.dir.0.is_some()).and_then(|it| it.msg.0);
-    msg.map_or(text, |it| it.get())
-}

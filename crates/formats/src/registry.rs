@@ -38,6 +38,14 @@ pub const FORMATS: &[Format] = &[
         profiles: &[],
     },
     Format {
+        name: "codex",
+        summary: "Codex ThreadEvents, and the app server's messages",
+        framing: Framing::Lines,
+        reader: Some(|config| Box::new(readers::codex::Codex::new(config))),
+        writer: None,
+        profiles: &[],
+    },
+    Format {
         name: "takopi",
         summary: "Takopi events, JSON lines",
         framing: Framing::Lines,

@@ -54,6 +54,13 @@ object! {
 }
 
 object! {
+    /// The input of a patch.
+    FileChanges {
+        changes: List<FileChange<'a>> = "changes",
+    }
+}
+
+object! {
     Edit {
         old_string: Any<'a> = "old_string",
         new_string: Any<'a> = "new_string",
@@ -160,8 +167,15 @@ fn kind(name: &str, input: &Input<'_>) -> ToolKind {
         | "toolsearch" => ToolKind::Search,
         "webfetch" | "web_fetch" | "fetch" | "browser" | "browser_use" => ToolKind::Fetch,
         "websearch" | "web_search" | "google_web_search" => ToolKind::WebSearch,
-        "task" | "agent" | "delegate" | "spawn_agent" | "send_input" | "wait" | "close_agent"
-        | "start_child_conversation" | "workflow" => ToolKind::Task,
+        "task"
+        | "agent"
+        | "delegate"
+        | "spawn_agent"
+        | "send_input"
+        | "wait"
+        | "close_agent"
+        | "start_child_conversation"
+        | "workflow" => ToolKind::Task,
         "todowrite" | "todoread" | "task_tracker" | "update_plan" | "write_todos"
         | "taskcreate" | "taskupdate" | "tasklist" | "taskget" => ToolKind::Todo,
         "askuserquestion" | "ask_user" | "question" => ToolKind::Ask,

@@ -40,6 +40,16 @@ pub(crate) fn unwrap<'f>(
     (direction(dir), msg.get())
 }
 
+/// The message of a recording of both directions, or the line itself.
+pub(crate) fn message(text: &str) -> &str {
+    let head = &text.as_bytes()[..text.len().min(WRAPPER_HEAD)];
+    if memchr::memmem::find(head, b"\"dir\"").is_none() {
+        return text;
+    }
+    let line: duplex::Line<'_> = serde_json::from_str(text).unwrap_or_default();
+    line.msg.0.map_or(text, |msg| msg.get())
+}
+
 /// What a recording calls the two directions.
 fn direction(dir: &str) -> Direction {
     if dir == "in" {

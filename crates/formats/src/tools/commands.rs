@@ -10,10 +10,7 @@ pub(super) fn line(command: Raw<'_>) -> Text<'_> {
         return Text::from(command);
     }
     let words: Vec<Str<'_>> = serde_json::from_str(command.get()).unwrap_or_default();
-    let words: Option<Vec<String>> = words
-        .iter()
-        .map(|it| it.as_deref().map(quoted))
-        .collect();
+    let words: Option<Vec<String>> = words.iter().map(|it| it.as_deref().map(quoted)).collect();
     match words {
         Some(words) if !words.is_empty() => Text::new(words.join(" ")),
         Some(_) | None => Text::from(command),
@@ -85,7 +82,10 @@ mod tests {
         };
         check("/bin/bash -lc 'ls && echo ok'", "ls && echo ok");
         check("/bin/bash -lc ls", "ls");
-        check(r#"bash -lc "python3 -c 'print(\"a\")'""#, r#"python3 -c 'print("a")'"#);
+        check(
+            r#"bash -lc "python3 -c 'print(\"a\")'""#,
+            r#"python3 -c 'print("a")'"#,
+        );
         check(r"zsh -lc 'it'\''s'", "it's");
         check("/bin/bash -lc ls -l", "/bin/bash -lc ls -l");
         check("/bin/bash -lc 'ls", "/bin/bash -lc 'ls");

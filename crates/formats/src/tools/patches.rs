@@ -39,7 +39,7 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Kind<'a> {
 }
 
 impl FileChange<'_> {
-    pub(super) fn change(&self) -> Option<Change> {
+    pub(crate) fn change(&self) -> Option<Change> {
         match self.kind.0.as_deref()? {
             "add" => Some(Change::Add),
             "update" => Some(Change::Update),
@@ -71,9 +71,10 @@ pub(super) fn diffs<'a>(changes: &[FileChange<'a>]) -> Vec<Diff<'a>> {
             Some(Change::Add) => diffs.push(whole(None, diff)),
             Some(Change::Delete) => diffs.push(whole(Some(diff), Text::EMPTY)),
             Some(Change::Update) | None => {
-                diffs.extend(hunks(&diff.to_str()).map(|(old, new)| {
-                    whole(Some(Text::Plain(old)), Text::Plain(new))
-                }));
+                diffs.extend(
+                    hunks(&diff.to_str())
+                        .map(|(old, new)| whole(Some(Text::Plain(old)), Text::Plain(new))),
+                );
             }
         }
     }

@@ -41,6 +41,15 @@ pub const FORMATS: &[Format] = &[
         profiles: &[],
     },
     Format {
+        name: "codex",
+        summary: "Codex ThreadEvents, and the app server's messages",
+        framing: Framing::Lines,
+        reader: Some(|config| Box::new(readers::codex::Codex::new(config))),
+        recognises: readers::codex::recognises,
+        writer: None,
+        profiles: &[],
+    },
+    Format {
         name: "opencode",
         summary: "OpenCode run JSON lines, or server events",
         framing: Framing::Either,

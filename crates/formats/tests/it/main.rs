@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests own the files they read")]
 
 mod claude;
+mod codex_thread;
 mod fixtures;
 mod found;
 mod goldens;

@@ -1,9 +1,14 @@
 //! Agents' wire formats to the model, one file or folder per format.
 
+mod cards;
 pub(crate) mod claude;
+mod cut_off;
 mod input;
 mod lifecycle;
 pub(crate) mod linkspan;
+mod nested;
+pub(crate) mod openhands;
+mod pieces;
 
 use model::Timestamp;
 

@@ -69,7 +69,7 @@ pub const FORMATS: &[Format] = &[
         name: "openhands",
         summary: "OpenHands events, JSON lines",
         framing: Framing::Lines,
-        reader: None,
+        reader: Some(|config| Box::new(readers::openhands::OpenHands::new(config))),
         writer: Some(|config| Box::new(writers::openhands::OpenHands::new(config))),
         profiles: &[
             Profile {

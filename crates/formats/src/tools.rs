@@ -98,6 +98,45 @@ pub(crate) fn classify<'a>(name: &str, input: Option<&Raw<'a>>, cwd: Option<&str
     class
 }
 
+/// Classifies a call that an agent has described itself, as agents do over ACP: the tool's name may
+/// be missing, the kind is one of ACP's, and the title is the agent's own.
+pub(crate) fn card<'a>(
+    name: Option<&str>,
+    kind: Option<&str>,
+    title: Option<Text<'a>>,
+    input: Option<&Raw<'a>>,
+    cwd: Option<&str>,
+) -> Class<'a> {
+    let named = name.map(|it| classify(it, input, cwd));
+    let mut class = match named {
+        Some(class) if class.kind != ToolKind::Other => class,
+        named => {
+            let stand_in = match kind {
+                Some("execute") => "bash",
+                Some("search") => "search",
+                Some("switch_mode") => "plan_enter",
+                Some(kind @ ("read" | "edit" | "delete" | "move" | "think" | "fetch")) => kind,
+                Some(_) | None => "",
+            };
+            match named {
+                Some(class) if stand_in.is_empty() => class,
+                Some(_) | None => classify(stand_in, input, cwd),
+            }
+        }
+    };
+    if let Some(title) = filled(title) {
+        class.title = title;
+    } else if let Some(name) = name.filter(|it| !it.is_empty() && named_only(&class, it)) {
+        class.title = fallback_title(name);
+    }
+    class
+}
+
+/// True when the title says no more than the name that stood in for the tool's own.
+fn named_only(class: &Class<'_>, name: &str) -> bool {
+    class.title.to_str() == "tool" && name != "tool"
+}
+
 /// The exit code in a shell's error text: `Exit code N` at its start.
 pub(crate) fn exit_code(text: &str) -> Option<i32> {
     let digits = text.strip_prefix("Exit code ")?;
@@ -140,6 +179,7 @@ fn kind(name: &str, input: &Input<'_>) -> ToolKind {
         | "ls"
         | "list"
         | "list_directory"
+        | "search"
         | "search_file_content"
         | "codesearch"
         | "toolsearch" => ToolKind::Search,
@@ -192,7 +232,10 @@ fn title<'a>(
             .query
             .as_ref()
             .map(|query| Text::new(format!("Search \"{query}\""))),
-        ToolKind::Task => filled(text(input.description)).or(filled(text(input.prompt))),
+        ToolKind::Task => filled(text(input.description))
+            .or(filled(text(input.prompt)))
+            // OpenHands' `delegate` says by a command whether it starts agents or gives them work.
+            .or_else(|| Some(Text::new(format!("{name} {}", text(input.command)?)))),
         ToolKind::Todo => text(input.subject).map(|subject| Text::new(format!("{name} {subject}"))),
         ToolKind::Ask => input
             .questions

@@ -40,6 +40,16 @@ pub(crate) fn unwrap<'f>(
     (direction(dir), msg.get())
 }
 
+/// The message inside a recording of both directions, or the line as it is.
+pub(crate) fn message_of(line: &str) -> &str {
+    let head = &line.as_bytes()[..line.len().min(WRAPPER_HEAD)];
+    if memchr::memmem::find(head, b"\"dir\"").is_none() {
+        return line;
+    }
+    let wrapper = serde_json::from_str::<duplex::Line<'_>>(line).unwrap_or_default();
+    wrapper.msg.0.map_or(line, |it| it.get())
+}
+
 /// What a recording calls the two directions.
 fn direction(dir: &str) -> Direction {
     if dir == "in" {

@@ -3,6 +3,8 @@
 //! Field names and shapes are those of the v1 schema in npm `@agentclientprotocol/sdk` 2.4.0.
 //! Only what the writer says is here: no requests of the client, no `fs/*`, no `terminal/*`.
 
+pub(crate) mod inbound;
+
 use std::borrow::Cow;
 
 use model::{Raw, Text};

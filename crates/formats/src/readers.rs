@@ -1,5 +1,6 @@
 //! Agents' wire formats to the model, one file or folder per format.
 
+pub(crate) mod acp;
 mod cards;
 pub(crate) mod claude;
 mod cut_off;

@@ -94,7 +94,7 @@ pub const FORMATS: &[Format] = &[
         name: "acp",
         summary: "Agent Client Protocol v1, JSON-RPC lines",
         framing: Framing::Lines,
-        reader: None,
+        reader: Some(|config| Box::new(readers::acp::Acp::new(config))),
         writer: Some(|config| Box::new(writers::acp::Acp::new(config))),
         profiles: &[Profile {
             name: "seed",

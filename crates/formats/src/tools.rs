@@ -235,7 +235,10 @@ fn title<'a>(
         ToolKind::Task => filled(text(input.description))
             .or(filled(text(input.prompt)))
             // OpenHands' `delegate` says by a command whether it starts agents or gives them work.
-            .or_else(|| Some(Text::new(format!("{name} {}", text(input.command)?)))),
+            .or_else(|| {
+                let command = text(input.command).filter(|it| it.to_str() != name)?;
+                Some(Text::new(format!("{name} {command}")))
+            }),
         ToolKind::Todo => text(input.subject).map(|subject| Text::new(format!("{name} {subject}"))),
         ToolKind::Ask => input
             .questions

@@ -169,7 +169,8 @@ impl OpenHands {
         );
         let parent = event.parent_id.take();
         let is_branch = parent.is_some() && parent.as_deref() != self.last_id.as_deref();
-        if let Some(parent) = parent.filter(|_| is_branch && !is_passing && self.last_id.is_some()) {
+        if let Some(parent) = parent.filter(|_| is_branch && !is_passing && self.last_id.is_some())
+        {
             cx.extra
                 .push((Cow::Borrowed("parent_id"), Raw::of(&parent)));
         }
@@ -354,6 +355,7 @@ impl Reader for OpenHands {
 }
 
 /// True when a line can only be an event of OpenHands.
+#[cfg_attr(not(test), expect(dead_code, reason = "`--from auto` asks it"))]
 pub(crate) fn recognises(line: &str) -> bool {
     const SOURCES: [&str; 4] = ["agent", "user", "environment", "hook"];
     let line = input::message_of(line);

@@ -65,6 +65,9 @@ pub(crate) struct Error<'a> {
 #[derive(Serialize)]
 pub(crate) struct ErrorData<'a> {
     pub(crate) code: &'a str,
+    /// `lost` when nobody knows how the run ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) outcome: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -101,6 +104,9 @@ pub(crate) struct Meta<'a> {
     /// How a failed call ended, where that was not an error: ACP only knows `failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<&'static str>,
+    /// What the model saw of a result, where the update only has the agent's own object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) result: Option<&'a Raw<'a>>,
 }
 
 #[derive(Serialize)]

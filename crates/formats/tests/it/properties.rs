@@ -191,6 +191,7 @@ macro_rules! readers {
 readers! {
     claude = "claude",
     openhands = "openhands",
+    acp = "acp",
 }
 
 #[test]

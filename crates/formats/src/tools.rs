@@ -112,11 +112,9 @@ pub(crate) fn card<'a>(
         Some(class) if class.kind != ToolKind::Other => class,
         named => {
             let stand_in = match kind {
-                Some("execute") => "bash",
-                Some("search") => "search",
-                Some("switch_mode") => "plan_enter",
-                Some(kind @ ("read" | "edit" | "delete" | "move" | "think" | "fetch")) => kind,
-                Some(_) | None => "",
+                Some("other") | None => "",
+                // The kinds of ACP are names that are known here.
+                Some(kind) => kind,
             };
             match named {
                 Some(class) if stand_in.is_empty() => class,
@@ -157,9 +155,8 @@ fn kind(name: &str, input: &Input<'_>) -> ToolKind {
     let lower = name.to_ascii_lowercase();
     match &*lower {
         "bash" | "shell" | "powershell" | "killshell" | "terminal" | "execute_bash"
-        | "run_shell_command" | "local_shell" | "exec_command" | "command_execution" => {
-            ToolKind::Shell
-        }
+        | "run_shell_command" | "local_shell" | "exec_command" | "command_execution"
+        | "execute" => ToolKind::Shell,
         "read" | "read_file" | "read_many_files" | "view" | "view_image" | "notebookread" => {
             ToolKind::Read
         }
@@ -192,7 +189,9 @@ fn kind(name: &str, input: &Input<'_>) -> ToolKind {
         | "taskcreate" | "taskupdate" | "tasklist" | "taskget" => ToolKind::Todo,
         "askuserquestion" | "ask_user" | "question" => ToolKind::Ask,
         "think" => ToolKind::Think,
-        "exitplanmode" | "enterplanmode" | "plan_exit" | "plan_enter" => ToolKind::Mode,
+        "exitplanmode" | "enterplanmode" | "plan_exit" | "plan_enter" | "switch_mode" => {
+            ToolKind::Mode
+        }
         other if other.starts_with("browser_") => ToolKind::Fetch,
         _ => ToolKind::Other,
     }

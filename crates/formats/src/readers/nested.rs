@@ -32,6 +32,28 @@ object! {
 }
 
 impl Nested {
+    /// A call that may start a sub-agent, which may outlive it.
+    pub(crate) fn expect(&mut self, call: &ItemId<'_>, around: &[ItemId<'static>]) {
+        let mut path = around.to_vec();
+        path.push(call.clone().into_owned());
+        self.remember(call.as_str(), path);
+    }
+
+    fn remember(&mut self, call: &str, path: Vec<ItemId<'static>>) {
+        if self.known.len() >= MAX_NESTED {
+            self.known.remove(0);
+        }
+        let call = call.to_owned();
+        self.known.push(Known { call, path });
+    }
+
+    /// Closes what is still open when a run has ended well: nobody says when a sub-agent is done.
+    pub(crate) fn run_ended(&mut self, lifecycle: &mut Lifecycle, cx: &mut Context<'_>) {
+        for known in self.known.drain(..) {
+            lifecycle.close(cx, &item_id(&known.call), Status::Ok, |_| ());
+        }
+    }
+
     /// True when the call is known to have started a sub-agent.
     pub(crate) fn knows(&self, call: &str) -> bool {
         self.known.iter().any(|it| it.call == call)
@@ -80,13 +102,7 @@ impl Nested {
         cx.path = inner;
         let mut path = around;
         path.push(call_id);
-        if self.known.len() >= MAX_NESTED {
-            self.known.remove(0);
-        }
-        self.known.push(Known {
-            call: call.to_owned(),
-            path: path.clone(),
-        });
+        self.remember(call, path.clone());
         path
     }
 

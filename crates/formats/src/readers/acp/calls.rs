@@ -46,6 +46,8 @@ struct Call {
     kind: Option<String>,
     title: Option<Text<'static>>,
     input: Option<Raw<'static>>,
+    /// It has not begun: its input may still grow.
+    is_pending: bool,
     locations: Option<Vec<Location<'static>>>,
     diffs: Vec<Diff<'static>>,
     content: Option<Raw<'static>>,
@@ -163,6 +165,7 @@ impl Acp {
         let is_new = known.is_none();
         let at = known.unwrap_or_else(|| self.add_call(id));
         let call = &mut self.calls.open[at];
+        call.is_pending |= is_new && update.status.as_deref() == Some("pending");
         let mut has_changed = call.take(update);
         has_changed |= call.take_content(update.content);
         let key = call.id.clone();
@@ -186,6 +189,18 @@ impl Acp {
         at
     }
 
+    /// Somebody is asked about a call: what it is to do is known.
+    pub(super) fn is_whole(&mut self, cx: &mut Context<'_>, id: &str) {
+        let Some(at) = self.calls.find(id) else {
+            return;
+        };
+        let call = &mut self.calls.open[at];
+        if std::mem::take(&mut call.is_pending) && call.input.is_some() {
+            let tool = call.tool(self.session.cwd.as_deref());
+            self.lifecycle.update(cx, Item::Tool(Box::new(tool)));
+        }
+    }
+
     fn add_call(&mut self, id: &str) -> usize {
         if self.calls.open.len() >= MAX_CALLS {
             self.calls.open.remove(0);
@@ -196,6 +211,7 @@ impl Acp {
             kind: None,
             title: None,
             input: None,
+            is_pending: false,
             locations: None,
             diffs: Vec::new(),
             content: None,
@@ -324,6 +340,8 @@ impl Call {
             is_news |= self.locations.as_ref() != Some(&locations);
             self.locations = Some(locations);
         }
+        let has_begun = !matches!(update.status.as_deref(), None | Some("pending"));
+        is_news |= has_begun && std::mem::take(&mut self.is_pending) && self.input.is_some();
         if let Some(output) = update.raw_output.raw() {
             self.output = Some(output.into_owned());
         }
@@ -369,7 +387,7 @@ impl Call {
             id: self.id.by_ref(),
             group: None,
             name: Cow::Borrowed(name.or(kind).unwrap_or("tool")),
-            input,
+            input: input.filter(|_| !self.is_pending),
             class,
             server_side: false,
             result: None,
@@ -384,12 +402,19 @@ impl Call {
         if is_silent && meta.status.0.is_some() {
             return None;
         }
-        let is_content = |it: &Raw<'_>| it.is_string() || it.get().starts_with('[');
         let output = self.output.as_ref().map(Raw::by_ref);
         let (content, structured) = match (meta.result.raw(), output) {
             (Some(content), output) => (content, output),
-            (None, Some(output)) if is_content(&output) => (output, None),
-            (None, output) => (pieces::content(pieces), output),
+            // The blocks that the model saw are more than what is left of them in the content.
+            (None, Some(output)) if output.get().starts_with('[') => (output, None),
+            (None, Some(output)) if output.is_string() && pieces.is_empty() => (output, None),
+            (None, output) => {
+                let content = pieces::content(pieces);
+                let is_other =
+                    |it: &Raw<'_>| Text::from(it.by_ref()) != Text::from(content.by_ref());
+                let structured = output.filter(is_other);
+                (content, structured)
+            }
         };
         Some(ToolResult {
             content,

@@ -123,6 +123,9 @@ impl Acp {
     fn end_run(&mut self, cx: &mut Cx<'_>, mut ended: RunEnded<'_>) {
         let extra = std::mem::take(&mut cx.extra);
         self.close_all_words(cx);
+        if ended.outcome == Outcome::Completed {
+            self.nested.run_ended(&mut self.lifecycle, cx);
+        }
         cx.extra = extra;
         ended.answer = self.last_text.take();
         ended.session_cost_usd = self.used.cost_usd;

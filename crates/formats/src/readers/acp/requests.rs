@@ -212,6 +212,7 @@ impl Acp {
         if !call.is_empty() && !self.calls.is_known(call) {
             self.upsert(cx, &update, true);
         }
+        self.is_whole(cx, call);
         let options: List<wire::PermissionOption<'c>> = params.options.parse().unwrap_or_default();
         let own = |it: Option<&str>| it.unwrap_or_default().to_owned();
         let options: Vec<(String, String)> = (options.0.iter().take(MAX_OPTIONS))

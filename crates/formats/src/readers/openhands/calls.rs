@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use model::{
     Change, Decision, Denial, Diff, Item, ItemId, Level, Notice, Plan, PlanEntry, PlanStatus, Raw,
-    Reasoning, Role, Status, Text, Tool, ToolResult, Why,
+    Reasoning, Role, Status, Text, Tool, ToolKind, ToolResult, Why,
 };
 
 use super::end::Ending;
@@ -110,6 +110,9 @@ impl OpenHands {
             server_side: false,
             result: None,
         };
+        if tool.class.kind == ToolKind::Task {
+            self.nested.expect(&id, &cx.path);
+        }
         self.lifecycle.open(cx, Item::Tool(Box::new(tool)));
         if self.pending.len() >= MAX_PENDING {
             self.pending.remove(0);

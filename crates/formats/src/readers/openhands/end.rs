@@ -194,6 +194,9 @@ impl OpenHands {
         ended.answer = self.last_text.take();
         ended.denials = std::mem::take(&mut self.denials);
         self.used.end(&mut ended);
+        if ended.outcome == Outcome::Completed {
+            self.nested.run_ended(&mut self.lifecycle, cx);
+        }
         self.lifecycle.end_run(cx, ended, left_open);
         self.forget_streams();
         self.pending.clear();

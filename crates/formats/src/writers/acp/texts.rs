@@ -105,7 +105,7 @@ impl Acp {
             return Voice::Unheard;
         };
         let open = self.texts.remove(at);
-        if !open.has_deltas {
+        if !open.has_deltas && !text.is_blank() {
             self.text_chunk(event, open.voice, id, text, out);
         }
         open.voice

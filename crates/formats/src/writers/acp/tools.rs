@@ -91,7 +91,7 @@ impl Acp {
         let is_running = has_input && self.shape == Shape::Default && !self.is_asked(id);
         let call = wire::ToolCall {
             tool_call_id: id,
-            title: if has_input { title(tool) } else { name(tool) },
+            title: title(tool),
             name: &tool.name,
             kind,
             status: if is_running {

@@ -10,6 +10,8 @@ pub(crate) mod linkspan;
 mod nested;
 pub(crate) mod openhands;
 mod pieces;
+#[cfg(test)]
+mod told;
 
 use model::Timestamp;
 

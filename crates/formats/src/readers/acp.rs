@@ -7,6 +7,8 @@
 mod calls;
 mod end;
 mod requests;
+#[cfg(test)]
+mod tests;
 mod texts;
 mod updates;
 

@@ -8,6 +8,8 @@
 mod calls;
 mod end;
 mod state;
+#[cfg(test)]
+mod tests;
 mod words;
 
 use std::borrow::Cow;

@@ -450,16 +450,15 @@ fn diffs_hash(class: &Class<'_>) -> u64 {
 /// What the model saw, where neither the content nor the raw output is that.
 fn unsaid<'a>(tool: &'a Tool<'_>, content: &[wire::ToolCallContent<'_>]) -> Option<&'a Raw<'a>> {
     let result = tool.result.as_ref()?;
-    let is_said = match content {
-        [
-            wire::ToolCallContent::Content {
-                content: wire::ContentBlock::Text { .. },
-            },
-        ] => result.content.is_string(),
-        _ => false,
-    };
-    let is_needed = result.structured.is_some() && !is_said;
-    is_needed.then_some(&result.content)
+    result.structured.as_ref()?;
+    let is_plain = |it: &Block<'_>| matches!(it, Block::Text(_) | Block::Image { .. });
+    let blocks = blocks(&result.content);
+    let is_one_text = matches!(&*blocks, [Block::Text(_)]);
+    let is_said = blocks.iter().all(is_plain)
+        && is_one_text == result.content.is_string()
+        && blocks.len() == content.len()
+        && (content.iter()).all(|it| matches!(it, wire::ToolCallContent::Content { .. }));
+    (!is_said).then_some(&result.content)
 }
 
 fn end_meta<'a>(

@@ -28,6 +28,8 @@ const MAX_DENIED: usize = 256;
 const MAX_LOCATIONS: usize = 256;
 /// Descriptions of a call that are told; later ones count at its end.
 const MAX_TOLD: u32 = 256;
+/// Output in pieces that is kept for the result of its call.
+const MAX_OUTPUT: usize = 16 * 1024 * 1024;
 /// The end of what was printed, by which the next output is known to go on from there.
 const TAIL: usize = 256;
 
@@ -52,6 +54,8 @@ struct Call {
     diffs: Vec<Diff<'static>>,
     content: Option<Raw<'static>>,
     output: Option<Raw<'static>>,
+    /// Output that came in pieces, as version 2 sends it.
+    streamed: String,
     n_told: u32,
     printed: Printed,
 }
@@ -216,6 +220,7 @@ impl Acp {
             diffs: Vec::new(),
             content: None,
             output: None,
+            streamed: String::new(),
             n_told: 0,
             printed: Printed::default(),
         });
@@ -259,6 +264,12 @@ impl Acp {
         if let Some(block) = content.content.0
             && let Piece::Text(text) = cards::piece(block)
         {
+            if let Some(at) = self.calls.find(id.as_str()) {
+                let call = &mut self.calls.open[at];
+                if call.streamed.len() + text.len_bound() <= MAX_OUTPUT {
+                    call.streamed.push_str(&text.to_str());
+                }
+            }
             self.lifecycle.delta(cx, &id, Channel::Output, text);
         }
     }
@@ -397,7 +408,10 @@ impl Call {
     /// What came back. Agents send what the model saw, an object of their own, or both.
     fn result<'r>(&'r self, status: Status, meta: &Meta<'r>) -> Option<ToolResult<'r>> {
         let content = self.content.as_ref().map(Raw::as_raw_value);
-        let pieces = cards::contents(Any(content)).pieces;
+        let mut pieces = cards::contents(Any(content)).pieces;
+        if pieces.is_empty() && !self.streamed.is_empty() {
+            pieces.push(Piece::Text(Text::new(&*self.streamed)));
+        }
         let is_silent = pieces.is_empty() && self.output.is_none();
         if is_silent && meta.status.0.is_some() {
             return None;

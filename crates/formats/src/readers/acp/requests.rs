@@ -121,6 +121,7 @@ impl Acp {
             "session/load" | "session/resume" => {
                 let is_loaded = method == "session/load";
                 self.is_replay |= is_loaded;
+                self.session.is_old = true;
                 let asked = Asked::OldSession {
                     id: params.session_id.as_deref().map(str::to_owned),
                     cwd: params.cwd.as_deref().map(str::to_owned),
@@ -317,7 +318,6 @@ impl Acp {
                 self.opened(cx, id, cwd, &outcome, line.result);
             }
             Some(Asked::OldSession { id, cwd, is_loaded }) => {
-                self.session.is_old = true;
                 self.opened(cx, id, cwd, &outcome, line.result);
                 if is_loaded {
                     self.end_replay(cx);

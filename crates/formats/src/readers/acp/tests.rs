@@ -62,13 +62,16 @@ fn a_cancelled_prompt_is_aborted() {
             run.ended {"detail":{"stopReason":"cancelled"},"error":{"code":"aborted","message":"aborted"},"outcome":"aborted","stop_reason":"cancelled"}
         "#]],
     );
-    check(&[&prompt(1, "go"), CANCEL], expect![[r#"
+    check(
+        &[&prompt(1, "go"), CANCEL],
+        expect![[r#"
         session.bound {"how":"init","native":"s"}
         run.started {"cause":"prompt"}
         item.closed {"item":{"id":"prompt-1","kind":"message","role":"user","text":"go"},"status":"ok"}
         notice.raised {"code":"cancel","detail":{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}},"level":"info","text":"the client asked for a stop"}
         run.ended why="abort" {"error":{"code":"aborted","message":"aborted"},"outcome":"aborted"}
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -86,7 +89,9 @@ fn stop_reasons() {
         r#"{"jsonrpc":"2.0","id":5,"error":{"code":-32603,"message":"gone","data":{"code":"missing_end","outcome":"lost"}}}"#.to_owned(),
     ];
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    check(&lines, expect![[r#"
+    check(
+        &lines,
+        expect![[r#"
         session.bound {"how":"init","native":"s"}
         run.started {"cause":"prompt"}
         item.closed {"item":{"id":"prompt-1","kind":"message","role":"user","text":"a"},"status":"ok"}
@@ -103,7 +108,8 @@ fn stop_reasons() {
         run.started {"cause":"prompt"}
         item.closed {"item":{"id":"prompt-5","kind":"message","role":"user","text":"e"},"status":"ok"}
         run.ended {"detail":{"code":-32603,"data":{"code":"missing_end","outcome":"lost"},"message":"gone"},"error":{"code":"missing_end","message":"gone"},"outcome":"lost"}
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -147,7 +153,7 @@ fn a_loaded_session_is_history() {
             &stop(2, "end_turn"),
         ],
         expect![[r#"
-            session.bound {"how":"init","native":"s"}
+            session.bound {"how":"resume","native":"s"}
             run.started {"cause":"prompt"}
             item.delta {"channel":"text","item":"text-1","text":"one"}
             item.closed {"item":{"id":"text-1","kind":"message","role":"user","text":"one"},"status":"ok"}
@@ -246,7 +252,9 @@ fn permission(option: &str) -> [String; 3] {
 #[test]
 fn permissions() {
     let denied = permission(r#"{"outcome":"selected","optionId":"n"}"#);
-    check(&denied.each_ref().map(|it| &**it), expect![[r#"
+    check(
+        &denied.each_ref().map(|it| &**it),
+        expect![[r#"
         session.bound {"how":"init","native":"s"}
         run.started {"cause":"prompt"}
         item.opened {"class":{"command":"rm","kind":"shell","title":"rm"},"id":"c","input":{"command":"rm"},"kind":"tool","name":"execute"}
@@ -254,9 +262,12 @@ fn permissions() {
         ask.settled {"decision":"denied","id":"0"}
         item.closed {"item":{"class":{"command":"rm","kind":"shell","title":"rm"},"id":"c","input":{"command":"rm"},"kind":"tool","name":"execute","result":{"content":"not allowed","is_error":true}},"status":"denied"}
         run.ended why="missing_end" {"error":{"code":"missing_end","message":"the stream ended without a result"},"outcome":"lost"}
-    "#]]);
+    "#]],
+    );
     let cancelled = permission(r#"{"outcome":"cancelled"}"#);
-    check(&cancelled.each_ref().map(|it| &**it)[..2], expect![[r#"
+    check(
+        &cancelled.each_ref().map(|it| &**it)[..2],
+        expect![[r#"
         session.bound {"how":"init","native":"s"}
         run.started {"cause":"prompt"}
         item.opened {"class":{"command":"rm","kind":"shell","title":"rm"},"id":"c","input":{"command":"rm"},"kind":"tool","name":"execute"}
@@ -264,7 +275,8 @@ fn permissions() {
         ask.settled {"decision":"withdrawn","id":"0"}
         item.closed why="missing_end" {"item":{"class":{"command":"rm","kind":"shell","title":"rm"},"id":"c","input":{"command":"rm"},"kind":"tool","name":"execute"},"status":"lost"}
         run.ended why="missing_end" {"error":{"code":"missing_end","message":"the stream ended without a result"},"outcome":"lost"}
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -336,7 +348,7 @@ fn the_draft_of_version_2() {
             item.closed {"item":{"id":"m1","kind":"message","role":"assistant","text":"whole"},"status":"ok"}
             item.opened why="never_opened" {"class":{"command":"make","kind":"shell","title":"make"},"id":"c","input":{"command":"make"},"kind":"tool","name":"execute"}
             item.delta {"channel":"output","item":"c","text":"line"}
-            item.closed {"item":{"class":{"command":"make","kind":"shell","title":"make"},"id":"c","input":{"command":"make"},"kind":"tool","name":"execute","result":{"content":"","is_error":true}},"status":"cancelled"}
+            item.closed {"item":{"class":{"command":"make","kind":"shell","title":"make"},"id":"c","input":{"command":"make"},"kind":"tool","name":"execute","result":{"content":"line","is_error":true}},"status":"cancelled"}
             run.ended {"answer":"whole","detail":{"sessionUpdate":"state_update","state":"idle","stopReason":"end_turn"},"outcome":"completed","stop_reason":"end_turn"}
         "#]],
     );
@@ -441,7 +453,7 @@ fn the_rest_of_the_updates() {
             session.bound {"commands":["init"],"how":"repeat","native":"s","permission_mode":"plan"}
             session.bound {"commands":["init"],"how":"repeat","model":"m2","native":"s","permission_mode":"plan"}
             notice.raised {"code":"session_info","detail":{"sessionUpdate":"session_info_update","title":"A title"},"level":"info","text":"A title"}
-            run.started {"cause":"prompt"}
+            run.started extra={"entries":[{"content":"a","priority":"high","status":"completed"},{"content":"b","priority":"low","status":"pending"}]} {"cause":"prompt"}
             item.opened {"entries":[{"status":"completed","text":"a"},{"status":"pending","text":"b"}],"id":"plan","kind":"plan"}
             notice.raised {"code":"notice","detail":{"sessionUpdate":"notice","severity":"warning","title":"careful"},"level":"warning","text":"careful"}
             item.opened {"id":"k","kind":"compaction"}

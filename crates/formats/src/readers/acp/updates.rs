@@ -43,7 +43,7 @@ impl Acp {
             "tool_call" => self.call(cx, &update, &meta, true),
             "tool_call_update" => self.call(cx, &update, &meta, false),
             "tool_call_content_chunk" => self.output_chunk(cx, &update),
-            "plan" => self.plan(cx, &update.entries.0),
+            "plan" => self.plan(cx, update.entries),
             "usage_update" => self.usage(cx, &update, json),
             "available_commands_update" => self.commands(cx, &update, json),
             "current_mode_update" => {
@@ -78,7 +78,15 @@ impl Acp {
         }
     }
 
-    fn plan(&mut self, cx: &mut Context<'_>, entries: &[wire::PlanEntry<'_>]) {
+    fn plan<'c>(&mut self, cx: &mut Context<'c>, list: Any<'c>) {
+        let entries: List<wire::PlanEntry<'c>> = list.parse().unwrap_or_default();
+        let entries = entries.0;
+        // The model knows no priorities.
+        let is_plain =
+            |it: &wire::PlanEntry<'_>| matches!(it.priority.as_deref(), None | Some("medium"));
+        if let Some(raw) = list.raw().filter(|_| !entries.iter().all(is_plain)) {
+            cx.extra.push((Cow::Borrowed("entries"), raw));
+        }
         let entry = |it: &wire::PlanEntry<'_>| PlanEntry {
             key: None,
             text: it

@@ -46,37 +46,46 @@ fn a_message_of_the_user_begins_a_run_and_ends_the_one_before() {
 
 #[test]
 fn a_run_that_goes_on_after_a_message_is_one_run() {
-    check(&[USER, SAID, ACTION], expect![[r#"
+    check(
+        &[USER, SAID, ACTION],
+        expect![[r#"
         run.started {"cause":"prompt"}
         item.closed {"item":{"id":"u","kind":"message","role":"user","text":"go"},"status":"ok"}
         item.closed {"item":{"group":"r","id":"m","kind":"message","role":"assistant","text":"done"},"status":"ok"}
         item.opened {"class":{"command":"ls","kind":"shell","title":"ls"},"group":"r","id":"c","input":{"command":"ls"},"kind":"tool","name":"terminal"}
         item.closed why="missing_end" {"item":{"class":{"command":"ls","kind":"shell","title":"ls"},"group":"r","id":"c","input":{"command":"ls"},"kind":"tool","name":"terminal"},"status":"lost"}
         run.ended why="missing_end" {"answer":"done","error":{"code":"missing_end","message":"the stream ended without a result"},"outcome":"lost"}
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn an_interrupt_at_the_end_is_an_abort() {
-    check(&[USER, ACTION, INTERRUPT], expect![[r#"
+    check(
+        &[USER, ACTION, INTERRUPT],
+        expect![[r#"
         run.started {"cause":"prompt"}
         item.closed {"item":{"id":"u","kind":"message","role":"user","text":"go"},"status":"ok"}
         item.opened {"class":{"command":"ls","kind":"shell","title":"ls"},"group":"r","id":"c","input":{"command":"ls"},"kind":"tool","name":"terminal"}
         notice.raised {"code":"interrupt","level":"info","text":"the user interrupted the agent"}
         item.closed why="left_open" {"item":{"class":{"command":"ls","kind":"shell","title":"ls"},"group":"r","id":"c","input":{"command":"ls"},"kind":"tool","name":"terminal"},"status":"cancelled"}
         run.ended {"error":{"code":"aborted","message":"aborted"},"outcome":"aborted"}
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn an_interrupt_that_was_taken_back_is_none() {
-    check(&[USER, INTERRUPT, RUNNING, SAID], expect![[r#"
+    check(
+        &[USER, INTERRUPT, RUNNING, SAID],
+        expect![[r#"
         run.started {"cause":"prompt"}
         item.closed {"item":{"id":"u","kind":"message","role":"user","text":"go"},"status":"ok"}
         notice.raised {"code":"interrupt","level":"info","text":"the user interrupted the agent"}
         item.closed {"item":{"group":"r","id":"m","kind":"message","role":"assistant","text":"done"},"status":"ok"}
         run.ended {"answer":"done","outcome":"completed"}
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -86,24 +95,33 @@ fn errors_of_the_conversation() {
             r#"{{"kind":"ConversationErrorEvent","id":"e","source":"environment","code":"{code}","detail":"why"}}"#
         )
     };
-    check(&[USER, &error("MaxIterationsReached")], expect![[r#"
+    check(
+        &[USER, &error("MaxIterationsReached")],
+        expect![[r#"
         run.started {"cause":"prompt"}
         item.closed {"item":{"id":"u","kind":"message","role":"user","text":"go"},"status":"ok"}
         run.ended {"error":{"code":"MaxIterationsReached","message":"why"},"outcome":"limit"}
-    "#]]);
-    check(&[USER, &error("LLMError"), SAID], expect![[r#"
+    "#]],
+    );
+    check(
+        &[USER, &error("LLMError"), SAID],
+        expect![[r#"
         run.started {"cause":"prompt"}
         item.closed {"item":{"id":"u","kind":"message","role":"user","text":"go"},"status":"ok"}
         notice.raised {"code":"LLMError","level":"error","text":"why"}
         item.closed {"item":{"group":"r","id":"m","kind":"message","role":"assistant","text":"done"},"status":"ok"}
         run.ended {"answer":"done","outcome":"completed"}
-    "#]]);
+    "#]],
+    );
     let stuck = FINISHED.replace("finished", "stuck");
-    check(&[USER, &stuck], expect![[r#"
+    check(
+        &[USER, &stuck],
+        expect![[r#"
         run.started {"cause":"prompt"}
         item.closed {"item":{"id":"u","kind":"message","role":"user","text":"go"},"status":"ok"}
         run.ended {"error":{"code":"stuck","message":"the agent repeats itself"},"outcome":"failed"}
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -141,27 +159,33 @@ fn another_session_than_the_one_asked_for_is_a_failure() {
 #[test]
 fn the_state_names_the_session_its_folder_and_model() {
     let state = r#"{"kind":"ConversationStateUpdateEvent","id":"s","source":"environment","key":"full_state","value":{"id":"c1","execution_status":"idle","workspace":{"working_dir":"/w"},"agent":{"llm":{"model":"m"}}}}"#;
-    check(&[state, state, USER, SAID], expect![[r#"
+    check(
+        &[state, state, USER, SAID],
+        expect![[r#"
         session.bound {"cwd":"/w","how":"init","model":"m","native":"c1"}
         session.bound {"cwd":"/w","how":"repeat","model":"m","native":"c1"}
         run.started {"cause":"prompt"}
         item.closed {"item":{"id":"u","kind":"message","role":"user","text":"go"},"status":"ok"}
         item.closed {"item":{"group":"r","id":"m","kind":"message","role":"assistant","text":"done"},"status":"ok"}
         run.ended {"answer":"done","outcome":"completed"}
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn an_end_that_was_not_accepted_is_none() {
     let finish = r#"{"kind":"ActionEvent","id":"f","source":"agent","thought":[],"action":{"kind":"FinishAction","message":"bye"},"tool_name":"finish","tool_call_id":"fc","tool_call":{"id":"fc","name":"finish","arguments":"{}","origin":"completion"},"llm_response_id":"r"}"#;
     let rejected = r#"{"kind":"UserRejectObservation","id":"x","source":"environment","tool_name":"finish","tool_call_id":"fc","action_id":"f","rejection_reason":"not yet","rejection_source":"hook"}"#;
-    check(&[USER, finish, rejected], expect![[r#"
+    check(
+        &[USER, finish, rejected],
+        expect![[r#"
         run.started {"cause":"prompt"}
         item.closed {"item":{"id":"u","kind":"message","role":"user","text":"go"},"status":"ok"}
         item.closed {"item":{"group":"r","id":"f","kind":"message","role":"assistant","text":"bye"},"status":"ok"}
         notice.raised {"code":"rejected","level":"warning","text":"not yet"}
         run.ended why="missing_end" {"answer":"bye","error":{"code":"missing_end","message":"the stream ended without a result"},"outcome":"lost"}
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -254,21 +278,27 @@ fn arguments_that_say_more_than_the_action_are_the_input() {
         r#"{\"command\":\"ls\"}"#,
         r#"{\"command\":\"ls\",\"description\":\"List\",\"summary\":\"s\"}"#,
     );
-    check(&[&action], expect![[r#"
+    check(
+        &[&action],
+        expect![[r#"
         run.started {"cause":"prompt"}
         item.opened {"class":{"command":"ls","kind":"shell","title":"ls"},"group":"r","id":"c","input":{"command":"ls","description":"List","summary":"s"},"kind":"tool","name":"terminal"}
         item.closed why="missing_end" {"item":{"class":{"command":"ls","kind":"shell","title":"ls"},"group":"r","id":"c","input":{"command":"ls","description":"List","summary":"s"},"kind":"tool","name":"terminal"},"status":"lost"}
         run.ended why="missing_end" {"error":{"code":"missing_end","message":"the stream ended without a result"},"outcome":"lost"}
-    "#]]);
+    "#]],
+    );
     let broken = ACTION
         .replace(r#""action":{"kind":"TerminalAction","command":"ls"},"#, "")
         .replace(r#"{\"command\":\"ls\"}"#, r#"{\"command\":"#);
-    check(&[&broken], expect![[r#"
+    check(
+        &[&broken],
+        expect![[r#"
         run.started {"cause":"prompt"}
         item.opened {"class":{"kind":"shell","title":"terminal"},"group":"r","id":"c","input":"{\"command\":","kind":"tool","name":"terminal"}
         item.closed why="missing_end" {"item":{"class":{"kind":"shell","title":"terminal"},"group":"r","id":"c","input":"{\"command\":","kind":"tool","name":"terminal"},"status":"lost"}
         run.ended why="missing_end" {"error":{"code":"missing_end","message":"the stream ended without a result"},"outcome":"lost"}
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -276,6 +306,7 @@ fn a_sender_that_is_a_call_is_its_sub_agent() {
     let task = ACTION
         .replace("terminal", "task")
         .replace("TerminalAction", "TaskAction")
+        .replace(r#"{\"command\":\"ls\"}"#, "{}")
         .replace(
             r#""command":"ls""#,
             r#""prompt":"count","subagent_type":"explorer""#,
@@ -286,28 +317,34 @@ fn a_sender_that_is_a_call_is_its_sub_agent() {
         r#""source":"agent","sender":"reviewer""#,
     );
     let result = r#"{"kind":"ObservationEvent","id":"o","source":"environment","tool_name":"task","tool_call_id":"c","action_id":"a","observation":{"kind":"TaskObservation","content":[{"type":"text","text":"3"}],"task_id":"t","subagent":"explorer","status":"done"}}"#;
-    check(&[&task, &inside, result, &other], expect![[r#"
-        run.started {"cause":"prompt"}
-        item.opened {"class":{"kind":"task","title":"task ls"},"group":"r","id":"c","input":{"command":"ls"},"kind":"tool","name":"task"}
-        item.opened {"call":"c","id":"agent:c","kind":"subagent","name":"agent"}
-        item.closed path=["c"] {"item":{"group":"r","id":"m","kind":"message","role":"assistant","text":"done"},"status":"ok"}
-        item.closed {"item":{"call":"c","id":"agent:c","kind":"subagent","name":"agent"},"status":"ok"}
-        item.closed {"item":{"class":{"kind":"task","title":"task ls"},"group":"r","id":"c","input":{"command":"ls"},"kind":"tool","name":"task","result":{"content":"3","structured":{"content":[{"text":"3","type":"text"}],"kind":"TaskObservation","status":"done","subagent":"explorer","task_id":"t"}}},"status":"ok"}
-        item.closed {"item":{"group":"r","id":"m~2","kind":"message","role":"assistant","text":"done"},"status":"ok"}
-        run.ended {"answer":"done","outcome":"completed"}
-    "#]]);
+    check(
+        &[&task, &inside, result, &other],
+        expect![[r#"
+            run.started {"cause":"prompt"}
+            item.opened {"class":{"kind":"task","title":"count"},"group":"r","id":"c","input":{"prompt":"count","subagent_type":"explorer"},"kind":"tool","name":"task"}
+            item.opened {"call":"c","id":"agent:c","kind":"subagent","name":"explorer","prompt":"count"}
+            item.closed path=["c"] {"item":{"group":"r","id":"m","kind":"message","role":"assistant","text":"done"},"status":"ok"}
+            item.closed {"item":{"call":"c","id":"agent:c","kind":"subagent","name":"explorer","prompt":"count"},"status":"ok"}
+            item.closed {"item":{"class":{"kind":"task","title":"count"},"group":"r","id":"c","input":{"prompt":"count","subagent_type":"explorer"},"kind":"tool","name":"task","result":{"content":"3","structured":{"content":[{"text":"3","type":"text"}],"kind":"TaskObservation","status":"done","subagent":"explorer","task_id":"t"}}},"status":"ok"}
+            item.closed {"item":{"group":"r","id":"m~2","kind":"message","role":"assistant","text":"done"},"status":"ok"}
+            run.ended {"answer":"done","outcome":"completed"}
+        "#]],
+    );
 }
 
 #[test]
 fn what_the_agent_adds_to_a_message_is_not_the_users() {
     let message = USER.replace(r#""source":"user""#, r#""source":"user","extended_content":[{"type":"text","text":"a skill"}],"activated_skills":["s"]"#);
-    check(&[&message, SAID], expect![[r#"
+    check(
+        &[&message, SAID],
+        expect![[r#"
         run.started extra={"activated_skills":["s"]} {"cause":"prompt"}
         item.closed {"item":{"id":"u","kind":"message","role":"user","text":"go"},"status":"ok"}
         item.closed {"item":{"id":"u.extended","kind":"message","role":"harness","text":"a skill"},"status":"ok"}
         item.closed {"item":{"group":"r","id":"m","kind":"message","role":"assistant","text":"done"},"status":"ok"}
         run.ended {"answer":"done","outcome":"completed"}
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -338,7 +375,9 @@ fn each_run_has_used_what_was_added() {
 fn a_rejected_call_is_denied_and_its_question_settled() {
     let waiting = RUNNING.replace("running", "waiting_for_confirmation");
     let rejected = r#"{"kind":"UserRejectObservation","id":"x","source":"environment","tool_name":"terminal","tool_call_id":"c","action_id":"a","rejection_reason":"no"}"#;
-    check(&[USER, ACTION, &waiting, rejected, SAID], expect![[r#"
+    check(
+        &[USER, ACTION, &waiting, rejected, SAID],
+        expect![[r#"
         run.started {"cause":"prompt"}
         item.closed {"item":{"id":"u","kind":"message","role":"user","text":"go"},"status":"ok"}
         item.opened {"class":{"command":"ls","kind":"shell","title":"ls"},"group":"r","id":"c","input":{"command":"ls"},"kind":"tool","name":"terminal"}
@@ -347,7 +386,8 @@ fn a_rejected_call_is_denied_and_its_question_settled() {
         item.closed {"item":{"class":{"command":"ls","kind":"shell","title":"ls"},"group":"r","id":"c","input":{"command":"ls"},"kind":"tool","name":"terminal","result":{"content":"no","is_error":true}},"status":"denied"}
         item.closed {"item":{"group":"r","id":"m","kind":"message","role":"assistant","text":"done"},"status":"ok"}
         run.ended {"answer":"done","denials":[{"input":{"command":"ls"},"item":"c","tool":"terminal"}],"outcome":"completed"}
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -378,13 +418,16 @@ fn what_nobody_knows_is_kept() {
 #[test]
 fn a_last_card_that_comes_twice_counts_once() {
     let card = r#"{"kind":"ACPToolCallEvent","id":"k","source":"agent","tool_call_id":"c","title":"pytest","status":"completed","tool_kind":"execute","raw_input":{"command":"pytest"},"content":[{"type":"content","content":{"type":"text","text":"ok"}}],"is_error":false}"#;
-    check(&[card, card, SAID], expect![[r#"
+    check(
+        &[card, card, SAID],
+        expect![[r#"
         run.started {"cause":"prompt"}
         item.opened why="never_opened" {"class":{"command":"pytest","kind":"shell","title":"pytest"},"id":"c","input":{"command":"pytest"},"kind":"tool","name":"execute"}
         item.closed {"item":{"class":{"command":"pytest","kind":"shell","title":"pytest"},"id":"c","input":{"command":"pytest"},"kind":"tool","name":"execute","result":{"content":"ok"}},"status":"ok"}
         item.closed {"item":{"group":"r","id":"m","kind":"message","role":"assistant","text":"done"},"status":"ok"}
         run.ended {"answer":"done","outcome":"completed"}
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Agent Client Protocol as it is read: both sides of a JSON-RPC log, version 1 and the draft of 2.
 
-use crate::wire::lenient::{Any, Boxed, Flag, List, Num, Str};
+use crate::wire::lenient::{Any, Flag, List, Num, Str};
 
 object! {
     /// A message of either side, the parameters of an update, or an update by itself.
@@ -126,7 +126,7 @@ object! {
         locations: Any<'a> = "locations",
         raw_input: Any<'a> = "rawInput",
         raw_output: Any<'a> = "rawOutput",
-        entries: List<PlanEntry<'a>> = "entries",
+        entries: Any<'a> = "entries",
         available_commands: List<Command<'a>> = "availableCommands",
         current_mode_id: Str<'a> = "currentModeId",
         config_options: List<ConfigOption<'a>> = "configOptions",
@@ -150,14 +150,6 @@ object! {
         content: Any<'a> = "content",
         status: Str<'a> = "status",
         priority: Str<'a> = "priority",
-        meta: Boxed<EntryMeta<'a>> = "_meta",
-    }
-}
-
-object! {
-    EntryMeta {
-        text: Any<'a> = "text",
-        key: Str<'a> = "key",
     }
 }
 

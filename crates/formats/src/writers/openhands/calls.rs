@@ -33,6 +33,9 @@ impl OpenHands {
         if self.is_open(&tool.id) {
             return;
         }
+        if self.is_denied {
+            self.run_on(out);
+        }
         let action = match self.profile {
             Profile::Message => return,
             Profile::Acp => {
@@ -85,6 +88,9 @@ impl OpenHands {
             Profile::Mcp | Profile::External | Profile::Native | Profile::Message => {
                 self.result(tool, call.action, status, out);
             }
+        }
+        if self.is_denied && status == Status::Denied {
+            self.run_on(out);
         }
     }
 

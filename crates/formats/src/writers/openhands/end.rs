@@ -114,6 +114,7 @@ impl OpenHands {
         self.is_running = false;
         self.has_ended = true;
         self.n_asks = 0;
+        self.is_denied = false;
         self.lanes.clear();
         self.streams.clear();
     }

@@ -1,16 +1,24 @@
 //! Agents' wire formats to the model, one file or folder per format.
 
+pub(crate) mod acp;
+mod cards;
 pub(crate) mod claude;
 pub(crate) mod codex;
+mod cut_off;
 pub(crate) mod gemini;
 mod input;
 mod lifecycle;
 pub(crate) mod linkspan;
 mod native;
+mod nested;
 pub(crate) mod opencode;
+pub(crate) mod openhands;
+mod pieces;
 #[cfg(test)]
 mod shown;
 mod todos;
+#[cfg(test)]
+mod told;
 
 use model::Timestamp;
 

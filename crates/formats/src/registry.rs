@@ -101,8 +101,8 @@ pub const FORMATS: &[Format] = &[
         name: "openhands",
         summary: "OpenHands events, JSON lines",
         framing: Framing::Lines,
-        reader: None,
-        recognises: never,
+        reader: Some(|config| Box::new(readers::openhands::OpenHands::new(config))),
+        recognises: readers::openhands::recognises,
         writer: Some(|config| Box::new(writers::openhands::OpenHands::new(config))),
         profiles: &[
             Profile {
@@ -127,8 +127,8 @@ pub const FORMATS: &[Format] = &[
         name: "acp",
         summary: "Agent Client Protocol v1, JSON-RPC lines",
         framing: Framing::Lines,
-        reader: None,
-        recognises: never,
+        reader: Some(|config| Box::new(readers::acp::Acp::new(config))),
+        recognises: readers::acp::recognises,
         writer: Some(|config| Box::new(writers::acp::Acp::new(config))),
         profiles: &[Profile {
             name: "seed",

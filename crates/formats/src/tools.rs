@@ -119,6 +119,43 @@ pub(crate) fn classify_fields<'a>(name: &str, input: &Input<'a>, cwd: Option<&st
     class
 }
 
+/// Classifies a call that an agent has described itself, as agents do over ACP: the tool's name may
+/// be missing, the kind is one of ACP's, and the title is the agent's own.
+pub(crate) fn card<'a>(
+    name: Option<&str>,
+    kind: Option<&str>,
+    title: Option<Text<'a>>,
+    input: Option<&Raw<'a>>,
+    cwd: Option<&str>,
+) -> Class<'a> {
+    let named = name.map(|it| classify(it, input, cwd));
+    let mut class = match named {
+        Some(class) if class.kind != ToolKind::Other => class,
+        named => {
+            let stand_in = match kind {
+                Some("other") | None => "",
+                // The kinds of ACP are names that are known here.
+                Some(kind) => kind,
+            };
+            match named {
+                Some(class) if stand_in.is_empty() => class,
+                Some(_) | None => classify(stand_in, input, cwd),
+            }
+        }
+    };
+    if let Some(title) = filled(title) {
+        class.title = title;
+    } else if let Some(name) = name.filter(|it| !it.is_empty() && named_only(&class, it)) {
+        class.title = fallback_title(name);
+    }
+    class
+}
+
+/// True when the title says no more than the name that stood in for the tool's own.
+fn named_only(class: &Class<'_>, name: &str) -> bool {
+    class.title.to_str() == "tool" && name != "tool"
+}
+
 /// The exit code in a shell's error text: `Exit code N` at its start.
 pub(crate) fn exit_code(text: &str) -> Option<i32> {
     let digits = text.strip_prefix("Exit code ")?;
@@ -139,9 +176,8 @@ fn kind(name: &str, input: &Input<'_>) -> ToolKind {
     let lower = name.to_ascii_lowercase();
     match &*lower {
         "bash" | "shell" | "powershell" | "killshell" | "terminal" | "execute_bash"
-        | "run_shell_command" | "local_shell" | "exec_command" | "command_execution" => {
-            ToolKind::Shell
-        }
+        | "run_shell_command" | "local_shell" | "exec_command" | "command_execution"
+        | "execute" => ToolKind::Shell,
         "read" | "read_file" | "read_many_files" | "view" | "view_image" | "notebookread" => {
             ToolKind::Read
         }
@@ -165,6 +201,7 @@ fn kind(name: &str, input: &Input<'_>) -> ToolKind {
         | "ls"
         | "list"
         | "list_directory"
+        | "search"
         | "search_file_content"
         | "grep_search"
         | "codesearch"
@@ -189,7 +226,7 @@ fn kind(name: &str, input: &Input<'_>) -> ToolKind {
         "askuserquestion" | "ask_user" | "question" => ToolKind::Ask,
         "think" => ToolKind::Think,
         "exitplanmode" | "enterplanmode" | "plan_exit" | "plan_enter" | "exit_plan_mode"
-        | "enter_plan_mode" => ToolKind::Mode,
+        | "enter_plan_mode" | "switch_mode" => ToolKind::Mode,
         other if other.starts_with("browser_") => ToolKind::Fetch,
         _ => ToolKind::Other,
     }
@@ -243,7 +280,13 @@ fn title<'a>(
         ToolKind::WebSearch => (class.query.as_ref())
             .filter(|it| !it.is_blank())
             .map(|query| Text::new(format!("Search \"{query}\""))),
-        ToolKind::Task => filled(text(input.description)).or(filled(text(input.prompt))),
+        ToolKind::Task => filled(text(input.description))
+            .or(filled(text(input.prompt)))
+            // OpenHands' `delegate` says by a command whether it starts agents or gives them work.
+            .or_else(|| {
+                let command = text(input.command).filter(|it| it.to_str() != name)?;
+                Some(Text::new(format!("{name} {command}")))
+            }),
         ToolKind::Todo => text(input.subject).map(|subject| Text::new(format!("{name} {subject}"))),
         ToolKind::Ask => input
             .questions

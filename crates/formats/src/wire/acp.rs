@@ -3,6 +3,8 @@
 //! Field names and shapes are those of the v1 schema in npm `@agentclientprotocol/sdk` 2.4.0.
 //! Only what the writer says is here: no requests of the client, no `fs/*`, no `terminal/*`.
 
+pub(crate) mod inbound;
+
 use std::borrow::Cow;
 
 use model::{Raw, Text};
@@ -63,6 +65,9 @@ pub(crate) struct Error<'a> {
 #[derive(Serialize)]
 pub(crate) struct ErrorData<'a> {
     pub(crate) code: &'a str,
+    /// `lost` when nobody knows how the run ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) outcome: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -99,6 +104,9 @@ pub(crate) struct Meta<'a> {
     /// How a failed call ended, where that was not an error: ACP only knows `failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<&'static str>,
+    /// What the model saw of a result, where the update only has the agent's own object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) result: Option<&'a Raw<'a>>,
 }
 
 #[derive(Serialize)]

@@ -5,10 +5,19 @@
 //! because `kind` is. `ExternalToolAction` and `ExternalToolObservation` are proposals that a
 //! consumer has to register before it can load them.
 
+pub(crate) mod inbound;
+
 use std::borrow::Cow;
 
 use model::{Raw, Text};
 use serde::{Serialize, Serializer};
+
+/// What is written for a call that has no result; a reader takes it for what it is.
+pub(crate) const CALL_FAILED: &str = "the call failed";
+pub(crate) const CALL_STOPPED: &str = "the call was stopped";
+pub(crate) const CALL_LOST: &str = "nobody said how the call ended";
+pub(crate) const RUN_ENDED: &str = "the run ended";
+pub(crate) const STREAM_ENDED: &str = "the stream ended";
 
 /// One line.
 #[derive(Debug, Serialize)]

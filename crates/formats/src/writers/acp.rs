@@ -29,6 +29,8 @@ use turn::Context;
 #[derive(Clone, Debug)]
 pub(crate) struct Acp {
     shape: Shape,
+    /// A client that sends the prompts itself is watching.
+    is_live: bool,
     session: Session,
     n_runs: u64,
     run: Option<Run>,
@@ -75,6 +77,7 @@ impl Acp {
         };
         Self {
             shape,
+            is_live: config.live,
             session: Session::default(),
             n_runs: 0,
             run: None,
@@ -333,6 +336,7 @@ fn meta<'a>(event: &'a Event<'_>) -> Option<wire::Meta<'a>> {
     Some(wire::Meta {
         parent_tool_use_id: Some(parent.as_str()),
         status: None,
+        result: None,
     })
 }
 

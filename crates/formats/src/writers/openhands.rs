@@ -18,8 +18,8 @@ mod tools;
 mod words;
 
 use model::{
-    Body, Channel, Compaction, Event, Item, ItemClosed, ItemId, Level, Losses, Notice, Role, Scope,
-    Status, Text, Usage, Writer,
+    AskSettled, Body, Channel, Compaction, Decision, Event, Item, ItemClosed, ItemId, Level,
+    Losses, Notice, Role, Scope, Status, Text, Usage, Writer,
 };
 
 use self::calls::OpenCall;
@@ -65,6 +65,8 @@ pub(crate) struct OpenHands {
     lanes: Vec<Lane>,
     calls: Vec<OpenCall>,
     n_asks: usize,
+    /// What was asked is denied: the agent runs on when the rejection has been told.
+    is_denied: bool,
     totals: Totals,
     /// Texts that are being streamed, when somebody watches.
     streams: Vec<(ItemId<'static>, bool)>,
@@ -92,6 +94,7 @@ impl OpenHands {
             lanes: Vec::new(),
             calls: Vec::new(),
             n_asks: 0,
+            is_denied: false,
             totals: Totals::default(),
             streams: Vec::new(),
         }
@@ -197,8 +200,17 @@ impl OpenHands {
         }
     }
 
-    fn settled(&mut self, out: &mut Vec<u8>) {
+    fn settled(&mut self, settled: &AskSettled<'_>, out: &mut Vec<u8>) {
         self.n_asks = self.n_asks.saturating_sub(1);
+        self.is_denied = settled.decision == Decision::Denied;
+        if !self.is_denied {
+            self.run_on(out);
+        }
+    }
+
+    /// Nothing is waited for any more.
+    fn run_on(&mut self, out: &mut Vec<u8>) {
+        self.is_denied = false;
         if self.n_asks == 0 && self.profile != Profile::Message {
             self.status(ExecutionStatus::Running, out);
         }
@@ -226,9 +238,14 @@ impl OpenHands {
     /// Writes a hook that has run, if it is one OpenHands has a name for.
     fn hook(&mut self, event: &Event<'_>, notice: &Notice<'_>, out: &mut Vec<u8>) -> Option<()> {
         let hook: Hook<'_> = serde_json::from_str(notice.detail.as_ref()?.get()).ok()?;
-        let is_event = |it: &&str| Some(*it) == hook.hook_event.as_deref();
+        let event_name = hook
+            .hook_event
+            .as_deref()
+            .or(hook.hook_event_type.as_deref());
+        let is_event = |it: &&str| Some(*it) == event_name;
         let hook_event_type = HOOK_EVENTS.into_iter().find(is_event)?;
-        let name = hook.hook_name.as_deref().unwrap_or(hook_event_type);
+        let name = hook.hook_name.as_deref().or(hook.hook_command.as_deref());
+        let name = name.unwrap_or(hook_event_type);
         let exit_code = hook.exit_code.0? as i64;
         if hook_event_type == "Stop" {
             let lane = self.lane(event.path.last(), out);
@@ -237,7 +254,10 @@ impl OpenHands {
         let head = self.pen.head(Source::Hook);
         let words = |it: Any<'_>| it.0.map(Text::from_json).unwrap_or_default().into_owned();
         let tool_name = match hook_event_type {
-            "PreToolUse" | "PostToolUse" => name.split_once(':').map(|it| Text::new(it.1)),
+            "PreToolUse" | "PostToolUse" => match hook.tool_name.as_deref() {
+                Some(tool) => Some(Text::new(tool)),
+                None => name.split_once(':').map(|it| Text::new(it.1)),
+            },
             _ => None,
         };
         let line = Line::HookExecutionEvent {
@@ -305,7 +325,7 @@ impl Writer for OpenHands {
             Body::ItemDelta(delta) => self.delta(delta, out),
             Body::ItemClosed(closed) => self.closed(event, closed, out),
             Body::AskOpened(_) => self.asked(out),
-            Body::AskSettled(_) => self.settled(out),
+            Body::AskSettled(settled) => self.settled(settled, out),
             Body::UsageReported(usage) => self.usage(event, usage, out),
             Body::NoticeRaised(notice) => self.notice(event, notice, out),
             Body::FrameUnmapped(_) => self.losses.count("unmapped frame"),
@@ -338,10 +358,13 @@ const HOOK_EVENTS: [&str; 6] = [
 ];
 
 object! {
-    /// What Claude Code says of a hook that has run.
+    /// What Claude Code and OpenHands itself say of a hook that has run.
     Hook {
         hook_name: Str<'a> = "hook_name",
+        hook_command: Str<'a> = "hook_command",
         hook_event: Str<'a> = "hook_event",
+        hook_event_type: Str<'a> = "hook_event_type",
+        tool_name: Str<'a> = "tool_name",
         stdout: Any<'a> = "stdout",
         stderr: Any<'a> = "stderr",
         exit_code: Num = "exit_code",

@@ -193,6 +193,8 @@ readers! {
     codex = "codex",
     opencode = "opencode",
     gemini = "gemini",
+    openhands = "openhands",
+    acp = "acp",
 }
 
 #[test]

@@ -110,10 +110,10 @@ fn an_edit_is_its_diff() {
     check(
         EDIT,
         expect![[r#"
-        {"n1","update":{"sessionUpdate":"tool_call","toolCallId":"e","title":"Edit a.py","name":"Edit","kind":"edit","status":"in_progress","content":[{"type":"diff","path":"/w/a.py","oldText":"x","newText":"y"}],"locations":[{"path":"/w/a.py","line":3}],"rawInput":{"file_path":"a.py"}}}}
-        {"n1","update":{"sessionUpdate":"tool_call_update","toolCallId":"e","status":"completed","rawOutput":{"ok":true}}}}
-        {"id":1,"result":{"stopReason":"end_turn"}}
-    "#]],
+            {"n1","update":{"sessionUpdate":"tool_call","toolCallId":"e","title":"Edit a.py","name":"Edit","kind":"edit","status":"in_progress","content":[{"type":"diff","path":"/w/a.py","oldText":"x","newText":"y"}],"locations":[{"path":"/w/a.py","line":3}],"rawInput":{"file_path":"a.py"}}}}
+            {"n1","update":{"sessionUpdate":"tool_call_update","toolCallId":"e","status":"completed","rawOutput":{"ok":true},"_meta":{"result":"done"}}}}
+            {"id":1,"result":{"stopReason":"end_turn"}}
+        "#]],
     );
 }
 
@@ -121,7 +121,7 @@ fn an_edit_is_its_diff() {
 fn the_seed_profile_leaves_calls_pending() {
     expect![[r#"
         {"n1","update":{"sessionUpdate":"tool_call","toolCallId":"e","title":"Edit a.py","name":"Edit","kind":"edit","status":"pending","content":[{"type":"diff","path":"/w/a.py","oldText":"x","newText":"y"}],"locations":[{"path":"/w/a.py","line":3}],"rawInput":{"file_path":"a.py"}}}}
-        {"n1","update":{"sessionUpdate":"tool_call_update","toolCallId":"e","status":"completed","rawOutput":{"ok":true}}}}
+        {"n1","update":{"sessionUpdate":"tool_call_update","toolCallId":"e","status":"completed","rawOutput":{"ok":true},"_meta":{"result":"done"}}}}
         {"id":1,"result":{"stopReason":"end_turn"}}
     "#]].assert_eq(&converted(Some("seed"), EDIT.trim()).0);
 }
@@ -139,7 +139,7 @@ fn streamed_input_is_sent_when_it_is_whole() {
         run.ended {"outcome":"completed"}
         "#,
         expect![[r#"
-            {"s1","update":{"sessionUpdate":"tool_call","toolCallId":"b","title":"Bash","name":"Bash","kind":"execute","status":"pending"}}}
+            {"s1","update":{"sessionUpdate":"tool_call","toolCallId":"b","title":"Terminal","name":"Bash","kind":"execute","status":"pending"}}}
             {"s1","update":{"sessionUpdate":"tool_call_update","toolCallId":"b","title":"ls","kind":"execute","status":"in_progress","rawInput":{"command":"ls"}}}}
             {"s1","update":{"sessionUpdate":"tool_call_update","toolCallId":"b","status":"failed","content":[{"type":"content","content":{"type":"text","text":"Exit code 1"}}],"rawOutput":"Exit code 1"}}}
             {"id":1,"result":{"stopReason":"end_turn"}}
@@ -333,7 +333,7 @@ fn every_outcome_has_a_response() {
             {"id":2,"result":{"stopReason":"refusal"}}
             {"id":3,"result":{"stopReason":"cancelled"}}
             {"id":4,"error":{"code":-32000,"message":"who are you?","data":{"code":"authentication_failed"}}}
-            {"id":5,"error":{"code":-32603,"message":"the recording stops before the run ended","data":{"code":"missing_end"}}}
+            {"id":5,"error":{"code":-32603,"message":"the recording stops before the run ended","data":{"code":"missing_end","outcome":"lost"}}}
         "#]],
     );
 }
@@ -398,6 +398,6 @@ fn a_writer_that_is_cut_off_still_answers() {
         {"jsonrpc":"2.0","id":"ask-q","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"b","title":"ls","kind":"execute","status":"pending"},"options":[{"optionId":"allow","name":"Allow","kind":"allow_once"},{"optionId":"reject","name":"Reject","kind":"reject_once"}]}}
         {"jsonrpc":"2.0","id":"ask-q","result":{"outcome":{"outcome":"cancelled"}}}
         {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"tool_call_update","toolCallId":"b","status":"failed","_meta":{"status":"lost"}}}}
-        {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the events stop before the run ended","data":{"code":"missing_end"}}}
+        {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the events stop before the run ended","data":{"code":"missing_end","outcome":"lost"}}}
     "#]].assert_eq(&String::from_utf8(out).unwrap());
 }

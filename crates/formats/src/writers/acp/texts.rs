@@ -31,8 +31,8 @@ impl Acp {
             (Role::Assistant, _) => Voice::Agent,
             // The user did not say this; it is in the input of the call already.
             (Role::User, _) if !event.path.is_empty() => self.unheard("sub-agent prompt"),
-            (Role::User, Shape::Default) => Voice::User,
-            (Role::User, Shape::Seed) => self.unheard("user message"),
+            (Role::User, Shape::Default) if !self.is_live => Voice::User,
+            (Role::User, Shape::Default | Shape::Seed) => self.unheard("user message"),
             (Role::Harness, _) => self.unheard("harness message"),
         }
     }
@@ -105,7 +105,7 @@ impl Acp {
             return Voice::Unheard;
         };
         let open = self.texts.remove(at);
-        if !open.has_deltas {
+        if !open.has_deltas && !text.is_blank() {
             self.text_chunk(event, open.voice, id, text, out);
         }
         open.voice

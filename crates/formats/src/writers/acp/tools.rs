@@ -5,6 +5,7 @@
 //! same reason; the last update has it whole.
 
 use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use model::{
     Ask, AskId, AskSettled, Class, Decision, Event, Location, Raw, Status, Text, Tool, ToolKind,
@@ -21,8 +22,8 @@ pub(super) struct OpenTool {
     kind: wire::ToolKind,
     has_input: bool,
     has_output: bool,
-    /// How many diffs the client has, and how many of them with the old text.
-    n_diffs: (usize, usize),
+    /// The diffs that the client has, by hash.
+    diffs: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -85,12 +86,12 @@ impl Acp {
             kind,
             has_input,
             has_output: false,
-            n_diffs: n_diffs(&tool.class),
+            diffs: diffs_hash(&tool.class),
         });
         let is_running = has_input && self.shape == Shape::Default && !self.is_asked(id);
         let call = wire::ToolCall {
             tool_call_id: id,
-            title: if has_input { title(tool) } else { name(tool) },
+            title: title(tool),
             name: &tool.name,
             kind,
             status: if is_running {
@@ -113,7 +114,7 @@ impl Acp {
             return;
         };
         open.kind = kind;
-        open.n_diffs = n_diffs(&tool.class);
+        open.diffs = diffs_hash(&tool.class);
         open.has_input = tool.input.is_some();
         let mut update = self.described(tool);
         let is_running = self.shape == Shape::Default && !self.is_asked(id);
@@ -158,12 +159,12 @@ impl Acp {
             // What an edit did is its diff; its words are only worth the place when it failed.
             if status != Status::Ok || tool.class.diffs.is_empty() {
                 update.content = content(result);
-            } else if n_diffs(&tool.class) != open.n_diffs {
+            } else if diffs_hash(&tool.class) != open.diffs {
                 update.content = self.diffs(&tool.class);
             }
             update.raw_output = Some(result.structured.as_ref().unwrap_or(&result.content));
         }
-        update.meta = end_meta(event, status);
+        update.meta = end_meta(event, status, unsaid(tool, &update.content));
         self.send(out, wire::SessionUpdate::ToolCallUpdate(update));
     }
 
@@ -312,6 +313,7 @@ impl Acp {
                 meta: Some(wire::Meta {
                     parent_tool_use_id: None,
                     status: Some("lost"),
+                    result: None,
                 }),
                 ..wire::ToolCallUpdate::of(&tool.id)
             };
@@ -436,12 +438,34 @@ fn link<'a>(name: Text<'a>, uri: Text<'a>) -> wire::ContentBlock<'a> {
     wire::ContentBlock::ResourceLink { name, uri }
 }
 
-fn n_diffs(class: &Class<'_>) -> (usize, usize) {
-    let n_old = class.diffs.iter().filter(|it| it.old.is_some()).count();
-    (class.diffs.len(), n_old)
+fn diffs_hash(class: &Class<'_>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for diff in &class.diffs {
+        let old = diff.old.as_ref().map(Text::to_str);
+        (diff.path.to_str(), old, diff.new.to_str()).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
-fn end_meta<'a>(event: &'a Event<'_>, status: Status) -> Option<wire::Meta<'a>> {
+/// What the model saw, where neither the content nor the raw output is that.
+fn unsaid<'a>(tool: &'a Tool<'_>, content: &[wire::ToolCallContent<'_>]) -> Option<&'a Raw<'a>> {
+    let result = tool.result.as_ref()?;
+    result.structured.as_ref()?;
+    let is_plain = |it: &Block<'_>| matches!(it, Block::Text(_) | Block::Image { .. });
+    let blocks = blocks(&result.content);
+    let is_one_text = matches!(&*blocks, [Block::Text(_)]);
+    let is_said = blocks.iter().all(is_plain)
+        && is_one_text == result.content.is_string()
+        && blocks.len() == content.len()
+        && (content.iter()).all(|it| matches!(it, wire::ToolCallContent::Content { .. }));
+    (!is_said).then_some(&result.content)
+}
+
+fn end_meta<'a>(
+    event: &'a Event<'_>,
+    status: Status,
+    result: Option<&'a Raw<'a>>,
+) -> Option<wire::Meta<'a>> {
     let parent_tool_use_id = event.path.last().map(|it| it.as_str());
     let status = match status {
         Status::Ok | Status::Error => None,
@@ -449,8 +473,10 @@ fn end_meta<'a>(event: &'a Event<'_>, status: Status) -> Option<wire::Meta<'a>> 
         Status::Cancelled => Some("cancelled"),
         Status::Lost => Some("lost"),
     };
-    (parent_tool_use_id.is_some() || status.is_some()).then_some(wire::Meta {
+    let is_empty = parent_tool_use_id.is_none() && status.is_none() && result.is_none();
+    (!is_empty).then_some(wire::Meta {
         parent_tool_use_id,
         status,
+        result,
     })
 }

@@ -129,7 +129,10 @@ impl Acp {
                 error: wire::Error {
                     code,
                     message: error.message.by_ref(),
-                    data: wire::ErrorData { code: &error.code },
+                    data: wire::ErrorData {
+                        code: &error.code,
+                        outcome: (ended.outcome == Outcome::Lost).then_some("lost"),
+                    },
                 },
             },
         );

@@ -4,7 +4,7 @@ use model::{Event, ItemId, Raw, Status, Text, Tool};
 
 use super::held::Held;
 use super::{OpenHands, Profile, tools};
-use crate::wire::openhands::{Event as Line, Id, Source};
+use crate::wire::openhands::{self as wire, Event as Line, Id, Source};
 
 /// A call that waits for its result.
 #[derive(Clone, Debug)]
@@ -32,6 +32,9 @@ impl OpenHands {
     pub(super) fn start_call(&mut self, event: &Event<'_>, tool: &Tool<'_>, out: &mut Vec<u8>) {
         if self.is_open(&tool.id) {
             return;
+        }
+        if self.is_denied {
+            self.run_on(out);
         }
         let action = match self.profile {
             Profile::Message => return,
@@ -85,6 +88,9 @@ impl OpenHands {
             Profile::Mcp | Profile::External | Profile::Native | Profile::Message => {
                 self.result(tool, call.action, status, out);
             }
+        }
+        if self.is_denied && status == Status::Denied {
+            self.run_on(out);
         }
     }
 
@@ -176,9 +182,9 @@ impl OpenHands {
                     rejection_source,
                 }
             }
-            (Status::Error, None) => failed(pen, "the call failed"),
-            (Status::Cancelled, None) => failed(pen, "the call was stopped"),
-            (Status::Lost, None) => failed(pen, "nobody said how the call ended"),
+            (Status::Error, None) => failed(pen, wire::CALL_FAILED),
+            (Status::Cancelled, None) => failed(pen, wire::CALL_STOPPED),
+            (Status::Lost, None) => failed(pen, wire::CALL_LOST),
             (Status::Ok | Status::Error | Status::Cancelled | Status::Lost, result) => {
                 Line::ObservationEvent {
                     head: pen.head(Source::Environment),

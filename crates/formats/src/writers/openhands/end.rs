@@ -5,8 +5,8 @@ use model::{Basis, Outcome, RunEnded, Scope, Text, Tokens, Usage};
 use super::held::Lane;
 use super::{OpenHands, Profile, text};
 use crate::wire::openhands::{
-    Action, Event as Line, ExecutionStatus, Metrics, Observation, ObservationDetail, Source,
-    StateUpdate, Stats, TokenUsage, ToolCall,
+    Action, Event as Line, ExecutionStatus, Metrics, Observation, ObservationDetail, RUN_ENDED,
+    STREAM_ENDED, Source, StateUpdate, Stats, TokenUsage, ToolCall,
 };
 
 /// What the conversation has used so far; the SDK's numbers only ever grow.
@@ -72,7 +72,7 @@ fn sum(a: &Tokens, b: &Tokens) -> Tokens {
 
 impl OpenHands {
     pub(super) fn ended(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
-        self.end_open_calls("the run ended", out);
+        self.end_open_calls(RUN_ENDED, out);
         self.last_words(ended, out);
         self.totals.add(ended);
         if ended.models.len() > 1 {
@@ -94,7 +94,7 @@ impl OpenHands {
 
     /// The events stop inside a run.
     pub(super) fn cut_off(&mut self, out: &mut Vec<u8>) {
-        self.end_open_calls("the stream ended", out);
+        self.end_open_calls(STREAM_ENDED, out);
         self.last_words(&RunEnded::new(Outcome::Lost, None), out);
         self.stats(out);
         self.error(&RunEnded::new(Outcome::Lost, None), out);
@@ -114,6 +114,7 @@ impl OpenHands {
         self.is_running = false;
         self.has_ended = true;
         self.n_asks = 0;
+        self.is_denied = false;
         self.lanes.clear();
         self.streams.clear();
     }

@@ -124,12 +124,23 @@ object! {
 }
 
 object! {
+    /// What the OpenHands reader keeps of a rejection.
+    Rejected {
+        source: Str<'a> = "rejection_source",
+    }
+}
+
+object! {
     Decision {
         source: Str<'a> = "source",
     }
 }
 
 fn is_by_hook(id: &str, meta: &Raw<'_>) -> bool {
+    let rejected: Rejected<'_> = serde_json::from_str(meta.get()).unwrap_or_default();
+    if rejected.source.as_deref() == Some("hook") {
+        return true;
+    }
     let list: List<Meta<'_>> = serde_json::from_str(meta.get()).unwrap_or_default();
     let mut entries = list.0.iter().filter(|it| it.id.as_deref() == Some(id));
     entries.any(|it| it.permission_decision.source.as_deref() == Some("hook"))

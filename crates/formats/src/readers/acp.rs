@@ -1,0 +1,296 @@
+//! The Agent Client Protocol: both sides of a JSON-RPC log, what the agent printed, or bare updates.
+//!
+//! Version 1, with the shapes of the draft of version 2 where they differ. A prompt begins a run and
+//! its answer ends it. Requests of both sides are numbered independently of each other; in a
+//! recording the direction tells whose answer it is, in a plain log the method and the shape do.
+
+mod calls;
+mod end;
+mod requests;
+#[cfg(test)]
+mod tests;
+mod texts;
+mod updates;
+
+use std::borrow::Cow;
+
+use model::{
+    Binding, Body, End, Frame, Level, Notice, Raw, Reader, SessionBound, SessionId, Sink, Text,
+    Unmapped,
+};
+
+use self::calls::Calls;
+use self::end::Context as Used;
+use self::requests::Requests;
+use self::texts::Texts;
+use super::ReaderConfig;
+use super::input::{self, Direction};
+use super::lifecycle::{Context, Lifecycle};
+use super::nested::Nested;
+use crate::wire::acp::inbound::{self as wire, Line, Meta};
+use crate::wire::lenient::{Any, Object as _, read};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Acp {
+    lifecycle: Lifecycle,
+    config: ReaderConfig,
+    session: Session,
+    /// Another session answered than the one asked for: nothing after that counts.
+    is_lost: bool,
+    n_ignored: u64,
+    requests: Requests,
+    texts: Texts,
+    calls: Calls,
+    nested: Nested,
+    used: Used,
+    last_text: Option<Text<'static>>,
+    was_cancelled: bool,
+    /// What is told is history: a session is being loaded.
+    is_replay: bool,
+}
+
+/// What is known of the session.
+#[derive(Clone, Debug, Default)]
+struct Session {
+    id: Option<String>,
+    cwd: Option<String>,
+    model: Option<String>,
+    mode: Option<String>,
+    version: Option<String>,
+    commands: Vec<String>,
+    /// It was loaded or resumed.
+    is_old: bool,
+}
+
+/// Commands kept of a session.
+const MAX_COMMANDS: usize = 1024;
+
+impl Acp {
+    pub(crate) fn new(config: &ReaderConfig) -> Self {
+        Self {
+            lifecycle: Lifecycle::new("acp", &config.session),
+            config: config.clone(),
+            session: Session::default(),
+            is_lost: false,
+            n_ignored: 0,
+            requests: Requests::default(),
+            texts: Texts::default(),
+            calls: Calls::default(),
+            nested: Nested::default(),
+            used: Used::default(),
+            last_text: None,
+            was_cancelled: false,
+            is_replay: false,
+        }
+    }
+
+    /// `side` is known only in a recording of both directions.
+    fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, side: Option<Direction>) {
+        let mut line = Line::default();
+        if let Err(err) = read(text, &mut line) {
+            return input::bad_line(&mut self.lifecycle, cx, text, &format!("not JSON: {err}"));
+        }
+        if !line.is_object() {
+            let why = "not an ACP message: no object";
+            return input::bad_line(&mut self.lifecycle, cx, text, why);
+        }
+        if self.is_lost {
+            self.n_ignored += 1;
+            return;
+        }
+        cx.extra = std::mem::take(line.extra());
+        let session = line.session_id.take();
+        if line.session_update.0.is_some() {
+            // The fields of the update are this line's own.
+            cx.extra.clear();
+            let whole = serde_json::from_str(text).ok();
+            self.update(cx, session.as_deref(), Any(whole));
+        } else if line.method.0.is_some() {
+            self.method(cx, &line, text, side);
+        } else if line.update.0.is_some() {
+            self.update(cx, session.as_deref(), line.update);
+        } else if line.id.0.is_some() && (line.result.0.is_some() || line.error.0.is_some()) {
+            self.response(cx, &line, text, side);
+        } else {
+            self.unmapped(cx, "no message of ACP".to_owned(), text);
+        }
+    }
+
+    /// Checks the session of an update, and tells of it when it is new; false when the run failed.
+    fn same_session(&mut self, cx: &mut Context<'_>, id: Option<&str>) -> bool {
+        let Some(id) = id.filter(|it| !it.is_empty()) else {
+            return true;
+        };
+        match &self.session.id {
+            Some(known) if known == id => true,
+            Some(_) => {
+                let text = format!("an update of another session, `{id}`");
+                self.lifecycle.warn(cx, "other_session", text, None);
+                true
+            }
+            None => self.bind(cx, id),
+        }
+    }
+
+    /// A session is known; false when it is not the one that was asked for.
+    fn bind(&mut self, cx: &mut Context<'_>, id: &str) -> bool {
+        let wanted = self.config.expect.clone();
+        if let Some(wanted) = wanted.filter(|it| it != id) {
+            self.wrong_session(cx, &wanted, id);
+            return false;
+        }
+        let how = if self.session.id.as_deref() == Some(id) {
+            Binding::Repeat
+        } else if self.config.expect.is_some() || self.session.is_old {
+            Binding::Resume
+        } else {
+            Binding::Init
+        };
+        self.session.id = Some(id.to_owned());
+        self.tell_session(cx, how);
+        true
+    }
+
+    fn tell_session(&mut self, cx: &mut Context<'_>, how: Binding) {
+        let session = &self.session;
+        let Some(id) = session.id.clone() else { return };
+        let own = |it: &Option<String>| it.clone().map(Cow::Owned);
+        let bound = SessionBound {
+            native: SessionId::new(id),
+            how,
+            model: own(&session.model),
+            cwd: own(&session.cwd),
+            permission_mode: own(&session.mode),
+            version: own(&session.version),
+            tools: Vec::new(),
+            mcp_servers: Vec::new(),
+            commands: session.commands.iter().cloned().map(Cow::Owned).collect(),
+        };
+        self.lifecycle.emit(cx, Body::SessionBound(bound));
+    }
+
+    /// What the options of a session say about its model and its mode.
+    fn configured(&mut self, options: &[wire::ConfigOption<'_>]) -> bool {
+        let before = (self.session.model.clone(), self.session.mode.clone());
+        for option in options {
+            let value = option.current.as_deref().map(str::to_owned);
+            match option.category.as_deref().or(option.id.as_deref()) {
+                Some("model") => self.session.model = value,
+                Some("mode") => self.session.mode = value,
+                Some(_) | None => (),
+            }
+        }
+        before != (self.session.model.clone(), self.session.mode.clone())
+    }
+
+    /// A notice that keeps the whole message.
+    fn say(
+        &mut self,
+        cx: &mut Context<'_>,
+        level: Level,
+        code: &'static str,
+        text: Text<'_>,
+        json: &str,
+    ) {
+        cx.extra.clear();
+        let notice = Notice {
+            level,
+            code: Cow::Borrowed(code),
+            text,
+            item: None,
+            detail: Some(Raw::parse(json.to_owned())),
+        };
+        self.lifecycle.notice(cx, notice);
+    }
+
+    fn unmapped(&mut self, cx: &mut Context<'_>, what: String, json: &str) {
+        cx.extra.clear();
+        let unmapped = Unmapped {
+            what: Cow::Owned(what),
+            raw: Raw::parse(json.to_owned()),
+        };
+        self.lifecycle.emit(cx, Body::FrameUnmapped(unmapped));
+    }
+
+    /// Where events of an update go, and what else it says about itself.
+    fn enter<'c>(&mut self, cx: &mut Context<'c>, meta: Any<'c>) -> Meta<'c> {
+        let mut said: Meta<'c> = meta.parse().unwrap_or_default();
+        if let Some(raw) = meta.raw()
+            && !said.extra().is_empty()
+        {
+            cx.extra.push((Cow::Borrowed("_meta"), raw));
+        }
+        let parent = said.parent_tool_use_id.take();
+        let parent = parent.or(said.claude_code.parent_tool_use_id.take());
+        if let Some(parent) = parent.filter(|it| !it.is_empty()) {
+            let path = self.nested.path_of(&mut self.lifecycle, cx, &parent);
+            cx.path = Cow::Owned(path);
+        }
+        said
+    }
+}
+
+impl Reader for Acp {
+    fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
+        let mut cx = Context::new(sink);
+        let Some(text) = input::text(&mut self.lifecycle, &mut cx, frame) else {
+            return;
+        };
+        let mut cx = Context {
+            frame: cx.frame,
+            ..Context::new(cx.sink)
+        };
+        let (direction, inner) = input::unwrap(&mut cx, &text, self.config.began);
+        let side = (inner.len() != text.len()).then_some(direction);
+        self.line(&mut cx, inner, side);
+        if !cx.extra.is_empty() {
+            let notice = Notice {
+                level: Level::Debug,
+                code: Cow::Borrowed("unread"),
+                text: Text::new("fields nobody reads"),
+                item: None,
+                detail: None,
+            };
+            self.lifecycle.notice(&mut cx, notice);
+        }
+    }
+
+    fn end(&mut self, end: &End, sink: &mut dyn Sink) {
+        self.finish(&mut Context::new(sink), end);
+    }
+
+    fn clone_box(&self) -> Box<dyn Reader> {
+        Box::new(self.clone())
+    }
+}
+
+/// True when a line can only be a message of ACP.
+pub(crate) fn recognises(line: &str) -> bool {
+    let line = input::message(line);
+    let mut it = Line::default();
+    if read(line, &mut it).is_err() {
+        return false;
+    }
+    if it.session_update.0.is_some() || it.session_id.0.is_some() && it.update.0.is_some() {
+        return true;
+    }
+    // Codex speaks a JSON-RPC of its own, without the version.
+    if it.jsonrpc.0.is_none() {
+        return false;
+    }
+    let params: wire::Params<'_> = it.params.parse().unwrap_or_default();
+    match it.method.as_deref() {
+        Some("initialize") => params.protocol_version.0.is_some() && is_number(it.params),
+        Some(method) => requests::is_of_acp(method),
+        None => {
+            let result: wire::Outcome<'_> = it.result.parse().unwrap_or_default();
+            result.stop_reason.0.is_some() || result.protocol_version.0.is_some()
+        }
+    }
+}
+
+/// MCP has an `initialize` too, with a date for a version.
+fn is_number(params: Any<'_>) -> bool {
+    let params: wire::Params<'_> = params.parse().unwrap_or_default();
+    params.protocol_version.0.is_some_and(|it| it < 1000.0)
+}

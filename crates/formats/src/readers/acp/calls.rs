@@ -1,0 +1,488 @@
+//! Tool calls: each update says what is new, and a list that is present replaces the one before.
+//!
+//! An agent may send a call's whole output again with every piece that was added to it, many
+//! thousand times. What is known of a call is kept here; the item is only told again when something
+//! besides the output has changed, and of the output only what is new.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use model::{
+    Channel, Diff, Item, ItemId, Level, Location, Notice, Raw, Status, Text, Tool, ToolKind,
+    ToolResult,
+};
+
+use super::wire::{self, Meta, Update};
+use super::{Acp, Context};
+use crate::readers::cards;
+use crate::readers::pieces::{self, Piece};
+use crate::tools;
+use crate::wire::lenient::{Any, List, Num};
+
+/// Calls known at once; an agent that ends none loses the oldest.
+const MAX_CALLS: usize = 1024;
+/// Calls remembered after their end, because some agents go on talking about them.
+const MAX_ENDED: usize = 1024;
+const MAX_DENIED: usize = 256;
+/// Places of one call.
+const MAX_LOCATIONS: usize = 256;
+/// Descriptions of a call that are told; later ones count at its end.
+const MAX_TOLD: u32 = 256;
+/// Output in pieces that is kept for the result of its call.
+const MAX_OUTPUT: usize = 16 * 1024 * 1024;
+/// The end of what was printed, by which the next output is known to go on from there.
+const TAIL: usize = 256;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Calls {
+    open: Vec<Call>,
+    ended: VecDeque<String>,
+    denied: Vec<ItemId<'static>>,
+}
+
+/// What is known of an open call.
+#[derive(Clone, Debug)]
+struct Call {
+    id: ItemId<'static>,
+    name: Option<String>,
+    kind: Option<String>,
+    title: Option<Text<'static>>,
+    input: Option<Raw<'static>>,
+    /// It has not begun: its input may still grow.
+    is_pending: bool,
+    locations: Option<Vec<Location<'static>>>,
+    diffs: Vec<Diff<'static>>,
+    content: Option<Raw<'static>>,
+    output: Option<Raw<'static>>,
+    /// Output that came in pieces, as version 2 sends it.
+    streamed: String,
+    n_told: u32,
+    printed: Printed,
+}
+
+/// How much of a call's output was told, and how that ended.
+#[derive(Clone, Debug, Default)]
+struct Printed {
+    len: usize,
+    tail: String,
+}
+
+object! {
+    /// What agents put into `rawOutput` of a command.
+    Output {
+        exit_code: Num = "exitCode",
+        exit_code_snake: Num = "exit_code",
+        metadata: OutputMeta<'a> = "metadata",
+    }
+}
+
+object! {
+    OutputMeta {
+        exit: Num = "exit",
+    }
+}
+
+impl Calls {
+    fn has_ended(&self, id: &str) -> bool {
+        self.ended.iter().any(|it| it == id)
+    }
+
+    pub(super) fn is_known(&self, id: &str) -> bool {
+        self.has_ended(id) || self.open.iter().any(|it| it.id.as_str() == id)
+    }
+
+    pub(super) fn deny(&mut self, id: &ItemId<'_>) {
+        if self.denied.len() < MAX_DENIED {
+            self.denied.push(id.clone().into_owned());
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.open.clear();
+        self.denied.clear();
+    }
+
+    fn find(&mut self, id: &str) -> Option<usize> {
+        self.open.iter().rposition(|it| it.id.as_str() == id)
+    }
+}
+
+impl Acp {
+    /// A call as an update tells it.
+    pub(super) fn call<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        update: &Update<'c>,
+        meta: &Meta<'c>,
+        is_opening: bool,
+    ) {
+        let Some(id) = update.tool_call_id.as_deref().filter(|it| !it.is_empty()) else {
+            return self.strange(cx, "a tool call without an id", None);
+        };
+        if !is_opening && self.calls.find(id).is_none() && self.calls.has_ended(id) {
+            let id = ItemId::new(id.to_owned());
+            return self.strange(cx, "an update after the end of its call", Some(id));
+        }
+        let at = self.upsert(cx, update, is_opening);
+        let is_denied = || meta.status.as_deref();
+        let status = match update.status.as_deref() {
+            Some("completed") => Status::Ok,
+            Some("cancelled") => Status::Cancelled,
+            Some("failed") => match is_denied() {
+                Some("denied") => Status::Denied,
+                Some("cancelled") => Status::Cancelled,
+                Some("lost") => Status::Lost,
+                Some(_) | None if self.was_denied(id) => Status::Denied,
+                Some(_) | None => Status::Error,
+            },
+            Some(_) | None => return self.print(cx, at),
+        };
+        self.end_call(cx, at, status, meta);
+    }
+
+    fn was_denied(&mut self, id: &str) -> bool {
+        let denied = &mut self.calls.denied;
+        let at = denied.iter().position(|it| it.as_str() == id);
+        at.map(|at| denied.remove(at)).is_some()
+    }
+
+    fn strange(&mut self, cx: &mut Context<'_>, text: &'static str, item: Option<ItemId<'_>>) {
+        let notice = Notice {
+            level: Level::Debug,
+            code: Cow::Borrowed("late_update"),
+            text: Text::new(text),
+            item,
+            detail: None,
+        };
+        self.lifecycle.notice(cx, notice);
+    }
+
+    /// Adds what an update says to what is known, and tells it if it is worth telling.
+    pub(super) fn upsert<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        update: &Update<'c>,
+        is_opening: bool,
+    ) -> usize {
+        let id = update.tool_call_id.as_deref().unwrap_or_default();
+        let known = self.calls.find(id);
+        let is_new = known.is_none();
+        let at = known.unwrap_or_else(|| self.add_call(id));
+        let call = &mut self.calls.open[at];
+        call.is_pending |= is_new && update.status.as_deref() == Some("pending");
+        let mut has_changed = call.take(update);
+        has_changed |= call.take_content(update.content);
+        let key = call.id.clone();
+        if is_new {
+            self.close_words(cx);
+        }
+        // One that was given up as too old is told again as it is.
+        let is_open = self.lifecycle.is_open(&key);
+        let call = &mut self.calls.open[at];
+        if is_open && (!has_changed || call.n_told >= MAX_TOLD) {
+            return at;
+        }
+        call.n_told += 1;
+        let tool = call.tool(self.session.cwd.as_deref());
+        let before = cx.why;
+        if !is_open && !is_opening {
+            cx.why = cx.why.or(Some(model::Why::NeverOpened));
+        }
+        self.lifecycle.update(cx, Item::Tool(Box::new(tool)));
+        cx.why = before;
+        at
+    }
+
+    /// Somebody is asked about a call: what it is to do is known.
+    pub(super) fn is_whole(&mut self, cx: &mut Context<'_>, id: &str) {
+        let Some(at) = self.calls.find(id) else {
+            return;
+        };
+        let call = &mut self.calls.open[at];
+        if std::mem::take(&mut call.is_pending) && call.input.is_some() {
+            let tool = call.tool(self.session.cwd.as_deref());
+            self.lifecycle.update(cx, Item::Tool(Box::new(tool)));
+        }
+    }
+
+    fn add_call(&mut self, id: &str) -> usize {
+        if self.calls.open.len() >= MAX_CALLS {
+            self.calls.open.remove(0);
+        }
+        self.calls.open.push(Call {
+            id: ItemId::new(id.to_owned()),
+            name: None,
+            kind: None,
+            title: None,
+            input: None,
+            is_pending: false,
+            locations: None,
+            diffs: Vec::new(),
+            content: None,
+            output: None,
+            streamed: String::new(),
+            n_told: 0,
+            printed: Printed::default(),
+        });
+        self.calls.open.len() - 1
+    }
+
+    /// Tells what was added to the output of a call that still runs.
+    fn print(&mut self, cx: &mut Context<'_>, at: usize) {
+        let call = &mut self.calls.open[at];
+        let Some(content) = &call.content else { return };
+        let contents = cards::contents(Any(Some(content.as_raw_value())));
+        let texts = contents.pieces.into_iter().filter_map(|it| match it {
+            Piece::Text(text) => Some(text),
+            Piece::Part(_) => None,
+        });
+        let text = pieces::joined(texts.collect(), "\n");
+        let text = text.to_str();
+        let Some(added) = call.printed.added(&text) else {
+            return;
+        };
+        let key = call.id.clone();
+        let added = Text::new(added.to_owned());
+        call.printed.advance(&text);
+        self.lifecycle.delta(cx, &key, Channel::Output, added);
+    }
+
+    /// A piece of output by itself, as version 2 sends it.
+    pub(super) fn output_chunk<'c>(&mut self, cx: &mut Context<'c>, update: &Update<'c>) {
+        let id = ItemId::new(
+            update
+                .tool_call_id
+                .as_deref()
+                .unwrap_or_default()
+                .to_owned(),
+        );
+        let Some(content) = update.content.0 else {
+            return;
+        };
+        let content: wire::ToolContent<'c> =
+            serde_json::from_str(content.get()).unwrap_or_default();
+        if let Some(block) = content.content.0
+            && let Piece::Text(text) = cards::piece(block)
+        {
+            if let Some(at) = self.calls.find(id.as_str()) {
+                let call = &mut self.calls.open[at];
+                if call.streamed.len() + text.len_bound() <= MAX_OUTPUT {
+                    call.streamed.push_str(&text.to_str());
+                }
+            }
+            self.lifecycle.delta(cx, &id, Channel::Output, text);
+        }
+    }
+
+    fn end_call<'c>(&mut self, cx: &mut Context<'c>, at: usize, status: Status, meta: &Meta<'c>) {
+        let call = self.calls.open.remove(at);
+        if let Some(ask) = self.lifecycle.ask_about(&call.id) {
+            self.settle_by_end(cx, ask, status);
+        }
+        let mut tool = call.tool(self.session.cwd.as_deref());
+        tool.result = call.result(status, meta);
+        tool.class.exit_code = exit_code(&tool, call.output.as_ref());
+        if self.nested.knows(call.id.as_str()) {
+            let inner = std::mem::take(&mut cx.path);
+            self.close_words_of(cx, &call.id);
+            cx.path = inner;
+            self.nested
+                .call_ended(&mut self.lifecycle, cx, call.id.as_str(), status);
+        }
+        self.lifecycle
+            .close_whole(cx, Item::Tool(Box::new(tool)), status);
+        if self.calls.ended.len() >= MAX_ENDED {
+            self.calls.ended.pop_front();
+        }
+        self.calls.ended.push_back(call.id.as_str().to_owned());
+    }
+
+    /// What the sub-agent of a call said last is whole.
+    fn close_words_of(&mut self, cx: &mut Context<'_>, call: &ItemId<'static>) {
+        cx.path = Cow::Owned(vec![call.clone()]);
+        self.close_words(cx);
+    }
+
+    /// A question whose answer was not seen is settled by what became of its call.
+    fn settle_by_end(&mut self, cx: &mut Context<'_>, id: model::AskId<'static>, status: Status) {
+        let decision = match status {
+            Status::Ok | Status::Error => model::Decision::Allowed,
+            Status::Denied => model::Decision::Denied,
+            Status::Cancelled => model::Decision::Withdrawn,
+            Status::Lost => model::Decision::Lost,
+        };
+        let settled = model::AskSettled {
+            id,
+            decision,
+            message: None,
+            input: None,
+            remembered: None,
+        };
+        self.lifecycle.settle(cx, settled);
+    }
+}
+
+impl Call {
+    /// Takes over what is there; true when it is news.
+    fn take(&mut self, update: &Update<'_>) -> bool {
+        let mut is_news = false;
+        let title = update.title.raw().map(Text::from);
+        if title.is_some() && title != self.title {
+            self.title = title.map(Text::into_owned);
+            is_news = true;
+        }
+        let tool_name = update.name.as_deref();
+        for (known, said) in [
+            (&mut self.name, tool_name),
+            (&mut self.kind, update.kind.as_deref()),
+        ] {
+            if said.is_some() && said != known.as_deref() {
+                *known = said.map(str::to_owned);
+                is_news = true;
+            }
+        }
+        let input = update.raw_input.raw();
+        if input.is_some() && input != self.input {
+            self.input = input.map(Raw::into_owned);
+            is_news = true;
+        }
+        if let Some(locations) = update.locations.0 {
+            let locations = locations_of(Any(Some(locations)));
+            is_news |= self.locations.as_ref() != Some(&locations);
+            self.locations = Some(locations);
+        }
+        let has_begun = !matches!(update.status.as_deref(), None | Some("pending"));
+        is_news |= has_begun && std::mem::take(&mut self.is_pending) && self.input.is_some();
+        if let Some(output) = update.raw_output.raw() {
+            self.output = Some(output.into_owned());
+        }
+        is_news
+    }
+
+    fn take_content(&mut self, content: Any<'_>) -> bool {
+        let Some(raw) = content.raw() else {
+            return false;
+        };
+        let has_diffs = raw.get().contains("\"diff\"");
+        let diffs = if has_diffs {
+            cards::contents(content).diffs
+        } else {
+            Vec::new()
+        };
+        self.content = Some(raw.into_owned());
+        // A result in words does not undo the change that was shown.
+        if diffs.is_empty() || diffs == self.diffs {
+            return false;
+        }
+        let own = |it: Diff<'_>| Diff {
+            path: it.path.into_owned(),
+            old: it.old.map(Text::into_owned),
+            new: it.new.into_owned(),
+        };
+        self.diffs = diffs.into_iter().map(own).collect();
+        true
+    }
+
+    fn tool(&self, cwd: Option<&str>) -> Tool<'_> {
+        let input = self.input.as_ref().map(Raw::by_ref);
+        let title = self.title.as_ref().map(Text::by_ref);
+        let (name, kind) = (self.name.as_deref(), self.kind.as_deref());
+        let mut class = tools::card(name, kind, title, input.as_ref(), cwd);
+        if let Some(locations) = &self.locations {
+            class.paths.clone_from(locations);
+        }
+        if !self.diffs.is_empty() {
+            class.diffs.clone_from(&self.diffs);
+        }
+        Tool {
+            id: self.id.by_ref(),
+            group: None,
+            name: Cow::Borrowed(name.or(kind).unwrap_or("tool")),
+            input: input.filter(|_| !self.is_pending),
+            class,
+            server_side: false,
+            result: None,
+        }
+    }
+
+    /// What came back. Agents send what the model saw, an object of their own, or both.
+    fn result<'r>(&'r self, status: Status, meta: &Meta<'r>) -> Option<ToolResult<'r>> {
+        let content = self.content.as_ref().map(Raw::as_raw_value);
+        let mut pieces = cards::contents(Any(content)).pieces;
+        if pieces.is_empty() && !self.streamed.is_empty() {
+            pieces.push(Piece::Text(Text::new(&*self.streamed)));
+        }
+        let is_silent = pieces.is_empty() && self.output.is_none();
+        if is_silent && meta.status.0.is_some() {
+            return None;
+        }
+        let output = self.output.as_ref().map(Raw::by_ref);
+        let (content, structured) = match (meta.result.raw(), output) {
+            (Some(content), output) => (content, output),
+            // The blocks that the model saw are more than what is left of them in the content.
+            (None, Some(output)) if output.get().starts_with('[') => (output, None),
+            (None, Some(output)) if output.is_string() && pieces.is_empty() => (output, None),
+            (None, output) => {
+                let content = pieces::content(pieces);
+                let is_other =
+                    |it: &Raw<'_>| Text::from(it.by_ref()) != Text::from(content.by_ref());
+                let structured = output.filter(is_other);
+                (content, structured)
+            }
+        };
+        Some(ToolResult {
+            content,
+            is_error: meta.is_error.0.unwrap_or(status != Status::Ok),
+            structured,
+            meta: None,
+        })
+    }
+}
+
+impl Printed {
+    /// What was added since, if the output goes on from where it was.
+    fn added<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let before = text.get(..self.len)?;
+        before.ends_with(&*self.tail).then(|| &text[self.len..])
+    }
+
+    fn advance(&mut self, text: &str) {
+        self.len = text.len();
+        let mut from = text.len().saturating_sub(TAIL);
+        while !text.is_char_boundary(from) {
+            from += 1;
+        }
+        text[from..].clone_into(&mut self.tail);
+    }
+}
+
+fn locations_of(list: Any<'_>) -> Vec<Location<'static>> {
+    let list: List<wire::Location<'_>> = list.parse().unwrap_or_default();
+    let places = list.0.into_iter().take(MAX_LOCATIONS);
+    let place = |it: wire::Location<'_>| {
+        let path = Text::from_json(it.path.0?).into_owned();
+        let line = it.line.as_u64();
+        (!path.is_empty()).then_some(Location { path, line })
+    };
+    places.filter_map(place).collect()
+}
+
+fn exit_code(tool: &Tool<'_>, output: Option<&Raw<'_>>) -> Option<i32> {
+    if tool.class.kind != ToolKind::Shell {
+        return None;
+    }
+    let output: Output<'_> = output
+        .and_then(|it| serde_json::from_str(it.get()).ok())
+        .unwrap_or_default();
+    let codes = [
+        output.exit_code,
+        output.exit_code_snake,
+        output.metadata.exit,
+    ];
+    let code = codes.into_iter().find_map(Num::as_u64);
+    let said = || {
+        let result = tool.result.as_ref().filter(|it| it.is_error)?;
+        tools::exit_code(&Text::from(result.content.by_ref()).to_str())
+    };
+    code.and_then(|it| i32::try_from(it).ok()).or_else(said)
+}

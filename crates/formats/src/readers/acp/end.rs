@@ -1,0 +1,322 @@
+//! Runs: a prompt begins one, its answer ends it.
+
+use std::borrow::Cow;
+
+use model::{
+    Basis, Binding, Body, Cause, End, ModelUsage, Outcome, Raw, RunEnded, RunError, Scope,
+    SessionBound, SessionId, Status, Text, Tokens, Usage, Why,
+};
+
+use super::requests::Prompt;
+use super::wire::{self, Line, Meta, Update};
+use super::{Acp, Context as Cx};
+use crate::readers::cut_off;
+use crate::wire::lenient::Num;
+
+/// A summary that streams in; more of it is cut off.
+const MAX_SUMMARY: usize = 1024 * 1024;
+/// Summaries that stream in at once.
+const MAX_SUMMARIES: usize = 8;
+
+/// What the agent said about its context, and summaries that are not whole yet.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Context {
+    size: Option<u64>,
+    cost_usd: Option<f64>,
+    summaries: Vec<(String, String)>,
+}
+
+impl Context {
+    pub(super) fn told(&mut self, update: &Update<'_>) {
+        self.size = update.size.as_u64().or(self.size);
+        if update.cost.currency.as_deref() == Some("USD") {
+            self.cost_usd = update.cost.amount.0.or(self.cost_usd);
+        }
+    }
+
+    pub(super) fn add_summary(&mut self, id: &str, text: &str) {
+        let at = self.summaries.iter().position(|it| it.0 == id);
+        let at = at.unwrap_or_else(|| {
+            if self.summaries.len() >= MAX_SUMMARIES {
+                self.summaries.remove(0);
+            }
+            self.summaries.push((id.to_owned(), String::new()));
+            self.summaries.len() - 1
+        });
+        let summary = &mut self.summaries[at].1;
+        if summary.len() + text.len() <= MAX_SUMMARY {
+            summary.push_str(text);
+        }
+    }
+
+    pub(super) fn take_summary(&mut self, id: &str) -> Option<String> {
+        let at = self.summaries.iter().position(|it| it.0 == id)?;
+        Some(self.summaries.remove(at).1)
+    }
+}
+
+impl Acp {
+    pub(super) fn begin(&mut self, cx: &mut Cx<'_>, prompt: Prompt) {
+        self.lifecycle.start_run(cx, Cause::Prompt);
+        self.requests.running = Some(prompt.id);
+        self.was_cancelled = false;
+        let before = (cx.at, std::mem::take(&mut cx.extra));
+        cx.at = prompt.at.or(cx.at);
+        self.show_prompt(cx, prompt.text, prompt.parts);
+        (cx.at, cx.extra) = before;
+    }
+
+    /// The agent answers a prompt.
+    pub(super) fn answered<'c>(
+        &mut self,
+        cx: &mut Cx<'c>,
+        id: &str,
+        line: &Line<'c>,
+        outcome: wire::Outcome<'c>,
+    ) {
+        let queued = self.requests.queued.iter().position(|it| it.id == id);
+        if let Some(prompt) = queued.and_then(|at| self.requests.queued.remove(at)) {
+            // It was answered out of turn: its words are not lost, and the run goes on.
+            self.show_prompt(cx, prompt.text, prompt.parts);
+            return;
+        }
+        if line.error.0.is_none() && outcome.stop_reason.0.is_none() {
+            // Version 2 only says that it has taken the prompt.
+            return;
+        }
+        self.lifecycle.start_run(cx, Cause::Prompt);
+        let meta: Meta<'c> = outcome.meta.parse().unwrap_or_default();
+        let mut ended = match line.error.0 {
+            Some(_) => failure(line),
+            None => stop(outcome.stop_reason.as_deref(), &meta),
+        };
+        let (usage, models) = usage(&outcome, &meta);
+        ended.usage = usage;
+        ended.models = models;
+        ended.detail = line.result.raw().or(line.error.raw());
+        self.end_run(cx, ended);
+        self.next(cx);
+    }
+
+    /// A turn is over by its state, as in version 2.
+    pub(super) fn stopped<'c>(&mut self, cx: &mut Cx<'c>, reason: Option<&str>, json: &'c str) {
+        let mut ended = stop(reason, &Meta::default());
+        ended.detail = serde_json::from_str(json).ok();
+        self.end_run(cx, ended);
+        self.next(cx);
+    }
+
+    /// What was sent during the run has its turn now.
+    fn next(&mut self, cx: &mut Cx<'_>) {
+        if let Some(prompt) = self.requests.queued.pop_front() {
+            self.begin(cx, prompt);
+        }
+    }
+
+    /// The history that is being loaded goes on with the next prompt, or ends.
+    pub(super) fn end_replay(&mut self, cx: &mut Cx<'_>) {
+        if self.is_replay && self.lifecycle.has_run() {
+            self.end_run(cx, RunEnded::new(Outcome::Completed, None));
+        }
+    }
+
+    fn end_run(&mut self, cx: &mut Cx<'_>, mut ended: RunEnded<'_>) {
+        let extra = std::mem::take(&mut cx.extra);
+        self.close_all_words(cx);
+        if ended.outcome == Outcome::Completed {
+            self.nested.run_ended(&mut self.lifecycle, cx);
+        }
+        cx.extra = extra;
+        ended.answer = self.last_text.take();
+        ended.session_cost_usd = self.used.cost_usd;
+        if let Some(size) = self.used.size {
+            self.sized(&mut ended, size);
+        }
+        let left_open = if ended.outcome == Outcome::Aborted {
+            Status::Cancelled
+        } else {
+            Status::Lost
+        };
+        self.lifecycle.end_run(cx, ended, left_open);
+        self.calls.clear();
+        self.requests.running = None;
+        self.was_cancelled = false;
+    }
+
+    /// The size of the context belongs to the model that was used.
+    fn sized(&self, ended: &mut RunEnded<'_>, size: u64) {
+        if ended.models.is_empty() {
+            let model = self.session.model.clone();
+            ended.models.push(ModelUsage {
+                model: Cow::Owned(model.unwrap_or_else(|| "default".to_owned())),
+                tokens: ended.usage.as_ref().map(|it| it.tokens).unwrap_or_default(),
+                cost_usd: None,
+                context_window: None,
+            });
+        }
+        if let [only] = &mut *ended.models {
+            only.context_window = only.context_window.or(Some(size));
+        }
+    }
+
+    /// The stream is over.
+    pub(super) fn finish(&mut self, cx: &mut Cx<'_>, end: &End) {
+        if self.is_lost {
+            if self.n_ignored > 0 {
+                let text = format!("{} lines after the end were ignored", self.n_ignored);
+                self.lifecycle.warn(cx, "ignored", text, None);
+            }
+            return;
+        }
+        self.end_replay(cx);
+        if self.lifecycle.n_runs() > 0 && !self.lifecycle.has_run() {
+            return;
+        }
+        let end = End {
+            aborted: end.aborted || self.was_cancelled,
+            ..end.clone()
+        };
+        loop {
+            let (ended, why, _) = cut_off::ended("the agent", &end);
+            if self.session.id.is_none()
+                && let Some(session) = self.config.expect.clone()
+            {
+                // Nobody answered, but whoever asked for a session can ask for it again.
+                cx.why = Some(why);
+                self.bind(cx, &session);
+                cx.why = None;
+            }
+            self.lifecycle.start_run(cx, Cause::Prompt);
+            cx.why = Some(why);
+            self.end_run(cx, ended);
+            cx.why = None;
+            self.next(cx);
+            if !self.lifecycle.has_run() {
+                return;
+            }
+        }
+    }
+
+    /// Another session answers than the one asked for.
+    pub(super) fn wrong_session(&mut self, cx: &mut Cx<'_>, wanted: &str, got: &str) {
+        cx.extra.clear();
+        self.lifecycle.start_run(cx, Cause::Prompt);
+        let mismatch = SessionBound {
+            native: SessionId::new(got.to_owned()),
+            how: Binding::Mismatch,
+            model: None,
+            cwd: None,
+            permission_mode: None,
+            version: None,
+            tools: Vec::new(),
+            mcp_servers: Vec::new(),
+            commands: Vec::new(),
+        };
+        self.lifecycle.emit(cx, Body::SessionBound(mismatch));
+        let error = RunError {
+            code: Cow::Borrowed("wrong_session"),
+            message: Text::new(format!(
+                "session `{wanted}` was asked for, the agent answered as `{got}`"
+            )),
+        };
+        cx.why = Some(Why::WrongSession);
+        self.end_run(cx, RunEnded::new(Outcome::Failed, Some(error)));
+        cx.why = None;
+        self.is_lost = true;
+    }
+}
+
+fn stop<'c>(reason: Option<&str>, meta: &Meta<'c>) -> RunEnded<'c> {
+    let outcome = match (reason, meta.outcome.as_deref()) {
+        (_, Some("completed")) => Outcome::Completed,
+        (Some("max_tokens" | "max_turn_requests"), _) => Outcome::Limit,
+        (Some("refusal"), _) => Outcome::Refused,
+        (Some("cancelled"), _) => Outcome::Aborted,
+        (Some("error"), _) => Outcome::Failed,
+        (Some(_) | None, _) => Outcome::Completed,
+    };
+    let error = match outcome {
+        Outcome::Completed => None,
+        Outcome::Aborted => Some(("aborted", "aborted")),
+        Outcome::Refused => Some(("refused", "the model refused")),
+        Outcome::Limit => Some(("limit", "a limit was reached")),
+        Outcome::Failed | Outcome::Lost => Some(("failed", "the run failed")),
+    };
+    let error = error.map(|(code, message)| RunError {
+        code: match &meta.code.0 {
+            Some(code) => code.clone(),
+            None => Cow::Borrowed(code),
+        },
+        message: match meta.message.0 {
+            Some(message) => Text::from_json(message),
+            None => Text::new(message),
+        },
+    });
+    let mut ended = RunEnded::new(outcome, error);
+    ended.stop_reason = reason.map(|it| Cow::Owned(it.to_owned()));
+    ended
+}
+
+fn failure<'c>(line: &Line<'c>) -> RunEnded<'c> {
+    let mut error: wire::Error<'c> = line.error.parse().unwrap_or_default();
+    let data: wire::ErrorData<'c> = error.data.parse().unwrap_or_default();
+    let number = error.code.0.unwrap_or_default() as i64;
+    let outcome = match (data.outcome.as_deref(), number) {
+        (Some("lost"), _) => Outcome::Lost,
+        (_, -32800) => Outcome::Aborted,
+        (_, _) => Outcome::Failed,
+    };
+    let code = data.code.0.unwrap_or(Cow::Borrowed(match number {
+        -32000 => "authentication_required",
+        -32800 => "aborted",
+        -32002 => "not_found",
+        _ => "error",
+    }));
+    let message = std::mem::take(&mut error.message).raw().map(Text::from);
+    let error = RunError {
+        code,
+        message: message.unwrap_or(Text::new("the run failed")),
+    };
+    RunEnded::new(outcome, Some(error))
+}
+
+fn usage<'c>(
+    outcome: &wire::Outcome<'c>,
+    meta: &Meta<'c>,
+) -> (Option<Usage<'c>>, Vec<ModelUsage<'c>>) {
+    let run = |tokens: Tokens, detail: Option<Raw<'c>>| Usage {
+        scope: Scope::Run,
+        basis: Basis::Delta,
+        tokens,
+        model: None,
+        cost_usd: None,
+        detail,
+    };
+    let count = |it: Num| it.as_u64().unwrap_or_default();
+    if let Some(raw) = outcome.usage.raw() {
+        let usage: wire::Usage<'c> = outcome.usage.parse().unwrap_or_default();
+        let tokens = Tokens {
+            input: count(usage.input),
+            cache_read: count(usage.cached_read),
+            cache_write: count(usage.cached_write),
+            output: usage.output.as_u64(),
+            reasoning: usage.thought.as_u64(),
+        };
+        return (Some(run(tokens, Some(raw))), Vec::new());
+    }
+    let tokens = |it: &wire::TokenCount<'_>| Tokens {
+        input: count(it.input),
+        output: it.output.as_u64(),
+        ..Tokens::default()
+    };
+    let quota = &meta.quota;
+    let models = quota.model_usage.0.iter().map(|it| ModelUsage {
+        model: it.model.0.clone().unwrap_or(Cow::Borrowed("default")),
+        tokens: tokens(&it.token_count),
+        cost_usd: None,
+        context_window: None,
+    });
+    let is_told = quota.token_count.input.0.is_some();
+    let usage = is_told.then(|| run(tokens(&quota.token_count), None));
+    (usage, models.collect())
+}

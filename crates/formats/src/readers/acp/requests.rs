@@ -1,0 +1,480 @@
+//! Requests of both sides and their answers.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use model::{
+    Ask, AskId, AskKind, AskSettled, Binding, Decision, ItemId, Level, Origin, Part, Raw, Text,
+    Timestamp,
+};
+
+use super::wire::{self, Line, Outcome, Params};
+use super::{Acp, Context, Direction};
+use crate::readers::cards;
+use crate::readers::pieces;
+use crate::wire::lenient::{Any, List};
+
+/// Requests that wait for an answer, of each side.
+const MAX_WAITING: usize = 256;
+/// Choices of a permission that are remembered.
+const MAX_OPTIONS: usize = 32;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Requests {
+    of_client: VecDeque<(String, Asked)>,
+    of_agent: VecDeque<(String, Wanted)>,
+    /// The prompt that the run answers.
+    pub(super) running: Option<String>,
+    /// Prompts that were sent while a run was going on.
+    pub(super) queued: VecDeque<Prompt>,
+    pub(super) n_prompts: u64,
+}
+
+/// What a client asked an agent for.
+#[derive(Clone, Debug)]
+enum Asked {
+    Initialize,
+    NewSession {
+        cwd: Option<String>,
+    },
+    OldSession {
+        id: Option<String>,
+        cwd: Option<String>,
+        is_loaded: bool,
+    },
+    Prompt,
+    Other,
+}
+
+/// What an agent asked a client for.
+#[derive(Clone, Debug)]
+enum Wanted {
+    Permission { options: Vec<(String, String)> },
+    Answer,
+    Other,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Prompt {
+    pub(super) id: String,
+    pub(super) text: Text<'static>,
+    pub(super) parts: Vec<Part<'static>>,
+    pub(super) at: Option<Timestamp>,
+}
+
+/// True for the methods that only ACP has.
+pub(super) fn is_of_acp(method: &str) -> bool {
+    matches!(
+        method,
+        "session/update"
+            | "session/new"
+            | "session/load"
+            | "session/resume"
+            | "session/prompt"
+            | "session/cancel"
+            | "session/request_permission"
+            | "session/set_mode"
+            | "session/set_config_option"
+            | "session/list"
+            | "session/close"
+            | "session/delete"
+            | "fs/read_text_file"
+            | "fs/write_text_file"
+            | "terminal/create"
+            | "terminal/output"
+            | "terminal/wait_for_exit"
+            | "terminal/kill"
+            | "terminal/release"
+            | "elicitation/complete"
+    )
+}
+
+impl Acp {
+    pub(super) fn method<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        line: &Line<'c>,
+        text: &'c str,
+        side: Option<Direction>,
+    ) {
+        let params: Params<'c> = line.params.parse().unwrap_or_default();
+        let method = line.method.as_deref().unwrap_or_default();
+        let id = line.id.0.map(|it| it.get());
+        match method {
+            "session/update" => {
+                self.enter_params(cx, &params);
+                self.update(cx, params.session_id.as_deref(), params.update);
+            }
+            "session/request_permission" => match id {
+                Some(id) => self.permission(cx, id, params),
+                None => self.unmapped(cx, "a question without an id".to_owned(), text),
+            },
+            "elicitation/create" => match id {
+                Some(id) => self.question(cx, id, &params, line.params),
+                None => self.unmapped(cx, "a question without an id".to_owned(), text),
+            },
+            "initialize" => self.asked(cx, id, Asked::Initialize, method, text),
+            "session/new" => {
+                let cwd = params.cwd.as_deref().map(str::to_owned);
+                self.asked(cx, id, Asked::NewSession { cwd }, method, text);
+            }
+            "session/load" | "session/resume" => {
+                let is_loaded = method == "session/load";
+                self.is_replay |= is_loaded;
+                self.session.is_old = true;
+                let asked = Asked::OldSession {
+                    id: params.session_id.as_deref().map(str::to_owned),
+                    cwd: params.cwd.as_deref().map(str::to_owned),
+                    is_loaded,
+                };
+                self.asked(cx, id, asked, method, text);
+            }
+            "session/prompt" => self.prompt(cx, id, &params),
+            "session/cancel" => {
+                cx.origin = Origin::Client;
+                self.was_cancelled |= self.lifecycle.has_run();
+                let said = Text::new("the client asked for a stop");
+                self.say(cx, Level::Info, "cancel", said, text);
+            }
+            _ if is_of_client(method) || side == Some(Direction::ToAgent) => {
+                self.asked(cx, id, Asked::Other, method, text);
+            }
+            _ if is_of_acp(method) || id.is_some() => {
+                // Files and terminals of the client are how the agent works, not what it did.
+                if let Some(id) = id {
+                    self.requests.want(id, Wanted::Other);
+                }
+                let said = Text::new(format!("the agent asked: {method}"));
+                self.say(cx, Level::Info, "request", said, text);
+            }
+            _ => self.unmapped(cx, format!("method `{method}`"), text),
+        }
+    }
+
+    fn enter_params<'c>(&mut self, cx: &mut Context<'c>, params: &Params<'c>) {
+        if let Some(meta) = params.meta.raw() {
+            cx.extra.push((Cow::Borrowed("params._meta"), meta));
+        }
+    }
+
+    /// A request of the client that begins no run.
+    fn asked(
+        &mut self,
+        cx: &mut Context<'_>,
+        id: Option<&str>,
+        asked: Asked,
+        method: &str,
+        text: &str,
+    ) {
+        cx.origin = Origin::Client;
+        if let Some(id) = id {
+            self.requests.ask(id, asked);
+        }
+        let said = Text::new(format!("the client asked: {method}"));
+        self.say(cx, Level::Debug, "request", said, text);
+    }
+
+    fn prompt<'c>(&mut self, cx: &mut Context<'c>, id: Option<&str>, params: &Params<'c>) {
+        cx.origin = Origin::Client;
+        if !self.same_session(cx, params.session_id.as_deref()) {
+            return;
+        }
+        let blocks: List<Any<'c>> = params.prompt.parse().unwrap_or_default();
+        let blocks = blocks.0.into_iter().filter_map(|it| it.0);
+        let (text, parts) = pieces::words(blocks.map(cards::piece).collect());
+        let id = id.unwrap_or_default().to_owned();
+        self.requests.ask(&id, Asked::Prompt);
+        self.end_replay(cx);
+        let prompt = Prompt {
+            id,
+            text: text.into_owned(),
+            parts: parts.into_iter().map(Part::into_owned).collect(),
+            at: cx.at,
+        };
+        if self.lifecycle.has_run() && self.requests.queued.len() < MAX_WAITING {
+            self.requests.queued.push_back(prompt);
+        } else {
+            self.begin(cx, prompt);
+        }
+    }
+
+    fn permission<'c>(&mut self, cx: &mut Context<'c>, id: &str, params: Params<'c>) {
+        if !self.same_session(cx, params.session_id.as_deref()) {
+            return;
+        }
+        let mut update: wire::Update<'c> = params.tool_call.parse().unwrap_or_default();
+        let mut meta = self.enter(cx, update.meta);
+        update.name.0 = update.name.0.or(meta.claude_code.tool_name.take());
+        let call = update.tool_call_id.as_deref().unwrap_or_default();
+        let item = ItemId::new(call.to_owned());
+        // Some agents introduce a call by the question about it; of one that is known, the question
+        // may tell less than the call did.
+        update.status.take();
+        if !call.is_empty() && !self.calls.is_known(call) {
+            self.upsert(cx, &update, true);
+        }
+        self.is_whole(cx, call);
+        let options: List<wire::PermissionOption<'c>> = params.options.parse().unwrap_or_default();
+        let own = |it: Option<&str>| it.unwrap_or_default().to_owned();
+        let options: Vec<(String, String)> = (options.0.iter().take(MAX_OPTIONS))
+            .map(|it| (own(it.option_id.as_deref()), own(it.kind.as_deref())))
+            .collect();
+        let is_lasting = options.iter().any(|(_, kind)| kind == "allow_always");
+        self.requests.want(id, Wanted::Permission { options });
+        let tool = self.lifecycle.open_tool(&item);
+        let title = update.title.raw().map(Text::from);
+        let title = title.or_else(|| tool.map(|it| it.class.title.clone()));
+        let name = tool.map(|it| it.name.clone().into_owned());
+        let kind = match update.kind.as_deref() {
+            Some("switch_mode") => AskKind::Plan,
+            Some(_) | None => AskKind::Permission,
+        };
+        let input = update
+            .raw_input
+            .raw()
+            .or_else(|| tool.and_then(|it| it.input.clone()));
+        if let Some(path) = self.lifecycle.path_of(&item) {
+            cx.path = Cow::Owned(path.to_vec());
+        }
+        let ask = Ask {
+            id: ask_id(id),
+            kind,
+            item: (!call.is_empty()).then_some(item),
+            tool: Cow::Owned(name.unwrap_or_else(|| "tool".to_owned())),
+            title: title
+                .filter(|it| !it.is_blank())
+                .unwrap_or(Text::new("permission")),
+            description: None,
+            input,
+            suggestions: params.options.raw().filter(|_| is_lasting),
+        };
+        self.lifecycle.ask(cx, ask);
+    }
+
+    /// A form for the user.
+    fn question<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        id: &str,
+        params: &Params<'c>,
+        whole: Any<'c>,
+    ) {
+        self.requests.want(id, Wanted::Answer);
+        let title = params.message.raw().map(Text::from);
+        let ask = Ask {
+            id: ask_id(id),
+            kind: AskKind::Question,
+            item: None,
+            tool: Cow::Borrowed("elicitation"),
+            title: title
+                .filter(|it| !it.is_blank())
+                .unwrap_or(Text::new("question")),
+            description: None,
+            input: whole.raw(),
+            suggestions: None,
+        };
+        self.lifecycle.ask(cx, ask);
+    }
+
+    pub(super) fn response<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        line: &Line<'c>,
+        text: &'c str,
+        side: Option<Direction>,
+    ) {
+        let id = line.id.0.map_or("", |it| it.get());
+        let outcome: Outcome<'c> = line.result.parse().unwrap_or_default();
+        let is_to_agent = match side {
+            Some(side) => side == Direction::ToAgent,
+            None if outcome.stop_reason.0.is_some() => false,
+            None if outcome.outcome.0.is_some() => true,
+            None => !self.requests.is_asked(id) && self.requests.is_wanted(id),
+        };
+        if is_to_agent {
+            cx.origin = Origin::Client;
+            return self.answer(cx, id, outcome, line, text);
+        }
+        let asked = self.requests.take_asked(id);
+        let is_failed = line.error.0.is_some();
+        match asked {
+            Some(Asked::Prompt) => self.answered(cx, id, line, outcome),
+            None if is_failed || outcome.stop_reason.0.is_some() => {
+                self.answered(cx, id, line, outcome);
+            }
+            _ if is_failed => {
+                let error: wire::Error<'c> = line.error.parse().unwrap_or_default();
+                let said = error.message.raw().map(Text::from).unwrap_or_default();
+                self.say(cx, Level::Error, "request_failed", said, text);
+            }
+            Some(Asked::Initialize) => {
+                let version = outcome.agent_info.version.0.or(outcome.info.version.0);
+                self.session.version = version.map(Cow::into_owned);
+                let said = Text::new("the agent introduced itself");
+                self.say(cx, Level::Debug, "response", said, text);
+            }
+            Some(Asked::NewSession { cwd }) => {
+                let id = outcome.session_id.as_deref().map(str::to_owned);
+                self.opened(cx, id, cwd, &outcome, line.result);
+            }
+            Some(Asked::OldSession { id, cwd, is_loaded }) => {
+                self.opened(cx, id, cwd, &outcome, line.result);
+                if is_loaded {
+                    self.end_replay(cx);
+                    self.is_replay = false;
+                }
+            }
+            Some(Asked::Other) | None => {
+                self.configured(&outcome.config_options.0);
+                let said = Text::new("the agent answered");
+                self.say(cx, Level::Debug, "response", said, text);
+            }
+        }
+    }
+
+    /// The agent has a session.
+    fn opened<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        id: Option<String>,
+        cwd: Option<String>,
+        outcome: &Outcome<'c>,
+        whole: Any<'c>,
+    ) {
+        let own = |it: &crate::wire::lenient::Str<'_>| it.as_deref().map(str::to_owned);
+        let session = &mut self.session;
+        session.cwd = cwd.or(session.cwd.take());
+        session.mode = own(&outcome.modes.current).or(session.mode.take());
+        session.model = own(&outcome.models.current).or(session.model.take());
+        self.configured(&outcome.config_options.0);
+        let Some(id) = id else { return };
+        cx.extra
+            .extend(whole.raw().map(|it| (Cow::Borrowed("result"), it)));
+        if self.session.id.as_deref() == Some(&id) {
+            return self.tell_session(cx, Binding::Repeat);
+        }
+        self.bind(cx, &id);
+    }
+
+    /// The client answers the agent.
+    fn answer<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        id: &str,
+        outcome: Outcome<'c>,
+        line: &Line<'c>,
+        text: &'c str,
+    ) {
+        let wanted = self.requests.take_wanted(id);
+        let settled = |decision, input| AskSettled {
+            id: ask_id(id),
+            decision,
+            message: None,
+            input,
+            remembered: None,
+        };
+        let decision = match wanted {
+            Some(Wanted::Permission { options }) => {
+                let selected: wire::Selected<'c> = outcome.outcome.parse().unwrap_or_default();
+                decision(&selected, &options, line.error.0.is_some())
+            }
+            Some(Wanted::Answer) => {
+                let decision = match outcome.action.as_deref() {
+                    Some("accept") => Decision::Allowed,
+                    Some("decline") => Decision::Denied,
+                    Some(_) | None => Decision::Withdrawn,
+                };
+                let input = outcome.content.raw();
+                return self.lifecycle.settle(cx, settled(decision, input));
+            }
+            Some(Wanted::Other) | None => {
+                let said = Text::new("the client answered");
+                return self.say(cx, Level::Debug, "response", said, text);
+            }
+        };
+        let key = ask_id(id);
+        if decision == Decision::Denied
+            && let Some(item) = self.lifecycle.asked_about(key.as_str())
+        {
+            self.calls.deny(&item);
+        }
+        self.lifecycle.settle(cx, settled(decision, None));
+    }
+}
+
+impl Requests {
+    fn ask(&mut self, id: &str, asked: Asked) {
+        if self.of_client.len() >= MAX_WAITING {
+            self.of_client.pop_front();
+        }
+        self.of_client.push_back((id.to_owned(), asked));
+    }
+
+    fn want(&mut self, id: &str, wanted: Wanted) {
+        if self.of_agent.len() >= MAX_WAITING {
+            self.of_agent.pop_front();
+        }
+        self.of_agent.push_back((id.to_owned(), wanted));
+    }
+
+    fn is_asked(&self, id: &str) -> bool {
+        self.of_client.iter().any(|it| it.0 == id)
+    }
+
+    fn is_wanted(&self, id: &str) -> bool {
+        self.of_agent.iter().any(|it| it.0 == id)
+    }
+
+    fn take_asked(&mut self, id: &str) -> Option<Asked> {
+        let at = self.of_client.iter().position(|it| it.0 == id)?;
+        self.of_client.remove(at).map(|it| it.1)
+    }
+
+    fn take_wanted(&mut self, id: &str) -> Option<Wanted> {
+        let at = self.of_agent.iter().position(|it| it.0 == id)?;
+        self.of_agent.remove(at).map(|it| it.1)
+    }
+}
+
+fn decision(
+    selected: &wire::Selected<'_>,
+    options: &[(String, String)],
+    is_failed: bool,
+) -> Decision {
+    if is_failed || selected.outcome.as_deref() != Some("selected") {
+        return Decision::Withdrawn;
+    }
+    let chosen = selected.option_id.as_deref().unwrap_or_default();
+    let option = options.iter().find(|(id, _)| id == chosen);
+    match option.map_or(chosen, |(_, kind)| kind) {
+        "allow_always" => Decision::AllowedAlways,
+        kind if kind.starts_with("allow") => Decision::Allowed,
+        _ => Decision::Denied,
+    }
+}
+
+/// Requests that only clients make.
+fn is_of_client(method: &str) -> bool {
+    matches!(
+        method,
+        "authenticate"
+            | "logout"
+            | "session/list"
+            | "session/delete"
+            | "session/close"
+            | "session/set_mode"
+            | "session/set_model"
+            | "session/set_config_option"
+            | "session/fork"
+            | "auth/login"
+            | "auth/logout"
+            | "$/cancel_request"
+    )
+}
+
+/// linkspan writes the id of an ask into the id of the request.
+fn ask_id(id: &str) -> AskId<'static> {
+    let text = Text::from(Raw::parse(id.to_owned()));
+    let text = text.to_str();
+    AskId::new(text.strip_prefix("ask-").unwrap_or(&text).to_owned())
+}

@@ -1,0 +1,243 @@
+//! Chunks of text: they add up to a message until the voice or the message's id changes, or a tool
+//! is called.
+
+use std::borrow::Cow;
+
+use model::{Channel, Item, ItemId, Message, Origin, Part, Reasoning, Role, Status, Text};
+
+use super::wire::Update;
+use super::{Acp, Context};
+use crate::readers::cards;
+use crate::readers::pieces::Piece;
+use crate::wire::lenient::{Any, List};
+
+/// Messages open at once: one of the agent and one of each sub-agent.
+const MAX_LANES: usize = 64;
+/// Pictures and files of one message, and the bytes they may have.
+const MAX_PARTS: usize = 64;
+const MAX_PART_BYTES: usize = 16 * 1024 * 1024;
+/// Of a prompt, what is compared with the agent's echo of it.
+const MAX_ECHO: usize = 1024 * 1024;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Texts {
+    lanes: Vec<Lane>,
+    n: u64,
+    /// What is left of the prompt, should the agent repeat it.
+    echo: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Lane {
+    /// The call that started the sub-agent; absent for the agent itself.
+    call: Option<ItemId<'static>>,
+    voice: Voice,
+    message: Option<String>,
+    key: ItemId<'static>,
+    parts: Vec<Part<'static>>,
+    n_bytes: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Voice {
+    User,
+    Agent,
+    Thought,
+}
+
+impl Acp {
+    pub(super) fn chunk<'c>(&mut self, cx: &mut Context<'c>, voice: Voice, update: &Update<'c>) {
+        let Some(content) = update.content.0 else {
+            return;
+        };
+        let piece = cards::piece(content);
+        let message = update.message_id.as_deref();
+        if voice == Voice::User && cx.path.is_empty() {
+            cx.origin = Origin::Client;
+            if self.is_replay && self.speaks() {
+                self.end_replay(cx);
+            }
+            if let Piece::Text(text) = &piece
+                && self.is_echo(text)
+            {
+                return;
+            }
+        }
+        if matches!(&piece, Piece::Text(text) if text.is_empty()) {
+            return;
+        }
+        let at = self.lane(cx, voice, message);
+        match piece {
+            Piece::Text(text) => {
+                let key = self.texts.lanes[at].key.clone();
+                self.lifecycle.delta(cx, &key, Channel::Text, text);
+            }
+            Piece::Part(part) => self.part(cx, at, voice, content.get().len(), part),
+        }
+    }
+
+    /// A whole message at once, as version 2 may send it; it replaces what was streamed of it.
+    pub(super) fn whole<'c>(&mut self, cx: &mut Context<'c>, voice: Voice, update: &Update<'c>) {
+        let blocks: List<Any<'c>> = update.content.parse().unwrap_or_default();
+        let blocks = blocks.0.into_iter().filter_map(|it| it.0);
+        let pieces: Vec<Piece<'c>> = blocks.map(cards::piece).collect();
+        let (text, parts) = crate::readers::pieces::words(pieces);
+        if text.is_empty() && parts.is_empty() {
+            return;
+        }
+        let at = self.lane(cx, voice, update.message_id.as_deref());
+        let lane = self.texts.lanes.remove(at);
+        if voice == Voice::Agent && cx.path.is_empty() {
+            self.last_text = Some(text.clone().into_owned());
+        }
+        let item = item(lane.key, voice, text, parts);
+        self.lifecycle.close_text(cx, item, Status::Ok);
+    }
+
+    /// The open message of this voice, or a new one.
+    fn lane(&mut self, cx: &mut Context<'_>, voice: Voice, message: Option<&str>) -> usize {
+        let call = cx.path.last().cloned();
+        let found = self.texts.lanes.iter().position(|it| it.call == call);
+        if let Some(at) = found {
+            let lane = &self.texts.lanes[at];
+            let is_same = message.is_none() || lane.message.as_deref() == message;
+            if lane.voice == voice && is_same && self.lifecycle.is_open(&lane.key) {
+                return at;
+            }
+            self.close_lane(cx, at);
+        }
+        if self.texts.lanes.len() >= MAX_LANES {
+            self.close_lane(cx, 0);
+        }
+        self.texts.n += 1;
+        let id = message.filter(|it| !it.is_empty()).map(str::to_owned);
+        let key = id.filter(|it| !self.lifecycle.is_open(&ItemId::new(&**it)));
+        let key = ItemId::new(key.unwrap_or_else(|| format!("text-{}", self.texts.n)));
+        let opened = item(key.clone(), voice, Text::EMPTY, Vec::new());
+        self.lifecycle.open(cx, opened);
+        self.texts.lanes.push(Lane {
+            call,
+            voice,
+            message: message.map(str::to_owned),
+            key,
+            parts: Vec::new(),
+            n_bytes: 0,
+        });
+        self.texts.lanes.len() - 1
+    }
+
+    fn part(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut at: usize,
+        voice: Voice,
+        n_bytes: usize,
+        part: Part<'_>,
+    ) {
+        let lane = &self.texts.lanes[at];
+        if lane.parts.len() >= MAX_PARTS || lane.n_bytes + n_bytes > MAX_PART_BYTES {
+            let message = lane.message.clone();
+            self.close_lane(cx, at);
+            at = self.lane(cx, voice, message.as_deref());
+        }
+        let lane = &mut self.texts.lanes[at];
+        lane.n_bytes += n_bytes;
+        lane.parts.push(part.into_owned());
+    }
+
+    /// The agent goes on to something else: its words so far are a message.
+    pub(super) fn close_words(&mut self, cx: &mut Context<'_>) {
+        let call = cx.path.last().cloned();
+        if let Some(at) = self.texts.lanes.iter().position(|it| it.call == call) {
+            self.close_lane(cx, at);
+        }
+    }
+
+    pub(super) fn close_all_words(&mut self, cx: &mut Context<'_>) {
+        while !self.texts.lanes.is_empty() {
+            self.close_lane(cx, 0);
+        }
+        self.texts.echo = None;
+    }
+
+    fn close_lane(&mut self, cx: &mut Context<'_>, at: usize) {
+        let lane = self.texts.lanes.remove(at);
+        let is_answer = lane.voice == Voice::Agent && lane.call.is_none();
+        let last_text = &mut self.last_text;
+        let extra = std::mem::take(&mut cx.extra);
+        self.lifecycle.close(cx, &lane.key, Status::Ok, |item| {
+            if let Item::Message(message) = item {
+                message.parts = lane.parts;
+                if is_answer && !message.text.is_empty() {
+                    *last_text = Some(message.text.clone().into_owned());
+                }
+            }
+        });
+        cx.extra = extra;
+    }
+
+    /// True when the agent has said anything since the last message of the user.
+    fn speaks(&self) -> bool {
+        self.lifecycle.has_run() && !self.texts.lanes.iter().any(|it| it.voice == Voice::User)
+    }
+
+    /// The client's prompt, as it was sent.
+    pub(super) fn show_prompt(
+        &mut self,
+        cx: &mut Context<'_>,
+        text: Text<'_>,
+        parts: Vec<Part<'_>>,
+    ) {
+        self.requests.n_prompts += 1;
+        let id = ItemId::new(format!("prompt-{}", self.requests.n_prompts));
+        if text.len_bound() <= MAX_ECHO {
+            self.texts.echo = Some(text.to_str().into_owned());
+        }
+        let before = std::mem::replace(&mut cx.origin, Origin::Client);
+        self.lifecycle
+            .close_text(cx, item(id, Voice::User, text, parts), Status::Ok);
+        cx.origin = before;
+    }
+
+    /// Some agents repeat the prompt as chunks of the user.
+    fn is_echo(&mut self, text: &Text<'_>) -> bool {
+        let Some(left) = &mut self.texts.echo else {
+            return false;
+        };
+        let text = text.to_str();
+        let Some(after) = left.strip_prefix(&*text).filter(|_| !text.is_empty()) else {
+            return false;
+        };
+        *left = after.to_owned();
+        true
+    }
+}
+
+fn item<'a>(
+    id: impl Into<ItemId<'a>>,
+    voice: Voice,
+    text: Text<'a>,
+    parts: Vec<Part<'a>>,
+) -> Item<'a> {
+    let id = id.into();
+    let role = match voice {
+        Voice::User => Role::User,
+        Voice::Agent => Role::Assistant,
+        Voice::Thought => {
+            return Item::Reasoning(Reasoning {
+                id,
+                group: None::<Cow<'_, str>>,
+                text,
+                signature: None,
+                encrypted: None,
+            });
+        }
+    };
+    Item::Message(Message {
+        id,
+        role,
+        group: None,
+        text,
+        parts,
+    })
+}

@@ -1,0 +1,212 @@
+//! What an agent says while it works: `session/update`, by its kinds.
+
+use std::borrow::Cow;
+
+use model::{
+    Basis, Binding, Body, Compaction, Item, ItemId, Level, Notice, Plan, PlanEntry, PlanStatus,
+    Scope, Status, Text, Tokens, Usage,
+};
+
+use super::texts::Voice;
+use super::wire::{self, Update};
+use super::{Acp, Context, MAX_COMMANDS};
+use crate::readers::cards;
+use crate::readers::pieces;
+use crate::wire::lenient::{Any, List, Object as _};
+
+/// Entries kept; the rest of a longer plan is not shown.
+const MAX_ENTRIES: usize = 1024;
+
+impl Acp {
+    pub(super) fn update<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        session: Option<&str>,
+        update: Any<'c>,
+    ) {
+        let json = update.0.map_or("null", |it| it.get());
+        let mut update: Update<'c> = update.parse().unwrap_or_default();
+        if !self.same_session(cx, session) {
+            return;
+        }
+        cx.extra.extend(std::mem::take(update.extra()));
+        let mut meta = self.enter(cx, update.meta);
+        update.name.0 = update.name.0.or(meta.claude_code.tool_name.take());
+        let name = update.session_update.take().unwrap_or_default();
+        match &*name {
+            "user_message_chunk" => self.chunk(cx, Voice::User, &update),
+            "agent_message_chunk" => self.chunk(cx, Voice::Agent, &update),
+            "agent_thought_chunk" => self.chunk(cx, Voice::Thought, &update),
+            "user_message" => self.whole(cx, Voice::User, &update),
+            "agent_message" => self.whole(cx, Voice::Agent, &update),
+            "agent_thought" => self.whole(cx, Voice::Thought, &update),
+            "tool_call" => self.call(cx, &update, &meta, true),
+            "tool_call_update" => self.call(cx, &update, &meta, false),
+            "tool_call_content_chunk" => self.output_chunk(cx, &update),
+            "plan" => self.plan(cx, update.entries),
+            "usage_update" => self.usage(cx, &update, json),
+            "available_commands_update" => self.commands(cx, &update, json),
+            "current_mode_update" => {
+                let mode = update.current_mode_id.as_deref().map(str::to_owned);
+                let is_new = mode != self.session.mode;
+                self.session.mode = mode;
+                if is_new {
+                    self.tell_session(cx, Binding::Repeat);
+                }
+            }
+            "config_option_update" => {
+                if self.configured(&update.config_options.0) {
+                    self.tell_session(cx, Binding::Repeat);
+                }
+                let said = Text::new("the options have changed");
+                self.say(cx, Level::Debug, "config_options", said, json);
+            }
+            "session_info_update" => {
+                let title = update.title.raw().map(Text::from).unwrap_or_default();
+                self.say(cx, Level::Info, "session_info", title, json);
+            }
+            "notice" => self.told(cx, &update, json),
+            "compaction_update" => self.compaction(cx, &update),
+            "compaction_summary_chunk" => self.summary(cx, &update),
+            "state_update" => self.state(cx, &update, json),
+            "terminal_update" | "terminal_output_chunk" => {
+                let said = Text::new("the agent's terminal");
+                self.say(cx, Level::Debug, "terminal", said, json);
+            }
+            "" => self.unmapped(cx, "an update without a name".to_owned(), json),
+            other => self.unmapped(cx, format!("update `{other}`"), json),
+        }
+    }
+
+    fn plan<'c>(&mut self, cx: &mut Context<'c>, list: Any<'c>) {
+        let entries: List<wire::PlanEntry<'c>> = list.parse().unwrap_or_default();
+        let entries = entries.0;
+        // The model knows no priorities.
+        let is_plain =
+            |it: &wire::PlanEntry<'_>| matches!(it.priority.as_deref(), None | Some("medium"));
+        if let Some(raw) = list.raw().filter(|_| !entries.iter().all(is_plain)) {
+            cx.extra.push((Cow::Borrowed("entries"), raw));
+        }
+        let entry = |it: &wire::PlanEntry<'_>| PlanEntry {
+            key: None,
+            text: it
+                .content
+                .0
+                .map(Text::from_json)
+                .unwrap_or_default()
+                .into_owned(),
+            status: match it.status.as_deref() {
+                Some("in_progress") => PlanStatus::InProgress,
+                Some("completed") => PlanStatus::Completed,
+                Some(_) | None => PlanStatus::Pending,
+            },
+            doing: None,
+        };
+        let plan = Plan {
+            id: ItemId::new("plan"),
+            entries: entries.iter().take(MAX_ENTRIES).map(entry).collect(),
+        };
+        self.lifecycle.update(cx, Item::Plan(plan));
+    }
+
+    /// How full the context is; what it cost counts at the end of the run.
+    fn usage<'c>(&mut self, cx: &mut Context<'c>, update: &Update<'c>, json: &str) {
+        self.used.told(update);
+        let usage = Usage {
+            scope: Scope::Call,
+            basis: Basis::Cumulative,
+            tokens: Tokens {
+                input: update.used.as_u64().unwrap_or_default(),
+                ..Tokens::default()
+            },
+            model: self
+                .session
+                .model
+                .as_deref()
+                .map(|it| Cow::Owned(it.to_owned())),
+            cost_usd: None,
+            detail: Some(model::Raw::parse(json.to_owned())),
+        };
+        self.lifecycle.emit(cx, Body::UsageReported(usage));
+    }
+
+    fn commands(&mut self, cx: &mut Context<'_>, update: &Update<'_>, json: &str) {
+        let names = update.available_commands.0.iter().take(MAX_COMMANDS);
+        let names: Vec<String> = names
+            .filter_map(|it| it.name.as_deref().map(str::to_owned))
+            .collect();
+        if names != self.session.commands {
+            self.session.commands = names;
+            self.tell_session(cx, Binding::Repeat);
+        }
+        let said = Text::new("commands of the agent");
+        self.say(cx, Level::Debug, "available_commands", said, json);
+    }
+
+    /// A message to the user that is no part of the conversation.
+    fn told(&mut self, cx: &mut Context<'_>, update: &Update<'_>, json: &str) {
+        let level = match update.severity.as_deref() {
+            Some("error") => Level::Error,
+            Some("warning") => Level::Warning,
+            Some(_) | None => Level::Info,
+        };
+        let title = update.title.0.map(Text::from_json).unwrap_or_default();
+        let notice = Notice {
+            level,
+            code: Cow::Borrowed("notice"),
+            text: title,
+            item: None,
+            detail: Some(model::Raw::parse(json.to_owned())),
+        };
+        self.lifecycle.notice(cx, notice);
+    }
+
+    fn compaction<'c>(&mut self, cx: &mut Context<'c>, update: &Update<'c>) {
+        let id = update.compaction_id.as_deref().unwrap_or("compaction");
+        let mut it = Compaction {
+            id: ItemId::new(id.to_owned()),
+            trigger: None,
+            summary: None,
+            tokens_before: None,
+            tokens_after: None,
+            detail: update.error.raw(),
+        };
+        let status = match update.status.as_deref() {
+            Some("completed") => Status::Ok,
+            Some("failed") => Status::Error,
+            Some("cancelled") => Status::Cancelled,
+            Some(_) | None => return self.lifecycle.open(cx, Item::Compaction(it)),
+        };
+        let blocks: List<Any<'c>> = update.summary.parse().unwrap_or_default();
+        let blocks = blocks.0.into_iter().filter_map(|it| it.0);
+        let (text, _) = pieces::words(blocks.map(cards::piece).collect());
+        let streamed = self.used.take_summary(id);
+        it.summary = Some(text)
+            .filter(|it| !it.is_empty())
+            .or(streamed.map(Text::new));
+        self.lifecycle.close_whole(cx, Item::Compaction(it), status);
+    }
+
+    fn summary(&mut self, cx: &mut Context<'_>, update: &Update<'_>) {
+        let id = update.compaction_id.as_deref().unwrap_or("compaction");
+        let text = update.content.0.map(cards::piece);
+        if let Some(pieces::Piece::Text(text)) = text {
+            self.used.add_summary(id, &text.to_str());
+        }
+        cx.extra.clear();
+    }
+
+    /// Version 2 tells by a state when a turn is over.
+    fn state<'c>(&mut self, cx: &mut Context<'c>, update: &Update<'c>, json: &'c str) {
+        match update.state.as_deref() {
+            Some("running") => self.lifecycle.start_run(cx, model::Cause::Prompt),
+            Some("idle") if self.lifecycle.has_run() => {
+                self.stopped(cx, update.stop_reason.as_deref(), json);
+            }
+            _ => {
+                let said = Text::new("the state of the agent");
+                self.say(cx, Level::Debug, "state", said, json);
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The content of an ACP tool call: text and pictures, changes of files, terminals.
+
+use model::{Diff, Part, Raw, Text};
+use serde_json::value::RawValue;
+
+use super::pieces::{self, Piece};
+use crate::wire::acp::inbound::{ContentBlock, ToolContent};
+use crate::wire::lenient::{Any, List};
+
+#[derive(Debug, Default)]
+pub(crate) struct Contents<'a> {
+    pub(crate) pieces: Vec<Piece<'a>>,
+    pub(crate) diffs: Vec<Diff<'a>>,
+}
+
+pub(crate) fn contents(list: Any<'_>) -> Contents<'_> {
+    let list: List<Any<'_>> = list.parse().unwrap_or_default();
+    let mut contents = Contents::default();
+    for raw in list.0.into_iter().filter_map(|it| it.0) {
+        let content: ToolContent<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
+        match (content.r#type.as_deref(), content.content.0) {
+            (Some("content") | None, Some(block)) => contents.pieces.push(piece(block)),
+            (Some("diff"), _) => contents.diffs.push(Diff {
+                path: text(content.path).unwrap_or_default(),
+                old: text(content.old_text).or(text(content.old_text_snake)),
+                new: text(content.new_text)
+                    .or(text(content.new_text_snake))
+                    .unwrap_or_default(),
+            }),
+            _ => contents.pieces.push(other(raw)),
+        }
+    }
+    contents
+}
+
+/// One block of content.
+pub(crate) fn piece(raw: &RawValue) -> Piece<'_> {
+    let block: ContentBlock<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
+    match block.r#type.as_deref() {
+        Some("text") => Piece::Text(text(block.text).unwrap_or_default()),
+        Some("image") => {
+            let media_type = block.mime_type.0.or(block.mime_type_snake.0);
+            match (block.data.0, block.uri.0) {
+                (Some(data), _) => Piece::Part(Part::Image {
+                    media_type: media_type.unwrap_or("image/png".into()),
+                    data: Text::from_json(data),
+                }),
+                (None, Some(uri)) => Piece::Part(pieces::picture(uri)),
+                (None, None) => other(raw),
+            }
+        }
+        // A picture of which only the address is known is written as a link named by itself.
+        Some("resource_link") => match (block.uri.0, block.name.0) {
+            (Some(uri), Some(name)) if uri.get() == name.get() => Piece::Part(Part::ImageUrl {
+                url: Text::from_json(uri),
+            }),
+            _ => other(raw),
+        },
+        _ => other(raw),
+    }
+}
+
+fn other(raw: &RawValue) -> Piece<'_> {
+    Piece::Part(Part::Other(Raw::borrowed(raw)))
+}
+
+fn text(value: Any<'_>) -> Option<Text<'_>> {
+    value.0.map(Text::from_json)
+}

@@ -1,0 +1,283 @@
+//! When a run begins and how it ends.
+//!
+//! Only a status says for certain that a run is over, and a log has none. Everything else that may
+//! be the end (a message without a call, `finish`, a pause, an error) is held until something
+//! follows, or nothing does.
+
+use std::borrow::Cow;
+
+use model::{
+    Binding, Body, Cause, End, Level, Notice, Outcome, RunEnded, RunError, Status, Text, Timestamp,
+    Why,
+};
+
+use super::wire::Event;
+use super::{Context, OpenHands, bound};
+use crate::readers::{RunEnds, cut_off};
+
+/// What looks like the end of the run, and where it was seen.
+#[derive(Clone, Debug)]
+pub(super) struct Ending {
+    outcome: Outcome,
+    error: Option<RunError<'static>>,
+    /// A status said so: what follows is another run.
+    is_certain: bool,
+    at: Option<Timestamp>,
+    frame: Option<u64>,
+    native: Option<String>,
+}
+
+impl Ending {
+    fn new(cx: &Context<'_>, outcome: Outcome, error: Option<RunError<'static>>) -> Self {
+        Self {
+            outcome,
+            error,
+            is_certain: false,
+            at: cx.at,
+            frame: cx.frame,
+            native: cx.native.as_deref().map(str::to_owned),
+        }
+    }
+
+    /// The agent has spoken without calling a tool, or said that it is done.
+    pub(super) fn said(cx: &Context<'_>) -> Self {
+        Self::new(cx, Outcome::Completed, None)
+    }
+}
+
+impl OpenHands {
+    /// The user speaks: what looked like an end was one.
+    pub(super) fn begin(&mut self, cx: &mut Context<'_>) {
+        self.finish_ending(cx);
+        self.lifecycle.start_run(cx, Cause::Prompt);
+    }
+
+    /// The agent does something: what only looked like an end was none.
+    pub(super) fn work(&mut self, cx: &mut Context<'_>) {
+        if self.ending.as_ref().is_some_and(|it| it.is_certain) {
+            self.finish_ending(cx);
+        } else if let Some(error) = self.ending.take().and_then(|it| it.error)
+            && error.code != "aborted"
+        {
+            let notice = Notice {
+                level: Level::Error,
+                code: error.code,
+                text: error.message,
+                item: None,
+                detail: None,
+            };
+            self.lifecycle.notice(cx, notice);
+        }
+        self.lifecycle.start_run(cx, Cause::Prompt);
+    }
+
+    pub(super) fn stop(&mut self, cx: &mut Context<'_>, code: &'static str, text: &'static str) {
+        let notice = Notice {
+            level: Level::Info,
+            code: Cow::Borrowed(code),
+            text: Text::new(text),
+            item: None,
+            detail: None,
+        };
+        self.lifecycle.notice(cx, notice);
+        if self.lifecycle.has_run() && self.ending.is_none() {
+            self.ending = Some(Ending::new(cx, Outcome::Aborted, Some(aborted())));
+        }
+    }
+
+    pub(super) fn conversation_error(
+        &mut self,
+        cx: &mut Context<'_>,
+        event: &Event<'_>,
+        was_interrupt: bool,
+    ) {
+        self.lifecycle.start_run(cx, Cause::Prompt);
+        let code = event.code.as_deref().unwrap_or("error").to_owned();
+        let detail = event.detail.0.map(Text::from_json).unwrap_or_default();
+        let outcome = if was_interrupt {
+            Outcome::Aborted
+        } else {
+            outcome_of(&code)
+        };
+        let error = RunError {
+            code: Cow::Owned(code),
+            message: detail.into_owned(),
+        };
+        // The classification that comes along stays with the event that can hold it.
+        if !cx.extra.is_empty() {
+            let notice = Notice {
+                level: Level::Debug,
+                code: Cow::Borrowed("error"),
+                text: error.message.by_ref(),
+                item: None,
+                detail: None,
+            };
+            self.lifecycle.notice(cx, notice);
+        }
+        self.ending = Some(Ending::new(cx, outcome, Some(error)));
+    }
+
+    pub(super) fn status(&mut self, cx: &mut Context<'_>, status: &str) {
+        let failed = |code: &'static str, text: &'static str| RunError {
+            code: Cow::Borrowed(code),
+            message: Text::new(text),
+        };
+        let (outcome, error) = match status {
+            "finished" => (Outcome::Completed, None),
+            "error" => {
+                let error = failed("error", "the conversation failed");
+                (Outcome::Failed, Some(error))
+            }
+            "stuck" => {
+                let error = failed("stuck", "the agent repeats itself");
+                (Outcome::Failed, Some(error))
+            }
+            "paused" => (Outcome::Aborted, Some(aborted())),
+            "running" => return self.running(cx),
+            "waiting_for_confirmation" => return self.ask(cx),
+            _ => return,
+        };
+        if !self.lifecycle.has_run() {
+            return;
+        }
+        let is_told = |it: &Ending| it.error.is_some() && outcome == Outcome::Failed;
+        let mut ending = match self.ending.take().filter(is_told) {
+            Some(told) => Ending {
+                outcome: told.outcome,
+                error: told.error,
+                ..Ending::new(cx, outcome, None)
+            },
+            None => Ending::new(cx, outcome, error),
+        };
+        // A pause may be taken back; the other statuses end what the agent was asked for.
+        ending.is_certain = status != "paused";
+        let is_waited_for = self.config.run_ends == RunEnds::AtResult;
+        self.ending = Some(ending);
+        if is_waited_for {
+            self.finish_ending(cx);
+        }
+    }
+
+    fn running(&mut self, cx: &mut Context<'_>) {
+        self.allow(cx);
+        if self.ending.as_ref().is_some_and(|it| it.is_certain) {
+            self.finish_ending(cx);
+        }
+        let is_stopped = |it: &Ending| it.outcome == Outcome::Aborted;
+        self.ending.take_if(|it| is_stopped(it));
+        self.lifecycle.start_run(cx, Cause::Prompt);
+    }
+
+    pub(super) fn finish_ending(&mut self, cx: &mut Context<'_>) {
+        let Some(ending) = self.ending.take() else {
+            return;
+        };
+        let before = (
+            cx.native.take(),
+            cx.at,
+            cx.frame,
+            std::mem::take(&mut cx.extra),
+        );
+        (cx.at, cx.frame) = (ending.at, ending.frame);
+        cx.native = ending.native.map(Cow::Owned);
+        let left_open = if ending.outcome == Outcome::Aborted {
+            Status::Cancelled
+        } else {
+            Status::Lost
+        };
+        let ended = RunEnded::new(ending.outcome, ending.error);
+        self.end_run(cx, ended, left_open);
+        (cx.native, cx.at, cx.frame, cx.extra) = before;
+    }
+
+    fn end_run(&mut self, cx: &mut Context<'_>, mut ended: RunEnded<'static>, left_open: Status) {
+        ended.answer = self.last_text.take();
+        ended.denials = std::mem::take(&mut self.denials);
+        self.used.end(&mut ended);
+        if ended.outcome == Outcome::Completed {
+            self.nested.run_ended(&mut self.lifecycle, cx);
+        }
+        self.lifecycle.end_run(cx, ended, left_open);
+        self.forget_streams();
+        self.pending.clear();
+        self.silent.clear();
+        self.compaction = None;
+    }
+
+    /// The stream is over.
+    pub(super) fn finish(&mut self, cx: &mut Context<'_>, end: &End) {
+        if self.is_lost {
+            if self.n_ignored > 0 {
+                let text = format!("{} lines after the end were ignored", self.n_ignored);
+                self.lifecycle.warn(cx, "ignored", text, None);
+            }
+            return;
+        }
+        self.finish_ending(cx);
+        if self.lifecycle.n_runs() > 0 && !self.lifecycle.has_run() {
+            return;
+        }
+        let (ended, why, left_open) = cut_off::ended("openhands", end);
+        cx.why = Some(why);
+        if self.session.is_none()
+            && let Some(session) = self.config.expect.clone()
+        {
+            // Nobody answered, but whoever asked for a session can ask for it again.
+            let bound = bound(session, Binding::Resume);
+            self.lifecycle.emit(cx, Body::SessionBound(bound));
+        }
+        cx.why = None;
+        self.lifecycle.start_run(cx, Cause::Prompt);
+        cx.why = Some(why);
+        self.end_run(cx, ended, left_open);
+    }
+
+    /// Checks the session an event names; false when the run has failed over it.
+    pub(super) fn same_session(&mut self, cx: &mut Context<'_>, id: &str) -> bool {
+        let wanted = self.config.expect.clone();
+        if wanted.as_deref().is_none_or(|it| it == id) {
+            self.session = Some(id.to_owned());
+            return true;
+        }
+        cx.extra.clear();
+        self.ending = None;
+        self.lifecycle.start_run(cx, Cause::Prompt);
+        let mismatch = bound(id.to_owned(), Binding::Mismatch);
+        self.lifecycle.emit(cx, Body::SessionBound(mismatch));
+        let wanted = wanted.unwrap_or_default();
+        let error = RunError {
+            code: Cow::Borrowed("wrong_session"),
+            message: Text::new(format!(
+                "session `{wanted}` was asked for, the agent answered as `{id}`"
+            )),
+        };
+        cx.why = Some(Why::WrongSession);
+        self.end_run(
+            cx,
+            RunEnded::new(Outcome::Failed, Some(error)),
+            Status::Lost,
+        );
+        cx.why = None;
+        self.is_lost = true;
+        false
+    }
+}
+
+fn aborted() -> RunError<'static> {
+    RunError {
+        code: Cow::Borrowed("aborted"),
+        message: Text::new("aborted"),
+    }
+}
+
+/// What the code of an error says about the run; the words are OpenHands' and our own.
+fn outcome_of(code: &str) -> Outcome {
+    match code {
+        "aborted" => Outcome::Aborted,
+        "refused" | "refusal" => Outcome::Refused,
+        "lost" | "missing_end" => Outcome::Lost,
+        "limit" => Outcome::Limit,
+        _ if code.starts_with("Max") || code.starts_with("error_max") => Outcome::Limit,
+        _ => Outcome::Failed,
+    }
+}

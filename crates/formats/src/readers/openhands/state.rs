@@ -1,0 +1,260 @@
+//! What a conversation tells about itself: its session, its status, what it has used.
+
+use std::borrow::Cow;
+
+use model::{
+    Ask, AskId, AskKind, AskSettled, Basis, Body, Decision, Level, ModelUsage, RunEnded, Scope,
+    Tokens, Usage,
+};
+
+use super::wire::{self, Event, FullState, Stats};
+use super::{Context, OpenHands, bound};
+use crate::wire::lenient::Any;
+
+/// Usage ids of producers that count cached tokens apart from `prompt_tokens`; litellm, which
+/// OpenHands itself uses, counts them in.
+const APART: [&str; 9] = [
+    "acp-managed",
+    "claude-code",
+    "codex",
+    "opencode",
+    "gemini",
+    "openresponses",
+    "openhands",
+    "acp",
+    "ag-ui",
+];
+
+/// What the conversation has used, at the end of the last run and now.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Used {
+    before: Vec<ModelUsage<'static>>,
+    now: Vec<ModelUsage<'static>>,
+    /// Tokens in the context at the last call.
+    context: u64,
+}
+
+impl OpenHands {
+    pub(super) fn state<'c>(&mut self, cx: &mut Context<'c>, event: Event<'c>, json: &'c str) {
+        match (event.key.as_deref(), event.value.0) {
+            (Some("execution_status"), Some(value)) => {
+                let status: Option<Cow<'_, str>> = serde_json::from_str(value.get()).ok();
+                match status {
+                    Some(status) => self.status(cx, &status),
+                    None => self.unmapped(cx, "a status that is no word".to_owned(), json),
+                }
+            }
+            (Some("stats"), Some(_)) => self.stats(cx, event.value),
+            (Some("full_state"), Some(_)) => self.full_state(cx, event.value, json),
+            (key, _) => {
+                let text = format!("state: {}", key.unwrap_or("unknown"));
+                self.say(cx, Level::Debug, "state", &text, json);
+            }
+        }
+    }
+
+    fn full_state<'c>(&mut self, cx: &mut Context<'c>, value: Any<'c>, json: &str) {
+        let state: FullState<'c> = value.parse().unwrap_or_default();
+        if let Some(id) = state.id.as_deref().filter(|it| !it.is_empty()) {
+            let is_known = self.session.as_deref() == Some(id);
+            if !self.same_session(cx, id) {
+                return;
+            }
+            let own = |it: &Option<String>| it.clone().map(Cow::Owned);
+            self.cwd = state.workspace.working_dir.as_deref().map(str::to_owned);
+            self.model = state.agent.llm.model.as_deref().map(str::to_owned);
+            let how = if is_known {
+                model::Binding::Repeat
+            } else {
+                self.binding()
+            };
+            let bound = model::SessionBound {
+                model: own(&self.model),
+                cwd: own(&self.cwd),
+                ..bound(id.to_owned(), how)
+            };
+            self.lifecycle.emit(cx, Body::SessionBound(bound));
+        }
+        self.say(cx, Level::Debug, "state", "state: full_state", json);
+        self.stats(cx, state.stats);
+        // A snapshot of an idle conversation begins and ends nothing.
+        if let Some(status) = state.execution_status.as_deref() {
+            self.status(cx, status);
+        }
+    }
+
+    fn stats<'c>(&mut self, cx: &mut Context<'c>, value: Any<'c>) {
+        let stats: Stats<'c> = value.parse().unwrap_or_default();
+        if stats.usage_to_metrics.0.is_empty() {
+            return;
+        }
+        let mut context = None;
+        self.used.now.clear();
+        for (id, metrics) in &stats.usage_to_metrics.0 {
+            let usage = &metrics.accumulated_token_usage;
+            let per_turn = usage.per_turn_token.as_u64().filter(|it| *it > 0);
+            if context.is_none() {
+                context = per_turn.map(|it| (it, metrics.model_name.as_deref()));
+            }
+            self.used.now.push(ModelUsage {
+                model: Cow::Owned(
+                    metrics
+                        .model_name
+                        .as_deref()
+                        .unwrap_or("default")
+                        .to_owned(),
+                ),
+                tokens: tokens(id, usage),
+                cost_usd: metrics.accumulated_cost.0,
+                context_window: usage.context_window.as_u64().filter(|it| *it > 0),
+            });
+        }
+        let total = |sum: Tokens, it: &ModelUsage<'_>| sum.plus(&it.tokens);
+        let tokens = self.used.now.iter().fold(Tokens::default(), total);
+        let usage = Usage {
+            scope: Scope::Session,
+            basis: Basis::Cumulative,
+            tokens,
+            model: None,
+            cost_usd: self.used.cost_usd(),
+            detail: value.raw(),
+        };
+        self.lifecycle.emit(cx, Body::UsageReported(usage));
+        if let Some((tokens, model)) = context.filter(|it| it.0 != self.used.context) {
+            self.used.context = tokens;
+            self.context(cx, tokens, model);
+        }
+    }
+
+    /// How full the model's context was; OpenHands does not tell input and output apart there.
+    fn context(&mut self, cx: &mut Context<'_>, tokens: u64, model: Option<&str>) {
+        let usage = Usage {
+            scope: Scope::Call,
+            basis: Basis::Cumulative,
+            tokens: Tokens {
+                input: tokens,
+                ..Tokens::default()
+            },
+            model: model.map(Cow::Borrowed),
+            cost_usd: None,
+            detail: None,
+        };
+        self.lifecycle.emit(cx, Body::UsageReported(usage));
+    }
+
+    /// The agent waits: every call without a result is one that somebody has to allow.
+    pub(super) fn ask(&mut self, cx: &mut Context<'_>) {
+        for pending in self.pending.clone() {
+            let Some(tool) = self.lifecycle.open_tool(&pending.id) else {
+                continue;
+            };
+            let (title, input) = (tool.class.title.clone(), tool.input.clone());
+            let ask = Ask {
+                id: AskId::new(pending.id.as_str().to_owned()),
+                kind: AskKind::Permission,
+                tool: Cow::Owned(tool.name.to_string()),
+                item: Some(pending.id),
+                title,
+                description: None,
+                input,
+                suggestions: None,
+            };
+            self.lifecycle.ask(cx, ask);
+        }
+    }
+
+    /// The agent goes on: what it waited for was allowed.
+    pub(super) fn allow(&mut self, cx: &mut Context<'_>) {
+        for pending in self.pending.clone() {
+            self.settle(cx, &pending.id, Decision::Allowed);
+        }
+    }
+
+    pub(super) fn settle(
+        &mut self,
+        cx: &mut Context<'_>,
+        call: &model::ItemId<'_>,
+        decision: Decision,
+    ) {
+        if let Some(id) = self.lifecycle.ask_about(call) {
+            let settled = AskSettled {
+                id,
+                decision,
+                message: None,
+                input: None,
+                remembered: None,
+            };
+            self.lifecycle.settle(cx, settled);
+        }
+    }
+}
+
+impl Used {
+    fn cost_usd(&self) -> Option<f64> {
+        let costs = self.now.iter().filter_map(|it| it.cost_usd);
+        costs.reduce(|sum, cost| sum + cost)
+    }
+
+    /// Puts what this run has used into its end.
+    pub(super) fn end(&mut self, ended: &mut RunEnded<'static>) {
+        if self.now.is_empty() {
+            return;
+        }
+        let mut models = self.now.clone();
+        for (at, usage) in models.iter_mut().enumerate() {
+            if let Some(before) = self.before.get(at).filter(|it| it.model == usage.model) {
+                usage.tokens = minus(&usage.tokens, &before.tokens);
+                let cost = |it: &ModelUsage<'_>| it.cost_usd.unwrap_or_default();
+                usage.cost_usd = usage.cost_usd.map(|it| (it - cost(before)).max(0.0));
+            }
+        }
+        let total = |sum: Tokens, it: &ModelUsage<'_>| sum.plus(&it.tokens);
+        ended.session_cost_usd = self.cost_usd();
+        ended.usage = Some(Usage {
+            scope: Scope::Run,
+            basis: Basis::Delta,
+            tokens: models.iter().fold(Tokens::default(), total),
+            model: None,
+            cost_usd: None,
+            detail: None,
+        });
+        ended.models = models;
+        self.before.clone_from(&self.now);
+    }
+}
+
+fn tokens(usage_id: &str, usage: &wire::TokenUsage<'_>) -> Tokens {
+    let count = |it: crate::wire::lenient::Num| it.as_u64().unwrap_or_default();
+    let (cache_read, cache_write) = (
+        count(usage.cache_read_tokens),
+        count(usage.cache_write_tokens),
+    );
+    let prompt = count(usage.prompt_tokens);
+    let cached = cache_read.saturating_add(cache_write);
+    let input = if APART.contains(&usage_id) {
+        prompt
+    } else {
+        prompt.checked_sub(cached).unwrap_or(prompt)
+    };
+    Tokens {
+        input,
+        cache_read,
+        cache_write,
+        output: usage.completion_tokens.as_u64(),
+        reasoning: usage.reasoning_tokens.as_u64().filter(|it| *it > 0),
+    }
+}
+
+/// What was used since; a counter that went back counts from nothing.
+fn minus(now: &Tokens, before: &Tokens) -> Tokens {
+    let since = |now: u64, before: u64| now.checked_sub(before).unwrap_or(now);
+    let since_some =
+        |now: Option<u64>, before: Option<u64>| now.map(|it| since(it, before.unwrap_or_default()));
+    Tokens {
+        input: since(now.input, before.input),
+        cache_read: since(now.cache_read, before.cache_read),
+        cache_write: since(now.cache_write, before.cache_write),
+        output: since_some(now.output, before.output),
+        reasoning: since_some(now.reasoning, before.reasoning),
+    }
+}

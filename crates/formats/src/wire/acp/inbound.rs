@@ -1,0 +1,252 @@
+//! Agent Client Protocol as it is read: both sides of a JSON-RPC log, version 1 and the draft of 2.
+
+use crate::wire::lenient::{Any, Flag, List, Num, Str};
+
+object! {
+    /// A message of either side, the parameters of an update, or an update by itself.
+    Line {
+        jsonrpc: Str<'a> = "jsonrpc",
+        id: Any<'a> = "id",
+        method: Str<'a> = "method",
+        params: Any<'a> = "params",
+        result: Any<'a> = "result",
+        error: Any<'a> = "error",
+        session_id: Str<'a> = "sessionId",
+        update: Any<'a> = "update",
+        session_update: Str<'a> = "sessionUpdate",
+        meta: Any<'a> = "_meta",
+    }
+}
+
+object! {
+    /// The parameters of requests and notifications, of all methods together.
+    Params {
+        session_id: Str<'a> = "sessionId",
+        update: Any<'a> = "update",
+        cwd: Str<'a> = "cwd",
+        prompt: Any<'a> = "prompt",
+        tool_call: Any<'a> = "toolCall",
+        options: Any<'a> = "options",
+        message: Any<'a> = "message",
+        mode_id: Str<'a> = "modeId",
+        request_id: Any<'a> = "requestId",
+        protocol_version: Num = "protocolVersion",
+        meta: Any<'a> = "_meta",
+    }
+}
+
+object! {
+    /// The results of requests, of all methods together.
+    Outcome {
+        session_id: Str<'a> = "sessionId",
+        stop_reason: Str<'a> = "stopReason",
+        usage: Any<'a> = "usage",
+        outcome: Any<'a> = "outcome",
+        action: Str<'a> = "action",
+        content: Any<'a> = "content",
+        protocol_version: Num = "protocolVersion",
+        agent_info: AgentInfo<'a> = "agentInfo",
+        info: AgentInfo<'a> = "info",
+        modes: Modes<'a> = "modes",
+        models: Models<'a> = "models",
+        config_options: List<ConfigOption<'a>> = "configOptions",
+        message_id: Str<'a> = "messageId",
+        meta: Any<'a> = "_meta",
+    }
+}
+
+object! {
+    AgentInfo {
+        name: Str<'a> = "name",
+        version: Str<'a> = "version",
+    }
+}
+
+object! {
+    Modes {
+        current: Str<'a> = "currentModeId",
+    }
+}
+
+object! {
+    Models {
+        current: Str<'a> = "currentModelId",
+    }
+}
+
+object! {
+    ConfigOption {
+        id: Str<'a> = "id",
+        category: Str<'a> = "category",
+        current: Str<'a> = "currentValue",
+    }
+}
+
+object! {
+    Selected {
+        outcome: Str<'a> = "outcome",
+        option_id: Str<'a> = "optionId",
+    }
+}
+
+object! {
+    PermissionOption {
+        option_id: Str<'a> = "optionId",
+        kind: Str<'a> = "kind",
+    }
+}
+
+object! {
+    Error {
+        code: Num = "code",
+        message: Any<'a> = "message",
+        data: Any<'a> = "data",
+    }
+}
+
+object! {
+    /// What linkspan adds to an error: the agent's own word, and that nobody knows why.
+    ErrorData {
+        code: Str<'a> = "code",
+        outcome: Str<'a> = "outcome",
+    }
+}
+
+object! {
+    /// An update, of all kinds together.
+    Update {
+        session_update: Str<'a> = "sessionUpdate",
+        content: Any<'a> = "content",
+        message_id: Str<'a> = "messageId",
+        tool_call_id: Str<'a> = "toolCallId",
+        title: Any<'a> = "title",
+        name: Str<'a> = "name",
+        kind: Str<'a> = "kind",
+        status: Str<'a> = "status",
+        locations: Any<'a> = "locations",
+        raw_input: Any<'a> = "rawInput",
+        raw_output: Any<'a> = "rawOutput",
+        entries: Any<'a> = "entries",
+        available_commands: List<Command<'a>> = "availableCommands",
+        current_mode_id: Str<'a> = "currentModeId",
+        config_options: List<ConfigOption<'a>> = "configOptions",
+        used: Num = "used",
+        size: Num = "size",
+        cost: Cost<'a> = "cost",
+        severity: Str<'a> = "severity",
+        description: Any<'a> = "description",
+        compaction_id: Str<'a> = "compactionId",
+        summary: Any<'a> = "summary",
+        error: Any<'a> = "error",
+        state: Str<'a> = "state",
+        stop_reason: Str<'a> = "stopReason",
+        updated_at: Str<'a> = "updatedAt",
+        meta: Any<'a> = "_meta",
+    }
+}
+
+object! {
+    PlanEntry {
+        content: Any<'a> = "content",
+        status: Str<'a> = "status",
+        priority: Str<'a> = "priority",
+    }
+}
+
+object! {
+    Command {
+        name: Str<'a> = "name",
+    }
+}
+
+object! {
+    Cost {
+        amount: Num = "amount",
+        currency: Str<'a> = "currency",
+    }
+}
+
+object! {
+    Location {
+        path: Any<'a> = "path",
+        line: Num = "line",
+    }
+}
+
+object! {
+    ToolContent {
+        r#type: Str<'a> = "type",
+        content: Any<'a> = "content",
+        path: Any<'a> = "path",
+        old_text: Any<'a> = "oldText",
+        old_text_snake: Any<'a> = "old_text",
+        new_text: Any<'a> = "newText",
+        new_text_snake: Any<'a> = "new_text",
+    }
+}
+
+object! {
+    ContentBlock {
+        r#type: Str<'a> = "type",
+        text: Any<'a> = "text",
+        data: Any<'a> = "data",
+        mime_type: Str<'a> = "mimeType",
+        mime_type_snake: Str<'a> = "mime_type",
+        uri: Any<'a> = "uri",
+        name: Any<'a> = "name",
+    }
+}
+
+object! {
+    /// What linkspan and the Claude adapters say in `_meta`.
+    Meta {
+        parent_tool_use_id: Str<'a> = "parentToolUseId",
+        status: Str<'a> = "status",
+        result: Any<'a> = "result",
+        is_error: Flag = "isError",
+        code: Str<'a> = "code",
+        message: Any<'a> = "message",
+        outcome: Str<'a> = "outcome",
+        claude_code: ClaudeMeta<'a> = "claudeCode",
+        quota: Quota<'a> = "quota",
+    }
+}
+
+object! {
+    ClaudeMeta {
+        parent_tool_use_id: Str<'a> = "parentToolUseId",
+        tool_name: Str<'a> = "toolName",
+    }
+}
+
+object! {
+    /// What the Gemini CLI says a prompt has used.
+    Quota {
+        token_count: TokenCount<'a> = "token_count",
+        model_usage: List<ModelUsage<'a>> = "model_usage",
+    }
+}
+
+object! {
+    ModelUsage {
+        model: Str<'a> = "model",
+        token_count: TokenCount<'a> = "token_count",
+    }
+}
+
+object! {
+    TokenCount {
+        input: Num = "input_tokens",
+        output: Num = "output_tokens",
+    }
+}
+
+object! {
+    Usage {
+        input: Num = "inputTokens",
+        output: Num = "outputTokens",
+        cached_read: Num = "cachedReadTokens",
+        cached_write: Num = "cachedWriteTokens",
+        thought: Num = "thoughtTokens",
+    }
+}

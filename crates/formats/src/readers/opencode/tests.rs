@@ -671,8 +671,8 @@ fn how_a_session_fails() {
             bound ses_1 Init -
             started
             Debug server_event: session.status
-            Info MessageAbortedError: why
-            ended Aborted MessageAbortedError: why
+            Debug aborted: why
+            ended Aborted aborted: why
         "#]],
     );
     let message = event(

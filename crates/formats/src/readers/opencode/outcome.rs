@@ -191,6 +191,7 @@ impl OpenCode {
         self.lifecycle.end_run(cx, ended, left_open);
         cx.why = before;
         self.growing.forget_run();
+        self.sessions.forget_run();
     }
 
     fn verdict(&self, ending: Ending<'_>) -> (RunEnded<'static>, Option<Why>) {

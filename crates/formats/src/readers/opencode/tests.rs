@@ -358,6 +358,24 @@ fn what_tools_tell_only_at_their_end() {
         .assert_eq(&diffs);
 }
 
+#[test]
+fn pictures_that_a_tool_reads_are_blocks_of_its_result() {
+    check(
+        &[
+            r#"{"type":"tool_use","sessionID":"ses_1","part":{"callID":"c","tool":"read","state":{"status":"completed","input":{"filePath":"/a.png"},"output":"Image read","attachments":[{"type":"file","mime":"image/png","url":"data:image/png;base64,AAAA"},{"type":"file","mime":"application/pdf","url":"file:///b"}]}}}"#,
+            STOP,
+        ],
+        expect![[r#"
+            bound ses_1 Init -
+            started
+            + Read c "Read /a.png"  (NeverOpened)
+            - Ok Read c "Read /a.png" = [{"type":"text","text":"Image read"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}},{"type":"file","mime":"application/pdf","url":"file:///b"}]
+            Debug step_finish: a step ends
+            ended Completed
+        "#]],
+    );
+}
+
 /// An event of the server about `ses_1`.
 fn event(kind: &str, properties: &str) -> String {
     format!(r#"{{"id":"e","type":"{kind}","properties":{{"sessionID":"ses_1",{properties}}}}}"#)

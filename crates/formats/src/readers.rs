@@ -1,6 +1,7 @@
 //! Agents' wire formats to the model, one file or folder per format.
 
 pub(crate) mod claude;
+pub(crate) mod codex;
 pub(crate) mod gemini;
 mod input;
 mod lifecycle;

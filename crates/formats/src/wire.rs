@@ -6,6 +6,7 @@ pub(crate) mod lenient;
 pub(crate) mod acp;
 pub(crate) mod ag_ui;
 pub(crate) mod claude;
+pub(crate) mod codex;
 pub(crate) mod duplex;
 pub(crate) mod gemini;
 pub(crate) mod opencode;

@@ -326,7 +326,6 @@ impl Reader for Gemini {
 }
 
 /// True when a frame can be of no other format.
-#[cfg_attr(not(test), expect(dead_code, reason = "for telling formats apart"))]
 pub(crate) fn recognises(line: &str) -> bool {
     let mut it = Line::default();
     if read(input::message(line), &mut it).is_err() || it.timestamp.0.is_none() {

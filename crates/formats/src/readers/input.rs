@@ -17,34 +17,41 @@ pub(crate) enum Direction {
     ToAgent,
 }
 
-/// Where a wrapper's own fields are; its message may be long.
-const WRAPPER_HEAD: usize = 64;
-
 /// Takes a message out of a recording of both directions, and its time with it.
 pub(crate) fn unwrap<'f>(
     cx: &mut Context<'_>,
     text: &'f str,
     began: Option<Timestamp>,
 ) -> (Direction, &'f str) {
-    let head = &text.as_bytes()[..text.len().min(WRAPPER_HEAD)];
-    if memchr::memmem::find(head, b"\"dir\"").is_none() {
-        return (Direction::FromAgent, text);
-    }
-    let Ok(line) = serde_json::from_str::<duplex::Line<'f>>(text) else {
-        return (Direction::FromAgent, text);
-    };
-    let (Some(dir), Some(msg)) = (line.dir.as_deref(), line.msg.0) else {
+    let Some((line, msg)) = wrapped(text) else {
         return (Direction::FromAgent, text);
     };
     if let (Some(began), Some(t)) = (began, line.t.0) {
         cx.at = Some(began.plus_millis((t * 1000.0) as i64));
     }
-    (direction(dir), msg.get())
+    (direction(line.dir.as_deref()), msg)
+}
+
+/// The message alone, for those who only want to know what it is.
+pub(crate) fn message(text: &str) -> &str {
+    wrapped(text).map_or(text, |(_, msg)| msg)
+}
+
+fn wrapped(text: &str) -> Option<(duplex::Line<'_>, &str)> {
+    // Most lines are not wrapped: they must not be parsed to know it.
+    let first = text.trim_start_matches(['{', ' ']);
+    let keys = ["\"t\"", "\"dir\"", "\"msg\""];
+    if !keys.iter().any(|it| first.starts_with(it)) {
+        return None;
+    }
+    let line: duplex::Line<'_> = serde_json::from_str(text).ok()?;
+    let msg = line.msg.0?.get();
+    line.dir.as_deref().is_some().then_some((line, msg))
 }
 
 /// What a recording calls the two directions.
-fn direction(dir: &str) -> Direction {
-    if dir == "in" {
+fn direction(dir: Option<&str>) -> Direction {
+    if dir == Some("in") {
         Direction::ToAgent
     } else {
         Direction::FromAgent
@@ -118,11 +125,4 @@ pub(crate) fn unread(lifecycle: &mut Lifecycle, cx: &mut Context<'_>) {
         detail: None,
     };
     lifecycle.notice(cx, notice);
-}
-
-/// The message in a frame that may be of a recording of both directions.
-pub(crate) fn message(text: &str) -> &str {
-    let line = serde_json::from_str::<duplex::Line<'_>>(text).ok();
-    let msg = line.filter(|it| it.dir.0.is_some()).and_then(|it| it.msg.0);
-    msg.map_or(text, |it| it.get())
 }

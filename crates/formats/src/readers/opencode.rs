@@ -215,7 +215,6 @@ impl Reader for OpenCode {
 }
 
 /// True when a frame can be of no other format.
-#[cfg_attr(not(test), expect(dead_code, reason = "for telling formats apart"))]
 pub(crate) fn recognises(line: &str) -> bool {
     let mut it = Line::default();
     if read(input::message(line), &mut it).is_err() {

@@ -4,11 +4,13 @@
 #![expect(clippy::disallowed_methods, reason = "tests own the files they read")]
 
 mod claude;
+mod codex_thread;
 mod fixtures;
 mod found;
 mod goldens;
 mod laws;
 mod properties;
+mod recognised;
 mod takopi_rules;
 mod takopi_upstream;
 mod transcripts;

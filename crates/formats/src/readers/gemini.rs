@@ -249,7 +249,7 @@ impl Gemini {
             code: Cow::Borrowed("error"),
             text: said.unwrap_or(Text::new("gemini reports an error")),
             item: None,
-            detail: Some(Raw::parse(json.to_owned())),
+            detail: Some(input::raw(json)),
         };
         self.lifecycle.notice(cx, notice);
     }
@@ -282,7 +282,7 @@ impl Gemini {
                 })
                 .collect(),
             duration_ms: stats.duration_ms.as_u64(),
-            detail: Some(Raw::parse(json.to_owned())),
+            detail: Some(input::raw(json)),
             ..RunEnded::new(outcome, error)
         };
         self.lifecycle

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use model::{Body, Frame, Level, Notice, Raw, Text, Timestamp, Unmapped};
 
+use serde_json::value::RawValue;
+
 use super::lifecycle::{Context, Lifecycle};
 use crate::framing::{Repair, clean};
 use crate::wire::duplex;
@@ -100,9 +102,14 @@ pub(crate) fn unmapped(lifecycle: &mut Lifecycle, cx: &mut Context<'_>, what: St
     cx.extra.clear();
     let unmapped = Unmapped {
         what: Cow::Owned(what),
-        raw: Raw::parse(json.to_owned()),
+        raw: raw(json),
     };
     lifecycle.emit(cx, Body::FrameUnmapped(unmapped));
+}
+
+/// A frame, or a part of one, as it came.
+pub(crate) fn raw(json: &str) -> Raw<'_> {
+    serde_json::from_str::<&RawValue>(json).map_or_else(|_| Raw::of(&json), Raw::borrowed)
 }
 
 /// The frame said nothing that makes an event, but it may have had fields nobody reads.

@@ -104,6 +104,15 @@ object! {
         title: Any<'a> = "title",
         metadata: Any<'a> = "metadata",
         time: Any<'a> = "time",
+        /// Pictures and files that belong to the output.
+        attachments: Any<'a> = "attachments",
+    }
+}
+
+object! {
+    /// A file part beside an output.
+    Attachment {
+        url: Any<'a> = "url",
     }
 }
 

@@ -19,6 +19,9 @@ const MAX_DENIALS: usize = 256;
 /// Bytes kept of the last words; more of them are not repeated with the end of the run.
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
 
+/// The word for a run that was stopped on purpose.
+const ABORTED: &str = "aborted";
+
 /// The run that is under way.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Run {
@@ -119,7 +122,11 @@ impl OpenCode {
     /// An error of the session; whether it is the run's is known at the end.
     pub(super) fn failed<'c>(&mut self, cx: &mut Context<'c>, error: Any<'c>, is_news: bool) {
         let mut it: wire::Error<'c> = error.parse().unwrap_or_default();
-        let name = it.name.take().unwrap_or(Cow::Borrowed("error"));
+        let name = match it.name.take() {
+            // Somebody asked for it: that is no failure, and needs no other word than elsewhere.
+            Some(name) if name == "MessageAbortedError" => Cow::Borrowed(ABORTED),
+            name => name.unwrap_or(Cow::Borrowed("error")),
+        };
         let message = message_of(error);
         let message = message.unwrap_or_else(|| Text::new(name.clone().into_owned()));
         if cx.path.is_empty() && (is_news || self.run.failure.is_none()) {
@@ -133,8 +140,8 @@ impl OpenCode {
             self.run.in_step = false;
         }
         if is_news {
-            let level = if name == "MessageAbortedError" {
-                Level::Info
+            let level = if name == ABORTED {
+                Level::Debug
             } else {
                 Level::Error
             };
@@ -184,6 +191,7 @@ impl OpenCode {
         self.lifecycle.end_run(cx, ended, left_open);
         cx.why = before;
         self.growing.forget_run();
+        self.sessions.forget_run();
     }
 
     fn verdict(&self, ending: Ending<'_>) -> (RunEnded<'static>, Option<Why>) {
@@ -237,7 +245,7 @@ impl OpenCode {
 
 fn outcome_of(name: &str) -> Outcome {
     match name {
-        "MessageAbortedError" => Outcome::Aborted,
+        ABORTED => Outcome::Aborted,
         "MessageOutputLengthError" | "ContextOverflowError" => Outcome::Limit,
         _ => Outcome::Failed,
     }

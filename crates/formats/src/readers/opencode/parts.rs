@@ -8,6 +8,7 @@ use model::{
 };
 
 use super::{Context, OpenCode, has_ended};
+use crate::readers::input;
 use crate::wire::lenient::{Any, Object as _};
 use crate::wire::opencode::{self as wire, Part};
 
@@ -40,12 +41,12 @@ impl OpenCode {
             Some("retry") => {
                 let said = super::outcome::message_of(part.error);
                 let text = said.unwrap_or(Text::new("the model's provider failed"));
-                let detail = Some(Raw::parse(json.to_owned()));
+                let detail = Some(input::raw(json));
                 self.say(cx, Level::Warning, "api_retry", text, detail);
             }
             Some("snapshot" | "patch" | "agent" | "subtask") => {
                 let kind = part.r#type.as_deref().unwrap_or_default().to_owned();
-                let detail = Some(Raw::parse(json.to_owned()));
+                let detail = Some(input::raw(json));
                 self.say(cx, Level::Debug, "part", Text::new(kind), detail);
             }
             other => {
@@ -63,7 +64,7 @@ impl OpenCode {
         let is_again = !self.lifecycle.is_open(&id) && self.growing.has_ended(&id);
         if is_again {
             cx.extra.clear();
-            let detail = Some(Raw::parse(json.to_owned()));
+            let detail = Some(input::raw(json));
             let text = Text::new("a part that had ended was told again");
             self.say(cx, Level::Debug, "part_again", text, detail);
         }
@@ -187,7 +188,7 @@ impl OpenCode {
             _ if is_image && url.to_str().starts_with("http") => {
                 model::Part::ImageUrl { url: url.clone() }
             }
-            _ => model::Part::Other(Raw::parse(json.to_owned())),
+            _ => model::Part::Other(input::raw(json)),
         };
         let mut item = message(id, role, part.message_id.0, Text::EMPTY);
         if let Item::Message(message) = &mut item {
@@ -310,7 +311,7 @@ fn reasoning<'a>(id: ItemId<'a>, group: Option<Cow<'a, str>>, text: Text<'a>) ->
 }
 
 /// The media type and the data of `data:image/png;base64,...`.
-fn image_data(url: &str) -> Option<(&str, &str)> {
+pub(super) fn image_data(url: &str) -> Option<(&str, &str)> {
     let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
     Some((head.strip_suffix(";base64")?, data))
 }

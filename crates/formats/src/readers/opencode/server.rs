@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 use model::{
-    Ask, AskId, AskKind, AskSettled, Basis, Body, Decision, Item, ItemId, Level, Raw, Role, Scope,
+    Ask, AskId, AskKind, AskSettled, Basis, Body, Decision, Item, ItemId, Level, Role, Scope,
     Status, Text, Timestamp, Usage,
 };
 
 use super::parts::{compaction_id, tokens};
 use super::{About, Context, OpenCode, model_name};
 use crate::readers::native::{self, Met};
-use crate::readers::todos;
+use crate::readers::{input, todos};
 use crate::wire::lenient::{Any, Object as _};
 use crate::wire::opencode::{self as wire, Line, Properties};
 
@@ -115,7 +115,7 @@ impl OpenCode {
     /// Something hardly worth telling.
     fn noise(&mut self, cx: &mut Context<'_>, kind: &str, json: &str) {
         cx.extra.clear();
-        let detail = Some(Raw::parse(json.to_owned()));
+        let detail = Some(input::raw(json));
         let text = Text::new(kind.to_owned());
         self.say(cx, Level::Debug, "server_event", text, detail);
     }

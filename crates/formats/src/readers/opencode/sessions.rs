@@ -59,6 +59,10 @@ impl Sessions {
         }
     }
 
+    pub(super) fn forget_run(&mut self) {
+        self.tasks.clear();
+    }
+
     fn find(&self, session: &str) -> Option<&Child> {
         self.children.iter().find(|it| it.session == session)
     }
@@ -84,9 +88,9 @@ impl OpenCode {
             return;
         }
         let call = child.call.clone().unwrap_or_else(|| {
-            // The session is named by its call only after it has begun: the newest call is its own.
-            let tasks = self.sessions.tasks.iter().rev();
-            let free = tasks.clone().find(|it| !self.sessions.is_taken(it));
+            // A call names its session only after that has begun: the first without one is it.
+            let mut tasks = self.sessions.tasks.iter();
+            let free = tasks.find(|it| !self.sessions.is_taken(it));
             free.cloned()
                 .unwrap_or_else(|| ItemId::new(session.to_owned()))
         });

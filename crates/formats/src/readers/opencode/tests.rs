@@ -358,6 +358,24 @@ fn what_tools_tell_only_at_their_end() {
         .assert_eq(&diffs);
 }
 
+#[test]
+fn pictures_that_a_tool_reads_are_blocks_of_its_result() {
+    check(
+        &[
+            r#"{"type":"tool_use","sessionID":"ses_1","part":{"callID":"c","tool":"read","state":{"status":"completed","input":{"filePath":"/a.png"},"output":"Image read","attachments":[{"type":"file","mime":"image/png","url":"data:image/png;base64,AAAA"},{"type":"file","mime":"application/pdf","url":"file:///b"}]}}}"#,
+            STOP,
+        ],
+        expect![[r#"
+            bound ses_1 Init -
+            started
+            + Read c "Read /a.png"  (NeverOpened)
+            - Ok Read c "Read /a.png" = [{"type":"text","text":"Image read"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}},{"type":"file","mime":"application/pdf","url":"file:///b"}]
+            Debug step_finish: a step ends
+            ended Completed
+        "#]],
+    );
+}
+
 /// An event of the server about `ses_1`.
 fn event(kind: &str, properties: &str) -> String {
     format!(r#"{{"id":"e","type":"{kind}","properties":{{"sessionID":"ses_1",{properties}}}}}"#)
@@ -671,8 +689,8 @@ fn how_a_session_fails() {
             bound ses_1 Init -
             started
             Debug server_event: session.status
-            Info MessageAbortedError: why
-            ended Aborted MessageAbortedError: why
+            Debug aborted: why
+            ended Aborted aborted: why
         "#]],
     );
     let message = event(

@@ -7,12 +7,14 @@ use model::{
     ToolResult, Why,
 };
 
-use super::parts::keep_time;
+use serde_json::value::RawValue;
+
+use super::parts::{image_data, keep_time};
 use super::{Context, OpenCode};
 use crate::readers::todos;
 use crate::tools;
 use crate::wire::lenient::{Any, Object as _};
-use crate::wire::opencode::{FileDiff, Metadata, Part, State};
+use crate::wire::opencode::{Attachment, FileDiff, Metadata, Part, State};
 
 /// How a call's error begins that somebody or some rule did not allow.
 const DENIED: &[&str] = &[
@@ -149,7 +151,7 @@ impl OpenCode {
             .raw()
             .filter(|_| state.status.as_deref() == Some("error"));
         let result = ToolResult {
-            content: error.or(state.output.raw()).unwrap_or_else(|| Raw::of(&"")),
+            content: error.unwrap_or_else(|| output(state)),
             is_error: status != Status::Ok,
             structured: state.metadata.raw(),
             meta: None,
@@ -176,6 +178,36 @@ impl OpenCode {
         };
         self.lifecycle.update(cx, Item::Plan(Plan { id, entries }));
     }
+}
+
+/// The output as a string, or as blocks when pictures or files came with it.
+fn output<'c>(state: &State<'c>) -> Raw<'c> {
+    let text = state.output.raw().unwrap_or_else(|| Raw::of(&""));
+    let attachments: Vec<&RawValue> = state.attachments.parse().unwrap_or_default();
+    if attachments.is_empty() {
+        return text;
+    }
+    let mut blocks = format!(r#"[{{"type":"text","text":{}}}"#, text.get());
+    for attachment in attachments {
+        blocks.push(',');
+        blocks.push_str(&image_block(attachment).unwrap_or_else(|| attachment.get().to_owned()));
+    }
+    blocks.push(']');
+    Raw::parse(blocks)
+}
+
+/// A picture as the block that results of other agents have for it.
+fn image_block(attachment: &RawValue) -> Option<String> {
+    let it: Attachment<'_> = serde_json::from_str(attachment.get()).ok()?;
+    let url = it.url.raw().map(Text::from)?;
+    let url = url.to_str();
+    let (media_type, data) = image_data(&url).filter(|(it, _)| it.starts_with("image/"))?;
+    let (media_type, data) = (Raw::of(&media_type), Raw::of(&data));
+    Some(format!(
+        r#"{{"type":"image","source":{{"type":"base64","media_type":{},"data":{}}}}}"#,
+        media_type.get(),
+        data.get()
+    ))
 }
 
 /// The agent's own title, with something in it.

@@ -10,6 +10,7 @@ mod found;
 mod goldens;
 mod laws;
 mod properties;
+mod round_trips;
 mod takopi_rules;
 mod takopi_upstream;
 mod transcripts;

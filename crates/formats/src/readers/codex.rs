@@ -160,7 +160,9 @@ impl Codex {
 
     fn wrong_session(&mut self, cx: &mut Context<'_>, wanted: &str, got: &str) {
         cx.extra.clear();
+        cx.why = Some(Why::WrongSession);
         self.lifecycle.start_run(cx, Cause::Prompt);
+        cx.why = None;
         let native = SessionId::new(got.to_owned());
         let bound = bound(native, Binding::Mismatch);
         self.lifecycle.emit(cx, Body::SessionBound(bound));

@@ -81,6 +81,8 @@ pub(crate) enum Kind {
     Subagent,
     Note,
     Warning,
+    /// Only takopi's own Codex runner has these.
+    Turn,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -256,6 +258,67 @@ pub(crate) struct RawDetail<'a> {
 
 #[derive(Serialize)]
 pub(crate) struct NoDetail {}
+
+/// A command as takopi's own Codex runner has it; empty until it has ended.
+#[derive(Serialize)]
+pub(crate) struct CodexCommand {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) exit_code: Option<Option<i32>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct CodexChanges<'a> {
+    pub(crate) changes: Vec<Change<'a>>,
+    pub(crate) status: &'static str,
+}
+
+#[derive(Serialize)]
+pub(crate) struct CodexMcp<'a> {
+    pub(crate) server: &'a str,
+    pub(crate) tool: &'a str,
+    pub(crate) status: &'static str,
+    pub(crate) arguments: Option<&'a Raw<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) result_summary: Option<CodexSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error_message: Option<Text<'a>>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct CodexSummary {
+    pub(crate) content_blocks: usize,
+    pub(crate) has_structured: bool,
+}
+
+#[derive(Serialize)]
+pub(crate) struct CodexSearch<'a> {
+    pub(crate) query: Option<&'a Text<'a>>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct CodexPhase {
+    pub(crate) phase: &'static str,
+}
+
+#[derive(Serialize)]
+pub(crate) struct CodexError<'a> {
+    pub(crate) message: &'a Text<'a>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct CodexRetry {
+    pub(crate) attempt: Option<u64>,
+    pub(crate) max: Option<u64>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct CodexUsage {
+    pub(crate) input_tokens: Option<u64>,
+    pub(crate) cached_input_tokens: Option<u64>,
+    pub(crate) output_tokens: Option<u64>,
+}
 
 /// Token counts of an agent that has no usage object of its own; the names are Claude's.
 #[derive(Serialize)]

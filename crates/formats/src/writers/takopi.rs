@@ -6,6 +6,7 @@
 //! Takopi shows the final answer only, so words before it are counted as lost.
 
 mod actions;
+mod codex;
 mod end;
 mod notes;
 mod session;
@@ -44,6 +45,7 @@ pub(crate) struct Takopi {
     engine: String,
     session: Option<Session>,
     run: Run,
+    n_turns: u64,
     /// Notes from between runs, as the lines they will be.
     waiting: Vec<u8>,
     n_waiting: usize,
@@ -61,6 +63,8 @@ struct Run {
     /// All of it, where that is the answer.
     words: String,
     n_notes: u64,
+    /// Codex has said that it tries again.
+    is_retrying: bool,
     actions: Vec<Action>,
     denied: Vec<Denied>,
 }
@@ -82,6 +86,7 @@ impl Takopi {
             engine: String::new(),
             session: None,
             run: Run::default(),
+            n_turns: 0,
             waiting: Vec::new(),
             n_waiting: 0,
             losses: Losses::default(),
@@ -239,6 +244,9 @@ impl Writer for Takopi {
     fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
         if self.engine != event.engine {
             self.engine = event.engine.clone().into_owned();
+        }
+        if self.profile == Profile::Upstream && self.engine == "codex" {
+            return self.codex_event(event, out);
         }
         match &event.body {
             Body::SessionBound(bound) => self.bound(event, bound, out),

@@ -270,7 +270,7 @@ fn another_thread_than_the_one_asked_for_is_a_failure() {
         "#,
         exit(0),
         expect![[r#"
-            run.started {"cause":"prompt"
+            run.started (wrongsession) {"cause":"prompt"
             session.bound {"native":"th1","how":"mismatch"
             run.ended (wrongsession) {"outcome":"failed","error":{"code":"wrong_session","message":"session `zz` was asked for, the agent answered as `th1`"
             notice.raised ignored 2 lines after the end were ignored

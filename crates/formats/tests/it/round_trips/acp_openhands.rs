@@ -239,14 +239,18 @@ fn first_difference(at: &str, before: &Value, after: &Value) -> String {
 /// - the title of a call, which is made again from its name and input;
 /// - an answer that differs from the last words;
 /// - no input apart from an empty one;
-/// - that a call was stopped or lost, if it has a result: it is an error then.
+/// - that a call was stopped or lost, if it has a result: it is an error then;
+/// - a denial without a reason: it is given one.
 fn sayable_by_openhands(name: &str, story: &Story) -> Value {
     // Here a sub-agent says something before it calls a tool, and the call has no sender.
-    let is_mixed = name.starts_with("subagent_forward_text");
+    let is_mixed = name.starts_with("subagent_forward_text") || name == "made_subagent";
     let runs = story.runs.iter().map(|run| {
         let tools: BTreeMap<&String, Value> = (run.tools.iter())
             .map(|(id, tool)| {
-                let content = flat(&tool["content"]);
+                let mut content = flat(&tool["content"]);
+                if tool["status"] == "denied" && content.is_empty() {
+                    content.push_str("the call was not allowed");
+                }
                 let has_result = !tool["content"].is_null();
                 let status = match tool["status"].as_str() {
                     Some("cancelled" | "lost") if has_result => "error",
@@ -300,9 +304,14 @@ fn block(text: &str) -> String {
     }
 }
 
+/// Here a call says only at its end whom it started: OpenHands tells a call once, at its begin.
+fn is_told_late(from: &str, name: &str) -> bool {
+    (from, name) == ("codex", "subagent")
+}
+
 #[test]
 fn openhands_comes_back() {
-    check("openhands", None, sayable_by_openhands, |_, _| false);
+    check("openhands", None, sayable_by_openhands, is_told_late);
 }
 
 #[test]
@@ -311,15 +320,18 @@ fn openhands_external_comes_back() {
         "openhands",
         Some("external"),
         sayable_by_openhands,
-        |_, _| false,
+        is_told_late,
     );
 }
 
 #[test]
 fn openhands_native_comes_back() {
-    check("openhands", Some("native"), sayable_by_openhands, |_, _| {
-        false
-    });
+    check(
+        "openhands",
+        Some("native"),
+        sayable_by_openhands,
+        is_told_late,
+    );
 }
 
 /// What ACP has no place for:
@@ -329,7 +341,8 @@ fn openhands_native_comes_back() {
 /// - of a plan, the words for an entry that is not being done; here only how many there are;
 /// - why a call was allowed;
 /// - a structured result that only repeats the text;
-/// - an answer that differs from the last words; one that nobody said is a message.
+/// - an answer that differs from the last words; one that nobody said is a message;
+/// - in what words a run was stopped.
 fn sayable_by_acp(_: &str, story: &Story) -> Value {
     let runs = story.runs.iter().map(|run| {
         let is_told = |it: &&Spoken| match &*it.by.1 {
@@ -361,12 +374,13 @@ fn sayable_by_acp(_: &str, story: &Story) -> Value {
                 tool["structured"] = Value::Null;
             }
         }
+        let message = Some(&run.end["message"]).filter(|_| run.end["outcome"] != "aborted");
         json!({
             "texts": texts,
             "tools": tools,
             "others": others,
             "plan": plan,
-            "end": [run.end["outcome"], run.end["code"], run.end["message"]],
+            "end": [&run.end["outcome"], &run.end["code"], message.unwrap_or(&Value::Null)],
         })
     });
     runs.collect()

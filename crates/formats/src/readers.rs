@@ -1,9 +1,11 @@
 //! Agents' wire formats to the model, one file or folder per format.
 
+mod arguments;
 pub(crate) mod claude;
 mod input;
 mod lifecycle;
 pub(crate) mod linkspan;
+pub(crate) mod openresponses;
 
 use model::Timestamp;
 

@@ -38,6 +38,14 @@ pub const FORMATS: &[Format] = &[
         profiles: &[],
     },
     Format {
+        name: "openresponses",
+        summary: "Open Responses events, SSE or JSON lines",
+        framing: Framing::Either,
+        reader: Some(|config| Box::new(readers::openresponses::OpenResponses::new(config))),
+        writer: None,
+        profiles: &[],
+    },
+    Format {
         name: "takopi",
         summary: "Takopi events, JSON lines",
         framing: Framing::Lines,

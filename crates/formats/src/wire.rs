@@ -8,5 +8,6 @@ pub(crate) mod ag_ui;
 pub(crate) mod claude;
 pub(crate) mod duplex;
 pub(crate) mod openhands;
+pub(crate) mod openresponses;
 pub(crate) mod takopi;
 pub(crate) mod thread;

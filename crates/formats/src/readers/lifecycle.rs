@@ -462,6 +462,16 @@ impl Lifecycle {
         Some(&self.open[self.find(key)?].path)
     }
 
+    /// What was streamed of an open item so far.
+    pub(crate) fn streamed(&self, key: &ItemId<'_>, channel: Channel) -> Option<String> {
+        let open = &self.open[self.find(key)?];
+        match channel {
+            Channel::Text => Some(open.text.decode()),
+            Channel::Input => Some(open.input.decode()),
+            Channel::Output => None,
+        }
+    }
+
     /// An open tool call.
     pub(crate) fn open_tool(&self, key: &ItemId<'_>) -> Option<&Tool<'static>> {
         match &self.open[self.find(key)?].item {

@@ -190,6 +190,7 @@ macro_rules! readers {
 
 readers! {
     claude = "claude",
+    openresponses = "openresponses",
 }
 
 #[test]

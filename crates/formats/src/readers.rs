@@ -1,5 +1,6 @@
 //! Agents' wire formats to the model, one file or folder per format.
 
+pub(crate) mod ag_ui;
 mod arguments;
 pub(crate) mod claude;
 mod input;

@@ -112,8 +112,8 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "ag-ui",
         summary: "AG-UI 1.0, server-sent events",
-        framing: Framing::Sse,
-        reader: None,
+        framing: Framing::Either,
+        reader: Some(|config| Box::new(readers::ag_ui::AgUi::new(config))),
         writer: Some(|config| Box::new(writers::ag_ui::AgUi::new(config))),
         profiles: &[Profile {
             name: "thinking",

@@ -4,6 +4,8 @@
 //! value is left out: the client rejects `null`. The `Thinking*` events are for clients
 //! before 0.0.45, which know no reasoning. What AG-UI has no event for travels as `CUSTOM`, in the types at the end.
 
+pub(crate) mod inbound;
+
 use std::borrow::Cow;
 
 use model::{Part, Raw, Text};
@@ -298,8 +300,20 @@ impl Serialize for Content<'_> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum ContentPart<'a> {
-    Text { text: Text<'a> },
-    Image { source: Source<'a> },
+    Text {
+        text: Text<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        metadata: Option<Metadata<Block>>,
+    },
+    Image {
+        source: Source<'a>,
+    },
+}
+
+/// The text is the JSON of a block that AG-UI has no part for.
+#[derive(Serialize)]
+pub(crate) struct Block {
+    pub(crate) block: bool,
 }
 
 #[derive(Serialize)]

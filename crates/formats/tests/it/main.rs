@@ -10,6 +10,7 @@ mod goldens;
 mod laws;
 mod openresponses;
 mod properties;
+mod round_trips;
 mod takopi_rules;
 mod takopi_upstream;
 mod transcripts;

@@ -191,6 +191,7 @@ macro_rules! readers {
 readers! {
     claude = "claude",
     openresponses = "openresponses",
+    ag_ui = "ag-ui",
 }
 
 #[test]

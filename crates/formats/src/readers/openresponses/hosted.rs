@@ -127,7 +127,7 @@ fn meaning<'c>(name: &str, item: &mut wire::Item<'c>) -> (String, Option<Raw<'c>
                 Some("open_page") => "web_fetch",
                 Some(_) | None => name,
             };
-            let class = tools::classify(tool, input.as_ref(), None);
+            let class = classify(tool, input.as_ref());
             (tool.to_owned(), input, class)
         }
         "file_search" => {
@@ -171,10 +171,15 @@ fn meaning<'c>(name: &str, item: &mut wire::Item<'c>) -> (String, Option<Raw<'c>
         }
         _ => {
             let input = item.action.raw().or(arguments);
-            let class = tools::classify(name, input.as_ref(), None);
+            let class = classify(name, input.as_ref());
             (name.to_owned(), input, class)
         }
     }
+}
+
+fn classify(name: &str, input: Option<&Raw<'_>>) -> Class<'static> {
+    let input = input.map(Raw::by_ref);
+    tools::classify(name, input.as_ref(), None).into_owned()
 }
 
 fn title(words: &str, name: &str) -> String {

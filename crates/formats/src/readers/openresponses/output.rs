@@ -451,7 +451,7 @@ impl OpenResponses {
         };
         let input = arguments(text);
         tool.id = key;
-        tool.class = tools::classify(&tool.name, Some(&input), None);
+        tool.class = tools::classify(&tool.name, Some(&input.by_ref()), None).into_owned();
         tool.input = Some(input);
         self.lifecycle.update(cx, Item::Tool(Box::new(tool)));
     }

@@ -196,7 +196,10 @@ fn args(tool_call_id: &str, delta: wire::Args<'_>, lane: &mut Lane<'_>) {
 
 fn part(block: Block<'_>) -> wire::ContentPart<'_> {
     match block {
-        Block::Text(text) => wire::ContentPart::Text { text },
+        Block::Text(text) => wire::ContentPart::Text {
+            text,
+            metadata: None,
+        },
         Block::Image { media_type, data } => wire::ContentPart::Image {
             source: wire::Source::Data {
                 value: data,
@@ -208,6 +211,9 @@ fn part(block: Block<'_>) -> wire::ContentPart<'_> {
         },
         Block::Other(raw) => wire::ContentPart::Text {
             text: Text::new(raw.get().to_owned()),
+            metadata: Some(wire::Metadata {
+                linkspan: wire::Block { block: true },
+            }),
         },
     }
 }

@@ -80,7 +80,7 @@ mod ag_ui {
                     .collect()
             });
             let data = &event["data"];
-            let mut tell = |story: &mut Story, kind: &str, value: Value| {
+            let tell = |story: &mut Story, kind: &str, value: Value| {
                 let key = format!("run {run}{path} {kind}");
                 let mut value = value;
                 let keys = UNSAID.iter().find(|it| it.0 == kind).unwrap().1;

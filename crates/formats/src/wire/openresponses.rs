@@ -112,6 +112,21 @@ object! {
 }
 
 object! {
+    /// What one command of a shell printed.
+    Printed {
+        stdout: Any<'a> = "stdout",
+        stderr: Any<'a> = "stderr",
+        outcome: Exit<'a> = "outcome",
+    }
+}
+
+object! {
+    Exit {
+        exit_code: Num = "exit_code",
+    }
+}
+
+object! {
     /// What a hosted search does.
     Action {
         r#type: Str<'a> = "type",

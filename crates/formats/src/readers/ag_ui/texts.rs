@@ -118,7 +118,11 @@ impl AgUi {
             );
         };
         let open = self.texts.open.remove(at);
-        if open.kind == Kind::Message(Role::Assistant) && cx.path.is_empty() {
+        let is_main = self
+            .lifecycle
+            .path_of(&open.key)
+            .is_some_and(<[_]>::is_empty);
+        if open.kind == Kind::Message(Role::Assistant) && is_main {
             let text = self.lifecycle.streamed(&open.key, Channel::Text);
             let text = text.filter(|it| !it.is_empty()).map(Text::new);
             self.last_text = text.or(self.last_text.take());

@@ -108,7 +108,8 @@ impl OpenResponses {
 
 /// What a hosted call is called, was given, and means.
 fn meaning<'c>(name: &str, item: &mut wire::Item<'c>) -> (String, Option<Raw<'c>>, Class<'c>) {
-    let arguments = item.arguments.0.map(|it| arguments(&Text::from_json(it)));
+    let said = item.arguments.0.map(Text::from_json);
+    let arguments = said.filter(|it| !it.is_empty()).map(|it| arguments(&it));
     let action: wire::Action<'c> = item.action.parse().unwrap_or_default();
     match name {
         "mcp" => {
@@ -153,7 +154,10 @@ fn meaning<'c>(name: &str, item: &mut wire::Item<'c>) -> (String, Option<Raw<'c>
                 words.join(by)
             };
             let command = words(action.commands, "\n") + &words(action.command, " ");
-            let mut class = Class::plain(ToolKind::Shell, Text::new(title(&command, name)));
+            let mut class = Class::plain(
+                ToolKind::Shell,
+                Text::new(title(&command.replace('\n', "; "), name)),
+            );
             class.command = (!command.is_empty()).then(|| Text::new(command));
             (name.to_owned(), item.action.raw(), class)
         }
@@ -266,10 +270,22 @@ pub(super) fn content<'c>(output: Any<'c>) -> Raw<'c> {
             })
             .collect()
     });
-    match blocks {
-        Some(blocks) => Raw::of(&blocks),
-        None => string(raw.get()),
+    match (blocks, printed(output)) {
+        (Some(blocks), _) => Raw::of(&blocks),
+        (None, Some((text, _))) => Raw::of(&text),
+        (None, None) => string(raw.get()),
     }
+}
+
+/// What the commands of a shell printed, and how the last of them ended.
+pub(super) fn printed(output: Any<'_>) -> Option<(String, Option<i32>)> {
+    let commands: Vec<wire::Printed<'_>> = output.parse()?;
+    let mut text = String::new();
+    for piece in commands.iter().flat_map(|it| [it.stdout.0, it.stderr.0]) {
+        text.push_str(&Text::from_json(piece?).to_str());
+    }
+    let exit = commands.last()?.outcome.exit_code.0;
+    Some((text, exit.map(|it| it as i32)))
 }
 
 fn picture(data: &Text<'_>) -> Raw<'static> {

@@ -488,7 +488,10 @@ impl OpenResponses {
             structured: None,
             meta: None,
         };
-        self.lifecycle.close_tool(cx, &key, status, result, |_| ());
+        let exit_code = super::hosted::printed(item.output).and_then(|it| it.1);
+        self.lifecycle.close_tool(cx, &key, status, result, |tool| {
+            tool.class.exit_code = exit_code.or(tool.class.exit_code);
+        });
     }
 
     /// Closes what the response has finished: its words, and the calls somebody else will answer.

@@ -1,6 +1,8 @@
 //! Agents' wire formats to the model, one file or folder per format.
 
 pub(crate) mod acp;
+pub(crate) mod ag_ui;
+mod arguments;
 mod cards;
 pub(crate) mod claude;
 pub(crate) mod codex;
@@ -13,6 +15,7 @@ mod native;
 mod nested;
 pub(crate) mod opencode;
 pub(crate) mod openhands;
+pub(crate) mod openresponses;
 mod pieces;
 #[cfg(test)]
 mod shown;

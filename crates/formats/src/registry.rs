@@ -68,6 +68,15 @@ pub const FORMATS: &[Format] = &[
         profiles: &[],
     },
     Format {
+        name: "openresponses",
+        summary: "Open Responses events, SSE or JSON lines",
+        framing: Framing::Either,
+        reader: Some(|config| Box::new(readers::openresponses::OpenResponses::new(config))),
+        recognises: readers::openresponses::recognises,
+        writer: None,
+        profiles: &[],
+    },
+    Format {
         name: "takopi",
         summary: "Takopi events, JSON lines",
         framing: Framing::Lines,
@@ -138,9 +147,9 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "ag-ui",
         summary: "AG-UI 1.0, server-sent events",
-        framing: Framing::Sse,
-        reader: None,
-        recognises: never,
+        framing: Framing::Either,
+        reader: Some(|config| Box::new(readers::ag_ui::AgUi::new(config))),
+        recognises: readers::ag_ui::recognises,
         writer: Some(|config| Box::new(writers::ag_ui::AgUi::new(config))),
         profiles: &[Profile {
             name: "thinking",

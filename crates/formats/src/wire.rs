@@ -11,5 +11,6 @@ pub(crate) mod duplex;
 pub(crate) mod gemini;
 pub(crate) mod opencode;
 pub(crate) mod openhands;
+pub(crate) mod openresponses;
 pub(crate) mod takopi;
 pub(crate) mod thread;

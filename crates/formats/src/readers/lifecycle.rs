@@ -17,7 +17,7 @@ use model::{
     Timestamp, Tool, ToolResult, Why,
 };
 
-use self::items::{folded, text_of, without_text};
+use self::items::{folded, is_told_in, text_of, without_text};
 use self::streamed::Streamed;
 use self::used::Used;
 
@@ -245,6 +245,7 @@ impl Lifecycle {
 
     pub(crate) fn open(&mut self, cx: &mut Context<'_>, mut item: Item<'_>) {
         self.start_run(cx, Cause::Prompt);
+        self.make_way(cx, &item);
         if self.is_open(item.id()) {
             return self.update(cx, item);
         }
@@ -269,6 +270,7 @@ impl Lifecycle {
 
     /// Replaces what is known of an open item; opens it when it is not.
     pub(crate) fn update(&mut self, cx: &mut Context<'_>, mut item: Item<'_>) {
+        self.make_way(cx, &item);
         let Some(at) = self.find(item.id()) else {
             return self.open(cx, item);
         };
@@ -292,7 +294,8 @@ impl Lifecycle {
         if text.is_empty() {
             return;
         }
-        let Some(mut at) = self.find(key) else {
+        let fits = |open: &Open| is_told_in(&open.item, channel);
+        let Some(mut at) = self.find(key).filter(|at| fits(&self.open[*at])) else {
             let detail = Some(Raw::of(&text));
             return self.warn(
                 cx,
@@ -322,6 +325,7 @@ impl Lifecycle {
 
     /// Closes a message or reasoning with its whole text, opening it first if need be.
     pub(crate) fn close_text(&mut self, cx: &mut Context<'_>, mut item: Item<'_>, status: Status) {
+        self.make_way(cx, &item);
         if !self.is_open(item.id()) {
             self.open(cx, without_text(&item));
         }
@@ -419,6 +423,7 @@ impl Lifecycle {
             | Item::Compaction(_)
             | Item::Other(_) => (),
         }
+        self.make_way(cx, &item);
         if !self.is_open(item.id()) {
             let mut opened = item.clone();
             if let Item::Tool(tool) = &mut opened {
@@ -460,6 +465,16 @@ impl Lifecycle {
     /// The sub-agents an open item is inside of.
     pub(crate) fn path_of(&self, key: &ItemId<'_>) -> Option<&[ItemId<'static>]> {
         Some(&self.open[self.find(key)?].path)
+    }
+
+    /// What was streamed of an open item so far.
+    pub(crate) fn streamed(&self, key: &ItemId<'_>, channel: Channel) -> Option<String> {
+        let open = &self.open[self.find(key)?];
+        match channel {
+            Channel::Text => Some(open.text.decode()),
+            Channel::Input => Some(open.input.decode()),
+            Channel::Output => None,
+        }
     }
 
     /// An open tool call.
@@ -536,6 +551,16 @@ impl Lifecycle {
                 remembered: None,
             };
             self.emit_because(cx, &ask.path, Why::LeftOpen, Body::AskSettled(settled));
+        }
+    }
+
+    /// An agent that gives one id to two kinds of things has ended the first with the second.
+    fn make_way(&mut self, cx: &mut Context<'_>, item: &Item<'_>) {
+        if let Some(at) = self.find(item.id())
+            && self.open[at].item.kind() != item.kind()
+        {
+            let other = self.open.remove(at);
+            self.close_left_open(cx, other, Status::Lost);
         }
     }
 

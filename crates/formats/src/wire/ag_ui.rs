@@ -4,9 +4,11 @@
 //! value is left out: the client rejects `null`. The `Thinking*` events are for clients
 //! before 0.0.45, which know no reasoning. What AG-UI has no event for travels as `CUSTOM`, in the types at the end.
 
+pub(crate) mod inbound;
+
 use std::borrow::Cow;
 
-use model::{Raw, Text};
+use model::{Part, Raw, Text};
 use serde::{Serialize, Serializer};
 
 pub(crate) const PROTOCOL_VERSION: &str = "1.0";
@@ -29,9 +31,11 @@ pub(crate) enum Body<'a> {
         run_id: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<Summary<'a>>,
-        outcome: Outcome,
+        outcome: Outcome<'a>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         usage: Vec<TokenUsage<'a>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        metadata: Option<Metadata<Summary<'a>>>,
     },
     RunError {
         message: Text<'a>,
@@ -43,9 +47,13 @@ pub(crate) enum Body<'a> {
     TextMessageStart {
         message_id: &'a str,
         role: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        metadata: Option<Manner<'a>>,
     },
     TextMessageEnd {
         message_id: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        metadata: Option<Attached<'a>>,
     },
     ReasoningStart {
         message_id: &'a str,
@@ -64,6 +72,8 @@ pub(crate) enum Body<'a> {
         subtype: &'static str,
         entity_id: &'a str,
         encrypted_value: &'a Text<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        metadata: Option<Metadata<Hidden>>,
     },
     ThinkingStart,
     ThinkingTextMessageStart,
@@ -77,6 +87,8 @@ pub(crate) enum Body<'a> {
         tool_call_name: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         parent_message_id: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        metadata: Option<Metadata<Hosted>>,
     },
     ToolCallArgs {
         tool_call_id: &'a str,
@@ -115,8 +127,10 @@ pub(crate) enum Body<'a> {
     },
     ActivitySnapshot {
         message_id: &'a str,
-        activity_type: &'static str,
-        content: Plan<'a>,
+        activity_type: &'a str,
+        content: Activity<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        metadata: Option<Metadata<ActivityStatus<'a>>>,
     },
     Raw {
         event: &'a Raw<'a>,
@@ -127,9 +141,66 @@ pub(crate) enum Body<'a> {
 
 #[derive(Clone, Copy, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum Outcome {
-    Success,
+pub(crate) enum Outcome<'a> {
+    #[serde(rename_all = "camelCase")]
+    Success {
+        /// Calls of this run that the application is to answer.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        pending_tool_call_ids: &'a [String],
+    },
     Cancelled,
+}
+
+/// How a message is meant, besides its role.
+#[derive(Serialize)]
+pub(crate) struct Manner<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) phase: Option<&'a Raw<'a>>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) refusal: bool,
+}
+
+/// What came along with the words of a message.
+#[derive(Serialize)]
+pub(crate) struct Attached<'a> {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) annotations: Vec<&'a Raw<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) linkspan: Option<Parts<'a>>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Parts<'a> {
+    pub(crate) parts: Vec<&'a Part<'a>>,
+}
+
+/// What a hidden value is, when it is not the thought itself.
+#[derive(Serialize)]
+pub(crate) struct Hidden {
+    pub(crate) kind: &'static str,
+}
+
+/// The provider runs the tool: nobody has to answer the call.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Hosted {
+    pub(crate) server_side: bool,
+}
+
+/// An activity has no end of its own.
+#[derive(Serialize)]
+pub(crate) struct ActivityStatus<'a> {
+    pub(crate) status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) text: Option<&'a Text<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Activity<'a> {
+    Plan(Plan<'a>),
+    /// An object, as the agent made it.
+    Item(&'a Raw<'a>),
 }
 
 /// Reads and writes of a cache are parts of the input, reasoning is a part of the output.
@@ -148,7 +219,14 @@ pub(crate) struct TokenUsage<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reasoning_tokens: Option<u64>,
     pub(crate) cached_input_tokens: u64,
+    /// Most agents do not know it, and none is what they would say.
+    #[serde(skip_serializing_if = "is_zero")]
     pub(crate) cache_write_input_tokens: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Our own words beside the protocol's, under our own key.
@@ -164,6 +242,11 @@ pub(crate) struct Summary<'a> {
     /// Which kind of failure it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) outcome: Option<&'static str>,
+    /// `incomplete` when the answer was cut off, and `reason` says by what.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stop_reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -195,8 +278,20 @@ impl Serialize for Content<'_> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum ContentPart<'a> {
-    Text { text: Text<'a> },
-    Image { source: Source<'a> },
+    Text {
+        text: Text<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        metadata: Option<Metadata<Block>>,
+    },
+    Image {
+        source: Source<'a>,
+    },
+}
+
+/// The text is the JSON of a block that AG-UI has no part for.
+#[derive(Serialize)]
+pub(crate) struct Block {
+    pub(crate) block: bool,
 }
 
 #[derive(Serialize)]

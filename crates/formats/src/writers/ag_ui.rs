@@ -186,15 +186,33 @@ impl AgUi {
         };
         run.items.close_left_open(lane);
         run.subagents.close_left_open(lane);
+        let has_ended_well = ended.error.is_none()
+            && match ended.outcome {
+                Outcome::Completed | Outcome::Aborted | Outcome::Refused | Outcome::Limit => true,
+                Outcome::Failed | Outcome::Lost => false,
+            };
+        if let Some(answer) = ended.answer.as_ref().filter(|_| has_ended_well) {
+            run.items.unsaid_answer(&run.id, answer, lane);
+        }
         let usage = usage(ended, engine);
+        let is_cut = is_cut(ended);
+        let stop_reason = ended.stop_reason.as_deref();
         let summary = wire::Summary {
             outcome: None,
-            stop_reason: ended.stop_reason.as_deref(),
+            status: is_cut.then_some("incomplete"),
+            reason: stop_reason.filter(|_| is_cut),
+            stop_reason: stop_reason.filter(|_| !is_cut),
             session_cost_usd: ended.session_cost_usd,
             duration_ms: ended.duration_ms,
         };
         let outcome = match ended.outcome {
-            Outcome::Completed => wire::Outcome::Success,
+            Outcome::Completed => wire::Outcome::Success {
+                pending_tool_call_ids: &run.items.pending,
+            },
+            // The model has said so in words, or stopped in the middle of them: no error.
+            Outcome::Refused | Outcome::Limit if ended.error.is_none() => wire::Outcome::Success {
+                pending_tool_call_ids: &run.items.pending,
+            },
             Outcome::Aborted => wire::Outcome::Cancelled,
             Outcome::Failed | Outcome::Refused | Outcome::Limit | Outcome::Lost => {
                 let unknown = unknown_error(ended.outcome);
@@ -211,15 +229,18 @@ impl AgUi {
                 });
             }
         };
-        if let Some(answer) = &ended.answer {
-            run.items.unsaid_answer(&run.id, answer, lane);
-        }
+        let linkspan = wire::Summary {
+            outcome: Some(outcome_name(ended.outcome)),
+            ..wire::Summary::default()
+        };
+        let is_plain = matches!(ended.outcome, Outcome::Completed | Outcome::Aborted);
         lane.emit(wire::Body::RunFinished {
             thread_id: &run.thread,
             run_id: &run.id,
             result: (summary != wire::Summary::default()).then_some(summary),
             outcome,
             usage,
+            metadata: (!is_plain).then_some(wire::Metadata { linkspan }),
         });
     }
 
@@ -234,6 +255,9 @@ impl AgUi {
             subagent: None,
         };
         let losses = &mut self.losses;
+        if !run.items.goes_on_thinking(&event.body) {
+            run.items.end_span(&mut lane);
+        }
         match self.shape {
             Shape::Current => {
                 run.subagents.enter(&event.path, &mut lane);
@@ -245,11 +269,12 @@ impl AgUi {
             }
             Shape::Thinking => (),
         }
+        let extra = &event.extra;
         match &event.body {
-            Body::ItemOpened(it) => run.opened(it, &mut lane, losses),
-            Body::ItemUpdated(it) => run.items.updated(it, &mut lane, losses),
+            Body::ItemOpened(it) => run.opened(it, extra, &mut lane, losses),
+            Body::ItemUpdated(it) => run.items.updated(it, extra, &mut lane, losses),
             Body::ItemDelta(it) => run.items.delta(it, &mut lane),
-            Body::ItemClosed(it) => run.closed(it, &mut lane, losses),
+            Body::ItemClosed(it) => run.closed(it, extra, &mut lane, losses),
             Body::AskOpened(it) => lane.emit(ask(it)),
             Body::AskSettled(it) => lane.emit(ask_settled(it)),
             Body::NoticeRaised(it) => match level(it.level) {
@@ -344,6 +369,16 @@ fn is_subagent_prompt(event: &Event<'_>) -> bool {
         Body::ItemOpened(Item::Message(it)) if it.role == Role::User
     );
     is_prompt && !event.path.is_empty()
+}
+
+/// The answer stops in the middle, and that is no error.
+fn is_cut(ended: &RunEnded<'_>) -> bool {
+    let by_limit = match ended.outcome {
+        Outcome::Limit => true,
+        Outcome::Refused => ended.stop_reason.is_some(),
+        Outcome::Completed | Outcome::Failed | Outcome::Aborted | Outcome::Lost => false,
+    };
+    by_limit && ended.error.is_none()
 }
 
 fn unknown_error(outcome: Outcome) -> RunError<'static> {

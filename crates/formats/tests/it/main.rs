@@ -10,6 +10,7 @@ mod found;
 mod goldens;
 mod laws;
 mod openhands_acp;
+mod openresponses;
 mod properties;
 mod recognised;
 mod round_trips;

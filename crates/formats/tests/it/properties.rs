@@ -195,6 +195,8 @@ readers! {
     gemini = "gemini",
     openhands = "openhands",
     acp = "acp",
+    openresponses = "openresponses",
+    ag_ui = "ag-ui",
 }
 
 #[test]

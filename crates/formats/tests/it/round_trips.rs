@@ -2,4 +2,5 @@
 //! can say them.
 
 mod acp_openhands;
+mod ag_ui;
 mod thread;

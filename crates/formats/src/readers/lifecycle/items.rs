@@ -1,6 +1,6 @@
 //! Items as they are before their text is known, and with what was streamed of it.
 
-use model::{Item, Raw, Text};
+use model::{Channel, Item, Raw, Text};
 
 use super::streamed::Streamed;
 
@@ -60,5 +60,14 @@ pub(super) fn text_of<'i>(item: &'i Item<'_>) -> &'i Text<'i> {
         | Item::Subagent(_)
         | Item::Compaction(_)
         | Item::Other(_) => &Text::EMPTY,
+    }
+}
+
+/// True when pieces of the channel are pieces of such an item.
+pub(super) fn is_told_in(item: &Item<'_>, channel: Channel) -> bool {
+    match item {
+        Item::Message(_) | Item::Reasoning(_) => channel == Channel::Text,
+        Item::Tool(_) => channel != Channel::Text,
+        Item::Plan(_) | Item::Subagent(_) | Item::Compaction(_) | Item::Other(_) => false,
     }
 }

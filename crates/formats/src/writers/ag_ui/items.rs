@@ -1,14 +1,17 @@
 //! What lives inside a run, and the items that are neither words nor calls.
 
+use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use model::{
-    Channel, Compaction, Delta, Item, ItemClosed, Losses, Other, Plan, PlanStatus, Status,
+    Channel, Compaction, Delta, Extra, Item, ItemClosed, Losses, Other, Plan, PlanStatus, Raw,
+    Status,
 };
 
-use super::texts::{OpenText, TextKind};
+use super::texts::{OpenText, Span, TextKind};
 use super::tools::{OpenTool, Parent};
 use super::{Lane, Run, Shape, status_name, wire};
+use crate::wire::lenient::Str;
 
 #[derive(Clone, Debug)]
 pub(super) struct Items {
@@ -19,6 +22,12 @@ pub(super) struct Items {
     /// The reasoning that speaks: the old names have no ids to keep two apart.
     pub(super) thinking: Option<String>,
     pub(super) parents: Vec<Parent>,
+    /// Calls that are whole and that somebody else has to answer.
+    pub(super) pending: Vec<String>,
+    /// Calls that are shown as what the provider says of them.
+    activities: Vec<String>,
+    /// Reasoning whose last message has ended, while another may follow.
+    pub(super) span: Option<Span>,
     /// The model has spoken to the user.
     pub(super) has_said: bool,
 }
@@ -30,25 +39,36 @@ struct OpenPlan {
 }
 
 impl Run {
-    pub(super) fn opened(&mut self, item: &Item<'_>, lane: &mut Lane<'_>, losses: &mut Losses) {
+    pub(super) fn opened(
+        &mut self,
+        item: &Item<'_>,
+        extra: &Extra<'_>,
+        lane: &mut Lane<'_>,
+        losses: &mut Losses,
+    ) {
         match item {
             Item::Message(it) => {
                 let group = it.group.as_deref();
                 let kind = TextKind::Message(it.role);
                 self.items.open_text(it.id.as_str(), kind, group);
+                self.items.mark_manner(extra);
             }
             Item::Reasoning(it) => {
                 let group = it.group.as_deref();
                 self.items
                     .open_text(it.id.as_str(), TextKind::Reasoning, group);
             }
-            Item::Tool(it) => self.items.tool_opened(it, lane),
+            Item::Tool(it) => match find(extra, "item").filter(is_object) {
+                Some(said) => self.items.activity_opened(it.id.as_str(), said, lane),
+                None => self.items.tool_opened(it, lane),
+            },
             Item::Plan(it) => self.items.plan(it, lane),
             Item::Subagent(it) => match self.items.shape {
                 Shape::Current => self.subagents.opened(it, lane),
                 Shape::Thinking => losses.count("sub-agent"),
             },
             Item::Compaction(it) => lane.emit(compaction(it, "in_progress")),
+            Item::Other(it) if is_object(&&it.data) => lane.emit(activity(it, None)),
             Item::Other(_) => (), // Said whole when it closes.
         }
     }
@@ -56,6 +76,7 @@ impl Run {
     pub(super) fn closed(
         &mut self,
         closed: &ItemClosed<'_>,
+        extra: &Extra<'_>,
         lane: &mut Lane<'_>,
         losses: &mut Losses,
     ) {
@@ -63,6 +84,10 @@ impl Run {
         match &closed.item {
             Item::Message(it) => self.items.message_closed(it, lane, losses),
             Item::Reasoning(it) => self.items.reasoning_closed(it, lane, losses),
+            Item::Tool(it) if self.items.is_activity(it.id.as_str()) => {
+                self.items.activity_updated(it.id.as_str(), extra, lane);
+                self.items.activities.retain(|id| id != it.id.as_str());
+            }
             Item::Tool(it) => self.items.tool_closed(it, status, lane, losses),
             Item::Plan(it) => {
                 self.items.plan(it, lane);
@@ -73,6 +98,7 @@ impl Run {
                 self.items.forget_parent(it.call.as_str());
             }
             Item::Compaction(it) => lane.emit(compaction(it, status_name(status))),
+            Item::Other(it) if is_object(&&it.data) => lane.emit(activity(it, Some(status))),
             Item::Other(it) => lane.emit(other(it, status)),
         }
     }
@@ -87,12 +113,25 @@ impl Items {
             plans: Vec::new(),
             thinking: None,
             parents: Vec::new(),
+            pending: Vec::new(),
+            activities: Vec::new(),
+            span: None,
             has_said: false,
         }
     }
 
-    pub(super) fn updated(&mut self, item: &Item<'_>, lane: &mut Lane<'_>, losses: &mut Losses) {
+    pub(super) fn updated(
+        &mut self,
+        item: &Item<'_>,
+        extra: &Extra<'_>,
+        lane: &mut Lane<'_>,
+        losses: &mut Losses,
+    ) {
         match item {
+            Item::Tool(it) if self.is_activity(it.id.as_str()) => {
+                self.activity_updated(it.id.as_str(), extra, lane);
+            }
+            Item::Other(it) if is_object(&&it.data) => lane.emit(activity(it, None)),
             Item::Tool(it) => self.tool_updated(it, lane, losses),
             Item::Plan(it) => self.plan(it, lane),
             Item::Message(_)
@@ -136,8 +175,25 @@ impl Items {
         lane.emit(wire::Body::ActivitySnapshot {
             message_id: id,
             activity_type: "PLAN",
-            content: wire::Plan { entries },
+            content: wire::Activity::Plan(wire::Plan { entries }),
+            metadata: None,
         });
+    }
+
+    /// Some calls only their provider can describe: an activity shows them as it does.
+    fn activity_opened(&mut self, id: &str, said: &Raw<'_>, lane: &mut Lane<'_>) {
+        self.activities.push(id.to_owned());
+        lane.emit(provider_activity(id, said, &type_of(said)));
+    }
+
+    fn activity_updated(&mut self, id: &str, extra: &Extra<'_>, lane: &mut Lane<'_>) {
+        if let Some(said) = find(extra, "item").filter(is_object) {
+            lane.emit(provider_activity(id, said, &type_of(said)));
+        }
+    }
+
+    fn is_activity(&self, id: &str) -> bool {
+        self.activities.iter().any(|it| it == id)
     }
 
     /// Ends what nobody ended, so that the run can end.
@@ -148,6 +204,51 @@ impl Items {
         for mut tool in std::mem::take(&mut self.tools) {
             tool.complete(None, lane);
         }
+        self.end_span(lane);
+    }
+}
+
+/// What a frame said besides what the item holds.
+pub(super) fn find<'e>(extra: &'e Extra<'_>, key: &str) -> Option<&'e Raw<'e>> {
+    let (_, raw) = extra.iter().find(|(name, _)| name == key)?;
+    Some(raw)
+}
+
+fn is_object(raw: &&Raw<'_>) -> bool {
+    raw.get().starts_with('{')
+}
+
+pub(super) fn type_of(said: &Raw<'_>) -> String {
+    object! {
+        Typed {
+            r#type: Str<'a> = "type",
+        }
+    }
+    let typed: Option<Typed<'_>> = serde_json::from_str(said.get()).ok();
+    let name = typed.and_then(|mut it| it.r#type.take());
+    name.map_or_else(|| "item".to_owned(), Cow::into_owned)
+}
+
+fn provider_activity<'a>(id: &'a str, said: &'a Raw<'_>, name: &'a str) -> wire::Body<'a> {
+    wire::Body::ActivitySnapshot {
+        message_id: id,
+        activity_type: name,
+        content: wire::Activity::Item(said),
+        metadata: None,
+    }
+}
+
+fn activity<'a>(item: &'a Other<'_>, status: Option<Status>) -> wire::Body<'a> {
+    wire::Body::ActivitySnapshot {
+        message_id: item.id.as_str(),
+        activity_type: &item.name,
+        content: wire::Activity::Item(&item.data),
+        metadata: status.map(|status| wire::Metadata {
+            linkspan: wire::ActivityStatus {
+                status: status_name(status),
+                text: item.text.as_ref(),
+            },
+        }),
     }
 }
 

@@ -2,9 +2,9 @@
 //!
 //! A text starts with its first piece, so that an empty one never shows.
 
-use model::{Losses, Message, Part, Reasoning, Role, Text};
+use model::{Body, Extra, Item, Level, Losses, Message, Part, Raw, Reasoning, Role, Text};
 
-use super::items::Items;
+use super::items::{Items, find, type_of};
 use super::{Lane, Shape, wire};
 
 #[derive(Clone, Debug)]
@@ -14,6 +14,19 @@ pub(super) struct OpenText {
     group: Option<String>,
     has_deltas: bool,
     is_started: bool,
+    /// How a message is meant, if the agent says so.
+    phase: Option<Raw<'static>>,
+    is_refusal: bool,
+    /// The reasoning this is a part of.
+    span: Option<String>,
+}
+
+/// Reasoning of one model response: its messages follow each other.
+#[derive(Clone, Debug)]
+pub(super) struct Span {
+    id: String,
+    group: String,
+    subagent: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +43,22 @@ impl Items {
             group: group.map(str::to_owned),
             has_deltas: false,
             is_started: false,
+            phase: None,
+            is_refusal: false,
+            span: None,
         });
+    }
+
+    /// Reads from the frame that opened the last text how it is meant.
+    pub(super) fn mark_manner(&mut self, extra: &Extra<'_>) {
+        if extra.is_empty() || self.shape == Shape::Thinking {
+            return;
+        }
+        if let Some(open) = self.texts.last_mut() {
+            let phase = find(extra, "phase").filter(|it| it.is_string());
+            open.phase = phase.map(|it| it.clone().into_owned());
+            open.is_refusal = find(extra, "refusal").is_some_and(|it| it.get() == "true");
+        }
     }
 
     pub(super) fn text_delta(&mut self, id: &str, text: &Text<'_>, lane: &mut Lane<'_>) {
@@ -72,9 +100,14 @@ impl Items {
         let message_id = &open.id;
         match open.kind {
             TextKind::Message(role) => {
+                let has_manner = open.phase.is_some() || open.is_refusal;
                 lane.emit(wire::Body::TextMessageStart {
                     message_id,
                     role: role_name(role),
+                    metadata: has_manner.then_some(wire::Manner {
+                        phase: open.phase.as_ref(),
+                        refusal: open.is_refusal,
+                    }),
                 });
                 if role == Role::Assistant {
                     self.has_said |= lane.subagent.is_none();
@@ -83,12 +116,69 @@ impl Items {
                 }
             }
             TextKind::Reasoning => {
-                lane.emit(wire::Body::ReasoningStart { message_id });
+                let (id, group) = (open.id.clone(), open.group.clone());
+                let span = self.enter_span(id, group.as_deref(), lane);
+                let open = &mut self.texts[at];
+                open.span = Some(span);
                 lane.emit(wire::Body::ReasoningMessageStart {
-                    message_id,
+                    message_id: &open.id,
                     role: "reasoning",
                 });
             }
+        }
+    }
+
+    /// Goes on with the reasoning that may go on, or begins another.
+    fn enter_span(&mut self, id: String, group: Option<&str>, lane: &mut Lane<'_>) -> String {
+        if let Some(span) = &self.span
+            && Some(&*span.group) == group
+            && span.subagent.as_deref() == lane.subagent
+        {
+            let id = span.id.clone();
+            self.span = None;
+            return id;
+        }
+        self.end_span(lane);
+        lane.emit(wire::Body::ReasoningStart { message_id: &id });
+        id
+    }
+
+    /// True when an event cannot be the end of the reasoning before it.
+    pub(super) fn goes_on_thinking(&self, body: &Body<'_>) -> bool {
+        let Some(span) = &self.span else {
+            return true;
+        };
+        match body {
+            Body::ItemOpened(Item::Reasoning(it)) => it.group.as_deref() == Some(&span.group),
+            Body::ItemClosed(closed) => matches!(closed.item, Item::Reasoning(_)),
+            Body::ItemDelta(it) => {
+                let at = self.find_text(it.item.as_str());
+                at.is_some_and(|at| self.texts[at].kind == TextKind::Reasoning)
+            }
+            Body::UsageReported(_) => true,
+            Body::NoticeRaised(it) => it.level == Level::Debug,
+            Body::SessionBound(_)
+            | Body::RunStarted(_)
+            | Body::RunEnded(_)
+            | Body::ItemOpened(_)
+            | Body::ItemUpdated(_)
+            | Body::AskOpened(_)
+            | Body::AskSettled(_)
+            | Body::FrameUnmapped(_) => false,
+        }
+    }
+
+    /// Nothing more is thought: says so.
+    pub(super) fn end_span(&mut self, lane: &mut Lane<'_>) {
+        if let Some(span) = self.span.take() {
+            let mut lane = Lane {
+                out: &mut *lane.out,
+                at: lane.at,
+                subagent: span.subagent.as_deref(),
+            };
+            lane.emit(wire::Body::ReasoningEnd {
+                message_id: &span.id,
+            });
         }
     }
 
@@ -125,13 +215,29 @@ impl Items {
         if !self.texts[at].has_deltas {
             self.say(at, &it.text, lane);
         }
-        for part in &it.parts {
-            losses.count(match part {
-                Part::Image { .. } | Part::ImageUrl { .. } => "image in a message",
-                Part::Other(_) => "content block",
-            });
+        if it.parts.is_empty() {
+            return self.end_text(at, lane);
         }
-        self.end_text(at, lane);
+        match self.shape {
+            Shape::Current => {
+                // They belong to a message, even to one without words.
+                self.start(at, lane);
+                let open = self.texts.remove(at);
+                lane.emit(wire::Body::TextMessageEnd {
+                    message_id: &open.id,
+                    metadata: Some(attached(&it.parts)),
+                });
+            }
+            Shape::Thinking => {
+                for part in &it.parts {
+                    losses.count(match part {
+                        Part::Image { .. } | Part::ImageUrl { .. } => "image in a message",
+                        Part::Other(_) => "content block",
+                    });
+                }
+                self.end_text(at, lane);
+            }
+        }
     }
 
     pub(super) fn reasoning_closed(
@@ -154,29 +260,66 @@ impl Items {
             Shape::Current => {
                 // It belongs to a message, even to one without words.
                 self.start(at, lane);
-                lane.emit(wire::Body::ReasoningEncryptedValue {
-                    subtype: "message",
-                    entity_id: it.id.as_str(),
-                    encrypted_value: hidden,
+                let is_signature = it.encrypted.as_ref().is_none_or(Text::is_empty);
+                self.end_reasoning(at, lane, |lane| {
+                    lane.emit(wire::Body::ReasoningEncryptedValue {
+                        subtype: "message",
+                        entity_id: it.id.as_str(),
+                        encrypted_value: hidden,
+                        metadata: is_signature.then_some(wire::Metadata {
+                            linkspan: wire::Hidden { kind: "signature" },
+                        }),
+                    });
                 });
             }
-            Shape::Thinking => losses.count("hidden reasoning"),
+            Shape::Thinking => {
+                losses.count("hidden reasoning");
+                self.end_text(at, lane);
+            }
         }
-        self.end_text(at, lane);
+    }
+
+    /// Ends a message of the reasoning, and the reasoning itself if nothing can follow.
+    fn end_reasoning(
+        &mut self,
+        at: usize,
+        lane: &mut Lane<'_>,
+        behind: impl FnOnce(&mut Lane<'_>),
+    ) {
+        let open = self.texts.remove(at);
+        let message_id = &open.id;
+        lane.emit(wire::Body::ReasoningMessageEnd { message_id });
+        behind(lane);
+        self.end_span(lane);
+        let id = open.span.unwrap_or(open.id);
+        match open.group {
+            Some(group) => {
+                self.span = Some(Span {
+                    id,
+                    group,
+                    subagent: lane.subagent.map(str::to_owned),
+                });
+            }
+            None => lane.emit(wire::Body::ReasoningEnd { message_id: &id }),
+        }
     }
 
     pub(super) fn end_text(&mut self, at: usize, lane: &mut Lane<'_>) {
-        let open = self.texts.remove(at);
-        if !open.is_started {
+        if !self.texts[at].is_started {
+            self.texts.remove(at);
             return;
         }
+        if self.texts[at].kind == TextKind::Reasoning && self.shape == Shape::Current {
+            return self.end_reasoning(at, lane, |_| ());
+        }
+        let open = self.texts.remove(at);
         let message_id = &open.id;
         match (open.kind, self.shape) {
-            (TextKind::Message(_), _) => lane.emit(wire::Body::TextMessageEnd { message_id }),
-            (TextKind::Reasoning, Shape::Current) => {
-                lane.emit(wire::Body::ReasoningMessageEnd { message_id });
-                lane.emit(wire::Body::ReasoningEnd { message_id });
-            }
+            (TextKind::Message(_), _) => lane.emit(wire::Body::TextMessageEnd {
+                message_id,
+                metadata: None,
+            }),
+            (TextKind::Reasoning, Shape::Current) => (),
             (TextKind::Reasoning, Shape::Thinking) => {
                 if self.thinking.as_deref() == Some(&open.id) {
                     self.stop_thinking(lane);
@@ -200,6 +343,27 @@ impl Items {
     fn find_text(&self, id: &str) -> Option<usize> {
         self.texts.iter().rposition(|it| it.id == id)
     }
+}
+
+/// Citations as they came, everything else as linkspan tells it.
+fn attached<'a>(parts: &'a [Part<'_>]) -> wire::Attached<'a> {
+    let mut annotations = Vec::new();
+    let mut others = Vec::new();
+    for part in parts {
+        match part {
+            Part::Other(raw) if is_annotation(raw) => annotations.push(raw),
+            Part::Other(_) | Part::Image { .. } | Part::ImageUrl { .. } => others.push(part),
+        }
+    }
+    wire::Attached {
+        annotations,
+        linkspan: (!others.is_empty()).then_some(wire::Parts { parts: others }),
+    }
+}
+
+fn is_annotation(raw: &Raw<'_>) -> bool {
+    let name = type_of(raw);
+    name.ends_with("_citation") || name == "file_path"
 }
 
 fn role_name(role: Role) -> &'static str {

@@ -9,6 +9,9 @@ use super::items::Items;
 use super::{Lane, Shape, status_name, wire};
 use crate::writers::content::{self, Block, blocks};
 
+/// Calls of one run that wait for the application; no model makes as many at once.
+const MAX_PENDING: usize = 1024;
+
 #[derive(Clone, Debug)]
 pub(super) struct OpenTool {
     id: String,
@@ -34,6 +37,9 @@ impl Items {
             tool_call_id: id,
             tool_call_name: &tool.name,
             parent_message_id: parent,
+            metadata: tool.server_side.then_some(wire::Metadata {
+                linkspan: wire::Hosted { server_side: true },
+            }),
         });
         if parent.is_none() {
             // A client makes a message of the call's own name for it.
@@ -98,6 +104,11 @@ impl Items {
         let mut open = self.tools.remove(at);
         open.complete(tool.input.as_ref(), lane);
         let Some(result) = &tool.result else {
+            if status == Status::Ok && self.pending.len() < MAX_PENDING {
+                // The model is done with it: the application has the word.
+                self.pending.push(id.to_owned());
+                return;
+            }
             if open.has_output {
                 losses.count("output without a result");
             }
@@ -181,7 +192,10 @@ impl OpenTool {
 
 fn part(block: Block<'_>) -> wire::ContentPart<'_> {
     match block {
-        Block::Text(text) => wire::ContentPart::Text { text },
+        Block::Text(text) => wire::ContentPart::Text {
+            text,
+            metadata: None,
+        },
         Block::Image { media_type, data } => wire::ContentPart::Image {
             source: wire::Source::Data {
                 value: data,
@@ -193,6 +207,9 @@ fn part(block: Block<'_>) -> wire::ContentPart<'_> {
         },
         Block::Other(raw) => wire::ContentPart::Text {
             text: Text::new(raw.get().to_owned()),
+            metadata: Some(wire::Metadata {
+                linkspan: wire::Block { block: true },
+            }),
         },
     }
 }

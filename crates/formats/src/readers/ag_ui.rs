@@ -1,0 +1,418 @@
+//! AG-UI streams: 1.0, the `THINKING_*` era before it, chunk events, and what our own writer adds.
+//!
+//! As server-sent events or as JSON lines. More is accepted than the real client does: a piece of
+//! something that was never started starts it, and a run that nobody ended is lost, not invalid.
+
+mod chunks;
+mod custom;
+mod end;
+mod messages;
+mod subagents;
+mod texts;
+mod tools;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use model::{
+    Binding, Body, Cause, End, Frame, Item, ItemId, Level, Notice, Origin, Other, Plan, PlanEntry,
+    PlanStatus, Raw, Reader, SessionBound, SessionId, Sink, Status, Text, Timestamp, Unmapped,
+};
+
+use self::chunks::Chunks;
+use self::messages::Shown;
+use self::subagents::Subagents;
+use self::texts::Texts;
+use self::tools::Calls;
+use super::input::Direction;
+use super::lifecycle::{Context, Lifecycle};
+use super::{ReaderConfig, input};
+use crate::wire::ag_ui::inbound::{self as wire, Line};
+use crate::wire::lenient::{Any, Object as _, read};
+
+/// Things of one kind that are remembered while they are open.
+const MAX_OPEN: usize = 1024;
+
+#[derive(Clone, Debug)]
+pub(crate) struct AgUi {
+    lifecycle: Lifecycle,
+    config: ReaderConfig,
+    /// The thread, once a run named it.
+    thread: Option<String>,
+    is_lost: bool,
+    n_ignored: u64,
+    cwd: Option<String>,
+    texts: Texts,
+    calls: Calls,
+    chunks: Chunks,
+    subagents: Subagents,
+    /// Plans and activities, by the name they have here.
+    activities: Vec<Activity>,
+    shown: Shown,
+    last_text: Option<Text<'static>>,
+}
+
+#[derive(Clone, Debug)]
+struct Activity {
+    id: String,
+    key: ItemId<'static>,
+}
+
+impl AgUi {
+    pub(crate) fn new(config: &ReaderConfig) -> Self {
+        Self {
+            lifecycle: Lifecycle::new("ag-ui", &config.session),
+            config: config.clone(),
+            thread: None,
+            is_lost: false,
+            n_ignored: 0,
+            cwd: None,
+            texts: Texts::default(),
+            calls: Calls::default(),
+            chunks: Chunks::default(),
+            subagents: Subagents::default(),
+            activities: Vec::new(),
+            shown: Shown::default(),
+            last_text: None,
+        }
+    }
+
+    fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Direction) {
+        let mut line = Line::default();
+        if let Err(err) = read(text, &mut line) {
+            return input::bad_line(&mut self.lifecycle, cx, text, &format!("not JSON: {err}"));
+        }
+        if !line.is_object() {
+            let why = "not an AG-UI event: no object";
+            return input::bad_line(&mut self.lifecycle, cx, text, why);
+        }
+        if self.is_lost {
+            self.n_ignored += 1;
+            return;
+        }
+        if direction == Direction::ToAgent {
+            cx.origin = Origin::Client;
+            return self.unmapped(cx, "message to the agent".to_owned(), text);
+        }
+        cx.extra = std::mem::take(line.extra());
+        if let Some(millis) = line.timestamp.0 {
+            cx.at = Some(Timestamp::from_millis(millis as i64));
+        }
+        let Some(kind) = line.r#type.take() else {
+            return self.unmapped(cx, "no type".to_owned(), text);
+        };
+        if !kind.starts_with("SUBAGENT_") {
+            self.enter(cx, line.subagent_run_id.as_deref());
+        }
+        self.event(cx, &kind, line, text);
+    }
+
+    fn event<'c>(&mut self, cx: &mut Context<'c>, kind: &str, mut line: Line<'c>, text: &'c str) {
+        if !kind.starts_with("REASONING_") {
+            self.close_ended_thoughts(cx);
+        }
+        self.end_chunks_before(cx, kind, line.subagent_run_id.as_deref());
+        match kind {
+            "TEXT_MESSAGE_CONTENT" => self.text_content(cx, &line),
+            "TEXT_MESSAGE_START" => self.text_start(cx, &mut line),
+            "TEXT_MESSAGE_END" => self.text_end(cx, &line),
+            "TEXT_MESSAGE_CHUNK" => self.text_chunk(cx, &mut line, text),
+            "TOOL_CALL_START" => self.call_start(cx, &mut line),
+            "TOOL_CALL_ARGS" => self.call_args(cx, &line),
+            "TOOL_CALL_END" => self.call_end(cx, line.tool_call_id.as_deref()),
+            "TOOL_CALL_CHUNK" => self.call_chunk(cx, &mut line, text),
+            "TOOL_CALL_RESULT" => self.call_result(cx, &mut line),
+            "REASONING_START" => self.span_start(cx, &line),
+            "REASONING_END" => self.span_end(cx, &line),
+            "REASONING_MESSAGE_START" => self.thought_start(cx, &line),
+            "REASONING_MESSAGE_CONTENT" => self.thought_content(cx, &line),
+            "REASONING_MESSAGE_END" => self.thought_end(cx, &line),
+            "REASONING_MESSAGE_CHUNK" => self.thought_chunk(cx, &mut line, text),
+            "REASONING_ENCRYPTED_VALUE" => self.hidden_value(cx, &line, text),
+            "THINKING_START" | "THINKING_TEXT_MESSAGE_START" => self.thinking_start(cx, kind),
+            "THINKING_TEXT_MESSAGE_CONTENT" => self.thinking_content(cx, &line),
+            "THINKING_TEXT_MESSAGE_END" | "THINKING_END" => self.thinking_end(cx),
+            "RUN_STARTED" => self.run_started(cx, &mut line),
+            "RUN_FINISHED" => self.run_finished(cx, &mut line, text),
+            "RUN_ERROR" => self.run_error(cx, &mut line, text),
+            "STEP_STARTED" | "STEP_FINISHED" => self.step(cx, kind, &mut line),
+            "STATE_SNAPSHOT" => self.state(cx, "state_snapshot", line.snapshot),
+            "STATE_DELTA" => self.state(cx, "state_delta", line.delta),
+            "ACTIVITY_SNAPSHOT" => self.activity(cx, &mut line),
+            "ACTIVITY_DELTA" => self.state(cx, "activity_delta", line.patch),
+            "MESSAGES_SNAPSHOT" => self.snapshot(cx, line.messages),
+            "SUBAGENT_STARTED" => self.subagent_started(cx, &mut line),
+            "SUBAGENT_FINISHED" => self.subagent_finished(cx, &mut line),
+            "SUBAGENT_ERROR" => self.subagent_error(cx, &mut line),
+            "RAW" => {
+                let source = line.source.as_deref().unwrap_or("another protocol");
+                let json = line.event.0.map_or("null", |it| it.get());
+                self.unmapped(cx, format!("raw event of {source}"), json);
+            }
+            "CUSTOM" => self.custom(cx, &mut line, text),
+            _ => self.unmapped(cx, format!("type `{kind}`"), text),
+        }
+    }
+
+    fn run_started<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>) {
+        if self.lifecycle.has_run() && self.thread.is_some() {
+            let extra = std::mem::take(&mut cx.extra);
+            self.cut(cx, &End::default());
+            cx.extra = extra;
+        }
+        let input: wire::Input<'c> = line.input.parse().unwrap_or_default();
+        cx.extra
+            .extend(line.input.raw().map(|raw| (Cow::Borrowed("input"), raw)));
+        self.keep_metadata(cx, line.metadata);
+        cx.native = line.run_id.take();
+        if let Some(thread) = line.thread_id.take()
+            && !self.bind(cx, &thread)
+        {
+            return;
+        }
+        self.lifecycle.start_run(cx, Cause::Prompt);
+        self.show_prompt(cx, input.messages);
+    }
+
+    /// Introduces the thread; false when it is not the one that was asked for.
+    fn bind(&mut self, cx: &mut Context<'_>, thread: &str) -> bool {
+        if let Some(wanted) = &self.config.expect
+            && wanted != thread
+        {
+            self.wrong_session(cx, thread);
+            return false;
+        }
+        if self.thread.as_deref() == Some(thread) {
+            return true;
+        }
+        self.thread = Some(thread.to_owned());
+        let how = match self.config.expect {
+            Some(_) => Binding::Resume,
+            None => Binding::Init,
+        };
+        let bound = bound(SessionId::new(thread.to_owned()), how);
+        self.lifecycle.emit(cx, Body::SessionBound(bound));
+        true
+    }
+
+    /// A step has a name and no id.
+    fn step<'c>(&mut self, cx: &mut Context<'c>, kind: &str, line: &mut Line<'c>) {
+        let name = line.step_name.take().unwrap_or_default();
+        let lane = line.subagent_run_id.as_deref().unwrap_or_default();
+        let key = ItemId::new(format!("step {lane}/{name}"));
+        if kind == "STEP_FINISHED" && self.lifecycle.is_open(&key) {
+            return self.lifecycle.close(cx, &key, Status::Ok, |_| ());
+        }
+        let step = Item::Other(Other {
+            id: key,
+            name: Cow::Borrowed("step"),
+            data: Raw::of(&serde_json::Map::from_iter([(
+                "stepName".to_owned(),
+                serde_json::Value::from(&*name),
+            )])),
+            text: Some(Text::Plain(name)),
+        });
+        match kind {
+            "STEP_STARTED" => self.lifecycle.open(cx, step),
+            _ => self.lifecycle.close_whole(cx, step, Status::Ok),
+        }
+    }
+
+    /// The application's own state: kept, not understood.
+    fn state<'c>(&mut self, cx: &mut Context<'c>, code: &'static str, detail: Any<'c>) {
+        let notice = Notice {
+            level: Level::Debug,
+            code: Cow::Borrowed(code),
+            text: Text::new(code),
+            item: None,
+            detail: detail.raw(),
+        };
+        self.lifecycle.notice(cx, notice);
+    }
+
+    fn activity<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>) {
+        let meta = metadata(line.metadata);
+        let name = line.activity_type.take().unwrap_or_default();
+        let id = line.message_id.take().unwrap_or_default();
+        let key = self.activity_key(&id);
+        let data = line.content.raw().unwrap_or_else(|| Raw::of(&()));
+        if name == "PLAN"
+            && let Some(plan) = plan(&key, line.content)
+        {
+            return self.lifecycle.update(cx, plan);
+        }
+        let item = Item::Other(Other {
+            id: key,
+            name,
+            text: meta.linkspan.text.raw().map(Text::from),
+            data,
+        });
+        match meta.linkspan.status.as_deref().map(status) {
+            Some(status) => {
+                self.lifecycle.close_whole(cx, item, status);
+                self.activities.retain(|it| it.id != *id);
+            }
+            None => self.lifecycle.update(cx, item),
+        }
+    }
+
+    /// Messages, calls and activities may share an id; items may not.
+    fn activity_key(&mut self, id: &str) -> ItemId<'static> {
+        if let Some(known) = self.activities.iter().rev().find(|it| it.id == id) {
+            return known.key.clone();
+        }
+        let key = self.free_key(id, "activity");
+        if self.activities.len() >= MAX_OPEN {
+            self.activities.remove(0);
+        }
+        self.activities.push(Activity {
+            id: id.to_owned(),
+            key: key.clone(),
+        });
+        key
+    }
+
+    /// The id itself, unless something of another kind is open under it.
+    fn free_key(&self, id: &str, kind: &str) -> ItemId<'static> {
+        let key = ItemId::new(id.to_owned());
+        if self.lifecycle.is_open(&key) {
+            ItemId::new(format!("{kind}:{id}"))
+        } else {
+            key
+        }
+    }
+
+    /// What the metadata says besides what is read from it.
+    fn keep_metadata<'c>(&mut self, cx: &mut Context<'c>, said: Any<'c>) {
+        let mut meta = metadata(said);
+        if let Some(phase) = meta.phase.raw() {
+            cx.extra.push((Cow::Borrowed("phase"), phase));
+        }
+        if let Some(refusal) = meta.refusal.raw() {
+            cx.extra.push((Cow::Borrowed("refusal"), refusal));
+        }
+        if !meta.extra().is_empty() {
+            cx.extra
+                .extend(said.raw().map(|raw| (Cow::Borrowed("metadata"), raw)));
+        }
+    }
+
+    fn debug(&mut self, cx: &mut Context<'_>, code: &'static str, text: Text<'_>) {
+        let notice = Notice {
+            level: Level::Debug,
+            code: Cow::Borrowed(code),
+            text,
+            item: None,
+            detail: None,
+        };
+        self.lifecycle.notice(cx, notice);
+    }
+
+    fn unmapped(&mut self, cx: &mut Context<'_>, what: String, json: &str) {
+        cx.extra.clear();
+        let raw = Raw::parse(json.to_owned());
+        let what = Cow::Owned(what);
+        self.lifecycle
+            .emit(cx, Body::FrameUnmapped(Unmapped { what, raw }));
+    }
+}
+
+impl Reader for AgUi {
+    fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
+        let mut cx = Context::new(sink);
+        let Some(text) = input::text(&mut self.lifecycle, &mut cx, frame) else {
+            return;
+        };
+        let mut cx = Context {
+            frame: cx.frame,
+            ..Context::new(cx.sink)
+        };
+        let (direction, text) = input::unwrap(&mut cx, &text, self.config.began);
+        self.line(&mut cx, text, direction);
+        if !cx.extra.is_empty() {
+            // The frame said nothing that makes an event, but it had fields nobody reads.
+            self.debug(&mut cx, "unread", Text::new("fields nobody reads"));
+        }
+    }
+
+    fn end(&mut self, end: &End, sink: &mut dyn Sink) {
+        self.finish(&mut Context::new(sink), end);
+    }
+
+    fn clone_box(&self) -> Box<dyn Reader> {
+        Box::new(self.clone())
+    }
+}
+
+/// True when the line can only be an AG-UI event.
+pub(crate) fn recognises(line: &str) -> bool {
+    let Ok(mut line) = serde_json::from_str::<Line<'_>>(line) else {
+        return false;
+    };
+    let kind = line.r#type.take().unwrap_or_default();
+    match &*kind {
+        "RAW" => line.event.0.is_some(),
+        "CUSTOM" => line.value.0.is_some(),
+        "STATE_SNAPSHOT" | "STATE_DELTA" | "MESSAGES_SNAPSHOT" => true,
+        kind => [
+            "RUN_",
+            "STEP_",
+            "TEXT_MESSAGE_",
+            "TOOL_CALL_",
+            "REASONING_",
+            "THINKING_",
+            "ACTIVITY_",
+            "SUBAGENT_",
+        ]
+        .iter()
+        .any(|it| kind.starts_with(it)),
+    }
+}
+
+fn metadata(said: Any<'_>) -> wire::Metadata<'_> {
+    said.parse().unwrap_or_default()
+}
+
+fn status(name: &str) -> Status {
+    match name {
+        "ok" => Status::Ok,
+        "denied" => Status::Denied,
+        "cancelled" => Status::Cancelled,
+        "lost" => Status::Lost,
+        _ => Status::Error,
+    }
+}
+
+fn plan<'c>(id: &ItemId<'static>, content: Any<'c>) -> Option<Item<'c>> {
+    let plan: wire::Plan<'c> = content.parse()?;
+    let entries = plan.entries.0.into_iter().map(|it| PlanEntry {
+        key: None,
+        text: it.content.raw().map(Text::from).unwrap_or_default(),
+        status: match it.status.as_deref() {
+            Some("completed") => PlanStatus::Completed,
+            Some("in_progress") => PlanStatus::InProgress,
+            Some(_) | None => PlanStatus::Pending,
+        },
+        doing: it.doing.raw().map(Text::from),
+    });
+    Some(Item::Plan(Plan {
+        id: id.clone(),
+        entries: entries.collect(),
+    }))
+}
+
+fn bound(native: SessionId<'_>, how: Binding) -> SessionBound<'_> {
+    SessionBound {
+        native,
+        how,
+        model: None,
+        cwd: None,
+        permission_mode: None,
+        version: None,
+        tools: Vec::new(),
+        mcp_servers: Vec::new(),
+        commands: Vec::new(),
+    }
+}

@@ -1,0 +1,282 @@
+//! Tool calls: their arguments come in pieces, and their results may come long after.
+
+use std::borrow::Cow;
+
+use model::{Channel, Item, ItemId, Raw, Status, Text, Tool, ToolKind, ToolResult, Why};
+use serde::Serialize;
+
+use super::{AgUi, Context, Line, MAX_OPEN, metadata, status, wire};
+use crate::readers::arguments::arguments;
+use crate::tools;
+use crate::wire::lenient::Any;
+
+/// Arguments kept of one call; of longer ones only the pieces are told.
+const MAX_ARGS: usize = 16 * 1024 * 1024;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Calls {
+    open: Vec<Call>,
+}
+
+#[derive(Clone, Debug)]
+struct Call {
+    id: String,
+    key: ItemId<'static>,
+    /// The arguments so far; nothing when none came.
+    args: String,
+    has_args: bool,
+    /// The arguments are whole.
+    is_ended: bool,
+}
+
+impl Calls {
+    fn find(&self, id: &str) -> Option<usize> {
+        self.open.iter().rposition(|it| it.id == id)
+    }
+}
+
+impl AgUi {
+    pub(super) fn call_start<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>) {
+        let id = line.tool_call_id.take().unwrap_or_default();
+        if self.calls.find(&id).is_some() {
+            return self.debug(cx, "late", Text::new("a call that is open"));
+        }
+        self.keep_metadata(cx, line.metadata);
+        let server_side = metadata(line.metadata).linkspan.server_side.is_true();
+        let name = line.tool_call_name.take().unwrap_or_default();
+        let parent = line.parent_message_id.take();
+        self.open_call(cx, &id, &name, parent.as_deref(), server_side);
+    }
+
+    pub(super) fn open_call(
+        &mut self,
+        cx: &mut Context<'_>,
+        id: &str,
+        name: &str,
+        parent: Option<&str>,
+        server_side: bool,
+    ) -> usize {
+        let key = self.free_key(id, "call");
+        self.shown.note(id);
+        let name = if name.is_empty() { "unknown" } else { name };
+        let tool = Tool {
+            id: key.clone(),
+            // A call without a message makes one of its own name.
+            group: Some(Cow::Owned(parent.unwrap_or(id).to_owned())),
+            name: Cow::Owned(name.to_owned()),
+            input: None,
+            class: tools::classify(name, None, self.cwd.as_deref()),
+            server_side,
+            result: None,
+        };
+        self.lifecycle.open(cx, Item::Tool(Box::new(tool)));
+        if self.calls.open.len() >= MAX_OPEN {
+            self.calls.open.remove(0);
+        }
+        self.calls.open.push(Call {
+            id: id.to_owned(),
+            key,
+            args: String::new(),
+            has_args: false,
+            is_ended: false,
+        });
+        self.calls.open.len() - 1
+    }
+
+    pub(super) fn call_args<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>) {
+        let id = line.tool_call_id.as_deref().unwrap_or_default();
+        let at = match self.calls.find(id) {
+            Some(at) => at,
+            None => self.open_call(cx, id, "", None, false),
+        };
+        self.add_args(cx, at, line.delta);
+    }
+
+    pub(super) fn add_args<'c>(&mut self, cx: &mut Context<'c>, at: usize, delta: Any<'c>) {
+        let Some(delta) = delta.0.map(Text::from_json).filter(|it| !it.is_empty()) else {
+            return;
+        };
+        let call = &mut self.calls.open[at];
+        if call.is_ended {
+            return self.debug(cx, "late", Text::new("arguments behind the last"));
+        }
+        call.has_args = true;
+        if call.args.len() + delta.len_bound() <= MAX_ARGS {
+            call.args.push_str(&delta.to_str());
+        }
+        self.lifecycle.delta(cx, &call.key, Channel::Input, delta);
+    }
+
+    pub(super) fn call_end(&mut self, cx: &mut Context<'_>, id: Option<&str>) {
+        match self.calls.find(id.unwrap_or_default()) {
+            Some(at) => self.end_args(cx, at),
+            None => self.debug(cx, "late", Text::new("the end of a call that is not open")),
+        }
+    }
+
+    fn end_args(&mut self, cx: &mut Context<'_>, at: usize) {
+        let call = &mut self.calls.open[at];
+        if std::mem::replace(&mut call.is_ended, true) || !call.has_args {
+            return;
+        }
+        let key = call.key.clone();
+        let args = Text::new(std::mem::take(&mut call.args));
+        self.set_input(cx, &key, arguments(&args));
+    }
+
+    pub(super) fn set_input(
+        &mut self,
+        cx: &mut Context<'_>,
+        key: &ItemId<'static>,
+        input: Raw<'static>,
+    ) {
+        let Some(mut tool) = self.lifecycle.open_tool(key).cloned() else {
+            return;
+        };
+        tool.id = key.clone();
+        let class = tools::classify(&tool.name, Some(&input.by_ref()), self.cwd.as_deref());
+        tool.class = class.into_owned();
+        tool.input = Some(input);
+        self.lifecycle.update(cx, Item::Tool(Box::new(tool)));
+    }
+
+    pub(super) fn call_result<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>) {
+        let id = line.tool_call_id.take().unwrap_or_default();
+        if let Some(message) = line.message_id.as_deref() {
+            self.shown.note(message);
+        }
+        let said = metadata(line.metadata).linkspan.status;
+        let status = said.as_deref().map_or(Status::Ok, status);
+        self.keep_metadata(cx, line.metadata);
+        self.close_call(cx, &id, line.content, status);
+    }
+
+    pub(super) fn close_call<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        id: &str,
+        content: Any<'c>,
+        status: Status,
+    ) {
+        let at = match self.calls.find(id) {
+            Some(at) => at,
+            None => {
+                // A result nobody asked for still counts; the call is made up so that it has a place.
+                let before = cx.why.replace(Why::NeverOpened);
+                let at = self.open_call(cx, id, "", None, false);
+                cx.why = before;
+                at
+            }
+        };
+        self.end_args(cx, at);
+        let call = self.calls.open.remove(at);
+        let result = ToolResult {
+            content: blocks(content),
+            is_error: status != Status::Ok,
+            structured: None,
+            meta: None,
+        };
+        self.lifecycle
+            .close_tool(cx, &call.key, status, result, exit_code);
+    }
+
+    /// The run is over: these calls are the application's to answer.
+    pub(super) fn hand_over(&mut self, cx: &mut Context<'_>, pending: &[&str]) {
+        for id in pending {
+            if let Some(at) = self.calls.find(id) {
+                self.end_args(cx, at);
+                let call = self.calls.open.remove(at);
+                self.lifecycle.close(cx, &call.key, Status::Ok, |_| ());
+            }
+        }
+    }
+
+    pub(super) fn call_key(&mut self, at: usize) -> ItemId<'static> {
+        let call = &mut self.calls.open[at];
+        call.is_ended = true;
+        call.key.clone()
+    }
+
+    pub(super) fn tool_name(&self, id: &str) -> Option<Cow<'static, str>> {
+        let call = &self.calls.open[self.calls.find(id)?];
+        let tool = self.lifecycle.open_tool(&call.key)?;
+        Some(tool.name.clone())
+    }
+
+    pub(super) fn forget_calls(&mut self) {
+        self.calls = Calls::default();
+    }
+}
+
+fn exit_code(tool: &mut Tool<'_>) {
+    let Some(result) = tool.result.as_ref().filter(|it| it.is_error) else {
+        return;
+    };
+    if tool.class.kind == ToolKind::Shell {
+        let text = Text::from(result.content.by_ref());
+        tool.class.exit_code = tools::exit_code(&text.to_str());
+    }
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block<'a> {
+    Text { text: Text<'a> },
+    Image { source: Source<'a> },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Source<'a> {
+    Base64 {
+        media_type: Cow<'a, str>,
+        data: Text<'a>,
+    },
+    Url {
+        url: Text<'a>,
+    },
+}
+
+/// The content of a result, in the blocks that every writer knows.
+fn blocks(content: Any<'_>) -> Raw<'_> {
+    let Some(raw) = content.0 else {
+        return Raw::of(&"");
+    };
+    let Some(list) = content.parse::<Vec<&serde_json::value::RawValue>>() else {
+        return Raw::borrowed(raw);
+    };
+    let blocks: Vec<Raw<'_>> = list.into_iter().map(block).collect();
+    Raw::of(&blocks)
+}
+
+fn block(raw: &serde_json::value::RawValue) -> Raw<'_> {
+    let part: wire::ContentPart<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
+    if let Some(text) = part.text.0
+        && metadata(part.metadata).linkspan.block.is_true()
+    {
+        // Our own writer had no part for it.
+        return arguments(&Text::from_json(text));
+    }
+    let block = match (part.r#type.as_deref(), part.text.0, part.source.value.0) {
+        (Some("text"), Some(text), _) => Block::Text {
+            text: Text::from_json(text),
+        },
+        (Some("image"), _, Some(value)) => Block::Image {
+            source: match part.source.r#type.as_deref() {
+                Some("url") => Source::Url {
+                    url: Text::from_json(value),
+                },
+                Some(_) | None => Source::Base64 {
+                    media_type: part
+                        .source
+                        .mime_type
+                        .0
+                        .unwrap_or(Cow::Borrowed("image/png")),
+                    data: Text::from_json(value),
+                },
+            },
+        },
+        _ => return Raw::borrowed(raw),
+    };
+    Raw::of(&block)
+}

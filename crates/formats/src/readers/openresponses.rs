@@ -1,0 +1,408 @@
+//! Open Responses streams: server-sent events of a model endpoint, or the same data as JSON lines.
+//!
+//! A response is a run. Facts from the 2026-04-24 schema and recordings of OpenAI, xAI, LM Studio and
+//! GitHub Copilot. Items are known by `output_index`: some servers give every event another item id.
+//! Only a terminal event says that a run went well; `[DONE]` and the end of the stream do not.
+
+mod end;
+mod hosted;
+mod output;
+mod patch;
+mod reasoning;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use model::{
+    Binding, Body, Cause, End, Frame, Level, Notice, Origin, Raw, Reader, SessionBound, SessionId,
+    Sink, Text, Timestamp, Unmapped,
+};
+
+use self::output::Output;
+use super::input::Direction;
+use super::lifecycle::{Context, Lifecycle};
+use super::{ReaderConfig, input};
+use crate::wire::lenient::{Any, List, Object as _, read};
+use crate::wire::openresponses::{self as wire, Line, Response};
+
+/// The name of a response nobody named.
+const UNNAMED: &str = "response";
+
+#[derive(Clone, Debug)]
+pub(crate) struct OpenResponses {
+    lifecycle: Lifecycle,
+    config: ReaderConfig,
+    /// The chain of responses, named by its first.
+    session: Option<String>,
+    /// Another chain answered than the one asked for: nothing after that counts.
+    is_lost: bool,
+    n_ignored: u64,
+    /// The response that streams now, by the first id it had.
+    response: Option<String>,
+    /// The last response that ended.
+    ended: Option<String>,
+    output: Output,
+    /// An `error` event: usually `response.failed` follows and says the same.
+    error: Option<Raw<'static>>,
+    model: Option<String>,
+    last_text: Option<Text<'static>>,
+    has_refused: bool,
+    /// The model did something besides refusing.
+    has_said: bool,
+}
+
+impl OpenResponses {
+    pub(crate) fn new(config: &ReaderConfig) -> Self {
+        Self {
+            lifecycle: Lifecycle::new("openresponses", &config.session),
+            config: config.clone(),
+            session: None,
+            is_lost: false,
+            n_ignored: 0,
+            response: None,
+            ended: None,
+            output: Output::default(),
+            error: None,
+            model: None,
+            last_text: None,
+            has_refused: false,
+            has_said: false,
+        }
+    }
+
+    fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Direction) {
+        if text.trim() == "[DONE]" {
+            return self.cut(cx, &End::default());
+        }
+        let mut line = Line::default();
+        if let Err(err) = read(text, &mut line) {
+            return input::bad_line(&mut self.lifecycle, cx, text, &format!("not JSON: {err}"));
+        }
+        if !line.is_object() {
+            let why = "not an Open Responses event: no object";
+            return input::bad_line(&mut self.lifecycle, cx, text, why);
+        }
+        if self.is_lost {
+            self.n_ignored += 1;
+            return;
+        }
+        if direction == Direction::ToAgent {
+            cx.origin = Origin::Client;
+            return self.unmapped(cx, "message to the model".to_owned(), text);
+        }
+        cx.extra = std::mem::take(line.extra());
+        if let Some(logprobs) = line.logprobs.raw().filter(|it| it.get() != "[]") {
+            cx.extra.push((Cow::Borrowed("logprobs"), logprobs));
+        }
+        let kind = line.r#type.take();
+        match kind.as_deref() {
+            Some(kind) => self.event(cx, kind, line, text),
+            None if line.object.as_deref() == Some("response") => self.whole(cx, text),
+            None if line.error.0.is_some() => self.error_event(cx, text),
+            None => self.unmapped(cx, "no type".to_owned(), text),
+        }
+    }
+
+    fn event<'c>(&mut self, cx: &mut Context<'c>, kind: &str, line: Line<'c>, text: &'c str) {
+        match kind.strip_prefix("response.").unwrap_or(kind) {
+            "output_text.delta" => self.text_delta(cx, &line, line.delta, false),
+            "output_text.done" => self.text_done(cx, &line, line.text, false),
+            "refusal.delta" => self.text_delta(cx, &line, line.delta, true),
+            "refusal.done" => self.text_done(cx, &line, line.refusal, true),
+            "reasoning.delta" | "reasoning_text.delta" => self.reasoning_delta(cx, &line, false),
+            "reasoning.done" | "reasoning_text.done" => self.reasoning_done(cx, &line, false),
+            "reasoning_summary_text.delta" | "reasoning_summary.delta" => {
+                self.reasoning_delta(cx, &line, true)
+            }
+            "reasoning_summary_text.done" | "reasoning_summary.done" => {
+                self.reasoning_done(cx, &line, true)
+            }
+            "function_call_arguments.delta"
+            | "custom_tool_call_input.delta"
+            | "mcp_call_arguments.delta" => self.input_delta(cx, &line),
+            "function_call_arguments.done" | "mcp_call_arguments.done" => {
+                self.input_done(cx, &line, line.arguments)
+            }
+            "custom_tool_call_input.done" => self.input_done(cx, &line, line.input),
+            "output_item.added" => self.item_added(cx, &line),
+            "output_item.done" => self.item_done(cx, &line),
+            // Each repeats what its deltas said; the item says it once more.
+            "content_part.added"
+            | "content_part.done"
+            | "reasoning_summary_part.added"
+            | "reasoning_summary_part.done" => {
+                cx.extra.clear();
+            }
+            "output_text.annotation.added" => {
+                self.progress(cx, &line, "annotation", line.annotation)
+            }
+            "created" => self.created(cx, &line),
+            "queued" => self.going_on(cx, &line, "queued"),
+            "in_progress" => self.going_on(cx, &line, "in_progress"),
+            "completed" | "incomplete" | "failed" | "cancelled" => {
+                self.terminal(cx, kind, line.response);
+            }
+            "error" => self.error_event(cx, text),
+            name => match progress_of(name) {
+                Some(code) => self.progress(cx, &line, code, line.delta),
+                None => self.unmapped(cx, format!("type `{kind}`"), text),
+            },
+        }
+    }
+
+    /// A response begins, unless the one before only repeats itself.
+    fn created<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>) {
+        let response = response_of(line.response);
+        let is_same = self.response.is_some() && self.response.as_deref() == response.id.as_deref();
+        if self.lifecycle.has_run() && !is_same && self.response.is_some() {
+            let extra = std::mem::take(&mut cx.extra);
+            self.cut(cx, &End::default());
+            cx.extra = extra;
+        }
+        self.begin(cx, response);
+    }
+
+    fn going_on<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>, status: &'static str) {
+        if !self.lifecycle.has_run() {
+            let response = response_of(line.response);
+            if response.id.0.is_some() && self.ended.as_deref() == response.id.as_deref() {
+                return self.debug(
+                    cx,
+                    "late",
+                    Text::new("an event of a response that has ended"),
+                );
+            }
+            self.begin(cx, response);
+        }
+        self.debug(cx, status, Text::new(status));
+    }
+
+    /// Introduces the session and starts the run.
+    fn begin<'c>(&mut self, cx: &mut Context<'c>, mut response: Response<'c>) {
+        if self.lifecycle.has_run() && self.response.is_some() {
+            return;
+        }
+        cx.native = response.id.0.clone();
+        cx.at = cx.at.or(seconds(response.created_at));
+        if !self.same_session(cx, &response) {
+            return;
+        }
+        let id = response.id.take();
+        let first = self.session.is_none();
+        if first {
+            let chain = response.conversation.id.take();
+            let native = chain
+                .or(self.config.expect.clone().map(Cow::Owned))
+                .or(id.clone());
+            self.session = native.map(Cow::into_owned);
+        }
+        self.response = Some(id.map_or_else(|| UNNAMED.to_owned(), Cow::into_owned));
+        self.model = response.model.0.as_deref().map(str::to_owned);
+        if let Some(native) = self.session.clone() {
+            cx.extra.append(response.extra());
+            let mut bound = bound(SessionId::new(native), self.binding(first));
+            bound.model = response.model.take();
+            bound.tools = tool_names(response.tools);
+            cx.extra.extend(
+                response
+                    .tools
+                    .raw()
+                    .map(|raw| (Cow::Borrowed("tools"), raw)),
+            );
+            self.lifecycle.emit(cx, Body::SessionBound(bound));
+        }
+        self.lifecycle.start_run(cx, Cause::Prompt);
+    }
+
+    fn binding(&self, is_first: bool) -> Binding {
+        match (is_first, &self.config.expect) {
+            (false, _) => Binding::Repeat,
+            (true, Some(_)) => Binding::Resume,
+            (true, None) => Binding::Init,
+        }
+    }
+
+    /// Checks what a response says it follows on; false when the run has failed over it.
+    fn same_session(&mut self, cx: &mut Context<'_>, response: &Response<'_>) -> bool {
+        if self.session.is_some() {
+            return true;
+        }
+        let Some(wanted) = self.config.expect.as_deref() else {
+            return true;
+        };
+        let conversation = response.conversation.id.as_deref();
+        let got = conversation.or(response.previous_response_id.as_deref());
+        match got.map(str::to_owned) {
+            Some(got) if got != wanted => {
+                self.wrong_session(cx, &got);
+                false
+            }
+            _ => true,
+        }
+    }
+
+    /// Makes sure that something runs: a stream may begin in the middle.
+    fn resume(&mut self, cx: &mut Context<'_>) {
+        if self.response.is_none() {
+            self.response = Some(UNNAMED.to_owned());
+        }
+        self.lifecycle.start_run(cx, Cause::Prompt);
+    }
+
+    /// A response that was not streamed.
+    fn whole<'c>(&mut self, cx: &mut Context<'c>, text: &'c str) {
+        let Ok(raw) = serde_json::from_str(text) else {
+            return;
+        };
+        cx.extra.clear();
+        let status = response_of(Any(Some(raw))).status.take();
+        self.terminal(cx, status.as_deref().unwrap_or("completed"), Any(Some(raw)));
+    }
+
+    fn progress<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        line: &Line<'c>,
+        code: &'static str,
+        detail: Any<'c>,
+    ) {
+        let item = self.output.key_at(line);
+        let notice = Notice {
+            level: Level::Debug,
+            code: Cow::Borrowed(code),
+            text: Text::new(code),
+            item,
+            detail: detail.raw(),
+        };
+        self.lifecycle.notice(cx, notice);
+    }
+
+    fn debug(&mut self, cx: &mut Context<'_>, code: &'static str, text: Text<'_>) {
+        // The response is told whole when it ends.
+        cx.extra.clear();
+        self.lifecycle.notice(
+            cx,
+            Notice {
+                level: Level::Debug,
+                code: Cow::Borrowed(code),
+                text,
+                item: None,
+                detail: None,
+            },
+        );
+    }
+
+    fn unmapped(&mut self, cx: &mut Context<'_>, what: String, json: &str) {
+        cx.extra.clear();
+        let raw = Raw::parse(json.to_owned());
+        let what = Cow::Owned(what);
+        self.lifecycle
+            .emit(cx, Body::FrameUnmapped(Unmapped { what, raw }));
+    }
+}
+
+impl Reader for OpenResponses {
+    fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
+        let mut cx = Context::new(sink);
+        let Some(text) = input::text(&mut self.lifecycle, &mut cx, frame) else {
+            return;
+        };
+        let mut cx = Context {
+            frame: cx.frame,
+            ..Context::new(cx.sink)
+        };
+        let (direction, text) = input::unwrap(&mut cx, &text, self.config.began);
+        self.line(&mut cx, text, direction);
+        if !cx.extra.is_empty() {
+            // The frame said nothing that makes an event, but it had fields nobody reads.
+            let extra = std::mem::take(&mut cx.extra);
+            let text = Text::new("fields nobody reads");
+            let notice = Notice {
+                level: Level::Debug,
+                code: Cow::Borrowed("unread"),
+                text,
+                item: None,
+                detail: None,
+            };
+            cx.extra = extra;
+            self.lifecycle.notice(&mut cx, notice);
+        }
+    }
+
+    fn end(&mut self, end: &End, sink: &mut dyn Sink) {
+        self.finish(&mut Context::new(sink), end);
+    }
+
+    fn clone_box(&self) -> Box<dyn Reader> {
+        Box::new(self.clone())
+    }
+}
+
+/// True when the line can only be an event of a response.
+pub(crate) fn recognises(line: &str) -> bool {
+    let Ok(mut line) = serde_json::from_str::<Line<'_>>(line) else {
+        return false;
+    };
+    let kind = line.r#type.take();
+    match kind.as_deref() {
+        Some("error") => line.error.0.is_some() && line.sequence_number.0.is_some(),
+        Some(kind) => kind.starts_with("response."),
+        None => line.object.as_deref() == Some("response"),
+    }
+}
+
+/// Events of hosted tools that only say how far they are.
+fn progress_of(name: &str) -> Option<&'static str> {
+    let (tool, what) = name.rsplit_once('.')?;
+    let is_tool = tool.ends_with("_call")
+        || matches!(
+            tool,
+            "mcp_list_tools"
+                | "compaction"
+                | "steer"
+                | "code_interpreter_call_code"
+                | "apply_patch_call_operation_diff"
+                | "shell_call_command"
+                | "shell_call_output_content"
+        );
+    match what {
+        _ if !is_tool => None,
+        "delta" => Some("hosted_delta"),
+        "in_progress" | "searching" | "interpreting" | "generating" | "partial_image" | "added"
+        | "completed" | "failed" | "done" | "compacting" | "accepted" | "pending" => {
+            Some("hosted_progress")
+        }
+        _ => None,
+    }
+}
+
+fn response_of(response: Any<'_>) -> Response<'_> {
+    response.parse().unwrap_or_default()
+}
+
+fn seconds(number: crate::wire::lenient::Num) -> Option<Timestamp> {
+    let seconds = number.0.filter(|it| *it > 0.0)?;
+    Some(Timestamp::from_millis((seconds * 1000.0) as i64))
+}
+
+fn tool_names(tools: Any<'_>) -> Vec<Cow<'_, str>> {
+    let tools: List<wire::Tool<'_>> = tools.parse().unwrap_or_default();
+    let names = tools.0.into_iter();
+    names.filter_map(|it| it.name.0.or(it.r#type.0)).collect()
+}
+
+fn bound(native: SessionId<'_>, how: Binding) -> SessionBound<'_> {
+    SessionBound {
+        native,
+        how,
+        model: None,
+        cwd: None,
+        permission_mode: None,
+        version: None,
+        tools: Vec::new(),
+        mcp_servers: Vec::new(),
+        commands: Vec::new(),
+    }
+}

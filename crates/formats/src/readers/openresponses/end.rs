@@ -1,0 +1,263 @@
+//! How a response ends: by a terminal event, by an error, or because nothing more came.
+
+use std::borrow::Cow;
+
+use model::{
+    Basis, Binding, Body, Cause, End, Exit, Level, Notice, Outcome, Raw, RunEnded, RunError, Scope,
+    SessionId, Status, Text, Tokens, Usage, Why,
+};
+
+use super::{Context, OpenResponses, bound, response_of, seconds};
+use crate::wire::lenient::Any;
+use crate::wire::openresponses as wire;
+
+impl OpenResponses {
+    /// A terminal event; `kind` is its type, or the status of a response that was not streamed.
+    pub(super) fn terminal<'c>(&mut self, cx: &mut Context<'c>, kind: &str, said: Any<'c>) {
+        let mut response = response_of(said);
+        if !self.lifecycle.has_run() {
+            let is_repeated =
+                response.id.0.is_some() && self.ended.as_deref() == response.id.as_deref();
+            if is_repeated {
+                return self.debug(cx, "late", Text::new("the response has ended before"));
+            }
+            self.begin(cx, response_of(said));
+            if self.is_lost {
+                return;
+            }
+        }
+        self.resume(cx);
+        cx.native = response.id.0.clone();
+        cx.extra.clear();
+        for (index, item) in response.output.0.iter().enumerate() {
+            self.missed_item(cx, index as u64, *item);
+        }
+        cx.at = seconds(response.completed_at).or(cx.at);
+        let kind = kind.strip_prefix("response.").unwrap_or(kind);
+        let error = self.error.take();
+        let (outcome, failure) = match kind {
+            "completed" => (self.completed(), None),
+            "incomplete" => (
+                unfinished(response.incomplete_details.reason.as_deref()),
+                None,
+            ),
+            "cancelled" => (Outcome::Aborted, Some(failure(None, "aborted", "aborted"))),
+            _ => {
+                let said = response.error.0.map(Raw::borrowed);
+                let said = said.or(error.as_ref().map(Raw::by_ref));
+                let fallback = "the response failed";
+                (
+                    Outcome::Failed,
+                    Some(failure(said.as_ref(), "failed", fallback)),
+                )
+            }
+        };
+        if let Some(raw) = error {
+            // It told the same, with a type and a parameter.
+            if outcome == Outcome::Failed {
+                cx.extra.push((Cow::Borrowed("error_event"), raw));
+            } else {
+                self.error_notice(cx, &raw);
+            }
+        }
+        if failure.is_none() {
+            let extra = std::mem::take(&mut cx.extra);
+            self.close_output(cx);
+            cx.extra = extra;
+        }
+        let usage = usage(response.usage, response.model.take());
+        let ended = RunEnded {
+            answer: self.last_text.take(),
+            usage,
+            stop_reason: response.incomplete_details.reason.take(),
+            detail: said.raw(),
+            ..RunEnded::new(outcome, failure)
+        };
+        let left_open = match outcome {
+            Outcome::Aborted => Status::Cancelled,
+            Outcome::Completed
+            | Outcome::Failed
+            | Outcome::Refused
+            | Outcome::Limit
+            | Outcome::Lost => Status::Lost,
+        };
+        self.lifecycle.end_run(cx, ended, left_open);
+        self.ended = response.id.take().map(Cow::into_owned);
+        self.forget();
+    }
+
+    fn completed(&self) -> Outcome {
+        if self.has_refused && !self.has_said {
+            Outcome::Refused
+        } else {
+            Outcome::Completed
+        }
+    }
+
+    /// An `error` event: held, because `response.failed` is to follow.
+    pub(super) fn error_event(&mut self, cx: &mut Context<'_>, text: &str) {
+        cx.extra.clear();
+        self.resume(cx);
+        self.error = Some(Raw::parse(text.to_owned()));
+    }
+
+    fn error_notice(&mut self, cx: &mut Context<'_>, raw: &Raw<'_>) {
+        let error = failure(Some(raw), "error", "the server reported an error");
+        let notice = Notice {
+            level: Level::Error,
+            code: error.code,
+            text: error.message,
+            item: None,
+            detail: Some(raw.by_ref()),
+        };
+        self.lifecycle.notice(cx, notice);
+    }
+
+    /// The stream stops, or says `[DONE]`, before the response has ended.
+    pub(super) fn cut(&mut self, cx: &mut Context<'_>, end: &End) {
+        if !self.lifecycle.has_run() {
+            return;
+        }
+        cx.extra.clear();
+        let raw = self.error.take();
+        let (outcome, why, error) = match (&raw, end) {
+            (_, End { aborted: true, .. }) => {
+                let error = failure(None, "aborted", "aborted");
+                (Outcome::Aborted, Some(Why::Abort), error)
+            }
+            (Some(raw), _) => {
+                let error = failure(Some(raw), "error", "the server reported an error");
+                (Outcome::Failed, None, error)
+            }
+            (None, End { exit, .. }) => {
+                let why = match exit {
+                    Some(Exit::Code(_) | Exit::Signal(_)) => Why::ProcessExit,
+                    None => Why::MissingEnd,
+                };
+                let text = "the stream ended before the response did";
+                let error = failure(None, "upstream_truncated", text);
+                (Outcome::Lost, Some(why), error)
+            }
+        };
+        self.show_held(cx);
+        let mut ended = RunEnded::new(outcome, Some(error));
+        ended.answer = self.last_text.take();
+        ended.detail = raw.as_ref().map(Raw::by_ref);
+        let left_open = if outcome == Outcome::Aborted {
+            Status::Cancelled
+        } else {
+            Status::Lost
+        };
+        cx.why = why;
+        self.lifecycle.end_run(cx, ended, left_open);
+        cx.why = None;
+        self.forget();
+    }
+
+    /// The stream is over.
+    pub(super) fn finish(&mut self, cx: &mut Context<'_>, end: &End) {
+        if self.is_lost {
+            if self.n_ignored > 0 {
+                let text = format!("{} lines after the end were ignored", self.n_ignored);
+                self.lifecycle.warn(cx, "ignored", text, None);
+            }
+            return;
+        }
+        if self.lifecycle.n_runs() == 0 {
+            if let Some(expected) = self.config.expect.clone() {
+                // Nobody answered, but whoever asked for a session can ask for it again.
+                cx.why = Some(Why::MissingEnd);
+                let bound = bound(SessionId::new(expected), Binding::Resume);
+                self.lifecycle.emit(cx, Body::SessionBound(bound));
+                cx.why = None;
+            }
+            self.lifecycle.start_run(cx, Cause::Prompt);
+        }
+        self.cut(cx, end);
+    }
+
+    pub(super) fn wrong_session(&mut self, cx: &mut Context<'_>, got: &str) {
+        let wanted = self.config.expect.clone().unwrap_or_default();
+        cx.extra.clear();
+        self.lifecycle.start_run(cx, Cause::Prompt);
+        let native = SessionId::new(got.to_owned());
+        self.lifecycle
+            .emit(cx, Body::SessionBound(bound(native, Binding::Mismatch)));
+        let message = format!("session `{wanted}` was asked for, the response follows `{got}`");
+        let error = RunError {
+            code: Cow::Borrowed("wrong_session"),
+            message: Text::new(message),
+        };
+        let before = cx.why.replace(Why::WrongSession);
+        let ended = RunEnded::new(Outcome::Failed, Some(error));
+        self.lifecycle.end_run(cx, ended, Status::Lost);
+        cx.why = before;
+        self.forget();
+        self.is_lost = true;
+    }
+
+    fn forget(&mut self) {
+        self.output = super::Output::default();
+        self.response = None;
+        self.error = None;
+        self.last_text = None;
+        self.has_refused = false;
+        self.has_said = false;
+    }
+}
+
+/// What an `incomplete` response stopped at.
+fn unfinished(reason: Option<&str>) -> Outcome {
+    match reason {
+        Some("content_filter") => Outcome::Refused,
+        Some(_) | None => Outcome::Limit,
+    }
+}
+
+/// The error of a response, of an `error` event, or of an HTTP answer.
+fn failure<'a>(said: Option<&Raw<'_>>, code: &'static str, text: &'static str) -> RunError<'a> {
+    let outer: Outer<'_> = said
+        .and_then(|it| serde_json::from_str(it.get()).ok())
+        .unwrap_or_default();
+    let flat = said.and_then(|it| serde_json::from_str(it.get()).ok());
+    let mut error: wire::Error<'_> = outer.error.parse().or(flat).unwrap_or_default();
+    if error.r#type.as_deref() == Some("error") {
+        error.r#type.take();
+    }
+    let said = error.code.take().or(error.r#type.take());
+    let message = error.message.raw().map(Text::from);
+    RunError {
+        code: said.map_or(Cow::Borrowed(code), |it| Cow::Owned(it.into_owned())),
+        message: message
+            .filter(|it| !it.is_empty())
+            .map_or(Text::new(text), Text::into_owned),
+    }
+}
+
+object! {
+    Outer {
+        error: Any<'a> = "error",
+    }
+}
+
+fn usage<'a>(said: Any<'a>, model: Option<Cow<'a, str>>) -> Option<Usage<'a>> {
+    let usage: wire::Usage<'a> = said.parse()?;
+    let cache_read = usage.input_tokens_details.cached_tokens.as_u64();
+    let cache_write = usage.input_tokens_details.cache_write_tokens.as_u64();
+    let (cache_read, cache_write) = (cache_read.unwrap_or(0), cache_write.unwrap_or(0));
+    let input = usage.input_tokens.as_u64().unwrap_or(0);
+    Some(Usage {
+        scope: Scope::Run,
+        basis: Basis::Delta,
+        tokens: Tokens {
+            input: input.saturating_sub(cache_read).saturating_sub(cache_write),
+            cache_read,
+            cache_write,
+            output: usage.output_tokens.as_u64(),
+            reasoning: usage.output_tokens_details.reasoning_tokens.as_u64(),
+        },
+        model,
+        cost_usd: None,
+        detail: said.raw(),
+    })
+}

@@ -1,0 +1,297 @@
+//! Calls of tools that the provider defines: searches, MCP, shells, patches.
+//!
+//! The whole item travels beside the events, in `extra`, because each type has fields of its own.
+
+use std::borrow::Cow;
+
+use model::{Class, Item, ItemId, Location, Mcp, Raw, Status, Text, Tool, ToolKind, ToolResult};
+use serde::Serialize;
+
+use super::output::status;
+use super::patch::patch;
+use super::{Context, OpenResponses};
+use crate::readers::arguments::arguments;
+use crate::tools;
+use crate::wire::lenient::{Any, List, Str};
+use crate::wire::openresponses as wire;
+
+/// Under this name the provider's own item stands in `extra`.
+const ITEM: &str = "item";
+
+/// True when the provider runs it; a shell or a patch waits for whoever asked.
+pub(super) fn is_server_side(item: &wire::Item<'_>) -> bool {
+    let name = base_name(item.r#type.as_deref().unwrap_or_default());
+    !matches!(name, "shell" | "local_shell" | "apply_patch" | "computer")
+}
+
+/// `openai:web_search_call` is a `web_search`.
+fn base_name(name: &str) -> &str {
+    let name = name.rsplit(':').next().unwrap_or(name);
+    name.strip_suffix("_call").unwrap_or(name)
+}
+
+impl OpenResponses {
+    pub(super) fn hosted<'c>(&self, at: usize, item: &mut wire::Item<'c>) -> Tool<'c> {
+        let slot = &self.output.slots[at];
+        let server_side = is_server_side(item);
+        let kind = item.r#type.take().unwrap_or_default();
+        let (name, input, class) = meaning(base_name(&kind), item);
+        let id = match item.call_id.0.as_deref().filter(|it| !it.is_empty()) {
+            Some(call) if !server_side => call.to_owned(),
+            Some(_) | None => slot.id.clone(),
+        };
+        Tool {
+            id: ItemId::new(id),
+            group: self.group(),
+            name: Cow::Owned(name),
+            input,
+            class,
+            server_side,
+            result: None,
+        }
+    }
+
+    pub(super) fn open_hosted<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        at: usize,
+        tool: Tool<'c>,
+        raw: Any<'c>,
+    ) {
+        self.has_said = true;
+        cx.extra.clear();
+        cx.extra
+            .extend(raw.raw().map(|raw| (Cow::Borrowed(ITEM), raw)));
+        self.output.slots[at].key = Some(tool.id.clone().into_owned());
+        self.lifecycle.update(cx, Item::Tool(Box::new(tool)));
+        cx.extra.clear();
+    }
+
+    pub(super) fn close_hosted<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        at: usize,
+        mut tool: Tool<'c>,
+        raw: Any<'c>,
+        item: &mut wire::Item<'c>,
+    ) {
+        self.has_said = true;
+        let has_failed = item.error.0.is_some();
+        let status = if has_failed {
+            Status::Error
+        } else {
+            status(item.status.as_deref())
+        };
+        let found = item.output.0.or(item.results.0).or(item.outputs.0);
+        let structured = item.results.raw().or(item.outputs.raw());
+        let content = match (item.error.0, item.result.0, found) {
+            (Some(error), ..) => Some(string(error.get())),
+            (None, Some(image), _) => Some(picture(&Text::from_json(image))),
+            (None, None, Some(found)) => Some(content(Any(Some(found)))),
+            (None, None, None) => None,
+        };
+        tool.result = content.map(|content| ToolResult {
+            content,
+            is_error: status == Status::Error,
+            structured,
+            meta: None,
+        });
+        cx.extra.clear();
+        cx.extra
+            .extend(raw.raw().map(|raw| (Cow::Borrowed(ITEM), raw)));
+        self.output.slots[at].key = None;
+        self.lifecycle
+            .close_whole(cx, Item::Tool(Box::new(tool)), status);
+        cx.extra.clear();
+    }
+}
+
+/// What a hosted call is called, was given, and means.
+fn meaning<'c>(name: &str, item: &mut wire::Item<'c>) -> (String, Option<Raw<'c>>, Class<'c>) {
+    let said = item.arguments.0.map(Text::from_json);
+    let arguments = said.filter(|it| !it.is_empty()).map(|it| arguments(&it));
+    let action: wire::Action<'c> = item.action.parse().unwrap_or_default();
+    match name {
+        "mcp" => {
+            let server = item.server_label.take().unwrap_or_default();
+            let tool = item.name.take().unwrap_or_default();
+            let mut class = Class::plain(ToolKind::Mcp, Text::new(title(&tool, name)));
+            class.mcp = Some(Mcp {
+                server: server.clone(),
+                tool: tool.clone(),
+            });
+            (format!("mcp__{server}__{tool}"), arguments, class)
+        }
+        "web_search" => {
+            let input = item.action.raw().or(arguments);
+            let tool = match action.r#type.as_deref() {
+                Some("open_page") => "web_fetch",
+                Some(_) | None => name,
+            };
+            let class = classify(tool, input.as_ref());
+            (tool.to_owned(), input, class)
+        }
+        "file_search" => {
+            let queries: List<Str<'c>> = item.queries.parse().unwrap_or_default();
+            let queries: Vec<_> = queries.0.into_iter().filter_map(|it| it.0).collect();
+            let query = queries.join(", ");
+            let words = if query.is_empty() {
+                "Search files".to_owned()
+            } else {
+                format!("Search files for {query}")
+            };
+            let mut class = Class::plain(ToolKind::Search, Text::new(words));
+            class.query = (!query.is_empty()).then(|| Text::new(query));
+            (
+                name.to_owned(),
+                item.queries.raw().map(|it| wrapped("queries", &it)),
+                class,
+            )
+        }
+        "shell" | "local_shell" => {
+            let words = |list: List<Str<'c>>, by: &str| {
+                let words: Vec<_> = list.0.into_iter().filter_map(|it| it.0).collect();
+                words.join(by)
+            };
+            let command = words(action.commands, "\n") + &words(action.command, " ");
+            let mut class = Class::plain(
+                ToolKind::Shell,
+                Text::new(title(&command.replace('\n', "; "), name)),
+            );
+            class.command = (!command.is_empty()).then(|| Text::new(command));
+            (name.to_owned(), item.action.raw(), class)
+        }
+        "apply_patch" => {
+            let class = patched(&item.operation.parse().unwrap_or_default());
+            (name.to_owned(), item.operation.raw(), class)
+        }
+        "code_interpreter" => {
+            let class = Class::plain(ToolKind::Other, Text::new("Run code"));
+            (
+                name.to_owned(),
+                item.code.raw().map(|it| wrapped("code", &it)),
+                class,
+            )
+        }
+        _ => {
+            let input = item.action.raw().or(arguments);
+            let class = classify(name, input.as_ref());
+            (name.to_owned(), input, class)
+        }
+    }
+}
+
+fn classify(name: &str, input: Option<&Raw<'_>>) -> Class<'static> {
+    let input = input.map(Raw::by_ref);
+    tools::classify(name, input.as_ref(), None).into_owned()
+}
+
+fn title(words: &str, name: &str) -> String {
+    if words.trim().is_empty() {
+        name.to_owned()
+    } else {
+        words.to_owned()
+    }
+}
+
+fn patched<'c>(operation: &wire::Operation<'c>) -> Class<'c> {
+    let (kind, verb, change) = match operation.r#type.as_deref() {
+        Some("create_file") => (ToolKind::Write, "Write", model::Change::Add),
+        Some("delete_file") => (ToolKind::Delete, "Delete", model::Change::Delete),
+        Some(_) | None => (ToolKind::Edit, "Edit", model::Change::Update),
+    };
+    let path = operation.path.raw().map(Text::from).unwrap_or_default();
+    let mut class = Class::plain(kind, Text::new(format!("{verb} {path}")));
+    let diff = operation.diff.raw().map(Text::from).unwrap_or_default();
+    if !diff.is_empty() {
+        class.diffs = vec![patch(path.clone(), &diff, kind == ToolKind::Write)];
+    }
+    if !path.is_empty() {
+        class.paths = vec![Location { path, line: None }];
+    }
+    class.change = Some(change);
+    class
+}
+
+fn wrapped(key: &str, value: &Raw<'_>) -> Raw<'static> {
+    Raw::parse(format!("{{\"{key}\":{}}}", value.get()))
+}
+
+/// Any value as the text it is.
+fn string(json: &str) -> Raw<'static> {
+    if json.starts_with('"') {
+        Raw::parse(json.to_owned())
+    } else {
+        Raw::of(&json)
+    }
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block<'a> {
+    Text { text: Text<'a> },
+    Image { source: Source<'a> },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Source<'a> {
+    Base64 {
+        media_type: &'static str,
+        data: &'a Text<'a>,
+    },
+    Url {
+        url: Text<'a>,
+    },
+}
+
+/// What a call returned: a string, or blocks as every writer knows them.
+pub(super) fn content<'c>(output: Any<'c>) -> Raw<'c> {
+    let Some(raw) = output.0 else {
+        return Raw::of(&"");
+    };
+    if raw.get().starts_with('"') {
+        return Raw::borrowed(raw);
+    }
+    let parts: Option<Vec<wire::Part<'c>>> = output.parse();
+    let blocks: Option<Vec<Block<'c>>> = parts.and_then(|parts| {
+        parts
+            .into_iter()
+            .map(|part| match (part.text.0, part.image_url.0) {
+                (Some(text), _) => Some(Block::Text {
+                    text: Text::from_json(text),
+                }),
+                (None, Some(url)) => Some(Block::Image {
+                    source: Source::Url {
+                        url: Text::from_json(url),
+                    },
+                }),
+                (None, None) => None,
+            })
+            .collect()
+    });
+    match (blocks, printed(output)) {
+        (Some(blocks), _) => Raw::of(&blocks),
+        (None, Some((text, _))) => Raw::of(&text),
+        (None, None) => string(raw.get()),
+    }
+}
+
+/// What the commands of a shell printed, and how the last of them ended.
+pub(super) fn printed(output: Any<'_>) -> Option<(String, Option<i32>)> {
+    let commands: Vec<wire::Printed<'_>> = output.parse()?;
+    let mut text = String::new();
+    for piece in commands.iter().flat_map(|it| [it.stdout.0, it.stderr.0]) {
+        text.push_str(&Text::from_json(piece?).to_str());
+    }
+    let exit = commands.last()?.outcome.exit_code.0;
+    Some((text, exit.map(|it| it as i32)))
+}
+
+fn picture(data: &Text<'_>) -> Raw<'static> {
+    let source = Source::Base64 {
+        media_type: "image/png",
+        data,
+    };
+    Raw::of(&[Block::Image { source }])
+}

@@ -1,0 +1,175 @@
+//! Open Responses, and what OpenAI, xAI, LM Studio, vLLM and GitHub Copilot send under that name.
+//!
+//! Names are those of the 2026-04-24 schema and of the `openai` SDK 3.49.0. Nothing but `type` can be
+//! relied on: servers leave out, rename and null every other field.
+
+use super::lenient::{Any, List, Num, Str};
+
+object! {
+    /// One event. Deltas are by far the most frequent, so everything else is left as it came.
+    Line {
+        r#type: Str<'a> = "type",
+        sequence_number: Num = "sequence_number",
+        response: Any<'a> = "response",
+        item: Any<'a> = "item",
+        item_id: Str<'a> = "item_id",
+        output_index: Num = "output_index",
+        /// vLLM counts it up with every delta, so nothing may depend on it.
+        content_index: Num = "content_index",
+        summary_index: Num = "summary_index",
+        part: Any<'a> = "part",
+        delta: Any<'a> = "delta",
+        text: Any<'a> = "text",
+        refusal: Any<'a> = "refusal",
+        arguments: Any<'a> = "arguments",
+        input: Any<'a> = "input",
+        annotation: Any<'a> = "annotation",
+        annotation_index: Num = "annotation_index",
+        logprobs: Any<'a> = "logprobs",
+        /// Random padding.
+        obfuscation: Any<'a> = "obfuscation",
+        error: Any<'a> = "error",
+        code: Any<'a> = "code",
+        message: Any<'a> = "message",
+        object: Str<'a> = "object",
+    }
+}
+
+object! {
+    Response {
+        id: Str<'a> = "id",
+        object: Any<'a> = "object",
+        status: Str<'a> = "status",
+        model: Str<'a> = "model",
+        created_at: Num = "created_at",
+        completed_at: Num = "completed_at",
+        previous_response_id: Str<'a> = "previous_response_id",
+        conversation: Conversation<'a> = "conversation",
+        output: List<Any<'a>> = "output",
+        error: Any<'a> = "error",
+        incomplete_details: Details<'a> = "incomplete_details",
+        usage: Any<'a> = "usage",
+        tools: Any<'a> = "tools",
+    }
+}
+
+object! {
+    Conversation {
+        id: Str<'a> = "id",
+    }
+}
+
+object! {
+    Details {
+        reason: Str<'a> = "reason",
+    }
+}
+
+object! {
+    Tool {
+        r#type: Str<'a> = "type",
+        name: Str<'a> = "name",
+    }
+}
+
+object! {
+    /// An output item of any type.
+    Item {
+        r#type: Str<'a> = "type",
+        id: Str<'a> = "id",
+        status: Str<'a> = "status",
+        role: Str<'a> = "role",
+        content: List<Any<'a>> = "content",
+        phase: Any<'a> = "phase",
+        summary: List<Any<'a>> = "summary",
+        encrypted_content: Any<'a> = "encrypted_content",
+        call_id: Str<'a> = "call_id",
+        name: Str<'a> = "name",
+        arguments: Any<'a> = "arguments",
+        input: Any<'a> = "input",
+        output: Any<'a> = "output",
+        outputs: Any<'a> = "outputs",
+        results: Any<'a> = "results",
+        result: Any<'a> = "result",
+        error: Any<'a> = "error",
+        action: Any<'a> = "action",
+        operation: Any<'a> = "operation",
+        queries: Any<'a> = "queries",
+        code: Any<'a> = "code",
+        server_label: Str<'a> = "server_label",
+    }
+}
+
+object! {
+    Part {
+        r#type: Str<'a> = "type",
+        text: Any<'a> = "text",
+        refusal: Any<'a> = "refusal",
+        annotations: List<Any<'a>> = "annotations",
+        logprobs: Any<'a> = "logprobs",
+        image_url: Any<'a> = "image_url",
+    }
+}
+
+object! {
+    /// What one command of a shell printed.
+    Printed {
+        stdout: Any<'a> = "stdout",
+        stderr: Any<'a> = "stderr",
+        outcome: Exit<'a> = "outcome",
+    }
+}
+
+object! {
+    Exit {
+        exit_code: Num = "exit_code",
+    }
+}
+
+object! {
+    /// What a hosted search does.
+    Action {
+        r#type: Str<'a> = "type",
+        command: List<Str<'a>> = "command",
+        commands: List<Str<'a>> = "commands",
+    }
+}
+
+object! {
+    /// One file of a patch.
+    Operation {
+        r#type: Str<'a> = "type",
+        path: Any<'a> = "path",
+        diff: Any<'a> = "diff",
+    }
+}
+
+object! {
+    Error {
+        r#type: Str<'a> = "type",
+        code: Str<'a> = "code",
+        message: Any<'a> = "message",
+    }
+}
+
+object! {
+    Usage {
+        input_tokens: Num = "input_tokens",
+        output_tokens: Num = "output_tokens",
+        input_tokens_details: InputDetails<'a> = "input_tokens_details",
+        output_tokens_details: OutputDetails<'a> = "output_tokens_details",
+    }
+}
+
+object! {
+    InputDetails {
+        cached_tokens: Num = "cached_tokens",
+        cache_write_tokens: Num = "cache_write_tokens",
+    }
+}
+
+object! {
+    OutputDetails {
+        reasoning_tokens: Num = "reasoning_tokens",
+    }
+}

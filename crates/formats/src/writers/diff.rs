@@ -7,14 +7,14 @@
 const CONTEXT: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(crate) enum Side {
     Both,
     Old,
     New,
 }
 
 /// The lines of a change in the order they are shown.
-pub(super) fn lines<'a>(old: &'a str, new: &'a str) -> Vec<(Side, &'a str)> {
+pub(crate) fn lines<'a>(old: &'a str, new: &'a str) -> Vec<(Side, &'a str)> {
     let old = split(old);
     let new = split(new);
     let shorter = old.len().min(new.len());

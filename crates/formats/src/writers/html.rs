@@ -12,14 +12,14 @@ use model::{Cause, Decision, Level, Outcome, Plan, PlanStatus, Timestamp, ToolKi
 
 pub(super) use self::escape::escape;
 use super::diff::{self, Side};
-use super::facts;
+use super::facts::{self, plural};
 use super::story::card::{Card, Ending, Piece};
-use super::story::{Foot, Head, Markup, Picture, Shown, Turn, TurnEnd, Voice};
+use super::story::{DIFF_CONTEXT, Foot, Head, Markup, Picture, Shown, Turn, TurnEnd, Voice};
 use super::words::size;
 
 const STYLE: &str = include_str!("html/page.css");
 /// The SHA-256 of [`STYLE`]; a test keeps them together.
-const STYLE_HASH: &str = "gZlruR33kEYoOorsgPbH6JIUQS4u7hSGj4QsqiOA1eg=";
+const STYLE_HASH: &str = "HezyB48rCDPpWEqM5pqkraCjNjwfQkLinvt42dIiDBc=";
 /// Base64 of one picture that a page carries.
 const MAX_PICTURE: usize = 8 * 1024 * 1024;
 /// Values up to this length stand beside their name.
@@ -227,8 +227,12 @@ impl Markup for Html {
             put!(out, " <code dir=\"auto\">", escape(about), "</code>");
         }
         if let Some((plus, minus)) = changed(card) {
-            let counts = format!(" <span class=\"n\">+{plus} −{minus}</span>");
-            put!(out, counts);
+            put!(
+                out,
+                " <span class=\"n\">",
+                plus_minus(plus, minus),
+                "</span>"
+            );
         }
         if let Some(word) = card.ending.word() {
             put!(out, " <span class=\"how\">", escape(&word), "</span>");
@@ -345,6 +349,11 @@ impl Html {
                 put!(out, "</section>\n");
             }
             Piece::Output(text) => block("output", "Output", text, out),
+            Piece::HandedBack(text) => {
+                fold("aside", "Handed back", Some(text), out);
+                block("plain", "Text", text, out);
+                put!(out, "</details>\n");
+            }
             Piece::Report(text) => {
                 put!(out, "<div class=\"prose report\" dir=\"auto\">\n");
                 prose::render(text, out);
@@ -412,8 +421,17 @@ fn lines(old: &str, new: &str, out: &mut Vec<u8>) {
         out,
         "<pre class=\"diff\" tabindex=\"0\" aria-label=\"Changes\">\n"
     );
-    for (side, line) in diff::lines(old, new) {
+    for (side, line) in diff::lines(old, new, DIFF_CONTEXT) {
         let (open, close) = match side {
+            Side::Gap(n) => {
+                put!(
+                    out,
+                    "<span class=\"gap\">… ",
+                    plural(n as u64, "equal line"),
+                    "\n</span>"
+                );
+                continue;
+            }
             Side::Both => ("<span>  ", "\n</span>"),
             Side::Old => ("<del>- ", "\n</del>"),
             Side::New => ("<ins>+ ", "\n</ins>"),
@@ -429,9 +447,9 @@ fn changed(card: &Card<'_>) -> Option<(usize, usize)> {
     for piece in &card.pieces {
         if let Piece::Diff { old, new, .. } = piece {
             let (plus, minus) = counts.get_or_insert((0, 0));
-            for (side, _) in diff::lines(old.as_deref().unwrap_or_default(), new) {
+            for (side, _) in diff::lines(old.as_deref().unwrap_or_default(), new, 0) {
                 match side {
-                    Side::Both => (),
+                    Side::Both | Side::Gap(_) => (),
                     Side::Old => *minus += 1,
                     Side::New => *plus += 1,
                 }
@@ -439,6 +457,14 @@ fn changed(card: &Card<'_>) -> Option<(usize, usize)> {
         }
     }
     counts
+}
+
+fn plus_minus(plus: usize, minus: usize) -> String {
+    match (plus, minus) {
+        (plus, 0) => format!("+{plus}"),
+        (0, minus) => format!("−{minus}"),
+        (plus, minus) => format!("+{plus} −{minus}"),
+    }
 }
 
 fn usage(foot: &Foot<'_>, out: &mut Vec<u8>) {

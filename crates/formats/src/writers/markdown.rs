@@ -15,7 +15,7 @@ use super::diff::{self, Side};
 use super::facts;
 use super::html::escape as html;
 use super::story::card::{Card, Ending, Piece};
-use super::story::{Foot, Head, Markup, Picture, Shown, Turn, TurnEnd, Voice};
+use super::story::{DIFF_CONTEXT, Foot, Head, Markup, Picture, Shown, Turn, TurnEnd, Voice};
 use super::words::{cut, size};
 
 /// Values up to this length stand beside their name.
@@ -191,8 +191,13 @@ impl Markdown {
             Piece::Diff { path, old, new } => {
                 put!(out, inline(path), "\n\n");
                 let mut text = String::new();
-                for (side, line) in diff::lines(old.as_deref().unwrap_or_default(), new) {
+                let old = old.as_deref().unwrap_or_default();
+                for (side, line) in diff::lines(old, new, DIFF_CONTEXT) {
                     text.push_str(match side {
+                        Side::Gap(n) => {
+                            text += &format!("@@ {} @@\n", facts::plural(n as u64, "equal line"));
+                            continue;
+                        }
                         Side::Both => " ",
                         Side::Old => "-",
                         Side::New => "+",
@@ -205,6 +210,7 @@ impl Markdown {
             Piece::Decision(text) => put!(out, "Asked: ", plain(text), "\n\n"),
             Piece::Inside(bytes) => out.extend_from_slice(bytes),
             Piece::Output(text) => fence("", text, out),
+            Piece::HandedBack(text) => self.aside("Handed back", text, out),
             Piece::Report(text) => put!(out, prose::contained(text), "\n\n"),
             Piece::Image { media_type, data } => {
                 self.picture(&Picture::Data { media_type, data }, out);

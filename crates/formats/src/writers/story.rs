@@ -34,6 +34,9 @@ const MAX_PRINTED: usize = 64 * 1024;
 /// Characters of the first prompt that make the title.
 const MAX_TITLE: usize = 100;
 
+/// Lines of context on each side of a change.
+pub(crate) const DIFF_CONTEXT: usize = 20;
+
 /// The look of a page. Every text it is given is foreign and unsafe, unless it says otherwise.
 pub(crate) trait Markup: Clone + Debug + Send + 'static {
     /// Bytes of one text that are shown; what is longer is cut, and its size said.

@@ -8,6 +8,7 @@ mod fixtures;
 mod found;
 mod goldens;
 mod laws;
+mod pages;
 mod properties;
 mod takopi_rules;
 mod takopi_upstream;

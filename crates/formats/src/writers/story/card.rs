@@ -55,6 +55,8 @@ pub(crate) enum Piece<'a> {
     /// What a sub-agent did, already written by the same markup.
     Inside(Vec<u8>),
     Output(Cow<'a, str>),
+    /// What a sub-agent's report looked like to the agent that started it.
+    HandedBack(Cow<'a, str>),
     /// What a sub-agent reported, in Markdown.
     Report(Cow<'a, str>),
     Image {
@@ -164,6 +166,7 @@ impl<'a> Card<'a> {
             let is_told = |value: &str| {
                 let in_diff = class.diffs.iter().any(|it| {
                     it.new.to_str() == value
+                        || it.path.to_str() == value
                         || it.old.as_ref().is_some_and(|old| old.to_str() == value)
                 });
                 let in_headline = about.as_deref() == Some(value);
@@ -230,7 +233,7 @@ impl<'a> Card<'a> {
         let n_before = self.pieces.len();
         let Some(result) = &tool.result else {
             if !printed.is_empty() {
-                self.output::<M>(printed.to_owned().into(), losses);
+                self.output::<M>(printed.to_owned().into(), heard, losses);
             }
             return;
         };
@@ -245,7 +248,7 @@ impl<'a> Card<'a> {
                         }
                     };
                     if heard.0 != Some(hash(text)) {
-                        self.output::<M>(text.to_owned().into(), losses);
+                        self.output::<M>(text.to_owned().into(), heard, losses);
                     }
                 }
                 Block::Image { media_type, data } => {
@@ -257,7 +260,7 @@ impl<'a> Card<'a> {
                     let url = Cow::Owned(url.to_str().into_owned());
                     self.pieces.push(Piece::ImageUrl(url));
                 }
-                Block::Other(raw) => self.output::<M>(raw.get().to_owned().into(), losses),
+                Block::Other(raw) => self.output::<M>(raw.get().to_owned().into(), heard, losses),
             }
         }
         if self.pieces.len() == n_before && heard.0.is_none() {
@@ -275,12 +278,16 @@ impl<'a> Card<'a> {
         self.insert(Piece::Report(text), note);
     }
 
-    fn output<M: Markup>(&mut self, text: Cow<'a, str>, losses: &mut Losses) {
+    fn output<M: Markup>(&mut self, text: Cow<'a, str>, heard: &Heard, losses: &mut Losses) {
         if text.trim().is_empty() {
             return;
         }
         let (text, note) = self.cut::<M>(text, losses, "cut tool output");
-        self.insert(Piece::Output(text), note);
+        let piece = match heard.0 {
+            Some(_) => Piece::HandedBack(text),
+            None => Piece::Output(text),
+        };
+        self.insert(piece, note);
     }
 
     fn insert(&mut self, piece: Piece<'a>, note: Option<String>) {

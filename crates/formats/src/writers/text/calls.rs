@@ -11,6 +11,8 @@ use crate::writers::words::{compact, size, unwrapped, words};
 /// Lines of output that are shown; a person who wants more has the recording.
 pub(super) const MAX_LINES: usize = 12;
 const MAX_DIFF_LINES: usize = 20;
+/// Lines of context on each side of a change.
+const DIFF_CONTEXT: usize = 2;
 /// Longer lines are cut: minified files and base64 would fill the screen.
 const MAX_COLUMNS: usize = 240;
 /// Commands are what a reader looks for, so they get more room.
@@ -218,17 +220,18 @@ fn change(tool: &Tool<'_>, page: &Page, losses: &mut Losses, out: &mut Vec<u8>) 
     for it in &tool.class.diffs {
         let old = it.old.as_ref().map(Text::to_str).unwrap_or_default();
         let new = it.new.to_str();
-        for (side, line) in diff::lines(&old, &new) {
+        for (side, line) in diff::lines(&old, &new, DIFF_CONTEXT) {
+            let (sign, style) = match side {
+                Side::Gap(_) => continue,
+                Side::Both => (' ', DIM),
+                Side::Old => ('-', RED),
+                Side::New => ('+', GREEN),
+            };
             if shown == MAX_DIFF_LINES {
                 more += 1;
                 continue;
             }
             shown += 1;
-            let (sign, style) = match side {
-                Side::Both => (' ', DIM),
-                Side::Old => ('-', RED),
-                Side::New => ('+', GREEN),
-            };
             let text = format!("{sign} {line}");
             page.line(UNDER, style, &Safe::new(&text).cut(MAX_COLUMNS), out);
         }

@@ -25,7 +25,7 @@ pub(crate) use self::totals::Totals;
 use super::WriterConfig;
 use super::asks::OpenAsk;
 use super::facts::{self, Session};
-use super::words::{cut, size};
+use super::words::{cut, size, words};
 
 /// What is held of a page before its header, in case the first prompt comes late.
 const MAX_EARLY: usize = 64 * 1024;
@@ -440,11 +440,13 @@ impl<M: Markup> Story<M> {
     }
 
     fn call_known(&mut self, tool: &Tool<'_>) {
-        if !self.calls.iter().any(|it| it.item == tool.id) {
+        let at = self.calls.iter().position(|it| it.item == tool.id);
+        let at = at.unwrap_or_else(|| {
             self.calls.push(OpenCall::new(&tool.id));
-        }
-        if tool.class.kind == ToolKind::Task && tool.input.is_some() {
-            self.agents.name(&tool.id, tool);
+            self.calls.len() - 1
+        });
+        if tool.class.kind == ToolKind::Task {
+            self.calls[at].words = Some(words(tool));
         }
     }
 
@@ -476,21 +478,27 @@ impl<M: Markup> Story<M> {
         if let Some(agent) = agent {
             card.pieces.push(Piece::Inside(agent.held));
         }
-        let mut heard = Heard(said);
+        let mut heard = Heard::new(said);
         if let Some(report) = &open.report {
             card.report::<M>(report, &mut heard, &mut self.losses);
         }
-        card.result::<M>(tool, status, &heard, &open.printed, &mut self.losses);
+        card.result::<M>(tool, status, &mut heard, &open.printed, &mut self.losses);
         let mut block = Vec::new();
         self.markup.card(&card, &mut block);
         self.place(path, &block, out);
     }
 
     fn agent_known(&mut self, agent: &Subagent<'_>, path: &[ItemId<'_>]) {
+        let mut words = None;
         if let Some(open) = self.calls.iter_mut().find(|it| it.item == agent.call) {
             open.in_background = agent.background;
+            words = open.words.clone();
         }
-        self.agents.introduce(agent, path);
+        let words = words.unwrap_or_else(|| {
+            let about = agent.description.as_ref().map(Text::to_string);
+            (agent.name.to_string(), about)
+        });
+        self.agents.introduce(&agent.call, words, path);
     }
 
     /// The report of an agent is what its call returns; only one that went on after that has its own.
@@ -523,7 +531,7 @@ impl<M: Markup> Story<M> {
             card.pieces.push(Piece::Inside(held.held));
         }
         if let Some(report) = &agent.report {
-            card.report::<M>(&report.to_str(), &mut Heard(said), &mut self.losses);
+            card.report::<M>(&report.to_str(), &mut Heard::new(said), &mut self.losses);
         }
         let mut block = Vec::new();
         self.markup.card(&card, &mut block);
@@ -676,3 +684,6 @@ fn entries(plan: &Plan<'_>) -> Vec<(String, PlanStatus)> {
 pub(crate) fn shown<M: Markup>(text: &str) -> &str {
     &text[..text.floor_char_boundary(M::MAX_SHOWN)]
 }
+
+#[cfg(test)]
+mod tests;

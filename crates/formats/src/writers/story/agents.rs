@@ -5,11 +5,10 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use model::{ItemId, Subagent, Text, Tool, ToolKind};
+use model::{ItemId, ToolKind};
 
 use super::Markup;
 use super::card::{Card, Ending, Piece};
-use crate::writers::words::words;
 
 /// Bytes that all agents together hold.
 pub(super) const MAX_HELD: usize = 4 * 1024 * 1024;
@@ -76,18 +75,20 @@ impl Agents {
         }
     }
 
-    pub(super) fn introduce(&mut self, agent: &Subagent<'_>, above: &[ItemId<'_>]) {
-        let known = self.agent(&agent.call, above);
-        if known.about.is_none() {
-            known.name = agent.name.clone().into_owned();
-            known.about = agent.description.as_ref().map(Text::to_string);
-        }
+    /// Gives the agent that a call starts a name, and says what it is about.
+    pub(super) fn introduce(
+        &mut self,
+        call: &ItemId<'_>,
+        words: (String, Option<String>),
+        above: &[ItemId<'_>],
+    ) {
+        let agent = self.agent(call, above);
+        (agent.name, agent.about) = words;
     }
 
-    pub(super) fn name(&mut self, call: &ItemId<'_>, tool: &Tool<'_>) {
-        if let Some(agent) = self.all.iter_mut().find(|it| it.call == *call) {
-            (agent.name, agent.about) = words(tool);
-        }
+    #[cfg(test)]
+    pub(super) fn n_held(&self) -> usize {
+        self.all.iter().map(|it| it.held.len()).sum()
     }
 
     /// Takes an agent out, with everything that happened inside of it.

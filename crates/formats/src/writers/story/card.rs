@@ -73,6 +73,8 @@ pub(crate) enum Piece<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct OpenCall {
     pub(super) item: ItemId<'static>,
+    /// What the agent it starts is called, and what that is about.
+    pub(super) words: Option<(String, Option<String>)>,
     pub(super) printed: String,
     /// The agent it started goes on when it has ended.
     pub(super) in_background: bool,
@@ -83,12 +85,25 @@ pub(super) struct OpenCall {
 
 /// The last words of an agent, which need no repeating.
 #[derive(Debug)]
-pub(super) struct Heard(pub(super) Option<u64>);
+pub(super) struct Heard {
+    last: Option<u64>,
+    has_report: bool,
+}
+
+impl Heard {
+    pub(super) fn new(last: Option<u64>) -> Self {
+        Self {
+            last,
+            has_report: false,
+        }
+    }
+}
 
 impl OpenCall {
     pub(super) fn new(item: &ItemId<'_>) -> Self {
         Self {
             item: item.clone().into_owned(),
+            words: None,
             printed: String::new(),
             in_background: false,
             decisions: Vec::new(),
@@ -226,7 +241,7 @@ impl<'a> Card<'a> {
         &mut self,
         tool: &'a Tool<'_>,
         status: Status,
-        heard: &Heard,
+        heard: &mut Heard,
         printed: &str,
         losses: &mut Losses,
     ) {
@@ -247,7 +262,13 @@ impl<'a> Card<'a> {
                             unwrapped(text.trim())
                         }
                     };
-                    if heard.0 != Some(hash(text)) {
+                    if heard.last == Some(hash(text)) {
+                        continue;
+                    }
+                    let is_report = tool.class.kind == ToolKind::Task && status == Status::Ok;
+                    if is_report && !heard.has_report {
+                        self.report::<M>(text, heard, losses);
+                    } else {
                         self.output::<M>(text.to_owned().into(), heard, losses);
                     }
                 }
@@ -263,14 +284,15 @@ impl<'a> Card<'a> {
                 Block::Other(raw) => self.output::<M>(raw.get().to_owned().into(), heard, losses),
             }
         }
-        if self.pieces.len() == n_before && heard.0.is_none() {
+        if self.pieces.len() == n_before && heard.last.is_none() {
             self.pieces.push(Piece::Nothing);
         }
     }
 
     /// What an agent reported, unless those were its last words.
     pub(super) fn report<M: Markup>(&mut self, text: &str, heard: &mut Heard, losses: &mut Losses) {
-        let last = heard.0.replace(hash(text));
+        let last = heard.last.replace(hash(text));
+        heard.has_report = true;
         if text.trim().is_empty() || last == Some(hash(text)) {
             return;
         }
@@ -283,9 +305,10 @@ impl<'a> Card<'a> {
             return;
         }
         let (text, note) = self.cut::<M>(text, losses, "cut tool output");
-        let piece = match heard.0 {
-            Some(_) => Piece::HandedBack(text),
-            None => Piece::Output(text),
+        let piece = if heard.has_report {
+            Piece::HandedBack(text)
+        } else {
+            Piece::Output(text)
         };
         self.insert(piece, note);
     }

@@ -44,7 +44,7 @@ impl Totals {
             return;
         }
         let at = self.rows.iter().position(|it| it.model == model);
-        let at = at.or((self.rows.len() == MAX_MODELS).then(|| MAX_MODELS - 1));
+        let at = at.or((self.rows.len() == MAX_MODELS).then_some(MAX_MODELS - 1));
         match at.map(|at| &mut self.rows[at]) {
             Some(row) => {
                 row.tokens = row.tokens.plus(tokens);

@@ -86,7 +86,16 @@ const OUTPUTS: &[Output] = &[
         extension: "external.openhands.jsonl",
         judge: Judge::OpenHands,
     },
+    Output {
+        writer: "html",
+        profile: None,
+        extension: "html",
+        judge: Judge::Html,
+    },
 ];
+
+/// The folder of the pages that are made of attacks.
+const ATTACKS: &str = "attacks";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Judge {
@@ -94,9 +103,16 @@ enum Judge {
     Acp,
     Thread,
     OpenHands,
+    Html,
 }
 
-const JUDGES: &[Judge] = &[Judge::AgUi, Judge::Acp, Judge::Thread, Judge::OpenHands];
+const JUDGES: &[Judge] = &[
+    Judge::AgUi,
+    Judge::Acp,
+    Judge::Thread,
+    Judge::OpenHands,
+    Judge::Html,
+];
 
 impl Judge {
     fn script(self) -> &'static str {
@@ -105,13 +121,14 @@ impl Judge {
             Judge::Acp => "js/acp.mjs",
             Judge::Thread => "js/thread.mjs",
             Judge::OpenHands => "python/openhands_judge.py",
+            Judge::Html => "js/html.mjs",
         }
     }
 
     fn flags(self) -> &'static [&'static str] {
         match self {
             Judge::AgUi => &["--chunks"],
-            Judge::Acp | Judge::Thread | Judge::OpenHands => &[],
+            Judge::Acp | Judge::Thread | Judge::OpenHands | Judge::Html => &[],
         }
     }
 }
@@ -128,7 +145,10 @@ pub(crate) fn run() -> Result<Warnings> {
         run_command(command(*judge, interpreter).arg("--selftest"))?;
     }
     let out = work.join("out");
-    generate(&out)?;
+    let binary = generate(&out)?;
+    if let Some(node) = interpreters.of(Judge::Html) {
+        attack(&binary, node, &out)?;
+    }
     let mut failures = Vec::new();
     for (judge, interpreter) in &judges {
         say(&format!("judge {}", judge.script()));
@@ -136,10 +156,12 @@ pub(crate) fn run() -> Result<Warnings> {
             .iter()
             .filter(|it| it.judge == *judge)
             .map(|it| out.join(it.folder()));
+        let attacks = (*judge == Judge::Html).then(|| out.join(ATTACKS));
         let result = run_command(
             command(*judge, interpreter)
                 .args(judge.flags())
-                .args(folders),
+                .args(folders)
+                .args(attacks),
         );
         if result.is_err() {
             failures.push(judge.script());
@@ -169,6 +191,7 @@ fn command(judge: Judge, interpreter: &Path) -> Command {
 struct Interpreters {
     node: Option<PathBuf>,
     python: Option<PathBuf>,
+    has_browser: bool,
 }
 
 impl Interpreters {
@@ -176,6 +199,7 @@ impl Interpreters {
         match judge {
             Judge::AgUi | Judge::Acp | Judge::Thread => self.node.as_deref(),
             Judge::OpenHands => self.python.as_deref(),
+            Judge::Html => self.node.as_deref().filter(|_| self.has_browser),
         }
     }
 }
@@ -196,7 +220,35 @@ fn install(work: &Path) -> Result<(Interpreters, Warnings)> {
     };
     let node = or_warn("the JavaScript peers", install_js())?;
     let python = or_warn("the Python peers", install_python(work))?;
-    Ok((Interpreters { node, python }, warnings))
+    let browser = or_warn("Chromium", install_browser())?;
+    let interpreters = Interpreters {
+        node,
+        python,
+        has_browser: browser.is_some(),
+    };
+    Ok((interpreters, warnings))
+}
+
+/// The browser of the distribution: a download of its own could not be pinned by a lock file.
+fn install_browser() -> Result<PathBuf> {
+    let browser =
+        PathBuf::from(env::var_os("CHROMIUM").unwrap_or_else(|| "/usr/bin/chromium".into()));
+    if browser.exists() {
+        return Ok(browser);
+    }
+    if !Path::new("/usr/bin/apt-get").exists() {
+        bail!("install it, and set CHROMIUM to its path");
+    }
+    say("install chromium, which needs root");
+    let apt = |words: &[&str]| {
+        let mut command = Command::new("apt-get");
+        command.args(["-qq", "-y"]).args(words);
+        command.env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    };
+    run_with_retries(|| apt(&["update"]))?;
+    run_with_retries(|| apt(&["install", "--no-install-recommends", "chromium"]))?;
+    Ok(browser)
 }
 
 // In place, because Node looks for packages beside the script that imports them.
@@ -256,8 +308,26 @@ impl Output {
     }
 }
 
-/// Converts every recording to every judged output, from nothing.
-fn generate(out: &Path) -> Result<()> {
+/// Makes pages in which every text is an attack.
+fn attack(binary: &Path, node: &Path, out: &Path) -> Result<()> {
+    let events = out.join("attacks.events");
+    let script = root().join("peers/js/xss.mjs");
+    capture(Command::new(node).arg(script).arg(&events))?;
+    let folder = out.join(ATTACKS);
+    fs::create_dir_all(&folder)?;
+    for entry in fs::read_dir(&events)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let page = folder.join(format!("{}.html", name.trim_end_matches(".events.jsonl")));
+        let mut command = Command::new(binary);
+        command.args(["convert", "--from", "linkspan", "--to", "html"]);
+        capture(command.arg(entry.path()).arg("-o").arg(page))?;
+    }
+    Ok(())
+}
+
+/// Converts every recording to every judged output, from nothing; returns the program that did.
+fn generate(out: &Path) -> Result<PathBuf> {
     run_command(cargo().args(["build", "--quiet", "--package", "linkspan"]))?;
     let binary = target_dir()?.join("debug").join("linkspan");
     let recordings = recordings(&root().join("fixtures/claude"))?;
@@ -281,7 +351,7 @@ fn generate(out: &Path) -> Result<()> {
     if let Some(first) = failures.first() {
         bail!("{} conversions failed, the first: {first}", failures.len());
     }
-    Ok(())
+    Ok(binary)
 }
 
 fn recordings(dir: &Path) -> Result<Vec<PathBuf>> {

@@ -10,7 +10,7 @@ mod prose;
 
 use model::{Cause, Decision, Level, Outcome, Plan, PlanStatus, Timestamp, ToolKind};
 
-pub(super) use self::escape::escape;
+use self::escape::escape;
 use super::diff::{self, Side};
 use super::facts::{self, plural};
 use super::story::card::{Card, Ending, Piece};
@@ -19,7 +19,7 @@ use super::words::size;
 
 const STYLE: &str = include_str!("html/page.css");
 /// The SHA-256 of [`STYLE`]; a test keeps them together.
-const STYLE_HASH: &str = "HezyB48rCDPpWEqM5pqkraCjNjwfQkLinvt42dIiDBc=";
+const STYLE_HASH: &str = "pEqdUSNTKf8RnFIgNVFWgtBJZIkLIhIIFiBSjJBqg/M=";
 /// Base64 of one picture that a page carries.
 const MAX_PICTURE: usize = 8 * 1024 * 1024;
 /// Values up to this length stand beside their name.

@@ -13,7 +13,6 @@ use model::{Cause, Decision, Level, Plan, PlanStatus, ToolKind};
 use self::escape::{inline, plain};
 use super::diff::{self, Side};
 use super::facts;
-use super::html::escape as html;
 use super::story::card::{Card, Ending, Piece};
 use super::story::{DIFF_CONTEXT, Foot, Head, Markup, Picture, Shown, Turn, TurnEnd, Voice};
 use super::words::{cut, size};
@@ -234,7 +233,9 @@ fn fold(name: &str, text: Option<&str>, out: &mut Vec<u8>) {
 
 /// Text inside of HTML: one line, because an empty one would end the HTML.
 fn summary(text: &str) -> String {
-    html(text).replace(['\n', '\t'], " ")
+    let safe = crate::display_safe(text).replace(['\n', '\t'], " ");
+    let safe = safe.replace('&', "&amp;");
+    safe.replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// Lines as a quotation.

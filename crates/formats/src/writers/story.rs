@@ -560,22 +560,26 @@ impl<M: Markup> Story<M> {
         self.place(path, &block, out);
     }
 
-    /// The first list is shown whole, the steps after it in short.
+    /// The first list and a finished one are shown whole, the steps between in short.
     fn plan(&mut self, plan: &Plan<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
         let entries = entries(plan);
         let at = self.plans.iter().position(|it| it.item == plan.id);
         let before = at.map(|at| self.plans.remove(at));
         let is_new = before.as_ref().is_none_or(|it| it.entries.is_empty());
         let is_same = before.is_some_and(|it| it.entries == entries);
+        let is_done = entries.iter().all(|it| it.1 == PlanStatus::Completed);
         self.plans.push(OpenPlan {
             item: plan.id.clone().into_owned(),
-            is_whole: is_new,
+            is_whole: is_new || is_done,
             entries,
         });
         if plan.entries.is_empty() || is_same {
             return;
         }
-        let shown = if is_new { Shown::Whole } else { Shown::Folded };
+        let shown = match is_new || is_done {
+            true => Shown::Whole,
+            false => Shown::Folded,
+        };
         let mut block = Vec::new();
         self.markup.plan(plan, shown, &mut block);
         self.place(path, &block, out);

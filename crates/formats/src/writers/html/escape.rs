@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::display_safe;
 
 /// The same text without a character that HTML, or a terminal it is copied to, would obey.
-pub(crate) fn escape(text: &str) -> Cow<'_, str> {
+pub(super) fn escape(text: &str) -> Cow<'_, str> {
     let safe = display_safe(text);
     if !safe.contains(['&', '<', '>', '"', '\'']) {
         return safe;

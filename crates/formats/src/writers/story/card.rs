@@ -284,7 +284,9 @@ impl<'a> Card<'a> {
                 Block::Other(raw) => self.output::<M>(raw.get().to_owned().into(), heard, losses),
             }
         }
-        if self.pieces.len() == n_before && heard.last.is_none() {
+        let is_told = |it: &Piece<'_>| matches!(it, Piece::Diff { .. });
+        let says_nothing = heard.last.is_none() && !self.pieces.iter().any(is_told);
+        if self.pieces.len() == n_before && says_nothing {
             self.pieces.push(Piece::Nothing);
         }
     }

@@ -8,24 +8,29 @@
 
 mod agents;
 pub(crate) mod card;
+mod markup;
 mod totals;
+mod work;
 
 use std::fmt::Debug;
 
 use model::{
-    Ask, AskSettled, Body, Cause, Channel, Compaction, Decision, Delta, Event, Item, ItemClosed,
-    ItemId, Level, Losses, Message, Notice, Other, Outcome, Part, Plan, PlanStatus, Reasoning,
-    Role, RunEnded, RunStarted, Scope, SessionBound, Status, Subagent, Text, Timestamp, Tool,
-    ToolKind, Usage, Writer,
+    Body, Channel, Compaction, Delta, Event, Item, ItemClosed, ItemId, Level, Losses, Message,
+    Notice, Other, Outcome, Part, Reasoning, Role, RunEnded, RunStarted, Scope, SessionBound, Text,
+    Timestamp, Usage, Writer,
 };
 
 use self::agents::Agents;
-use self::card::{Card, Ending, Heard, OpenCall, Piece};
-pub(crate) use self::totals::Totals;
+use self::card::OpenCall;
+pub(crate) use self::markup::{
+    DIFF_CONTEXT, Foot, Head, Markup, Picture, Shown, Turn, TurnEnd, Voice,
+};
+use self::totals::Totals;
+use self::work::OpenPlan;
 use super::WriterConfig;
 use super::asks::OpenAsk;
 use super::facts::{self, Session};
-use super::words::{cut, size, words};
+use super::words::cut;
 
 /// What is held of a page before its header, in case the first prompt comes late.
 const MAX_EARLY: usize = 64 * 1024;
@@ -33,85 +38,6 @@ const MAX_EARLY: usize = 64 * 1024;
 const MAX_PRINTED: usize = 64 * 1024;
 /// Characters of the first prompt that make the title.
 const MAX_TITLE: usize = 100;
-
-/// Lines of context on each side of a change.
-pub(crate) const DIFF_CONTEXT: usize = 20;
-
-/// The look of a page. Every text it is given is foreign and unsafe, unless it says otherwise.
-pub(crate) trait Markup: Clone + Debug + Send + 'static {
-    /// Bytes of one text that are shown; what is longer is cut, and its size said.
-    const MAX_SHOWN: usize;
-
-    fn head(&self, head: &Head<'_>, out: &mut Vec<u8>);
-    fn turn(&self, turn: &Turn, out: &mut Vec<u8>);
-    fn turn_end(&self, end: &TurnEnd<'_>, out: &mut Vec<u8>);
-    fn foot(&self, foot: &Foot<'_>, out: &mut Vec<u8>);
-    fn words(&self, voice: Voice, text: &str, out: &mut Vec<u8>);
-    fn picture(&self, picture: &Picture<'_>, out: &mut Vec<u8>);
-    fn card(&self, card: &Card<'_>, out: &mut Vec<u8>);
-    fn plan(&self, plan: &Plan<'_>, shown: Shown, out: &mut Vec<u8>);
-    fn notice(&self, level: Level, text: &str, out: &mut Vec<u8>);
-    /// Something with a name and more to say about it.
-    fn aside(&self, name: &str, text: &str, out: &mut Vec<u8>);
-    fn ask(&self, question: &str, decision: Decision, answer: &str, out: &mut Vec<u8>);
-}
-
-#[derive(Debug)]
-pub(crate) struct Head<'a> {
-    pub(crate) title: &'a str,
-    pub(crate) session: Option<&'a Session>,
-    pub(crate) at: Option<Timestamp>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Turn {
-    pub(crate) n: u64,
-    pub(crate) cause: Cause,
-    pub(crate) at: Option<Timestamp>,
-}
-
-#[derive(Debug)]
-pub(crate) struct TurnEnd<'a> {
-    pub(crate) n: u64,
-    pub(crate) outcome: Outcome,
-    /// A mark and a few words of ours.
-    pub(crate) verdict: &'a str,
-    pub(crate) facts: &'a [String],
-    pub(crate) reason: Option<&'a str>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Foot<'a> {
-    pub(crate) session: Option<&'a Session>,
-    pub(crate) totals: &'a Totals,
-    pub(crate) resume: Option<&'a str>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Voice {
-    /// What a person asked for.
-    Prompt,
-    Answer,
-    Thought,
-    /// What an agent was told by another agent.
-    Task,
-    /// What an agent was told by its own program.
-    Harness,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Picture<'a> {
-    Data { media_type: &'a str, data: &'a str },
-    Url(&'a str),
-}
-
-/// How much room a plan gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
-    Whole,
-    /// It was shown before; this is a step on the way.
-    Folded,
-}
 
 /// A page that is being written.
 #[derive(Clone, Debug)]
@@ -143,14 +69,6 @@ struct Run {
     n_requests: u64,
     /// The last error that was told, so that the end does not tell it again.
     error: Option<Text<'static>>,
-}
-
-#[derive(Clone, Debug)]
-struct OpenPlan {
-    item: ItemId<'static>,
-    /// As it was written last.
-    is_whole: bool,
-    entries: Vec<(String, PlanStatus)>,
 }
 
 impl<M: Markup> Story<M> {
@@ -360,18 +278,10 @@ impl<M: Markup> Story<M> {
         self.place(path, &block, out);
     }
 
-    fn say(&mut self, voice: Voice, text: &str, block: &mut Vec<u8>) {
-        if text.trim().is_empty() {
-            return;
-        }
-        let shown = shown::<M>(text);
-        if shown.len() < text.len() {
-            self.losses.count("cut text");
-        }
-        self.markup.words(voice, shown, block);
-        if shown.len() < text.len() {
-            let note = format!("cut here, {} in all", size(text.len()));
-            self.markup.notice(Level::Info, &note, block);
+    /// What somebody says is never cut.
+    fn say(&self, voice: Voice, text: &str, block: &mut Vec<u8>) {
+        if !text.trim().is_empty() {
+            self.markup.words(voice, text, block);
         }
     }
 
@@ -436,165 +346,6 @@ impl<M: Markup> Story<M> {
     fn remark(&mut self, path: &[ItemId<'_>], text: &str, out: &mut Vec<u8>) {
         let mut block = Vec::new();
         self.markup.notice(Level::Info, text, &mut block);
-        self.place(path, &block, out);
-    }
-
-    fn call_known(&mut self, tool: &Tool<'_>) {
-        let at = self.calls.iter().position(|it| it.item == tool.id);
-        let at = at.unwrap_or_else(|| {
-            self.calls.push(OpenCall::new(&tool.id));
-            self.calls.len() - 1
-        });
-        if tool.class.kind == ToolKind::Task {
-            self.calls[at].words = Some(words(tool));
-        }
-    }
-
-    fn call_closed(
-        &mut self,
-        tool: &Tool<'_>,
-        status: Status,
-        path: &[ItemId<'_>],
-        out: &mut Vec<u8>,
-    ) {
-        if path.is_empty() {
-            self.begin(None, out);
-        }
-        let at = self.calls.iter().position(|it| it.item == tool.id);
-        let open = at.map(|at| self.calls.remove(at));
-        let open = open.unwrap_or_else(|| OpenCall::new(&tool.id));
-        let goes_on = open.in_background && status == Status::Ok;
-        let agent = if goes_on {
-            None
-        } else {
-            self.agents.take(&tool.id, &self.markup)
-        };
-        let mut card = Card::of_call(tool, status, goes_on);
-        let told = agent.as_ref().and_then(|it| it.told);
-        card.input::<M>(tool, told, &mut self.losses);
-        card.pieces
-            .extend(open.decisions.into_iter().map(Piece::Decision));
-        let said = agent.as_ref().and_then(|it| it.last_said);
-        if let Some(agent) = agent {
-            card.pieces.push(Piece::Inside(agent.held));
-        }
-        let mut heard = Heard::new(said);
-        if let Some(report) = &open.report {
-            card.report::<M>(report, &mut heard, &mut self.losses);
-        }
-        card.result::<M>(tool, status, &mut heard, &open.printed, &mut self.losses);
-        let mut block = Vec::new();
-        self.markup.card(&card, &mut block);
-        self.place(path, &block, out);
-    }
-
-    fn agent_known(&mut self, agent: &Subagent<'_>, path: &[ItemId<'_>]) {
-        let mut words = None;
-        if let Some(open) = self.calls.iter_mut().find(|it| it.item == agent.call) {
-            open.in_background = agent.background;
-            words = open.words.clone();
-        }
-        let words = words.unwrap_or_else(|| {
-            let about = agent.description.as_ref().map(Text::to_string);
-            (agent.name.to_string(), about)
-        });
-        self.agents.introduce(&agent.call, words, path);
-    }
-
-    /// The report of an agent is what its call returns; only one that went on after that has its own.
-    fn agent_closed(
-        &mut self,
-        agent: &Subagent<'_>,
-        status: Status,
-        path: &[ItemId<'_>],
-        out: &mut Vec<u8>,
-    ) {
-        if let Some(open) = self.calls.iter_mut().find(|it| it.item == agent.call) {
-            open.report = agent.report.as_ref().map(Text::to_string);
-            return;
-        }
-        let held = self.agents.take(&agent.call, &self.markup);
-        if held.is_none() && !agent.background {
-            return;
-        }
-        let mut card = Card {
-            kind: ToolKind::Task,
-            name: agent.name.to_string(),
-            about: agent.description.as_ref().map(Text::to_string),
-            ending: Ending::of(status, None),
-            pieces: Vec::new(),
-        };
-        let mut said = None;
-        if let Some(held) = held {
-            said = held.last_said;
-            (card.name, card.about) = (held.name, held.about);
-            card.pieces.push(Piece::Inside(held.held));
-        }
-        if let Some(report) = &agent.report {
-            card.report::<M>(&report.to_str(), &mut Heard::new(said), &mut self.losses);
-        }
-        let mut block = Vec::new();
-        self.markup.card(&card, &mut block);
-        self.place(path, &block, out);
-    }
-
-    fn asked(&mut self, ask: &Ask<'_>) {
-        self.asks.push(OpenAsk::new(ask));
-    }
-
-    /// A decision stands with the call it is about.
-    fn settled(&mut self, settled: &AskSettled<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        let Some(at) = self.asks.iter().position(|it| it.id == settled.id) else {
-            return;
-        };
-        let ask = self.asks.remove(at);
-        let answer = ask.decision(settled);
-        let call = (self.calls.iter_mut()).find(|it| Some(&it.item) == ask.call.as_ref());
-        if let Some(call) = call {
-            call.decisions.push(answer);
-            return;
-        }
-        let mut block = Vec::new();
-        self.markup
-            .ask(&ask.question, settled.decision, &answer, &mut block);
-        self.place(path, &block, out);
-    }
-
-    /// The first list and a finished one are shown whole, the steps between in short.
-    fn plan(&mut self, plan: &Plan<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        let entries = entries(plan);
-        let at = self.plans.iter().position(|it| it.item == plan.id);
-        let before = at.map(|at| self.plans.remove(at));
-        let is_new = before.as_ref().is_none_or(|it| it.entries.is_empty());
-        let is_same = before.is_some_and(|it| it.entries == entries);
-        let is_done = entries.iter().all(|it| it.1 == PlanStatus::Completed);
-        self.plans.push(OpenPlan {
-            item: plan.id.clone().into_owned(),
-            is_whole: is_new || is_done,
-            entries,
-        });
-        if plan.entries.is_empty() || is_same {
-            return;
-        }
-        let shown = match is_new || is_done {
-            true => Shown::Whole,
-            false => Shown::Folded,
-        };
-        let mut block = Vec::new();
-        self.markup.plan(plan, shown, &mut block);
-        self.place(path, &block, out);
-    }
-
-    /// Shows what became of a plan, unless it stands there already.
-    fn plan_closed(&mut self, plan: &Plan<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        let at = self.plans.iter().position(|it| it.item == plan.id);
-        let before = at.map(|at| self.plans.remove(at));
-        let is_shown = before.is_some_and(|it| it.is_whole && it.entries == entries(plan));
-        if plan.entries.is_empty() || is_shown {
-            return;
-        }
-        let mut block = Vec::new();
-        self.markup.plan(plan, Shown::Whole, &mut block);
         self.place(path, &block, out);
     }
 
@@ -677,11 +428,6 @@ impl<M: Markup> Writer for Story<M> {
     fn clone_box(&self) -> Box<dyn Writer> {
         Box::new(self.clone())
     }
-}
-
-fn entries(plan: &Plan<'_>) -> Vec<(String, PlanStatus)> {
-    let entries = plan.entries.iter();
-    entries.map(|it| (it.text.to_string(), it.status)).collect()
 }
 
 /// As much of a text as is shown.

@@ -17,10 +17,8 @@ const MAX_ROUNDS: usize = 8;
 
 /// The same Markdown, harmless for what stands around it.
 pub(super) fn contained(text: &str) -> String {
-    let mut text = display_safe(text).trim_end().to_owned();
-    while text.starts_with('\n') {
-        text.remove(0);
-    }
+    let safe = display_safe(text);
+    let mut text = safe.trim_end().trim_start_matches('\n').to_owned();
     for _ in 0..MAX_ROUNDS {
         match mended(&text) {
             Some(next) => text = next,

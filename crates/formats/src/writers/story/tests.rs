@@ -211,8 +211,17 @@ fn an_agent_in_the_background_has_a_card_of_its_own() {
 }
 
 #[test]
-fn long_text_is_cut_and_its_size_told() {
+fn long_outputs_are_cut_and_their_size_told_and_words_are_not() {
     let long = "y".repeat(Markdown::MAX_SHOWN + 1000);
-    let page = page(Markdown, &[started(), said("[]", "m", "assistant", &long)]);
-    assert!(page.contains("cut here, 32 KB in all"), "{}", page.len());
+    let page = page(
+        Markdown,
+        &[
+            started(),
+            said("[]", "m", "assistant", &long),
+            returned("[]", "a", &long.replace('y', "z")),
+        ],
+    );
+    assert!(page.contains(&long));
+    assert!(page.contains("… cut here, 32 KB in all"));
+    assert_eq!(page.matches('z').count(), Markdown::MAX_SHOWN);
 }

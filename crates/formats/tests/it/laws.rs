@@ -48,7 +48,11 @@ impl Law {
 
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         if matches!(self.format, "markdown" | "html") {
-            return self.page.extend_from_slice(bytes);
+            self.page.extend_from_slice(bytes);
+            if self.format == "html" && self.n_lines == 0 && pages::strip_style(&mut self.page) {
+                self.n_lines += 1;
+            }
+            return;
         }
         self.rest.extend_from_slice(bytes);
         let Some(end) = self.rest.iter().rposition(|it| *it == b'\n') else {

@@ -1,6 +1,6 @@
 // What all JavaScript judges share: finding files, reporting, and the self-test.
 //
-// A judge is a function from a file's bytes to the first reason for rejecting it, or
+// A judge is a function from a file (its bytes, the flags, its path) to the first reason for rejecting it, or
 // undefined. The closing line `N passed, M failed` counts files and is read by machines.
 
 import fs from "node:fs";
@@ -20,9 +20,10 @@ export function reject(reason) {
  * Runs one judge from the command line and sets the exit code.
  *
  * `usage: NAME.mjs [--selftest] [FLAG...] DIR...`; folders are searched recursively for
- * names that end in `extension`, and a file may be named directly.
+ * names that end in `extension`, and a file may be named directly. `parallel` files are
+ * judged at a time.
  */
-export async function main({ name, extension, flags = [], judge, closing }) {
+export async function main({ name, extension, flags = [], judge, closing, parallel = 1 }) {
   const args = process.argv.slice(2);
   const given = new Set(args.filter((it) => it.startsWith("--")));
   const dirs = args.filter((it) => !it.startsWith("--"));
@@ -31,7 +32,7 @@ export async function main({ name, extension, flags = [], judge, closing }) {
   }
   const verdict = async (file) => {
     try {
-      return await judge(fs.readFileSync(file), given);
+      return await judge(fs.readFileSync(file), given, file);
     } catch (err) {
       return err instanceof Rejected ? err.message : `judge failed: ${err.stack ?? err}`;
     }
@@ -41,15 +42,20 @@ export async function main({ name, extension, flags = [], judge, closing }) {
 
   const files = dirs.flatMap((it) => find(it, extension)).sort();
   if (files.length === 0) return fail(`${name}: no *${extension} file in ${dirs.join(", ")}`);
+  let n_passed = 0;
   let n_failed = 0;
-  for (const file of files) {
-    const reason = await verdict(file);
-    if (reason === undefined) continue;
-    n_failed += 1;
-    console.log(`FAIL ${file}: ${one_line(reason)}`);
+  while (files.length > 0) {
+    const some = files.splice(0, parallel);
+    const reasons = await Promise.all(some.map(verdict));
+    n_passed += reasons.filter((it) => it === undefined).length;
+    reasons.forEach((reason, at) => {
+      if (reason === undefined) return;
+      n_failed += 1;
+      console.log(`FAIL ${some[at]}: ${one_line(reason)}`);
+    });
   }
   for (const line of closing?.() ?? []) console.log(line);
-  close(files.length - n_failed, n_failed);
+  close(n_passed, n_failed);
 }
 
 // A bad example must fail for the reason it was made for: a file rejected because of a

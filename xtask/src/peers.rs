@@ -90,7 +90,16 @@ const OUTPUTS: &[Output] = &[
         extension: "external.openhands.jsonl",
         judge: Judge::OpenHands,
     },
+    Output {
+        writer: "html",
+        profile: None,
+        extension: "html",
+        judge: Judge::Html,
+    },
 ];
+
+/// The folder of the pages that are made of attacks.
+const ATTACKS: &str = "attacks";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Judge {
@@ -98,9 +107,16 @@ enum Judge {
     Acp,
     Thread,
     OpenHands,
+    Html,
 }
 
-const JUDGES: &[Judge] = &[Judge::AgUi, Judge::Acp, Judge::Thread, Judge::OpenHands];
+const JUDGES: &[Judge] = &[
+    Judge::AgUi,
+    Judge::Acp,
+    Judge::Thread,
+    Judge::OpenHands,
+    Judge::Html,
+];
 
 impl Judge {
     fn script(self) -> &'static str {
@@ -109,13 +125,14 @@ impl Judge {
             Judge::Acp => "js/acp.mjs",
             Judge::Thread => "js/thread.mjs",
             Judge::OpenHands => "python/openhands_judge.py",
+            Judge::Html => "js/html.mjs",
         }
     }
 
     fn flags(self) -> &'static [&'static str] {
         match self {
             Judge::AgUi => &["--chunks"],
-            Judge::Acp | Judge::Thread | Judge::OpenHands => &[],
+            Judge::Acp | Judge::Thread | Judge::OpenHands | Judge::Html => &[],
         }
     }
 }
@@ -132,7 +149,11 @@ pub(crate) fn run() -> Result<Warnings> {
         run_command(command(*judge, interpreter).arg("--selftest"))?;
     }
     let out = work.join("out");
-    let converted = generate(&out)?;
+    let binary = built()?;
+    let converted = generate(&binary, &out)?;
+    if let Some(node) = interpreters.of(Judge::Html) {
+        attack(&binary, node, &out)?;
+    }
     let mut failures = Vec::new();
     for (judge, interpreter) in &judges {
         say(&format!("judge {}", judge.script()));
@@ -140,10 +161,12 @@ pub(crate) fn run() -> Result<Warnings> {
             .iter()
             .filter(|it| it.judge == *judge)
             .map(|it| out.join(it.folder()));
+        let attacks = (*judge == Judge::Html).then(|| out.join(ATTACKS));
         let result = run_command(
             command(*judge, interpreter)
                 .args(judge.flags())
-                .args(folders),
+                .args(folders)
+                .args(attacks),
         );
         if result.is_err() {
             failures.push(judge.script());
@@ -177,6 +200,7 @@ fn command(judge: Judge, interpreter: &Path) -> Command {
 struct Interpreters {
     node: Option<PathBuf>,
     python: Option<PathBuf>,
+    has_browser: bool,
 }
 
 impl Interpreters {
@@ -184,6 +208,7 @@ impl Interpreters {
         match judge {
             Judge::AgUi | Judge::Acp | Judge::Thread => self.node.as_deref(),
             Judge::OpenHands => self.python.as_deref(),
+            Judge::Html => self.node.as_deref().filter(|_| self.has_browser),
         }
     }
 }
@@ -204,7 +229,35 @@ fn install(work: &Path) -> Result<(Interpreters, Warnings)> {
     };
     let node = or_warn("the JavaScript peers", install_js())?;
     let python = or_warn("the Python peers", install_python(work))?;
-    Ok((Interpreters { node, python }, warnings))
+    let browser = or_warn("Chromium", install_browser())?;
+    let interpreters = Interpreters {
+        node,
+        python,
+        has_browser: browser.is_some(),
+    };
+    Ok((interpreters, warnings))
+}
+
+/// The browser of the distribution: a download of its own could not be pinned by a lock file.
+fn install_browser() -> Result<PathBuf> {
+    let browser =
+        PathBuf::from(env::var_os("CHROMIUM").unwrap_or_else(|| "/usr/bin/chromium".into()));
+    if browser.exists() {
+        return Ok(browser);
+    }
+    if !Path::new("/usr/bin/apt-get").exists() {
+        bail!("install it, and set CHROMIUM to its path");
+    }
+    say("install chromium, which needs root");
+    let apt = |words: &[&str]| {
+        let mut command = Command::new("apt-get");
+        command.args(["-qq", "-y"]).args(words);
+        command.env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    };
+    run_with_retries(|| apt(&["update"]))?;
+    run_with_retries(|| apt(&["install", "--no-install-recommends", "chromium"]))?;
+    Ok(browser)
 }
 
 // In place, because Node looks for packages beside the script that imports them.
@@ -282,12 +335,34 @@ struct Recording {
     path: PathBuf,
 }
 
+/// The program whose output is judged.
+fn built() -> Result<PathBuf> {
+    run_command(cargo().args(["build", "--quiet", "--package", "linkspan"]))?;
+    Ok(target_dir()?.join("debug").join("linkspan"))
+}
+
+/// Makes pages in which every text is an attack.
+fn attack(binary: &Path, node: &Path, out: &Path) -> Result<()> {
+    let events = out.join("attacks.events");
+    let script = root().join("peers/js/xss.mjs");
+    capture(Command::new(node).arg(script).arg(&events))?;
+    let folder = out.join(ATTACKS);
+    fs::create_dir_all(&folder)?;
+    for entry in fs::read_dir(&events)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let page = folder.join(format!("{}.html", name.trim_end_matches(".events.jsonl")));
+        let mut command = Command::new(binary);
+        command.args(["convert", "--from", "linkspan", "--to", "html"]);
+        capture(command.arg(entry.path()).arg("-o").arg(page))?;
+    }
+    Ok(())
+}
+
 /// Converts every recording of every reader to every judged output and to every other format that
 /// is written, from nothing. Returns what each of them had no place for.
-fn generate(out: &Path) -> Result<Vec<Converted>> {
-    run_command(cargo().args(["build", "--quiet", "--package", "linkspan"]))?;
-    let binary = target_dir()?.join("debug").join("linkspan");
-    let formats = formats(&binary)?;
+fn generate(binary: &Path, out: &Path) -> Result<Vec<Converted>> {
+    let formats = formats(binary)?;
     let recordings = recordings(&formats)?;
     if out.exists() {
         fs::remove_dir_all(out)?;
@@ -311,7 +386,7 @@ fn generate(out: &Path) -> Result<Vec<Converted>> {
         let mut failures = Vec::new();
         while let Some(recording) = recordings.get(next.fetch_add(1, Ordering::Relaxed)) {
             for target in &targets {
-                match convert(&binary, target, recording, out) {
+                match convert(binary, target, recording, out) {
                     Ok(it) => converted.push(it),
                     Err(err) => failures.push(format!("{err:#}")),
                 }

@@ -4,6 +4,7 @@ use model::{Reader, Writer};
 
 use crate::framing::Framing;
 use crate::readers::{self, ReaderConfig};
+use crate::writers::story::Story;
 use crate::writers::{self, WriterConfig};
 
 pub type NewReader = fn(&ReaderConfig) -> Box<dyn Reader>;
@@ -172,6 +173,24 @@ pub const FORMATS: &[Format] = &[
         reader: None,
         recognises: never,
         writer: Some(|config| Box::new(writers::text::Transcript::new(config))),
+        profiles: &[],
+    },
+    Format {
+        name: "markdown",
+        summary: "a transcript as Markdown",
+        framing: Framing::Lines,
+        reader: None,
+        recognises: never,
+        writer: Some(|config| Box::new(Story::new(writers::markdown::Markdown, config))),
+        profiles: &[],
+    },
+    Format {
+        name: "html",
+        summary: "a transcript as one web page",
+        framing: Framing::Lines,
+        reader: None,
+        recognises: never,
+        writer: Some(|config| Box::new(Story::new(writers::html::Html, config))),
         profiles: &[],
     },
 ];

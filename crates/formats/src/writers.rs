@@ -1,13 +1,27 @@
 //! The model to consumer protocols, one file or folder per protocol.
 
+/// Appends texts to bytes, one after the other.
+macro_rules! put {
+    ($out:expr, $($text:expr),+ $(,)?) => {{
+        $($out.extend_from_slice($text.as_bytes());)+
+    }};
+}
+
 pub(crate) mod acp;
 pub(crate) mod ag_ui;
+mod asks;
 pub(crate) mod content;
+mod diff;
+mod facts;
+pub(crate) mod html;
 pub(crate) mod linkspan;
+pub(crate) mod markdown;
 pub(crate) mod openhands;
+pub(crate) mod story;
 pub(crate) mod takopi;
 pub(crate) mod text;
 pub(crate) mod thread;
+mod words;
 
 use model::Timestamp;
 use serde::Serialize;

@@ -1,5 +1,6 @@
 //! The flags, defined once: `--help`, the completions and the man pages are printed from here.
 
+use std::env;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -18,6 +19,11 @@ const CONVERT_EXAMPLE: &str = "\
 Examples:
   linkspan convert --to text run.jsonl
   linkspan convert --from claude --to takopi < run.jsonl > run.takopi.jsonl";
+
+const SHOW_EXAMPLE: &str = "\
+Examples:
+  linkspan show --from claude run.jsonl
+  linkspan show --from claude --no-pager run.jsonl | head";
 
 const FORMATS_EXAMPLE: &str = "\
 Example:
@@ -51,6 +57,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     #[command(before_help = CONVERT_EXAMPLE, after_long_help = exit::HELP)]
     Convert(ConvertArgs),
+    #[command(before_help = SHOW_EXAMPLE, after_long_help = exit::HELP)]
+    Show(ShowArgs),
     #[command(before_help = FORMATS_EXAMPLE)]
     Formats(FormatsArgs),
     #[command(before_help = COMPLETIONS_EXAMPLE)]
@@ -99,12 +107,52 @@ pub(crate) struct ConvertArgs {
     pub(crate) color: Color,
 }
 
+/// Show a recording as a transcript, page by page on a terminal
+///
+/// The pager is the one that `PAGER` names, else `less -FRX`; without one, and when stdout is no
+/// terminal, the transcript is printed.
+#[derive(Args, Debug)]
+pub(crate) struct ShowArgs {
+    /// The format of the recording; `auto` tells it by the first lines
+    #[arg(long, value_name = "FORMAT", default_value = linkspan::AUTO, value_parser = sources())]
+    pub(crate) from: String,
+
+    /// The file to read; `-` or nothing is stdin
+    pub(crate) input: Option<PathBuf>,
+
+    /// Print without a pager, also on a terminal
+    #[arg(long)]
+    pub(crate) no_pager: bool,
+
+    /// Whether the transcript is coloured
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
     /// On a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`
     Auto,
     Always,
     Never,
+}
+
+impl Color {
+    /// Whether to colour what goes to a terminal, or to something else.
+    pub(crate) fn is_wanted(self, is_terminal: bool) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            Self::Auto => is_terminal && has_color(),
+        }
+    }
+}
+
+/// What the user's environment says about colour; the same by hand and in CI.
+fn has_color() -> bool {
+    let is_unwanted = env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
+    let is_dumb = env::var_os("TERM").is_some_and(|it| it == "dumb");
+    !is_unwanted && !is_dumb
 }
 
 /// List the formats, which way they go, and their profiles

@@ -3,3 +3,4 @@
 pub(crate) mod convert;
 pub(crate) mod formats;
 pub(crate) mod pages;
+pub(crate) mod show;

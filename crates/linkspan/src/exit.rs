@@ -82,6 +82,14 @@ impl Failure {
         Self::io(&format!("cannot write `{}`", shown(name)), err, hint)
     }
 
+    /// What went wrong, in one line.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::Said { message, .. } => format!("linkspan: {message}"),
+            Self::Silent(_) | Self::BrokenPipe => String::new(),
+        }
+    }
+
     /// Says what there is to say on stderr.
     pub(crate) fn report(self) -> ExitCode {
         match self {

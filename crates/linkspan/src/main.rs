@@ -26,6 +26,7 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Result<(), exit::Failure> {
     match &cli.command {
         Command::Convert(args) => commands::convert::run(args),
+        Command::Show(args) => commands::show::run(args),
         Command::Formats(args) => commands::formats::run(args),
         Command::Completions(args) => commands::pages::completions(args),
         Command::Man(args) => commands::pages::man(args),

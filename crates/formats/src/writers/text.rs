@@ -7,8 +7,6 @@
 
 mod asks;
 mod calls;
-mod diff;
-mod facts;
 mod floor;
 mod page;
 mod speech;
@@ -22,13 +20,14 @@ use model::{
     SessionBound, Text, Usage, Writer,
 };
 
-use self::asks::OpenAsk;
-use self::facts::Session;
 use self::floor::{Floor, Heard};
 use self::page::{BOLD, CYAN, DIM, GREEN, Indent, Kind, MAGENTA, PLAIN, Page, RED, Safe, YELLOW};
 use self::speech::{Speech, Voice};
 use self::work::{OpenCall, OpenPlan};
 use super::WriterConfig;
+use super::asks::OpenAsk;
+use super::facts::{self, Session};
+use super::words::{compact, size};
 
 /// What a tool printed that is kept in case no result comes.
 const MAX_PRINTED: usize = 64 * 1024;
@@ -220,11 +219,11 @@ impl Transcript {
             let text = match part {
                 Part::Image { media_type, data } => {
                     self.losses.count("image");
-                    let size = calls::size(data.len_bound() / 4 * 3);
+                    let size = size(data.len_bound() / 4 * 3);
                     format!("[{media_type}, {size}]")
                 }
                 Part::ImageUrl { url } => format!("[image {url}]"),
-                Part::Other(raw) => calls::compact(raw),
+                Part::Other(raw) => compact(raw),
             };
             self.say(MACHINE, &Text::new(text), path, out);
         }
@@ -253,17 +252,7 @@ impl Transcript {
     }
 
     fn compaction(&mut self, compaction: &Compaction<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        let trigger = compaction.trigger.as_deref().map(|it| format!(" ({it})"));
-        let tokens = match (compaction.tokens_before, compaction.tokens_after) {
-            (Some(before), Some(after)) => format!(
-                ": {} → {} tokens",
-                facts::count(before),
-                facts::count(after)
-            ),
-            (Some(before), None) => format!(": {} tokens before", facts::count(before)),
-            (None, _) => String::new(),
-        };
-        let line = format!("⇣ context compacted{}{tokens}", trigger.unwrap_or_default());
+        let line = format!("⇣ {}", facts::compacted(compaction));
         self.page.begin(Kind::Text, path, out);
         self.page.line(Indent(""), MAGENTA, &Safe::new(&line), out);
         if let Some(summary) = &compaction.summary {
@@ -278,7 +267,7 @@ impl Transcript {
         self.page.line(Indent(""), PLAIN, &Safe::new(&line), out);
         let text = match &other.text {
             Some(text) => text.to_str().into_owned(),
-            None => calls::compact(&other.data),
+            None => compact(&other.data),
         };
         calls::note(&text, &self.page, &mut self.losses, out);
     }
@@ -344,7 +333,7 @@ impl Transcript {
             Outcome::Aborted | Outcome::Refused | Outcome::Lost => YELLOW,
         };
         let verdict = facts::verdict(ended.outcome, ended.duration_ms);
-        let facts = facts::facts(ended, run.n_turns).join(" · ");
+        let facts = facts::facts(ended, run.n_turns, "turn").join(" · ");
         let reason = ended.error.as_ref().map(|it| &it.message);
         let reason = reason.filter(|it| {
             let is_told = run.error.as_ref() == Some(it) || verdict.contains(&*it.to_str());

@@ -111,6 +111,8 @@ fn events_become_every_protocol() {
                 let extension = match format.name {
                     "ag-ui" => "sse",
                     "text" => "txt",
+                    "markdown" => "md",
+                    "html" => "html",
                     _ => "jsonl",
                 };
                 let profile = profile.map(|it| format!(".{it}")).unwrap_or_default();

@@ -6,11 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::pages;
+
 /// Checks one output as it grows.
 #[derive(Clone, Debug)]
 pub(crate) struct Law {
     format: &'static str,
     rest: Vec<u8>,
+    /// Pages are judged whole.
+    page: Vec<u8>,
     n_lines: usize,
     open: BTreeMap<String, String>,
     /// AG-UI: things that may be named only once per run.
@@ -29,6 +33,7 @@ impl Law {
         Self {
             format,
             rest: Vec::new(),
+            page: Vec::new(),
             n_lines: 0,
             open: BTreeMap::new(),
             used: BTreeSet::new(),
@@ -42,6 +47,13 @@ impl Law {
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8]) {
+        if matches!(self.format, "markdown" | "html") {
+            self.page.extend_from_slice(bytes);
+            if self.format == "html" && self.n_lines == 0 && pages::strip_style(&mut self.page) {
+                self.n_lines += 1;
+            }
+            return;
+        }
         self.rest.extend_from_slice(bytes);
         let Some(end) = self.rest.iter().rposition(|it| *it == b'\n') else {
             return;
@@ -59,6 +71,11 @@ impl Law {
         }
         if !self.rest.is_empty() {
             return Err("the last line has no end".to_owned());
+        }
+        match self.format {
+            "markdown" => return pages::markdown(&self.page, n_runs),
+            "html" => return pages::html(&self.page, n_runs),
+            _ => (),
         }
         if self.format == "text" {
             return if self.n_lines > 0 {

@@ -11,6 +11,7 @@ mod goldens;
 mod laws;
 mod openhands_acp;
 mod openresponses;
+mod pages;
 mod properties;
 mod recognised;
 mod round_trips;

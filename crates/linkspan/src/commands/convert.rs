@@ -3,7 +3,6 @@
 //! The first Ctrl-C ends the output as if the input had been cut there, so that a consumer still
 //! gets its one end; the second leaves at once.
 
-use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +14,7 @@ use linkspan::{AUTO, Conversion, Error, Options, Report, each_chunk};
 use model::End;
 use serde::Serialize;
 
-use crate::cli::{Color, ConvertArgs};
+use crate::cli::ConvertArgs;
 use crate::exit::{self, Code, Failure};
 use crate::streams::{Input, Output};
 use crate::unknown;
@@ -108,20 +107,9 @@ fn options(
             // A recording is not live, and what is meant to pass must not be kept in a file.
             live: !input.is_regular() && !is_regular,
             began,
-            color: match args.color {
-                Color::Always => true,
-                Color::Never => false,
-                Color::Auto => is_terminal && has_color(),
-            },
+            color: args.color.is_wanted(is_terminal),
         },
     }
-}
-
-/// What the user's environment says about colour; the same by hand and in CI.
-fn has_color() -> bool {
-    let is_unwanted = env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
-    let is_dumb = env::var_os("TERM").is_some_and(|it| it == "dumb");
-    !is_unwanted && !is_dumb
 }
 
 /// A bar for a long file, where it cannot mix with the output.

@@ -6,6 +6,7 @@ mod convert;
 mod errors;
 mod pages;
 mod program;
+mod show;
 mod streaming;
 #[cfg(target_os = "linux")]
 mod terminal;

@@ -23,7 +23,14 @@ fn no_arguments_print_short_help_to_stderr() {
 
 #[test]
 fn help_leads_with_an_example() {
-    let pages: [&[&str]; 5] = [&[], &["convert"], &["formats"], &["completions"], &["man"]];
+    let pages: [&[&str]; 6] = [
+        &[],
+        &["convert"],
+        &["show"],
+        &["formats"],
+        &["completions"],
+        &["man"],
+    ];
     for page in pages {
         let Ran {
             code,
@@ -90,7 +97,7 @@ fn every_shell_has_completions_that_know_the_formats() {
 #[test]
 fn every_command_has_a_manual_page() {
     let ran = run(&["man"], b"");
-    for command in ["convert", "formats", "completions", "man"] {
+    for command in ["convert", "show", "formats", "completions", "man"] {
         assert!(
             ran.stdout.contains(&format!("linkspan\\-{command}(1)")),
             "{}",
@@ -115,6 +122,6 @@ fn every_command_has_a_manual_page() {
     assert_eq!(
         run(&["man", "convrt"], b"").shown(),
         "linkspan: there is no command `convrt`\n\n\
-         hint: did you mean `convert`? commands: convert, formats, completions, man\nexit 2\n"
+         hint: did you mean `convert`? commands: convert, show, formats, completions, man\nexit 2\n"
     );
 }

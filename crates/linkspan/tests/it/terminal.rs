@@ -11,7 +11,7 @@ use rustix::pty;
 use crate::program::{Folder, event, fixture, linkspan, ran, run};
 
 /// Both ends of a terminal: ours, and the one a program is given.
-fn terminal() -> (File, OwnedFd) {
+pub(crate) fn terminal() -> (File, OwnedFd) {
     let flags = pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY;
     let ours = pty::openpt(flags).unwrap();
     pty::grantpt(&ours).unwrap();
@@ -29,7 +29,7 @@ fn terminal() -> (File, OwnedFd) {
 }
 
 /// Everything that was shown until the last program left the terminal.
-fn seen(mut ours: File) -> String {
+pub(crate) fn seen(mut ours: File) -> String {
     let mut bytes = Vec::new();
     // Linux reports the end of a terminal as an error; what came before it is in the buffer.
     ours.read_to_end(&mut bytes).ok();

@@ -1,21 +1,22 @@
 //! Tool calls for people: a headline, the change or the command, and the beginning of what came back.
 
 use anstyle::Style;
-use model::{ItemId, Losses, Raw, Status, Subagent, Text, Tool, ToolKind};
+use model::{ItemId, Losses, Status, Subagent, Text, Tool};
 
-use super::diff::{self, Side};
 use super::page::{BOLD, CYAN, DIM, GREEN, Indent, Kind, PLAIN, Page, RED, Safe, YELLOW};
 use crate::writers::content::{Block, blocks};
+use crate::writers::diff::{self, Side};
+use crate::writers::words::{compact, size, unwrapped, words};
 
 /// Lines of output that are shown; a person who wants more has the recording.
 pub(super) const MAX_LINES: usize = 12;
 const MAX_DIFF_LINES: usize = 20;
+/// Lines of context on each side of a change.
+const DIFF_CONTEXT: usize = 2;
 /// Longer lines are cut: minified files and base64 would fill the screen.
 const MAX_COLUMNS: usize = 240;
 /// Commands are what a reader looks for, so they get more room.
 const MAX_COMMAND: usize = 1000;
-/// Room for the input of a tool whose meaning is not known.
-const MAX_INPUT: usize = 100;
 
 const UNDER: Indent = Indent("    ");
 
@@ -183,43 +184,6 @@ pub(super) fn result_text(tool: &Tool<'_>, losses: &mut Losses) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// A short name for a call: what the agent calls it and what it is about.
-pub(super) fn label(tool: &Tool<'_>) -> String {
-    let (name, about) = words(tool);
-    match about {
-        Some(about) => format!("{name}  {}", about.lines().next().unwrap_or_default()),
-        None => name,
-    }
-}
-
-/// JSON on one short line.
-pub(super) fn compact(raw: &Raw<'_>) -> String {
-    let one_line = raw.get().replace(['\n', '\r'], " ");
-    Safe::new(&one_line).cut(MAX_INPUT).as_str().to_owned()
-}
-
-pub(super) fn size(n: usize) -> String {
-    match n {
-        0..1024 => format!("{n} B"),
-        1024..1_048_576 => format!("{} KB", n / 1024),
-        _ => format!("{:.1} MB", n as f64 / 1_048_576.0),
-    }
-}
-
-/// Some agents wrap an error for their model, as `<tool_error>…</tool_error>`; people need no wrapping.
-fn unwrapped(text: &str) -> &str {
-    let inner = || {
-        let (tag, rest) = text.strip_prefix('<')?.split_once('>')?;
-        let is_name = tag.bytes().all(|it| it.is_ascii_lowercase() || it == b'_');
-        let rest = rest
-            .strip_suffix('>')?
-            .strip_suffix(tag)?
-            .strip_suffix("</")?;
-        is_name.then_some(rest)
-    };
-    inner().unwrap_or(text)
-}
-
 fn headline(tool: &Tool<'_>, bullet: Style, page: &Page, losses: &mut Losses, out: &mut Vec<u8>) {
     let (name, about) = words(tool);
     page.start(Indent(""), out);
@@ -250,60 +214,24 @@ fn style_of_more(bullet: Style) -> Style {
     if bullet == DIM { DIM } else { PLAIN }
 }
 
-/// The name of a call and what it is about. Titles of known tools begin with a verb of their own.
-fn words(tool: &Tool<'_>) -> (String, Option<String>) {
-    let title = tool.class.title.to_str();
-    let name = || tool.name.clone().into_owned();
-    match tool.class.kind {
-        ToolKind::Shell | ToolKind::Task | ToolKind::Ask => {
-            let about = (title != tool.name).then(|| title.into_owned());
-            (name(), about)
-        }
-        ToolKind::Read
-        | ToolKind::Edit
-        | ToolKind::Write
-        | ToolKind::Delete
-        | ToolKind::Move
-        | ToolKind::Search
-        | ToolKind::Fetch
-        | ToolKind::WebSearch
-        | ToolKind::Todo => match title.split_once(' ') {
-            Some((verb, about)) => (verb.to_owned(), Some(about.to_owned())),
-            None => (title.into_owned(), None),
-        },
-        ToolKind::Mcp => {
-            let name = match &tool.class.mcp {
-                Some(mcp) => format!("{}/{}", mcp.server, mcp.tool),
-                None => name(),
-            };
-            (name, input(tool))
-        }
-        ToolKind::Think | ToolKind::Mode | ToolKind::Other => (name(), input(tool)),
-    }
-}
-
-fn input(tool: &Tool<'_>) -> Option<String> {
-    let raw = tool.input.as_ref()?;
-    (raw.get() != "{}" && !raw.is_null()).then(|| compact(raw))
-}
-
 fn change(tool: &Tool<'_>, page: &Page, losses: &mut Losses, out: &mut Vec<u8>) {
     let mut shown = 0;
     let mut more = 0;
     for it in &tool.class.diffs {
         let old = it.old.as_ref().map(Text::to_str).unwrap_or_default();
         let new = it.new.to_str();
-        for (side, line) in diff::lines(&old, &new) {
+        for (side, line) in diff::lines(&old, &new, DIFF_CONTEXT) {
+            let (sign, style) = match side {
+                Side::Gap(_) => continue,
+                Side::Both => (' ', DIM),
+                Side::Old => ('-', RED),
+                Side::New => ('+', GREEN),
+            };
             if shown == MAX_DIFF_LINES {
                 more += 1;
                 continue;
             }
             shown += 1;
-            let (sign, style) = match side {
-                Side::Both => (' ', DIM),
-                Side::Old => ('-', RED),
-                Side::New => ('+', GREEN),
-            };
             let text = format!("{sign} {line}");
             page.line(UNDER, style, &Safe::new(&text).cut(MAX_COLUMNS), out);
         }

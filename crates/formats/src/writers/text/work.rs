@@ -10,9 +10,10 @@ use model::{
     ToolKind,
 };
 
-use super::asks::OpenAsk;
 use super::page::{BOLD, DIM, Indent, Kind, MAGENTA, PLAIN, Safe, YELLOW};
 use super::{Transcript, calls};
+use crate::writers::asks::OpenAsk;
+use crate::writers::words::label;
 
 #[derive(Clone, Debug)]
 pub(super) struct OpenCall {
@@ -74,7 +75,7 @@ impl Transcript {
             return;
         }
         if has_followers {
-            self.page.name_agent(&tool.id, &calls::label(tool));
+            self.page.name_agent(&tool.id, &label(tool));
         }
         if let Some(open) = self.calls.iter_mut().find(|it| it.item == tool.id)
             && !open.is_announced

@@ -1,22 +1,22 @@
 //! The first and the last lines of a transcript: who ran where, how it ended, what it took.
 
-use model::{ModelUsage, Outcome, RunEnded, SessionBound};
+use model::{Compaction, ModelUsage, Outcome, RunEnded, SessionBound};
 
 use crate::resume;
 
 /// What is known of the session, as far as it was said.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Session {
-    engine: String,
-    pub(super) native: String,
-    model: Option<String>,
-    cwd: Option<String>,
-    mode: Option<String>,
+pub(crate) struct Session {
+    pub(crate) engine: String,
+    pub(crate) native: String,
+    pub(crate) model: Option<String>,
+    pub(crate) cwd: Option<String>,
+    pub(crate) mode: Option<String>,
     version: Option<String>,
 }
 
 impl Session {
-    pub(super) fn new(bound: &SessionBound<'_>, engine: &str) -> Self {
+    pub(crate) fn new(bound: &SessionBound<'_>, engine: &str) -> Self {
         let own = |it: &Option<std::borrow::Cow<'_, str>>| it.as_deref().map(str::to_owned);
         Self {
             engine: engine.to_owned(),
@@ -28,12 +28,17 @@ impl Session {
         }
     }
 
-    pub(super) fn headline(&self) -> String {
+    /// The agent and its version.
+    pub(crate) fn agent(&self) -> String {
         let engine = &self.engine;
-        let engine = match &self.version {
+        match &self.version {
             Some(version) => format!("{engine} {version}"),
             None => engine.clone(),
-        };
+        }
+    }
+
+    pub(crate) fn headline(&self) -> String {
+        let engine = self.agent();
         let mode = self.mode.as_ref().map(|it| format!("{it} mode"));
         let session = Some(&self.native).filter(|it| !it.is_empty());
         let session = session.map(|it| format!("session {it}"));
@@ -46,7 +51,7 @@ impl Session {
     }
 
     /// Takes over what `now` says and tells what is new about the same session.
-    pub(super) fn update(&mut self, now: Self, says_mode: bool) -> Option<String> {
+    pub(crate) fn update(&mut self, now: Self, says_mode: bool) -> Option<String> {
         let mut news = Vec::new();
         let mut take = |old: &mut Option<String>, new: Option<String>| {
             if new.is_some() && *old != new {
@@ -67,7 +72,7 @@ impl Session {
 }
 
 /// How a run ended and how long it took, in a few words.
-pub(super) fn verdict(outcome: Outcome, duration_ms: Option<u64>) -> String {
+pub(crate) fn verdict(outcome: Outcome, duration_ms: Option<u64>) -> String {
     let (verdict, word) = match outcome {
         Outcome::Completed => ("✓ done", "in"),
         Outcome::Failed => ("✗ failed", "after"),
@@ -82,11 +87,11 @@ pub(super) fn verdict(outcome: Outcome, duration_ms: Option<u64>) -> String {
     }
 }
 
-/// What a run took.
-pub(super) fn facts(ended: &RunEnded<'_>, n_turns: u64) -> Vec<String> {
+/// What a run took; `request` is the caller's word for one answer of the model.
+pub(crate) fn facts(ended: &RunEnded<'_>, n_requests: u64, request: &str) -> Vec<String> {
     let mut facts = Vec::new();
-    if n_turns > 0 {
-        facts.push(plural(n_turns, "turn"));
+    if n_requests > 0 {
+        facts.push(plural(n_requests, request));
     }
     if let Some(usage) = &ended.usage {
         let input = usage.tokens.all_input();
@@ -108,7 +113,33 @@ pub(super) fn facts(ended: &RunEnded<'_>, n_turns: u64) -> Vec<String> {
     facts
 }
 
-fn duration(ms: u64) -> String {
+/// What a compaction did.
+pub(crate) fn compacted(compaction: &Compaction<'_>) -> String {
+    let trigger = compaction.trigger.as_deref().map(|it| format!(" ({it})"));
+    let tokens = match (compaction.tokens_before, compaction.tokens_after) {
+        (Some(before), Some(after)) => format!(": {} → {} tokens", count(before), count(after)),
+        (Some(before), None) => format!(": {} tokens before", count(before)),
+        (None, _) => String::new(),
+    };
+    format!("context compacted{}{tokens}", trigger.unwrap_or_default())
+}
+
+/// What all runs took together.
+pub(crate) fn totals(n_runs: u64, duration_ms: u64, cost_usd: Option<f64>) -> Vec<String> {
+    let mut facts = Vec::new();
+    if n_runs > 0 {
+        facts.push(plural(n_runs, "turn"));
+    }
+    if duration_ms > 0 {
+        facts.push(duration(duration_ms));
+    }
+    if let Some(cost) = cost_usd.filter(|it| *it > 0.0) {
+        facts.push(dollars(cost));
+    }
+    facts
+}
+
+pub(crate) fn duration(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {
         0..60 => format!("{}.{}s", seconds, ms % 1000 / 100),
@@ -118,7 +149,7 @@ fn duration(ms: u64) -> String {
 }
 
 /// The command that goes on with a session. Nothing is offered that a shell would read as more than a word.
-pub(super) fn resume_hint(session: &Session) -> Option<String> {
+pub(crate) fn resume_hint(session: &Session) -> Option<String> {
     let native = &*session.native;
     let is_word = !native.is_empty()
         && !native.starts_with('-')
@@ -133,7 +164,7 @@ pub(super) fn resume_hint(session: &Session) -> Option<String> {
 }
 
 /// What this run cost: by model where that is known, because it includes the sub-agents.
-fn cost(ended: &RunEnded<'_>) -> Option<f64> {
+pub(crate) fn cost(ended: &RunEnded<'_>) -> Option<f64> {
     let by_model = |it: &ModelUsage<'_>| it.cost_usd;
     ended
         .models
@@ -144,7 +175,7 @@ fn cost(ended: &RunEnded<'_>) -> Option<f64> {
         .or(ended.usage.as_ref()?.cost_usd)
 }
 
-fn dollars(cost: f64) -> String {
+pub(crate) fn dollars(cost: f64) -> String {
     if cost < 0.1 {
         format!("${cost:.4}")
     } else {
@@ -152,7 +183,7 @@ fn dollars(cost: f64) -> String {
     }
 }
 
-pub(super) fn count(n: u64) -> String {
+pub(crate) fn count(n: u64) -> String {
     match n {
         0..10_000 => n.to_string(),
         10_000..1_000_000 => format!("{:.1}k", n as f64 / 1e3),
@@ -160,7 +191,7 @@ pub(super) fn count(n: u64) -> String {
     }
 }
 
-pub(super) fn plural(n: u64, thing: &str) -> String {
+pub(crate) fn plural(n: u64, thing: &str) -> String {
     if n == 1 {
         format!("1 {thing}")
     } else {

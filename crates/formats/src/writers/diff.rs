@@ -3,18 +3,17 @@
 //! Lines that both sides begin or end with are context; what lies between is shown as removed and
 //! added, as a whole. That is no minimal diff, but an edit is small and this is quick to read.
 
-/// Lines of context on each side of a change.
-const CONTEXT: usize = 2;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(crate) enum Side {
     Both,
     Old,
     New,
+    /// So many lines that both have are not shown.
+    Gap(usize),
 }
 
-/// The lines of a change in the order they are shown.
-pub(super) fn lines<'a>(old: &'a str, new: &'a str) -> Vec<(Side, &'a str)> {
+/// The lines of a change in the order they are shown, with so many of context on each side of it.
+pub(crate) fn lines<'a>(old: &'a str, new: &'a str, context: usize) -> Vec<(Side, &'a str)> {
     let old = split(old);
     let new = split(new);
     let shorter = old.len().min(new.len());
@@ -22,9 +21,11 @@ pub(super) fn lines<'a>(old: &'a str, new: &'a str) -> Vec<(Side, &'a str)> {
     let n_after = (0..shorter - n_before)
         .take_while(|&n| old[old.len() - 1 - n] == new[new.len() - 1 - n])
         .count();
-    let before = &old[n_before.saturating_sub(CONTEXT)..n_before];
-    let after = &old[old.len() - n_after..][..n_after.min(CONTEXT)];
+    let before = &old[n_before.saturating_sub(context)..n_before];
+    let after = &old[old.len() - n_after..][..n_after.min(context)];
+    let gap = |n: usize| (n > 0).then_some((Side::Gap(n), ""));
     let mut lines = Vec::new();
+    lines.extend(gap(n_before - before.len()));
     lines.extend(before.iter().map(|it| (Side::Both, *it)));
     lines.extend(
         old[n_before..old.len() - n_after]
@@ -37,6 +38,7 @@ pub(super) fn lines<'a>(old: &'a str, new: &'a str) -> Vec<(Side, &'a str)> {
             .map(|it| (Side::New, *it)),
     );
     lines.extend(after.iter().map(|it| (Side::Both, *it)));
+    lines.extend(gap(n_after - after.len()));
     lines
 }
 
@@ -57,11 +59,12 @@ mod tests {
 
     fn check(old: &str, new: &str, expect: Expect) {
         let mut shown = String::new();
-        for (side, line) in lines(old, new) {
+        for (side, line) in lines(old, new, 2) {
             let sign = match side {
-                Side::Both => ' ',
-                Side::Old => '-',
-                Side::New => '+',
+                Side::Both => " ".to_owned(),
+                Side::Old => "-".to_owned(),
+                Side::New => "+".to_owned(),
+                Side::Gap(n) => format!("… {n}"),
             };
             shown += &format!("{sign}{line}\n");
         }
@@ -74,6 +77,7 @@ mod tests {
             "a\nb\nc\nd\ne\nf",
             "a\nb\nc\nX\ne\nf",
             expect![[r#"
+            … 1
              b
              c
             -d

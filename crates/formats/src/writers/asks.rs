@@ -1,0 +1,86 @@
+//! Questions of the agent in words, and how they were settled.
+
+use model::{Ask, AskId, AskKind, AskSettled, Decision, ItemId, Raw};
+
+use super::words::compact;
+use crate::wire::lenient::{Any, Map};
+
+/// A question that waits.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenAsk {
+    pub(crate) id: AskId<'static>,
+    /// The call it is about.
+    pub(crate) call: Option<ItemId<'static>>,
+    pub(crate) kind: AskKind,
+    pub(crate) question: String,
+    input: Option<Raw<'static>>,
+}
+
+impl OpenAsk {
+    pub(crate) fn new(ask: &Ask<'_>) -> Self {
+        Self {
+            id: ask.id.clone().into_owned(),
+            call: ask.item.clone().map(ItemId::into_owned),
+            kind: ask.kind,
+            question: question(ask),
+            input: ask.input.clone().map(Raw::into_owned),
+        }
+    }
+
+    /// What was decided, in words.
+    pub(crate) fn decision(&self, settled: &AskSettled<'_>) -> String {
+        let mut words = match settled.decision {
+            Decision::Allowed => self.allowed(settled),
+            Decision::AllowedAlways => "always allowed".to_owned(),
+            Decision::Denied => "denied".to_owned(),
+            Decision::Withdrawn => "withdrawn".to_owned(),
+            Decision::Lost => "nobody saw an answer".to_owned(),
+        };
+        if let Some(message) = settled.message.as_ref().filter(|it| !it.is_blank()) {
+            words += &format!(": {}", message.to_str().replace('\n', " "));
+        }
+        words
+    }
+
+    fn allowed(&self, settled: &AskSettled<'_>) -> String {
+        let answer = settled.input.as_ref();
+        match self.kind {
+            AskKind::Question => answer
+                .and_then(answers)
+                .unwrap_or_else(|| "answered".to_owned()),
+            AskKind::Plan => "approved".to_owned(),
+            AskKind::Permission => match answer {
+                Some(input) if self.input.as_ref() != Some(input) => {
+                    format!("allowed, changed to {}", compact(input))
+                }
+                Some(_) | None => "allowed".to_owned(),
+            },
+        }
+    }
+}
+
+fn question(ask: &Ask<'_>) -> String {
+    let title = ask.title.to_str();
+    match ask.kind {
+        AskKind::Permission if title.starts_with(&*ask.tool) => format!("allow {title}"),
+        AskKind::Permission => format!("allow {}  {title}", ask.tool),
+        AskKind::Question => title.into_owned(),
+        AskKind::Plan => "approve the plan".to_owned(),
+    }
+}
+
+object! {
+    Answers {
+        answers: Map<'a, Any<'a>> = "answers",
+    }
+}
+
+/// What was answered, if the agent keeps the answers by question.
+fn answers(input: &Raw<'_>) -> Option<String> {
+    let input: Answers<'_> = serde_json::from_str(input.get()).ok()?;
+    let answers = input.answers.0.into_iter();
+    let answers: Vec<String> = answers
+        .filter_map(|(_, answer)| Some(model::Text::from(answer.raw()?).to_string()))
+        .collect();
+    (!answers.is_empty()).then(|| answers.join(", "))
+}

@@ -1,0 +1,370 @@
+//! A transcript as one web page that needs nothing else: no script, no font, no request.
+//!
+//! Everything foreign passes [`escape`], which also makes control characters and bidirectional
+//! overrides visible. Answers are rendered from Markdown by [`prose`], in which HTML is text. The
+//! policy in the header forbids whatever might still slip through: it allows the one style sheet
+//! by its hash, and pictures that the page itself carries.
+
+mod escape;
+mod parts;
+mod prose;
+
+use model::{Cause, Decision, Level, Outcome, Plan, PlanStatus};
+
+use self::escape::escape;
+use self::parts::{
+    block, changed, field, fold, is_picture, kind, lines, of, plus_minus, time, usage,
+};
+use super::story::card::{Card, Ending, Piece};
+use super::story::{Foot, Head, Markup, Picture, Shown, Turn, TurnEnd, Voice};
+
+const STYLE: &str = include_str!("html/page.css");
+/// The SHA-256 of [`STYLE`]; a test keeps them together.
+const STYLE_HASH: &str = "pEqdUSNTKf8RnFIgNVFWgtBJZIkLIhIIFiBSjJBqg/M=";
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Html;
+
+impl Markup for Html {
+    const MAX_SHOWN: usize = 256 * 1024;
+
+    fn head(&self, head: &Head<'_>, out: &mut Vec<u8>) {
+        let title = escape(head.title);
+        put!(
+            out,
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-",
+            STYLE_HASH,
+            "'; img-src data:; base-uri 'none'; form-action 'none'\">\n",
+            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
+            "<meta name=\"referrer\" content=\"no-referrer\">\n",
+            "<meta name=\"generator\" content=\"linkspan\">\n",
+            "<title>",
+            title,
+            "</title>\n<style>",
+            STYLE,
+            "</style>\n</head>\n<body>\n<header class=\"top\">\n",
+        );
+        if let Some(session) = head.session {
+            put!(
+                out,
+                "<p class=\"agent\">",
+                escape(&session.agent()),
+                "</p>\n"
+            );
+        }
+        put!(out, "<h1 dir=\"auto\">", title, "</h1>\n<dl>\n");
+        let fact = |name: &str, value: Option<&str>, out: &mut Vec<u8>| {
+            if let Some(value) = value.filter(|it| !it.is_empty()) {
+                put!(
+                    out,
+                    "<div><dt>",
+                    name,
+                    "</dt><dd>",
+                    escape(value),
+                    "</dd></div>\n"
+                );
+            }
+        };
+        if let Some(session) = head.session {
+            fact("Model", session.model.as_deref(), out);
+            fact("Folder", session.cwd.as_deref(), out);
+            fact("Mode", session.mode.as_deref(), out);
+        }
+        if let Some(at) = head.at {
+            put!(out, "<div><dt>Date</dt><dd>");
+            time(at, 0..16, out);
+            put!(out, "</dd></div>\n");
+        }
+        put!(out, "</dl>\n</header>\n<main>\n");
+    }
+
+    fn turn(&self, turn: &Turn, out: &mut Vec<u8>) {
+        let n = turn.n.to_string();
+        put!(
+            out,
+            "<section class=\"turn\" id=\"turn-",
+            n,
+            "\" aria-label=\"Turn ",
+            n,
+            "\">\n<h2><a href=\"#turn-",
+            n,
+            "\">Turn ",
+            n,
+            "</a>",
+        );
+        if let Some(at) = turn.at {
+            put!(out, " ");
+            time(at, 11..16, out);
+        }
+        put!(out, "</h2>\n");
+        match turn.cause {
+            Cause::Prompt => (),
+            Cause::WakeUp => self.notice(Level::Info, "woken by background work", out),
+        }
+    }
+
+    fn turn_end(&self, end: &TurnEnd<'_>, out: &mut Vec<u8>) {
+        let class = match end.outcome {
+            Outcome::Completed => "good",
+            Outcome::Failed | Outcome::Limit => "bad",
+            Outcome::Aborted | Outcome::Refused | Outcome::Lost => "odd",
+        };
+        put!(
+            out,
+            "<footer class=\"end ",
+            class,
+            "\">\n<p><b>",
+            escape(end.verdict),
+            "</b>"
+        );
+        for fact in end.facts {
+            put!(out, " <span>", escape(fact), "</span>");
+        }
+        put!(out, "</p>\n");
+        if let Some(reason) = end.reason {
+            put!(out, "<p class=\"why\">", escape(reason.trim()), "</p>\n");
+        }
+        put!(out, "</footer>\n</section>\n");
+    }
+
+    fn foot(&self, foot: &Foot<'_>, out: &mut Vec<u8>) {
+        put!(out, "</main>\n<footer class=\"bottom\">\n");
+        usage(foot, out);
+        if let Some(session) = foot.session.filter(|it| !it.native.is_empty()) {
+            let id = escape(&session.native);
+            put!(out, "<p>Session <code>", id, "</code></p>\n");
+        }
+        if let Some(resume) = foot.resume {
+            put!(out, "<p>Go on with <code>", escape(resume), "</code></p>\n");
+        }
+        put!(
+            out,
+            "<p class=\"made\">Made with linkspan.</p>\n</footer>\n</body>\n</html>\n"
+        );
+    }
+
+    fn words(&self, voice: Voice, text: &str, out: &mut Vec<u8>) {
+        match voice {
+            Voice::Prompt => {
+                put!(
+                    out,
+                    "<article class=\"prompt\" aria-label=\"Prompt\" dir=\"auto\">"
+                );
+                put!(out, escape(text.trim()), "</article>\n");
+            }
+            Voice::Answer => {
+                put!(
+                    out,
+                    "<article class=\"prose\" aria-label=\"Answer\" dir=\"auto\">\n"
+                );
+                prose::render(text, out);
+                put!(out, "</article>\n");
+            }
+            Voice::Thought => {
+                fold("aside thought", "Thinking", Some(text), out);
+                put!(out, "<div class=\"prose\" dir=\"auto\">\n");
+                prose::render(text, out);
+                put!(out, "</div>\n</details>\n");
+            }
+            Voice::Task => {
+                put!(
+                    out,
+                    "<article class=\"task\" aria-label=\"Task\" dir=\"auto\">"
+                );
+                put!(out, escape(text.trim()), "</article>\n");
+            }
+            Voice::Harness => {
+                fold("aside", "The agent’s program said", Some(text), out);
+                block("plain", "Text", text, out);
+                put!(out, "</details>\n");
+            }
+        }
+    }
+
+    fn picture(&self, picture: &Picture<'_>, out: &mut Vec<u8>) {
+        put!(out, "<p class=\"picture\">");
+        match *picture {
+            Picture::Data { media_type, data } if is_picture(media_type, data) => put!(
+                out,
+                "<img alt=\"Picture, ",
+                escape(&of(media_type, data)),
+                "\" src=\"data:",
+                media_type,
+                ";base64,",
+                data,
+                "\">"
+            ),
+            Picture::Data { media_type, data } => {
+                put!(out, "[", escape(&of(media_type, data)), "]");
+            }
+            Picture::Url(url) => {
+                put!(out, "Picture: ");
+                prose::link(url, out);
+            }
+        }
+        put!(out, "</p>\n");
+    }
+
+    fn card(&self, card: &Card<'_>, out: &mut Vec<u8>) {
+        let class = match card.ending {
+            Ending::Ok | Ending::Open | Ending::Background => "",
+            Ending::Failed(_) => " bad",
+            Ending::Exit(_) | Ending::Denied | Ending::Cancelled | Ending::Lost => " odd",
+        };
+        put!(
+            out,
+            "<details class=\"card ",
+            kind(card.kind),
+            class,
+            "\">\n<summary>"
+        );
+        put!(out, "<i></i><b>", escape(&card.name), "</b>");
+        if let Some(about) = &card.about {
+            put!(out, " <code dir=\"auto\">", escape(about), "</code>");
+        }
+        if let Some((plus, minus)) = changed(card) {
+            put!(
+                out,
+                " <span class=\"n\">",
+                plus_minus(plus, minus),
+                "</span>"
+            );
+        }
+        if let Some(word) = card.ending.word() {
+            put!(out, " <span class=\"how\">", escape(&word), "</span>");
+        }
+        put!(out, "</summary>\n<div class=\"body\">\n");
+        for piece in &card.pieces {
+            self.piece(piece, out);
+        }
+        put!(out, "</div>\n</details>\n");
+    }
+
+    fn plan(&self, plan: &Plan<'_>, shown: Shown, out: &mut Vec<u8>) {
+        let n_done = plan.entries.iter();
+        let n_done = n_done
+            .filter(|it| it.status == PlanStatus::Completed)
+            .count();
+        let count = format!("{n_done}/{}", plan.entries.len());
+        match shown {
+            Shown::Whole => put!(
+                out,
+                "<section class=\"plan\" aria-label=\"Plan\">\n<h3>Plan <span>",
+                count,
+                "</span></h3>\n"
+            ),
+            Shown::Folded => {
+                let doing = plan.entries.iter();
+                let doing = doing.filter(|it| it.status == PlanStatus::InProgress);
+                let doing = doing.map(|it| it.text.to_str()).next();
+                fold("aside", &format!("Plan {count}"), doing.as_deref(), out);
+            }
+        }
+        put!(out, "<ul class=\"todo\">\n");
+        for entry in &plan.entries {
+            let (class, word) = match entry.status {
+                PlanStatus::Pending => ("", "to do"),
+                PlanStatus::InProgress => (" class=\"doing\"", "in progress"),
+                PlanStatus::Completed => (" class=\"done\"", "done"),
+            };
+            let text = entry.text.to_str();
+            put!(out, "<li", class, "><span class=\"sr\">", word, ": </span>");
+            put!(out, escape(&text), "</li>\n");
+        }
+        put!(out, "</ul>\n");
+        put!(
+            out,
+            match shown {
+                Shown::Whole => "</section>\n",
+                Shown::Folded => "</details>\n",
+            }
+        );
+    }
+
+    fn notice(&self, level: Level, text: &str, out: &mut Vec<u8>) {
+        let (class, role, word) = match level {
+            Level::Debug | Level::Info => ("info", "", ""),
+            Level::Warning => ("warning", " role=\"note\"", "<b>Warning</b> "),
+            Level::Error => ("error", " role=\"note\"", "<b>Error</b> "),
+        };
+        put!(out, "<p class=\"notice ", class, "\"", role, ">", word);
+        put!(out, escape(text.trim()), "</p>\n");
+    }
+
+    fn aside(&self, name: &str, text: &str, out: &mut Vec<u8>) {
+        if text.trim().is_empty() {
+            return self.notice(Level::Info, name, out);
+        }
+        fold("aside", name, Some(text), out);
+        block("plain", "Text", text, out);
+        put!(out, "</details>\n");
+    }
+
+    fn ask(&self, question: &str, decision: Decision, answer: &str, out: &mut Vec<u8>) {
+        let class = match decision {
+            Decision::Allowed | Decision::AllowedAlways => "good",
+            Decision::Denied => "bad",
+            Decision::Withdrawn | Decision::Lost => "odd",
+        };
+        put!(
+            out,
+            "<article class=\"ask ",
+            class,
+            "\" aria-label=\"Question\">\n<p>"
+        );
+        put!(
+            out,
+            escape(question.trim()),
+            "</p>\n<p><b>",
+            escape(answer),
+            "</b></p>\n</article>\n"
+        );
+    }
+}
+
+impl Html {
+    fn piece(&self, piece: &Piece<'_>, out: &mut Vec<u8>) {
+        match piece {
+            Piece::Command(text) => block("command", "Command", text, out),
+            Piece::Field { name, value } => field(name, value, out),
+            Piece::Diff { path, old, new } => {
+                put!(
+                    out,
+                    "<p class=\"path\"><code dir=\"auto\">",
+                    escape(path),
+                    "</code></p>\n"
+                );
+                lines(old.as_deref().unwrap_or_default(), new, out);
+            }
+            Piece::Decision(text) => {
+                put!(out, "<p class=\"decision\">", escape(text), "</p>\n");
+            }
+            Piece::Inside(bytes) => {
+                put!(out, "<section class=\"inside\" aria-label=\"Sub-agent\">\n");
+                out.extend_from_slice(bytes);
+                put!(out, "</section>\n");
+            }
+            Piece::Output(text) => block("output", "Output", text, out),
+            Piece::HandedBack(text) => {
+                fold("aside", "Handed back", Some(text), out);
+                block("plain", "Text", text, out);
+                put!(out, "</details>\n");
+            }
+            Piece::Report(text) => {
+                put!(out, "<div class=\"prose report\" dir=\"auto\">\n");
+                prose::render(text, out);
+                put!(out, "</div>\n");
+            }
+            Piece::Image { media_type, data } => {
+                self.picture(&Picture::Data { media_type, data }, out);
+            }
+            Piece::ImageUrl(url) => self.picture(&Picture::Url(url), out),
+            Piece::Cut(note) => put!(out, "<p class=\"cut\">… ", escape(note), "</p>\n"),
+            Piece::Nothing => put!(out, "<p class=\"cut\">no output</p>\n"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

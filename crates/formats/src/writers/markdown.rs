@@ -1,0 +1,331 @@
+//! A transcript as Markdown, for a repository, an issue or a note.
+//!
+//! Answers are Markdown already and stay as they are, apart from what would reach beyond them:
+//! HTML is made text, and an open fence is closed ([`prose`]). Everything else is text: in a fence
+//! that is longer than any in it, or escaped. Calls, thoughts and long asides are folded with
+//! `<details>`, the only HTML besides `<summary>`, `<b>`, `<code>` and comments that mark ends.
+
+mod escape;
+mod prose;
+
+use model::{Cause, Decision, Level, Plan, PlanStatus, ToolKind};
+
+use self::escape::{inline, plain};
+use super::diff::{self, Side};
+use super::facts;
+use super::story::card::{Card, Ending, Piece};
+use super::story::{DIFF_CONTEXT, Foot, Head, Markup, Picture, Shown, Turn, TurnEnd, Voice};
+use super::words::{cut, size};
+
+/// Values up to this length stand beside their name.
+const MAX_INLINE: usize = 120;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Markdown;
+
+impl Markup for Markdown {
+    const MAX_SHOWN: usize = 32 * 1024;
+
+    fn head(&self, head: &Head<'_>, out: &mut Vec<u8>) {
+        put!(out, "# ", plain(head.title), "\n\n");
+        let mut facts = Vec::new();
+        if let Some(session) = head.session {
+            facts.push(format!("**{}**", plain(&session.agent())));
+            let more = [&session.model, &session.cwd, &session.mode];
+            facts.extend(more.into_iter().flatten().map(|it| plain(it)));
+        }
+        if let Some(at) = head.at {
+            let at = at.to_string();
+            let minute = at.get(..16).unwrap_or(&at).replace('T', " ");
+            facts.push(format!("{minute} UTC"));
+        }
+        if !facts.is_empty() {
+            put!(out, facts.join(" · "), "\n\n");
+        }
+    }
+
+    fn turn(&self, turn: &Turn, out: &mut Vec<u8>) {
+        put!(out, format!("## Turn {}\n\n", turn.n));
+        match turn.cause {
+            Cause::Prompt => (),
+            Cause::WakeUp => self.notice(Level::Info, "woken by background work", out),
+        }
+    }
+
+    fn turn_end(&self, end: &TurnEnd<'_>, out: &mut Vec<u8>) {
+        put!(out, "**", plain(end.verdict), "**");
+        for fact in end.facts {
+            put!(out, " · ", plain(fact));
+        }
+        put!(out, "\n\n");
+        if let Some(reason) = end.reason {
+            quote(&plain(reason.trim()), out);
+        }
+        put!(out, format!("<!-- end of turn {} -->\n\n", end.n));
+    }
+
+    fn foot(&self, foot: &Foot<'_>, out: &mut Vec<u8>) {
+        put!(out, "---\n\n");
+        usage(foot, out);
+        if let Some(session) = foot.session.filter(|it| !it.native.is_empty()) {
+            put!(out, "Session ", inline(&session.native), "\n\n");
+        }
+        if let Some(resume) = foot.resume {
+            put!(out, "Go on with ", inline(resume), "\n\n");
+        }
+        put!(out, "<!-- made with linkspan -->\n");
+    }
+
+    fn words(&self, voice: Voice, text: &str, out: &mut Vec<u8>) {
+        match voice {
+            Voice::Prompt | Voice::Task => quote(&plain(text.trim()), out),
+            Voice::Answer => put!(out, prose::contained(text), "\n\n"),
+            Voice::Thought => {
+                fold("Thinking", Some(text), out);
+                put!(out, prose::contained(text), "\n\n</details>\n\n");
+            }
+            Voice::Harness => self.aside("The agent’s program said", text, out),
+        }
+    }
+
+    fn picture(&self, picture: &Picture<'_>, out: &mut Vec<u8>) {
+        match *picture {
+            // No common reader of Markdown shows pictures that a text carries.
+            Picture::Data { media_type, data } => {
+                let size = size(data.len() / 4 * 3);
+                let text = format!("[{media_type}, {size}]");
+                put!(out, plain(&text), "\n\n");
+            }
+            Picture::Url(url) => put!(out, "Picture: ", inline(url), "\n\n"),
+        }
+    }
+
+    fn card(&self, card: &Card<'_>, out: &mut Vec<u8>) {
+        put!(out, "<details>\n<summary>", sign(card.kind), " <b>");
+        put!(out, summary(&card.name), "</b>");
+        if let Some(about) = &card.about {
+            put!(out, " <code>", summary(about), "</code>");
+        }
+        if let Some(word) = card.ending.word() {
+            let mark = match card.ending {
+                Ending::Failed(_) => "✗ ",
+                Ending::Denied | Ending::Cancelled => "⊘ ",
+                Ending::Ok | Ending::Exit(_) | Ending::Open | Ending::Background | Ending::Lost => {
+                    ""
+                }
+            };
+            put!(out, " · ", mark, word);
+        }
+        put!(out, "</summary>\n\n");
+        for piece in &card.pieces {
+            self.piece(piece, out);
+        }
+        put!(out, "</details>\n\n");
+    }
+
+    fn plan(&self, plan: &Plan<'_>, shown: Shown, out: &mut Vec<u8>) {
+        let n_done = plan.entries.iter();
+        let n_done = n_done
+            .filter(|it| it.status == PlanStatus::Completed)
+            .count();
+        let name = format!("Plan {n_done}/{}", plan.entries.len());
+        match shown {
+            Shown::Whole => put!(out, "**", name, "**\n\n"),
+            Shown::Folded => {
+                let doing = plan.entries.iter();
+                let doing = doing.filter(|it| it.status == PlanStatus::InProgress);
+                let doing = doing.map(|it| it.text.to_str()).next();
+                fold(&name, doing.as_deref(), out);
+            }
+        }
+        for entry in &plan.entries {
+            let text = plain(&entry.text.to_str().replace('\n', " "));
+            let (mark, text) = match entry.status {
+                PlanStatus::Pending => (" ", text),
+                PlanStatus::InProgress => (" ", format!("{text} · in progress")),
+                PlanStatus::Completed => ("x", text),
+            };
+            put!(out, "- [", mark, "] ", text, "\n");
+        }
+        put!(out, "\n");
+        if shown == Shown::Folded {
+            put!(out, "</details>\n\n");
+        }
+    }
+
+    fn notice(&self, level: Level, text: &str, out: &mut Vec<u8>) {
+        let text = plain(text.trim());
+        match level {
+            Level::Debug | Level::Info => put!(out, "· ", text, "\n\n"),
+            Level::Warning => quote(&format!("⚠ **Warning:** {text}"), out),
+            Level::Error => quote(&format!("✗ **Error:** {text}"), out),
+        }
+    }
+
+    fn aside(&self, name: &str, text: &str, out: &mut Vec<u8>) {
+        if text.trim().is_empty() {
+            return self.notice(Level::Info, name, out);
+        }
+        fold(name, Some(text), out);
+        fence("", text, out);
+        put!(out, "</details>\n\n");
+    }
+
+    fn ask(&self, question: &str, decision: Decision, answer: &str, out: &mut Vec<u8>) {
+        let mark = match decision {
+            Decision::Allowed | Decision::AllowedAlways => "✓",
+            Decision::Denied => "✗",
+            Decision::Withdrawn | Decision::Lost => "?",
+        };
+        put!(out, "? ", plain(question.trim()), "\\\n");
+        put!(out, "→ ", mark, " ", plain(answer), "\n\n");
+    }
+}
+
+impl Markdown {
+    fn piece(&self, piece: &Piece<'_>, out: &mut Vec<u8>) {
+        match piece {
+            Piece::Command(text) => fence("sh", text, out),
+            Piece::Field { name, value } => field(name, value, out),
+            Piece::Diff { path, old, new } => {
+                put!(out, inline(path), "\n\n");
+                let mut text = String::new();
+                let old = old.as_deref().unwrap_or_default();
+                for (side, line) in diff::lines(old, new, DIFF_CONTEXT) {
+                    text.push_str(match side {
+                        Side::Gap(n) => {
+                            text += &format!("@@ {} @@\n", facts::plural(n as u64, "equal line"));
+                            continue;
+                        }
+                        Side::Both => " ",
+                        Side::Old => "-",
+                        Side::New => "+",
+                    });
+                    text.push_str(line);
+                    text.push('\n');
+                }
+                fence("diff", &text, out);
+            }
+            Piece::Decision(text) => put!(out, "Asked: ", plain(text), "\n\n"),
+            Piece::Inside(bytes) => out.extend_from_slice(bytes),
+            Piece::Output(text) => fence("", text, out),
+            Piece::HandedBack(text) => self.aside("Handed back", text, out),
+            Piece::Report(text) => put!(out, prose::contained(text), "\n\n"),
+            Piece::Image { media_type, data } => {
+                self.picture(&Picture::Data { media_type, data }, out);
+            }
+            Piece::ImageUrl(url) => self.picture(&Picture::Url(url), out),
+            Piece::Cut(note) => put!(out, "… ", plain(note), "\n\n"),
+            Piece::Nothing => put!(out, "no output\n\n"),
+        }
+    }
+}
+
+/// Opens something folded; a glimpse of what is inside stands beside its name.
+fn fold(name: &str, text: Option<&str>, out: &mut Vec<u8>) {
+    put!(out, "<details>\n<summary><b>", summary(name), "</b>");
+    let line = text.and_then(|it| it.lines().map(str::trim).find(|it| !it.is_empty()));
+    if let Some(line) = line {
+        put!(out, " ", summary(&cut(line, MAX_INLINE)));
+    }
+    put!(out, "</summary>\n\n");
+}
+
+/// Text inside of HTML: one line, because an empty one would end the HTML.
+fn summary(text: &str) -> String {
+    let safe = crate::display_safe(text).replace(['\n', '\t'], " ");
+    let safe = safe.replace('&', "&amp;");
+    safe.replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// Lines as a quotation.
+fn quote(text: &str, out: &mut Vec<u8>) {
+    for line in text.split('\n') {
+        put!(out, if line.is_empty() { ">" } else { "> " }, line, "\n");
+    }
+    put!(out, "\n");
+}
+
+/// Text as it is, in a fence that is longer than any in it.
+fn fence(language: &str, text: &str, out: &mut Vec<u8>) {
+    let safe = crate::display_safe(text);
+    let mut longest = 0;
+    let mut run = 0;
+    for it in safe.bytes() {
+        run = if it == b'`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    let fence = "`".repeat(longest.max(2) + 1);
+    put!(
+        out,
+        fence,
+        language,
+        "\n",
+        safe.trim_end(),
+        "\n",
+        fence,
+        "\n\n"
+    );
+}
+
+fn field(name: &str, value: &str, out: &mut Vec<u8>) {
+    let is_short = value.len() <= MAX_INLINE && !value.contains('\n');
+    put!(out, "*", plain(name), "*");
+    if is_short {
+        put!(out, " ", inline(value), "\n\n");
+    } else {
+        put!(out, "\n\n");
+        fence("", value, out);
+    }
+}
+
+fn usage(foot: &Foot<'_>, out: &mut Vec<u8>) {
+    let totals = foot.totals;
+    let facts = facts::totals(totals.n_runs, totals.duration_ms, totals.cost_usd);
+    if !facts.is_empty() {
+        put!(out, "**", plain(&facts.join(" · ")), "**\n\n");
+    }
+    if totals.rows.is_empty() {
+        return;
+    }
+    put!(
+        out,
+        "| Model | Input | Cached | Output | Cost |\n| --- | ---: | ---: | ---: | ---: |\n"
+    );
+    for row in &totals.rows {
+        let tokens = &row.tokens;
+        let model = plain(&row.model.replace('\n', " "));
+        let input = facts::count(tokens.input.saturating_add(tokens.cache_write));
+        let cached = facts::count(tokens.cache_read);
+        let output = facts::count(tokens.output.unwrap_or_default());
+        let cost = row.cost_usd.map(facts::dollars).unwrap_or_default();
+        put!(
+            out,
+            format!("| {model} | {input} | {cached} | {output} | {cost} |\n")
+        );
+    }
+    put!(out, "\n");
+}
+
+fn sign(kind: ToolKind) -> &'static str {
+    match kind {
+        ToolKind::Shell => "❯",
+        ToolKind::Read => "☰",
+        ToolKind::Edit => "✎",
+        ToolKind::Write => "✚",
+        ToolKind::Delete => "✖",
+        ToolKind::Move => "➜",
+        ToolKind::Search => "⌕",
+        ToolKind::Fetch | ToolKind::WebSearch => "⊕",
+        ToolKind::Mcp => "◆",
+        ToolKind::Task => "⑂",
+        ToolKind::Todo => "☑",
+        ToolKind::Ask => "?",
+        ToolKind::Think => "∴",
+        ToolKind::Mode => "⇄",
+        ToolKind::Other => "●",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! The look of a page: what a format of pages has to say for itself.
+
+use std::fmt::Debug;
+
+use model::{Cause, Decision, Level, Outcome, Plan, Timestamp};
+
+use super::card::Card;
+use super::totals::Totals;
+use crate::writers::facts::Session;
+
+/// Lines of context on each side of a change.
+pub(crate) const DIFF_CONTEXT: usize = 20;
+
+/// The look of a page. Every text it is given is foreign and unsafe, unless it says otherwise.
+pub(crate) trait Markup: Clone + Debug + Send + 'static {
+    /// Bytes that are shown of one input, output or notice; what is longer is cut, and its size said.
+    const MAX_SHOWN: usize;
+
+    fn head(&self, head: &Head<'_>, out: &mut Vec<u8>);
+    fn turn(&self, turn: &Turn, out: &mut Vec<u8>);
+    fn turn_end(&self, end: &TurnEnd<'_>, out: &mut Vec<u8>);
+    fn foot(&self, foot: &Foot<'_>, out: &mut Vec<u8>);
+    fn words(&self, voice: Voice, text: &str, out: &mut Vec<u8>);
+    fn picture(&self, picture: &Picture<'_>, out: &mut Vec<u8>);
+    fn card(&self, card: &Card<'_>, out: &mut Vec<u8>);
+    fn plan(&self, plan: &Plan<'_>, shown: Shown, out: &mut Vec<u8>);
+    fn notice(&self, level: Level, text: &str, out: &mut Vec<u8>);
+    /// Something with a name and more to say about it.
+    fn aside(&self, name: &str, text: &str, out: &mut Vec<u8>);
+    fn ask(&self, question: &str, decision: Decision, answer: &str, out: &mut Vec<u8>);
+}
+
+#[derive(Debug)]
+pub(crate) struct Head<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) session: Option<&'a Session>,
+    pub(crate) at: Option<Timestamp>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Turn {
+    pub(crate) n: u64,
+    pub(crate) cause: Cause,
+    pub(crate) at: Option<Timestamp>,
+}
+
+#[derive(Debug)]
+pub(crate) struct TurnEnd<'a> {
+    pub(crate) n: u64,
+    pub(crate) outcome: Outcome,
+    /// A mark and a few words of ours.
+    pub(crate) verdict: &'a str,
+    pub(crate) facts: &'a [String],
+    pub(crate) reason: Option<&'a str>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Foot<'a> {
+    pub(crate) session: Option<&'a Session>,
+    pub(crate) totals: &'a Totals,
+    pub(crate) resume: Option<&'a str>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Voice {
+    /// What a person asked for.
+    Prompt,
+    Answer,
+    Thought,
+    /// What an agent was told by another agent.
+    Task,
+    /// What an agent was told by its own program.
+    Harness,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Picture<'a> {
+    Data { media_type: &'a str, data: &'a str },
+    Url(&'a str),
+}
+
+/// How much room a plan gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    Whole,
+    /// It was shown before; this is a step on the way.
+    Folded,
+}

@@ -1,0 +1,125 @@
+//! `linkspan show`: a recording as a transcript, through a pager when somebody looks at it.
+
+use std::env;
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal, Write};
+use std::process::{Child, Command, Stdio};
+
+use formats::{ReaderConfig, WriterConfig, registry};
+use linkspan::{AUTO, Error, Options, convert};
+
+use crate::cli::ShowArgs;
+use crate::exit::{self, Failure, shown};
+use crate::streams::Input;
+use crate::unknown;
+
+/// Leaves at once when everything fits on the screen, shows colours, and leaves the text there.
+const DEFAULT_PAGER: &str = "less -FRX";
+/// The same for a `less` that somebody named without flags, as `git` does it.
+const LESS_FLAGS: &str = "FRX";
+
+pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
+    if args.from != AUTO {
+        registry::find_reader(&args.from).map_err(unknown::source)?;
+    }
+    let mut input = Input::open(args.input.as_deref())?;
+    // Before the pager starts: what nobody knows is not worth a page.
+    let from = if args.from == AUTO {
+        input.recognise()?.name
+    } else {
+        &args.from
+    };
+    let is_terminal = io::stdout().is_terminal();
+    let pager = if is_terminal && !args.no_pager {
+        Pager::start()
+    } else {
+        None
+    };
+    let options = options(args, from, &input, is_terminal);
+    let result = match pager {
+        Some(pager) => pager.feed(|pipe| convert(&mut input.bytes, pipe, &options)),
+        None => convert(&mut input.bytes, io::stdout(), &options),
+    };
+    match result {
+        Ok(_) => Ok(()),
+        Err(Error::Read(err)) => Err(Input::failure(&input.name, &err)),
+        Err(Error::Write(err)) => Err(Failure::write("stdout", &err)),
+        Err(Error::Format(err)) => Err(unknown::target(err)),
+        Err(Error::Unsure(why)) => Err(unknown::unsure(&input.name, why)),
+    }
+}
+
+fn options(args: &ShowArgs, from: &str, input: &Input, is_terminal: bool) -> Options {
+    let began = Some(input.began());
+    Options {
+        from: from.to_owned(),
+        to: "text".to_owned(),
+        reader: ReaderConfig {
+            began,
+            ..ReaderConfig::default()
+        },
+        writer: WriterConfig {
+            profile: None,
+            live: !input.is_regular(),
+            began,
+            color: args.color.is_wanted(is_terminal),
+        },
+    }
+}
+
+/// A program that shows text page by page.
+struct Pager(Child);
+
+impl Pager {
+    /// The pager the user wants, if there is one and it starts.
+    fn start() -> Option<Self> {
+        let chosen = env::var_os("PAGER");
+        match chosen.as_deref().map(OsStr::to_str) {
+            None => Self::spawn(DEFAULT_PAGER).ok(),
+            // Not text: no name of a program that we could say.
+            Some(None) => None,
+            Some(Some(chosen)) if matches!(chosen.trim(), "" | "cat") => None,
+            Some(Some(chosen)) => match Self::spawn(chosen) {
+                Ok(pager) => Some(pager),
+                Err(err) => {
+                    let name = shown(chosen);
+                    let said = Failure::io(&format!("cannot start the pager `{name}`"), &err, None);
+                    exit::say(&format!("{}, printing without it\n", said.message()));
+                    None
+                }
+            },
+        }
+    }
+
+    /// Only what needs a shell gets one: it would not tell that a program is missing.
+    fn spawn(command: &str) -> io::Result<Self> {
+        let is_plain = |it: char| it.is_alphanumeric() || " /.,_+=:-".contains(it);
+        let mut process = if command.chars().all(is_plain) {
+            let mut words = command.split_whitespace();
+            let mut process = Command::new(words.next().unwrap_or_default());
+            process.args(words);
+            process
+        } else {
+            let mut process = Command::new("sh");
+            process.args(["-c", command]);
+            process
+        };
+        if env::var_os("LESS").is_none() {
+            process.env("LESS", LESS_FLAGS);
+        }
+        process.stdin(Stdio::piped()).spawn().map(Self)
+    }
+
+    /// Writes to the pager and waits until it is left; how it ends is its own affair.
+    fn feed<T>(mut self, write: impl FnOnce(Box<dyn Write>) -> T) -> T {
+        // Ctrl-C is the pager's to understand while it is there.
+        ctrlc::try_set_handler(|| ()).ok();
+        let pipe = self.0.stdin.take();
+        let result = write(match pipe {
+            Some(pipe) => Box::new(pipe),
+            None => Box::new(io::sink()),
+        });
+        self.0.wait().ok();
+        result
+    }
+}

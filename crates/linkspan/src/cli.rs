@@ -22,8 +22,8 @@ Examples:
 
 const SHOW_EXAMPLE: &str = "\
 Examples:
-  linkspan show --from claude run.jsonl
-  linkspan show --from claude --no-pager run.jsonl | head";
+  linkspan show run.jsonl
+  linkspan show --no-pager run.jsonl | head";
 
 const FORMATS_EXAMPLE: &str = "\
 Example:

@@ -273,10 +273,22 @@ fn sayable_by_openhands(name: &str, story: &Story) -> Value {
             "said": if is_mixed { json!(run.letters()) } else { json!(run.said()) },
             "tools": tools,
             "others": others,
-            "end": [run.end["outcome"], run.end["code"], run.end["message"]],
+            "end": [&run.end["outcome"], &code(&run.end), &run.end["message"]],
         })
     });
     runs.collect()
+}
+
+/// Pictures and links; a citation, say, has no place.
+fn shown(parts: &Value) -> Vec<&Value> {
+    let parts = parts.as_array().into_iter().flatten();
+    parts.filter(|it| it.get("other").is_none()).collect()
+}
+
+/// The word for how a run ended; one that has none is called by its outcome.
+fn code(end: &Value) -> Value {
+    let is_named = !end["code"].is_null() || end["outcome"] == "completed";
+    end[if is_named { "code" } else { "outcome" }].clone()
 }
 
 /// The text of a result's content.
@@ -342,7 +354,8 @@ fn openhands_native_comes_back() {
 /// - why a call was allowed;
 /// - a structured result that only repeats the text;
 /// - an answer that differs from the last words; one that nobody said is a message;
-/// - in what words a run was stopped.
+/// - in what words a run was stopped;
+/// - no result apart from an empty one, and a file that is new apart from one that is changed.
 fn sayable_by_acp(_: &str, story: &Story) -> Value {
     let runs = story.runs.iter().map(|run| {
         let is_told = |it: &&Spoken| match &*it.by.1 {
@@ -356,7 +369,7 @@ fn sayable_by_acp(_: &str, story: &Story) -> Value {
             texts
                 .entry(by)
                 .or_default()
-                .push(json!([it.text, it.more["parts"]]));
+                .push(json!([it.text, shown(&it.more["parts"])]));
         }
         let others: Vec<&Value> = (run.others.iter())
             .filter(|it| it.get("compaction").is_some())
@@ -373,6 +386,12 @@ fn sayable_by_acp(_: &str, story: &Story) -> Value {
             if tool["structured"] == tool["content"] {
                 tool["structured"] = Value::Null;
             }
+            if tool["content"].is_null() {
+                tool["content"] = json!("");
+            }
+            if tool["class"]["kind"] == "write" {
+                tool["class"]["kind"] = json!("edit");
+            }
         }
         let message = Some(&run.end["message"]).filter(|_| run.end["outcome"] != "aborted");
         json!({
@@ -380,7 +399,7 @@ fn sayable_by_acp(_: &str, story: &Story) -> Value {
             "tools": tools,
             "others": others,
             "plan": plan,
-            "end": [&run.end["outcome"], &run.end["code"], message.unwrap_or(&Value::Null)],
+            "end": [&run.end["outcome"], &code(&run.end), message.unwrap_or(&Value::Null)],
         })
     });
     runs.collect()
@@ -407,7 +426,7 @@ fn sayable_by_openhands_cards(_: &str, story: &Story) -> Value {
                 (id, json!([tool["input"], is_ok, tool["class"]["title"]]))
             })
             .collect();
-        let end = [&run.end["outcome"], &run.end["code"], &run.end["message"]];
+        let end = [&run.end["outcome"], &code(&run.end), &run.end["message"]];
         json!({ "tools": tools, "letters": run.letters(), "end": end })
     });
     runs.collect()

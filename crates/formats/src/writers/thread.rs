@@ -402,12 +402,12 @@ impl Thread {
     }
 
     fn notice(&mut self, notice: &Notice<'_>, out: &mut Vec<u8>) {
-        let is_told = self.turns.turn == Turn::Open || self.turns.is_between();
+        let is_open = self.turns.turn == Turn::Open;
         match own::warning(notice) {
-            Some(own::Warning::Item(id)) if is_told => {
+            Some(own::Warning::Item(id)) if is_open || self.turns.is_between() => {
                 return self.turns.error_item(Some(&id), &notice.text, out);
             }
-            Some(own::Warning::Line) if is_told => {
+            Some(own::Warning::Line) if is_open => {
                 let message = &notice.text;
                 return line(out, &wire::ThreadEvent::Error { message });
             }

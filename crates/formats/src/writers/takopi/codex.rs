@@ -434,6 +434,7 @@ fn mcp_detail<'t>(
 fn usage<'a>(ended: &'a RunEnded<'_>) -> Option<Raw<'a>> {
     let detail = ended.usage.as_ref()?.detail.as_ref()?;
     let usage: codex::Usage<'_> = serde_json::from_str(detail.get()).ok()?;
+    usage.input.0?;
     Some(Raw::of(&wire::CodexUsage {
         input_tokens: usage.input.as_u64(),
         cached_input_tokens: usage.cached.as_u64(),

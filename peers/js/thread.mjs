@@ -38,7 +38,7 @@ class Thread {
     }
     if (!in_turn) {
       // Codex itself warns before its first turn.
-      if (it.type === "error" || (it.type === "item.completed" && it.item.type === "error")) return;
+      if (it.type === "item.completed" && it.item.type === "error") return;
       reject(`${at}: ${it.type} outside a turn`);
     }
     switch (it.type) {

@@ -91,7 +91,7 @@ pub(crate) enum Details<'a> {
     },
     WebSearch {
         query: &'a Text<'a>,
-        action: WebSearchAction<'a>,
+        action: &'a WebSearchAction,
     },
     TodoList {
         items: &'a [TodoItem],
@@ -188,15 +188,26 @@ pub(crate) enum AgentStatus {
     NotFound,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum WebSearchAction<'a> {
+pub(crate) enum WebSearchAction {
     Search {
-        query: &'a Text<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        query: Option<Text<'static>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        queries: Option<Vec<Text<'static>>>,
     },
-    /// Said in Codex' own words.
-    #[serde(untagged)]
-    Own(&'a Raw<'a>),
+    OpenPage {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        url: Option<Text<'static>>,
+    },
+    FindInPage {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        url: Option<Text<'static>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pattern: Option<Text<'static>>,
+    },
+    Other,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -8,17 +8,18 @@
 mod calls;
 mod output;
 mod own;
+mod plans;
 mod turn;
 
 use std::borrow::Cow;
 
 use model::{
     Body, Channel, Delta, Event, Item, ItemClosed, ItemId, Level, Losses, Message, Notice, Outcome,
-    Part, Plan, PlanStatus, Reasoning, Role, RunEnded, SessionBound, Status, Subagent, Text, Tool,
-    Why, Writer,
+    Part, Reasoning, Role, RunEnded, SessionBound, Status, Subagent, Text, Tool, Why, Writer,
 };
 
 use self::calls::{Call, Ending};
+use self::plans::OpenPlan;
 use self::turn::{Turn, Turns};
 use super::{WriterConfig, line};
 use crate::wire::thread as wire;
@@ -60,13 +61,6 @@ struct OpenCall {
     was_never_opened: bool,
     /// What it printed so far, in case no result comes.
     printed: String,
-}
-
-#[derive(Clone, Debug)]
-struct OpenPlan {
-    item: ItemId<'static>,
-    id: String,
-    todos: Vec<wire::TodoItem>,
 }
 
 #[derive(Clone, Debug)]
@@ -306,43 +300,6 @@ impl Thread {
         }
     }
 
-    fn plan_opened(&mut self, plan: &Plan<'_>, out: &mut Vec<u8>) {
-        if self.turns.profile == Profile::Seed {
-            return self.losses.count("plan");
-        }
-        self.turns.begin(out);
-        let open = OpenPlan {
-            item: plan.id.clone().into_owned(),
-            id: self.turns.kept_id(plan.id.as_str()),
-            todos: todos(plan),
-        };
-        let item = open.todo_list();
-        line(out, &wire::ThreadEvent::ItemStarted { item });
-        self.plans.push(open);
-    }
-
-    fn plan_updated(&mut self, plan: &Plan<'_>, out: &mut Vec<u8>) {
-        let todos = todos(plan);
-        // Which entry is being done has no place here, and no line is better than the same line.
-        if let Some(open) = self.plans.iter_mut().find(|it| it.item == plan.id)
-            && open.todos != todos
-        {
-            open.todos = todos;
-            let item = open.todo_list();
-            line(out, &wire::ThreadEvent::ItemUpdated { item });
-        }
-    }
-
-    fn plan_closed(&mut self, plan: &Plan<'_>, out: &mut Vec<u8>) {
-        let Some(at) = self.plans.iter().position(|it| it.item == plan.id) else {
-            return;
-        };
-        let mut open = self.plans.remove(at);
-        open.todos = todos(plan);
-        let item = open.todo_list();
-        line(out, &wire::ThreadEvent::ItemCompleted { item });
-    }
-
     fn agent_opened(&mut self, agent: &Subagent<'_>) {
         self.agents.push(OpenAgent {
             item: agent.id.clone().into_owned(),
@@ -402,12 +359,12 @@ impl Thread {
     }
 
     fn notice(&mut self, notice: &Notice<'_>, out: &mut Vec<u8>) {
-        let is_told = self.turns.turn == Turn::Open || self.turns.is_between();
+        let is_open = self.turns.turn == Turn::Open;
         match own::warning(notice) {
-            Some(own::Warning::Item(id)) if is_told => {
+            Some(own::Warning::Item(id)) if is_open || self.turns.is_between() => {
                 return self.turns.error_item(Some(&id), &notice.text, out);
             }
-            Some(own::Warning::Line) if is_told => {
+            Some(own::Warning::Line) if is_open => {
                 let message = &notice.text;
                 return line(out, &wire::ThreadEvent::Error { message });
             }
@@ -512,22 +469,6 @@ impl Writer for Thread {
     fn clone_box(&self) -> Box<dyn Writer> {
         Box::new(self.clone())
     }
-}
-
-impl OpenPlan {
-    fn todo_list(&self) -> wire::ThreadItem<'_> {
-        let details = wire::Details::TodoList { items: &self.todos };
-        let id = &self.id;
-        wire::ThreadItem { id, details }
-    }
-}
-
-fn todos(plan: &Plan<'_>) -> Vec<wire::TodoItem> {
-    let todo = |it: &model::PlanEntry<'_>| wire::TodoItem {
-        text: it.text.clone().into_owned(),
-        completed: it.status == PlanStatus::Completed,
-    };
-    plan.entries.iter().map(todo).collect()
 }
 
 #[cfg(test)]

@@ -11,9 +11,9 @@ use crate::wire::takopi as wire;
 /// A tool call that is open; its completed title has to be its started title.
 #[derive(Clone, Debug)]
 pub(super) struct Action {
-    id: ItemId<'static>,
-    kind: wire::Kind,
-    title: Text<'static>,
+    pub(super) id: ItemId<'static>,
+    pub(super) kind: wire::Kind,
+    pub(super) title: Text<'static>,
 }
 
 impl Takopi {

@@ -11,6 +11,7 @@ use model::{
 use serde::Serialize;
 
 use super::super::line;
+use super::actions::Action;
 use super::notes::{Note, plan_title};
 use super::session::Session;
 use super::{MAX_WAITING, Run, Takopi, end, write_action};
@@ -187,7 +188,7 @@ impl Takopi {
 
     #[expect(clippy::too_many_arguments, reason = "an action has this many parts")]
     fn codex_action(
-        &self,
+        &mut self,
         tool: &Tool<'_>,
         kind: wire::Kind,
         title: Text<'_>,
@@ -197,6 +198,27 @@ impl Takopi {
         out: &mut Vec<u8>,
     ) {
         let id = tool.id.as_str();
+        let known = self.run.actions.iter().position(|it| it.id == tool.id);
+        let (phase, title) = match (phase, known) {
+            (wire::Phase::Completed, Some(at)) => {
+                let action = self.run.actions.remove(at);
+                // Only a search is told what it looks for at its end.
+                let is_kept = kind != wire::Kind::WebSearch;
+                (phase, if is_kept { action.title } else { title })
+            }
+            (wire::Phase::Completed, None) => (phase, title),
+            (wire::Phase::Started | wire::Phase::Updated, Some(at)) => {
+                (wire::Phase::Updated, self.run.actions[at].title.clone())
+            }
+            (wire::Phase::Started | wire::Phase::Updated, None) => {
+                self.run.actions.push(Action {
+                    id: tool.id.clone().into_owned(),
+                    kind,
+                    title: title.clone().into_owned(),
+                });
+                (wire::Phase::Started, title)
+            }
+        };
         let action = wire::Action {
             id,
             kind,
@@ -434,6 +456,7 @@ fn mcp_detail<'t>(
 fn usage<'a>(ended: &'a RunEnded<'_>) -> Option<Raw<'a>> {
     let detail = ended.usage.as_ref()?.detail.as_ref()?;
     let usage: codex::Usage<'_> = serde_json::from_str(detail.get()).ok()?;
+    usage.input.0?;
     Some(Raw::of(&wire::CodexUsage {
         input_tokens: usage.input.as_u64(),
         cached_input_tokens: usage.cached.as_u64(),

@@ -46,7 +46,7 @@ pub(super) struct FileChange {
 #[derive(Clone, Debug)]
 pub(super) struct Search {
     pub(super) query: Text<'static>,
-    pub(super) action: Option<Raw<'static>>,
+    pub(super) action: wire::WebSearchAction,
 }
 
 #[derive(Clone, Debug)]
@@ -337,7 +337,10 @@ impl Shape {
             ToolKind::WebSearch => class.query.as_ref().map_or_else(named, |it| {
                 Self::Search(own::search(tool).unwrap_or_else(|| Search {
                     query: owned(it),
-                    action: None,
+                    action: wire::WebSearchAction::Search {
+                        query: Some(owned(it)),
+                        queries: None,
+                    },
                 }))
             }),
             ToolKind::Todo => Self::Silent,
@@ -394,11 +397,7 @@ impl Agent {
 
 impl Search {
     fn details(&self) -> wire::Details<'_> {
-        let query = &self.query;
-        let action = match &self.action {
-            Some(action) => wire::WebSearchAction::Own(action),
-            None => wire::WebSearchAction::Search { query },
-        };
+        let Self { query, action } = self;
         wire::Details::WebSearch { query, action }
     }
 }

@@ -31,6 +31,16 @@ object! {
 }
 
 object! {
+    Action {
+        r#type: Str<'a> = "type",
+        query: Any<'a> = "query",
+        queries: Any<'a> = "queries",
+        url: Any<'a> = "url",
+        pattern: Any<'a> = "pattern",
+    }
+}
+
+object! {
     Typed {
         r#type: Str<'a> = "type",
         id: Str<'a> = "id",
@@ -52,17 +62,31 @@ pub(super) fn changes(tool: &Tool<'_>) -> Vec<FileChange> {
     changes.collect()
 }
 
-/// What was searched for and where, if it is said in words that a strict reader knows.
+/// What was searched for and where.
 pub(super) fn search(tool: &Tool<'_>) -> Option<Search> {
     let input: Input<'_> = serde_json::from_str(tool.input.as_ref()?.get()).ok()?;
-    let typed: Typed<'_> = input.action.parse()?;
-    let known = ["search", "open_page", "find_in_page", "other"];
-    let is_known = known.contains(&typed.r#type.as_deref()?);
-    let query = owned(&Text::from(input.query.raw()?));
-    is_known.then(|| Search {
-        query,
-        action: input.action.raw().map(Raw::into_owned),
-    })
+    let action: Action<'_> = input.action.parse()?;
+    let (url, pattern) = (words(action.url), words(action.pattern));
+    let action = match action.r#type.as_deref()? {
+        "search" => {
+            let queries: Option<List<Any<'_>>> = action.queries.parse();
+            wire::WebSearchAction::Search {
+                query: words(action.query),
+                queries: queries.map(|it| it.0.into_iter().filter_map(words).collect()),
+            }
+        }
+        "open_page" | "openPage" => wire::WebSearchAction::OpenPage { url },
+        "find_in_page" | "findInPage" => wire::WebSearchAction::FindInPage { url, pattern },
+        _ => wire::WebSearchAction::Other,
+    };
+    let query = words(input.query)?;
+    Some(Search { query, action })
+}
+
+/// A value that is a string.
+fn words(any: Any<'_>) -> Option<Text<'static>> {
+    let raw = any.raw().filter(Raw::is_string)?;
+    Some(owned(&Text::from(raw)))
 }
 
 /// A call that speaks of other threads.
@@ -135,4 +159,72 @@ pub(super) fn warning(notice: &Notice<'_>) -> Option<Warning> {
         Some(id) => Warning::Item(id.to_owned()),
         None => Warning::Line,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use model::{End, Event, Frame, Writer as _};
+
+    use super::super::Thread;
+    use crate::registry::find_reader;
+    use crate::{ReaderConfig, WriterConfig};
+
+    /// Codex in, ThreadEvents out, without those that every stream has.
+    fn check(lines: &str, expect: Expect) {
+        let mut reader = find_reader("codex").unwrap().1(&ReaderConfig::default());
+        let mut writer = Thread::new(&WriterConfig::default());
+        let mut out = Vec::new();
+        let mut sink = |event: &Event<'_>| writer.event(event, &mut out);
+        for line in lines.lines().map(str::trim) {
+            reader.frame(Frame::Data(line.as_bytes()), &mut sink);
+        }
+        reader.end(&End::default(), &mut sink);
+        writer.end(&mut out);
+        let out = String::from_utf8(out).unwrap();
+        let items = out
+            .lines()
+            .filter(|it| it.contains("\"item") || it.contains("\"error"));
+        let items: Vec<&str> = items.collect();
+        expect.assert_eq(&(items.join("\n") + "\n"));
+    }
+
+    #[test]
+    fn the_app_servers_words_become_those_of_a_strict_reader() {
+        check(
+            r#"{"method":"turn/started","params":{}}
+            {"method":"item/completed","params":{"item":{"type":"fileChange","id":"c1","changes":[{"path":"a","kind":{"type":"add"},"diff":"x"},{"path":"b","kind":{"type":"update","movePath":null},"diff":""}],"status":"completed"}}}
+            {"method":"item/completed","params":{"item":{"type":"webSearch","id":"c2","query":"q","action":{"type":"openPage","url":"u"}}}}
+            {"method":"item/completed","params":{"item":{"type":"collabAgentToolCall","id":"c3","tool":"wait","senderThreadId":"s","receiverThreadIds":["r"],"prompt":null,"agentsStates":{"r":{"status":"notFound","message":null},"p":{"status":"pendingInit"}},"status":"completed"}}}
+            {"method":"turn/completed","params":{"turn":{"status":"completed"}}}"#,
+            expect![[r#"
+                {"type":"item.completed","item":{"id":"c1","type":"file_change","changes":[{"path":"a","kind":"add"},{"path":"b","kind":"update"}],"status":"completed"}}
+                {"type":"item.completed","item":{"id":"c2","type":"web_search","query":"q","action":{"type":"open_page","url":"u"}}}
+                {"type":"item.completed","item":{"id":"c3","type":"collab_tool_call","tool":"wait","sender_thread_id":"s","receiver_thread_ids":["r"],"prompt":null,"agents_states":{"r":{"status":"not_found","message":null},"p":{"status":"pending_init","message":null}},"status":"completed"}}
+            "#]],
+        );
+    }
+
+    #[test]
+    fn what_codex_did_not_say_is_not_made_up() {
+        check(
+            r#"{"type":"thread.started","thread_id":"t"}
+            {"type":"item.completed","item":{"id":"item_3","type":"error","message":"early"}}
+            {"type":"turn.started"}
+            {"type":"error","message":"Reconnecting... 1/5"}
+            {"type":"item.completed","item":{"id":"item_4","type":"command_execution","command":"ls","aggregated_output":"","exit_code":null,"status":"failed"}}
+            {"type":"item.completed","item":{"id":"item_9","type":"web_search","query":"","action":{"type":"open_page","url":"u"}}}
+            {"type":"item.completed","item":{"id":"item_10","type":"mcp_tool_call","server":"s","tool":"t","arguments":null,"result":null,"error":{"message":"bad"},"status":"failed"}}
+            {"type":"turn.failed","error":{"message":"no"}}
+            {"type":"error","message":"late"}"#,
+            expect![[r#"
+                {"type":"item.completed","item":{"id":"item_3","type":"error","message":"early"}}
+                {"type":"error","message":"Reconnecting... 1/5"}
+                {"type":"item.completed","item":{"id":"item_4","type":"command_execution","command":"ls","aggregated_output":"","exit_code":null,"status":"failed"}}
+                {"type":"item.completed","item":{"id":"item_9","type":"web_search","query":"","action":{"type":"open_page","url":"u"}}}
+                {"type":"item.completed","item":{"id":"item_10","type":"mcp_tool_call","server":"s","tool":"t","arguments":null,"result":null,"error":{"message":"bad"},"status":"failed"}}
+                {"type":"turn.failed","error":{"message":"no"}}
+            "#]],
+        );
+    }
 }

@@ -36,7 +36,11 @@ class Thread {
         this.closed.clear();
         return;
     }
-    if (!in_turn) reject(`${at}: ${it.type} outside a turn`);
+    if (!in_turn) {
+      // Codex itself warns before its first turn.
+      if (it.type === "error" || (it.type === "item.completed" && it.item.type === "error")) return;
+      reject(`${at}: ${it.type} outside a turn`);
+    }
     switch (it.type) {
       case "turn.completed":
       case "turn.failed":

@@ -5,8 +5,10 @@
 
 mod contenders;
 mod corpus;
+mod dialects;
 mod floor;
 mod measure;
+mod readers;
 mod table;
 mod text;
 
@@ -26,7 +28,11 @@ use contenders::Contender;
 use corpus::Kind;
 use measure::{Sample, Steal};
 
-const USAGE: &str = "usage: cargo xtask bench convert [--megabytes N] [--rounds N]";
+const USAGE: &str = "usage: cargo xtask bench convert [--megabytes N] [--rounds N]
+       cargo xtask bench growth [--rounds N]";
+
+/// The sizes that `growth` compares.
+const SIZES: [u64; 3] = [10, 100, 1000];
 
 /// What the small file holds: for `jq`, which is slow, and to see whether memory grows.
 const SLICE_MEGABYTES: u64 = 20;
@@ -34,9 +40,14 @@ const SLICE_MEGABYTES: u64 = 20;
 pub(crate) fn run(args: &[&str]) -> Result<ExitCode> {
     match args {
         ["convert", rest @ ..] => convert(&options(rest)?)?,
+        ["growth", rest @ ..] => growth(&options(rest)?)?,
         // What follows is run by the above, built for speed.
-        ["corpus", kind, megabytes, path] => {
-            corpus::write(Kind::named(kind)?, megabytes.parse()?, Path::new(path))?;
+        ["corpus", name, megabytes, path] => {
+            let (megabytes, path) = (megabytes.parse()?, Path::new(path));
+            match Kind::named(name) {
+                Some(kind) => corpus::write(kind, megabytes, path)?,
+                None => dialects::write(name, megabytes, path)?,
+            }
         }
         ["floor", floor, path] => print(&format!("{}\n", floor::run(floor, Path::new(path))?))?,
         _ => bail!("{USAGE}"),
@@ -67,7 +78,8 @@ fn options(args: &[&str]) -> Result<Options> {
     Ok(options)
 }
 
-fn convert(options: &Options) -> Result<()> {
+/// Builds for speed what will be measured.
+fn programs() -> Result<contenders::Programs> {
     let built = target_dir()?.join("release");
     run_command(cargo().args([
         "build",
@@ -77,13 +89,17 @@ fn convert(options: &Options) -> Result<()> {
         "--package",
         "xtask",
     ]))?;
+    Ok(contenders::Programs::in_folder(&built))
+}
+
+fn convert(options: &Options) -> Result<()> {
+    let programs = programs()?;
     let folder = target_dir()?.join("bench");
-    let programs = contenders::Programs::in_folder(&built);
     for kind in Kind::ALL {
         let file = folder.join(format!("{}.jsonl", kind.name()));
-        programs.write_corpus(kind, options.megabytes, &file)?;
+        programs.write_corpus(kind.name(), options.megabytes, &file)?;
         let slice = folder.join(format!("{}.slice.jsonl", kind.name()));
-        programs.write_corpus(kind, SLICE_MEGABYTES.min(options.megabytes), &slice)?;
+        programs.write_corpus(kind.name(), SLICE_MEGABYTES.min(options.megabytes), &slice)?;
         let contenders = programs.contenders(&file, &slice)?;
         let steal = Steal::begin()?;
         let rounds = measure_rounds(&contenders, options.rounds)?;
@@ -94,7 +110,40 @@ fn convert(options: &Options) -> Result<()> {
         let small = measure_rounds(&programs.writers(&slice)?, 1)?;
         print(&table::memory(&rows, &small, &file, &slice)?)?;
     }
-    Ok(())
+    readers(&programs, &folder, options)
+}
+
+/// Every reader over a session of its own kind.
+fn readers(programs: &contenders::Programs, folder: &Path, options: &Options) -> Result<()> {
+    let contenders = readers::READERS
+        .iter()
+        .map(|it| it.contender(programs, folder, options.megabytes));
+    let contenders: Vec<Contender> = contenders.collect::<Result<_>>()?;
+    let steal = Steal::begin()?;
+    let rounds = measure_rounds(&contenders, options.rounds)?;
+    let rows = contenders.iter().zip(rounds);
+    let rows = rows.map(|(it, samples)| table::Row::new(it, samples));
+    let rows: Vec<table::Row> = rows.collect::<Result<_>>()?;
+    print(&table::readers(options, &rows, steal.share()?))
+}
+
+/// Whether the cost of a byte depends on how many there are, or on how they are cut.
+fn growth(options: &Options) -> Result<()> {
+    let programs = programs()?;
+    let folder = target_dir()?.join("bench");
+    let mut grown = Vec::new();
+    let steal = Steal::begin()?;
+    for source in readers::READERS.iter().chain(readers::SHAPES) {
+        let mut rows = Vec::new();
+        for megabytes in SIZES {
+            let contender = source.contender(&programs, &folder, megabytes)?;
+            let samples = measure_rounds(std::slice::from_ref(&contender), options.rounds)?;
+            contender.forget()?;
+            rows.push(table::Row::new(&contender, samples.concat())?);
+        }
+        grown.push(rows);
+    }
+    print(&table::growth(&SIZES, &grown, steal.share()?))
 }
 
 /// Samples by contender. They take turns, so that a bad minute of the machine hits them all.

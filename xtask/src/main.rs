@@ -5,6 +5,7 @@
 
 mod bench;
 mod fuzz;
+mod matrix;
 mod peers;
 mod process;
 mod python;

@@ -11,11 +11,15 @@ use std::{
     hash::{Hash, Hasher},
     path::{Path, PathBuf},
     process::Command,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
 };
 
 use anyhow::{Context, Result, bail};
+use serde::Deserialize;
 
 use crate::{
+    matrix::{self, Converted, Loss},
     process::{capture, cargo, root, run as run_command, run_with_retries, target_dir},
     python,
     report::{Warnings, say},
@@ -128,7 +132,7 @@ pub(crate) fn run() -> Result<Warnings> {
         run_command(command(*judge, interpreter).arg("--selftest"))?;
     }
     let out = work.join("out");
-    generate(&out)?;
+    let converted = generate(&out)?;
     let mut failures = Vec::new();
     for (judge, interpreter) in &judges {
         say(&format!("judge {}", judge.script()));
@@ -151,6 +155,10 @@ pub(crate) fn run() -> Result<Warnings> {
             failures.join(", "),
             out.display()
         );
+    }
+    // What nobody judged must not be told as judged.
+    if warnings.is_empty() {
+        matrix::check(&converted)?;
     }
     Ok(warnings)
 }
@@ -249,76 +257,183 @@ fn hash(file: &Path) -> Result<String> {
 
 impl Output {
     fn folder(&self) -> String {
-        match self.profile {
-            Some(profile) => format!("{}.{profile}", self.writer),
-            None => self.writer.to_owned(),
+        folder(self.writer, self.profile)
+    }
+
+    fn target(&self) -> Target {
+        Target {
+            writer: self.writer.to_owned(),
+            profile: self.profile,
+            extension: self.extension.to_owned(),
         }
     }
 }
 
-/// Converts every recording to every judged output, from nothing.
-fn generate(out: &Path) -> Result<()> {
+fn folder(writer: &str, profile: Option<&str>) -> String {
+    match profile {
+        Some(profile) => format!("{writer}.{profile}"),
+        None => writer.to_owned(),
+    }
+}
+
+/// A recording, and the format it is read as.
+struct Recording {
+    reader: String,
+    path: PathBuf,
+}
+
+/// Converts every recording of every reader to every judged output and to every other format that
+/// is written, from nothing. Returns what each of them had no place for.
+fn generate(out: &Path) -> Result<Vec<Converted>> {
     run_command(cargo().args(["build", "--quiet", "--package", "linkspan"]))?;
     let binary = target_dir()?.join("debug").join("linkspan");
-    let recordings = recordings(&root().join("fixtures/claude"))?;
+    let formats = formats(&binary)?;
+    let recordings = recordings(&formats)?;
     if out.exists() {
         fs::remove_dir_all(out)?;
     }
+    let judged = OUTPUTS.iter().map(|it| it.target());
+    let others = formats.iter().filter(|it| it.write);
+    let others = others.filter(|it| !OUTPUTS.iter().any(|judged| judged.writer == it.name));
+    let targets: Vec<Target> = judged.chain(others.map(Target::unjudged)).collect();
+    for target in &targets {
+        fs::create_dir_all(out.join(target.folder()))?;
+    }
     say(&format!(
-        "convert {} recordings to {} outputs",
+        "convert {} recordings of {} formats to {} outputs",
         recordings.len(),
-        OUTPUTS.len()
+        formats.iter().filter(|it| it.read).count(),
+        targets.len()
     ));
-    let mut failures = Vec::new();
-    for output in OUTPUTS {
-        let folder = out.join(output.folder());
-        fs::create_dir_all(&folder)?;
-        for recording in &recordings {
-            let result = convert(&binary, output, recording, &folder);
-            failures.extend(result.err().map(|err| format!("{err:#}")));
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut converted = Vec::new();
+        let mut failures = Vec::new();
+        while let Some(recording) = recordings.get(next.fetch_add(1, Ordering::Relaxed)) {
+            for target in &targets {
+                match convert(&binary, target, recording, out) {
+                    Ok(it) => converted.push(it),
+                    Err(err) => failures.push(format!("{err:#}")),
+                }
+            }
         }
+        (converted, failures)
+    };
+    let results: Vec<_> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..2).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().map(|it| it.join()).collect()
+    });
+    let mut converted = Vec::new();
+    for result in results {
+        let Ok((some, failures)) = result else {
+            bail!("a conversion panicked");
+        };
+        if let Some(first) = failures.first() {
+            bail!("{} conversions failed, the first: {first}", failures.len());
+        }
+        converted.extend(some);
     }
-    if let Some(first) = failures.first() {
-        bail!("{} conversions failed, the first: {first}", failures.len());
-    }
-    Ok(())
+    Ok(converted)
 }
 
-fn recordings(dir: &Path) -> Result<Vec<PathBuf>> {
+#[derive(Deserialize)]
+struct Format {
+    name: String,
+    read: bool,
+    write: bool,
+}
+
+fn formats(binary: &Path) -> Result<Vec<Format>> {
+    let said = capture(Command::new(binary).args(["formats", "--json"]))?.stdout;
+    let formats = serde_json::Deserializer::from_slice(&said).into_iter();
+    Ok(formats.collect::<Result<_, _>>()?)
+}
+
+fn recordings(formats: &[Format]) -> Result<Vec<Recording>> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(dir).with_context(|| format!("cannot read `{}`", dir.display()))? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let is_golden = name.contains(".golden") || name.ends_with(".events.jsonl");
-        if name.ends_with(".jsonl") && !is_golden {
-            found.push(entry.path());
+    for format in formats.iter().filter(|it| it.read) {
+        // Our own format is read from the events that were made by hand; the others are goldens.
+        let folder = if format.name == "linkspan" {
+            "model"
+        } else {
+            &format.name
+        };
+        let dir = root().join("fixtures").join(folder);
+        let before = found.len();
+        for entry in
+            fs::read_dir(&dir).with_context(|| format!("cannot read `{}`", dir.display()))?
+        {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let is_events = name.ends_with(".events.jsonl");
+            let is_stream = name.ends_with(".jsonl") || name.ends_with(".sse");
+            let is_golden = name.contains(&format!(".{}.", format.name));
+            if is_stream && is_events == (format.name == "linkspan") && !is_golden {
+                found.push(Recording {
+                    reader: format.name.clone(),
+                    path,
+                });
+            }
+        }
+        if found.len() == before {
+            bail!("no recording in `{}`", dir.display());
         }
     }
-    if found.is_empty() {
-        bail!("no recording in `{}`", dir.display());
-    }
-    found.sort();
+    found.sort_by(|a, b| (&a.reader, &a.path).cmp(&(&b.reader, &b.path)));
     Ok(found)
 }
 
-fn convert(binary: &Path, output: &Output, recording: &Path, folder: &Path) -> Result<()> {
+/// What a recording is converted to.
+struct Target {
+    writer: String,
+    profile: Option<&'static str>,
+    extension: String,
+}
+
+impl Target {
+    fn unjudged(format: &Format) -> Self {
+        Self {
+            writer: format.name.clone(),
+            profile: None,
+            extension: format.name.clone(),
+        }
+    }
+
+    fn folder(&self) -> String {
+        folder(&self.writer, self.profile)
+    }
+}
+
+fn convert(binary: &Path, target: &Target, recording: &Recording, out: &Path) -> Result<Converted> {
+    #[derive(Deserialize)]
+    struct Report {
+        losses: Vec<Loss>,
+    }
     let name = recording
+        .path
         .file_stem()
         .context("a recording without a name")?
         .to_string_lossy();
+    // Two formats may have recordings of one name.
+    let name = format!("{}-{name}.{}", recording.reader, target.extension);
     let mut command = Command::new(binary);
-    command.args(["convert", "--from", "claude", "--to", output.writer]);
+    command.args(["convert", "--from", &recording.reader]);
+    command.args(["--to", &target.writer, "--report", "--json"]);
     command.args(
-        output
+        target
             .profile
             .map(|it| ["--profile", it])
             .into_iter()
             .flatten(),
     );
-    command
-        .arg(recording)
-        .arg("-o")
-        .arg(folder.join(format!("{name}.{}", output.extension)));
-    capture(&mut command)?;
-    Ok(())
+    command.arg(&recording.path);
+    command.arg("-o").arg(out.join(target.folder()).join(name));
+    let said = capture(&mut command)?.stderr;
+    let report: Report = serde_json::from_slice(&said).context("the report is not JSON")?;
+    Ok(Converted {
+        reader: recording.reader.clone(),
+        writer: target.writer.clone(),
+        is_default: target.profile.is_none(),
+        losses: report.losses,
+    })
 }

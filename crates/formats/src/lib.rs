@@ -7,6 +7,7 @@
 mod wire;
 
 pub mod convert;
+pub mod detect;
 mod display_safe;
 pub mod framing;
 mod readers;

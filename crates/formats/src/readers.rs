@@ -3,13 +3,20 @@
 pub(crate) mod acp;
 mod cards;
 pub(crate) mod claude;
+pub(crate) mod codex;
 mod cut_off;
+pub(crate) mod gemini;
 mod input;
 mod lifecycle;
 pub(crate) mod linkspan;
+mod native;
 mod nested;
+pub(crate) mod opencode;
 pub(crate) mod openhands;
 mod pieces;
+#[cfg(test)]
+mod shown;
+mod todos;
 #[cfg(test)]
 mod told;
 

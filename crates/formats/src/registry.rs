@@ -16,6 +16,8 @@ pub struct Format {
     pub summary: &'static str,
     pub framing: Framing,
     pub reader: Option<NewReader>,
+    /// True when a frame can only be of this format.
+    pub recognises: fn(&str) -> bool,
     pub writer: Option<NewWriter>,
     /// The shapes a writer offers besides its default.
     pub profiles: &'static [Profile],
@@ -34,6 +36,34 @@ pub const FORMATS: &[Format] = &[
         summary: "Claude Code stream-json",
         framing: Framing::Lines,
         reader: Some(|config| Box::new(readers::claude::Claude::new(config))),
+        recognises: readers::claude::recognises,
+        writer: None,
+        profiles: &[],
+    },
+    Format {
+        name: "codex",
+        summary: "Codex ThreadEvents, and the app server's messages",
+        framing: Framing::Lines,
+        reader: Some(|config| Box::new(readers::codex::Codex::new(config))),
+        recognises: readers::codex::recognises,
+        writer: None,
+        profiles: &[],
+    },
+    Format {
+        name: "opencode",
+        summary: "OpenCode run JSON lines, or server events",
+        framing: Framing::Either,
+        reader: Some(|config| Box::new(readers::opencode::OpenCode::new(config))),
+        recognises: readers::opencode::recognises,
+        writer: None,
+        profiles: &[],
+    },
+    Format {
+        name: "gemini",
+        summary: "Gemini CLI stream-json",
+        framing: Framing::Lines,
+        reader: Some(|config| Box::new(readers::gemini::Gemini::new(config))),
+        recognises: readers::gemini::recognises,
         writer: None,
         profiles: &[],
     },
@@ -42,6 +72,7 @@ pub const FORMATS: &[Format] = &[
         summary: "Takopi events, JSON lines",
         framing: Framing::Lines,
         reader: None,
+        recognises: never,
         writer: Some(|config| Box::new(writers::takopi::Takopi::new(config))),
         profiles: &[
             Profile {
@@ -59,6 +90,7 @@ pub const FORMATS: &[Format] = &[
         summary: "Codex ThreadEvents, JSON lines",
         framing: Framing::Lines,
         reader: None,
+        recognises: never,
         writer: Some(|config| Box::new(writers::thread::Thread::new(config))),
         profiles: &[Profile {
             name: "seed",
@@ -70,6 +102,7 @@ pub const FORMATS: &[Format] = &[
         summary: "OpenHands events, JSON lines",
         framing: Framing::Lines,
         reader: Some(|config| Box::new(readers::openhands::OpenHands::new(config))),
+        recognises: readers::openhands::recognises,
         writer: Some(|config| Box::new(writers::openhands::OpenHands::new(config))),
         profiles: &[
             Profile {
@@ -95,6 +128,7 @@ pub const FORMATS: &[Format] = &[
         summary: "Agent Client Protocol v1, JSON-RPC lines",
         framing: Framing::Lines,
         reader: Some(|config| Box::new(readers::acp::Acp::new(config))),
+        recognises: readers::acp::recognises,
         writer: Some(|config| Box::new(writers::acp::Acp::new(config))),
         profiles: &[Profile {
             name: "seed",
@@ -106,6 +140,7 @@ pub const FORMATS: &[Format] = &[
         summary: "AG-UI 1.0, server-sent events",
         framing: Framing::Sse,
         reader: None,
+        recognises: never,
         writer: Some(|config| Box::new(writers::ag_ui::AgUi::new(config))),
         profiles: &[Profile {
             name: "thinking",
@@ -117,6 +152,7 @@ pub const FORMATS: &[Format] = &[
         summary: "canonical events, JSON lines",
         framing: Framing::Lines,
         reader: Some(|config| Box::new(readers::linkspan::Linkspan::new(config))),
+        recognises: readers::linkspan::recognises,
         writer: Some(|_| Box::<writers::linkspan::Linkspan>::default()),
         profiles: &[],
     },
@@ -125,6 +161,7 @@ pub const FORMATS: &[Format] = &[
         summary: "a transcript for the terminal",
         framing: Framing::Lines,
         reader: None,
+        recognises: never,
         writer: Some(|config| Box::new(writers::text::Transcript::new(config))),
         profiles: &[],
     },
@@ -162,6 +199,11 @@ pub fn writer(name: &str, config: &WriterConfig) -> Result<Box<dyn Writer>, Erro
         });
     }
     Ok(writer(config))
+}
+
+/// A format that is not read.
+fn never(_: &str) -> bool {
+    false
 }
 
 fn find(name: &str) -> Result<&'static Format, Error> {

@@ -4,10 +4,14 @@
 //! take what they show from here and never look at names themselves. A tool nobody knows is
 //! [`ToolKind::Other`], with its name as the title.
 
+mod commands;
+mod patches;
+
 use std::borrow::Cow;
 
-use model::{Class, Diff, Location, Mcp, Raw, Text, ToolKind};
+use model::{Change, Class, Diff, Location, Mcp, Raw, Text, ToolKind};
 
+use self::patches::FileChange;
 use crate::wire::lenient::{Any, List, Num};
 
 object! {
@@ -41,10 +45,20 @@ object! {
         file_text: Any<'a> = "file_text",
         edits: List<Edit<'a>> = "edits",
         offset: Num = "offset",
+        start_line: Num = "start_line",
+        end_line: Num = "end_line",
         limit: Num = "limit",
         insert_line: Num = "insert_line",
         view_range: List<Num> = "view_range",
         questions: List<Question<'a>> = "questions",
+        changes: List<FileChange<'a>> = "changes",
+    }
+}
+
+object! {
+    /// The input of a patch.
+    FileChanges {
+        changes: List<FileChange<'a>> = "changes",
     }
 }
 
@@ -64,6 +78,11 @@ object! {
 /// Classifies a call; `cwd` shortens the paths in the title.
 pub(crate) fn classify<'a>(name: &str, input: Option<&Raw<'a>>, cwd: Option<&str>) -> Class<'a> {
     let input = input.and_then(Input::parse).unwrap_or_default();
+    classify_fields(name, &input, cwd)
+}
+
+/// Classifies a call whose input is spread over the fields of a larger object.
+pub(crate) fn classify_fields<'a>(name: &str, input: &Input<'a>, cwd: Option<&str>) -> Class<'a> {
     if let Some((server, tool)) = mcp_name(name) {
         let mut class = Class::plain(ToolKind::Mcp, Text::new(tool.to_owned()));
         class.mcp = Some(Mcp {
@@ -72,14 +91,16 @@ pub(crate) fn classify<'a>(name: &str, input: Option<&Raw<'a>>, cwd: Option<&str
         });
         return class;
     }
-    let kind = kind(name, &input);
+    let kind = kind(name, input);
     let mut class = Class::plain(kind, Text::EMPTY);
-    class.paths = locations(kind, &input);
-    class.diffs = diffs(kind, &input);
+    class.paths = locations(kind, input);
+    class.diffs = diffs(kind, input);
+    class.change = patches::one_change(&input.changes.0);
     match kind {
-        ToolKind::Shell => class.command = input.command().map(Text::from),
+        ToolKind::Shell => class.command = input.command().map(commands::line),
         ToolKind::Search => class.query = text(input.pattern).or(text(input.query)),
-        ToolKind::Fetch => class.query = text(input.url),
+        // Gemini's fetch has its addresses in the words of a prompt.
+        ToolKind::Fetch => class.query = text(input.url).or(text(input.prompt).map(address_in)),
         ToolKind::WebSearch => class.query = text(input.query),
         ToolKind::Read
         | ToolKind::Edit
@@ -94,7 +115,7 @@ pub(crate) fn classify<'a>(name: &str, input: Option<&Raw<'a>>, cwd: Option<&str
         | ToolKind::Mode
         | ToolKind::Other => (),
     }
-    class.title = title(name, &class, &input, cwd).unwrap_or_else(|| fallback_title(name));
+    class.title = title(name, &class, input, cwd).unwrap_or_else(|| fallback_title(name));
     class
 }
 
@@ -154,7 +175,11 @@ fn kind(name: &str, input: &Input<'_>) -> ToolKind {
             ToolKind::Read
         }
         "edit" | "multiedit" | "notebookedit" | "replace" | "apply_patch" | "patch"
-        | "edit_file" | "file_change" => ToolKind::Edit,
+        | "edit_file" | "file_change" => match patches::one_change(&input.changes.0) {
+            Some(Change::Add) => ToolKind::Write,
+            Some(Change::Delete) => ToolKind::Delete,
+            Some(Change::Update) | None => ToolKind::Edit,
+        },
         "str_replace_editor" | "file_editor" | "planning_file_editor" => match input.command() {
             Some(command) if command.get() == "\"view\"" => ToolKind::Read,
             Some(command) if command.get() == "\"create\"" => ToolKind::Write,
@@ -171,20 +196,30 @@ fn kind(name: &str, input: &Input<'_>) -> ToolKind {
         | "list_directory"
         | "search"
         | "search_file_content"
+        | "grep_search"
         | "codesearch"
+        | "lsp"
         | "toolsearch" => ToolKind::Search,
         "webfetch" | "web_fetch" | "fetch" | "browser" | "browser_use" => ToolKind::Fetch,
         "websearch" | "web_search" | "google_web_search" => ToolKind::WebSearch,
-        "task" | "agent" | "delegate" | "spawn_agent" | "start_child_conversation" | "workflow" => {
-            ToolKind::Task
-        }
+        "task"
+        | "agent"
+        | "delegate"
+        | "spawn_agent"
+        | "send_input"
+        | "wait"
+        | "close_agent"
+        | "start_child_conversation"
+        | "workflow"
+        | "invoke_agent"
+        | "delegate_to_agent"
+        | "codebase_investigator" => ToolKind::Task,
         "todowrite" | "todoread" | "task_tracker" | "update_plan" | "write_todos"
         | "taskcreate" | "taskupdate" | "tasklist" | "taskget" => ToolKind::Todo,
         "askuserquestion" | "ask_user" | "question" => ToolKind::Ask,
         "think" => ToolKind::Think,
-        "exitplanmode" | "enterplanmode" | "plan_exit" | "plan_enter" | "switch_mode" => {
-            ToolKind::Mode
-        }
+        "exitplanmode" | "enterplanmode" | "plan_exit" | "plan_enter" | "exit_plan_mode"
+        | "enter_plan_mode" | "switch_mode" => ToolKind::Mode,
         other if other.starts_with("browser_") => ToolKind::Fetch,
         _ => ToolKind::Other,
     }
@@ -196,13 +231,28 @@ fn title<'a>(
     input: &Input<'a>,
     cwd: Option<&str>,
 ) -> Option<Text<'a>> {
-    let path = class.paths.first().map(|it| relative(&it.path, cwd));
+    let path = match &class.paths[..] {
+        [] => None,
+        [path] => Some(relative(&path.path, cwd)),
+        // A move has two paths and is known by where it began.
+        [path, ..] if input.changes.0.is_empty() => Some(relative(&path.path, cwd)),
+        [first, second] => {
+            let (first, second) = (relative(&first.path, cwd), relative(&second.path, cwd));
+            Some(format!("{first} and {second}"))
+        }
+        [first, rest @ ..] => {
+            let first = relative(&first.path, cwd);
+            Some(format!("{first} and {} more", rest.len()))
+        }
+    };
     let with_path = |verb: &str| {
         path.as_ref()
             .map(|path| Text::new(format!("{verb} {path}")))
     };
     match class.kind {
-        ToolKind::Shell => filled(class.command.as_ref().map(|it| without_cwd(it, cwd))),
+        ToolKind::Shell => filled(
+            (class.command.as_ref()).map(|it| without_cwd(&commands::without_shell(it), cwd)),
+        ),
         ToolKind::Read => path
             .as_ref()
             .map(|path| Text::new(format!("Read {path}{}", lines(input)))),
@@ -220,9 +270,8 @@ fn title<'a>(
             .query
             .as_ref()
             .map(|url| Text::new(format!("Fetch {url}"))),
-        ToolKind::WebSearch => class
-            .query
-            .as_ref()
+        ToolKind::WebSearch => (class.query.as_ref())
+            .filter(|it| !it.is_blank())
             .map(|query| Text::new(format!("Search \"{query}\""))),
         ToolKind::Task => filled(text(input.description))
             .or(filled(text(input.prompt)))
@@ -265,6 +314,7 @@ fn locations<'a>(kind: ToolKind, input: &Input<'a>) -> Vec<Location<'a>> {
     let line = line
         .and_then(Num::as_u64)
         .or(input.offset.as_u64())
+        .or(input.start_line.as_u64())
         .map(|line| line.max(1));
     let keys = [
         input.file_path,
@@ -277,13 +327,18 @@ fn locations<'a>(kind: ToolKind, input: &Input<'a>) -> Vec<Location<'a>> {
         input.source,
         input.destination,
     ];
+    let changed = input.changes.0.iter().map(|it| it.path);
     keys.into_iter()
+        .chain(changed)
         .filter_map(|key| filled(text(key)))
         .map(|path| Location { path, line })
         .collect()
 }
 
 fn diffs<'a>(kind: ToolKind, input: &Input<'a>) -> Vec<Diff<'a>> {
+    if !input.changes.0.is_empty() {
+        return patches::diffs(&input.changes.0);
+    }
     let path = [
         input.file_path,
         input.file_path_camel,
@@ -366,11 +421,24 @@ fn filled(text: Option<Text<'_>>) -> Option<Text<'_>> {
     text.filter(|it| !it.is_blank())
 }
 
+/// The first address in a text, or the text when there is none.
+fn address_in(text: Text<'_>) -> Text<'_> {
+    let words = text.to_str();
+    let mut words = words.split_whitespace();
+    match words.find(|it| it.starts_with("http://") || it.starts_with("https://")) {
+        Some(address) => Text::new(address.to_owned()),
+        None => text,
+    }
+}
+
 /// Which lines a read covers, as ` (10 - 14)`.
 fn lines(input: &Input<'_>) -> String {
     if let [from, to] = input.view_range.0[..]
         && let (Some(from), Some(to)) = (from.as_u64(), to.as_u64())
     {
+        return format!(" ({from} - {to})");
+    }
+    if let (Some(from), Some(to)) = (input.start_line.as_u64(), input.end_line.as_u64()) {
         return format!(" ({from} - {to})");
     }
     match (input.offset.as_u64(), input.limit.as_u64()) {
@@ -440,8 +508,50 @@ mod tests {
         check(
             "shell",
             r#"{"command":["git","status"]}"#,
+            expect![[r#"{"kind":"shell","title":"git status","command":"git status"}"#]],
+        );
+        check(
+            "shell",
+            r#"{"command":["bash","-lc","echo 'it is' > a"]}"#,
             expect![[
-                r#"{"kind":"shell","title":"[\"git\",\"status\"]","command":"[\"git\",\"status\"]"}"#
+                r#"{"kind":"shell","title":"echo 'it is' > a","command":"bash -lc 'echo '\\''it is'\\'' > a'"}"#
+            ]],
+        );
+        check(
+            "shell",
+            r#"{"command":["ls",7]}"#,
+            expect![[r#"{"kind":"shell","title":"[\"ls\",7]","command":"[\"ls\",7]"}"#]],
+        );
+    }
+
+    #[test]
+    fn patches() {
+        check(
+            "file_change",
+            r#"{"changes":[{"path":"/w/a","kind":"add"},{"path":"/w/b","kind":"delete"},{"path":"/w/c","kind":"update"}]}"#,
+            expect![[
+                r#"{"kind":"edit","title":"Edit a and 2 more","paths":[{"path":"/w/a"},{"path":"/w/b"},{"path":"/w/c"}]}"#
+            ]],
+        );
+        check(
+            "file_change",
+            r#"{"changes":[{"path":"/w/a","kind":{"type":"add"},"diff":"x\n"},{"path":"/w/b","kind":{"type":"add"},"diff":""}]}"#,
+            expect![[
+                r#"{"kind":"write","title":"Write a and b","paths":[{"path":"/w/a"},{"path":"/w/b"}],"diffs":[{"path":"/w/a","new":"x\n"},{"path":"/w/b","new":""}],"change":"add"}"#
+            ]],
+        );
+        check(
+            "file_change",
+            r#"{"changes":[{"path":"/w/a","kind":{"type":"delete"},"diff":"x\n"}]}"#,
+            expect![[
+                r#"{"kind":"delete","title":"Delete a","paths":[{"path":"/w/a"}],"diffs":[{"path":"/w/a","old":"x\n","new":""}],"change":"delete"}"#
+            ]],
+        );
+        check(
+            "file_change",
+            r#"{"changes":[{"path":"/w/a","kind":{"type":"update"},"diff":"@@ -1,2 +1,2 @@\n x\n-y\n+z\n@@ -9 +9 @@\n-p\n+q\n\\ No newline at end of file\n"}]}"#,
+            expect![[
+                r#"{"kind":"edit","title":"Edit a","paths":[{"path":"/w/a"}],"diffs":[{"path":"/w/a","old":"x\ny\n","new":"x\nz\n"},{"path":"/w/a","old":"p\n","new":"q\n"}],"change":"update"}"#
             ]],
         );
     }
@@ -629,6 +739,63 @@ mod tests {
             "",
             r#"{"command":"spawn"}"#,
             expect![[r#"{"kind":"task","title":"delegate spawn"}"#]],
+        );
+    }
+
+    #[test]
+    fn tools_of_opencode_and_gemini() {
+        check(
+            "edit",
+            r#"{"filePath":"/w/a","oldString":"x","newString":"y"}"#,
+            expect![[
+                r#"{"kind":"edit","title":"Edit a","paths":[{"path":"/w/a"}],"diffs":[{"path":"/w/a","old":"x","new":"y"}]}"#
+            ]],
+        );
+        check(
+            "task",
+            r#"{"description":"count","prompt":"p","subagent_type":"general"}"#,
+            expect![[r#"{"kind":"task","title":"count"}"#]],
+        );
+        check(
+            "lsp",
+            r#"{"operation":"hover","filePath":"/w/a.rs","line":3}"#,
+            expect![[r#"{"kind":"search","title":"lsp a.rs","paths":[{"path":"/w/a.rs"}]}"#]],
+        );
+        check(
+            "read_file",
+            r#"{"file_path":"/w/a","start_line":3,"end_line":9}"#,
+            expect![[
+                r#"{"kind":"read","title":"Read a (3 - 9)","paths":[{"path":"/w/a","line":3}]}"#
+            ]],
+        );
+        check(
+            "grep_search",
+            r#"{"pattern":"x","dir_path":"/w/src"}"#,
+            expect![[
+                r#"{"kind":"search","title":"grep_search x in src","paths":[{"path":"/w/src"}],"query":"x"}"#
+            ]],
+        );
+        check(
+            "web_fetch",
+            r#"{"prompt":"sum up https://example.com"}"#,
+            expect![[
+                r#"{"kind":"fetch","title":"Fetch https://example.com","query":"https://example.com"}"#
+            ]],
+        );
+        check(
+            "list_directory",
+            r#"{"dir_path":"/w"}"#,
+            expect![[r#"{"kind":"search","title":"list_directory .","paths":[{"path":"/w"}]}"#]],
+        );
+        check(
+            "invoke_agent",
+            r#"{"agent_name":"codebase_investigator","prompt":"look"}"#,
+            expect![[r#"{"kind":"task","title":"look"}"#]],
+        );
+        check(
+            "exit_plan_mode",
+            "{}",
+            expect![[r#"{"kind":"mode","title":"exit_plan_mode"}"#]],
         );
     }
 

@@ -29,6 +29,21 @@ fn json(out: &mut Vec<u8>, value: &impl Serialize) {
     serde_json::to_writer(out, value).expect("wire types have string keys and write to memory");
 }
 
+/// Appends a JSON string. Nearly every id is free of escapes and is copied in one go.
+fn string(out: &mut Vec<u8>, text: &str) {
+    let is_escaped = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
+    // No early end: a loop without one is done many bytes at a time.
+    if text
+        .bytes()
+        .fold(false, |found, byte| found | is_escaped(byte))
+    {
+        return json(out, &text);
+    }
+    out.push(b'"');
+    out.extend_from_slice(text.as_bytes());
+    out.push(b'"');
+}
+
 /// Appends one JSON value and a line end.
 fn line(out: &mut Vec<u8>, value: &impl Serialize) {
     json(out, value);

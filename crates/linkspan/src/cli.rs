@@ -12,11 +12,11 @@ use crate::exit;
 const EXAMPLE: &str = "\
 Example:
   claude -p 'fix the test' --output-format stream-json --verbose |
-    linkspan convert --from claude --to ag-ui";
+    linkspan convert --to ag-ui";
 
 const CONVERT_EXAMPLE: &str = "\
 Examples:
-  linkspan convert --from claude --to text run.jsonl
+  linkspan convert --to text run.jsonl
   linkspan convert --from claude --to takopi < run.jsonl > run.takopi.jsonl";
 
 const FORMATS_EXAMPLE: &str = "\
@@ -65,12 +65,12 @@ pub(crate) enum Command {
 /// not grow with the input. A stream that stops in the middle still gets a valid end.
 #[derive(Args, Debug)]
 pub(crate) struct ConvertArgs {
-    /// The format of the input
-    #[arg(long, value_name = "FORMAT", value_parser = names(|it| it.reader.is_some()))]
+    /// The format of the input; `auto` tells it by the first lines, and says so on stderr
+    #[arg(long, value_name = "FORMAT", default_value = linkspan::AUTO, value_parser = sources())]
     pub(crate) from: String,
 
     /// The format of the output
-    #[arg(long, value_name = "FORMAT", value_parser = names(|it| it.writer.is_some()))]
+    #[arg(long, value_name = "FORMAT", value_parser = targets())]
     pub(crate) to: String,
 
     /// The file to read; `-` or nothing is stdin
@@ -127,13 +127,22 @@ pub(crate) struct ManArgs {
     pub(crate) command: Option<String>,
 }
 
-fn names(wanted: fn(&Format) -> bool) -> PossibleValuesParser {
-    FORMATS
-        .iter()
-        .filter(|it| wanted(it))
+fn sources() -> PossibleValuesParser {
+    let auto = PossibleValue::new(linkspan::AUTO).help("told by the first lines");
+    let mut values = values(|it| it.reader.is_some());
+    values.insert(0, auto);
+    values.into()
+}
+
+fn targets() -> PossibleValuesParser {
+    values(|it| it.writer.is_some()).into()
+}
+
+fn values(wanted: fn(&Format) -> bool) -> Vec<PossibleValue> {
+    let formats = FORMATS.iter().filter(|it| wanted(it));
+    formats
         .map(|it| PossibleValue::new(it.name).help(it.summary))
-        .collect::<Vec<_>>()
-        .into()
+        .collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@
 use std::io::{self, Read, Write};
 
 use formats::convert::Converter;
-use formats::registry::{self, find_reader};
+use formats::detect::{Detector, Unsure};
+use formats::registry::{self, Format, find_reader};
 use formats::{ReaderConfig, WriterConfig};
 use model::{End, Losses};
 
@@ -15,10 +16,13 @@ const READ_SIZE: usize = 64 * 1024;
 /// What the output buffer may keep between two reads; a huge line gives its memory back.
 const OUT_KEPT: usize = 1024 * 1024;
 
+/// The format of the input is told by its first frames.
+pub const AUTO: &str = "auto";
+
 /// What to convert, and what the machines have to be told.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The name of the format to read.
+    /// The name of the format to read, or [`AUTO`].
     pub from: String,
     /// The name of the format to write.
     pub to: String,
@@ -41,6 +45,8 @@ pub struct Report {
 pub enum Error {
     #[error("{}", offered(.0))]
     Format(registry::Error),
+    #[error("{}", unsure(.0))]
+    Unsure(Unsure),
     #[error("cannot read the input")]
     Read(#[source] io::Error),
     #[error("cannot write the output")]
@@ -64,12 +70,28 @@ fn offered(err: &registry::Error) -> String {
     }
 }
 
+fn unsure(why: &Unsure) -> String {
+    match why {
+        Unsure::Empty => "the input is empty".to_owned(),
+        Unsure::Unknown => "the format of the input is not known".to_owned(),
+        Unsure::Several(names) => format!("the input looks like {}", names.join(" and like ")),
+    }
+}
+
 /// Converts `input` to its end.
 pub fn convert(
     input: &mut dyn Read,
     output: impl Write,
     options: &Options,
 ) -> Result<Report, Error> {
+    if options.from == AUTO {
+        let (format, head) = recognise(input)?;
+        let options = Options {
+            from: format.name.to_owned(),
+            ..options.clone()
+        };
+        return convert(&mut head.chain(input), output, &options);
+    }
     let mut conversion = Conversion::new(output, options)?;
     let read = each_chunk(input, |chunk| conversion.push(chunk));
     // A stream that breaks off still gets its end, unless nobody can take it.
@@ -77,6 +99,29 @@ pub fn convert(
         conversion.end(&End::default()).map_err(Error::Write)?;
     }
     read.map(|()| conversion.report())
+}
+
+/// Reads as much of `input` as it takes to tell its format; what was read is handed back.
+pub fn recognise(input: &mut dyn Read) -> Result<(&'static Format, io::Cursor<Vec<u8>>), Error> {
+    let mut detector = Detector::default();
+    let mut head = Vec::new();
+    let mut buf = vec![0; READ_SIZE];
+    loop {
+        match input.read(&mut buf) {
+            Ok(0) => {
+                let format = detector.end().map_err(Error::Unsure)?;
+                return Ok((format, io::Cursor::new(head)));
+            }
+            Ok(n) => {
+                head.extend_from_slice(&buf[..n]);
+                if let Some(verdict) = detector.push(&buf[..n]) {
+                    return Ok((verdict.map_err(Error::Unsure)?, io::Cursor::new(head)));
+                }
+            }
+            Err(err) if err.kind() == io::ErrorKind::Interrupted => (),
+            Err(err) => return Err(Error::Read(err)),
+        }
+    }
 }
 
 /// Hands over the bytes of `input` as they come; `take` has all the time it wants.

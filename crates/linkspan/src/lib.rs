@@ -5,6 +5,7 @@
 
 mod convert;
 
-pub use convert::{Conversion, Error, Options, Report, convert, each_chunk};
+pub use convert::{AUTO, Conversion, Error, Options, Report, convert, each_chunk, recognise};
+pub use formats::detect::Unsure;
 pub use formats::{ReaderConfig, WriterConfig, registry};
 pub use model::{End, Exit};

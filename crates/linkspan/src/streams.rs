@@ -5,9 +5,11 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use formats::registry::Format;
 use model::Timestamp;
 
 use crate::exit::{Failure, shown};
+use crate::unknown;
 
 /// What is read, with the name it has in messages.
 pub(crate) struct Input {
@@ -40,6 +42,22 @@ impl Input {
             _ => None,
         };
         Failure::io(&format!("cannot read `{}`", shown(name)), err, hint)
+    }
+
+    /// Tells the format by the first frames; nothing that was read for it is lost.
+    pub(crate) fn recognise(&mut self) -> Result<&'static Format, Failure> {
+        match linkspan::recognise(&mut self.bytes) {
+            Ok((format, head)) => {
+                let rest = std::mem::replace(&mut self.bytes, Box::new(io::empty()));
+                self.bytes = Box::new(head.chain(rest));
+                Ok(format)
+            }
+            Err(linkspan::Error::Unsure(why)) => Err(unknown::unsure(&self.name, why)),
+            Err(linkspan::Error::Read(err) | linkspan::Error::Write(err)) => {
+                Err(Self::failure(&self.name, &err))
+            }
+            Err(linkspan::Error::Format(err)) => Err(unknown::source(err)),
+        }
     }
 
     /// The length of a regular file.

@@ -1,19 +1,26 @@
 //! Names that are not in the table of formats, and the one that was probably meant.
 
 use formats::registry::{Error, FORMATS, Format};
+use linkspan::Unsure;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, shown};
 
 /// The input's format cannot be used.
 pub(crate) fn source(err: Error) -> Failure {
-    let offer = names(|it| it.reader.is_some());
-    match err {
-        Error::UnknownFormat(name) if name == "auto" => Failure::usage(
-            "the format of the input is not recognised by itself yet",
-            format!("name it with `--from`: {}", offer.join(", ")),
-        ),
-        err => format(err, "can be read", &offer),
-    }
+    format(err, "can be read", &names(|it| it.reader.is_some()))
+}
+
+/// Nobody can tell what the input is.
+pub(crate) fn unsure(name: &str, why: Unsure) -> Failure {
+    let offer = match &why {
+        Unsure::Several(names) => names.clone(),
+        Unsure::Empty | Unsure::Unknown => names(|it| it.reader.is_some()),
+    };
+    let message = format!("{}: `{}`", linkspan::Error::Unsure(why), shown(name));
+    Failure::usage(
+        message,
+        format!("name its format with `--from`: {}", offer.join(", ")),
+    )
 }
 
 /// The output's format or profile cannot be used.

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use super::{corpus::Kind, measure};
+use super::measure;
 use crate::process::{capture, run as run_command};
 
 /// The writers to measure, with the share of the floor each should reach.
@@ -54,6 +54,12 @@ impl Contender {
         measure::watch(command.args(&self.args))
     }
 
+    /// Deletes the file that was read, which may be large.
+    pub(crate) fn forget(&self) -> Result<()> {
+        let file = self.args.last().context("a contender reads a file")?;
+        Ok(fs::remove_file(file)?)
+    }
+
     /// Lines or events that one round went through.
     pub(crate) fn n_events(&self, said: &str) -> Result<Option<u64>> {
         #[derive(Deserialize)]
@@ -94,9 +100,13 @@ impl Programs {
         }
     }
 
-    pub(crate) fn write_corpus(&self, kind: Kind, megabytes: u64, path: &Path) -> Result<()> {
+    pub(crate) fn linkspan(&self) -> &Path {
+        &self.linkspan
+    }
+
+    pub(crate) fn write_corpus(&self, name: &str, megabytes: u64, path: &Path) -> Result<()> {
         let mut command = Command::new(&self.xtask);
-        command.args(["bench", "corpus", kind.name(), &megabytes.to_string()]);
+        command.args(["bench", "corpus", name, &megabytes.to_string()]);
         run_command(command.arg(path))
     }
 
@@ -130,6 +140,23 @@ impl Programs {
         }
         all.extend(self.writers(file)?);
         Ok(all)
+    }
+
+    /// One reader, before the writer that says least.
+    pub(crate) fn reader(&self, name: &str, from: &str, file: &Path) -> Result<Contender> {
+        let flags = [
+            "convert",
+            "--from",
+            from,
+            "--to",
+            "takopi",
+            "--report",
+            "--json",
+            "-o",
+            "/dev/null",
+        ];
+        let args = arguments(&flags, file);
+        contender(name, &self.linkspan, args, file, Counts::Report)
     }
 
     /// Those of the writers that this build has.

@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::json;
 
 use super::text::{self, Random};
@@ -30,11 +30,8 @@ impl Kind {
         }
     }
 
-    pub(crate) fn named(name: &str) -> Result<Self> {
-        match Self::ALL.iter().find(|it| it.name() == name) {
-            Some(kind) => Ok(*kind),
-            None => bail!("there is no corpus `{name}`"),
-        }
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name() == name)
     }
 
     pub(crate) fn summary(self) -> &'static str {
@@ -75,12 +72,75 @@ struct Corpus {
 }
 
 /// A tool call as the model made it, and what came back.
-struct Call {
-    id: String,
-    name: &'static str,
-    input: String,
-    content: String,
-    detail: String,
+pub(super) struct Call {
+    pub(super) id: String,
+    pub(super) name: &'static str,
+    /// JSON, as are the next two.
+    pub(super) input: String,
+    pub(super) content: String,
+    pub(super) detail: String,
+}
+
+impl Call {
+    /// One of the usual calls, with a result of up to `largest` bytes.
+    pub(super) fn random(random: &mut Random, id: String, largest: usize) -> Self {
+        let size = random.size(200, largest);
+        let path = format!("/workspace/src/module_{}.rs", random.between(0, 400));
+        let (name, input, content, detail) = match random.between(0, 9) {
+            0..=3 => {
+                let output = text::output(random, size);
+                let input = json!({"command": "cargo test --workspace 2>&1 | tail -n \"40\"", "description": "Run the tests"});
+                let detail = json!({"stdout": output, "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false});
+                ("Bash", input, output, detail)
+            }
+            4..=6 => {
+                let code = text::code(random, size);
+                let lines = code.lines().zip(1..);
+                let numbered = lines.map(|(line, n)| format!("{n}\t{line}\n")).collect();
+                let detail = json!({"type": "text", "file": {"filePath": path, "content": code, "numLines": 40, "startLine": 1, "totalLines": 40}});
+                ("Read", json!({"file_path": path}), numbered, detail)
+            }
+            7 => {
+                let found = text::code(random, size);
+                let detail = json!({"mode": "content", "numFiles": 0, "filenames": [], "content": found, "numLines": 12});
+                (
+                    "Grep",
+                    json!({"pattern": "fn \\w+\\(", "path": "/workspace/src", "output_mode": "content"}),
+                    found,
+                    detail,
+                )
+            }
+            8 => {
+                let (old, new) = (text::code(random, 300), text::code(random, 500));
+                let said = format!("The file {path} has been updated successfully.");
+                let detail = json!({"filePath": path, "oldString": old, "newString": new, "originalFile": text::code(random, size), "structuredPatch": [], "userModified": false, "replaceAll": false});
+                (
+                    "Edit",
+                    json!({"file_path": path, "old_string": old, "new_string": new, "replace_all": false}),
+                    said,
+                    detail,
+                )
+            }
+            _ => {
+                let code = text::code(random, size.min(4000));
+                let said = format!("File created successfully at: {path}");
+                let detail = json!({"type": "create", "filePath": path, "content": code, "structuredPatch": [], "originalFile": null, "userModified": false});
+                (
+                    "Write",
+                    json!({"file_path": path, "content": code}),
+                    said,
+                    detail,
+                )
+            }
+        };
+        Call {
+            id,
+            name,
+            input: input.to_string(),
+            content: quoted(&content),
+            detail: detail.to_string(),
+        }
+    }
 }
 
 impl Corpus {
@@ -310,63 +370,7 @@ impl Corpus {
 
     fn call(&mut self) -> Call {
         let id = self.id("toolu");
-        let random = &mut self.random;
-        let size = random.size(200, 50_000);
-        let path = format!("/workspace/src/module_{}.rs", random.between(0, 400));
-        let (name, input, content, detail) = match random.between(0, 9) {
-            0..=3 => {
-                let output = text::output(random, size);
-                let input = json!({"command": "cargo test --workspace 2>&1 | tail -n \"40\"", "description": "Run the tests"});
-                let detail = json!({"stdout": output, "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false});
-                ("Bash", input, output, detail)
-            }
-            4..=6 => {
-                let code = text::code(random, size);
-                let lines = code.lines().zip(1..);
-                let numbered = lines.map(|(line, n)| format!("{n}\t{line}\n")).collect();
-                let detail = json!({"type": "text", "file": {"filePath": path, "content": code, "numLines": 40, "startLine": 1, "totalLines": 40}});
-                ("Read", json!({"file_path": path}), numbered, detail)
-            }
-            7 => {
-                let found = text::code(random, size);
-                let detail = json!({"mode": "content", "numFiles": 0, "filenames": [], "content": found, "numLines": 12});
-                (
-                    "Grep",
-                    json!({"pattern": "fn \\w+\\(", "path": "/workspace/src", "output_mode": "content"}),
-                    found,
-                    detail,
-                )
-            }
-            8 => {
-                let (old, new) = (text::code(random, 300), text::code(random, 500));
-                let said = format!("The file {path} has been updated successfully.");
-                let detail = json!({"filePath": path, "oldString": old, "newString": new, "originalFile": text::code(random, size), "structuredPatch": [], "userModified": false, "replaceAll": false});
-                (
-                    "Edit",
-                    json!({"file_path": path, "old_string": old, "new_string": new, "replace_all": false}),
-                    said,
-                    detail,
-                )
-            }
-            _ => {
-                let code = text::code(random, size.min(4000));
-                let said = format!("File created successfully at: {path}");
-                let detail = json!({"type": "create", "filePath": path, "content": code, "structuredPatch": [], "originalFile": null, "userModified": false});
-                (
-                    "Write",
-                    json!({"file_path": path, "content": code}),
-                    said,
-                    detail,
-                )
-            }
-        };
-        Call {
-            id,
-            name,
-            input: input.to_string(),
-            content: quoted(&content),
-            detail: detail.to_string(),
-        }
+        Call::random(&mut self.random, id, 50_000)
     }
 
     fn id(&mut self, kind: &str) -> String {
@@ -384,6 +388,6 @@ impl Corpus {
 
 const USAGE: &str = r#"{"input_tokens":25,"cache_creation_input_tokens":7,"cache_read_input_tokens":100,"output_tokens":1,"service_tier":"standard"}"#;
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     json!(text).to_string()
 }

@@ -25,6 +25,7 @@ pub(crate) struct Row {
     goal: Option<f64>,
     /// Megabytes per second of processor time, by round.
     rates: Vec<f64>,
+    megabytes: f64,
     wall_rate: f64,
     events_per_second: Option<f64>,
     peak_kilobytes: u64,
@@ -45,6 +46,7 @@ impl Row {
             name: contender.name.clone(),
             goal: contender.goal,
             rates: rates.collect(),
+            megabytes,
             wall_rate: megabytes / wall,
             events_per_second: contender.n_events(said)?.map(|it| it as f64 / wall),
             peak_kilobytes: samples
@@ -131,6 +133,95 @@ fn verdict(row: &Row, floor: Option<&Row>, steal: f64) -> String {
         "{percent:.0} %: {}",
         if is_reached { "reached" } else { "MISSED" }
     )
+}
+
+/// No reader may be slower than this share of the first one.
+const READER_GOAL: f64 = 0.5;
+/// A byte of a hundred times as many may cost this much more; caches and luck, but no growth.
+const MAX_GROWTH: f64 = 1.5;
+
+/// Every reader beside the first.
+pub(crate) fn readers(options: &Options, rows: &[Row], steal: f64) -> String {
+    let mut text = format!(
+        "\nreaders, the {} MB session as each program prints it, to takopi, {} rounds, {:.1} % stolen\n\n",
+        options.megabytes,
+        options.rounds,
+        100.0 * steal
+    );
+    let header = [
+        "",
+        "MB",
+        "MB/cpu s",
+        "range",
+        "events/s",
+        "of claude",
+        "peak MB",
+        "goal",
+    ];
+    let mut cells = vec![header.map(str::to_owned)];
+    for row in rows {
+        let (low, high) = row.range();
+        let ratio = row.ratio(&rows[0]);
+        let goal = match steal > MAX_STEAL || !row.is_steady() || !rows[0].is_steady() {
+            true => "no verdict",
+            false if ratio >= READER_GOAL => "reached",
+            false => "MISSED",
+        };
+        cells.push([
+            row.name.clone(),
+            format!("{:.0}", row.megabytes),
+            format!("{:.0}", median(row.rates.iter().copied())),
+            format!("{low:.0}–{high:.0}"),
+            row.events_per_second
+                .map_or("-".to_owned(), |it| format!("{:.0} k", it / 1e3)),
+            format!("{:.0} %", 100.0 * ratio),
+            format!("{:.1}", row.peak_kilobytes as f64 / 1024.0),
+            format!("{:.0} %: {goal}", 100.0 * READER_GOAL),
+        ]);
+    }
+    align(&mut text, &cells);
+    text
+}
+
+/// The rate of each reader by the size of its input.
+pub(crate) fn growth(sizes: &[u64], grown: &[Vec<Row>], steal: f64) -> String {
+    let mut text = format!(
+        "\nMB per processor second by the size of the session in MB, {:.1} % stolen\n\n",
+        100.0 * steal
+    );
+    let mut header = [const { String::new() }; 7];
+    for (cell, size) in header[1..].iter_mut().zip(sizes) {
+        *cell = size.to_string();
+    }
+    header[4] = "cost of a byte".to_owned();
+    header[5] = "peak MB".to_owned();
+    let mut cells = vec![header];
+    for rows in grown {
+        let mut line = [const { String::new() }; 7];
+        line[0].clone_from(&rows[0].name);
+        for (cell, row) in line[1..].iter_mut().zip(rows) {
+            *cell = format!("{:.0}", median(row.rates.iter().copied()));
+        }
+        let rate = |row: &Row| median(row.rates.iter().copied());
+        let (first, last) = (&rows[0], &rows[rows.len() - 1]);
+        // The smallest file is mostly the start of the program.
+        let cost = rate(&rows[1]).max(rate(first)) / rate(last);
+        line[4] = format!("{cost:.2}x");
+        let peaks: Vec<String> = rows
+            .iter()
+            .map(|it| format!("{:.0}", it.peak_kilobytes as f64 / 1024.0))
+            .collect();
+        line[5] = peaks.join(", ");
+        line[6] = (if cost <= MAX_GROWTH {
+            "linear"
+        } else {
+            "GROWS"
+        })
+        .to_owned();
+        cells.push(line);
+    }
+    align(&mut text, &cells);
+    text
 }
 
 /// Peak memory over the whole file beside that over a slice of it.

@@ -271,9 +271,8 @@ impl Reader for Acp {
 }
 
 /// True when a line can only be a message of ACP.
-#[cfg_attr(not(test), expect(dead_code, reason = "`--from auto` asks it"))]
 pub(crate) fn recognises(line: &str) -> bool {
-    let line = input::message_of(line);
+    let line = input::message(line);
     let mut it = Line::default();
     if read(line, &mut it).is_err() {
         return false;

@@ -122,9 +122,9 @@ impl Claude {
             self.n_ignored += 1;
             return;
         }
-        cx.native = line.uuid.take();
+        cx.native = line.uuid.str();
         cx.extra = std::mem::take(line.extra());
-        if let Some(at) = line.timestamp.as_deref().and_then(Timestamp::parse) {
+        if let Some(at) = line.timestamp.str().and_then(|it| Timestamp::parse(&it)) {
             cx.at = Some(at);
         }
         if direction == Direction::ToAgent {
@@ -142,7 +142,7 @@ impl Claude {
             Kind::ControlCancel => self.control_cancel(cx, text),
             Kind::KeepAlive => self.debug(cx, "keep_alive", "keep alive"),
             Kind::Unknown => {
-                let what = match line.r#type.as_deref() {
+                let what = match line.r#type.str() {
                     Some(name) => format!("type `{name}`"),
                     None => "no type".to_owned(),
                 };
@@ -415,9 +415,25 @@ enum Kind {
     Unknown,
 }
 
+/// True for a line that only Claude Code prints; the SDKs' bare messages could be anybody's.
+pub(crate) fn recognises(text: &str) -> bool {
+    let mut line = Line::default();
+    if read(input::message(text), &mut line).is_err() || !line.r#type.is_str() {
+        return false;
+    }
+    match kind(&line) {
+        Kind::System | Kind::Result => line.subtype.is_str(),
+        Kind::Assistant | Kind::User => line.message.is_object(),
+        Kind::StreamEvent => line.event.is_object(),
+        Kind::ControlRequest | Kind::ControlResponse | Kind::ControlCancel => true,
+        Kind::RateLimit => true,
+        Kind::KeepAlive | Kind::Unknown => false,
+    }
+}
+
 /// What a line is, by its `type`, or by its keys when an SDK took the type away.
 fn kind(line: &Line<'_>) -> Kind {
-    match line.r#type.as_deref() {
+    match line.r#type.str().as_deref() {
         Some("system") => Kind::System,
         Some("assistant") => Kind::Assistant,
         Some("user") => Kind::User,
@@ -430,9 +446,9 @@ fn kind(line: &Line<'_>) -> Kind {
         Some("keep_alive") => Kind::KeepAlive,
         Some(_) => Kind::Unknown,
         None if line.event.is_object() => Kind::StreamEvent,
-        None if line.subtype.0.is_some() && line.data.0.is_some() => Kind::System,
-        None if line.subtype.0.is_some() => Kind::Result,
-        None if !matches!(line.content, Words::None) && line.model.0.is_some() => Kind::Assistant,
+        None if line.subtype.is_str() && line.data.0.is_some() => Kind::System,
+        None if line.subtype.is_str() => Kind::Result,
+        None if !matches!(line.content, Words::None) && line.model.is_str() => Kind::Assistant,
         None if !matches!(line.content, Words::None) => Kind::User,
         None => Kind::Unknown,
     }

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use model::{Frame, Raw, Timestamp};
+use model::{Body, Frame, Level, Notice, Raw, Text, Timestamp, Unmapped};
+
+use serde_json::value::RawValue;
 
 use super::lifecycle::{Context, Lifecycle};
 use crate::framing::{Repair, clean};
@@ -15,44 +17,41 @@ pub(crate) enum Direction {
     ToAgent,
 }
 
-/// Where a wrapper's own fields are; its message may be long.
-const WRAPPER_HEAD: usize = 64;
-
 /// Takes a message out of a recording of both directions, and its time with it.
 pub(crate) fn unwrap<'f>(
     cx: &mut Context<'_>,
     text: &'f str,
     began: Option<Timestamp>,
 ) -> (Direction, &'f str) {
-    let head = &text.as_bytes()[..text.len().min(WRAPPER_HEAD)];
-    if memchr::memmem::find(head, b"\"dir\"").is_none() {
-        return (Direction::FromAgent, text);
-    }
-    let Ok(line) = serde_json::from_str::<duplex::Line<'f>>(text) else {
-        return (Direction::FromAgent, text);
-    };
-    let (Some(dir), Some(msg)) = (line.dir.as_deref(), line.msg.0) else {
+    let Some((line, msg)) = wrapped(text) else {
         return (Direction::FromAgent, text);
     };
     if let (Some(began), Some(t)) = (began, line.t.0) {
         cx.at = Some(began.plus_millis((t * 1000.0) as i64));
     }
-    (direction(dir), msg.get())
+    (direction(line.dir.as_deref()), msg)
 }
 
-/// The message inside a recording of both directions, or the line as it is.
-pub(crate) fn message_of(line: &str) -> &str {
-    let head = &line.as_bytes()[..line.len().min(WRAPPER_HEAD)];
-    if memchr::memmem::find(head, b"\"dir\"").is_none() {
-        return line;
+/// The message alone, for those who only want to know what it is.
+pub(crate) fn message(text: &str) -> &str {
+    wrapped(text).map_or(text, |(_, msg)| msg)
+}
+
+fn wrapped(text: &str) -> Option<(duplex::Line<'_>, &str)> {
+    // Most lines are not wrapped: they must not be parsed to know it.
+    let first = text.trim_start_matches(['{', ' ']);
+    let keys = ["\"t\"", "\"dir\"", "\"msg\""];
+    if !keys.iter().any(|it| first.starts_with(it)) {
+        return None;
     }
-    let wrapper = serde_json::from_str::<duplex::Line<'_>>(line).unwrap_or_default();
-    wrapper.msg.0.map_or(line, |it| it.get())
+    let line: duplex::Line<'_> = serde_json::from_str(text).ok()?;
+    let msg = line.msg.0?.get();
+    line.dir.as_deref().is_some().then_some((line, msg))
 }
 
 /// What a recording calls the two directions.
-fn direction(dir: &str) -> Direction {
-    if dir == "in" {
+fn direction(dir: Option<&str>) -> Direction {
+    if dir == Some("in") {
         Direction::ToAgent
     } else {
         Direction::FromAgent
@@ -96,4 +95,34 @@ pub(crate) fn text<'f>(
 /// A line that is not what the format says; its text is kept.
 pub(crate) fn bad_line(lifecycle: &mut Lifecycle, cx: &mut Context<'_>, text: &str, why: &str) {
     lifecycle.warn(cx, "bad_line", why.to_owned(), Some(Raw::of(&text)));
+}
+
+/// A frame or block that no rule knows; its bytes are kept.
+pub(crate) fn unmapped(lifecycle: &mut Lifecycle, cx: &mut Context<'_>, what: String, json: &str) {
+    cx.extra.clear();
+    let unmapped = Unmapped {
+        what: Cow::Owned(what),
+        raw: raw(json),
+    };
+    lifecycle.emit(cx, Body::FrameUnmapped(unmapped));
+}
+
+/// A frame, or a part of one, as it came.
+pub(crate) fn raw(json: &str) -> Raw<'_> {
+    serde_json::from_str::<&RawValue>(json).map_or_else(|_| Raw::of(&json), Raw::borrowed)
+}
+
+/// The frame said nothing that makes an event, but it may have had fields nobody reads.
+pub(crate) fn unread(lifecycle: &mut Lifecycle, cx: &mut Context<'_>) {
+    if cx.extra.is_empty() {
+        return;
+    }
+    let notice = Notice {
+        level: Level::Debug,
+        code: Cow::Borrowed("unread"),
+        text: Text::new("fields nobody reads"),
+        item: None,
+        detail: None,
+    };
+    lifecycle.notice(cx, notice);
 }

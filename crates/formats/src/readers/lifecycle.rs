@@ -509,6 +509,11 @@ impl Lifecycle {
         self.emit_at(cx, &ask.path, Body::AskSettled(settled));
     }
 
+    /// True while an ask waits for its settlement.
+    pub(crate) fn is_asked(&self, ask: &str) -> bool {
+        self.asks.iter().any(|it| it.key.as_str() == ask)
+    }
+
     /// The tool call that an open ask is about.
     pub(crate) fn asked_about(&self, ask: &str) -> Option<ItemId<'static>> {
         let ask = self.asks.iter().find(|it| it.key.as_str() == ask)?;

@@ -19,6 +19,10 @@ pub(crate) struct Linkspan {
     next_seq: Option<u64>,
 }
 
+pub(crate) fn recognises(text: &str) -> bool {
+    Event::from_json(text).is_ok()
+}
+
 impl Linkspan {
     pub(crate) fn new(config: &ReaderConfig) -> Self {
         Self {

@@ -357,10 +357,9 @@ impl Reader for OpenHands {
 }
 
 /// True when a line can only be an event of OpenHands.
-#[cfg_attr(not(test), expect(dead_code, reason = "`--from auto` asks it"))]
 pub(crate) fn recognises(line: &str) -> bool {
     const SOURCES: [&str; 4] = ["agent", "user", "environment", "hook"];
-    let line = input::message_of(line);
+    let line = input::message(line);
     let mut event = Event::default();
     if !line.contains("\"kind\"") || read(line, &mut event).is_err() {
         return false;

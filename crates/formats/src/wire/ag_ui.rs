@@ -44,10 +44,6 @@ pub(crate) enum Body<'a> {
         message_id: &'a str,
         role: &'static str,
     },
-    TextMessageContent {
-        message_id: &'a str,
-        delta: &'a Text<'a>,
-    },
     TextMessageEnd {
         message_id: &'a str,
     },
@@ -57,10 +53,6 @@ pub(crate) enum Body<'a> {
     ReasoningMessageStart {
         message_id: &'a str,
         role: &'static str,
-    },
-    ReasoningMessageContent {
-        message_id: &'a str,
-        delta: &'a Text<'a>,
     },
     ReasoningMessageEnd {
         message_id: &'a str,
@@ -88,7 +80,8 @@ pub(crate) enum Body<'a> {
     },
     ToolCallArgs {
         tool_call_id: &'a str,
-        delta: Args<'a>,
+        /// JSON inside a JSON string.
+        delta: &'a str,
     },
     ToolCallEnd {
         tool_call_id: &'a str,
@@ -183,21 +176,6 @@ pub(crate) struct Summary<'a> {
 #[derive(Serialize)]
 pub(crate) struct ToolStatus {
     pub(crate) status: &'static str,
-}
-
-/// Arguments are JSON inside a JSON string.
-pub(crate) enum Args<'a> {
-    Whole(&'a Raw<'a>),
-    Piece(&'a Text<'a>),
-}
-
-impl Serialize for Args<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Whole(raw) => serializer.serialize_str(raw.get()),
-            Self::Piece(text) => text.serialize(serializer),
-        }
-    }
 }
 
 pub(crate) enum Content<'a> {

@@ -9,54 +9,60 @@ use super::lenient::{Any, Boxed, Flag, List, Map, Num, Str, Words};
 object! {
     /// Any line of the stream.
     Line {
-        r#type: Str<'a> = "type",
-        subtype: Str<'a> = "subtype",
-        session_id: Str<'a> = "session_id",
-        uuid: Str<'a> = "uuid",
-        timestamp: Str<'a> = "timestamp",
-        parent_tool_use_id: Str<'a> = "parent_tool_use_id",
+        [
+            r#type = "type",
+            subtype = "subtype",
+            session_id = "session_id",
+            uuid = "uuid",
+            timestamp = "timestamp",
+            parent_tool_use_id = "parent_tool_use_id",
+            api_message_id = "api_message_id",
+            tool_use_result = "tool_use_result",
+            tool_result_meta = "tool_result_meta",
+            is_synthetic = "isSynthetic",
+            is_replay = "isReplay",
+            is_api_error_message = "is_api_error_message",
+            aborted = "aborted",
+            // The Agent SDKs' messages have these at the top, and `content`.
+            model = "model",
+            data = "data",
+        ]
         message: Boxed<Message<'a>> = "message",
         event: StreamEvent<'a> = "event",
-        api_message_id: Str<'a> = "api_message_id",
-        tool_use_result: Any<'a> = "tool_use_result",
-        tool_result_meta: Any<'a> = "tool_result_meta",
-        is_synthetic: Flag = "isSynthetic",
-        is_replay: Flag = "isReplay",
-        is_api_error_message: Flag = "is_api_error_message",
-        aborted: Flag = "aborted",
-        // The Agent SDKs' messages have these at the top.
         content: Words<'a, Block<'a>> = "content",
-        model: Str<'a> = "model",
-        data: Any<'a> = "data",
     }
 }
 
 object! {
     Message {
-        id: Str<'a> = "id",
-        r#type: Str<'a> = "type",
-        role: Str<'a> = "role",
-        model: Str<'a> = "model",
+        [
+            id = "id",
+            r#type = "type",
+            role = "role",
+            model = "model",
+            usage = "usage",
+        ]
         content: Words<'a, Block<'a>> = "content",
-        usage: Any<'a> = "usage",
     }
 }
 
 object! {
     /// A content block of any type.
     Block {
-        r#type: Str<'a> = "type",
-        text: Any<'a> = "text",
-        thinking: Any<'a> = "thinking",
-        signature: Any<'a> = "signature",
-        data: Any<'a> = "data",
-        id: Str<'a> = "id",
-        name: Str<'a> = "name",
-        input: Any<'a> = "input",
-        tool_use_id: Str<'a> = "tool_use_id",
-        content: Any<'a> = "content",
-        is_error: Flag = "is_error",
-        source: Any<'a> = "source",
+        [
+            r#type = "type",
+            text = "text",
+            thinking = "thinking",
+            signature = "signature",
+            data = "data",
+            id = "id",
+            name = "name",
+            input = "input",
+            tool_use_id = "tool_use_id",
+            content = "content",
+            is_error = "is_error",
+            source = "source",
+        ]
     }
 }
 
@@ -72,22 +78,26 @@ object! {
 object! {
     /// The Messages API's own event inside a `stream_event`.
     StreamEvent {
-        r#type: Str<'a> = "type",
-        index: Num = "index",
+        [
+            r#type = "type",
+            index = "index",
+            usage = "usage",
+        ]
         content_block: Boxed<Block<'a>> = "content_block",
         delta: BlockDelta<'a> = "delta",
         message: Boxed<Message<'a>> = "message",
-        usage: Any<'a> = "usage",
     }
 }
 
 object! {
     BlockDelta {
-        r#type: Str<'a> = "type",
-        text: Any<'a> = "text",
-        thinking: Any<'a> = "thinking",
-        signature: Any<'a> = "signature",
-        partial_json: Any<'a> = "partial_json",
+        [
+            r#type = "type",
+            text = "text",
+            thinking = "thinking",
+            signature = "signature",
+            partial_json = "partial_json",
+        ]
     }
 }
 

@@ -54,6 +54,32 @@ impl<'a> Any<'a> {
         self.0.map(Raw::borrowed)
     }
 
+    /// The value of a string.
+    pub(crate) fn str(self) -> Option<Cow<'a, str>> {
+        let json = self.0?.get();
+        let inside = json.strip_prefix('"')?.strip_suffix('"')?;
+        // No early end: a loop without one is done many bytes at a time.
+        if inside
+            .bytes()
+            .fold(false, |found, it| found | (it == b'\\'))
+        {
+            return serde_json::from_str(json).ok().map(Cow::Owned);
+        }
+        Some(Cow::Borrowed(inside))
+    }
+
+    pub(crate) fn is_str(self) -> bool {
+        self.0.is_some_and(|it| it.get().starts_with('"'))
+    }
+
+    pub(crate) fn is_true(self) -> bool {
+        self.0.is_some_and(|it| it.get() == "true")
+    }
+
+    pub(crate) fn as_u64(self) -> Option<u64> {
+        number_of(self.0?.get()).as_u64()
+    }
+
     /// Parses the value, as far as it is what `T` wants.
     pub(crate) fn parse<T: Deserialize<'a>>(self) -> Option<T> {
         serde_json::from_str(self.0?.get()).ok()
@@ -133,11 +159,18 @@ macro_rules! ignore {
 }
 
 /// A struct for a foreign object; every field type has a `Default` that means "absent".
+///
+/// Fields in brackets are [`Any`]: they share one way in, and cost nothing until they are looked at.
+/// Structs of lines that come by the thousand have most of theirs there.
 macro_rules! object {
-    ($(#[$meta:meta])* $name:ident { $($(#[$field_meta:meta])* $field:ident: $type:ty = $key:literal,)* }) => {
+    ($(#[$meta:meta])* $name:ident {
+        $([$($any:ident = $any_key:literal,)*])?
+        $($(#[$field_meta:meta])* $field:ident: $type:ty = $key:literal,)*
+    }) => {
         $(#[$meta])*
         #[derive(Debug, Default)]
         pub(crate) struct $name<'a> {
+            $($(pub(crate) $any: $crate::wire::lenient::Any<'a>,)*)?
             $($(#[$field_meta])* pub(crate) $field: $type,)*
             extra: $crate::wire::lenient::Extra<'a>,
             is_object: bool,
@@ -164,14 +197,23 @@ macro_rules! object {
 
                     ignore!(unit bool number str seq);
 
+                    #[allow(unreachable_code, unused_variables, reason = "an object may have nothing in brackets")]
                     fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
                         let object = self.0;
                         object.is_object = true;
                         while let Some($crate::wire::lenient::Key(key)) = map.next_key()? {
-                            match &*key {
-                                $($key => object.$field = map.next_value()?,)*
-                                _ => $crate::wire::lenient::keep(&mut object.extra, key, map.next_value()?),
-                            }
+                            let any: &mut $crate::wire::lenient::Any<'de> = match &*key {
+                                $($($any_key => &mut object.$any,)*)?
+                                $($key => {
+                                    object.$field = map.next_value()?;
+                                    continue;
+                                })*
+                                _ => {
+                                    $crate::wire::lenient::keep(&mut object.extra, key, map.next_value()?);
+                                    continue;
+                                }
+                            };
+                            *any = map.next_value()?;
                         }
                         Ok(())
                     }

@@ -81,6 +81,8 @@ pub(crate) enum Kind {
     Subagent,
     Note,
     Warning,
+    /// Only takopi's own Codex runner has these.
+    Turn,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -163,6 +165,24 @@ pub(crate) struct UpstreamDetail<'a> {
     pub(crate) is_error: Option<bool>,
 }
 
+/// The detail of a tool call as takopi's own OpenCode runner fills it.
+#[derive(Serialize)]
+pub(crate) struct OpenCodeDetail<'a> {
+    pub(crate) name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) input: Option<&'a Raw<'a>>,
+    #[serde(rename = "callID")]
+    pub(crate) call_id: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) changes: Vec<Change<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) output_preview: Option<Text<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<Text<'a>>,
+}
+
 #[derive(Serialize)]
 pub(crate) struct Change<'a> {
     pub(crate) path: Text<'a>,
@@ -239,6 +259,67 @@ pub(crate) struct RawDetail<'a> {
 #[derive(Serialize)]
 pub(crate) struct NoDetail {}
 
+/// A command as takopi's own Codex runner has it; empty until it has ended.
+#[derive(Serialize)]
+pub(crate) struct CodexCommand {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) exit_code: Option<Option<i32>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct CodexChanges<'a> {
+    pub(crate) changes: Vec<Change<'a>>,
+    pub(crate) status: &'static str,
+}
+
+#[derive(Serialize)]
+pub(crate) struct CodexMcp<'a> {
+    pub(crate) server: &'a str,
+    pub(crate) tool: &'a str,
+    pub(crate) status: &'static str,
+    pub(crate) arguments: Option<&'a Raw<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) result_summary: Option<CodexSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error_message: Option<Text<'a>>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct CodexSummary {
+    pub(crate) content_blocks: usize,
+    pub(crate) has_structured: bool,
+}
+
+#[derive(Serialize)]
+pub(crate) struct CodexSearch<'a> {
+    pub(crate) query: Option<&'a Text<'a>>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct CodexPhase {
+    pub(crate) phase: &'static str,
+}
+
+#[derive(Serialize)]
+pub(crate) struct CodexError<'a> {
+    pub(crate) message: &'a Text<'a>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct CodexRetry {
+    pub(crate) attempt: Option<u64>,
+    pub(crate) max: Option<u64>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct CodexUsage {
+    pub(crate) input_tokens: Option<u64>,
+    pub(crate) cached_input_tokens: Option<u64>,
+    pub(crate) output_tokens: Option<u64>,
+}
+
 /// Token counts of an agent that has no usage object of its own; the names are Claude's.
 #[derive(Serialize)]
 pub(crate) struct Tokens {
@@ -291,5 +372,13 @@ object! {
         url: Any<'a> = "url",
         description: Any<'a> = "description",
         prompt: Any<'a> = "prompt",
+    }
+}
+
+object! {
+    /// Where takopi looks for the path of an OpenCode tool.
+    OpenCodeInput {
+        file_path: Any<'a> = "file_path",
+        file_path_camel: Any<'a> = "filePath",
     }
 }

@@ -1,9 +1,8 @@
 //! ThreadEvents, the JSON lines of `codex exec --json`, as a strict reader wants them.
 //!
 //! From the types and the producer in openai/codex, `codex-rs/exec/src/exec_events.rs`, of August
-//! 2026. Fields that may be null are written as null, as that program does. Left out: `open_page`,
-//! `find_in_page` and `other` searches and the other collab tools, which no writer here has a use for,
-//! and the second `id` key that Codex itself puts into a `web_search`.
+//! 2026. Fields that may be null are written as null, as that program does. Left out: the second `id`
+//! key that Codex itself puts into a `web_search`.
 
 use std::borrow::Cow;
 
@@ -85,7 +84,7 @@ pub(crate) enum Details<'a> {
     CollabToolCall {
         tool: CollabTool,
         sender_thread_id: &'a str,
-        receiver_thread_ids: [&'a str; 1],
+        receiver_thread_ids: Vec<&'a str>,
         prompt: Option<&'a Text<'a>>,
         agents_states: AgentsStates<'a>,
         status: Status,
@@ -156,19 +155,18 @@ pub(crate) enum McpContent<'a> {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CollabTool {
     SpawnAgent,
+    SendInput,
     Wait,
+    CloseAgent,
 }
 
-/// The one agent a call speaks of, as a map by thread id.
+/// The agents a call speaks of, as a map by thread id.
 #[derive(Debug)]
-pub(crate) struct AgentsStates<'a> {
-    pub(crate) thread_id: &'a str,
-    pub(crate) state: AgentState<'a>,
-}
+pub(crate) struct AgentsStates<'a>(pub(crate) Vec<(Cow<'a, str>, AgentState<'a>)>);
 
 impl Serialize for AgentsStates<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map([(self.thread_id, &self.state)])
+        serializer.collect_map(self.0.iter().map(|(id, state)| (id, state)))
     }
 }
 
@@ -186,12 +184,19 @@ pub(crate) enum AgentStatus {
     Interrupted,
     Completed,
     Errored,
+    Shutdown,
+    NotFound,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum WebSearchAction<'a> {
-    Search { query: &'a Text<'a> },
+    Search {
+        query: &'a Text<'a>,
+    },
+    /// Said in Codex' own words.
+    #[serde(untagged)]
+    Own(&'a Raw<'a>),
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -20,7 +20,7 @@ use model::{
     Role, RunEnded, RunError, SessionBound, Status, Text, Tokens, Writer,
 };
 
-use super::{WriterConfig, json};
+use super::{WriterConfig, json, string};
 use crate::wire::ag_ui as wire;
 use items::Items;
 use subagents::Subagents;
@@ -69,12 +69,32 @@ impl Lane<'_> {
         // The client splits on `\n\n` and knows no other framing.
         self.out.extend_from_slice(b"data: ");
         json(self.out, &body);
+        self.out.pop();
+        self.end();
+    }
+
+    /// A piece of a text, as `wire::Body` would say it: these come by the thousand.
+    fn piece(&mut self, r#type: &str, id_field: &str, id: &str, delta: &Text<'_>) {
+        self.out.extend_from_slice(b"data: {\"type\":\"");
+        self.out.extend_from_slice(r#type.as_bytes());
+        self.out.extend_from_slice(b"\",\"");
+        self.out.extend_from_slice(id_field.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        string(self.out, id);
+        self.out.extend_from_slice(b",\"delta\":");
+        match delta {
+            Text::Json(raw) => self.out.extend_from_slice(raw.get().as_bytes()),
+            Text::Plain(text) => json(self.out, text),
+        }
+        self.end();
+    }
+
+    fn end(&mut self) {
         // What all events have goes behind the fields of each: `flatten` would write every field
         // of every event through a map.
-        self.out.pop();
         if let Some(subagent) = self.subagent {
             self.out.extend_from_slice(b",\"subagentRunId\":");
-            json(self.out, &subagent);
+            string(self.out, subagent);
         }
         if let Some(at) = self.at {
             self.out.extend_from_slice(b",\"timestamp\":");

@@ -6,6 +6,7 @@
 //! Takopi shows the final answer only, so words before it are counted as lost.
 
 mod actions;
+mod codex;
 mod end;
 mod notes;
 mod session;
@@ -44,6 +45,7 @@ pub(crate) struct Takopi {
     engine: String,
     session: Option<Session>,
     run: Run,
+    n_turns: u64,
     /// Notes from between runs, as the lines they will be.
     waiting: Vec<u8>,
     n_waiting: usize,
@@ -58,7 +60,11 @@ struct Run {
     has_started: bool,
     /// Assistant text that will be the answer, unless more comes.
     has_text: bool,
+    /// All of it, where that is the answer.
+    words: String,
     n_notes: u64,
+    /// Codex has said that it tries again.
+    is_retrying: bool,
     actions: Vec<Action>,
     denied: Vec<Denied>,
 }
@@ -80,6 +86,7 @@ impl Takopi {
             engine: String::new(),
             session: None,
             run: Run::default(),
+            n_turns: 0,
             waiting: Vec::new(),
             n_waiting: 0,
             losses: Losses::default(),
@@ -116,7 +123,11 @@ impl Takopi {
         }
         self.release(out);
         let Some(session) = &self.session else { return };
-        session.write_started(&self.engine, out);
+        let title = match self.profile {
+            Profile::Upstream => upstream::session_title(&self.engine),
+            Profile::Seed | Profile::Debug => None,
+        };
+        session.write_started(&self.engine, title, out);
         if self.profile == Profile::Debug {
             let id = next_id(&self.engine, "note", &mut self.run.n_notes);
             session.write_note(&self.engine, &id, out);
@@ -175,12 +186,20 @@ impl Takopi {
             Role::Harness => self.losses.count("harness message"),
             Role::Assistant if !event.path.is_empty() => self.losses.count("sub-agent message"),
             Role::Assistant => {
+                if self.is_upstream_of(upstream::opencode::ENGINE) {
+                    return upstream::opencode::add_words(&mut self.run.words, &message.text);
+                }
                 // The last words are the answer; those before them have no place.
                 if std::mem::replace(&mut self.run.has_text, true) {
                     self.losses.count("assistant message");
                 }
             }
         }
+    }
+
+    /// True when it is written what takopi itself makes of an agent.
+    fn is_upstream_of(&self, engine: &str) -> bool {
+        self.profile == Profile::Upstream && self.engine == engine
     }
 
     fn run_ended(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
@@ -191,6 +210,9 @@ impl Takopi {
             Profile::Seed | Profile::Debug => self.end_run(ended, out),
         }
         self.run = Run::default();
+        if let Some(session) = &mut self.session {
+            session.run_ended();
+        }
     }
 }
 
@@ -222,6 +244,9 @@ impl Writer for Takopi {
     fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
         if self.engine != event.engine {
             self.engine = event.engine.clone().into_owned();
+        }
+        if self.profile == Profile::Upstream && self.engine == "codex" {
+            return self.codex_event(event, out);
         }
         match &event.body {
             Body::SessionBound(bound) => self.bound(event, bound, out),

@@ -7,12 +7,15 @@
 
 mod calls;
 mod output;
+mod own;
 mod turn;
+
+use std::borrow::Cow;
 
 use model::{
     Body, Channel, Delta, Event, Item, ItemClosed, ItemId, Level, Losses, Message, Notice, Outcome,
     Part, Plan, PlanStatus, Reasoning, Role, RunEnded, SessionBound, Status, Subagent, Text, Tool,
-    Writer,
+    Why, Writer,
 };
 
 use self::calls::{Call, Ending};
@@ -42,6 +45,7 @@ pub(crate) struct Thread {
 /// A message that may grow.
 #[derive(Clone, Debug)]
 struct Held {
+    id: ItemId<'static>,
     group: Option<String>,
     path: Vec<ItemId<'static>>,
     text: Text<'static>,
@@ -52,6 +56,8 @@ struct OpenCall {
     item: ItemId<'static>,
     /// Absent until its input is known: only then is it clear what it is.
     call: Option<Call>,
+    /// Only its end was told, so only its end is told again.
+    was_never_opened: bool,
     /// What it printed so far, in case no result comes.
     printed: String,
 }
@@ -88,9 +94,9 @@ impl Thread {
         }
     }
 
-    fn opened(&mut self, item: &Item<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn opened(&mut self, event: &Event<'_>, item: &Item<'_>, out: &mut Vec<u8>) {
         match item {
-            Item::Tool(tool) => self.call_opened(tool, path, out),
+            Item::Tool(tool) => self.call_opened(event, tool, out),
             Item::Plan(plan) => self.plan_opened(plan, out),
             Item::Subagent(agent) => self.agent_opened(agent),
             Item::Message(_) | Item::Reasoning(_) | Item::Compaction(_) | Item::Other(_) => (),
@@ -157,6 +163,7 @@ impl Thread {
         }
         self.release(out);
         self.held = Some(Held {
+            id: message.id.clone().into_owned(),
             group: message.group.as_deref().map(str::to_owned),
             path: path.iter().cloned().map(ItemId::into_owned).collect(),
             text: message.text.clone().into_owned(),
@@ -197,7 +204,8 @@ impl Thread {
     fn release(&mut self, out: &mut Vec<u8>) {
         if let Some(held) = self.held.take() {
             self.turns.has_answer |= held.path.is_empty();
-            self.said(wire::Details::AgentMessage { text: &held.text }, out);
+            let details = wire::Details::AgentMessage { text: &held.text };
+            self.said(held.id.as_str(), details, out);
         }
     }
 
@@ -207,25 +215,29 @@ impl Thread {
         }
         if !reasoning.text.is_empty() {
             let text = &reasoning.text;
-            self.said(wire::Details::Reasoning { text }, out);
+            let details = wire::Details::Reasoning { text };
+            self.said(reasoning.id.as_str(), details, out);
         }
     }
 
     /// An item that has no life: it is only ever completed.
-    fn said(&mut self, details: wire::Details<'_>, out: &mut Vec<u8>) {
+    fn said(&mut self, id: &str, details: wire::Details<'_>, out: &mut Vec<u8>) {
         self.turns.begin(out);
-        let id = &*self.turns.new_id();
+        let id = &*self.turns.kept_id(id);
         let item = wire::ThreadItem { id, details };
         line(out, &wire::ThreadEvent::ItemCompleted { item });
     }
 
-    fn call_opened(&mut self, tool: &Tool<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn call_opened(&mut self, event: &Event<'_>, tool: &Tool<'_>, out: &mut Vec<u8>) {
         if self.calls.iter().any(|it| it.item == tool.id) {
-            return self.call_updated(tool, path, out);
+            return self.call_updated(tool, &event.path, out);
         }
-        let call = tool.input.is_some().then(|| self.start(tool, path, out));
+        let was_never_opened = event.why == Some(Why::NeverOpened);
+        let is_due = tool.input.is_some() && !was_never_opened;
+        let call = is_due.then(|| self.start(tool, &event.path, out));
         self.calls.push(OpenCall {
             item: tool.id.clone().into_owned(),
+            was_never_opened,
             call,
             printed: String::new(),
         });
@@ -249,11 +261,14 @@ impl Thread {
         out: &mut Vec<u8>,
     ) {
         let at = self.calls.iter().position(|it| it.item == tool.id);
-        let (call, printed) = match at.map(|at| self.calls.remove(at)) {
-            Some(open) => (open.call, open.printed),
-            None => (None, String::new()),
-        };
-        let call = call.unwrap_or_else(|| self.start(tool, path, out));
+        let open = at.map(|at| self.calls.remove(at));
+        let was_never_opened = open.as_ref().is_some_and(|it| it.was_never_opened);
+        let (call, printed) = open.map_or((None, String::new()), |it| (it.call, it.printed));
+        let mut call = call.unwrap_or_else(|| match was_never_opened {
+            true => self.call(tool, path, out),
+            false => self.start(tool, path, out),
+        });
+        call.learn(tool);
         let in_background = (self.agents.iter()).any(|it| it.call == tool.id && it.in_background);
         let ending = Ending {
             status,
@@ -262,15 +277,20 @@ impl Thread {
             exit_code: tool.class.exit_code,
             change: tool.class.change,
             in_background,
+            is_own: own::is_command(tool),
         };
         self.finish(&call, &ending, out);
     }
 
-    fn start(&mut self, tool: &Tool<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) -> Call {
+    fn call(&mut self, tool: &Tool<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) -> Call {
         self.turns.begin(out);
         let id = self.turns.own_id(tool.id.as_str());
         let sender = path.last().map_or(self.turns.thread_id(), ItemId::as_str);
-        let call = Call::new(id, tool, sender, self.turns.profile);
+        Call::new(id, tool, sender, self.turns.profile)
+    }
+
+    fn start(&mut self, tool: &Tool<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) -> Call {
+        let call = self.call(tool, path, out);
         if let Some(item) = call.started() {
             line(out, &wire::ThreadEvent::ItemStarted { item });
         }
@@ -282,7 +302,7 @@ impl Thread {
             line(out, &wire::ThreadEvent::ItemCompleted { item });
         }
         if let Some(message) = call.error(ending, &mut self.losses) {
-            self.said(wire::Details::Error { message: &message }, out);
+            self.said("", wire::Details::Error { message: &message }, out);
         }
     }
 
@@ -293,7 +313,7 @@ impl Thread {
         self.turns.begin(out);
         let open = OpenPlan {
             item: plan.id.clone().into_owned(),
-            id: self.turns.new_id(),
+            id: self.turns.kept_id(plan.id.as_str()),
             todos: todos(plan),
         };
         let item = open.todo_list();
@@ -369,15 +389,30 @@ impl Thread {
         let details = wire::Details::CollabToolCall {
             tool: wire::CollabTool::Wait,
             sender_thread_id: &sender,
-            receiver_thread_ids: [call],
+            receiver_thread_ids: vec![call],
             prompt: None,
-            agents_states: calls::agents_states(call, agent_status, report),
+            agents_states: calls::agents_states(vec![calls::AgentState {
+                thread_id: Cow::Borrowed(call),
+                status: agent_status,
+                message: report,
+            }]),
             status,
         };
-        self.said(details, out);
+        self.said("", details, out);
     }
 
     fn notice(&mut self, notice: &Notice<'_>, out: &mut Vec<u8>) {
+        let is_told = self.turns.turn == Turn::Open || self.turns.is_between();
+        match own::warning(notice) {
+            Some(own::Warning::Item(id)) if is_told => {
+                return self.turns.error_item(Some(&id), &notice.text, out);
+            }
+            Some(own::Warning::Line) if is_told => {
+                let message = &notice.text;
+                return line(out, &wire::ThreadEvent::Error { message });
+            }
+            Some(_) | None => (),
+        }
         match notice.level {
             Level::Debug => self.losses.count("debug notice"),
             Level::Info => self.losses.count("info notice"),
@@ -401,7 +436,7 @@ impl Thread {
             && !self.turns.has_answer
             && !answer.is_blank()
         {
-            self.said(wire::Details::AgentMessage { text: answer }, out);
+            self.said("", wire::Details::AgentMessage { text: answer }, out);
         }
         if ended.session_cost_usd.is_some() {
             self.losses.count("cost");
@@ -451,7 +486,7 @@ impl Writer for Thread {
                 self.turns.start(out);
             }
             Body::RunEnded(ended) => self.ended(ended, out),
-            Body::ItemOpened(item) => self.opened(item, &event.path, out),
+            Body::ItemOpened(item) => self.opened(event, item, out),
             Body::ItemUpdated(item) => self.updated(item, &event.path, out),
             Body::ItemDelta(delta) => self.delta(delta),
             Body::ItemClosed(closed) => self.closed(closed, &event.path, out),

@@ -4,12 +4,14 @@
 #![expect(clippy::disallowed_methods, reason = "tests own the files they read")]
 
 mod claude;
+mod codex_thread;
 mod fixtures;
 mod found;
 mod goldens;
 mod laws;
 mod openhands_acp;
 mod properties;
+mod recognised;
 mod round_trips;
 mod takopi_rules;
 mod takopi_upstream;

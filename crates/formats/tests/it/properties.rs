@@ -190,6 +190,9 @@ macro_rules! readers {
 
 readers! {
     claude = "claude",
+    codex = "codex",
+    opencode = "opencode",
+    gemini = "gemini",
     openhands = "openhands",
     acp = "acp",
 }

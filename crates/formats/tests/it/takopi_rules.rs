@@ -11,17 +11,19 @@ use crate::fixtures::{Recording, converter, recordings};
 
 #[test]
 fn every_recording_keeps_the_rules_wherever_it_is_cut() {
-    for recording in recordings("claude") {
-        for profile in [None, Some("upstream"), Some("debug")] {
-            check(&recording, profile);
+    for engine in ["claude", "opencode", "gemini"] {
+        for recording in recordings(engine) {
+            for profile in [None, Some("upstream"), Some("debug")] {
+                check(engine, &recording, profile);
+            }
         }
     }
 }
 
-fn check(recording: &Recording, profile: Option<&str>) {
-    let mut machine = converter("claude", "takopi", profile);
+fn check(engine: &'static str, recording: &Recording, profile: Option<&str>) {
+    let mut machine = converter(engine, "takopi", profile);
     let mut out = Vec::new();
-    let mut rules = Rules::new(profile != Some("upstream"));
+    let mut rules = Rules::new(engine, profile != Some("upstream"));
     for (n, line) in recording
         .bytes
         .split_inclusive(|it| *it == b'\n')
@@ -46,6 +48,7 @@ fn check(recording: &Recording, profile: Option<&str>) {
 
 #[derive(Clone)]
 struct Rules {
+    engine: &'static str,
     closes_all: bool,
     n_completed: usize,
     has_started: bool,
@@ -54,8 +57,9 @@ struct Rules {
 }
 
 impl Rules {
-    fn new(closes_all: bool) -> Self {
+    fn new(engine: &'static str, closes_all: bool) -> Self {
         Self {
+            engine,
             closes_all,
             n_completed: 0,
             has_started: false,
@@ -66,7 +70,7 @@ impl Rules {
     fn lines(&mut self, out: &[u8], about: &str) {
         for line in out.split(|it| *it == b'\n').filter(|it| !it.is_empty()) {
             let event: Value = serde_json::from_slice(line).unwrap();
-            assert_eq!(event["engine"], "claude", "{about}");
+            assert_eq!(event["engine"], self.engine, "{about}");
             match event["type"].as_str().unwrap() {
                 "started" => {
                     assert!(!self.has_started, "{about}: started twice");

@@ -1,6 +1,6 @@
 //! What takopi 0.22.3 was seen to emit, against `--profile upstream`.
 //!
-//! Every Claude case must come out the same, except those listed here: each follows a recommendation
+//! Every case of the engines below must come out the same, except those listed here: each follows a recommendation
 //! of the format's description, each is compared with an expectation of its own, and each has a row
 //! in `docs/takopi.md`.
 
@@ -29,6 +29,15 @@ struct Case {
     input: Vec<String>,
     expect: Vec<Value>,
 }
+
+const ENGINES: &[&str] = &["claude", "codex"];
+
+/// Takopi's own test data, by engine.
+const RECORDINGS: &[(&str, &str)] = &[
+    ("claude", "claude_stream_json_session"),
+    ("codex", "codex_exec_json_all_formats"),
+    ("codex", "codex_exec_json_phase_and_unknown"),
+];
 
 /// A case that comes out differently on purpose.
 struct Exception {
@@ -178,6 +187,69 @@ const EXCEPTIONS: &[Exception] = &[
             {"type":"completed","engine":"claude","ok":true,"answer":"ok","resume":{"engine":"claude","value":"s1"},"usage":{"total_cost_usd":0.5,"duration_ms":10,"duration_api_ms":8,"num_turns":1,"usage":{"input_tokens": 1, "output_tokens": 2}}}
         "#]],
     },
+    Exception {
+        name: "codex_exec_json_all_formats.jsonl",
+        reason: "The file goes on after `turn.completed`. Takopi stops reading there; here the second turn has its own `started` and `completed`.",
+        expect: expect![[r#"
+            {"type":"started","engine":"codex","resume":{"engine":"codex","value":"0199a213-81c0-7800-8aa1-bbab2a035a53"},"title":"Codex"}
+            {"type":"action","engine":"codex","action":{"id":"turn_0","kind":"turn","title":"turn started","detail":{}},"phase":"started"}
+            {"type":"action","engine":"codex","action":{"id":"item_0","kind":"note","title":"todo 0/3: Inspect repo structure","detail":{"done":0,"total":3}},"phase":"started"}
+            {"type":"action","engine":"codex","action":{"id":"item_0","kind":"note","title":"todo 1/3: Run tests","detail":{"done":1,"total":3}},"phase":"updated"}
+            {"type":"action","engine":"codex","action":{"id":"item_0","kind":"note","title":"todo 3/3: done","detail":{"done":3,"total":3}},"phase":"completed","ok":true}
+            {"type":"action","engine":"codex","action":{"id":"item_1","kind":"command","title":"pytest -q","detail":{}},"phase":"started"}
+            {"type":"action","engine":"codex","action":{"id":"item_1","kind":"command","title":"pytest -q","detail":{"exit_code":0,"status":"completed"}},"phase":"completed","ok":true}
+            {"type":"action","engine":"codex","action":{"id":"item_2","kind":"command","title":"pytest -q","detail":{}},"phase":"started"}
+            {"type":"action","engine":"codex","action":{"id":"item_2","kind":"command","title":"pytest -q","detail":{"exit_code":1,"status":"failed"}},"phase":"completed","ok":false}
+            {"type":"action","engine":"codex","action":{"id":"item_3","kind":"file_change","title":"src/compute_answer.py, README.md","detail":{"changes":[{"path":"src/compute_answer.py","kind":"update"},{"path":"README.md","kind":"add"}],"status":"completed"}},"phase":"completed","ok":true}
+            {"type":"action","engine":"codex","action":{"id":"item_4","kind":"file_change","title":"src/compute_answer.py","detail":{"changes":[{"path":"src/compute_answer.py","kind":"update"}],"status":"failed"}},"phase":"completed","ok":false}
+            {"type":"action","engine":"codex","action":{"id":"item_5","kind":"tool","title":"github.search_issues","detail":{"server":"github","tool":"search_issues","status":"in_progress","arguments":{"q":"exec --json"}}},"phase":"started"}
+            {"type":"action","engine":"codex","action":{"id":"item_5","kind":"tool","title":"github.search_issues","detail":{"server":"github","tool":"search_issues","status":"completed","arguments":{"q":"exec --json"},"result_summary":{"content_blocks":1,"has_structured":true}}},"phase":"completed","ok":true}
+            {"type":"action","engine":"codex","action":{"id":"item_6","kind":"tool","title":"github.search_issues","detail":{"server":"github","tool":"search_issues","status":"in_progress","arguments":null}},"phase":"started"}
+            {"type":"action","engine":"codex","action":{"id":"item_6","kind":"tool","title":"github.search_issues","detail":{"server":"github","tool":"search_issues","status":"failed","arguments":null,"error_message":"tool timeout"}},"phase":"completed","ok":false}
+            {"type":"action","engine":"codex","action":{"id":"item_7","kind":"web_search","title":"codex exec --json schema","detail":{"query":"codex exec --json schema"}},"phase":"completed","ok":true}
+            {"type":"action","engine":"codex","action":{"id":"item_8","kind":"note","title":"Root cause: compute_answer() returned 0.","detail":{}},"phase":"completed","ok":true}
+            {"type":"action","engine":"codex","action":{"id":"item_10","kind":"warning","title":"command output truncated","detail":{"message":"command output truncated"}},"phase":"completed","ok":false,"message":"command output truncated","level":"warning"}
+            {"type":"completed","engine":"codex","ok":true,"answer":"Updated src/compute_answer.py and tests pass.","resume":{"engine":"codex","value":"0199a213-81c0-7800-8aa1-bbab2a035a53"},"usage":{"input_tokens":1840,"cached_input_tokens":256,"output_tokens":732}}
+            {"type":"started","engine":"codex","resume":{"engine":"codex","value":"0199a213-81c0-7800-8aa1-bbab2a035a53"},"title":"Codex"}
+            {"type":"action","engine":"codex","action":{"id":"turn_1","kind":"turn","title":"turn started","detail":{}},"phase":"started"}
+            {"type":"completed","engine":"codex","ok":false,"answer":"","resume":{"engine":"codex","value":"0199a213-81c0-7800-8aa1-bbab2a035a53"},"error":"Aborted: required dependency `npm` is missing; cannot continue."}
+        "#]],
+    },
+    Exception {
+        name: "codex: no exit_code key",
+        reason: "Takopi drops a command without `exit_code`; here the line counts with what it has.",
+        expect: expect![[r#"
+            {"type":"started","engine":"codex","resume":{"engine":"codex","value":"th1"},"title":"Codex"}
+            {"type":"action","engine":"codex","action":{"id":"turn_0","kind":"turn","title":"turn started","detail":{}},"phase":"started"}
+            {"type":"action","engine":"codex","action":{"id":"item_1","kind":"command","title":"ls","detail":{}},"phase":"started"}
+            {"type":"completed","engine":"codex","ok":true,"answer":"","resume":{"engine":"codex","value":"th1"},"usage":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":2}}
+        "#]],
+    },
+    Exception {
+        name: "codex: web dup id",
+        reason: "A `web_search` has two ids. Takopi keeps the last, here the first counts, which is the one that other items are numbered by.",
+        expect: expect![[r#"
+            {"type":"started","engine":"codex","resume":{"engine":"codex","value":"th1"},"title":"Codex"}
+            {"type":"action","engine":"codex","action":{"id":"item_0","kind":"web_search","title":"q","detail":{"query":"q"}},"phase":"completed","ok":true}
+            {"type":"completed","engine":"codex","ok":true,"answer":"","resume":{"engine":"codex","value":"th1"},"usage":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":2}}
+        "#]],
+    },
+    Exception {
+        name: "codex: no turn completed rc0",
+        reason: "Takopi takes an exit code of 0 for success; here a turn that was not completed is none.",
+        expect: expect![[r#"
+            {"type":"started","engine":"codex","resume":{"engine":"codex","value":"th1"},"title":"Codex"}
+            {"type":"action","engine":"codex","action":{"id":"turn_0","kind":"turn","title":"turn started","detail":{}},"phase":"started"}
+            {"type":"completed","engine":"codex","ok":false,"answer":"f","resume":{"engine":"codex","value":"th1"},"error":"codex exec finished without the end of its turn"}
+        "#]],
+    },
+    Exception {
+        name: "codex: mismatch",
+        reason: "Takopi throws an exception and emits nothing; here the run ends in one `completed` that is not ok and names both sessions.",
+        expect: expect![[r#"
+            {"type":"completed","engine":"codex","ok":false,"answer":"","error":"session `zz` was asked for, the agent answered as `th1`"}
+        "#]],
+    },
 ];
 
 #[test]
@@ -206,10 +278,75 @@ fn constructed_cases_come_out_as_takopi_has_them() {
     assert_eq!(used.len(), EXCEPTIONS.len(), "an exception names no case");
 }
 
+/// The recordings of OpenCode that takopi itself is tested with.
+const OPENCODE_RECORDINGS: &[&str] = &[
+    "opencode_run_json",
+    "opencode_stream_error",
+    "opencode_stream_success",
+    "opencode_stream_success_no_reason",
+];
+
+const OPENCODE_EXCEPTIONS: &[Exception] = &[Exception {
+    name: "opencode: no step_start",
+    reason: "Takopi starts only with a `step_start`; here the first line that names the session is enough.",
+    expect: expect![[r#"
+        {"type":"started","engine":"opencode","resume":{"engine":"opencode","value":"ses_1"},"title":"opencode"}
+        {"type":"completed","engine":"opencode","ok":true,"answer":"ab","resume":{"engine":"opencode","value":"ses_1"}}
+    "#]],
+}];
+
+#[test]
+fn opencode_cases_come_out_as_takopi_has_them() {
+    let mut failures = Vec::new();
+    let mut used = BTreeSet::new();
+    for case in opencode_cases() {
+        let actual = convert(&case);
+        let exception = OPENCODE_EXCEPTIONS.iter().find(|it| it.name == case.name);
+        match exception {
+            Some(exception) => {
+                used.insert(exception.name);
+                let is_different = differs(&actual, &case.expect);
+                assert!(is_different, "{} is no exception", case.name);
+                exception.expect.assert_eq(&actual);
+            }
+            None if differs(&actual, &case.expect) => {
+                failures.push(format!("{}\n{actual}", case.name));
+            }
+            None => (),
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    let n = OPENCODE_EXCEPTIONS.len();
+    assert_eq!(used.len(), n, "an exception names no case");
+}
+
+fn opencode_cases() -> Vec<Case> {
+    let folder = root().join("takopi");
+    let json = fs::read_to_string(folder.join("expected/constructed_cases.json")).unwrap();
+    let mut cases: Vec<Case> = serde_json::from_str(&json).unwrap();
+    cases.retain(|case| case.engine == "opencode");
+    cases.extend(OPENCODE_RECORDINGS.iter().map(|name| {
+        let recording = fs::read_to_string(folder.join(format!("{name}.jsonl"))).unwrap();
+        let events = folder.join(format!("expected/{name}.takopi.jsonl"));
+        let events = fs::read_to_string(events).unwrap();
+        let expect = events.lines().map(|it| serde_json::from_str(it).unwrap());
+        Case {
+            name: format!("{name}.jsonl"),
+            engine: "opencode".to_owned(),
+            resume: None,
+            exit_code: 0,
+            final_newline: true,
+            input: recording.lines().map(str::to_owned).collect(),
+            expect: expect.collect(),
+        }
+    }));
+    cases
+}
+
 #[test]
 fn every_exception_is_told_to_users() {
     let page = fs::read_to_string(root().join("../docs/takopi.md")).unwrap();
-    for exception in EXCEPTIONS {
+    for exception in EXCEPTIONS.iter().chain(OPENCODE_EXCEPTIONS) {
         let row = format!("| {} | {} |", exception.name, exception.reason);
         assert!(page.contains(&row), "docs/takopi.md lacks the row\n{row}");
     }
@@ -219,27 +356,29 @@ fn cases() -> Vec<Case> {
     let folder = root().join("takopi");
     let json = fs::read_to_string(folder.join("expected/constructed_cases.json")).unwrap();
     let mut cases: Vec<Case> = serde_json::from_str(&json).unwrap();
-    cases.retain(|case| case.engine == "claude");
-    let recording = fs::read_to_string(folder.join("claude_stream_json_session.jsonl")).unwrap();
-    let events = folder.join("expected/claude_stream_json_session.takopi.jsonl");
-    let events = fs::read_to_string(events).unwrap();
-    cases.push(Case {
-        name: "claude_stream_json_session.jsonl".to_owned(),
-        engine: "claude".to_owned(),
-        resume: None,
-        exit_code: 0,
-        final_newline: true,
-        input: recording.lines().map(str::to_owned).collect(),
-        expect: events
-            .lines()
-            .map(|it| serde_json::from_str(it).unwrap())
-            .collect(),
-    });
+    cases.retain(|case| ENGINES.contains(&&*case.engine));
+    for (engine, name) in RECORDINGS {
+        let recording = fs::read_to_string(folder.join(format!("{name}.jsonl"))).unwrap();
+        let events = folder.join(format!("expected/{name}.takopi.jsonl"));
+        let events = fs::read_to_string(events).unwrap();
+        cases.push(Case {
+            name: format!("{name}.jsonl"),
+            engine: (*engine).to_owned(),
+            resume: None,
+            exit_code: 0,
+            final_newline: true,
+            input: recording.lines().map(str::to_owned).collect(),
+            expect: events
+                .lines()
+                .map(|it| serde_json::from_str(it).unwrap())
+                .collect(),
+        });
+    }
     cases
 }
 
 fn convert(case: &Case) -> String {
-    let (format, reader) = find_reader("claude").unwrap();
+    let (format, reader) = find_reader(&case.engine).unwrap();
     let reader = reader(&ReaderConfig {
         expect: case.resume.clone(),
         ..ReaderConfig::default()

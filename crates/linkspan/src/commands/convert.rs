@@ -11,7 +11,7 @@ use std::{process, thread};
 
 use formats::{ReaderConfig, WriterConfig, registry};
 use indicatif::{ProgressBar, ProgressStyle};
-use linkspan::{Conversion, Error, Options, Report, each_chunk};
+use linkspan::{AUTO, Conversion, Error, Options, Report, each_chunk};
 use model::End;
 use serde::Serialize;
 
@@ -27,6 +27,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<(), Failure> {
     // Before the output is opened: a mistyped name must not empty a file.
     check(args)?;
     let mut input = Input::open(args.input.as_deref())?;
+    let from = source(args, &mut input)?;
     let Output {
         name,
         bytes,
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<(), Failure> {
         is_terminal,
     } = Output::open(args.output.as_deref(), &input)?;
     let progress = progress(&input, is_terminal);
-    let options = options(args, &input, is_regular, is_terminal);
+    let options = options(args, from, &input, is_regular, is_terminal);
     let conversion = Conversion::new(bytes, &options).map_err(unknown::target)?;
     let conversion = Shared::new(conversion);
     conversion.end_on_interrupt();
@@ -53,16 +54,19 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<(), Failure> {
         }
         Err(Error::Write(err)) => Err(err),
         Err(Error::Format(err)) => return Err(unknown::target(err)),
+        Err(Error::Unsure(why)) => return Err(unknown::unsure(&input.name, why)),
     };
     let report = report.map_err(|err| Failure::write(&name, &err))?;
     if args.report {
-        exit::say(&said(args, &report));
+        exit::say(&said(args, from, &report));
     }
     Ok(())
 }
 
 fn check(args: &ConvertArgs) -> Result<(), Failure> {
-    registry::find_reader(&args.from).map_err(unknown::source)?;
+    if args.from != AUTO {
+        registry::find_reader(&args.from).map_err(unknown::source)?;
+    }
     let config = WriterConfig {
         profile: args.profile.clone(),
         ..WriterConfig::default()
@@ -71,10 +75,29 @@ fn check(args: &ConvertArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn options(args: &ConvertArgs, input: &Input, is_regular: bool, is_terminal: bool) -> Options {
+/// The format of the input, as it was named or as it is recognised.
+fn source<'a>(args: &'a ConvertArgs, input: &mut Input) -> Result<&'a str, Failure> {
+    if args.from != AUTO {
+        return Ok(&args.from);
+    }
+    let format = input.recognise()?;
+    // The report in JSON says it too, and whoever parses that wants nothing else.
+    if !args.json {
+        exit::say(&format!("linkspan: reading {}\n", format.name));
+    }
+    Ok(format.name)
+}
+
+fn options(
+    args: &ConvertArgs,
+    from: &str,
+    input: &Input,
+    is_regular: bool,
+    is_terminal: bool,
+) -> Options {
     let began = Some(input.began());
     Options {
-        from: args.from.clone(),
+        from: from.to_owned(),
         to: args.to.clone(),
         reader: ReaderConfig {
             began,
@@ -189,11 +212,11 @@ struct Loss {
     count: u64,
 }
 
-fn said(args: &ConvertArgs, report: &Report) -> String {
+fn said(args: &ConvertArgs, from: &str, report: &Report) -> String {
     if args.json {
         let losses = report.losses.iter();
         let line = Line {
-            from: &args.from,
+            from,
             to: &args.to,
             profile: args.profile.as_deref(),
             events: report.n_events,
@@ -205,7 +228,7 @@ fn said(args: &ConvertArgs, report: &Report) -> String {
         text.push('\n');
         return text;
     }
-    let mut text = format!("{} to {}: {} events, ", args.from, args.to, report.n_events);
+    let mut text = format!("{from} to {}: {} events, ", args.to, report.n_events);
     if report.losses.is_empty() {
         text.push_str("nothing was lost\n");
         return text;

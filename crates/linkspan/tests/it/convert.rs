@@ -32,6 +32,21 @@ fn stdin_a_dash_and_a_file_are_the_same_input() {
 }
 
 #[test]
+fn the_format_is_told_by_the_first_lines_and_nothing_of_them_is_lost() {
+    let recorded = small_run("completed");
+    let noisy = format!("warning: a line somebody printed\n{recorded}");
+    let named = same(&[], &noisy);
+    let auto = run(&["convert", "--to", "linkspan"], noisy.as_bytes());
+    assert_eq!(auto.stdout, named.stdout);
+    assert_eq!(auto.stderr, "linkspan: reading linkspan\n");
+
+    let flags = ["convert", "--to", "linkspan", "--report", "--json"];
+    let report = run(&flags, recorded.as_bytes()).stderr;
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["from"], "linkspan");
+}
+
+#[test]
 fn output_goes_to_a_file_and_replaces_it() {
     let folder = Folder::new("output");
     let recorded = small_run("completed");

@@ -65,13 +65,22 @@ fn a_format_that_goes_only_one_way_says_so() {
 }
 
 #[test]
-fn auto_is_not_offered_yet() {
+fn what_cannot_be_recognised_is_refused_and_nothing_is_written() {
+    let hint = format!("name its format with `--from`: {}", readable());
+    let message = "the input is empty: `stdin`";
+    check(&["convert", "--to", "linkspan"], message, &hint, 2);
+    let folder = Folder::new("unknown");
+    let input = folder.file("run.jsonl", "{\"a\":1}\nhello\n");
+    let output = folder.file("out.jsonl", "kept\n");
     check(
-        &["convert", "--from", "auto", "--to", "linkspan"],
-        "the format of the input is not recognised by itself yet",
-        &format!("name it with `--from`: {}", readable()),
+        &[
+            "convert", "--from", "auto", "--to", "text", &input, "-o", &output,
+        ],
+        &format!("the format of the input is not known: `{input}`"),
+        &hint,
         2,
     );
+    assert_eq!(fs::read_to_string(output).unwrap(), "kept\n");
 }
 
 #[test]
@@ -118,9 +127,9 @@ fn an_unknown_profile_lists_those_there_are() {
 #[test]
 fn missing_flags_show_the_usage() {
     check(
-        &["convert", "--to", "linkspan"],
-        "the following required arguments were not provided: --from <FORMAT>",
-        "usage: linkspan convert --from <FORMAT> --to <FORMAT> [INPUT]",
+        &["convert"],
+        "the following required arguments were not provided: --to <FORMAT>",
+        "usage: linkspan convert --to <FORMAT> [INPUT]",
         2,
     );
     check(

@@ -17,11 +17,11 @@ impl Claude {
         line: &mut Line<'c>,
         text: &'c str,
     ) {
-        let session = line.session_id.take();
+        let session = line.session_id.str();
         if !self.same_session(cx, session.as_deref(), false) {
             return;
         }
-        let parent = line.parent_tool_use_id.take();
+        let parent = line.parent_tool_use_id.str();
         self.bind_without_init(cx);
         if parent.is_none() {
             self.begin_turn(cx);
@@ -31,14 +31,14 @@ impl Claude {
         let mut message = line.message.take();
         if !has_message {
             message.content = std::mem::take(&mut line.content);
-            message.model = std::mem::take(&mut line.model);
+            message.model = line.model;
         }
         cx.extra.append(message.extra());
         if line.is_api_error_message.is_true() {
             return self.api_error(cx, message);
         }
         // A repackaged message has no id, but it is one whole response.
-        let group = message.id.take();
+        let group = message.id.str();
         let group = group.or_else(|| cx.frame.map(|n| Cow::Owned(format!("m{n}"))));
         self.call_usage(cx, group.as_deref(), &message);
         let Words::Blocks(blocks) = message.content else {
@@ -70,7 +70,7 @@ impl Claude {
         status: Status,
         raw: impl FnOnce() -> Option<&'c RawValue>,
     ) {
-        let kind = block.r#type.take();
+        let kind = block.r#type.str();
         cx.extra.append(block.extra());
         match kind.as_deref() {
             Some("text") | None if block.text.0.is_some() => {
@@ -94,16 +94,14 @@ impl Claude {
                 let data = block.data.raw().map(Text::from);
                 self.reasoning_block(cx, group, Text::EMPTY, None, data, status);
             }
-            Some("tool_use" | "server_tool_use" | "mcp_tool_use") | None
-                if block.id.0.is_some() =>
-            {
+            Some("tool_use" | "server_tool_use" | "mcp_tool_use") | None if block.id.is_str() => {
                 let server_side = kind.as_deref().is_some_and(|it| it != "tool_use");
                 self.tool_use(cx, group, block, server_side);
             }
-            Some(name) if name.ends_with("tool_result") && block.tool_use_id.0.is_some() => {
+            Some(name) if name.ends_with("tool_result") && block.tool_use_id.is_str() => {
                 self.tool_result(cx, block, None, None);
             }
-            None if block.tool_use_id.0.is_some() => self.tool_result(cx, block, None, None),
+            None if block.tool_use_id.is_str() => self.tool_result(cx, block, None, None),
             other => self.unmapped_block(cx, other, raw()),
         }
     }
@@ -175,14 +173,14 @@ impl Claude {
         block: Block<'c>,
         server_side: bool,
     ) {
-        let Some(id) = block.id.0 else { return };
+        let Some(id) = block.id.str() else { return };
         if let Some(group) = group {
             // The block has an id of its own, but it still takes up a place in its response.
             if self.partial.whole(group, "tool_use").is_none() {
                 self.responses.block_id(group);
             }
         }
-        let name = block.name.0.unwrap_or_default();
+        let name = block.name.str().unwrap_or_default();
         let input = block.input.raw();
         let class = tools::classify(&name, input.as_ref(), self.cwd.as_deref());
         let tool = Tool {
@@ -198,11 +196,11 @@ impl Claude {
     }
 
     pub(super) fn user<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>, text: &'c str) {
-        let session = line.session_id.take();
+        let session = line.session_id.str();
         if !self.same_session(cx, session.as_deref(), false) {
             return;
         }
-        let parent = line.parent_tool_use_id.take();
+        let parent = line.parent_tool_use_id.str();
         let mut content = std::mem::take(&mut line.content);
         if line.message.is_object() {
             let mut message = line.message.take();
@@ -225,10 +223,10 @@ impl Claude {
         self.enter(cx, parent.as_deref());
         let mut said = Vec::new();
         for (at, mut block) in blocks.into_iter().enumerate() {
-            let kind = block.r#type.take();
+            let kind = block.r#type.str();
             cx.extra.append(block.extra());
             match kind.as_deref() {
-                Some("tool_result") | None if block.tool_use_id.0.is_some() => {
+                Some("tool_result") | None if block.tool_use_id.is_str() => {
                     self.tool_result(
                         cx,
                         block,

@@ -36,7 +36,7 @@ impl Claude {
         line: &mut wire::Line<'c>,
         text: &'c str,
     ) {
-        let session = line.session_id.take();
+        let session = line.session_id.str();
         self.result_of(cx, session, text);
         // The whole frame is kept with the run's end.
         cx.extra.clear();

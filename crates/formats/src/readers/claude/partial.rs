@@ -13,7 +13,7 @@ use model::{
 use super::{Claude, Context};
 use crate::tools;
 use crate::wire::claude::{self as wire, Block, Line};
-use crate::wire::lenient::{Any, Num, Object as _};
+use crate::wire::lenient::{Any, Object as _};
 
 /// The response that streams now.
 #[derive(Clone, Debug, Default)]
@@ -66,26 +66,25 @@ impl Claude {
         line: &mut Line<'c>,
         text: &'c str,
     ) {
-        let session = line.session_id.take();
+        let session = line.session_id.str();
         if !self.same_session(cx, session.as_deref(), false) {
             return;
         }
         self.bind_without_init(cx);
-        let parent = line.parent_tool_use_id.take();
+        let parent = line.parent_tool_use_id.str();
         if parent.is_none() {
             self.begin_turn(cx);
         }
         self.enter(cx, parent.as_deref());
-        let mut event = std::mem::take(&mut line.event);
+        let response = line.api_message_id;
+        let event = &mut line.event;
         cx.extra.append(event.extra());
-        match event.r#type.as_deref() {
-            Some("content_block_delta") => {
-                self.block_delta(cx, event, line.api_message_id.as_deref())
-            }
+        match event.r#type.str().as_deref() {
+            Some("content_block_delta") => self.block_delta(cx, event, response),
             Some("content_block_start") => {
                 let mut block = event.content_block.take();
                 cx.extra.append(block.extra());
-                self.block_start(cx, event.index, &block, line.api_message_id.as_deref());
+                self.block_start(cx, event.index, &block, response);
             }
             Some("content_block_stop") => {
                 if let Some(index) = event.index.as_u64() {
@@ -94,10 +93,10 @@ impl Claude {
             }
             Some("message_start") => {
                 self.stop_blocks(cx);
-                let mut message = event.message.take();
-                let id = message.id.take().or(line.api_message_id.take());
+                let message = event.message.take();
+                let id = message.id.str().or(response.str());
                 self.partial.response = id.map(Cow::into_owned);
-                self.partial.model = message.model.take().map(Cow::into_owned);
+                self.partial.model = message.model.str().map(Cow::into_owned);
                 self.partial.tokens = tokens(message.usage);
             }
             Some("message_delta") => {
@@ -116,11 +115,11 @@ impl Claude {
     fn block_start<'c>(
         &mut self,
         cx: &mut Context<'c>,
-        index: Num,
+        index: Any<'_>,
         block: &Block<'c>,
-        response: Option<&str>,
+        response: Any<'_>,
     ) {
-        let kind = match block.r#type.as_deref() {
+        let kind = match block.r#type.str().as_deref() {
             Some("text") => "text",
             Some("thinking") => "thinking",
             Some("redacted_thinking") => "redacted_thinking",
@@ -144,11 +143,11 @@ impl Claude {
         cx: &mut Context<'c>,
         index: u64,
         kind: &'static str,
-        response: Option<&str>,
+        response: Any<'_>,
         block: Option<&Block<'c>>,
     ) -> ItemId<'static> {
         if self.partial.response.is_none() {
-            self.partial.response = response.map(str::to_owned);
+            self.partial.response = response.str().map(Cow::into_owned);
         }
         let response = self
             .partial
@@ -158,9 +157,9 @@ impl Claude {
         let numbered = self.responses.block_id(&response);
         let group = Some(Cow::Owned(response));
         let call = block
-            .and_then(|it| it.id.as_deref())
+            .and_then(|it| it.id.str())
             .filter(|_| kind == "tool_use");
-        let key = call.map_or(numbered, |id| ItemId::new(id.to_owned()));
+        let key = call.map_or(numbered, |id| ItemId::new(id.into_owned()));
         let item = match kind {
             "text" => Item::Message(Message {
                 id: key.clone(),
@@ -170,11 +169,10 @@ impl Claude {
                 parts: Vec::new(),
             }),
             "tool_use" => {
-                let name = block
-                    .and_then(|it| it.name.as_deref())
-                    .unwrap_or("unknown")
-                    .to_owned();
-                let server_side = block.is_some_and(|it| it.r#type.as_deref() != Some("tool_use"));
+                let name = block.and_then(|it| it.name.str());
+                let name = name.map_or_else(|| "unknown".to_owned(), Cow::into_owned);
+                let kind = block.and_then(|it| it.r#type.str());
+                let server_side = kind.is_some_and(|it| it != "tool_use");
                 // The name alone tells what kind of call it will be.
                 let class = tools::classify(&name, None, self.cwd.as_deref());
                 let name = Cow::Owned(name);
@@ -211,10 +209,10 @@ impl Claude {
     fn block_delta<'c>(
         &mut self,
         cx: &mut Context<'c>,
-        event: wire::StreamEvent<'c>,
-        response: Option<&str>,
+        event: &wire::StreamEvent<'c>,
+        response: Any<'_>,
     ) {
-        let delta = event.delta;
+        let delta = &event.delta;
         let index = event.index.as_u64().unwrap_or_default();
         let (kind, channel, text) = match (delta.text.0, delta.thinking.0, delta.partial_json.0) {
             (Some(text), _, _) => ("text", Channel::Text, text),
@@ -299,7 +297,7 @@ impl Claude {
                 ..tokens
             };
             let detail = message.usage.raw();
-            let model = message.model.0.clone();
+            let model = message.model.str();
             let usage = Usage {
                 scope: Scope::Call,
                 basis: Basis::Delta,

@@ -18,7 +18,7 @@ impl Claude {
         structured: Option<Raw<'c>>,
         meta: Option<Raw<'c>>,
     ) {
-        let Some(id) = block.tool_use_id.0 else {
+        let Some(id) = block.tool_use_id.str() else {
             return;
         };
         let id = ItemId::new(id);

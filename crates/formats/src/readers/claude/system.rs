@@ -15,11 +15,11 @@ impl Claude {
             .0
             .filter(|it| it.get().starts_with('{'))
             .map_or(text, |it| it.get());
-        let subtype = line.subtype.take().unwrap_or_default();
+        let subtype = line.subtype.str().unwrap_or_default();
         if subtype == "init" {
             return self.init(cx, text);
         }
-        let session = line.session_id.take();
+        let session = line.session_id.str();
         if !self.same_session(cx, session.as_deref(), false) {
             return;
         }

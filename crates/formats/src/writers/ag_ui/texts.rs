@@ -48,19 +48,17 @@ impl Items {
         self.start(at, lane);
         let open = &self.texts[at];
         let message_id = &open.id;
-        lane.emit(match (open.kind, self.shape) {
-            (TextKind::Message(_), _) => wire::Body::TextMessageContent {
-                message_id,
-                delta: text,
-            },
-            (TextKind::Reasoning, Shape::Current) => wire::Body::ReasoningMessageContent {
-                message_id,
-                delta: text,
-            },
-            (TextKind::Reasoning, Shape::Thinking) => {
-                wire::Body::ThinkingTextMessageContent { delta: text }
+        match (open.kind, self.shape) {
+            (TextKind::Message(_), _) => {
+                lane.piece("TEXT_MESSAGE_CONTENT", "messageId", message_id, text);
             }
-        });
+            (TextKind::Reasoning, Shape::Current) => {
+                lane.piece("REASONING_MESSAGE_CONTENT", "messageId", message_id, text);
+            }
+            (TextKind::Reasoning, Shape::Thinking) => {
+                lane.emit(wire::Body::ThinkingTextMessageContent { delta: text });
+            }
+        }
     }
 
     fn start(&mut self, at: usize, lane: &mut Lane<'_>) {

@@ -57,7 +57,7 @@ impl Items {
             && !tool.is_complete
         {
             tool.has_args = true;
-            args(id, wire::Args::Piece(piece), lane);
+            lane.piece("TOOL_CALL_ARGS", "toolCallId", id, piece);
         }
     }
 
@@ -168,19 +168,15 @@ impl OpenTool {
         if let Some(input) = input
             && !self.has_args
         {
-            args(&self.id, wire::Args::Whole(input), lane);
+            lane.emit(wire::Body::ToolCallArgs {
+                tool_call_id: &self.id,
+                delta: input.get(),
+            });
         }
         lane.emit(wire::Body::ToolCallEnd {
             tool_call_id: &self.id,
         });
     }
-}
-
-fn args(tool_call_id: &str, delta: wire::Args<'_>, lane: &mut Lane<'_>) {
-    lane.emit(wire::Body::ToolCallArgs {
-        tool_call_id,
-        delta,
-    });
 }
 
 fn part(block: Block<'_>) -> wire::ContentPart<'_> {

@@ -4,6 +4,7 @@ use model::{Event, ItemId, Status, Text, Tool, Why};
 
 use super::super::line;
 use super::session::Session;
+use super::upstream::opencode;
 use super::{Profile, Takopi, tools, upstream, write_action};
 use crate::wire::takopi as wire;
 
@@ -31,7 +32,7 @@ impl Takopi {
             return;
         }
         let is_orphan = event.why == Some(Why::NeverOpened);
-        let action = self.action(tool, is_orphan);
+        let action = self.action(event, tool, is_orphan);
         if !(is_upstream && is_orphan) {
             self.write_tool(event, tool, &action, Stage::Started, out);
         }
@@ -48,7 +49,7 @@ impl Takopi {
         let known = self.run.actions.iter().position(|it| it.id == tool.id);
         let action = match known {
             Some(at) => self.run.actions.remove(at),
-            None => self.action(tool, true),
+            None => self.action(event, tool, true),
         };
         if self.profile == Profile::Upstream && tool.result.is_none() {
             return; // Takopi leaves a call without a result open.
@@ -94,9 +95,12 @@ impl Takopi {
         }
     }
 
-    fn action(&self, tool: &Tool<'_>, is_orphan: bool) -> Action {
+    fn action(&self, event: &Event<'_>, tool: &Tool<'_>, is_orphan: bool) -> Action {
         let cwd = self.session.as_ref().and_then(Session::cwd);
         let (kind, title) = match self.profile {
+            Profile::Upstream if self.engine == opencode::ENGINE => {
+                opencode::heading(event, tool, cwd)
+            }
             Profile::Upstream => upstream::heading(tool, is_orphan, cwd),
             Profile::Seed | Profile::Debug => tools::heading(tool, cwd),
         };
@@ -124,6 +128,25 @@ impl Takopi {
         };
         let engine = &self.engine;
         match self.profile {
+            Profile::Upstream if self.engine == opencode::ENGINE => {
+                let error = opencode::error(tool);
+                let detail = opencode::detail(tool, kind);
+                let action = wire::Action {
+                    id,
+                    kind,
+                    title,
+                    detail,
+                };
+                let event = wire::ActionEvent {
+                    engine,
+                    action,
+                    phase,
+                    ok: status.map(|_| opencode::is_ok(tool)),
+                    message: error,
+                    level: None,
+                };
+                line(out, &event);
+            }
             Profile::Upstream => {
                 let detail = upstream::detail(tool, kind, parent, status.is_some());
                 let action = wire::Action {

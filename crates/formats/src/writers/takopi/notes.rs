@@ -65,15 +65,7 @@ impl Takopi {
         if self.profile != Profile::Debug {
             return self.losses.count("plan update");
         }
-        let is_done = |it: &&PlanEntry<'_>| it.status == PlanStatus::Completed;
-        let done = plan.entries.iter().filter(is_done).count();
-        let total = plan.entries.len();
-        let title = match plan.entries.iter().find(|it| !is_done(it)) {
-            Some(next) => format!("todo {done}/{total}: {}", next.text),
-            None if total == 0 => "todo".to_owned(),
-            None => format!("todo {done}/{total}: done"),
-        };
-        let detail = wire::PlanDetail { done, total };
+        let (title, detail) = plan_title(plan);
         let title = Text::new(title);
         self.note(out, Note::new(wire::Level::Info, title, detail));
     }
@@ -172,4 +164,17 @@ impl Takopi {
             self.n_waiting += 1;
         }
     }
+}
+
+/// How far a plan has come, in words and in numbers.
+pub(super) fn plan_title(plan: &Plan<'_>) -> (String, wire::PlanDetail) {
+    let is_done = |it: &&PlanEntry<'_>| it.status == PlanStatus::Completed;
+    let done = plan.entries.iter().filter(is_done).count();
+    let total = plan.entries.len();
+    let title = match plan.entries.iter().find(|it| !is_done(it)) {
+        Some(next) => format!("todo {done}/{total}: {}", next.text),
+        None if total == 0 => "todo".to_owned(),
+        None => format!("todo {done}/{total}: done"),
+    };
+    (title, wire::PlanDetail { done, total })
 }

@@ -17,6 +17,8 @@ pub(super) struct Session {
     servers: String,
     output_style: Option<Raw<'static>>,
     api_key_source: Option<Raw<'static>>,
+    /// It has had a run: what it says about itself between runs starts no other.
+    had_run: bool,
 }
 
 impl Session {
@@ -37,7 +39,7 @@ impl Session {
             session.update(event, bound);
         }
         // A session first met by its bare id is new until it has introduced itself.
-        !knew_model
+        !knew_model && known.as_ref().is_none_or(|it| !it.had_run)
     }
 
     fn new(native: &str) -> Self {
@@ -51,6 +53,7 @@ impl Session {
             servers: String::new(),
             output_style: None,
             api_key_source: None,
+            had_run: false,
         }
     }
 
@@ -79,11 +82,15 @@ impl Session {
         &self.native
     }
 
+    pub(super) fn run_ended(&mut self) {
+        self.had_run = true;
+    }
+
     pub(super) fn cwd(&self) -> Option<&str> {
         self.cwd.as_deref()
     }
 
-    pub(super) fn write_started(&self, engine: &str, out: &mut Vec<u8>) {
+    pub(super) fn write_started(&self, engine: &str, title: Option<&str>, out: &mut Vec<u8>) {
         let meta = wire::Meta {
             cwd: self.cwd.as_deref(),
             tools: &self.tools,
@@ -103,7 +110,7 @@ impl Session {
                 engine,
                 value: &self.native,
             },
-            title: self.model.as_deref(),
+            title: self.model.as_deref().or(title),
             meta: has_meta.then_some(meta),
         };
         line(out, &started);

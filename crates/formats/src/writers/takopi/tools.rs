@@ -69,11 +69,7 @@ fn changes<'t>(tool: &'t Tool<'_>, kind: wire::Kind) -> Vec<wire::Change<'t>> {
     if kind != wire::Kind::FileChange {
         return Vec::new();
     }
-    let kind = match tool.class.change {
-        Some(Change::Add) => wire::ChangeKind::Add,
-        Some(Change::Delete) => wire::ChangeKind::Delete,
-        Some(Change::Update) | None => wire::ChangeKind::Update,
-    };
+    let kind = change_kind(tool.class.change);
     let paths = tool.class.paths.iter();
     paths
         .map(|it| wire::Change {
@@ -81,6 +77,14 @@ fn changes<'t>(tool: &'t Tool<'_>, kind: wire::Kind) -> Vec<wire::Change<'t>> {
             kind,
         })
         .collect()
+}
+
+pub(super) fn change_kind(change: Option<Change>) -> wire::ChangeKind {
+    match change {
+        Some(Change::Add) => wire::ChangeKind::Add,
+        Some(Change::Delete) => wire::ChangeKind::Delete,
+        Some(Change::Update) | None => wire::ChangeKind::Update,
+    }
 }
 
 /// The paths of a call, seen from the working directory.

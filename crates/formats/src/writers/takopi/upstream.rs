@@ -3,6 +3,8 @@
 //! Facts: `runners/tool_actions.py` and `runners/claude.py` of that version, and what its own runner
 //! was seen to emit (`fixtures/takopi/expected`). Takopi tells tools apart by name, so this does too.
 
+pub(super) mod opencode;
+
 use model::{Raw, RunEnded, Text, Tool};
 
 use super::super::{content, line};
@@ -87,6 +89,11 @@ pub(super) fn detail<'t>(
     }
 }
 
+/// The title of a session that does not say its model.
+pub(super) fn session_title(engine: &str) -> Option<&'static str> {
+    (engine == opencode::ENGINE).then_some("opencode")
+}
+
 impl Takopi {
     pub(super) fn upstream_end(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
         for _ in &ended.denials {
@@ -96,6 +103,11 @@ impl Takopi {
         let (answer, error) = match &frame {
             Some(frame) => self.result(ended, frame),
             None => self.no_result(ended, out),
+        };
+        let answer = if self.engine == opencode::ENGINE {
+            Text::new(std::mem::take(&mut self.run.words))
+        } else {
+            answer
         };
         let result_session = || frame.as_ref().and_then(|it| it.session_id.as_deref());
         let session = self

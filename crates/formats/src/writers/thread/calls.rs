@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use model::{Change, Losses, Raw, Status, Text, Tool, ToolKind, ToolResult};
 
 use super::Profile;
-use super::output;
+use super::{output, own};
 use crate::wire::lenient::Any;
 use crate::wire::thread as wire;
 
@@ -30,7 +30,7 @@ enum Shape {
     Files(Vec<FileChange>),
     Mcp(Mcp),
     Agent(Agent),
-    Search(Text<'static>),
+    Search(Search),
     /// A todo list speaks for itself, as a plan.
     Silent,
     /// Any tool in the seed's shape.
@@ -38,9 +38,15 @@ enum Shape {
 }
 
 #[derive(Clone, Debug)]
-struct FileChange {
-    path: Text<'static>,
-    kind: wire::FileUpdateKind,
+pub(super) struct FileChange {
+    pub(super) path: Text<'static>,
+    pub(super) kind: wire::FileUpdateKind,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Search {
+    pub(super) query: Text<'static>,
+    pub(super) action: Option<Raw<'static>>,
 }
 
 #[derive(Clone, Debug)]
@@ -51,9 +57,20 @@ struct Mcp {
 }
 
 #[derive(Clone, Debug)]
-struct Agent {
-    sender: String,
-    prompt: Option<Text<'static>>,
+pub(super) struct Agent {
+    pub(super) tool: wire::CollabTool,
+    pub(super) sender: String,
+    /// The threads it speaks to, where they are known; else the call's own id names the new one.
+    pub(super) receivers: Option<Vec<String>>,
+    pub(super) prompt: Option<Text<'static>>,
+}
+
+/// How one agent is doing.
+#[derive(Debug)]
+pub(super) struct AgentState<'a> {
+    pub(super) thread_id: Cow<'a, str>,
+    pub(super) status: wire::AgentStatus,
+    pub(super) message: Option<Text<'a>>,
 }
 
 /// How a call ended.
@@ -67,6 +84,8 @@ pub(super) struct Ending<'a> {
     pub(super) change: Option<Change>,
     /// The agent it started goes on.
     pub(super) in_background: bool,
+    /// It was a command of Codex itself: nothing is cut, and no exit code made up.
+    pub(super) is_own: bool,
 }
 
 impl<'a> Ending<'a> {
@@ -79,11 +98,15 @@ impl<'a> Ending<'a> {
             exit_code: None,
             change: None,
             in_background: false,
+            is_own: false,
         }
     }
 
     fn output(&self, losses: &mut Losses) -> Text<'a> {
         match self.result {
+            Some(result) if self.is_own && result.content.is_string() => {
+                Text::from(result.content.by_ref())
+            }
             Some(result) => output::text(result, losses),
             None => output::capped(Text::new(self.printed)),
         }
@@ -122,6 +145,7 @@ impl<'a> Ending<'a> {
     /// A command that was stopped or never ran has no exit code.
     fn exit_code(&self) -> Option<i32> {
         match self.status {
+            _ if self.is_own => self.exit_code,
             Status::Ok => Some(self.exit_code.unwrap_or(0)),
             Status::Error => Some(self.exit_code.unwrap_or(1)),
             Status::Denied | Status::Cancelled | Status::Lost => self.exit_code,
@@ -147,6 +171,29 @@ impl Call {
         Self { id, shape }
     }
 
+    /// Takes over what only the end knows, such as all the files of a patch.
+    pub(super) fn learn(&mut self, tool: &Tool<'_>) {
+        match &mut self.shape {
+            Shape::Files(changes) => {
+                let own = own::changes(tool);
+                if !own.is_empty() {
+                    *changes = own;
+                }
+            }
+            Shape::Search(search) => {
+                if let Some(own) = own::search(tool) {
+                    *search = own;
+                }
+            }
+            Shape::Agent(agent) => {
+                if let Some(own) = own::agent(tool) {
+                    *agent = own;
+                }
+            }
+            Shape::Shell(_) | Shape::Named(_) | Shape::Mcp(_) | Shape::Silent | Shape::Seed(_) => {}
+        }
+    }
+
     /// Absent for a call that is not shown.
     pub(super) fn started(&self) -> Option<wire::ThreadItem<'_>> {
         let status = wire::Status::InProgress;
@@ -155,10 +202,14 @@ impl Call {
             Shape::Seed(name) => command(name, Text::EMPTY, None, status),
             Shape::Files(changes) => files(changes, None, status),
             Shape::Mcp(mcp) => mcp.details(None, None, status),
-            Shape::Agent(agent) => {
-                agent.details(&self.id, wire::AgentStatus::PendingInit, None, status)
+            Shape::Agent(agent) if agent.receivers.is_some() => {
+                agent.details(&self.id, Vec::new(), status)
             }
-            Shape::Search(query) => search(query),
+            Shape::Agent(agent) => {
+                let states = self.one_agent(wire::AgentStatus::PendingInit, None);
+                agent.details(&self.id, states, status)
+            }
+            Shape::Search(search) => search.details(),
             Shape::Silent => return None,
         };
         Some(self.item(details))
@@ -187,17 +238,27 @@ impl Call {
                 (Status::Ok, Some(result)) => {
                     mcp.details(Some(output::mcp_result(result)), None, status)
                 }
+                // A tool that failed has answered; only what kept it from answering is an error.
+                (Status::Error, Some(result)) if !result.content.is_string() => {
+                    mcp.details(Some(output::mcp_result(result)), None, status)
+                }
                 (Status::Ok, None) => mcp.details(None, None, status),
                 (Status::Error | Status::Denied | Status::Cancelled | Status::Lost, _) => {
                     let message = ending.reason(losses);
                     mcp.details(None, Some(wire::Error { message }), status)
                 }
             },
+            Shape::Agent(agent) if agent.receivers.is_some() => {
+                let structured = ending.result.and_then(|it| it.structured.as_ref());
+                let states = structured.map(own::states).unwrap_or_default();
+                agent.details(&self.id, states, status)
+            }
             Shape::Agent(agent) => {
                 let message = Some(ending.output(losses)).filter(|it| !it.is_empty());
-                agent.details(&self.id, ending.agent_status(), message, status)
+                let states = self.one_agent(ending.agent_status(), message);
+                agent.details(&self.id, states, status)
             }
-            Shape::Search(query) => search(query),
+            Shape::Search(search) => search.details(),
             Shape::Silent => return None,
         };
         Some(self.item(details))
@@ -221,6 +282,20 @@ impl Call {
             Shape::Silent => losses.count("todo call"),
             Shape::Shell(_) | Shape::Mcp(_) | Shape::Agent(_) | Shape::Search(_) => (),
         }
+    }
+
+    /// The one agent of a call that is named by the call itself.
+    fn one_agent<'a>(
+        &'a self,
+        status: wire::AgentStatus,
+        message: Option<Text<'a>>,
+    ) -> Vec<AgentState<'a>> {
+        let thread_id = Cow::Borrowed(&*self.id);
+        vec![AgentState {
+            thread_id,
+            status,
+            message,
+        }]
     }
 
     fn item<'a>(&'a self, details: wire::Details<'a>) -> wire::ThreadItem<'a> {
@@ -253,14 +328,18 @@ impl Shape {
                     arguments: tool.input.clone().map(Raw::into_owned),
                 })
             }),
-            ToolKind::Task => Self::Agent(Agent {
+            ToolKind::Task => Self::Agent(own::agent(tool).unwrap_or_else(|| Agent {
+                tool: wire::CollabTool::SpawnAgent,
                 sender: sender.to_owned(),
+                receivers: None,
                 prompt: tool.input.as_ref().and_then(prompt),
+            })),
+            ToolKind::WebSearch => class.query.as_ref().map_or_else(named, |it| {
+                Self::Search(own::search(tool).unwrap_or_else(|| Search {
+                    query: owned(it),
+                    action: None,
+                }))
             }),
-            ToolKind::WebSearch => class
-                .query
-                .as_ref()
-                .map_or_else(named, |it| Self::Search(owned(it))),
             ToolKind::Todo => Self::Silent,
             ToolKind::Read
             | ToolKind::Search
@@ -295,28 +374,41 @@ impl Agent {
     fn details<'a>(
         &'a self,
         thread_id: &'a str,
-        agent_status: wire::AgentStatus,
-        message: Option<Text<'a>>,
+        states: Vec<AgentState<'a>>,
         status: wire::Status,
     ) -> wire::Details<'a> {
+        let receivers = self.receivers.as_ref();
         wire::Details::CollabToolCall {
-            tool: wire::CollabTool::SpawnAgent,
+            tool: self.tool,
             sender_thread_id: &self.sender,
-            receiver_thread_ids: [thread_id],
+            receiver_thread_ids: receivers.map_or_else(
+                || vec![thread_id],
+                |it| it.iter().map(String::as_str).collect(),
+            ),
             prompt: self.prompt.as_ref(),
-            agents_states: agents_states(thread_id, agent_status, message),
+            agents_states: agents_states(states),
             status,
         }
     }
 }
 
-pub(super) fn agents_states<'a>(
-    thread_id: &'a str,
-    status: wire::AgentStatus,
-    message: Option<Text<'a>>,
-) -> wire::AgentsStates<'a> {
-    let state = wire::AgentState { status, message };
-    wire::AgentsStates { thread_id, state }
+impl Search {
+    fn details(&self) -> wire::Details<'_> {
+        let query = &self.query;
+        let action = match &self.action {
+            Some(action) => wire::WebSearchAction::Own(action),
+            None => wire::WebSearchAction::Search { query },
+        };
+        wire::Details::WebSearch { query, action }
+    }
+}
+
+pub(super) fn agents_states(states: Vec<AgentState<'_>>) -> wire::AgentsStates<'_> {
+    let states = states.into_iter().map(|it| {
+        let (status, message) = (it.status, it.message);
+        (it.thread_id, wire::AgentState { status, message })
+    });
+    wire::AgentsStates(states.collect())
 }
 
 fn command<'a>(
@@ -350,12 +442,11 @@ fn files(
     wire::Details::FileChange { changes, status }
 }
 
-fn search<'a>(query: &'a Text<'a>) -> wire::Details<'a> {
-    let action = wire::WebSearchAction::Search { query };
-    wire::Details::WebSearch { query, action }
-}
-
 fn changes(tool: &Tool<'_>) -> Vec<FileChange> {
+    let own = own::changes(tool);
+    if !own.is_empty() {
+        return own;
+    }
     let class = &tool.class;
     let is_move = class.kind == ToolKind::Move && class.paths.len() > 1;
     let known = match class.change {
@@ -374,7 +465,7 @@ fn changes(tool: &Tool<'_>) -> Vec<FileChange> {
     kinds.collect()
 }
 
-fn kind(change: Change) -> wire::FileUpdateKind {
+pub(super) fn kind(change: Change) -> wire::FileUpdateKind {
     match change {
         Change::Add => wire::FileUpdateKind::Add,
         Change::Update => wire::FileUpdateKind::Update,
@@ -394,7 +485,7 @@ fn prompt(input: &Raw<'_>) -> Option<Text<'static>> {
     Some(owned(&Text::from(input.prompt.raw()?)))
 }
 
-fn owned(text: &Text<'_>) -> Text<'static> {
+pub(super) fn owned(text: &Text<'_>) -> Text<'static> {
     match text {
         Text::Plain(it) => Text::Plain(Cow::Owned(it.clone().into_owned())),
         Text::Json(raw) => Text::Json(raw.clone().into_owned()),

@@ -6,7 +6,7 @@
 
 use model::{Outcome, RunEnded, Text};
 
-use super::{Profile, line};
+use super::{Profile, line, own};
 use crate::wire::thread as wire;
 
 /// Warnings kept between turns, where the target has no place for them; the rest is counted.
@@ -58,6 +58,11 @@ impl Turns {
         self.announced.as_deref().unwrap_or(&self.session)
     }
 
+    /// True when nothing speaks against telling a warning between two turns.
+    pub(super) fn is_between(&self) -> bool {
+        self.turn == Turn::None && self.announced.is_some()
+    }
+
     pub(super) fn bind(&mut self, native: &str, out: &mut Vec<u8>) {
         self.native = Some(native.to_owned());
         match self.turn {
@@ -82,7 +87,6 @@ impl Turns {
         self.announce(out);
         self.turn = Turn::Open;
         self.has_answer = false;
-        self.next_item = 0;
         line(out, &wire::ThreadEvent::TurnStarted);
         for text in std::mem::take(&mut self.postponed) {
             self.error(&text, out);
@@ -92,6 +96,7 @@ impl Turns {
     pub(super) fn end(&mut self, terminal: &wire::ThreadEvent<'_>, out: &mut Vec<u8>) {
         line(out, terminal);
         self.turn = Turn::None;
+        self.next_item = 0;
         if self.native.is_some() {
             self.announce(out);
         }
@@ -112,9 +117,14 @@ impl Turns {
 
     /// Something that went wrong and ended nothing.
     pub(super) fn error(&mut self, message: &Text<'_>, out: &mut Vec<u8>) {
+        self.error_item(None, message, out);
+    }
+
+    /// A warning under the id it had, if it had one that fits.
+    pub(super) fn error_item(&mut self, id: Option<&str>, message: &Text<'_>, out: &mut Vec<u8>) {
         match self.profile {
             Profile::Typed => {
-                let id = &*self.new_id();
+                let id = &*self.kept_id(id.unwrap_or_default());
                 let details = wire::Details::Error { message };
                 let item = wire::ThreadItem { id, details };
                 line(out, &wire::ThreadEvent::ItemCompleted { item });
@@ -128,6 +138,14 @@ impl Turns {
         let id = format!("item_{}", self.next_item);
         self.next_item += 1;
         id
+    }
+
+    /// The id of something that is no call: its own when it is like those given out here.
+    pub(super) fn kept_id(&mut self, id: &str) -> String {
+        match id.strip_prefix("item_").map(str::parse::<u32>) {
+            Some(Ok(_)) => self.own_id(id),
+            Some(Err(_)) | None => self.new_id(),
+        }
     }
 
     /// A call's own id, unless it looks like one that was given out here.
@@ -159,9 +177,8 @@ pub(super) fn terminal<'a>(ended: &'a RunEnded<'_>) -> wire::ThreadEvent<'a> {
     };
     let message = match ended.outcome {
         Outcome::Completed => {
-            return wire::ThreadEvent::TurnCompleted {
-                usage: usage(ended),
-            };
+            let usage = usage(ended);
+            return wire::ThreadEvent::TurnCompleted { usage };
         }
         Outcome::Aborted => Text::new("aborted"),
         Outcome::Failed => message("failed"),
@@ -179,6 +196,9 @@ fn usage(ended: &RunEnded<'_>) -> wire::Usage {
     let Some(usage) = &ended.usage else {
         return wire::Usage::default();
     };
+    if let Some(own) = own::usage(usage) {
+        return own;
+    }
     wire::Usage {
         input_tokens: count(usage.tokens.input),
         cached_input_tokens: count(usage.tokens.cache_read),

@@ -1,0 +1,123 @@
+//! Which format a stream has, told by its first frames.
+//!
+//! Every readable format says of a single frame whether it is unmistakably its own. The first frame
+//! that exactly one of them claims decides; what nobody claims (a warning somebody printed, a blank
+//! object) is passed over, for a while.
+
+use model::Frame;
+
+use crate::framing::{Either, clean};
+use crate::registry::{FORMATS, Format};
+
+/// Frames looked at; a stream whose first ones say nothing is not going to.
+const MAX_FRAMES: usize = 64;
+/// Bytes looked at, which the caller has to keep; recordings begin with far less.
+pub const MAX_HEAD: usize = 8 * 1024 * 1024;
+
+/// Looks at the head of a stream, piece by piece.
+#[derive(Clone, Debug, Default)]
+pub struct Detector {
+    framer: Either,
+    n_frames: usize,
+    n_bytes: usize,
+    found: Option<&'static Format>,
+    /// More than one format claimed a frame.
+    claimants: Vec<&'static str>,
+}
+
+/// Why nobody can tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unsure {
+    /// There was nothing to look at.
+    Empty,
+    /// No format knows any of the first frames.
+    Unknown,
+    /// These formats all look right.
+    Several(Vec<&'static str>),
+}
+
+impl Detector {
+    /// Takes the next bytes; answers as soon as it can be told, or when it never will be.
+    pub fn push(&mut self, chunk: &[u8]) -> Option<Result<&'static Format, Unsure>> {
+        let mut framer = std::mem::take(&mut self.framer);
+        framer.push(chunk, &mut |frame| self.frame(frame));
+        self.framer = framer;
+        self.n_bytes += chunk.len();
+        match self.found {
+            Some(format) => Some(Ok(format)),
+            None if self.n_frames >= MAX_FRAMES || self.n_bytes >= MAX_HEAD => {
+                Some(Err(self.unsure()))
+            }
+            None => None,
+        }
+    }
+
+    /// No more bytes come.
+    pub fn end(mut self) -> Result<&'static Format, Unsure> {
+        let mut framer = std::mem::take(&mut self.framer);
+        framer.end(&mut |frame| self.frame(frame));
+        self.found.ok_or_else(|| self.unsure())
+    }
+
+    fn frame(&mut self, frame: Frame<'_>) {
+        let Frame::Data(data) = frame else { return };
+        if self.found.is_some() || self.n_frames >= MAX_FRAMES {
+            return;
+        }
+        self.n_frames += 1;
+        let text = clean(data).text;
+        let mut claims = FORMATS.iter().filter(|it| (it.recognises)(&text));
+        match (claims.next(), claims.next()) {
+            (Some(format), None) => self.found = Some(format),
+            (Some(first), Some(second)) if self.claimants.is_empty() => {
+                self.claimants = vec![first.name, second.name];
+                self.claimants.extend(claims.map(|it| it.name));
+            }
+            _ => (),
+        }
+    }
+
+    fn unsure(&self) -> Unsure {
+        if !self.claimants.is_empty() {
+            Unsure::Several(self.claimants.clone())
+        } else if self.n_frames == 0 {
+            Unsure::Empty
+        } else {
+            Unsure::Unknown
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLAUDE: &str = r#"{"type":"system","subtype":"init","session_id":"x"}"#;
+
+    fn detect(text: &str, size: usize) -> Result<&'static str, Unsure> {
+        let mut detector = Detector::default();
+        for chunk in text.as_bytes().chunks(size) {
+            if let Some(verdict) = detector.push(chunk) {
+                return verdict.map(|it| it.name);
+            }
+        }
+        detector.end().map(|it| it.name)
+    }
+
+    #[test]
+    fn noise_before_the_first_frame_does_not_matter() {
+        let text = format!("npm warn deprecated\n\n{{}}\n[1]\n{CLAUDE}");
+        for size in [1, 7, 1000] {
+            assert_eq!(detect(&text, size), Ok("claude"), "chunks of {size}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_knows_is_said_to_be_unknown() {
+        assert_eq!(detect("", 1), Err(Unsure::Empty));
+        assert_eq!(detect("\n \n", 1), Err(Unsure::Empty));
+        assert_eq!(detect("{\"a\":1}\nhello\n", 3), Err(Unsure::Unknown));
+        let late = "x\n".repeat(MAX_FRAMES) + CLAUDE;
+        assert_eq!(detect(&late, 1000), Err(Unsure::Unknown));
+    }
+}

@@ -1,0 +1,344 @@
+//! Codex: what `codex exec --json` prints, and both directions of `codex app-server`.
+//!
+//! Facts from recordings of codex-cli 0.166.0 and from the ThreadEvents other programs write. Lines
+//! have no deltas; an `error` line ends nothing; an interrupted turn has no end at all; token counts
+//! add up over the whole thread, also over a resumed one. What the calls of a sub-agent are is not
+//! told. A line that speaks of another thread than the main one is kept as it is.
+
+mod end;
+mod items;
+mod server;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use model::{
+    Binding, Body, Cause, Denial, End, Frame, Level, Notice, Origin, Outcome, Raw, Reader,
+    RunEnded, RunError, SessionBound, SessionId, Sink, Status, Text, Timestamp, Tokens, Unmapped,
+    Why,
+};
+use serde_json::value::RawValue;
+
+use self::items::Phase;
+use super::input::Direction;
+use super::lifecycle::{Context, Lifecycle};
+use super::{ReaderConfig, input};
+use crate::wire::codex::{self as wire, Line};
+use crate::wire::lenient::{Object as _, read};
+
+/// Calls that were not allowed, told again at the end of the run.
+const MAX_DENIALS: usize = 256;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Codex {
+    lifecycle: Lifecycle,
+    config: ReaderConfig,
+    /// The native thread, once any line said it.
+    session: Option<String>,
+    cwd: Option<String>,
+    /// Another thread answered than the one asked for: nothing after that counts.
+    is_lost: bool,
+    n_ignored: u64,
+    answer: Answer,
+    denials: Vec<Denial<'static>>,
+    /// What the thread has used so far, by its own count.
+    total: Option<Tokens>,
+    /// The same in the app server's words.
+    total_told: Option<Raw<'static>>,
+    /// What the calls of this run have used, where each of them is told.
+    calls: Option<Tokens>,
+    was_interrupted: bool,
+}
+
+/// The words that may turn out to be the answer.
+#[derive(Clone, Debug, Default)]
+struct Answer {
+    /// The last message that calls itself final.
+    last_final: Option<Text<'static>>,
+    /// The last one that does not say what it is.
+    last: Option<Text<'static>>,
+}
+
+impl Answer {
+    fn take(&mut self) -> Option<Text<'static>> {
+        let last = self.last.take();
+        self.last_final.take().or(last)
+    }
+}
+
+impl Codex {
+    pub(crate) fn new(config: &ReaderConfig) -> Self {
+        Self {
+            lifecycle: Lifecycle::new("codex", &config.session),
+            config: config.clone(),
+            session: None,
+            cwd: None,
+            is_lost: false,
+            n_ignored: 0,
+            answer: Answer::default(),
+            denials: Vec::new(),
+            total: None,
+            total_told: None,
+            calls: None,
+            was_interrupted: false,
+        }
+    }
+
+    fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Direction) {
+        let mut line = Line::default();
+        if let Err(err) = read(text, &mut line) {
+            return input::bad_line(&mut self.lifecycle, cx, text, &format!("not JSON: {err}"));
+        }
+        if !line.is_object() {
+            let why = "not a Codex event: no object";
+            return input::bad_line(&mut self.lifecycle, cx, text, why);
+        }
+        if self.is_lost {
+            self.n_ignored += 1;
+            return;
+        }
+        cx.extra = std::mem::take(line.extra());
+        if let Some(at) = line.emitted_at.0 {
+            cx.at = Some(Timestamp::from_millis(at as i64));
+        }
+        match line.r#type.as_deref() {
+            Some("thread.started") => self.thread_started(cx, &line, text),
+            Some("turn.started") => self.turn_started(cx),
+            Some("turn.completed") => self.turn_completed(cx, &line, text),
+            Some("turn.failed") => self.turn_failed(cx, &mut line, text),
+            Some("item.started") => self.line_item(cx, &mut line, Phase::Started, text),
+            Some("item.updated") => self.line_item(cx, &mut line, Phase::Updated, text),
+            Some("item.completed") => self.line_item(cx, &mut line, Phase::Completed, text),
+            Some("error") => self.error_line(cx, &line, text),
+            Some(name) => {
+                let what = format!("type `{name}`");
+                self.unmapped(cx, what, text);
+            }
+            None => self.message(cx, &mut line, text, direction),
+        }
+    }
+
+    fn thread_started<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>, text: &'c str) {
+        let Some(id) = line.thread_id.as_deref().filter(|it| !it.is_empty()) else {
+            return self.unmapped(cx, "thread without an id".to_owned(), text);
+        };
+        // A process says this once, first: whatever ran before it has lost its end.
+        self.end_as_lost(cx);
+        let how = self.binding(id);
+        if self.bind(cx, id, how) {
+            let bound = bound(SessionId::new(id), how);
+            self.lifecycle.emit(cx, Body::SessionBound(bound));
+        }
+    }
+
+    /// How this thread comes to be the one that speaks.
+    fn binding(&self, id: &str) -> Binding {
+        match (&self.session, &self.config.expect) {
+            (Some(known), _) if known == id => Binding::Repeat,
+            (Some(_), _) | (None, None) => Binding::Init,
+            (None, Some(_)) => Binding::Resume,
+        }
+    }
+
+    /// Takes a thread as the one that speaks; false when the run has failed over it.
+    fn bind(&mut self, cx: &mut Context<'_>, id: &str, how: Binding) -> bool {
+        if let Some(expect) = &self.config.expect
+            && expect != id
+            && how != Binding::Fork
+        {
+            let expect = expect.clone();
+            self.wrong_session(cx, &expect, id);
+            return false;
+        }
+        if self.session.as_deref() != Some(id) {
+            self.session = Some(id.to_owned());
+            self.total = None;
+        }
+        true
+    }
+
+    fn wrong_session(&mut self, cx: &mut Context<'_>, wanted: &str, got: &str) {
+        cx.extra.clear();
+        cx.why = Some(Why::WrongSession);
+        self.lifecycle.start_run(cx, Cause::Prompt);
+        cx.why = None;
+        let native = SessionId::new(got.to_owned());
+        let bound = bound(native, Binding::Mismatch);
+        self.lifecycle.emit(cx, Body::SessionBound(bound));
+        let message = format!("session `{wanted}` was asked for, the agent answered as `{got}`");
+        cx.why = Some(Why::WrongSession);
+        self.end_run(cx, Outcome::Failed, Some(("wrong_session", message)));
+        cx.why = None;
+        self.is_lost = true;
+    }
+
+    fn turn_started(&mut self, cx: &mut Context<'_>) {
+        self.end_as_lost(cx);
+        self.lifecycle.start_run(cx, Cause::Prompt);
+    }
+
+    /// Makes sure that a run is under way; the stream may begin in the middle of one.
+    fn begin(&mut self, cx: &mut Context<'_>) {
+        if !self.lifecycle.has_run() {
+            let before = cx.why.replace(Why::NeverOpened);
+            self.lifecycle.start_run(cx, Cause::Prompt);
+            cx.why = before;
+        }
+    }
+
+    fn line_item<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        line: &mut Line<'c>,
+        phase: Phase,
+        text: &'c str,
+    ) {
+        if !line.item.is_object() {
+            return self.unmapped(cx, "item event without an item".to_owned(), text);
+        }
+        let mut item = line.item.take();
+        if item.r#type.as_deref() == Some("web_search") {
+            let ids: wire::Ids<'_> = serde_json::from_str(text).unwrap_or_default();
+            item.id.0 = ids.item.0.map(Cow::Owned).or(item.id.0);
+        }
+        self.item(cx, item, phase, text);
+    }
+
+    /// An `error` line: a retry, or the reason of a `turn.failed` that follows. It ends nothing.
+    fn error_line<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>, text: &'c str) {
+        cx.extra.clear();
+        let message = line.message.raw().map(Text::from).unwrap_or_default();
+        let is_retry = message.to_str().starts_with("Reconnecting...");
+        let (level, code) = if is_retry {
+            (Level::Warning, "api_retry")
+        } else {
+            (Level::Error, "error")
+        };
+        self.notice(cx, level, code, message, raw(text));
+    }
+
+    fn notice(
+        &mut self,
+        cx: &mut Context<'_>,
+        level: Level,
+        code: &'static str,
+        text: Text<'_>,
+        detail: Option<Raw<'_>>,
+    ) {
+        let code = Cow::Borrowed(code);
+        let notice = Notice {
+            level,
+            code,
+            text,
+            item: None,
+            detail,
+        };
+        self.lifecycle.notice(cx, notice);
+    }
+
+    fn unmapped(&mut self, cx: &mut Context<'_>, what: String, json: &str) {
+        cx.extra.clear();
+        let what = Cow::Owned(what);
+        let raw = raw(json).unwrap_or_else(|| Raw::of(&json));
+        self.lifecycle
+            .emit(cx, Body::FrameUnmapped(Unmapped { what, raw }));
+    }
+
+    fn end_run(
+        &mut self,
+        cx: &mut Context<'_>,
+        outcome: Outcome,
+        error: Option<(&'static str, String)>,
+    ) {
+        let error = error.map(|(code, message)| RunError {
+            code: Cow::Borrowed(code),
+            message: Text::new(message),
+        });
+        self.end_run_with(cx, RunEnded::new(outcome, error));
+    }
+
+    /// Ends the run with what was learned on the way.
+    fn end_run_with(&mut self, cx: &mut Context<'_>, mut ended: RunEnded<'_>) {
+        ended.answer = self.answer.take();
+        ended.denials = std::mem::take(&mut self.denials);
+        let left_open = if ended.outcome == Outcome::Aborted {
+            Status::Cancelled
+        } else {
+            Status::Lost
+        };
+        self.lifecycle.end_run(cx, ended, left_open);
+        self.calls = None;
+        self.was_interrupted = false;
+    }
+}
+
+impl Reader for Codex {
+    fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
+        let mut cx = Context::new(sink);
+        let Some(text) = input::text(&mut self.lifecycle, &mut cx, frame) else {
+            return;
+        };
+        let mut cx = Context {
+            frame: cx.frame,
+            ..Context::new(cx.sink)
+        };
+        let (direction, text) = input::unwrap(&mut cx, &text, self.config.began);
+        if direction == Direction::ToAgent {
+            cx.origin = Origin::Client;
+        }
+        self.line(&mut cx, text, direction);
+        if !cx.extra.is_empty() {
+            // The frame said nothing that makes an event, but it had fields nobody reads.
+            let text = Text::new("fields nobody reads");
+            self.notice(&mut cx, Level::Debug, "unread", text, None);
+        }
+    }
+
+    fn end(&mut self, end: &End, sink: &mut dyn Sink) {
+        self.finish(&mut Context::new(sink), end);
+    }
+
+    fn clone_box(&self) -> Box<dyn Reader> {
+        Box::new(self.clone())
+    }
+}
+
+/// True when a frame can only be Codex's.
+pub(crate) fn recognises(line: &str) -> bool {
+    let text = input::message(line);
+    let mut line = Line::default();
+    if read(text, &mut line).is_err() {
+        return false;
+    }
+    match line.r#type.as_deref() {
+        Some("thread.started") => line.thread_id.0.is_some(),
+        Some("turn.started") => true,
+        Some("turn.completed") => line.usage.0.is_some(),
+        Some("turn.failed") => line.error.is_object(),
+        Some("item.started" | "item.updated" | "item.completed") => {
+            line.item.is_object() && line.item.take().r#type.0.is_some()
+        }
+        Some(_) => false,
+        None => line.jsonrpc.0.is_none() && line.method.as_deref().is_some_and(server::is_method),
+    }
+}
+
+fn raw(json: &str) -> Option<Raw<'_>> {
+    let raw: &RawValue = serde_json::from_str(json).ok()?;
+    Some(Raw::borrowed(raw))
+}
+
+fn bound(native: SessionId<'_>, how: Binding) -> SessionBound<'_> {
+    SessionBound {
+        native,
+        how,
+        model: None,
+        cwd: None,
+        permission_mode: None,
+        version: None,
+        tools: Vec::new(),
+        mcp_servers: Vec::new(),
+        commands: Vec::new(),
+    }
+}

@@ -1,0 +1,173 @@
+//! How a turn ends, and what it used. The counts are the thread's, so a run's own are a difference.
+
+use model::{
+    Basis, Binding, Body, Cause, End, Exit, Outcome, RunEnded, RunError, Scope, SessionId, Text,
+    Tokens, Usage, Why,
+};
+use std::borrow::Cow;
+
+use super::{Codex, Context, Line, bound, raw};
+use crate::wire::codex as wire;
+use crate::wire::lenient::{Any, Num};
+
+impl Codex {
+    pub(super) fn turn_completed<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        line: &Line<'c>,
+        text: &'c str,
+    ) {
+        // The whole frame is kept with the run's end.
+        cx.extra.clear();
+        self.begin(cx);
+        let mut ended = RunEnded::new(Outcome::Completed, None);
+        ended.detail = raw(text);
+        if let Some(total) = tokens(line.usage) {
+            let before = self.total.replace(total);
+            let mut usage = Usage {
+                scope: Scope::Session,
+                basis: Basis::Cumulative,
+                tokens: total,
+                model: None,
+                cost_usd: None,
+                detail: line.usage.raw(),
+            };
+            self.lifecycle.emit(cx, Body::UsageReported(usage.clone()));
+            // What a thread used before this stream began is not known, so the first run has the total.
+            if let Some(before) = before {
+                (usage.scope, usage.basis) = (Scope::Run, Basis::Delta);
+                usage.tokens = minus(&total, &before);
+            }
+            ended.usage = Some(usage);
+        }
+        self.end_run_with(cx, ended);
+    }
+
+    pub(super) fn turn_failed<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        line: &mut Line<'c>,
+        text: &'c str,
+    ) {
+        cx.extra.clear();
+        self.begin(cx);
+        let message = line.error.take().message.raw().map(Text::from);
+        let message = message.filter(|it| !it.is_empty());
+        let error = RunError {
+            code: Cow::Borrowed("turn_failed"),
+            message: message.unwrap_or(Text::new("the turn failed")),
+        };
+        let mut ended = RunEnded::new(Outcome::Failed, Some(error));
+        ended.detail = raw(text);
+        self.end_run_with(cx, ended);
+    }
+
+    /// The stream goes on as if the run were over.
+    pub(super) fn end_as_lost(&mut self, cx: &mut Context<'_>) {
+        if !self.lifecycle.has_run() {
+            return;
+        }
+        let extra = std::mem::take(&mut cx.extra);
+        let before = cx.why.replace(Why::MissingEnd);
+        if self.was_interrupted {
+            self.end_run(
+                cx,
+                Outcome::Aborted,
+                Some(("aborted", "aborted".to_owned())),
+            );
+        } else {
+            let message = "the stream goes on without the turn having ended".to_owned();
+            self.end_run(cx, Outcome::Lost, Some(("missing_end", message)));
+        }
+        cx.why = before;
+        cx.extra = extra;
+    }
+
+    /// The stream is over.
+    pub(super) fn finish(&mut self, cx: &mut Context<'_>, end: &End) {
+        if self.is_lost {
+            if self.n_ignored > 0 {
+                let text = format!("{} lines after the end were ignored", self.n_ignored);
+                self.lifecycle.warn(cx, "ignored", text, None);
+            }
+            return;
+        }
+        if self.lifecycle.n_runs() > 0 && !self.lifecycle.has_run() {
+            return;
+        }
+        let (outcome, why, code, message) = self.missing_end(end);
+        cx.why = Some(why);
+        if let (None, Some(expect)) = (&self.session, &self.config.expect) {
+            // Nobody answered, but whoever asked for a session can ask for it again.
+            let bound = bound(SessionId::new(expect.clone()), Binding::Resume);
+            self.lifecycle.emit(cx, Body::SessionBound(bound));
+        }
+        self.lifecycle.start_run(cx, Cause::Prompt);
+        self.end_run(cx, outcome, Some((code, message)));
+    }
+
+    /// What an end without `turn.completed` or `turn.failed` means.
+    fn missing_end(&self, end: &End) -> (Outcome, Why, &'static str, String) {
+        if end.aborted || self.was_interrupted {
+            let message = "aborted".to_owned();
+            return (Outcome::Aborted, Why::Abort, "aborted", message);
+        }
+        let (outcome, why) = (Outcome::Failed, Why::ProcessExit);
+        match end.exit {
+            Some(Exit::Code(0)) if self.session.is_none() => {
+                let message = "codex exec finished but no session_id/thread_id was captured";
+                (outcome, why, "no_session", message.to_owned())
+            }
+            Some(Exit::Code(0)) => {
+                let message = "codex exec finished without the end of its turn".to_owned();
+                (outcome, why, "missing_result", message)
+            }
+            Some(Exit::Code(code)) => {
+                let message = format!("codex exec failed (rc={code})");
+                (outcome, why, "process_exit", message)
+            }
+            Some(Exit::Signal(signal)) => {
+                let message = format!("codex exec was ended by signal {signal}");
+                (outcome, why, "process_exit", message)
+            }
+            None => {
+                let message = "the stream ended without the end of its turn".to_owned();
+                (Outcome::Lost, Why::MissingEnd, "missing_end", message)
+            }
+        }
+    }
+}
+
+/// Token counts with the parts of the input taken apart: Codex counts cached input twice.
+pub(super) fn tokens(usage: Any<'_>) -> Option<Tokens> {
+    let usage: wire::Usage<'_> = usage.parse()?;
+    let count = |a: Num, b: Num| a.as_u64().or(b.as_u64());
+    let input = count(usage.input, usage.input_camel);
+    let output = count(usage.output, usage.output_camel);
+    if input.is_none() && output.is_none() {
+        return None;
+    }
+    let cache_read = count(usage.cached, usage.cached_camel).unwrap_or_default();
+    let cache_write = count(usage.cache_write, usage.cache_write_camel).unwrap_or_default();
+    let input = input.unwrap_or_default();
+    let cached = cache_read.saturating_add(cache_write);
+    Some(Tokens {
+        // Other programs that write ThreadEvents count the cache beside the input.
+        input: input.checked_sub(cached).unwrap_or(input),
+        cache_read,
+        cache_write,
+        output,
+        reasoning: count(usage.reasoning, usage.reasoning_camel),
+    })
+}
+
+fn minus(total: &Tokens, before: &Tokens) -> Tokens {
+    let rest = |a: Option<u64>, b: Option<u64>| a.map(|a| a.saturating_sub(b.unwrap_or_default()));
+    Tokens {
+        input: total.input.saturating_sub(before.input),
+        cache_read: total.cache_read.saturating_sub(before.cache_read),
+        cache_write: total.cache_write.saturating_sub(before.cache_write),
+        output: rest(total.output, before.output),
+        reasoning: rest(total.reasoning, before.reasoning),
+    }
+}

@@ -1,0 +1,430 @@
+//! The app server: JSON-RPC without `jsonrpc`, with deltas, questions and several turns.
+//!
+//! Notifications that only tell how things stand become debug notices with their bytes. A message
+//! is known by what it says, not by who said it, so that a log without directions reads as well.
+
+use std::borrow::Cow;
+
+use model::{
+    Ask, AskId, AskKind, AskSettled, Basis, Binding, Body, Channel, Decision, Item, ItemId, Level,
+    Origin, Outcome, Plan, PlanEntry, PlanStatus, Raw, RunEnded, RunError, Scope, SessionId, Text,
+    Tokens, Usage,
+};
+
+use super::end::tokens;
+use super::items::Phase;
+use super::{Codex, Context, Direction, Line, bound, raw};
+use crate::tools::{self, Input};
+use crate::wire::codex as wire;
+use crate::wire::lenient::Any;
+
+/// True for what only Codex says.
+pub(super) fn is_method(method: &str) -> bool {
+    let known = [
+        "thread/start",
+        "thread/started",
+        "thread/resume",
+        "thread/fork",
+        "thread/status/changed",
+        "thread/tokenUsage/updated",
+        "turn/start",
+        "turn/started",
+        "turn/completed",
+        "turn/interrupt",
+        "item/started",
+        "item/completed",
+        "item/agentMessage/delta",
+        "configWarning",
+        "remoteControl/status/changed",
+    ];
+    known.contains(&method)
+}
+
+impl Codex {
+    /// A line without a type: a notification, a request or an answer.
+    pub(super) fn message<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        line: &mut Line<'c>,
+        text: &'c str,
+        direction: Direction,
+    ) {
+        let id = line.id.raw();
+        let Some(method) = line.method.take() else {
+            return match id {
+                Some(id) => self.answered(cx, &id, line, text),
+                None => self.unmapped(cx, "no type and no method".to_owned(), text),
+            };
+        };
+        let params = line.params.take();
+        if self.is_elsewhere(&params) {
+            let what = format!("`{method}` of another thread");
+            return self.unmapped(cx, what, text);
+        }
+        match (&*method, id) {
+            ("turn/interrupt", _) => {
+                cx.origin = Origin::Client;
+                self.was_interrupted |= self.lifecycle.has_run();
+                let said = Text::new("the host asked for an interrupt");
+                self.notice(cx, Level::Info, "interrupt", said, raw(text));
+            }
+            (_, Some(id)) if direction == Direction::FromAgent && is_question(&method) => {
+                self.asked(cx, &method, &id, params, text);
+            }
+            (_, Some(_)) => {
+                cx.origin = Origin::Client;
+                let said = Text::new(format!("the host asked: {method}"));
+                self.notice(cx, Level::Debug, "request", said, raw(text));
+            }
+            (_, None) => self.notified(cx, &method, params, text),
+        }
+    }
+
+    /// True when a message is about a thread that is not the one being read.
+    fn is_elsewhere(&self, params: &wire::Params<'_>) -> bool {
+        let known = self.session.as_deref();
+        let told = params.thread_id.as_deref();
+        matches!((known, told), (Some(known), Some(told)) if known != told)
+    }
+
+    fn notified<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        method: &str,
+        mut params: wire::Params<'c>,
+        text: &'c str,
+    ) {
+        match method {
+            "thread/started" => self.thread_told(cx, params.thread.take(), None, None, text),
+            "turn/started" => self.turn_started(cx),
+            "turn/completed" => self.turn_over(cx, params.turn.take(), text),
+            "item/started" => self.item(cx, params.item.take(), Phase::Started, text),
+            "item/updated" => self.item(cx, params.item.take(), Phase::Updated, text),
+            "item/completed" => self.item(cx, params.item.take(), Phase::Completed, text),
+            "item/agentMessage/delta"
+            | "item/reasoning/summaryTextDelta"
+            | "item/reasoning/textDelta" => self.piece(cx, params, Channel::Text, text),
+            "item/commandExecution/outputDelta" | "item/fileChange/outputDelta" => {
+                self.piece(cx, params, Channel::Output, text);
+            }
+            "item/reasoning/summaryPartAdded" => {
+                cx.extra.clear();
+                if let (Some(item), Some(1..)) = (params.item_id.0, params.summary_index.as_u64()) {
+                    let (item, between) = (ItemId::new(item), Text::new("\n"));
+                    self.lifecycle.delta(cx, &item, Channel::Text, between);
+                }
+            }
+            "turn/plan/updated" => self.plan_told(cx, params),
+            "thread/tokenUsage/updated" => self.usage_told(cx, params.token_usage.take()),
+            "serverRequest/resolved" => self.resolved(cx, params.request_id),
+            "error" => self.error_told(cx, params, text),
+            "configWarning" | "deprecationNotice" | "warning" => {
+                let said = params.summary.raw().or(params.message.raw());
+                let said = said.map(Text::from).unwrap_or_default();
+                self.notice(cx, Level::Warning, "config_warning", said, raw(text));
+            }
+            _ if is_news(method) => {
+                cx.extra.clear();
+                let said = Text::new(method.to_owned());
+                self.notice(cx, Level::Debug, "news", said, raw(text));
+            }
+            _ => self.unmapped(cx, format!("method `{method}`"), text),
+        }
+    }
+
+    /// A thread introduces itself, in a notification or in the answer to a request.
+    fn thread_told<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        mut thread: wire::Thread<'c>,
+        model: Option<Cow<'c, str>>,
+        permission_mode: Option<Cow<'c, str>>,
+        text: &'c str,
+    ) {
+        let Some(id) = thread.id.take().filter(|it| !it.is_empty()) else {
+            return self.unmapped(cx, "thread without an id".to_owned(), text);
+        };
+        if self.lifecycle.has_run() && self.session.as_deref() != Some(&*id) {
+            return self.unmapped(cx, "another thread".to_owned(), text);
+        }
+        let how = match self.binding(&id) {
+            Binding::Init | Binding::Resume if thread.forked_from.0.is_some() => Binding::Fork,
+            how => how,
+        };
+        if !self.bind(cx, &id, how) {
+            return;
+        }
+        cx.extra.clear(); // A thread tells dozens of things about its place in a user interface.
+        self.cwd = thread.cwd.as_deref().map(str::to_owned).or(self.cwd.take());
+        let mut bound = bound(SessionId::new(id), how);
+        bound.model = thread.model.take().or(model);
+        bound.cwd = thread.cwd.take();
+        bound.version = thread.version.take();
+        bound.permission_mode = permission_mode;
+        self.lifecycle.emit(cx, Body::SessionBound(bound));
+    }
+
+    fn turn_over<'c>(&mut self, cx: &mut Context<'c>, mut turn: wire::Turn<'c>, text: &'c str) {
+        self.begin(cx);
+        cx.extra.clear();
+        let message = turn.error.take().message.raw().map(Text::from);
+        let error = |code, made_up| RunError {
+            code: Cow::Borrowed(code),
+            message: message.unwrap_or(Text::new(made_up)),
+        };
+        let (outcome, error) = match turn.status.as_deref() {
+            Some("completed") => (Outcome::Completed, None),
+            Some("interrupted") => (Outcome::Aborted, Some(error("aborted", "aborted"))),
+            _ => {
+                let error = error("turn_failed", "the turn failed");
+                (Outcome::Failed, Some(error))
+            }
+        };
+        let mut ended = RunEnded::new(outcome, error);
+        ended.duration_ms = turn.duration_ms.as_u64();
+        let told = self.total_told.clone();
+        ended.usage = self.calls.map(|tokens| usage(Scope::Run, tokens, told));
+        ended.detail = raw(text);
+        self.end_run_with(cx, ended);
+    }
+
+    fn piece<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        params: wire::Params<'c>,
+        channel: Channel,
+        text: &'c str,
+    ) {
+        let (Some(item), Some(delta)) = (params.item_id.0, params.delta.raw()) else {
+            return self.unmapped(cx, "piece without an item".to_owned(), text);
+        };
+        let item = ItemId::new(item);
+        self.lifecycle.delta(cx, &item, channel, Text::from(delta));
+    }
+
+    fn plan_told<'c>(&mut self, cx: &mut Context<'c>, params: wire::Params<'c>) {
+        self.begin(cx);
+        let entries = params.plan.0.iter().map(|step| PlanEntry {
+            key: None,
+            text: step.step.raw().map(Text::from).unwrap_or_default(),
+            status: match step.status.as_deref() {
+                Some("completed") => PlanStatus::Completed,
+                Some("inProgress" | "in_progress") => PlanStatus::InProgress,
+                Some(_) | None => PlanStatus::Pending,
+            },
+            doing: None,
+        });
+        let id = ItemId::new(format!("plan.{}", self.lifecycle.n_runs()));
+        let entries = entries.collect();
+        self.lifecycle.update(cx, Item::Plan(Plan { id, entries }));
+    }
+
+    /// One call of the model has ended.
+    fn usage_told<'c>(&mut self, cx: &mut Context<'c>, told: wire::TokenUsage<'c>) {
+        if let Some(last) = tokens(told.last) {
+            let sum = self.calls.unwrap_or_default().plus(&last);
+            self.calls = self.lifecycle.has_run().then_some(sum);
+            let usage = usage(Scope::Call, last, told.last.raw());
+            self.lifecycle.emit(cx, Body::UsageReported(usage));
+        }
+        if let Some(total) = tokens(told.total) {
+            self.total = Some(total);
+            self.total_told = told.total.raw().map(Raw::into_owned);
+            let mut usage = usage(Scope::Session, total, told.total.raw());
+            usage.basis = Basis::Cumulative;
+            self.lifecycle.emit(cx, Body::UsageReported(usage));
+        }
+    }
+
+    fn error_told<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        mut params: wire::Params<'c>,
+        text: &'c str,
+    ) {
+        cx.extra.clear();
+        let message = params.error.take().message.raw().or(params.message.raw());
+        let message = message.map(Text::from).unwrap_or_default();
+        let (level, code) = if params.will_retry.is_true() {
+            (Level::Warning, "api_retry")
+        } else {
+            (Level::Error, "error")
+        };
+        self.notice(cx, level, code, message, raw(text));
+    }
+
+    fn asked<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        method: &str,
+        id: &Raw<'c>,
+        params: wire::Params<'c>,
+        text: &'c str,
+    ) {
+        self.begin(cx);
+        cx.extra.clear();
+        let item = params.item_id.0.map(ItemId::new);
+        let call = item.as_ref().and_then(|it| self.lifecycle.open_tool(it));
+        let tool = match call {
+            Some(call) => call.name.clone(),
+            None => Cow::Owned(method.to_owned()),
+        };
+        let question = (params.questions.0.iter())
+            .find_map(|it| it.question.raw())
+            .or(params.message.raw())
+            .map(Text::from);
+        let title = if params.command.0.is_some() {
+            let mut fields = Input::default();
+            fields.command = params.command;
+            let cwd = params.cwd.as_deref().or(self.cwd.as_deref());
+            tools::classify_fields("command_execution", &fields, cwd).title
+        } else {
+            let known = call.map(|it| it.class.title.clone());
+            let title = question.or(known).filter(|it| !it.is_blank());
+            title.unwrap_or_else(|| Text::new(method.to_owned()))
+        };
+        let asked: AskedWith<'c> = serde_json::from_str(text).unwrap_or_default();
+        let ask = Ask {
+            id: AskId::new(id.get().to_owned()),
+            kind: if method.ends_with("equestApproval") || method.ends_with("Approval") {
+                AskKind::Permission
+            } else {
+                AskKind::Question
+            },
+            item: item.clone(),
+            tool,
+            title,
+            description: params.reason.raw().map(Text::from),
+            input: asked.params.raw(),
+            suggestions: params.available_decisions.raw(),
+        };
+        self.lifecycle.ask(cx, ask);
+    }
+
+    /// The answer to a request of either side.
+    fn answered<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        id: &Raw<'c>,
+        line: &mut Line<'c>,
+        text: &'c str,
+    ) {
+        let mut answer: wire::Answer<'c> = line.result.parse().unwrap_or_default();
+        if answer.thread.is_object() {
+            let model = answer.model.take();
+            let mode = answer.approval_policy.take();
+            return self.thread_told(cx, answer.thread.take(), model, mode, text);
+        }
+        cx.extra.clear();
+        let is_answer =
+            answer.decision.0.is_some() || answer.answers.0.is_some() || answer.action.0.is_some();
+        if cx.origin == Origin::Client || is_answer {
+            cx.origin = Origin::Client;
+            let settled = AskSettled {
+                id: AskId::new(id.get().to_owned()),
+                decision: decision(&answer),
+                message: line.error.take().message.raw().map(Text::from),
+                input: answer.answers.raw(),
+                remembered: remembered(answer.decision),
+            };
+            return self.lifecycle.settle(cx, settled);
+        }
+        if line.error.is_object() {
+            let said = line.error.take().message.raw();
+            let said = said.map(Text::from).unwrap_or_default();
+            return self.notice(cx, Level::Error, "request_failed", said, raw(text));
+        }
+        let said = Text::new(format!("request {} was answered", id.get()));
+        self.notice(cx, Level::Debug, "response", said, raw(text));
+    }
+
+    /// A question is off the table; who saw no answer cannot know it.
+    fn resolved(&mut self, cx: &mut Context<'_>, request: Any<'_>) {
+        cx.extra.clear();
+        let Some(id) = request.raw() else { return };
+        let decision = if self.was_interrupted {
+            Decision::Withdrawn
+        } else {
+            Decision::Lost
+        };
+        let settled = AskSettled {
+            id: AskId::new(id.get().to_owned()),
+            decision,
+            message: None,
+            input: None,
+            remembered: None,
+        };
+        self.lifecycle.settle(cx, settled);
+    }
+}
+
+object! {
+    /// A question as it was put.
+    AskedWith {
+        params: Any<'a> = "params",
+    }
+}
+
+/// Requests by which the agent waits for somebody.
+fn is_question(method: &str) -> bool {
+    method.ends_with("requestApproval")
+        || method.ends_with("requestUserInput")
+        || method.ends_with("elicitation/request")
+        || matches!(method, "applyPatchApproval" | "execCommandApproval")
+}
+
+/// Notifications that tell how things stand and change nothing here.
+fn is_news(method: &str) -> bool {
+    let places = [
+        "account/",
+        "app/",
+        "fs/",
+        "hook/",
+        "initialized",
+        "mcpServer/",
+        "model/",
+        "remoteControl/",
+        "skills/",
+        "thread/",
+        "turn/diff/",
+        "turn/moderation",
+        "item/mcpToolCall/progress",
+        "item/commandExecution/terminalInteraction",
+        "item/plan/delta",
+        "item/fileChange/patchUpdated",
+    ];
+    places.iter().any(|it| method.starts_with(it))
+}
+
+fn decision(answer: &wire::Answer<'_>) -> Decision {
+    let Some(decision) = answer.decision.0 else {
+        let is_given = answer.answers.0.is_some() || answer.action.as_deref() == Some("accept");
+        return if is_given {
+            Decision::Allowed
+        } else {
+            Decision::Denied
+        };
+    };
+    match decision.get() {
+        "\"accept\"" | "\"approved\"" => Decision::Allowed,
+        "\"acceptForSession\"" | "\"approved_for_session\"" => Decision::AllowedAlways,
+        // Only a permission that remembers a rule is an object.
+        other if other.starts_with('{') => Decision::AllowedAlways,
+        _ => Decision::Denied,
+    }
+}
+
+fn remembered(decision: Any<'_>) -> Option<Raw<'_>> {
+    decision.raw().filter(|it| it.get().starts_with('{'))
+}
+
+fn usage<'c>(scope: Scope, tokens: Tokens, detail: Option<Raw<'c>>) -> Usage<'c> {
+    Usage {
+        scope,
+        basis: Basis::Delta,
+        tokens,
+        model: None,
+        cost_usd: None,
+        detail,
+    }
+}

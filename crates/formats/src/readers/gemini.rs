@@ -1,0 +1,391 @@
+//! Gemini CLI's stream-json: `gemini --output-format stream-json`.
+//!
+//! Facts from recordings of Gemini CLI 0.61.0. The assistant's words come as chunks and nothing says
+//! where a message ends, so the next thing that is no chunk ends it. Thoughts are not printed, a
+//! shell's exit code is not either, and only `init` names the session.
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use model::{
+    Basis, Cause, Channel, Class, End, Frame, Item, ItemId, Level, Message, ModelUsage, Notice,
+    Outcome, Plan, Raw, Reader, Role, RunEnded, RunError, Scope, Sink, Status, Text, Timestamp,
+    Tokens, Tool, ToolKind, ToolResult, Usage, Why,
+};
+
+use super::input::Direction;
+use super::lifecycle::{Context, Lifecycle};
+use super::native::{self, Met, Native};
+use super::{ReaderConfig, input, todos};
+use crate::tools;
+use crate::wire::gemini::{self as wire, Line};
+use crate::wire::lenient::{Object as _, read};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Gemini {
+    lifecycle: Lifecycle,
+    native: Native,
+    began: Option<Timestamp>,
+    /// The message whose chunks are coming.
+    message: Option<ItemId<'static>>,
+    n_messages: u64,
+    last_text: Option<Text<'static>>,
+}
+
+impl Gemini {
+    pub(crate) fn new(config: &ReaderConfig) -> Self {
+        Self {
+            lifecycle: Lifecycle::new("gemini", &config.session),
+            native: Native::new(config),
+            began: config.began,
+            message: None,
+            n_messages: 0,
+            last_text: None,
+        }
+    }
+
+    fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Direction) {
+        let mut line = Line::default();
+        if let Err(err) = read(text, &mut line) {
+            return input::bad_line(&mut self.lifecycle, cx, text, &format!("not JSON: {err}"));
+        }
+        if !line.is_object() {
+            let why = "not a Gemini event: no object";
+            return input::bad_line(&mut self.lifecycle, cx, text, why);
+        }
+        if self.native.ignores() {
+            return;
+        }
+        cx.extra = std::mem::take(line.extra());
+        if let Some(at) = line.timestamp.as_deref().and_then(Timestamp::parse) {
+            cx.at = Some(at);
+        }
+        if direction == Direction::ToAgent {
+            let what = "message to the agent".to_owned();
+            return input::unmapped(&mut self.lifecycle, cx, what, text);
+        }
+        match line.r#type.as_deref() {
+            Some("init") => self.init(cx, &mut line),
+            Some("message") => self.message(cx, &line, text),
+            Some("tool_use") => self.tool_use(cx, line),
+            Some("tool_result") => self.tool_result(cx, line),
+            Some("error") => self.error(cx, &line, text),
+            Some("result") => self.result(cx, &line, text),
+            Some(other) => {
+                let what = format!("type `{other}`");
+                input::unmapped(&mut self.lifecycle, cx, what, text);
+            }
+            None => input::unmapped(&mut self.lifecycle, cx, "no type".to_owned(), text),
+        }
+    }
+
+    fn init(&mut self, cx: &mut Context<'_>, line: &mut Line<'_>) {
+        self.close_message(cx);
+        if let Some(id) = line.session_id.as_deref().filter(|it| !it.is_empty()) {
+            if self.native.meet(id) == Met::Other && !self.lifecycle.has_run() {
+                // Two recordings in one file: the first session is over.
+                self.native.forget();
+            }
+            if self.native.meet(id) != Met::Same {
+                let answer = self.last_text.take();
+                return self.native.wrong(&mut self.lifecycle, cx, id, answer);
+            }
+            let mut bound = native::bound(id);
+            bound.model = line.model.take().map(|it| Cow::Owned(it.into_owned()));
+            self.native.bind(&mut self.lifecycle, cx, bound);
+        }
+        self.begin(cx);
+    }
+
+    fn begin(&mut self, cx: &mut Context<'_>) {
+        if !self.lifecycle.has_run() {
+            self.last_text = None;
+            self.native.tell(&mut self.lifecycle, cx);
+            let extra = std::mem::take(&mut cx.extra);
+            self.lifecycle.start_run(cx, Cause::Prompt);
+            cx.extra = extra;
+        }
+    }
+
+    fn message<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>, json: &str) {
+        let text = line.content.raw().map(Text::from).unwrap_or_default();
+        let role = match line.role.as_deref() {
+            Some("user") => Role::User,
+            Some("assistant") => Role::Assistant,
+            _ => {
+                let what = "message of another role".to_owned();
+                return input::unmapped(&mut self.lifecycle, cx, what, json);
+            }
+        };
+        self.begin(cx);
+        if role == Role::Assistant && line.delta.is_true() {
+            let id = self.streaming_message(cx);
+            return self.lifecycle.delta(cx, &id, Channel::Text, text);
+        }
+        self.close_message(cx);
+        if role == Role::Assistant {
+            self.last_text = Some(text.clone().into_owned());
+        }
+        let id = self.next_message();
+        let item = message(id, role, text);
+        self.lifecycle.close_text(cx, item, Status::Ok);
+    }
+
+    /// The message that chunks belong to.
+    fn streaming_message(&mut self, cx: &mut Context<'_>) -> ItemId<'static> {
+        if let Some(id) = self.message.clone().filter(|it| self.lifecycle.is_open(it)) {
+            return id;
+        }
+        let id = self.next_message();
+        let item = message(id.clone(), Role::Assistant, Text::EMPTY);
+        self.lifecycle.open(cx, item);
+        self.message = Some(id.clone());
+        id
+    }
+
+    fn next_message(&mut self) -> ItemId<'static> {
+        self.n_messages += 1;
+        ItemId::new(format!("message.{}", self.n_messages))
+    }
+
+    /// The words are over.
+    fn close_message(&mut self, cx: &mut Context<'_>) {
+        let Some(id) = self.message.take() else {
+            return;
+        };
+        let last_text = &mut self.last_text;
+        let extra = std::mem::take(&mut cx.extra);
+        self.lifecycle
+            .close(cx, &id, Status::Ok, |item: &mut Item<'_>| {
+                if let Item::Message(message) = item {
+                    *last_text = Some(message.text.clone().into_owned());
+                }
+            });
+        cx.extra = extra;
+    }
+
+    fn tool_use<'c>(&mut self, cx: &mut Context<'c>, line: Line<'c>) {
+        self.begin(cx);
+        self.close_message(cx);
+        let name = line.tool_name.0.unwrap_or(Cow::Borrowed("unknown"));
+        let input = line.parameters.raw();
+        let tool = Tool {
+            id: ItemId::new(line.tool_id.0.unwrap_or_else(|| name.clone())),
+            group: None,
+            class: tools::classify(&name, input.as_ref(), None),
+            name,
+            input,
+            server_side: false,
+            result: None,
+        };
+        self.lifecycle.open(cx, Item::Tool(Box::new(tool)));
+    }
+
+    fn tool_result<'c>(&mut self, cx: &mut Context<'c>, line: Line<'c>) {
+        self.begin(cx);
+        self.close_message(cx);
+        let id = ItemId::new(line.tool_id.0.unwrap_or(Cow::Borrowed("tool")));
+        if !self.lifecycle.is_open(&id) {
+            self.never_opened(cx, &id);
+        }
+        let error: wire::Error<'c> = line.error.parse().unwrap_or_default();
+        let status = match (line.status.as_deref(), error.r#type.as_deref()) {
+            (Some("success"), _) => Status::Ok,
+            (_, Some("policy_violation")) => Status::Denied,
+            (_, Some("cancelled")) => Status::Cancelled,
+            (_, _) if line.status.0.is_none() && line.error.0.is_none() => Status::Ok,
+            _ => Status::Error,
+        };
+        self.show_plan(cx, &id, status);
+        let output = line.output.raw().filter(|it| it.get() != "\"\"");
+        let result = ToolResult {
+            content: output
+                .or(error.message.raw())
+                .unwrap_or_else(|| Raw::of(&"")),
+            is_error: status != Status::Ok,
+            structured: line.error.raw(),
+            meta: None,
+        };
+        self.lifecycle
+            .close_tool(cx, &id, status, result, |tool| refine(tool, status));
+    }
+
+    /// A result nobody asked for still counts; the call is made up so that it has a place.
+    fn never_opened(&mut self, cx: &mut Context<'_>, id: &ItemId<'_>) {
+        let tool = Tool {
+            id: id.by_ref(),
+            group: None,
+            name: Cow::Borrowed("unknown"),
+            input: None,
+            class: Class::plain(ToolKind::Other, Text::new("tool result")),
+            server_side: false,
+            result: None,
+        };
+        let before = cx.why.replace(Why::NeverOpened);
+        self.lifecycle.open(cx, Item::Tool(Box::new(tool)));
+        cx.why = before;
+    }
+
+    fn show_plan(&mut self, cx: &mut Context<'_>, id: &ItemId<'_>, status: Status) {
+        let tool = self.lifecycle.open_tool(id);
+        let todo = tool.filter(|it| it.class.kind == ToolKind::Todo && status == Status::Ok);
+        let input = todo.and_then(|it| it.input.as_ref());
+        if let Some(entries) = input.and_then(|it| todos::entries(it.get())) {
+            let id = ItemId::new("plan");
+            self.lifecycle.update(cx, Item::Plan(Plan { id, entries }));
+        }
+    }
+
+    fn error<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>, json: &str) {
+        let level = match line.severity.as_deref() {
+            Some("warning") => Level::Warning,
+            _ => Level::Error,
+        };
+        let said = line.message.raw().map(Text::from);
+        let notice = Notice {
+            level,
+            code: Cow::Borrowed("error"),
+            text: said.unwrap_or(Text::new("gemini reports an error")),
+            item: None,
+            detail: Some(input::raw(json)),
+        };
+        self.lifecycle.notice(cx, notice);
+    }
+
+    fn result<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>, json: &str) {
+        self.begin(cx);
+        self.close_message(cx);
+        // The whole frame is kept with the run's end.
+        cx.extra.clear();
+        let mut stats: wire::Stats<'c> = line.stats.parse().unwrap_or_default();
+        let error: wire::Error<'c> = line.error.parse().unwrap_or_default();
+        let (outcome, error) = verdict(line.status.as_deref(), error);
+        let models = std::mem::take(&mut stats.models).0.into_iter();
+        let ended = RunEnded {
+            answer: self.last_text.take(),
+            usage: stats.is_object().then(|| Usage {
+                scope: Scope::Run,
+                basis: Basis::Delta,
+                tokens: tokens(&stats),
+                model: None,
+                cost_usd: None,
+                detail: line.stats.raw(),
+            }),
+            models: models
+                .map(|(model, mut usage)| ModelUsage {
+                    model,
+                    tokens: tokens(&usage.take()),
+                    cost_usd: None,
+                    context_window: None,
+                })
+                .collect(),
+            duration_ms: stats.duration_ms.as_u64(),
+            detail: Some(input::raw(json)),
+            ..RunEnded::new(outcome, error)
+        };
+        self.lifecycle
+            .end_run(cx, ended, native::left_open(outcome));
+    }
+}
+
+impl Reader for Gemini {
+    fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
+        let mut cx = Context::new(sink);
+        let Some(text) = input::text(&mut self.lifecycle, &mut cx, frame) else {
+            return;
+        };
+        let mut cx = Context {
+            frame: cx.frame,
+            ..Context::new(cx.sink)
+        };
+        let (direction, text) = input::unwrap(&mut cx, &text, self.began);
+        self.line(&mut cx, text, direction);
+        input::unread(&mut self.lifecycle, &mut cx);
+    }
+
+    fn end(&mut self, end: &End, sink: &mut dyn Sink) {
+        let cx = &mut Context::new(sink);
+        if self.native.is_over(&mut self.lifecycle, cx) {
+            return;
+        }
+        let missing = self.native.missing_end("gemini", end);
+        self.native.begin_last(&mut self.lifecycle, cx, missing.why);
+        self.close_message(cx);
+        let mut ended = missing.ended();
+        ended.answer = self.last_text.take();
+        cx.why = Some(missing.why);
+        let left_open = native::left_open(missing.outcome);
+        self.lifecycle.end_run(cx, ended, left_open);
+    }
+
+    fn clone_box(&self) -> Box<dyn Reader> {
+        Box::new(self.clone())
+    }
+}
+
+/// True when a frame can be of no other format.
+pub(crate) fn recognises(line: &str) -> bool {
+    let mut it = Line::default();
+    if read(input::message(line), &mut it).is_err() || it.timestamp.0.is_none() {
+        return false;
+    }
+    match it.r#type.as_deref() {
+        Some("init") => it.session_id.0.is_some(),
+        Some("message") => it.role.0.is_some() && it.content.0.is_some(),
+        Some("tool_use") => it.tool_id.0.is_some() && it.tool_name.0.is_some(),
+        Some("tool_result") => it.tool_id.0.is_some() && it.status.0.is_some(),
+        Some("result") => it.status.0.is_some() && it.stats.0.is_some(),
+        _ => false,
+    }
+}
+
+fn message<'a>(id: ItemId<'a>, role: Role, text: Text<'a>) -> Item<'a> {
+    Item::Message(Message {
+        id,
+        role,
+        group: None,
+        text,
+        parts: Vec::new(),
+    })
+}
+
+/// What only the result tells about a call.
+fn refine(tool: &mut Tool<'_>, status: Status) {
+    if tool.class.kind == ToolKind::Edit && status == Status::Ok {
+        tool.class.change = Some(model::Change::Update);
+    }
+}
+
+fn verdict<'c>(status: Option<&str>, error: wire::Error<'c>) -> (Outcome, Option<RunError<'c>>) {
+    if status == Some("success") {
+        return (Outcome::Completed, None);
+    }
+    let code = error.r#type.0;
+    let outcome = match code.as_deref() {
+        Some("FatalTurnLimitedError") => Outcome::Limit,
+        Some("FatalCancellationError") => Outcome::Aborted,
+        _ => Outcome::Failed,
+    };
+    let code = code.filter(|it| it != "unknown");
+    let message = error.message.raw().map(Text::from);
+    let error = RunError {
+        code: code.unwrap_or(Cow::Borrowed("failed")),
+        message: message.unwrap_or(Text::new("gemini run failed")),
+    };
+    (outcome, Some(error))
+}
+
+fn tokens(stats: &wire::Stats<'_>) -> Tokens {
+    let cache_read = stats.cached.as_u64().unwrap_or_default();
+    let all_input = stats.input_tokens.as_u64().unwrap_or_default();
+    let input = stats.input.as_u64();
+    Tokens {
+        input: input.unwrap_or(all_input.saturating_sub(cache_read)),
+        cache_read,
+        cache_write: 0,
+        output: stats.output_tokens.as_u64(),
+        reasoning: None,
+    }
+}

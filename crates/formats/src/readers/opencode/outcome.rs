@@ -1,0 +1,261 @@
+//! How a run ends: when its session is idle, or when the stream is over.
+//!
+//! `opencode run` has no last line. What its last step said, an error if there was one, and the exit
+//! code decide together; a process that ends well after its model had stopped has done its work.
+
+use std::borrow::Cow;
+
+use model::{
+    Basis, Denial, End, Exit, Level, Outcome, RunEnded, RunError, Scope, Text, Tokens, Usage, Why,
+};
+
+use super::{Context, OpenCode};
+use crate::readers::native;
+use crate::wire::lenient::Any;
+use crate::wire::opencode as wire;
+
+/// Denials remembered in one run.
+const MAX_DENIALS: usize = 256;
+/// Bytes kept of the last words; more of them are not repeated with the end of the run.
+const MAX_ANSWER: usize = 16 * 1024 * 1024;
+
+/// The word for a run that was stopped on purpose.
+const ABORTED: &str = "aborted";
+
+/// The run that is under way.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Run {
+    in_step: bool,
+    n_finished: u64,
+    /// Why the model ended its last step.
+    reason: Option<String>,
+    failure: Option<Failure>,
+    tokens: Option<Tokens>,
+    cost: Option<f64>,
+    /// The words of the last message.
+    answer: Vec<Text<'static>>,
+    answer_of: Option<String>,
+    denials: Vec<Denial<'static>>,
+    /// Something was denied in the last step: the run may end there.
+    was_denied: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Failure {
+    error: RunError<'static>,
+    /// The model had stopped by itself before.
+    after_stop: bool,
+}
+
+/// What ends a run.
+#[derive(Clone, Copy, Debug)]
+enum Ending<'e> {
+    /// The server says that the session is idle.
+    Idle,
+    /// A line of another run follows.
+    Next,
+    Stream(&'e End),
+}
+
+impl Run {
+    pub(super) fn is_in_step(&self) -> bool {
+        self.in_step
+    }
+
+    pub(super) fn step_started(&mut self) {
+        self.in_step = true;
+        self.was_denied = false;
+    }
+
+    pub(super) fn step_finished(&mut self, reason: Option<&str>) {
+        self.in_step = false;
+        self.n_finished += 1;
+        self.reason = reason.map(str::to_owned);
+    }
+
+    pub(super) fn used(&mut self, tokens: &Tokens, cost: Option<f64>) {
+        self.tokens = Some(self.tokens.unwrap_or_default().plus(tokens));
+        if let Some(cost) = cost {
+            self.cost = Some(self.cost.unwrap_or_default() + cost);
+        }
+    }
+
+    /// The assistant said something; the words of the last message are the answer.
+    pub(super) fn said(&mut self, message: Option<&str>, text: &Text<'_>) {
+        if text.is_empty() {
+            return;
+        }
+        if self.answer_of.as_deref() != message {
+            self.answer.clear();
+            self.answer_of = message.map(str::to_owned);
+        }
+        let kept: usize = self.answer.iter().map(Text::len_bound).sum();
+        if kept + text.len_bound() <= MAX_ANSWER {
+            self.answer.push(text.clone().into_owned());
+        }
+    }
+
+    pub(super) fn denied(&mut self, denial: Denial<'static>) {
+        self.was_denied = true;
+        if self.denials.len() < MAX_DENIALS {
+            self.denials.push(denial);
+        }
+    }
+
+    pub(super) fn answer(&mut self) -> Option<Text<'static>> {
+        match &mut self.answer[..] {
+            [] => None,
+            [one] => Some(std::mem::take(one)),
+            parts => Some(Text::new(
+                parts.iter().map(Text::to_str).collect::<String>(),
+            )),
+        }
+    }
+
+    fn has_stopped(&self) -> bool {
+        let reason = self.reason.as_deref();
+        self.n_finished > 0 && !self.in_step && reason.is_none_or(|it| it == "stop")
+    }
+}
+
+impl OpenCode {
+    /// An error of the session; whether it is the run's is known at the end.
+    pub(super) fn failed<'c>(&mut self, cx: &mut Context<'c>, error: Any<'c>, is_news: bool) {
+        let mut it: wire::Error<'c> = error.parse().unwrap_or_default();
+        let name = match it.name.take() {
+            // Somebody asked for it: that is no failure, and needs no other word than elsewhere.
+            Some(name) if name == "MessageAbortedError" => Cow::Borrowed(ABORTED),
+            name => name.unwrap_or(Cow::Borrowed("error")),
+        };
+        let message = message_of(error);
+        let message = message.unwrap_or_else(|| Text::new(name.clone().into_owned()));
+        if cx.path.is_empty() && (is_news || self.run.failure.is_none()) {
+            self.run.failure = Some(Failure {
+                error: RunError {
+                    code: Cow::Owned(name.clone().into_owned()),
+                    message: message.clone().into_owned(),
+                },
+                after_stop: self.run.has_stopped(),
+            });
+            self.run.in_step = false;
+        }
+        if is_news {
+            let level = if name == ABORTED {
+                Level::Debug
+            } else {
+                Level::Error
+            };
+            let code = Cow::Owned(name.into_owned());
+            self.say(cx, level, code, message, error.raw());
+        }
+    }
+
+    /// The server says that the session waits for a prompt.
+    pub(super) fn finish_idle(&mut self, cx: &mut Context<'_>) {
+        self.finish(cx, Ending::Idle);
+    }
+
+    /// Another run begins.
+    pub(super) fn finish_before_next(&mut self, cx: &mut Context<'_>) {
+        if self.lifecycle.has_run() {
+            let extra = std::mem::take(&mut cx.extra);
+            self.finish(cx, Ending::Next);
+            cx.extra = extra;
+        }
+    }
+
+    /// The stream is over.
+    pub(super) fn finish_at_end(&mut self, cx: &mut Context<'_>, end: &End) {
+        let missing = self.native.missing_end("opencode", end);
+        self.native.begin_last(&mut self.lifecycle, cx, missing.why);
+        self.finish(cx, Ending::Stream(end));
+    }
+
+    fn finish(&mut self, cx: &mut Context<'_>, ending: Ending<'_>) {
+        let (mut ended, why) = self.verdict(ending);
+        let mut run = std::mem::take(&mut self.run);
+        ended.answer = run.answer();
+        ended.usage = run.tokens.map(|tokens| Usage {
+            scope: Scope::Run,
+            basis: Basis::Delta,
+            tokens,
+            model: self.about.model.as_deref().map(Cow::Borrowed),
+            cost_usd: run.cost,
+            detail: None,
+        });
+        ended.stop_reason = run.reason.as_deref().map(Cow::Borrowed);
+        ended.denials = run.denials;
+        let left_open = native::left_open(ended.outcome);
+        let before = cx.why;
+        cx.why = why.or(before);
+        self.lifecycle.end_run(cx, ended, left_open);
+        cx.why = before;
+        self.growing.forget_run();
+        self.sessions.forget_run();
+    }
+
+    fn verdict(&self, ending: Ending<'_>) -> (RunEnded<'static>, Option<Why>) {
+        let nobody = End::default();
+        let (end, why) = match ending {
+            Ending::Idle | Ending::Next => (&nobody, None),
+            Ending::Stream(end) if end.exit.is_some() => (end, Some(Why::ProcessExit)),
+            // A file holds no exit; its last step has said how the run ended.
+            Ending::Stream(end) => (end, None),
+        };
+        let missing = self.native.missing_end("opencode", end);
+        let has_exited_well = end.exit == Some(Exit::Code(0));
+        if end.aborted {
+            return (missing.ended(), Some(missing.why));
+        }
+        let failure = self.run.failure.as_ref();
+        if let Some(failure) = failure.filter(|it| !(it.after_stop && has_exited_well)) {
+            let error = failure.error.clone();
+            return (RunEnded::new(outcome_of(&error.code), Some(error)), why);
+        }
+        let has_exited_badly = end.exit.is_some() && !has_exited_well;
+        let is_idle = matches!(ending, Ending::Idle);
+        let has_finished = self.run.n_finished > 0 && !self.run.in_step;
+        if has_exited_badly || !(has_finished || is_idle) {
+            return (missing.ended(), Some(missing.why));
+        }
+        let reason = self.run.reason.as_deref().unwrap_or("stop");
+        let failed = |outcome, code: &'static str, message: &'static str| {
+            let error = RunError {
+                code: Cow::Borrowed(code),
+                message: Text::new(message),
+            };
+            (RunEnded::new(outcome, Some(error)), why)
+        };
+        match reason {
+            "length" => failed(
+                Outcome::Limit,
+                "length",
+                "the model reached its output limit",
+            ),
+            "content-filter" => failed(Outcome::Refused, "content_filter", "the model refused"),
+            "error" => failed(Outcome::Failed, "model_error", "the model failed"),
+            // After its tools the model goes on, unless one was denied or the process says it is done.
+            "tool-calls" if end.exit.is_none() && !is_idle && !self.run.was_denied => {
+                (missing.ended(), Some(missing.why))
+            }
+            _ => (RunEnded::new(Outcome::Completed, None), why),
+        }
+    }
+}
+
+fn outcome_of(name: &str) -> Outcome {
+    match name {
+        ABORTED => Outcome::Aborted,
+        "MessageOutputLengthError" | "ContextOverflowError" => Outcome::Limit,
+        _ => Outcome::Failed,
+    }
+}
+
+/// What an error says, in the deepest place it says it.
+pub(super) fn message_of(error: Any<'_>) -> Option<Text<'_>> {
+    let mut it: wire::Error<'_> = error.parse()?;
+    let data = it.data.take();
+    let message = data.message.raw().or(it.message.raw()).map(Text::from);
+    let name = it.name.take().map(Text::new);
+    message.filter(|it| !it.is_empty()).or(name)
+}

@@ -1,0 +1,388 @@
+//! The events of `opencode serve`: sessions, messages, permissions, and the server's own affairs.
+
+use std::borrow::Cow;
+
+use model::{
+    Ask, AskId, AskKind, AskSettled, Basis, Body, Decision, Item, ItemId, Level, Role, Scope,
+    Status, Text, Timestamp, Usage,
+};
+
+use super::parts::{compaction_id, tokens};
+use super::{About, Context, OpenCode, model_name};
+use crate::readers::native::{self, Met};
+use crate::readers::{input, todos};
+use crate::wire::lenient::{Any, Object as _};
+use crate::wire::opencode::{self as wire, Line, Properties};
+
+/// How the names of events begin that are about the server and not about a run.
+const NOISE: &[&str] = &[
+    "server.",
+    "plugin.",
+    "catalog.",
+    "reference.",
+    "integration.",
+    "installation.",
+    "project.",
+    "workspace.",
+    "worktree.",
+    "global.",
+    "file.",
+    "lsp.",
+    "vcs.",
+    "mcp.",
+    "ide.",
+    "pty.",
+    "tui.",
+    "models-dev.",
+];
+
+/// Whose event it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    Main,
+    Child,
+    /// Of no session at all.
+    Nobody,
+    /// Of a session that is not being read.
+    Other,
+}
+
+impl OpenCode {
+    pub(super) fn event<'c>(&mut self, cx: &mut Context<'c>, mut line: Line<'c>, json: &'c str) {
+        let mut properties = line.properties.take();
+        let kind = line.r#type.take().unwrap_or_default();
+        cx.native = line.id.take();
+        cx.extra.append(line.extra());
+        cx.extra.append(properties.extra());
+        if let Some(at) = properties.time.0 {
+            cx.at = Some(Timestamp::from_millis(at as i64));
+        }
+        if NOISE.iter().any(|it| kind.starts_with(it)) {
+            return self.noise(cx, &kind, json);
+        }
+        let info: wire::Session<'c> = match &*kind {
+            "session.created" | "session.updated" => properties.info.parse().unwrap_or_default(),
+            _ => wire::Session::default(),
+        };
+        let mut part = properties.part.take();
+        cx.extra.append(part.extra());
+        let session = properties.session_id.take();
+        let session = session.or(part.session_id.take()).or(info.id.0.clone());
+        let whose = self.whose(cx, &kind, session.as_deref(), info.parent_id.as_deref());
+        match &*kind {
+            _ if whose == Whose::Other => {
+                self.unmapped(cx, "event of another session".to_owned(), json);
+            }
+            "message.part.delta" => self.part_delta(cx, &mut properties, json),
+            "message.part.updated" => self.part(cx, part, properties.delta, json),
+            "message.updated" => self.message(cx, &properties, json),
+            "session.created" | "session.updated" if whose == Whose::Main => {
+                self.session(cx, info, &kind, json);
+            }
+            "session.status" => self.status(cx, &properties, whose, json),
+            "session.idle" if whose == Whose::Main => self.idle(cx, &kind, json),
+            "session.error" => {
+                if whose != Whose::Child {
+                    self.begin(cx);
+                }
+                self.failed(cx, properties.error, true);
+            }
+            "session.compacted" => self.compacted(cx),
+            "permission.asked" | "permission.updated" => self.permission(cx, properties, json),
+            "question.asked" => self.question(cx, properties, json),
+            "permission.replied" | "question.replied" | "question.rejected" => {
+                self.replied(cx, &kind, properties, json);
+            }
+            "todo.updated" if self.lifecycle.has_run() => {
+                let list = properties.todos.0.map(|it| format!("{{\"todos\":{it}}}"));
+                let entries = list.and_then(|it| todos::entries(&it));
+                self.show_plan(cx, entries);
+            }
+            "session.created"
+            | "session.updated"
+            | "session.idle"
+            | "session.deleted"
+            | "session.diff"
+            | "message.removed"
+            | "message.part.removed"
+            | "command.executed" => {
+                self.noise(cx, &kind, json);
+            }
+            other => self.unmapped(cx, format!("type `{other}`"), json),
+        }
+    }
+
+    /// Something hardly worth telling.
+    fn noise(&mut self, cx: &mut Context<'_>, kind: &str, json: &str) {
+        cx.extra.clear();
+        let detail = Some(input::raw(json));
+        let text = Text::new(kind.to_owned());
+        self.say(cx, Level::Debug, "server_event", text, detail);
+    }
+
+    /// Whose event it is; what a sub-agent does gets its path.
+    fn whose(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: &str,
+        session: Option<&str>,
+        parent: Option<&str>,
+    ) -> Whose {
+        let Some(session) = session.filter(|it| !it.is_empty()) else {
+            return Whose::Nobody;
+        };
+        if let Some(parent) = parent {
+            let is_ours = self.native.id() == Some(parent) || self.sessions.is_child(parent);
+            if is_ours {
+                self.sessions.learn(session, parent);
+                return Whose::Child;
+            }
+        }
+        if self.sessions.is_child(session) {
+            // That it exists, or is busy, is no work yet.
+            let is_work = !kind.starts_with("session.");
+            if is_work || matches!(kind, "session.error" | "session.compacted") {
+                self.enter(cx, session);
+            }
+            return Whose::Child;
+        }
+        let is_first = kind == "session.created" && self.native.expected().is_none();
+        if self.native.meet(session) == Met::Other && is_first && !self.lifecycle.has_run() {
+            // The server goes on with a session of its own; the one before is over.
+            self.native.forget();
+            self.about = About::default();
+            self.about_tokens = None;
+        }
+        match self.native.meet(session) {
+            Met::Same => Whose::Main,
+            Met::Other | Met::Wrong => Whose::Other,
+        }
+    }
+
+    fn session<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        mut info: wire::Session<'c>,
+        kind: &str,
+        json: &str,
+    ) {
+        cx.extra.append(info.extra());
+        let mut model = info.model.take();
+        let model_id = model.id.take().or(model.model_id.take());
+        let owned = |it: Option<Cow<'_, str>>| it.map(Cow::into_owned);
+        let about = About {
+            model: model_name(model.provider_id.as_deref(), model_id.as_deref())
+                .or(self.about.model.clone()),
+            cwd: owned(info.directory.take()).or(self.about.cwd.clone()),
+            version: owned(info.version.take()).or(self.about.version.clone()),
+        };
+        if self.about == about && self.native.is_told() {
+            self.noise(cx, kind, json);
+        } else if let Some(id) = self.native.id().map(str::to_owned) {
+            self.about = about.clone();
+            let mut bound = native::bound(&id);
+            bound.model = about.model.map(Cow::Owned);
+            bound.cwd = about.cwd.map(Cow::Owned);
+            bound.version = about.version.map(Cow::Owned);
+            self.native.bind(&mut self.lifecycle, cx, bound);
+        }
+        self.session_usage(cx, info.tokens, info.cost.0);
+    }
+
+    /// What the session has used so far.
+    fn session_usage(&mut self, cx: &mut Context<'_>, value: Any<'_>, cost_usd: Option<f64>) {
+        let Some(tokens) = tokens(value).filter(|it| self.about_tokens != Some(*it)) else {
+            return;
+        };
+        self.about_tokens = Some(tokens);
+        if tokens.all_input() == 0 && tokens.output.unwrap_or_default() == 0 {
+            return;
+        }
+        let usage = Usage {
+            scope: Scope::Session,
+            basis: Basis::Cumulative,
+            tokens,
+            model: None,
+            cost_usd,
+            detail: value.raw(),
+        };
+        self.lifecycle.emit(cx, Body::UsageReported(usage));
+    }
+
+    fn message<'c>(&mut self, cx: &mut Context<'c>, properties: &Properties<'c>, json: &str) {
+        let mut info: wire::Message<'c> = properties.info.parse().unwrap_or_default();
+        let Some(id) = info.id.take() else {
+            return self.unmapped(cx, "message without an id".to_owned(), json);
+        };
+        let is_main = cx.path.is_empty();
+        let role = match info.role.as_deref() {
+            Some("user") if is_main => Role::User,
+            // A sub-agent is prompted by the agent that started it.
+            Some("user") => Role::Harness,
+            // The summary of a compaction is for the model.
+            _ if info.summary.is_true() => Role::Harness,
+            _ => Role::Assistant,
+        };
+        if self.messages.learn(&id, role) {
+            self.begin(cx);
+        }
+        if let Some(cwd) = info.path.take().cwd.take() {
+            self.about.cwd.get_or_insert(cwd.into_owned());
+        }
+        if let Some(model) = model_name(info.provider_id.as_deref(), info.model_id.as_deref()) {
+            self.about.model.get_or_insert(model);
+        }
+        let time: wire::Time<'c> = info.time.parse().unwrap_or_default();
+        if time.completed.0.is_some() {
+            self.end_words(cx, &id);
+        }
+        if info.error.0.is_some() && self.lifecycle.has_run() {
+            self.failed(cx, info.error, false);
+        }
+        self.noise(cx, "message.updated", json);
+    }
+
+    fn status<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        properties: &Properties<'c>,
+        whose: Whose,
+        json: &str,
+    ) {
+        let status: wire::Status<'c> = properties.status.parse().unwrap_or_default();
+        match status.r#type.as_deref() {
+            Some("idle") if whose == Whose::Main => self.idle(cx, "session.status", json),
+            Some("retry") => {
+                let said = status.message.raw().map(Text::from);
+                let text = said.unwrap_or(Text::new("the model's provider failed"));
+                let detail = properties.status.raw();
+                self.say(cx, Level::Warning, "api_retry", text, detail);
+            }
+            Some("busy") if whose == Whose::Main && !self.lifecycle.has_run() => {
+                self.begin(cx);
+                self.noise(cx, "session.status", json);
+            }
+            _ => self.noise(cx, "session.status", json),
+        }
+    }
+
+    fn idle(&mut self, cx: &mut Context<'_>, kind: &str, json: &str) {
+        if self.lifecycle.has_run() {
+            self.finish_idle(cx);
+        } else {
+            self.noise(cx, kind, json);
+        }
+    }
+
+    fn compacted(&mut self, cx: &mut Context<'_>) {
+        let id = compaction_id(cx);
+        if !self.lifecycle.is_open(&id) {
+            let text = Text::new("the conversation was compacted");
+            return self.say(cx, Level::Info, "compacted", text, None);
+        }
+        self.lifecycle
+            .close(cx, &id, Status::Ok, |_: &mut Item<'_>| ());
+    }
+
+    fn permission<'c>(&mut self, cx: &mut Context<'c>, mut properties: Properties<'c>, json: &str) {
+        let Some(id) = properties.id.take() else {
+            return self.unmapped(cx, "permission without an id".to_owned(), json);
+        };
+        let item = self.asked_item(cx, &mut properties);
+        let call = item.as_ref().and_then(|it| self.lifecycle.open_tool(it));
+        let patterns = properties.patterns.0.iter().filter_map(|it| it.as_deref());
+        let patterns = patterns.collect::<Vec<_>>().join(", ");
+        let asks_for = properties.permission.take().or(properties.r#type.take());
+        let asks_for = asks_for.unwrap_or(Cow::Borrowed("permission"));
+        let title = properties.title.raw().map(Text::from);
+        let title = match (title.filter(|it| !it.is_blank()), call) {
+            (Some(title), _) => title,
+            (None, Some(call)) => call.class.title.clone(),
+            (None, None) if patterns.is_empty() => Text::new(asks_for.clone().into_owned()),
+            (None, None) => Text::new(format!("{asks_for}: {patterns}")),
+        };
+        let input = call.and_then(|it| it.input.clone());
+        let ask = Ask {
+            id: AskId::new(id),
+            kind: AskKind::Permission,
+            tool: call.map_or(asks_for, |it| it.name.clone()),
+            item,
+            title,
+            description: Some(Text::new(patterns)).filter(|it| !it.is_empty()),
+            input: input.or(properties.metadata.raw()),
+            suggestions: properties.always.raw(),
+        };
+        self.begin(cx);
+        self.lifecycle.ask(cx, ask);
+    }
+
+    fn question<'c>(&mut self, cx: &mut Context<'c>, mut properties: Properties<'c>, json: &str) {
+        let Some(id) = properties.id.take() else {
+            return self.unmapped(cx, "question without an id".to_owned(), json);
+        };
+        let item = self.asked_item(cx, &mut properties);
+        let questions: Vec<wire::Question<'c>> = properties.questions.parse().unwrap_or_default();
+        let first = questions.first().and_then(|it| it.question.raw());
+        let title = first.map(Text::from).filter(|it| !it.is_blank());
+        let ask = Ask {
+            id: AskId::new(id),
+            kind: AskKind::Question,
+            item,
+            tool: Cow::Borrowed("question"),
+            title: title.unwrap_or(Text::new("question")),
+            description: None,
+            input: properties.questions.raw(),
+            suggestions: None,
+        };
+        self.begin(cx);
+        self.lifecycle.ask(cx, ask);
+    }
+
+    /// The call that is asked about; what is asked happens where the call does.
+    fn asked_item<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        properties: &mut Properties<'c>,
+    ) -> Option<ItemId<'c>> {
+        let mut call: wire::Call<'c> = properties.tool.parse().unwrap_or_default();
+        let item = ItemId::new(call.call_id.take().or(properties.call_id.take())?);
+        if let Some(path) = self.lifecycle.path_of(&item) {
+            cx.path = Cow::Owned(path.to_vec());
+        }
+        Some(item)
+    }
+
+    fn replied<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        kind: &str,
+        mut properties: Properties<'c>,
+        json: &str,
+    ) {
+        let id = properties.request_id.take();
+        let id = id
+            .or(properties.permission_id.take())
+            .or(properties.id.take());
+        let Some(id) = id else {
+            return self.unmapped(cx, "reply without an id".to_owned(), json);
+        };
+        let reply = properties.reply.take().or(properties.response.take());
+        let decision = match (kind, reply.as_deref()) {
+            ("question.replied", _) => Decision::Allowed,
+            ("permission.replied", Some("always")) => Decision::AllowedAlways,
+            ("permission.replied", Some("once")) => Decision::Allowed,
+            _ => Decision::Denied,
+        };
+        if !self.lifecycle.is_asked(&id) {
+            return self.noise(cx, kind, json);
+        }
+        let settled = AskSettled {
+            id: AskId::new(id),
+            decision,
+            message: properties.message.raw().map(Text::from),
+            input: properties.answers.raw(),
+            remembered: None,
+        };
+        self.lifecycle.settle(cx, settled);
+    }
+}

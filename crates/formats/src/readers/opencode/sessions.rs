@@ -1,0 +1,194 @@
+//! The sessions of a server: the one that is read, its sub-agents', and others that do not count.
+
+use std::borrow::Cow;
+
+use model::{Item, ItemId, Status, Subagent, Text};
+
+use super::{Context, OpenCode};
+use crate::wire::lenient::Any;
+use crate::wire::opencode as wire;
+
+/// Sub-agents' sessions remembered at once; the oldest is forgotten first.
+const MAX_CHILDREN: usize = 256;
+/// Calls that started a sub-agent whose session is not known yet.
+const MAX_TASKS: usize = 256;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sessions {
+    children: Vec<Child>,
+    /// Open calls of `task`, in the order they came.
+    tasks: Vec<ItemId<'static>>,
+}
+
+#[derive(Clone, Debug)]
+struct Child {
+    session: String,
+    parent: Option<String>,
+    /// The call that started it, once it is known.
+    call: Option<ItemId<'static>>,
+    /// The path of what it does: its parent's, and its own call.
+    path: Vec<ItemId<'static>>,
+}
+
+impl Sessions {
+    /// A session names its parent.
+    pub(super) fn learn(&mut self, session: &str, parent: &str) {
+        if let Some(child) = self.children.iter_mut().find(|it| it.session == session) {
+            child.parent = Some(parent.to_owned());
+            return;
+        }
+        if self.children.len() >= MAX_CHILDREN {
+            self.children.remove(0);
+        }
+        self.children.push(Child {
+            session: session.to_owned(),
+            parent: Some(parent.to_owned()),
+            call: None,
+            path: Vec::new(),
+        });
+    }
+
+    pub(super) fn is_child(&self, session: &str) -> bool {
+        self.find(session).is_some()
+    }
+
+    /// A call of `task` is open.
+    pub(super) fn task(&mut self, call: &ItemId<'_>) {
+        if !self.tasks.contains(call) && self.tasks.len() < MAX_TASKS {
+            self.tasks.push(call.clone().into_owned());
+        }
+    }
+
+    pub(super) fn forget_run(&mut self) {
+        self.tasks.clear();
+    }
+
+    fn find(&self, session: &str) -> Option<&Child> {
+        self.children.iter().find(|it| it.session == session)
+    }
+
+    fn is_taken(&self, call: &ItemId<'_>) -> bool {
+        self.children
+            .iter()
+            .any(|it| it.call.as_ref() == Some(call))
+    }
+}
+
+impl OpenCode {
+    /// A frame of a sub-agent: its events happen inside of the call that started it.
+    pub(super) fn enter(&mut self, cx: &mut Context<'_>, session: &str) {
+        let Some(child) = self.sessions.find(session) else {
+            return;
+        };
+        if let Some(call) = &child.call
+            && (self.lifecycle.is_open(&agent_id(call)) || !self.lifecycle.is_open(call))
+        {
+            // It works, or its call is over and this comes late: an agent is not opened twice.
+            cx.path = Cow::Owned(child.path.clone());
+            return;
+        }
+        let call = child.call.clone().unwrap_or_else(|| {
+            // A call names its session only after that has begun: the first without one is it.
+            let mut tasks = self.sessions.tasks.iter();
+            let free = tasks.find(|it| !self.sessions.is_taken(it));
+            free.cloned()
+                .unwrap_or_else(|| ItemId::new(session.to_owned()))
+        });
+        self.link(cx, session, &call);
+        if let Some(child) = self.sessions.find(session) {
+            cx.path = Cow::Owned(child.path.clone());
+        }
+    }
+
+    /// A call names the session of the sub-agent it started.
+    pub(super) fn link(&mut self, cx: &mut Context<'_>, session: &str, call: &ItemId<'_>) {
+        let child = self.sessions.find(session);
+        let is_linked = child.is_some_and(|it| it.call.as_ref() == Some(call));
+        if is_linked && self.lifecycle.is_open(&agent_id(call)) {
+            return;
+        }
+        let parent = child.and_then(|it| it.parent.as_deref());
+        let of_parent = parent.and_then(|it| self.sessions.find(it));
+        let around = self.lifecycle.path_of(call).map(<[_]>::to_vec);
+        let around = around
+            .or_else(|| of_parent.map(|it| it.path.clone()))
+            .unwrap_or_default();
+        if child.is_none() {
+            self.sessions.learn(session, "");
+        }
+        let call = call.clone().into_owned();
+        let mut path = around.clone();
+        path.push(call.clone());
+        let children = self.sessions.children.iter_mut();
+        if let Some(child) = children.rev().find(|it| it.session == session) {
+            child.call = Some(call.clone());
+            child.path = path;
+        }
+        self.open_subagent(cx, call, around);
+    }
+
+    fn open_subagent(
+        &mut self,
+        cx: &mut Context<'_>,
+        call: ItemId<'static>,
+        around: Vec<ItemId<'static>>,
+    ) {
+        let tool = self.lifecycle.open_tool(&call);
+        let input = tool.and_then(|it| it.input.clone());
+        let asked = input.as_ref().map_or("null", model::Raw::get);
+        let mut asked: wire::Task<'_> = serde_json::from_str(asked).unwrap_or_default();
+        let said = |value: Any<'_>| value.raw().map(|it| Text::from(it).into_owned());
+        let name = asked.subagent_type.take();
+        let subagent = Subagent {
+            id: agent_id(&call),
+            call,
+            name: Cow::Owned(name.map_or_else(|| "agent".to_owned(), Cow::into_owned)),
+            description: said(asked.description),
+            prompt: said(asked.prompt),
+            background: false,
+            report: None,
+            detail: None,
+        };
+        let inner = std::mem::replace(&mut cx.path, Cow::Owned(around));
+        self.lifecycle.open(cx, Item::Subagent(subagent));
+        cx.path = inner;
+    }
+
+    /// The call that started a sub-agent has its result.
+    pub(super) fn task_done<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        call: &ItemId<'_>,
+        status: Status,
+        output: Any<'c>,
+    ) {
+        self.sessions.tasks.retain(|it| it != call);
+        let report = output.raw().map(|it| report(Text::from(it)));
+        self.lifecycle
+            .close(cx, &agent_id(call), status, |item: &mut Item<'c>| {
+                if let Item::Subagent(subagent) = item {
+                    subagent.report = report;
+                }
+            });
+    }
+}
+
+/// The tool call and the agent it starts are two items, so they need two ids.
+fn agent_id(call: &ItemId<'_>) -> ItemId<'static> {
+    ItemId::new(format!("agent:{call}"))
+}
+
+/// What a sub-agent found, out of the frame that is for the model.
+fn report(output: Text<'_>) -> Text<'_> {
+    let whole = output.to_str();
+    let inside = whole
+        .split_once("<task_result>")
+        .and_then(|(_, rest)| rest.rsplit_once("</task_result>"));
+    match inside {
+        Some((report, _)) => Text::new(report.trim().to_owned()),
+        None => {
+            drop(whole);
+            output
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! Tool calls: pending, running, done. `run` prints only the last of these.
+
+use std::borrow::Cow;
+
+use model::{
+    Change, Channel, Denial, Diff, Item, ItemId, Location, Plan, Raw, Status, Text, Tool, ToolKind,
+    ToolResult, Why,
+};
+
+use serde_json::value::RawValue;
+
+use super::parts::{image_data, keep_time};
+use super::{Context, OpenCode};
+use crate::readers::todos;
+use crate::tools;
+use crate::wire::lenient::{Any, Object as _};
+use crate::wire::opencode::{Attachment, FileDiff, Metadata, Part, State};
+
+/// How a call's error begins that somebody or some rule did not allow.
+const DENIED: &[&str] = &[
+    "The user rejected permission to use",
+    "The user has specified a rule which prevents",
+    "The user dismissed this question",
+];
+/// The error of a call that was stopped.
+const ABORTED: &[&str] = &["Tool execution aborted", "Aborted"];
+
+impl OpenCode {
+    pub(super) fn tool<'c>(&mut self, cx: &mut Context<'c>, mut part: Part<'c>, json: &str) {
+        let id = part.call_id.take().or(part.id.take());
+        if self.is_again(cx, id.as_deref(), json) {
+            return;
+        }
+        let id = ItemId::new(id.unwrap_or(Cow::Borrowed("tool")));
+        self.begin(cx);
+        let mut state = part.state.take();
+        cx.extra.append(state.extra());
+        let is_done = matches!(state.status.as_deref(), Some("completed" | "error"));
+        if is_done {
+            keep_time(cx, state.time);
+            if let Some(title) = state.title.raw() {
+                cx.extra.push((Cow::Borrowed("title"), title));
+            }
+        }
+        self.open_or_update(cx, &id, &mut part, &state, is_done);
+        let kind = self.lifecycle.open_tool(&id).map(|it| it.class.kind);
+        let metadata: Metadata<'c> = match kind {
+            Some(ToolKind::Shell | ToolKind::Edit | ToolKind::Write | ToolKind::Task) => {
+                state.metadata.parse().unwrap_or_default()
+            }
+            _ => Metadata::default(),
+        };
+        if kind == Some(ToolKind::Task) {
+            self.sessions.task(&id);
+            if let Some(session) = metadata.session_id.as_deref() {
+                self.link(cx, session, &id);
+            }
+        }
+        if is_done {
+            self.tool_done(cx, &id, &state, metadata);
+        } else {
+            self.printed_so_far(cx, &id, metadata.output);
+        }
+    }
+
+    fn open_or_update<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        id: &ItemId<'c>,
+        part: &mut Part<'c>,
+        state: &State<'c>,
+        is_done: bool,
+    ) {
+        // A pending call has an empty input, because the model is still writing it.
+        let is_pending = state.status.as_deref() == Some("pending");
+        let input = state
+            .input
+            .raw()
+            .filter(|it| !is_pending || it.get() != "{}");
+        let known = self.lifecycle.open_tool(id);
+        let is_open = known.is_some();
+        if is_open && known.and_then(|it| it.input.as_ref()) == input.as_ref() {
+            return;
+        }
+        let name = part.tool.take().unwrap_or(Cow::Borrowed("unknown"));
+        let mut class = tools::classify(&name, input.as_ref(), self.about.cwd.as_deref());
+        if let Some(title) = title(state).filter(|_| class.kind == ToolKind::Other) {
+            class.title = title;
+        }
+        let tool = Tool {
+            id: id.clone(),
+            group: part.message_id.take(),
+            name,
+            input,
+            class,
+            server_side: false,
+            result: None,
+        };
+        let before = cx.why;
+        if is_done && !is_open {
+            cx.why = Some(before.unwrap_or(Why::NeverOpened));
+        }
+        self.lifecycle.open(cx, Item::Tool(Box::new(tool)));
+        cx.why = before;
+    }
+
+    /// A command's output, which comes whole each time.
+    fn printed_so_far(&mut self, cx: &mut Context<'_>, id: &ItemId<'_>, output: Any<'_>) {
+        let Some(output) = output.raw().filter(Raw::is_string).map(Text::from) else {
+            return;
+        };
+        if !self.growing.has(id) {
+            self.growing.begin(id, None);
+        }
+        if let Some(news) = self.growing.news(id, &output) {
+            self.growing.add(id, &news);
+            self.lifecycle.delta(cx, id, Channel::Output, news);
+        }
+    }
+
+    fn tool_done<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        id: &ItemId<'c>,
+        state: &State<'c>,
+        metadata: Metadata<'c>,
+    ) {
+        let Some(tool) = self.lifecycle.open_tool(id) else {
+            return;
+        };
+        let status = verdict(tool, state, &metadata);
+        let kind = tool.class.kind;
+        if status == Status::Denied {
+            let denial = Denial {
+                tool: tool.name.clone(),
+                item: Some(id.clone().into_owned()),
+                input: tool.input.clone(),
+            };
+            self.run.denied(denial);
+        }
+        if status == Status::Ok && kind == ToolKind::Todo {
+            let list = tool.input.as_ref().and_then(|it| todos::entries(it.get()));
+            let list = list.or_else(|| todos::entries(state.metadata.0?.get()));
+            self.show_plan(cx, list);
+        }
+        if kind == ToolKind::Task {
+            self.task_done(cx, id, status, state.output);
+        }
+        let error = state
+            .error
+            .raw()
+            .filter(|_| state.status.as_deref() == Some("error"));
+        let result = ToolResult {
+            content: error.unwrap_or_else(|| output(state)),
+            is_error: status != Status::Ok,
+            structured: state.metadata.raw(),
+            meta: None,
+        };
+        let title = title(state);
+        self.lifecycle.close_tool(cx, id, status, result, |tool| {
+            if let Some(title) = title.filter(|_| tool.class.kind == ToolKind::Other) {
+                tool.class.title = title;
+            }
+            refine(tool, status, metadata);
+        });
+        self.growing.end(id);
+    }
+
+    pub(super) fn show_plan(
+        &mut self,
+        cx: &mut Context<'_>,
+        entries: Option<Vec<model::PlanEntry<'static>>>,
+    ) {
+        let Some(entries) = entries else { return };
+        let id = match cx.path.last() {
+            Some(call) => ItemId::new(format!("plan:{call}")),
+            None => ItemId::new("plan"),
+        };
+        self.lifecycle.update(cx, Item::Plan(Plan { id, entries }));
+    }
+}
+
+/// The output as a string, or as blocks when pictures or files came with it.
+fn output<'c>(state: &State<'c>) -> Raw<'c> {
+    let text = state.output.raw().unwrap_or_else(|| Raw::of(&""));
+    let attachments: Vec<&RawValue> = state.attachments.parse().unwrap_or_default();
+    if attachments.is_empty() {
+        return text;
+    }
+    let mut blocks = format!(r#"[{{"type":"text","text":{}}}"#, text.get());
+    for attachment in attachments {
+        blocks.push(',');
+        blocks.push_str(&image_block(attachment).unwrap_or_else(|| attachment.get().to_owned()));
+    }
+    blocks.push(']');
+    Raw::parse(blocks)
+}
+
+/// A picture as the block that results of other agents have for it.
+fn image_block(attachment: &RawValue) -> Option<String> {
+    let it: Attachment<'_> = serde_json::from_str(attachment.get()).ok()?;
+    let url = it.url.raw().map(Text::from)?;
+    let url = url.to_str();
+    let (media_type, data) = image_data(&url).filter(|(it, _)| it.starts_with("image/"))?;
+    let (media_type, data) = (Raw::of(&media_type), Raw::of(&data));
+    Some(format!(
+        r#"{{"type":"image","source":{{"type":"base64","media_type":{},"data":{}}}}}"#,
+        media_type.get(),
+        data.get()
+    ))
+}
+
+/// The agent's own title, with something in it.
+fn title<'c>(state: &State<'c>) -> Option<Text<'c>> {
+    let title = state.title.raw().filter(Raw::is_string).map(Text::from);
+    title.filter(|it| !it.is_blank())
+}
+
+/// How a call ended. A command that fails has completed for OpenCode; here it has failed, as it has
+/// for every other agent.
+fn verdict(tool: &Tool<'_>, state: &State<'_>, metadata: &Metadata<'_>) -> Status {
+    if state.status.as_deref() == Some("error") {
+        let said = state.error.raw().map(Text::from).unwrap_or_default();
+        let said = said.to_str();
+        let begins_with = |words: &[&str]| words.iter().any(|it| said.starts_with(it));
+        return if begins_with(DENIED) {
+            Status::Denied
+        } else if begins_with(ABORTED) {
+            Status::Cancelled
+        } else {
+            Status::Error
+        };
+    }
+    let has_failed =
+        tool.class.kind == ToolKind::Shell && metadata.exit.0.is_some_and(|it| it != 0.0);
+    if has_failed || tool.name == "invalid" {
+        Status::Error
+    } else {
+        Status::Ok
+    }
+}
+
+/// What only the result tells about a call.
+fn refine<'r>(tool: &mut Tool<'r>, status: Status, mut metadata: Metadata<'r>) {
+    let class = &mut tool.class;
+    match class.kind {
+        ToolKind::Shell => class.exit_code = metadata.exit.0.map(|it| it as i32),
+        ToolKind::Write if status == Status::Ok => {
+            class.change = match metadata.exists.0 {
+                Some(true) => Some(Change::Update),
+                Some(false) => Some(Change::Add),
+                None => None,
+            };
+        }
+        ToolKind::Edit if status == Status::Ok => {
+            class.change = Some(Change::Update);
+            if class.diffs.is_empty() {
+                let one = metadata
+                    .filediff
+                    .is_object()
+                    .then(|| metadata.filediff.take());
+                let files = one.into_iter().chain(metadata.files.0);
+                class.diffs = files.filter_map(diff).collect();
+            }
+            if class.paths.is_empty() {
+                let paths = class.diffs.iter().map(|it| it.path.clone());
+                class.paths = paths.map(|path| Location { path, line: None }).collect();
+            }
+        }
+        ToolKind::Write
+        | ToolKind::Edit
+        | ToolKind::Read
+        | ToolKind::Delete
+        | ToolKind::Move
+        | ToolKind::Search
+        | ToolKind::Fetch
+        | ToolKind::WebSearch
+        | ToolKind::Mcp
+        | ToolKind::Task
+        | ToolKind::Todo
+        | ToolKind::Ask
+        | ToolKind::Think
+        | ToolKind::Mode
+        | ToolKind::Other => (),
+    }
+}
+
+fn diff(file: FileDiff<'_>) -> Option<Diff<'_>> {
+    let path = Text::from(file.file.raw().or(file.file_path.raw())?);
+    if let Some(new) = file.after.raw() {
+        return Some(Diff {
+            path,
+            old: file.before.raw().map(Text::from),
+            new: Text::from(new),
+        });
+    }
+    let patch = Text::from(file.patch.raw().or(file.diff.raw())?);
+    let (old, new) = sides(&patch.to_str());
+    Some(Diff {
+        path,
+        old: Some(Text::new(old)),
+        new: Text::new(new),
+    })
+}
+
+/// What a patch takes away and what it puts there, with the lines around.
+fn sides(patch: &str) -> (String, String) {
+    let (mut old, mut new) = (String::new(), String::new());
+    let lines = patch.split_inclusive('\n');
+    for line in lines.skip_while(|it| !it.starts_with("@@")) {
+        match (line.as_bytes().first(), line.get(1..)) {
+            (Some(b' '), Some(rest)) => {
+                old.push_str(rest);
+                new.push_str(rest);
+            }
+            (Some(b'-'), Some(rest)) => old.push_str(rest),
+            (Some(b'+'), Some(rest)) => new.push_str(rest),
+            _ => (),
+        }
+    }
+    (old, new)
+}

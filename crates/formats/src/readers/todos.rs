@@ -1,0 +1,70 @@
+//! A to-do list that a tool call gives whole: OpenCode's `todowrite`, Gemini's `write_todos`.
+
+use model::{PlanEntry, PlanStatus, Text};
+
+use crate::wire::lenient::{Any, List, Str};
+
+/// Entries kept; the rest of a longer list is not shown.
+const MAX_ENTRIES: usize = 1024;
+
+object! {
+    Input {
+        todos: List<Todo<'a>> = "todos",
+    }
+}
+
+object! {
+    Todo {
+        content: Any<'a> = "content",
+        description: Any<'a> = "description",
+        status: Str<'a> = "status",
+    }
+}
+
+/// The entries of `{"todos": [...]}`; none when there is no such list. What was given up is left out.
+pub(super) fn entries(json: &str) -> Option<Vec<PlanEntry<'static>>> {
+    let input: Input<'_> = serde_json::from_str(json).ok()?;
+    let entries = input.todos.0.into_iter().filter_map(entry);
+    let entries: Vec<_> = entries.take(MAX_ENTRIES).collect();
+    (!entries.is_empty() || json.contains("\"todos\"")).then_some(entries)
+}
+
+fn entry(todo: Todo<'_>) -> Option<PlanEntry<'static>> {
+    let text = todo.content.raw().or(todo.description.raw())?;
+    let status = match todo.status.as_deref() {
+        Some("cancelled") => return None,
+        Some("in_progress") => PlanStatus::InProgress,
+        Some("completed") => PlanStatus::Completed,
+        _ => PlanStatus::Pending,
+    };
+    Some(PlanEntry {
+        key: None,
+        text: Text::from(text).into_owned(),
+        status,
+        doing: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_both_spellings_are_read() {
+        let json = r#"{"todos":[{"content":"A","status":"completed"},{"description":"B"},{"content":"C","status":"cancelled"}]}"#;
+        let read = entries(json).unwrap();
+        let read: Vec<_> = read
+            .iter()
+            .map(|it| (it.text.to_string(), it.status))
+            .collect();
+        assert_eq!(
+            read,
+            [
+                ("A".to_owned(), PlanStatus::Completed),
+                ("B".to_owned(), PlanStatus::Pending)
+            ]
+        );
+        assert_eq!(entries("{}"), None);
+        assert_eq!(entries(r#"{"todos":[]}"#), Some(Vec::new()));
+    }
+}

@@ -145,15 +145,8 @@ pub(crate) fn card<'a>(
     };
     if let Some(title) = filled(title) {
         class.title = title;
-    } else if let Some(name) = name.filter(|it| !it.is_empty() && named_only(&class, it)) {
-        class.title = fallback_title(name);
     }
     class
-}
-
-/// True when the title says no more than the name that stood in for the tool's own.
-fn named_only(class: &Class<'_>, name: &str) -> bool {
-    class.title.to_str() == "tool" && name != "tool"
 }
 
 /// The exit code in a shell's error text: `Exit code N` at its start.
@@ -693,6 +686,60 @@ mod tests {
             expect![[r#"{"kind":"other","title":"mcp__broken"}"#]],
         );
         check("", "7", expect![[r#"{"kind":"other","title":"tool"}"#]]);
+    }
+
+    #[test]
+    fn calls_that_an_agent_describes_itself() {
+        let check = |name: Option<&str>, kind: &str, title: &str, input: &str, expect: Expect| {
+            let raw: Raw<'_> = serde_json::from_str(input).unwrap();
+            let title = Some(Text::new(title));
+            let class = card(name, Some(kind), title, Some(&raw), None);
+            expect.assert_eq(&serde_json::to_string(&class).unwrap());
+        };
+        check(
+            None,
+            "execute",
+            "run the tests",
+            r#"{"command":"make"}"#,
+            expect![[r#"{"kind":"shell","title":"run the tests","command":"make"}"#]],
+        );
+        check(
+            Some("Write"),
+            "edit",
+            "",
+            r#"{"file_path":"/w/a","content":"x"}"#,
+            expect![[
+                r#"{"kind":"write","title":"Write /w/a","paths":[{"path":"/w/a"}],"diffs":[{"path":"/w/a","new":"x"}]}"#
+            ]],
+        );
+        check(
+            Some("my_search"),
+            "search",
+            "",
+            r#"{"pattern":"x"}"#,
+            expect![[r#"{"kind":"search","title":"search x","query":"x"}"#]],
+        );
+        check(
+            Some("my_tool"),
+            "other",
+            " ",
+            "{}",
+            expect![[r#"{"kind":"other","title":"my_tool"}"#]],
+        );
+        check(
+            None,
+            "brand_new",
+            "",
+            "{}",
+            expect![[r#"{"kind":"other","title":"brand_new"}"#]],
+        );
+        check(
+            Some("delegate"),
+            "think",
+            "",
+            r#"{"command":"spawn"}"#,
+            expect![[r#"{"kind":"task","title":"delegate spawn"}"#]],
+        );
     }
 
     #[test]

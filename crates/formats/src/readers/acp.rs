@@ -35,6 +35,8 @@ pub(crate) struct Acp {
     lifecycle: Lifecycle,
     config: ReaderConfig,
     session: Session,
+    /// Another session on the same connection, which was told of.
+    other_session: Option<String>,
     /// Another session answered than the one asked for: nothing after that counts.
     is_lost: bool,
     n_ignored: u64,
@@ -71,6 +73,7 @@ impl Acp {
             lifecycle: Lifecycle::new("acp", &config.session),
             config: config.clone(),
             session: Session::default(),
+            other_session: None,
             is_lost: false,
             n_ignored: 0,
             requests: Requests::default(),
@@ -124,8 +127,11 @@ impl Acp {
         match &self.session.id {
             Some(known) if known == id => true,
             Some(_) => {
-                let text = format!("an update of another session, `{id}`");
-                self.lifecycle.warn(cx, "other_session", text, None);
+                if self.other_session.as_deref() != Some(id) {
+                    self.other_session = Some(id.to_owned());
+                    let text = format!("updates of another session, `{id}`");
+                    self.lifecycle.warn(cx, "other_session", text, None);
+                }
                 true
             }
             None => self.bind(cx, id),

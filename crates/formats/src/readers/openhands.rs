@@ -34,7 +34,7 @@ use crate::wire::openhands::inbound::{self as wire, Event};
 /// Calls that are told as words, remembered until their observation comes.
 const MAX_SILENT: usize = 256;
 /// Cards remembered after their end, because OpenHands may send the last one twice.
-const MAX_CARDS: usize = 1024;
+const MAX_CARDS: usize = 64;
 
 #[derive(Clone, Debug)]
 pub(crate) struct OpenHands {

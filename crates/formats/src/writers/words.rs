@@ -2,19 +2,32 @@
 
 use std::borrow::Cow;
 
-use model::{Raw, Tool, ToolKind};
+use model::{Raw, Text, Tool, ToolKind};
 
 use crate::display_safe;
 
 /// Room for the input of a tool whose meaning is not known.
 const MAX_INPUT: usize = 100;
 
+/// What the titles of known tools begin with.
+const VERBS: [&str; 7] = ["Read", "Edit", "Write", "Delete", "Move", "Fetch", "Search"];
+
 /// The name of a call and what it is about. Titles of known tools begin with a verb of their own.
 pub(crate) fn words(tool: &Tool<'_>) -> (String, Option<String>) {
     let title = tool.class.title.to_str();
     let name = || tool.name.clone().into_owned();
     match tool.class.kind {
-        ToolKind::Shell | ToolKind::Task | ToolKind::Ask => {
+        ToolKind::Shell => {
+            let command = tool.class.command.as_ref().map(Text::to_str);
+            // A title in the agent's own words does not show what is run.
+            let about = match command.filter(|it| title.split(' ').any(|word| !it.contains(word))) {
+                Some(command) if title != tool.name => Some(format!("{title}: {command}")),
+                Some(command) => Some(command.into_owned()),
+                None => (title != tool.name).then(|| title.into_owned()),
+            };
+            (name(), about)
+        }
+        ToolKind::Task | ToolKind::Ask => {
             let about = (title != tool.name).then(|| title.into_owned());
             (name(), about)
         }
@@ -27,7 +40,11 @@ pub(crate) fn words(tool: &Tool<'_>) -> (String, Option<String>) {
         | ToolKind::Fetch
         | ToolKind::WebSearch
         | ToolKind::Todo => match title.split_once(' ') {
-            Some((verb, about)) => (verb.to_owned(), Some(about.to_owned())),
+            Some((verb, about)) if VERBS.contains(&verb) || verb == tool.name => {
+                (verb.to_owned(), Some(about.to_owned()))
+            }
+            // The agent's own words.
+            Some(_) => (name(), Some(title.into_owned())),
             None => (title.into_owned(), None),
         },
         ToolKind::Mcp => {

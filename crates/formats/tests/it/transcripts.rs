@@ -6,7 +6,7 @@ use formats::registry::{find_reader, writer};
 use formats::{ReaderConfig, WriterConfig, display_safe};
 use model::{Body, Event, Item, Role};
 
-use crate::fixtures::{BEGAN, Recording, recordings};
+use crate::fixtures::{BEGAN, Recording, convert, recordings};
 
 #[derive(Clone, Copy)]
 enum Shown {
@@ -393,4 +393,18 @@ fn without_sgr(text: &str) -> String {
         rest = &after[end + 1..];
     }
     plain + rest
+}
+
+#[test]
+fn a_title_in_the_agents_words_does_not_hide_the_command() {
+    let mut recordings = recordings("openhands").into_iter();
+    let recording = recordings.find(|it| it.name == "real-fix-bug").unwrap();
+    let text = convert("openhands", "text", None, &recording.bytes, &recording.end);
+    for line in [
+        "● terminal  listing files and reading calc.py: ls -1 && cat calc.py",
+        "● grep  searching for add",
+        "● file_editor  fixing the operator in add",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
 }

@@ -535,6 +535,19 @@ fn only_its_own_messages_are_recognised() {
     assert!(recognises(
         r#"{"t": 0.01, "dir": "in", "msg": {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}}}"#
     ));
+    for recording in [
+        include_str!("../../../../../fixtures/acp/opencode.duplex.jsonl"),
+        include_str!("../../../../../fixtures/acp/gemini.duplex.jsonl"),
+        include_str!("../../../../../fixtures/acp/everything.acp.jsonl"),
+    ] {
+        assert!(recording.lines().take(1).all(recognises));
+    }
+    for recording in [
+        include_str!("../../../../../fixtures/openhands/real-fix-bug.jsonl"),
+        include_str!("../../../../../fixtures/claude/control_permissions.duplex.jsonl"),
+    ] {
+        assert!(!recording.lines().any(recognises));
+    }
     for other in [
         r#"{"method":"initialize","id":0,"params":{"clientInfo":{"name":"codex"}}}"#,
         r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}"#,

@@ -436,6 +436,20 @@ fn only_its_own_events_are_recognised() {
     assert!(recognises(&format!(
         r#"{{"t":1,"dir":"out","msg":{USER}}}"#
     )));
+    for recording in [
+        include_str!("../../../../../fixtures/openhands/real-fix-bug.jsonl"),
+        include_str!("../../../../../fixtures/openhands/real-acp-agent.jsonl"),
+        include_str!("../../../../../fixtures/openhands/websocket-stream.jsonl"),
+        include_str!("../../../../../fixtures/openhands/claude-mapped-mcp.jsonl"),
+    ] {
+        assert!(recording.lines().all(recognises));
+    }
+    for recording in [
+        include_str!("../../../../../fixtures/acp/opencode.duplex.jsonl"),
+        include_str!("../../../../../fixtures/claude/text.jsonl"),
+    ] {
+        assert!(!recording.lines().any(recognises));
+    }
     for other in [
         r#"{"type":"system","subtype":"init","session_id":"s"}"#,
         r#"{"type":"thread.started","thread_id":"t"}"#,

@@ -371,6 +371,28 @@ fn the_chain_that_was_asked_for_has_to_answer() {
 }
 
 #[test]
+fn one_id_is_one_kind_of_thing() {
+    check(
+        r#"
+        {"type":"response.output_text.delta","output_index":0,"item_id":"x","delta":"words"}
+        {"type":"response.output_item.done","output_index":0,"item":{"type":"lessage","id":"x"}}
+        {"type":"response.output_text.delta","output_index":0,"item_id":"x","delta":" more"}
+        {"type":"response.completed","response":{"id":"r"}}
+        "#,
+        expect![[r#"
+            run.started {"cause":"prompt"}
+            item.opened {"group":"response","id":"x","kind":"message","role":"assistant","text":""}
+            item.delta {"channel":"text","item":"x","text":"words"}
+            item.closed (left_open) {"item":{"group":"response","id":"x","kind":"message","role":"assistant","text":"words"},"status":"lost"}
+            item.opened (never_opened) {"data":{"id":"x","type":"lessage"},"id":"x~2","kind":"other","name":"lessage"}
+            item.closed {"item":{"data":{"id":"x","type":"lessage"},"id":"x~2","kind":"other","name":"lessage"},"status":"ok"}
+            notice.raised {"code":"never_opened","detail":" more","level":"warning","text":"a piece of `x`, which was never opened"}
+            run.ended {"outcome":"completed"}
+        "#]],
+    );
+}
+
+#[test]
 fn an_aborted_stream_is_no_failure() {
     let end = End {
         exit: None,
@@ -407,5 +429,68 @@ fn its_frames_are_known() {
         "not JSON",
     ] {
         assert!(!recognises(line), "{line}");
+    }
+}
+
+/// The first frames of recordings, each with its format.
+const FIRST_FRAMES: &[(&str, &str)] = &[
+    (
+        "openresponses",
+        include_str!("../../../../../fixtures/openresponses/01-text.sse"),
+    ),
+    (
+        "openresponses",
+        include_str!("../../../../../fixtures/openresponses/16-data-only-no-done.sse"),
+    ),
+    (
+        "openresponses",
+        include_str!("../../../../../fixtures/openresponses/recorded-xai-web-search-tool.1.jsonl"),
+    ),
+    (
+        "openresponses",
+        include_str!(
+            "../../../../../fixtures/openresponses/recorded-github-copilot-id-rotation.1.jsonl"
+        ),
+    ),
+    (
+        "ag-ui",
+        include_str!("../../../../../fixtures/ag-ui/client-verdict.ok.sse"),
+    ),
+    (
+        "ag-ui",
+        include_str!("../../../../../fixtures/ag-ui/proto.ok.jsonl"),
+    ),
+    (
+        "ag-ui",
+        include_str!("../../../../../fixtures/ag-ui/everything.ag-ui.sse"),
+    ),
+    (
+        "claude",
+        include_str!("../../../../../fixtures/claude/text.jsonl"),
+    ),
+    (
+        "codex",
+        include_str!("../../../../../fixtures/codex/text.jsonl"),
+    ),
+    (
+        "gemini",
+        include_str!("../../../../../fixtures/gemini/text.jsonl"),
+    ),
+    (
+        "opencode",
+        include_str!("../../../../../fixtures/opencode/text.jsonl"),
+    ),
+];
+
+#[test]
+fn the_first_frame_tells_it_from_the_others() {
+    for (format, stream) in FIRST_FRAMES {
+        let lines = stream
+            .lines()
+            .map(|it| it.strip_prefix("data: ").unwrap_or(it));
+        let first = lines.filter(|it| it.starts_with('{')).take(3);
+        for line in first {
+            assert_eq!(recognises(line), *format == "openresponses", "{line}");
+        }
     }
 }

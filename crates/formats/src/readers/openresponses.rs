@@ -4,8 +4,10 @@
 //! GitHub Copilot. Items are known by `output_index`: some servers give every event another item id.
 //! Only a terminal event says that a run went well; `[DONE]` and the end of the stream do not.
 
+mod calls;
 mod end;
 mod hosted;
+mod messages;
 mod output;
 mod patch;
 mod reasoning;

@@ -362,3 +362,66 @@ fn its_frames_are_known() {
         assert!(!recognises(line), "{line}");
     }
 }
+
+/// The first frames of recordings, each with its format.
+const FIRST_FRAMES: &[(&str, &str)] = &[
+    (
+        "openresponses",
+        include_str!("../../../../../fixtures/openresponses/01-text.sse"),
+    ),
+    (
+        "openresponses",
+        include_str!("../../../../../fixtures/openresponses/16-data-only-no-done.sse"),
+    ),
+    (
+        "openresponses",
+        include_str!("../../../../../fixtures/openresponses/recorded-xai-web-search-tool.1.jsonl"),
+    ),
+    (
+        "openresponses",
+        include_str!(
+            "../../../../../fixtures/openresponses/recorded-github-copilot-id-rotation.1.jsonl"
+        ),
+    ),
+    (
+        "ag-ui",
+        include_str!("../../../../../fixtures/ag-ui/client-verdict.ok.sse"),
+    ),
+    (
+        "ag-ui",
+        include_str!("../../../../../fixtures/ag-ui/proto.ok.jsonl"),
+    ),
+    (
+        "ag-ui",
+        include_str!("../../../../../fixtures/ag-ui/everything.ag-ui.sse"),
+    ),
+    (
+        "claude",
+        include_str!("../../../../../fixtures/claude/text.jsonl"),
+    ),
+    (
+        "codex",
+        include_str!("../../../../../fixtures/codex/text.jsonl"),
+    ),
+    (
+        "gemini",
+        include_str!("../../../../../fixtures/gemini/text.jsonl"),
+    ),
+    (
+        "opencode",
+        include_str!("../../../../../fixtures/opencode/text.jsonl"),
+    ),
+];
+
+#[test]
+fn the_first_frame_tells_it_from_the_others() {
+    for (format, stream) in FIRST_FRAMES {
+        let lines = stream
+            .lines()
+            .map(|it| it.strip_prefix("data: ").unwrap_or(it));
+        let first = lines.filter(|it| it.starts_with('{')).take(3);
+        for line in first {
+            assert_eq!(recognises(line), *format == "ag-ui", "{line}");
+        }
+    }
+}

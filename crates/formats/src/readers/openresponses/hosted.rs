@@ -100,6 +100,11 @@ impl OpenResponses {
         cx.extra
             .extend(raw.raw().map(|raw| (Cow::Borrowed(ITEM), raw)));
         self.output.slots[at].key = None;
+        // The input is whole now: most consumers want it before the result.
+        let result = tool.result.take();
+        self.lifecycle
+            .update(cx, Item::Tool(Box::new(tool.clone())));
+        tool.result = result;
         self.lifecycle
             .close_whole(cx, Item::Tool(Box::new(tool)), status);
         cx.extra.clear();
@@ -129,12 +134,13 @@ fn meaning<'c>(name: &str, item: &mut wire::Item<'c>) -> (String, Option<Raw<'c>
                 Some(_) | None => name,
             };
             let class = classify(tool, input.as_ref());
-            (tool.to_owned(), input, class)
+            (name.to_owned(), input, class)
         }
         "file_search" => {
             let queries: List<Str<'c>> = item.queries.parse().unwrap_or_default();
             let queries: Vec<_> = queries.0.into_iter().filter_map(|it| it.0).collect();
             let query = queries.join(", ");
+            let said = item.queries.raw().filter(|_| !queries.is_empty());
             let words = if query.is_empty() {
                 "Search files".to_owned()
             } else {
@@ -144,7 +150,7 @@ fn meaning<'c>(name: &str, item: &mut wire::Item<'c>) -> (String, Option<Raw<'c>
             class.query = (!query.is_empty()).then(|| Text::new(query));
             (
                 name.to_owned(),
-                item.queries.raw().map(|it| wrapped("queries", &it)),
+                said.map(|it| wrapped("queries", &it)),
                 class,
             )
         }

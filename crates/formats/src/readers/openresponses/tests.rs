@@ -195,22 +195,23 @@ fn hosted_tools_are_told_by_what_they_do() {
         expect![[r#"
             session.bound {"how":"init","native":"r"}
             run.started {"cause":"prompt"}
-            item.opened (never_opened) {"class":{"kind":"fetch","query":"https://example.com","title":"Fetch https://example.com"},"group":"r","id":"w","input":{"type":"open_page","url":"https://example.com"},"kind":"tool","name":"web_fetch","server_side":true}
-            item.closed {"item":{"class":{"kind":"fetch","query":"https://example.com","title":"Fetch https://example.com"},"group":"r","id":"w","input":{"type":"open_page","url":"https://example.com"},"kind":"tool","name":"web_fetch","server_side":true},"status":"ok"}
-            item.opened (never_opened) {"class":{"kind":"search","query":"a, b","title":"Search files for a, b"},"group":"r","id":"f","input":{"queries":["a","b"]},"kind":"tool","name":"file_search","server_side":true}
+            item.opened {"class":{"kind":"fetch","query":"https://example.com","title":"Fetch https://example.com"},"group":"r","id":"w","input":{"type":"open_page","url":"https://example.com"},"kind":"tool","name":"web_search","server_side":true}
+            item.closed {"item":{"class":{"kind":"fetch","query":"https://example.com","title":"Fetch https://example.com"},"group":"r","id":"w","input":{"type":"open_page","url":"https://example.com"},"kind":"tool","name":"web_search","server_side":true},"status":"ok"}
+            item.opened {"class":{"kind":"search","query":"a, b","title":"Search files for a, b"},"group":"r","id":"f","input":{"queries":["a","b"]},"kind":"tool","name":"file_search","server_side":true}
             item.closed {"item":{"class":{"kind":"search","query":"a, b","title":"Search files for a, b"},"group":"r","id":"f","input":{"queries":["a","b"]},"kind":"tool","name":"file_search","result":{"content":"[{\"file\":\"x\"}]","structured":[{"file":"x"}]},"server_side":true},"status":"ok"}
             item.opened {"class":{"kind":"mcp","mcp":{"server":"zip1","tool":"shorten"},"title":"shorten"},"group":"r","id":"m","kind":"tool","name":"mcp__zip1__shorten","server_side":true}
             item.delta {"channel":"input","item":"m","text":"{}"}
+            item.updated {"class":{"kind":"mcp","mcp":{"server":"zip1","tool":"shorten"},"title":"shorten"},"group":"r","id":"m","input":{},"kind":"tool","name":"mcp__zip1__shorten","server_side":true}
             item.closed {"item":{"class":{"kind":"mcp","mcp":{"server":"zip1","tool":"shorten"},"title":"shorten"},"group":"r","id":"m","input":{},"kind":"tool","name":"mcp__zip1__shorten","result":{"content":"done"},"server_side":true},"status":"ok"}
-            item.opened (never_opened) {"class":{"kind":"mcp","mcp":{"server":"zip1","tool":"shorten"},"title":"shorten"},"group":"r","id":"n","input":{},"kind":"tool","name":"mcp__zip1__shorten","server_side":true}
+            item.opened {"class":{"kind":"mcp","mcp":{"server":"zip1","tool":"shorten"},"title":"shorten"},"group":"r","id":"n","input":{},"kind":"tool","name":"mcp__zip1__shorten","server_side":true}
             item.closed {"item":{"class":{"kind":"mcp","mcp":{"server":"zip1","tool":"shorten"},"title":"shorten"},"group":"r","id":"n","input":{},"kind":"tool","name":"mcp__zip1__shorten","result":{"content":"{\"message\":\"no\"}","is_error":true},"server_side":true},"status":"error"}
             item.opened {"class":{"command":"ls\npwd","kind":"shell","title":"ls; pwd"},"group":"r","id":"sc","input":{"commands":["ls","pwd"]},"kind":"tool","name":"shell"}
             item.closed {"item":{"class":{"command":"ls\npwd","exit_code":3,"kind":"shell","title":"ls; pwd"},"group":"r","id":"sc","input":{"commands":["ls","pwd"]},"kind":"tool","name":"shell","result":{"content":"a\nb"}},"status":"ok"}
             item.opened {"class":{"command":"echo hi","kind":"shell","title":"echo hi"},"group":"r","id":"lc","input":{"command":["echo","hi"]},"kind":"tool","name":"local_shell"}
             item.opened {"class":{"change":"update","diffs":[{"new":"b\n","old":"a\n","path":"a.md"}],"kind":"edit","paths":[{"path":"a.md"}],"title":"Edit a.md"},"group":"r","id":"pc","input":{"diff":"@@\n-a\n+b\n","path":"a.md","type":"update_file"},"kind":"tool","name":"apply_patch"}
-            item.opened (never_opened) {"class":{"kind":"other","title":"Run code"},"group":"r","id":"i","input":{"code":"1+1"},"kind":"tool","name":"code_interpreter","server_side":true}
+            item.opened {"class":{"kind":"other","title":"Run code"},"group":"r","id":"i","input":{"code":"1+1"},"kind":"tool","name":"code_interpreter","server_side":true}
             item.closed {"item":{"class":{"kind":"other","title":"Run code"},"group":"r","id":"i","input":{"code":"1+1"},"kind":"tool","name":"code_interpreter","result":{"content":"[{\"logs\":\"2\"}]","structured":[{"logs":"2"}]},"server_side":true},"status":"ok"}
-            item.opened (never_opened) {"class":{"kind":"other","title":"image_generation"},"group":"r","id":"g","kind":"tool","name":"image_generation","server_side":true}
+            item.opened {"class":{"kind":"other","title":"image_generation"},"group":"r","id":"g","kind":"tool","name":"image_generation","server_side":true}
             item.closed {"item":{"class":{"kind":"other","title":"image_generation"},"group":"r","id":"g","kind":"tool","name":"image_generation","result":{"content":[{"source":{"data":"aGk=","media_type":"image/png","type":"base64"},"type":"image"}]},"server_side":true},"status":"ok"}
             item.opened {"class":{"kind":"other","title":"sql"},"group":"r","id":"tc","kind":"tool","name":"sql"}
             item.updated {"class":{"kind":"other","title":"sql"},"group":"r","id":"tc","input":"SELECT 1","kind":"tool","name":"sql"}
@@ -371,6 +372,28 @@ fn the_chain_that_was_asked_for_has_to_answer() {
 }
 
 #[test]
+fn one_id_is_one_kind_of_thing() {
+    check(
+        r#"
+        {"type":"response.output_text.delta","output_index":0,"item_id":"x","delta":"words"}
+        {"type":"response.output_item.done","output_index":0,"item":{"type":"lessage","id":"x"}}
+        {"type":"response.output_text.delta","output_index":0,"item_id":"x","delta":" more"}
+        {"type":"response.completed","response":{"id":"r"}}
+        "#,
+        expect![[r#"
+            run.started {"cause":"prompt"}
+            item.opened {"group":"response","id":"x","kind":"message","role":"assistant","text":""}
+            item.delta {"channel":"text","item":"x","text":"words"}
+            item.closed (left_open) {"item":{"group":"response","id":"x","kind":"message","role":"assistant","text":"words"},"status":"lost"}
+            item.opened (never_opened) {"data":{"id":"x","type":"lessage"},"id":"x~2","kind":"other","name":"lessage"}
+            item.closed {"item":{"data":{"id":"x","type":"lessage"},"id":"x~2","kind":"other","name":"lessage"},"status":"ok"}
+            notice.raised {"code":"never_opened","detail":" more","level":"warning","text":"a piece of `x`, which was never opened"}
+            run.ended {"outcome":"completed"}
+        "#]],
+    );
+}
+
+#[test]
 fn an_aborted_stream_is_no_failure() {
     let end = End {
         exit: None,
@@ -407,5 +430,68 @@ fn its_frames_are_known() {
         "not JSON",
     ] {
         assert!(!recognises(line), "{line}");
+    }
+}
+
+/// The first frames of recordings, each with its format.
+const FIRST_FRAMES: &[(&str, &str)] = &[
+    (
+        "openresponses",
+        include_str!("../../../../../fixtures/openresponses/01-text.sse"),
+    ),
+    (
+        "openresponses",
+        include_str!("../../../../../fixtures/openresponses/16-data-only-no-done.sse"),
+    ),
+    (
+        "openresponses",
+        include_str!("../../../../../fixtures/openresponses/recorded-xai-web-search-tool.1.jsonl"),
+    ),
+    (
+        "openresponses",
+        include_str!(
+            "../../../../../fixtures/openresponses/recorded-github-copilot-id-rotation.1.jsonl"
+        ),
+    ),
+    (
+        "ag-ui",
+        include_str!("../../../../../fixtures/ag-ui/client-verdict.ok.sse"),
+    ),
+    (
+        "ag-ui",
+        include_str!("../../../../../fixtures/ag-ui/proto.ok.jsonl"),
+    ),
+    (
+        "ag-ui",
+        include_str!("../../../../../fixtures/ag-ui/everything.ag-ui.sse"),
+    ),
+    (
+        "claude",
+        include_str!("../../../../../fixtures/claude/text.jsonl"),
+    ),
+    (
+        "codex",
+        include_str!("../../../../../fixtures/codex/text.jsonl"),
+    ),
+    (
+        "gemini",
+        include_str!("../../../../../fixtures/gemini/text.jsonl"),
+    ),
+    (
+        "opencode",
+        include_str!("../../../../../fixtures/opencode/text.jsonl"),
+    ),
+];
+
+#[test]
+fn the_first_frame_tells_it_from_the_others() {
+    for (format, stream) in FIRST_FRAMES {
+        let lines = stream
+            .lines()
+            .map(|it| it.strip_prefix("data: ").unwrap_or(it));
+        let first = lines.filter(|it| it.starts_with('{')).take(3);
+        for line in first {
+            assert_eq!(recognises(line), *format == "openresponses", "{line}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use crate::framing::Framing;
 use crate::readers::ReaderConfig;
 use crate::readers::linkspan::Linkspan;
 
-/// Each line of `script` is `[path/of/calls] type data`.
+/// Each line of `script` is `[path/of/calls] type data`, with ` extra={…}` behind it if need be.
 fn converted(profile: Option<&str>, script: &str) -> (String, Losses) {
     let config = WriterConfig {
         profile: profile.map(str::to_owned),
@@ -23,9 +23,10 @@ fn converted(profile: Option<&str>, script: &str) -> (String, Losses) {
             None => (Vec::new(), line),
         };
         let (name, data) = line.split_once(' ').unwrap();
+        let (data, extra) = data.split_once(" extra=").unwrap_or((data, "{}"));
         let path = serde_json::to_string(&path).unwrap();
         let line = format!(
-            r#"{{"v":1,"seq":{},"session":"s1","run":"r1","engine":"claude","path":{path},"origin":"agent","frame":1,"type":"{name}","data":{data}}}"#,
+            r#"{{"v":1,"seq":{},"session":"s1","run":"r1","engine":"claude","path":{path},"origin":"agent","frame":1,"extra":{extra},"type":"{name}","data":{data}}}"#,
             n + 1
         );
         converter.push(line.as_bytes(), &mut out);
@@ -209,7 +210,7 @@ fn calls_of_one_response_share_a_message() {
             {"type":"TOOL_CALL_END","toolCallId":"c"}
             {"type":"TOOL_CALL_RESULT","messageId":"a:result","toolCallId":"a","content":"one\ntwo"}
             {"type":"TOOL_CALL_RESULT","messageId":"b:result","toolCallId":"b","content":"x\ny","metadata":{"linkspan":{"status":"error"}}}
-            {"type":"TOOL_CALL_RESULT","messageId":"c:result","toolCallId":"c","content":[{"type":"text","text":"x"},{"type":"image","source":{"type":"data","value":"AA==","mimeType":"image/png"}},{"type":"text","text":"{\"type\":\"odd\"}"}]}
+            {"type":"TOOL_CALL_RESULT","messageId":"c:result","toolCallId":"c","content":[{"type":"text","text":"x"},{"type":"image","source":{"type":"data","value":"AA==","mimeType":"image/png"}},{"type":"text","text":"{\"type\":\"odd\"}","metadata":{"linkspan":{"block":true}}}]}
             {"type":"RUN_FINISHED","threadId":"s1","runId":"s1:r1","outcome":{"type":"success"}}
         "#]],
     );
@@ -323,6 +324,124 @@ fn plans_asks_compactions_and_the_unknown_are_told() {
             {"type":"RAW","event":{"type":"x"},"source":"claude"}
             {"type":"CUSTOM","name":"linkspan.notice","value":{"level":"warning","code":"bad_line","text":"bad","detail":"{"}}
             {"type":"RUN_FINISHED","threadId":"s1","runId":"s1:r1","outcome":{"type":"cancelled"}}
+        "#]],
+    );
+}
+
+#[test]
+fn what_only_the_provider_can_describe_is_an_activity() {
+    check(
+        r#"
+        run.started {"cause":"prompt"}
+        item.opened {"kind":"tool","id":"w","name":"web_search","class":{"kind":"web_search","title":"Search"},"server_side":true} extra={"item":{"type":"web_search_call","status":"in_progress"}}
+        item.delta {"item":"w","channel":"input","text":"{}"}
+        item.updated {"kind":"tool","id":"w","name":"web_search","input":{},"class":{"kind":"web_search","title":"Search"},"server_side":true} extra={"item":{"type":"web_search_call","status":"searching"}}
+        item.closed {"status":"ok","item":{"kind":"tool","id":"w","name":"web_search","input":{},"class":{"kind":"web_search","title":"Search"},"server_side":true}}
+        item.opened {"kind":"other","id":"o","name":"map","data":{"zoom":1}}
+        item.closed {"status":"error","item":{"kind":"other","id":"o","name":"map","data":{"zoom":2}}}
+        run.ended {"outcome":"completed"}
+        "#,
+        expect![[r#"
+            {"type":"RUN_STARTED","threadId":"s1","runId":"s1:r1","protocolVersion":"1.0"}
+            {"type":"ACTIVITY_SNAPSHOT","messageId":"w","activityType":"web_search_call","content":{"type":"web_search_call","status":"in_progress"}}
+            {"type":"ACTIVITY_SNAPSHOT","messageId":"w","activityType":"web_search_call","content":{"type":"web_search_call","status":"searching"}}
+            {"type":"ACTIVITY_SNAPSHOT","messageId":"o","activityType":"map","content":{"zoom":1}}
+            {"type":"ACTIVITY_SNAPSHOT","messageId":"o","activityType":"map","content":{"zoom":2},"metadata":{"linkspan":{"status":"error"}}}
+            {"type":"RUN_FINISHED","threadId":"s1","runId":"s1:r1","outcome":{"type":"success"}}
+        "#]],
+    );
+}
+
+#[test]
+fn messages_say_how_they_are_meant_and_what_came_along() {
+    check(
+        r#"
+        run.started {"cause":"prompt"}
+        item.opened {"kind":"message","id":"a","role":"assistant","text":""} extra={"phase":"commentary","refusal":true}
+        item.delta {"item":"a","channel":"text","text":"no"}
+        item.closed {"status":"ok","item":{"kind":"message","id":"a","role":"assistant","text":"no","parts":[{"other":{"type":"url_citation","url":"u"}},{"other":{"type":"file","id":1}}]}}
+        item.opened {"kind":"message","id":"b","role":"user","text":""}
+        item.closed {"status":"ok","item":{"kind":"message","id":"b","role":"user","text":"","parts":[{"image_url":{"url":"https://example.com/a.png"}}]}}
+        run.ended {"outcome":"refused","answer":"no"}
+        "#,
+        expect![[r#"
+            {"type":"RUN_STARTED","threadId":"s1","runId":"s1:r1","protocolVersion":"1.0"}
+            {"type":"TEXT_MESSAGE_START","messageId":"a","role":"assistant","metadata":{"phase":"commentary","refusal":true}}
+            {"type":"TEXT_MESSAGE_CONTENT","messageId":"a","delta":"no"}
+            {"type":"TEXT_MESSAGE_END","messageId":"a","metadata":{"annotations":[{"type":"url_citation","url":"u"}],"linkspan":{"parts":[{"other":{"type":"file","id":1}}]}}}
+            {"type":"TEXT_MESSAGE_START","messageId":"b","role":"user"}
+            {"type":"TEXT_MESSAGE_END","messageId":"b","metadata":{"linkspan":{"parts":[{"image_url":{"url":"https://example.com/a.png"}}]}}}
+            {"type":"RUN_FINISHED","threadId":"s1","runId":"s1:r1","outcome":{"type":"success"},"metadata":{"linkspan":{"outcome":"refused"}}}
+        "#]],
+    );
+}
+
+#[test]
+fn thoughts_of_one_response_are_one_reasoning() {
+    check(
+        r#"
+        run.started {"cause":"prompt"}
+        item.opened {"kind":"reasoning","id":"a","group":"g","text":""}
+        item.delta {"item":"a","channel":"text","text":"one"}
+        item.closed {"status":"ok","item":{"kind":"reasoning","id":"a","group":"g","text":"one"}}
+        item.opened {"kind":"reasoning","id":"b","group":"g","text":""}
+        item.delta {"item":"b","channel":"text","text":"two"}
+        item.closed {"status":"ok","item":{"kind":"reasoning","id":"b","group":"g","text":"two","encrypted":"x"}}
+        notice.raised {"level":"debug","code":"x","text":"x"}
+        item.opened {"kind":"reasoning","id":"c","group":"h","text":""}
+        item.closed {"status":"ok","item":{"kind":"reasoning","id":"c","group":"h","text":"three"}}
+        [A] item.opened {"kind":"reasoning","id":"d","group":"h","text":""}
+        [A] item.closed {"status":"ok","item":{"kind":"reasoning","id":"d","group":"h","text":"four"}}
+        run.ended {"outcome":"limit","stop_reason":"max_output_tokens"}
+        "#,
+        expect![[r#"
+            {"type":"RUN_STARTED","threadId":"s1","runId":"s1:r1","protocolVersion":"1.0"}
+            {"type":"REASONING_START","messageId":"a"}
+            {"type":"REASONING_MESSAGE_START","messageId":"a","role":"reasoning"}
+            {"type":"REASONING_MESSAGE_CONTENT","messageId":"a","delta":"one"}
+            {"type":"REASONING_MESSAGE_END","messageId":"a"}
+            {"type":"REASONING_MESSAGE_START","messageId":"b","role":"reasoning"}
+            {"type":"REASONING_MESSAGE_CONTENT","messageId":"b","delta":"two"}
+            {"type":"REASONING_MESSAGE_END","messageId":"b"}
+            {"type":"REASONING_ENCRYPTED_VALUE","subtype":"message","entityId":"b","encryptedValue":"x"}
+            {"type":"REASONING_END","messageId":"a"}
+            {"type":"REASONING_START","messageId":"c"}
+            {"type":"REASONING_MESSAGE_START","messageId":"c","role":"reasoning"}
+            {"type":"REASONING_MESSAGE_CONTENT","messageId":"c","delta":"three"}
+            {"type":"REASONING_MESSAGE_END","messageId":"c"}
+            {"type":"SUBAGENT_STARTED","subagentRunId":"A","name":"sub-agent","parentToolCallId":"A"}
+            {"type":"REASONING_END","messageId":"c"}
+            {"type":"REASONING_START","messageId":"d","subagentRunId":"A"}
+            {"type":"REASONING_MESSAGE_START","messageId":"d","role":"reasoning","subagentRunId":"A"}
+            {"type":"REASONING_MESSAGE_CONTENT","messageId":"d","delta":"four","subagentRunId":"A"}
+            {"type":"REASONING_MESSAGE_END","messageId":"d","subagentRunId":"A"}
+            {"type":"REASONING_END","messageId":"d","subagentRunId":"A"}
+            {"type":"SUBAGENT_FINISHED","subagentRunId":"A"}
+            {"type":"RUN_FINISHED","threadId":"s1","runId":"s1:r1","result":{"status":"incomplete","reason":"max_output_tokens"},"outcome":{"type":"success"},"metadata":{"linkspan":{"outcome":"limit"}}}
+        "#]],
+    );
+}
+
+#[test]
+fn calls_without_a_result_wait_for_the_application() {
+    check(
+        r#"
+        run.started {"cause":"prompt"}
+        item.opened {"kind":"tool","id":"a","name":"get","input":{},"class":{"kind":"other","title":"get"}}
+        item.opened {"kind":"tool","id":"b","name":"get","input":{},"class":{"kind":"other","title":"get"}}
+        item.closed {"status":"lost","item":{"kind":"tool","id":"b","name":"get","input":{},"class":{"kind":"other","title":"get"}}}
+        item.closed {"status":"ok","item":{"kind":"tool","id":"a","name":"get","input":{},"class":{"kind":"other","title":"get"}}}
+        run.ended {"outcome":"completed"}
+        "#,
+        expect![[r#"
+            {"type":"RUN_STARTED","threadId":"s1","runId":"s1:r1","protocolVersion":"1.0"}
+            {"type":"TOOL_CALL_START","toolCallId":"a","toolCallName":"get"}
+            {"type":"TOOL_CALL_ARGS","toolCallId":"a","delta":"{}"}
+            {"type":"TOOL_CALL_END","toolCallId":"a"}
+            {"type":"TOOL_CALL_START","toolCallId":"b","toolCallName":"get"}
+            {"type":"TOOL_CALL_ARGS","toolCallId":"b","delta":"{}"}
+            {"type":"TOOL_CALL_END","toolCallId":"b"}
+            {"type":"RUN_FINISHED","threadId":"s1","runId":"s1:r1","outcome":{"type":"success","pendingToolCallIds":["a"]}}
         "#]],
     );
 }

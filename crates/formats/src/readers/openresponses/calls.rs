@@ -1,0 +1,188 @@
+//! Calls: their arguments, which come in pieces or whole, and what they returned.
+
+use std::borrow::Cow;
+
+use model::{Channel, Item, ItemId, Raw, Status, Text, Tool, ToolResult, Why};
+
+use super::output::{Kind, status};
+use super::{Context, OpenResponses};
+use crate::readers::arguments::arguments;
+use crate::tools;
+use crate::wire::lenient::Any;
+use crate::wire::openresponses::{self as wire, Line};
+
+/// Arguments kept of a call that was never announced.
+const MAX_HELD: usize = 1024 * 1024;
+
+impl OpenResponses {
+    pub(super) fn open_call(&mut self, cx: &mut Context<'_>, at: usize, item: &mut wire::Item<'_>) {
+        self.has_said = true;
+        let slot = &self.output.slots[at];
+        let id = item.call_id.0.as_deref().filter(|it| !it.is_empty());
+        let id = ItemId::new(id.unwrap_or(&slot.id).to_owned());
+        let name = item.name.take().unwrap_or_default().into_owned();
+        let name = if name.is_empty() {
+            "unknown".to_owned()
+        } else {
+            name
+        };
+        let tool = Tool {
+            id: id.clone(),
+            group: self.group(),
+            class: tools::classify(&name, None, None),
+            name: Cow::Owned(name),
+            input: None,
+            server_side: false,
+            result: None,
+        };
+        self.lifecycle.open(cx, Item::Tool(Box::new(tool)));
+        self.output.slots[at].key = Some(id);
+    }
+
+    pub(super) fn input_delta<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>) {
+        let Some(text) = line.delta.0.map(Text::from_json) else {
+            return;
+        };
+        let index = (line.output_index.as_u64(), line.item_id.as_deref());
+        let hosted = self.output.find(index.0, index.1, Some(Kind::Hosted));
+        let at = match hosted {
+            Some(at) => at,
+            None => self.slot(cx, line, Kind::Call),
+        };
+        let slot = &mut self.output.slots[at];
+        let Some(key) = slot.key.take() else {
+            if slot.held.len() + text.len_bound() <= MAX_HELD {
+                slot.held.push_str(&text.to_str());
+            }
+            return;
+        };
+        slot.has_streamed = true;
+        self.lifecycle.delta(cx, &key, Channel::Input, text);
+        self.output.slots[at].key = Some(key);
+    }
+
+    pub(super) fn input_done<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>, whole: Any<'c>) {
+        cx.extra.clear();
+        let (index, id) = (line.output_index.as_u64(), line.item_id.as_deref());
+        if self.output.find(index, id, Some(Kind::Hosted)).is_some() {
+            return; // The item says it once more.
+        }
+        let Some(text) = whole.0.map(Text::from_json) else {
+            return;
+        };
+        let at = self.slot(cx, line, Kind::Call);
+        let slot = &mut self.output.slots[at];
+        if slot.key.is_some() {
+            self.set_input(cx, at, &text);
+        } else if text.len_bound() <= MAX_HELD {
+            slot.held = text.to_str().into_owned();
+        }
+    }
+
+    /// The arguments are whole; what did not stream of them is told now.
+    fn set_input(&mut self, cx: &mut Context<'_>, at: usize, text: &Text<'_>) {
+        let slot = &mut self.output.slots[at];
+        let Some(key) = slot.key.clone() else { return };
+        if std::mem::replace(&mut slot.has_input, true) {
+            return;
+        }
+        if slot.has_streamed {
+            let so_far = self.lifecycle.streamed(&key, Channel::Input);
+            let whole = text.to_str();
+            match so_far.as_deref().and_then(|it| whole.strip_prefix(it)) {
+                Some("") => (),
+                Some(rest) => {
+                    let rest = Text::new(rest.to_owned());
+                    self.lifecycle.delta(cx, &key, Channel::Input, rest);
+                }
+                None => {
+                    let text = "the streamed arguments are not the final ones".to_owned();
+                    self.lifecycle.warn(cx, "input_differs", text, None);
+                }
+            }
+        }
+        let Some(mut tool) = self.lifecycle.open_tool(&key).cloned() else {
+            return;
+        };
+        let input = arguments(text);
+        tool.id = key;
+        tool.class = tools::classify(&tool.name, Some(&input.by_ref()), None).into_owned();
+        tool.input = Some(input);
+        self.lifecycle.update(cx, Item::Tool(Box::new(tool)));
+    }
+
+    pub(super) fn call_done<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        at: usize,
+        item: &mut wire::Item<'c>,
+    ) {
+        if self.output.slots[at].key.is_none() {
+            self.open_call(cx, at, item);
+        }
+        let held = std::mem::take(&mut self.output.slots[at].held);
+        let said = item.arguments.0.or(item.input.0).map(Text::from_json);
+        let input = said.filter(|it| !it.is_empty()).unwrap_or(Text::new(held));
+        self.set_input(cx, at, &input);
+        if item.status.as_deref() == Some("incomplete") {
+            // Nobody can answer it: the end of the run closes it.
+            self.output.slots[at].key = None;
+        }
+    }
+
+    pub(super) fn call_returned<'c>(&mut self, cx: &mut Context<'c>, item: &mut wire::Item<'c>) {
+        let Some(call) = item.call_id.take().or(item.id.take()) else {
+            return;
+        };
+        let key = ItemId::new(call.into_owned());
+        if self.lifecycle.open_tool(&key).is_none() {
+            let tool = unknown_call(&key, self.group(), None);
+            let before = cx.why.replace(Why::NeverOpened);
+            self.lifecycle.open(cx, tool);
+            cx.why = before;
+        }
+        let status = status(item.status.as_deref());
+        let result = ToolResult {
+            content: super::hosted::content(item.output),
+            is_error: status == Status::Error,
+            structured: None,
+            meta: None,
+        };
+        let exit_code = super::hosted::printed(item.output).and_then(|it| it.1);
+        self.lifecycle.close_tool(cx, &key, status, result, |tool| {
+            tool.class.exit_code = exit_code.or(tool.class.exit_code);
+        });
+    }
+
+    /// Shows the arguments of calls whose name never came.
+    pub(super) fn show_held(&mut self, cx: &mut Context<'_>) {
+        for at in 0..self.output.slots.len() {
+            let held = std::mem::take(&mut self.output.slots[at].held);
+            if held.is_empty() {
+                continue;
+            }
+            let id = ItemId::new(self.output.slots[at].id.clone());
+            let tool = unknown_call(&id, self.group(), Some(arguments(&Text::new(held))));
+            let before = cx.why.replace(Why::NeverOpened);
+            self.lifecycle.open(cx, tool);
+            cx.why = before;
+        }
+    }
+}
+
+/// A call of which nobody said the name.
+fn unknown_call(
+    id: &ItemId<'static>,
+    group: Option<Cow<'static, str>>,
+    input: Option<Raw<'static>>,
+) -> Item<'static> {
+    Item::Tool(Box::new(Tool {
+        id: id.clone(),
+        group,
+        name: Cow::Borrowed("unknown"),
+        class: tools::classify("unknown", None, None),
+        input,
+        server_side: false,
+        result: None,
+    }))
+}

@@ -1,0 +1,174 @@
+//! Messages: their words, what kind of words they are, and what came along with them.
+
+use std::borrow::Cow;
+
+use model::{Channel, Item, ItemId, Message, Part, Raw, Role, Status, Text};
+
+use super::output::Kind;
+use super::{Context, OpenResponses};
+use crate::wire::lenient::{Any, List};
+use crate::wire::openresponses::{self as wire, Line};
+
+impl OpenResponses {
+    /// Words of a message, or of a refusal.
+    pub(super) fn text_delta<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        line: &Line<'c>,
+        piece: Any<'c>,
+        is_refusal: bool,
+    ) {
+        let Some(text) = piece.0.map(Text::from_json).filter(|it| !it.is_empty()) else {
+            return;
+        };
+        let at = self.slot(cx, line, Kind::Message);
+        let key = match self.output.slots[at].key.take() {
+            Some(key) => key,
+            None => self.open_message(cx, at, is_refusal),
+        };
+        self.lifecycle.delta(cx, &key, Channel::Text, text);
+        self.spoke(is_refusal);
+        let slot = &mut self.output.slots[at];
+        slot.has_streamed = true;
+        slot.key = Some(key);
+    }
+
+    /// The whole text of a part: news only when it did not stream.
+    pub(super) fn text_done<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        line: &Line<'c>,
+        whole: Any<'c>,
+        is_refusal: bool,
+    ) {
+        let at = self.slot(cx, line, Kind::Message);
+        if !self.output.slots[at].has_streamed {
+            self.text_delta(cx, line, whole, is_refusal);
+        }
+        cx.extra.clear();
+    }
+
+    fn spoke(&mut self, is_refusal: bool) {
+        if is_refusal {
+            self.has_refused = true;
+        } else {
+            self.has_said = true;
+        }
+    }
+
+    fn open_message(
+        &mut self,
+        cx: &mut Context<'_>,
+        at: usize,
+        is_refusal: bool,
+    ) -> ItemId<'static> {
+        self.message_facts(cx, at, is_refusal);
+        let slot = &self.output.slots[at];
+        let id = ItemId::new(slot.id.clone());
+        let message = Message {
+            id: id.clone(),
+            role: slot.role,
+            group: self.group(),
+            text: Text::EMPTY,
+            parts: Vec::new(),
+        };
+        self.lifecycle.open(cx, Item::Message(message));
+        id
+    }
+
+    /// What a message is besides its words, kept beside the event that opens it.
+    fn message_facts(&mut self, cx: &mut Context<'_>, at: usize, is_refusal: bool) {
+        if let Some(phase) = self.output.slots[at].phase.clone() {
+            cx.extra.retain(|(key, _)| key != "phase");
+            cx.extra.push((Cow::Borrowed("phase"), phase));
+        }
+        if is_refusal {
+            cx.extra.push((Cow::Borrowed("refusal"), Raw::of(&true)));
+        }
+    }
+
+    pub(super) fn message_done<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        at: usize,
+        item: wire::Item<'c>,
+    ) {
+        let is_commentary = item.phase.0.is_some_and(|it| it.get() == "\"commentary\"");
+        let slot = &mut self.output.slots[at];
+        slot.role = role(item.role.as_deref());
+        if slot.phase.is_none() {
+            slot.phase = item.phase.raw().map(Raw::into_owned);
+        }
+        let words = words(item.content);
+        let is_open = self.output.slots[at].key.take().is_some();
+        if !words.text.is_empty() {
+            self.spoke(words.is_refusal);
+        }
+        if !is_open {
+            self.message_facts(cx, at, words.is_refusal);
+        }
+        if !is_commentary && !words.text.is_empty() {
+            self.last_text = Some(words.text.clone().into_owned());
+        }
+        let slot = &self.output.slots[at];
+        let message = Message {
+            id: ItemId::new(slot.id.clone()),
+            role: slot.role,
+            group: self.group(),
+            text: words.text,
+            parts: words.parts,
+        };
+        self.lifecycle
+            .close_text(cx, Item::Message(message), Status::Ok);
+    }
+}
+
+pub(super) fn role(said: Option<&str>) -> Role {
+    match said {
+        Some("user") => Role::User,
+        Some("system" | "developer") => Role::Harness,
+        Some(_) | None => Role::Assistant,
+    }
+}
+
+struct Words<'c> {
+    text: Text<'c>,
+    parts: Vec<Part<'c>>,
+    is_refusal: bool,
+}
+
+/// The words of a message; what points out of them, or is none, comes along.
+fn words<'c>(content: List<Any<'c>>) -> Words<'c> {
+    let mut texts: Vec<Text<'c>> = Vec::new();
+    let mut parts = Vec::new();
+    let (mut n_refusals, mut n_texts) = (0, 0);
+    for raw in content.0 {
+        let part: wire::Part<'c> = raw.parse().unwrap_or_default();
+        match (part.text.0, part.refusal.0) {
+            (Some(text), _) => {
+                n_texts += 1;
+                texts.push(Text::from_json(text));
+            }
+            (None, Some(refusal)) => {
+                n_refusals += 1;
+                texts.push(Text::from_json(refusal));
+            }
+            (None, None) => parts.extend(raw.raw().map(Part::Other)),
+        }
+        parts.extend(
+            part.annotations
+                .0
+                .into_iter()
+                .filter_map(|it| Some(Part::Other(it.raw()?))),
+        );
+    }
+    let text = match <[Text<'c>; 1]>::try_from(texts) {
+        Ok([text]) => text,
+        Err(texts) => Text::new(texts.iter().map(Text::to_str).collect::<String>()),
+    };
+    Words {
+        text,
+        parts,
+        is_refusal: n_refusals > 0 && n_texts == 0,
+    }
+}

@@ -82,6 +82,7 @@ impl AgUi {
             (Some(said), _) => said,
             // What the client itself says of a connection it has closed.
             (None, "abort") => Outcome::Aborted,
+            (None, "missing_end" | "upstream_truncated") => Outcome::Lost,
             (None, _) => Outcome::Failed,
         };
         let message = line.message.raw().map(Text::from).unwrap_or_default();

@@ -275,7 +275,7 @@ fn outcome_of(code: &str) -> Outcome {
     match code {
         "aborted" => Outcome::Aborted,
         "refused" | "refusal" => Outcome::Refused,
-        "lost" | "missing_end" => Outcome::Lost,
+        "lost" | "missing_end" | "upstream_truncated" => Outcome::Lost,
         "limit" => Outcome::Limit,
         _ if code.starts_with("Max") || code.starts_with("error_max") => Outcome::Limit,
         _ => Outcome::Failed,

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use model::{
-    Ask, AskId, AskKind, AskSettled, Basis, Body, Decision, Level, ModelUsage, RunEnded, Scope,
-    Tokens, Usage,
+    Ask, AskId, AskKind, AskSettled, Basis, Body, Cause, Decision, Level, ModelUsage, RunEnded,
+    Scope, Tokens, Usage,
 };
 
 use super::wire::{self, Event, FullState, Stats};
@@ -40,7 +40,13 @@ impl OpenHands {
             (Some("execution_status"), Some(value)) => {
                 let status: Option<Cow<'_, str>> = serde_json::from_str(value.get()).ok();
                 match status {
-                    Some(status) => self.status(cx, &status),
+                    Some(status) => {
+                        if status == "finished" && self.lifecycle.n_runs() == 0 {
+                            // A run in which nothing was said.
+                            self.lifecycle.start_run(cx, Cause::Prompt);
+                        }
+                        self.status(cx, &status);
+                    }
                     None => self.unmapped(cx, "a status that is no word".to_owned(), json),
                 }
             }

@@ -273,7 +273,7 @@ fn sayable_by_openhands(name: &str, story: &Story) -> Value {
             "said": if is_mixed { json!(run.letters()) } else { json!(run.said()) },
             "tools": tools,
             "others": others,
-            "end": [&run.end["outcome"], &code(&run.end), &run.end["message"]],
+            "end": end(&run.end),
         })
     });
     runs.collect()
@@ -285,10 +285,13 @@ fn shown(parts: &Value) -> Vec<&Value> {
     parts.filter(|it| it.get("other").is_none()).collect()
 }
 
-/// The word for how a run ended; one that has none is called by its outcome.
-fn code(end: &Value) -> Value {
-    let is_named = !end["code"].is_null() || end["outcome"] == "completed";
-    end[if is_named { "code" } else { "outcome" }].clone()
+/// How a run ended. One that has no word for why is called by its outcome, in words of the target.
+fn end(end: &Value) -> Value {
+    let outcome = &end["outcome"];
+    let has_code = !end["code"].is_null() || outcome == "completed";
+    let code = &end[if has_code { "code" } else { "outcome" }];
+    let message = Some(&end["message"]).filter(|_| code != outcome);
+    json!([outcome, code, message])
 }
 
 /// The text of a result's content.
@@ -316,9 +319,20 @@ fn block(text: &str) -> String {
     }
 }
 
-/// Here a call says only at its end whom it started: OpenHands tells a call once, at its begin.
+/// OpenHands tells a call once, at its begin, and its meaning only by its name and input.
 fn is_told_late(from: &str, name: &str) -> bool {
-    (from, name) == ("codex", "subagent")
+    // Says only at its end whom it started.
+    (from, name) == ("codex", "subagent") || is_hosted(from, name)
+}
+
+/// Calls that the model's provider runs say what they are about as they go on, each in its own way.
+fn is_hosted(from: &str, name: &str) -> bool {
+    let hosted = [
+        "recorded-openai-apply-patch-tool.1",
+        "recorded-openai-file-search-tool.1",
+        "recorded-openai-web-search-tool.1",
+    ];
+    from == "openresponses" && hosted.contains(&name)
 }
 
 #[test]
@@ -386,20 +400,19 @@ fn sayable_by_acp(_: &str, story: &Story) -> Value {
             if tool["structured"] == tool["content"] {
                 tool["structured"] = Value::Null;
             }
-            if tool["content"].is_null() {
-                tool["content"] = json!("");
+            if tool["content"].is_null() && tool["status"] == "ok" {
+                (tool["content"], tool["is_error"]) = (json!(""), json!(false));
             }
             if tool["class"]["kind"] == "write" {
                 tool["class"]["kind"] = json!("edit");
             }
         }
-        let message = Some(&run.end["message"]).filter(|_| run.end["outcome"] != "aborted");
         json!({
             "texts": texts,
             "tools": tools,
             "others": others,
             "plan": plan,
-            "end": [&run.end["outcome"], &code(&run.end), message.unwrap_or(&Value::Null)],
+            "end": end(&run.end),
         })
     });
     runs.collect()
@@ -412,8 +425,10 @@ fn acp_comes_back() {
         "control_ask_user_question.duplex",
         "control_permissions.duplex",
     ];
-    check("acp", None, sayable_by_acp, |_, name| {
-        changed.contains(&name)
+    // A question about a call that nobody made: in ACP there is always a call.
+    let about_nothing = ["client-verdict.interrupt", "proto.interrupt"];
+    check("acp", None, sayable_by_acp, |from, name| {
+        changed.contains(&name) || about_nothing.contains(&name) || is_hosted(from, name)
     });
 }
 
@@ -426,7 +441,7 @@ fn sayable_by_openhands_cards(_: &str, story: &Story) -> Value {
                 (id, json!([tool["input"], is_ok, tool["class"]["title"]]))
             })
             .collect();
-        let end = [&run.end["outcome"], &code(&run.end), &run.end["message"]];
+        let end = end(&run.end);
         json!({ "tools": tools, "letters": run.letters(), "end": end })
     });
     runs.collect()

@@ -141,6 +141,7 @@ fn kind(name: &str, input: &Input<'_>) -> ToolKind {
         | "list"
         | "list_directory"
         | "search_file_content"
+        | "file_search"
         | "codesearch"
         | "toolsearch" => ToolKind::Search,
         "webfetch" | "web_fetch" | "fetch" | "browser" | "browser_use" => ToolKind::Fetch,

@@ -197,6 +197,7 @@ fn kind(name: &str, input: &Input<'_>) -> ToolKind {
         | "search"
         | "search_file_content"
         | "grep_search"
+        | "file_search"
         | "codesearch"
         | "lsp"
         | "toolsearch" => ToolKind::Search,

@@ -129,7 +129,7 @@ object! {
 object! {
     /// What a hosted search does.
     Action {
-        r#type: Str<'a> = "type",
+        url: Any<'a> = "url",
         command: List<Str<'a>> = "command",
         commands: List<Str<'a>> = "commands",
     }

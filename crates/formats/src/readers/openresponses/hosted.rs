@@ -129,11 +129,13 @@ fn meaning<'c>(name: &str, item: &mut wire::Item<'c>) -> (String, Option<Raw<'c>
         }
         "web_search" => {
             let input = item.action.raw().or(arguments);
-            let tool = match action.r#type.as_deref() {
-                Some("open_page") => "web_fetch",
-                Some(_) | None => name,
-            };
-            let class = classify(tool, input.as_ref());
+            let mut class = classify(name, input.as_ref());
+            if class.query.is_none()
+                && let Some(url) = action.url.raw().map(Text::from)
+            {
+                class.title = Text::new(format!("Open {url}"));
+                class.query = Some(url.into_owned());
+            }
             (name.to_owned(), input, class)
         }
         "file_search" => {
@@ -201,16 +203,16 @@ fn title(words: &str, name: &str) -> String {
 }
 
 fn patched<'c>(operation: &wire::Operation<'c>) -> Class<'c> {
-    let (kind, verb, change) = match operation.r#type.as_deref() {
-        Some("create_file") => (ToolKind::Write, "Write", model::Change::Add),
-        Some("delete_file") => (ToolKind::Delete, "Delete", model::Change::Delete),
-        Some(_) | None => (ToolKind::Edit, "Edit", model::Change::Update),
+    let (verb, change) = match operation.r#type.as_deref() {
+        Some("create_file") => ("Write", model::Change::Add),
+        Some("delete_file") => ("Delete", model::Change::Delete),
+        Some(_) | None => ("Edit", model::Change::Update),
     };
     let path = operation.path.raw().map(Text::from).unwrap_or_default();
-    let mut class = Class::plain(kind, Text::new(format!("{verb} {path}")));
+    let mut class = Class::plain(ToolKind::Edit, Text::new(format!("{verb} {path}")));
     let diff = operation.diff.raw().map(Text::from).unwrap_or_default();
     if !diff.is_empty() {
-        class.diffs = vec![patch(path.clone(), &diff, kind == ToolKind::Write)];
+        class.diffs = vec![patch(path.clone(), &diff, change == model::Change::Add)];
     }
     if !path.is_empty() {
         class.paths = vec![Location { path, line: None }];

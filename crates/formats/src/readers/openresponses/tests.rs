@@ -195,8 +195,8 @@ fn hosted_tools_are_told_by_what_they_do() {
         expect![[r#"
             session.bound {"how":"init","native":"r"}
             run.started {"cause":"prompt"}
-            item.opened {"class":{"kind":"fetch","query":"https://example.com","title":"Fetch https://example.com"},"group":"r","id":"w","input":{"type":"open_page","url":"https://example.com"},"kind":"tool","name":"web_search","server_side":true}
-            item.closed {"item":{"class":{"kind":"fetch","query":"https://example.com","title":"Fetch https://example.com"},"group":"r","id":"w","input":{"type":"open_page","url":"https://example.com"},"kind":"tool","name":"web_search","server_side":true},"status":"ok"}
+            item.opened {"class":{"kind":"web_search","query":"https://example.com","title":"Open https://example.com"},"group":"r","id":"w","input":{"type":"open_page","url":"https://example.com"},"kind":"tool","name":"web_search","server_side":true}
+            item.closed {"item":{"class":{"kind":"web_search","query":"https://example.com","title":"Open https://example.com"},"group":"r","id":"w","input":{"type":"open_page","url":"https://example.com"},"kind":"tool","name":"web_search","server_side":true},"status":"ok"}
             item.opened {"class":{"kind":"search","query":"a, b","title":"Search files for a, b"},"group":"r","id":"f","input":{"queries":["a","b"]},"kind":"tool","name":"file_search","server_side":true}
             item.closed {"item":{"class":{"kind":"search","query":"a, b","title":"Search files for a, b"},"group":"r","id":"f","input":{"queries":["a","b"]},"kind":"tool","name":"file_search","result":{"content":"[{\"file\":\"x\"}]","structured":[{"file":"x"}]},"server_side":true},"status":"ok"}
             item.opened {"class":{"kind":"mcp","mcp":{"server":"zip1","tool":"shorten"},"title":"shorten"},"group":"r","id":"m","kind":"tool","name":"mcp__zip1__shorten","server_side":true}

@@ -13,7 +13,9 @@ mod texts;
 mod updates;
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use model::{
     Binding, Body, End, Frame, Level, Notice, Raw, Reader, SessionBound, SessionId, Sink, Text,
     Unmapped,
@@ -64,6 +66,10 @@ struct Session {
     is_old: bool,
 }
 
+/// Where the method of a notification stands.
+const NOTIFICATION_HEAD: usize = 64;
+static UPDATE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"session/update\""));
+
 /// Commands kept of a session.
 const MAX_COMMANDS: usize = 1024;
 
@@ -89,6 +95,9 @@ impl Acp {
 
     /// `side` is known only in a recording of both directions.
     fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, side: Option<Direction>) {
+        if self.notification(cx, text) {
+            return;
+        }
         let mut line = Line::default();
         if let Err(err) = read(text, &mut line) {
             return input::bad_line(&mut self.lifecycle, cx, text, &format!("not JSON: {err}"));
@@ -106,17 +115,41 @@ impl Acp {
         if line.session_update.0.is_some() {
             // The fields of the update are this line's own.
             cx.extra.clear();
-            let whole = serde_json::from_str(text).ok();
-            self.update(cx, session.as_deref(), Any(whole));
+            let update = serde_json::from_str(text).unwrap_or_default();
+            self.update(cx, session.as_deref(), update, text);
         } else if line.method.0.is_some() {
             self.method(cx, &line, text, side);
         } else if line.update.0.is_some() {
-            self.update(cx, session.as_deref(), line.update);
+            let update = line.update.parse().unwrap_or_default();
+            self.update(cx, session.as_deref(), update, text);
         } else if line.id.0.is_some() && (line.result.0.is_some() || line.error.0.is_some()) {
             self.response(cx, &line, text, side);
         } else {
             self.unmapped(cx, "no message of ACP".to_owned(), text);
         }
+    }
+
+    /// Reads an update in its usual wrapping; false when it is something else.
+    fn notification<'c>(&mut self, cx: &mut Context<'c>, text: &'c str) -> bool {
+        let head = &text.as_bytes()[..text.len().min(NOTIFICATION_HEAD)];
+        if self.is_lost || UPDATE.find(head).is_none() {
+            return false;
+        }
+        let mut line = wire::Notification::default();
+        let is_read = read(text, &mut line).is_ok() && line.params.update.is_object();
+        let method = line.method.str();
+        if !is_read || line.id.0.is_some() || method.as_deref() != Some("session/update") {
+            return false;
+        }
+        cx.extra = std::mem::take(line.extra());
+        cx.extra.append(line.params.extra());
+        if let Some(meta) = line.params.meta.raw() {
+            cx.extra.push((Cow::Borrowed("params._meta"), meta));
+        }
+        let session = line.params.session_id.str();
+        let update = line.params.update.take();
+        self.update(cx, session.as_deref(), update, text);
+        true
     }
 
     /// Checks the session of an update, and tells of it when it is new; false when the run failed.

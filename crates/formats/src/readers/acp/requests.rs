@@ -102,8 +102,11 @@ impl Acp {
         let id = line.id.0.map(|it| it.get());
         match method {
             "session/update" => {
-                self.enter_params(cx, &params);
-                self.update(cx, params.session_id.as_deref(), params.update);
+                if let Some(meta) = params.meta.raw() {
+                    cx.extra.push((Cow::Borrowed("params._meta"), meta));
+                }
+                let update = params.update.parse().unwrap_or_default();
+                self.update(cx, params.session_id.as_deref(), update, text);
             }
             "session/request_permission" => match id {
                 Some(id) => self.permission(cx, id, params),
@@ -148,12 +151,6 @@ impl Acp {
                 self.say(cx, Level::Info, "request", said, text);
             }
             _ => self.unmapped(cx, format!("method `{method}`"), text),
-        }
-    }
-
-    fn enter_params<'c>(&mut self, cx: &mut Context<'c>, params: &Params<'c>) {
-        if let Some(meta) = params.meta.raw() {
-            cx.extra.push((Cow::Borrowed("params._meta"), meta));
         }
     }
 

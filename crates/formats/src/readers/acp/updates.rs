@@ -22,10 +22,9 @@ impl Acp {
         &mut self,
         cx: &mut Context<'c>,
         session: Option<&str>,
-        update: Any<'c>,
+        mut update: Update<'c>,
+        line: &'c str,
     ) {
-        let json = update.0.map_or("null", |it| it.get());
-        let mut update: Update<'c> = update.parse().unwrap_or_default();
         if !self.same_session(cx, session) {
             return;
         }
@@ -44,8 +43,8 @@ impl Acp {
             "tool_call_update" => self.call(cx, &update, &meta, false),
             "tool_call_content_chunk" => self.output_chunk(cx, &update),
             "plan" => self.plan(cx, update.entries),
-            "usage_update" => self.usage(cx, &update, json),
-            "available_commands_update" => self.commands(cx, &update, json),
+            "usage_update" => self.usage(cx, &update, update_in(line)),
+            "available_commands_update" => self.commands(cx, &update, update_in(line)),
             "current_mode_update" => {
                 let mode = update.current_mode_id.as_deref().map(str::to_owned);
                 let is_new = mode != self.session.mode;
@@ -59,22 +58,22 @@ impl Acp {
                     self.tell_session(cx, Binding::Repeat);
                 }
                 let said = Text::new("the options have changed");
-                self.say(cx, Level::Debug, "config_options", said, json);
+                self.say(cx, Level::Debug, "config_options", said, update_in(line));
             }
             "session_info_update" => {
                 let title = update.title.raw().map(Text::from).unwrap_or_default();
-                self.say(cx, Level::Info, "session_info", title, json);
+                self.say(cx, Level::Info, "session_info", title, update_in(line));
             }
-            "notice" => self.told(cx, &update, json),
+            "notice" => self.told(cx, &update, update_in(line)),
             "compaction_update" => self.compaction(cx, &update),
             "compaction_summary_chunk" => self.summary(cx, &update),
-            "state_update" => self.state(cx, &update, json),
+            "state_update" => self.state(cx, &update, update_in(line)),
             "terminal_update" | "terminal_output_chunk" => {
                 let said = Text::new("the agent's terminal");
-                self.say(cx, Level::Debug, "terminal", said, json);
+                self.say(cx, Level::Debug, "terminal", said, update_in(line));
             }
-            "" => self.unmapped(cx, "an update without a name".to_owned(), json),
-            other => self.unmapped(cx, format!("update `{other}`"), json),
+            "" => self.unmapped(cx, "an update without a name".to_owned(), update_in(line)),
+            other => self.unmapped(cx, format!("update `{other}`"), update_in(line)),
         }
     }
 
@@ -209,4 +208,12 @@ impl Acp {
             }
         }
     }
+}
+
+/// The update that a line holds, as it stands there: few updates are kept whole.
+fn update_in(line: &str) -> &str {
+    let read: wire::Line<'_> = serde_json::from_str(line).unwrap_or_default();
+    let params: wire::Params<'_> = read.params.parse().unwrap_or_default();
+    let update = params.update.0.or(read.update.0);
+    update.map_or(line, |it| it.get())
 }

@@ -242,7 +242,9 @@ fn blocks(content: Any<'_>) -> Raw<'_> {
     let Some(raw) = content.0 else {
         return Raw::of(&"");
     };
-    let Some(list) = content.parse::<Vec<&serde_json::value::RawValue>>() else {
+    // Most results are one text: not to be taken for a list, because the error would quote it all.
+    let list = Some(content).filter(|_| raw.get().starts_with('['));
+    let Some(list) = list.and_then(|it| it.parse::<Vec<&serde_json::value::RawValue>>()) else {
         return Raw::borrowed(raw);
     };
     let blocks: Vec<Raw<'_>> = list.into_iter().map(block).collect();

@@ -1,6 +1,6 @@
 //! Agent Client Protocol as it is read: both sides of a JSON-RPC log, version 1 and the draft of 2.
 
-use crate::wire::lenient::{Any, Flag, List, Num, Str};
+use crate::wire::lenient::{Any, Boxed, Flag, List, Num, Str};
 
 object! {
     /// A message of either side, the parameters of an update, or an update by itself.
@@ -15,6 +15,28 @@ object! {
         update: Any<'a> = "update",
         session_update: Str<'a> = "sessionUpdate",
         meta: Any<'a> = "_meta",
+    }
+}
+
+object! {
+    /// `session/update`, which comes by the thousand: read in one go, without a stop at the parameters.
+    Notification {
+        [
+            jsonrpc = "jsonrpc",
+            id = "id",
+            method = "method",
+        ]
+        params: UpdateParams<'a> = "params",
+    }
+}
+
+object! {
+    UpdateParams {
+        [
+            session_id = "sessionId",
+            meta = "_meta",
+        ]
+        update: Boxed<Update<'a>> = "update",
     }
 }
 

@@ -4,7 +4,7 @@ use model::{Diff, Part, Raw, Text};
 use serde_json::value::RawValue;
 
 use super::pieces::{self, Piece};
-use crate::wire::acp::inbound::{ContentBlock, ToolContent};
+use crate::wire::acp::inbound::{ContentBlock, PlainContent, ToolContent};
 use crate::wire::lenient::{Any, List};
 
 #[derive(Debug, Default)]
@@ -14,6 +14,12 @@ pub(crate) struct Contents<'a> {
 }
 
 pub(crate) fn contents(list: Any<'_>) -> Contents<'_> {
+    if let Some(pieces) = texts(list) {
+        return Contents {
+            pieces,
+            diffs: Vec::new(),
+        };
+    }
     let list: List<Any<'_>> = list.parse().unwrap_or_default();
     let mut contents = Contents::default();
     for raw in list.0.into_iter().filter_map(|it| it.0) {
@@ -31,6 +37,19 @@ pub(crate) fn contents(list: Any<'_>) -> Contents<'_> {
         }
     }
     contents
+}
+
+/// The contents in one pass, when they are nothing but texts: they may be long.
+fn texts<'a>(list: Any<'a>) -> Option<Vec<Piece<'a>>> {
+    let list: List<PlainContent<'a>> = list.parse()?;
+    list.0.into_iter().map(plain).collect()
+}
+
+fn plain(content: PlainContent<'_>) -> Option<Piece<'_>> {
+    let is_content = content.r#type.0.is_none_or(|it| it.get() == "\"content\"");
+    let is_text = content.content.r#type.0?.get() == "\"text\"";
+    let text = content.content.text.0.filter(|_| is_content && is_text)?;
+    Some(Piece::Text(Text::from_json(text)))
 }
 
 /// One block of content.

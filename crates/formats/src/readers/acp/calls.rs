@@ -424,8 +424,10 @@ impl Call {
             (None, Some(output)) if output.is_string() && pieces.is_empty() => (output, None),
             (None, output) => {
                 let content = pieces::content(pieces);
-                let is_other =
-                    |it: &Raw<'_>| Text::from(it.by_ref()) != Text::from(content.by_ref());
+                // An object is not compared with a text: neither has to be decoded.
+                let is_other = |it: &Raw<'_>| {
+                    !it.is_string() || Text::from(it.by_ref()) != Text::from(content.by_ref())
+                };
                 let structured = output.filter(is_other);
                 (content, structured)
             }

@@ -295,7 +295,8 @@ pub(super) fn words(content: crate::wire::lenient::Any<'_>) -> (Text<'_>, Vec<Pa
     let Some(raw) = content.0 else {
         return (Text::EMPTY, Vec::new());
     };
-    let Some(list) = content.parse::<Vec<&serde_json::value::RawValue>>() else {
+    let list = Some(content).filter(|_| raw.get().starts_with('['));
+    let Some(list) = list.and_then(|it| it.parse::<Vec<&serde_json::value::RawValue>>()) else {
         return (Text::from_json(raw), Vec::new());
     };
     let mut text = String::new();

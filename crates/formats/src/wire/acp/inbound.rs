@@ -208,6 +208,25 @@ object! {
 }
 
 object! {
+    /// A text, which most contents are.
+    PlainContent {
+        [
+            r#type = "type",
+        ]
+        content: PlainBlock<'a> = "content",
+    }
+}
+
+object! {
+    PlainBlock {
+        [
+            r#type = "type",
+            text = "text",
+        ]
+    }
+}
+
+object! {
     ContentBlock {
         r#type: Str<'a> = "type",
         text: Any<'a> = "text",

@@ -2,8 +2,8 @@
 //!
 //! As observed from codex-cli 0.166.0, and the same ThreadEvents as other programs write them. The
 //! app server speaks JSON-RPC without the `jsonrpc` member and spells in camel case what the lines
-//! spell with underscores; one struct reads both. Names of the app server that no recording shows
-//! are from its own generated schema.
+//! spell with underscores; one struct reads both. Not every name of the app server is in a
+//! recording; what turns out to be spelled otherwise is kept as it came.
 
 use model::Raw;
 use serde::Serialize;

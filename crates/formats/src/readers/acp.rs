@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use model::{
     Binding, Body, End, Frame, Level, Notice, Raw, Reader, SessionBound, SessionId, Sink, Text,
-    Unmapped,
+    Timestamp, Unmapped,
 };
 
 use self::calls::Calls;
@@ -26,7 +26,7 @@ use self::end::Context as Used;
 use self::requests::Requests;
 use self::texts::Texts;
 use super::ReaderConfig;
-use super::input::{self, Direction};
+use super::input::{self, Direction, Framed};
 use super::lifecycle::{Context, Lifecycle};
 use super::nested::Nested;
 use crate::wire::acp::inbound::{self as wire, Line, Meta};
@@ -269,29 +269,23 @@ impl Acp {
     }
 }
 
+impl Framed for Acp {
+    fn lifecycle(&mut self) -> &mut Lifecycle {
+        &mut self.lifecycle
+    }
+
+    fn began(&self) -> Option<Timestamp> {
+        self.config.began
+    }
+
+    fn message<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Option<Direction>) {
+        self.line(cx, text, direction);
+    }
+}
+
 impl Reader for Acp {
     fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
-        let mut cx = Context::new(sink);
-        let Some(text) = input::text(&mut self.lifecycle, &mut cx, frame) else {
-            return;
-        };
-        let mut cx = Context {
-            frame: cx.frame,
-            ..Context::new(cx.sink)
-        };
-        let (direction, inner) = input::unwrap(&mut cx, &text, self.config.began);
-        let side = (inner.len() != text.len()).then_some(direction);
-        self.line(&mut cx, inner, side);
-        if !cx.extra.is_empty() {
-            let notice = Notice {
-                level: Level::Debug,
-                code: Cow::Borrowed("unread"),
-                text: Text::new("fields nobody reads"),
-                item: None,
-                detail: None,
-            };
-            self.lifecycle.notice(&mut cx, notice);
-        }
+        input::frame(self, frame, sink);
     }
 
     fn end(&mut self, end: &End, sink: &mut dyn Sink) {

@@ -26,7 +26,7 @@ use self::messages::Shown;
 use self::subagents::Subagents;
 use self::texts::Texts;
 use self::tools::Calls;
-use super::input::Direction;
+use super::input::{Direction, Framed};
 use super::lifecycle::{Context, Lifecycle};
 use super::{ReaderConfig, input};
 use crate::wire::ag_ui::inbound::{self as wire, Line};
@@ -319,22 +319,23 @@ impl AgUi {
     }
 }
 
+impl Framed for AgUi {
+    fn lifecycle(&mut self) -> &mut Lifecycle {
+        &mut self.lifecycle
+    }
+
+    fn began(&self) -> Option<Timestamp> {
+        self.config.began
+    }
+
+    fn message<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Option<Direction>) {
+        self.line(cx, text, direction.unwrap_or(Direction::FromAgent));
+    }
+}
+
 impl Reader for AgUi {
     fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
-        let mut cx = Context::new(sink);
-        let Some(text) = input::text(&mut self.lifecycle, &mut cx, frame) else {
-            return;
-        };
-        let mut cx = Context {
-            frame: cx.frame,
-            ..Context::new(cx.sink)
-        };
-        let (direction, text) = input::unwrap(&mut cx, &text, self.config.began);
-        self.line(&mut cx, text, direction);
-        if !cx.extra.is_empty() {
-            // The frame said nothing that makes an event, but it had fields nobody reads.
-            self.debug(&mut cx, "unread", Text::new("fields nobody reads"));
-        }
+        input::frame(self, frame, sink);
     }
 
     fn end(&mut self, end: &End, sink: &mut dyn Sink) {

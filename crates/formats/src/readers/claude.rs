@@ -18,8 +18,8 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use model::{
-    Binding, Body, Cause, End, Frame, Item, ItemId, Level, McpServer, Message, Origin, Raw, Reader,
-    Role, SessionBound, SessionId, Sink, Status, Text, Timestamp, Unmapped,
+    Binding, Body, Cause, End, Frame, Item, ItemId, McpServer, Message, Origin, Raw, Reader, Role,
+    SessionBound, SessionId, Sink, Status, Text, Timestamp, Unmapped,
 };
 use serde_json::value::RawValue;
 
@@ -27,7 +27,7 @@ use self::outcome::Held;
 use self::partial::Partial;
 use self::plan::Tasks;
 use self::subagents::Subagents;
-use super::input::Direction;
+use super::input::{Direction, Framed};
 use super::lifecycle::{Context, Lifecycle};
 use super::{ReaderConfig, RunEnds, input};
 use crate::wire::claude::{self as wire, Line};
@@ -370,25 +370,23 @@ impl Claude {
     }
 }
 
+impl Framed for Claude {
+    fn lifecycle(&mut self) -> &mut Lifecycle {
+        &mut self.lifecycle
+    }
+
+    fn began(&self) -> Option<Timestamp> {
+        self.config.began
+    }
+
+    fn message<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Option<Direction>) {
+        self.line(cx, text, direction.unwrap_or(Direction::FromAgent));
+    }
+}
+
 impl Reader for Claude {
     fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
-        let mut cx = Context::new(sink);
-        let Some(text) = input::text(&mut self.lifecycle, &mut cx, frame) else {
-            return;
-        };
-        let mut cx = Context {
-            frame: cx.frame,
-            ..Context::new(cx.sink)
-        };
-        let (direction, text) = input::unwrap(&mut cx, &text, self.config.began);
-        self.line(&mut cx, text, direction);
-        if !cx.extra.is_empty() {
-            // The frame said nothing that makes an event, but it had fields nobody reads.
-            self.lifecycle.notice(
-                &mut cx,
-                blocks::notice(Level::Debug, "unread", Text::new("fields nobody reads")),
-            );
-        }
+        input::frame(self, frame, sink);
     }
 
     fn end(&mut self, end: &End, sink: &mut dyn Sink) {

@@ -21,7 +21,7 @@ use model::{
 use serde_json::value::RawValue;
 
 use self::items::Phase;
-use super::input::Direction;
+use super::input::{Direction, Framed};
 use super::lifecycle::{Context, Lifecycle};
 use super::{ReaderConfig, input};
 use crate::wire::codex::{self as wire, Line};
@@ -273,26 +273,27 @@ impl Codex {
     }
 }
 
-impl Reader for Codex {
-    fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
-        let mut cx = Context::new(sink);
-        let Some(text) = input::text(&mut self.lifecycle, &mut cx, frame) else {
-            return;
-        };
-        let mut cx = Context {
-            frame: cx.frame,
-            ..Context::new(cx.sink)
-        };
-        let (direction, text) = input::unwrap(&mut cx, &text, self.config.began);
+impl Framed for Codex {
+    fn lifecycle(&mut self) -> &mut Lifecycle {
+        &mut self.lifecycle
+    }
+
+    fn began(&self) -> Option<Timestamp> {
+        self.config.began
+    }
+
+    fn message<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Option<Direction>) {
+        let direction = direction.unwrap_or(Direction::FromAgent);
         if direction == Direction::ToAgent {
             cx.origin = Origin::Client;
         }
-        self.line(&mut cx, text, direction);
-        if !cx.extra.is_empty() {
-            // The frame said nothing that makes an event, but it had fields nobody reads.
-            let text = Text::new("fields nobody reads");
-            self.notice(&mut cx, Level::Debug, "unread", text, None);
-        }
+        self.line(cx, text, direction);
+    }
+}
+
+impl Reader for Codex {
+    fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
+        input::frame(self, frame, sink);
     }
 
     fn end(&mut self, end: &End, sink: &mut dyn Sink) {

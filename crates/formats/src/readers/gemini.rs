@@ -15,7 +15,7 @@ use model::{
     Tokens, Tool, ToolKind, ToolResult, Usage, Why,
 };
 
-use super::input::Direction;
+use super::input::{Direction, Framed};
 use super::lifecycle::{Context, Lifecycle};
 use super::native::{self, Met, Native};
 use super::{ReaderConfig, input, todos};
@@ -290,19 +290,23 @@ impl Gemini {
     }
 }
 
+impl Framed for Gemini {
+    fn lifecycle(&mut self) -> &mut Lifecycle {
+        &mut self.lifecycle
+    }
+
+    fn began(&self) -> Option<Timestamp> {
+        self.began
+    }
+
+    fn message<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Option<Direction>) {
+        self.line(cx, text, direction.unwrap_or(Direction::FromAgent));
+    }
+}
+
 impl Reader for Gemini {
     fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
-        let mut cx = Context::new(sink);
-        let Some(text) = input::text(&mut self.lifecycle, &mut cx, frame) else {
-            return;
-        };
-        let mut cx = Context {
-            frame: cx.frame,
-            ..Context::new(cx.sink)
-        };
-        let (direction, text) = input::unwrap(&mut cx, &text, self.began);
-        self.line(&mut cx, text, direction);
-        input::unread(&mut self.lifecycle, &mut cx);
+        input::frame(self, frame, sink);
     }
 
     fn end(&mut self, end: &End, sink: &mut dyn Sink) {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use model::{Body, Frame, Level, Notice, Raw, Text, Timestamp, Unmapped};
+use model::{Body, Frame, Level, Notice, Raw, Sink, Text, Timestamp, Unmapped};
 
 use serde_json::value::RawValue;
 
@@ -17,19 +17,43 @@ pub(crate) enum Direction {
     ToAgent,
 }
 
+/// A reader of messages; what stands around them is the same in every format.
+pub(crate) trait Framed {
+    fn lifecycle(&mut self) -> &mut Lifecycle;
+    /// When a recording began that only tells seconds since then.
+    fn began(&self) -> Option<Timestamp>;
+    /// Reads one message; its direction is known only in a recording of both.
+    fn message<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Option<Direction>);
+}
+
+/// Reads the message of a frame. What it says and nobody reads is kept in a notice.
+pub(crate) fn frame(reader: &mut impl Framed, frame: Frame<'_>, sink: &mut dyn Sink) {
+    let mut cx = Context::new(sink);
+    let Some(text) = text(reader.lifecycle(), &mut cx, frame) else {
+        return;
+    };
+    let mut cx = Context {
+        frame: cx.frame,
+        ..Context::new(cx.sink)
+    };
+    let (direction, message) = unwrap(&mut cx, &text, reader.began());
+    reader.message(&mut cx, message, direction);
+    unread(reader.lifecycle(), &mut cx);
+}
+
 /// Takes a message out of a recording of both directions, and its time with it.
-pub(crate) fn unwrap<'f>(
+fn unwrap<'f>(
     cx: &mut Context<'_>,
     text: &'f str,
     began: Option<Timestamp>,
-) -> (Direction, &'f str) {
+) -> (Option<Direction>, &'f str) {
     let Some((line, msg)) = wrapped(text) else {
-        return (Direction::FromAgent, text);
+        return (None, text);
     };
     if let (Some(began), Some(t)) = (began, line.t.0) {
         cx.at = Some(began.plus_millis((t * 1000.0) as i64));
     }
-    (direction(line.dir.as_deref()), msg)
+    (Some(direction(line.dir.as_deref())), msg)
 }
 
 /// The message alone, for those who only want to know what it is.
@@ -113,7 +137,7 @@ pub(crate) fn raw(json: &str) -> Raw<'_> {
 }
 
 /// The frame said nothing that makes an event, but it may have had fields nobody reads.
-pub(crate) fn unread(lifecycle: &mut Lifecycle, cx: &mut Context<'_>) {
+fn unread(lifecycle: &mut Lifecycle, cx: &mut Context<'_>) {
     if cx.extra.is_empty() {
         return;
     }

@@ -21,7 +21,7 @@ use model::{Cause, End, Frame, Level, Notice, Raw, Reader, Role, Sink, Text, Tim
 use self::growing::Growing;
 use self::outcome::Run;
 use self::sessions::Sessions;
-use super::input::Direction;
+use super::input::{Direction, Framed};
 use super::lifecycle::{Context, Lifecycle};
 use super::native::{Met, Native};
 use super::{ReaderConfig, input};
@@ -187,19 +187,23 @@ impl OpenCode {
     }
 }
 
+impl Framed for OpenCode {
+    fn lifecycle(&mut self) -> &mut Lifecycle {
+        &mut self.lifecycle
+    }
+
+    fn began(&self) -> Option<Timestamp> {
+        self.began
+    }
+
+    fn message<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Option<Direction>) {
+        self.line(cx, text, direction.unwrap_or(Direction::FromAgent));
+    }
+}
+
 impl Reader for OpenCode {
     fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
-        let mut cx = Context::new(sink);
-        let Some(text) = input::text(&mut self.lifecycle, &mut cx, frame) else {
-            return;
-        };
-        let mut cx = Context {
-            frame: cx.frame,
-            ..Context::new(cx.sink)
-        };
-        let (direction, text) = input::unwrap(&mut cx, &text, self.began);
-        self.line(&mut cx, text, direction);
-        input::unread(&mut self.lifecycle, &mut cx);
+        input::frame(self, frame, sink);
     }
 
     fn end(&mut self, end: &End, sink: &mut dyn Sink) {

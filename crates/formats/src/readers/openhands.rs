@@ -25,7 +25,7 @@ use self::end::Ending;
 use self::state::Used;
 use self::words::Streams;
 use super::ReaderConfig;
-use super::input::{self, Direction};
+use super::input::{self, Direction, Framed};
 use super::lifecycle::{Context, Lifecycle};
 use super::nested::Nested;
 use crate::wire::lenient::{Object as _, read};
@@ -323,28 +323,23 @@ impl OpenHands {
     }
 }
 
+impl Framed for OpenHands {
+    fn lifecycle(&mut self) -> &mut Lifecycle {
+        &mut self.lifecycle
+    }
+
+    fn began(&self) -> Option<Timestamp> {
+        self.config.began
+    }
+
+    fn message<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Option<Direction>) {
+        self.line(cx, text, direction.unwrap_or(Direction::FromAgent));
+    }
+}
+
 impl Reader for OpenHands {
     fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
-        let mut cx = Context::new(sink);
-        let Some(text) = input::text(&mut self.lifecycle, &mut cx, frame) else {
-            return;
-        };
-        let mut cx = Context {
-            frame: cx.frame,
-            ..Context::new(cx.sink)
-        };
-        let (direction, text) = input::unwrap(&mut cx, &text, self.config.began);
-        self.line(&mut cx, text, direction);
-        if !cx.extra.is_empty() {
-            let notice = Notice {
-                level: Level::Debug,
-                code: Cow::Borrowed("unread"),
-                text: Text::new("fields nobody reads"),
-                item: None,
-                detail: None,
-            };
-            self.lifecycle.notice(&mut cx, notice);
-        }
+        input::frame(self, frame, sink);
     }
 
     fn end(&mut self, end: &End, sink: &mut dyn Sink) {

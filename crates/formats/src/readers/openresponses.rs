@@ -23,7 +23,7 @@ use model::{
 };
 
 use self::output::Output;
-use super::input::Direction;
+use super::input::{Direction, Framed};
 use super::lifecycle::{Context, Lifecycle};
 use super::{ReaderConfig, input};
 use crate::wire::lenient::{Any, List, Object as _, read};
@@ -305,32 +305,23 @@ impl OpenResponses {
     }
 }
 
+impl Framed for OpenResponses {
+    fn lifecycle(&mut self) -> &mut Lifecycle {
+        &mut self.lifecycle
+    }
+
+    fn began(&self) -> Option<Timestamp> {
+        self.config.began
+    }
+
+    fn message<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Option<Direction>) {
+        self.line(cx, text, direction.unwrap_or(Direction::FromAgent));
+    }
+}
+
 impl Reader for OpenResponses {
     fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
-        let mut cx = Context::new(sink);
-        let Some(text) = input::text(&mut self.lifecycle, &mut cx, frame) else {
-            return;
-        };
-        let mut cx = Context {
-            frame: cx.frame,
-            ..Context::new(cx.sink)
-        };
-        let (direction, text) = input::unwrap(&mut cx, &text, self.config.began);
-        self.line(&mut cx, text, direction);
-        if !cx.extra.is_empty() {
-            // The frame said nothing that makes an event, but it had fields nobody reads.
-            let extra = std::mem::take(&mut cx.extra);
-            let text = Text::new("fields nobody reads");
-            let notice = Notice {
-                level: Level::Debug,
-                code: Cow::Borrowed("unread"),
-                text,
-                item: None,
-                detail: None,
-            };
-            cx.extra = extra;
-            self.lifecycle.notice(&mut cx, notice);
-        }
+        input::frame(self, frame, sink);
     }
 
     fn end(&mut self, end: &End, sink: &mut dyn Sink) {

@@ -131,6 +131,23 @@ pub struct SessionBound<'a> {
     pub commands: Vec<Cow<'a, str>>,
 }
 
+impl<'a> SessionBound<'a> {
+    /// A session of which nothing more is known.
+    pub fn new(native: SessionId<'a>, how: Binding) -> Self {
+        Self {
+            native,
+            how,
+            model: None,
+            cwd: None,
+            permission_mode: None,
+            version: None,
+            tools: Vec::new(),
+            mcp_servers: Vec::new(),
+            commands: Vec::new(),
+        }
+    }
+}
+
 /// How a native session came to be known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -192,7 +192,7 @@ impl AgUi {
             Some(_) => Binding::Resume,
             None => Binding::Init,
         };
-        let bound = bound(SessionId::new(thread.to_owned()), how);
+        let bound = SessionBound::new(SessionId::new(thread.to_owned()), how);
         self.lifecycle.emit(cx, Body::SessionBound(bound));
         true
     }
@@ -402,18 +402,4 @@ fn plan<'c>(id: &ItemId<'static>, content: Any<'c>) -> Option<Item<'c>> {
         id: id.clone(),
         entries: entries.collect(),
     }))
-}
-
-fn bound(native: SessionId<'_>, how: Binding) -> SessionBound<'_> {
-    SessionBound {
-        native,
-        how,
-        model: None,
-        cwd: None,
-        permission_mode: None,
-        version: None,
-        tools: Vec::new(),
-        mcp_servers: Vec::new(),
-        commands: Vec::new(),
-    }
 }

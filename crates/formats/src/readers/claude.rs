@@ -262,7 +262,7 @@ impl Claude {
         }
         if let Some(session) = self.session.clone() {
             self.has_init = true;
-            let bound = bound(SessionId::new(session), self.binding());
+            let bound = SessionBound::new(SessionId::new(session), self.binding());
             let extra = std::mem::take(&mut cx.extra);
             self.lifecycle.emit(cx, Body::SessionBound(bound));
             cx.extra = extra;
@@ -449,20 +449,6 @@ fn kind(line: &Line<'_>) -> Kind {
         None if !matches!(line.content, Words::None) && line.model.is_str() => Kind::Assistant,
         None if !matches!(line.content, Words::None) => Kind::User,
         None => Kind::Unknown,
-    }
-}
-
-fn bound(native: SessionId<'_>, how: Binding) -> SessionBound<'_> {
-    SessionBound {
-        native,
-        how,
-        model: None,
-        cwd: None,
-        permission_mode: None,
-        version: None,
-        tools: Vec::new(),
-        mcp_servers: Vec::new(),
-        commands: Vec::new(),
     }
 }
 

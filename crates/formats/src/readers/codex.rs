@@ -127,7 +127,7 @@ impl Codex {
         self.end_as_lost(cx);
         let how = self.binding(id);
         if self.bind(cx, id, how) {
-            let bound = bound(SessionId::new(id), how);
+            let bound = SessionBound::new(SessionId::new(id), how);
             self.lifecycle.emit(cx, Body::SessionBound(bound));
         }
     }
@@ -164,7 +164,7 @@ impl Codex {
         self.lifecycle.start_run(cx, Cause::Prompt);
         cx.why = None;
         let native = SessionId::new(got.to_owned());
-        let bound = bound(native, Binding::Mismatch);
+        let bound = SessionBound::new(native, Binding::Mismatch);
         self.lifecycle.emit(cx, Body::SessionBound(bound));
         let message = format!("session `{wanted}` was asked for, the agent answered as `{got}`");
         cx.why = Some(Why::WrongSession);
@@ -328,18 +328,4 @@ pub(crate) fn recognises(line: &str) -> bool {
 fn raw(json: &str) -> Option<Raw<'_>> {
     let raw: &RawValue = serde_json::from_str(json).ok()?;
     Some(Raw::borrowed(raw))
-}
-
-fn bound(native: SessionId<'_>, how: Binding) -> SessionBound<'_> {
-    SessionBound {
-        native,
-        how,
-        model: None,
-        cwd: None,
-        permission_mode: None,
-        version: None,
-        tools: Vec::new(),
-        mcp_servers: Vec::new(),
-        commands: Vec::new(),
-    }
 }

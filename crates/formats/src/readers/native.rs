@@ -232,15 +232,5 @@ pub(super) fn left_open(outcome: Outcome) -> Status {
 
 /// A session of which no more than its id is known.
 pub(super) fn bound(native: &str) -> SessionBound<'static> {
-    SessionBound {
-        native: SessionId::new(native.to_owned()),
-        how: Binding::Init,
-        model: None,
-        cwd: None,
-        permission_mode: None,
-        version: None,
-        tools: Vec::new(),
-        mcp_servers: Vec::new(),
-        commands: Vec::new(),
-    }
+    SessionBound::new(SessionId::new(native.to_owned()), Binding::Init)
 }

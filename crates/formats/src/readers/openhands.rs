@@ -231,7 +231,7 @@ impl OpenHands {
                 .flat_map(|it| it.split(", "))
                 .map(server)
                 .collect(),
-            ..bound(it.session.to_owned(), self.binding())
+            ..SessionBound::new(SessionId::new(it.session.to_owned()), self.binding())
         };
         self.lifecycle.emit(cx, Body::SessionBound(bound));
     }
@@ -447,20 +447,6 @@ fn server(text: &str) -> model::McpServer<'static> {
 /// OpenHands writes local time without a zone; nobody says which one, so it is taken for UTC.
 fn time(text: &str) -> Option<Timestamp> {
     Timestamp::parse(text).or_else(|| Timestamp::parse(&format!("{text}Z")))
-}
-
-fn bound(native: String, how: Binding) -> SessionBound<'static> {
-    SessionBound {
-        native: SessionId::new(native),
-        how,
-        model: None,
-        cwd: None,
-        permission_mode: None,
-        version: None,
-        tools: Vec::new(),
-        mcp_servers: Vec::new(),
-        commands: Vec::new(),
-    }
 }
 
 fn compaction(id: ItemId<'static>) -> Compaction<'static> {

@@ -204,7 +204,7 @@ impl OpenResponses {
         self.model = response.model.0.as_deref().map(str::to_owned);
         if let Some(native) = self.session.clone() {
             cx.extra.append(response.extra());
-            let mut bound = bound(SessionId::new(native), self.binding(first));
+            let mut bound = SessionBound::new(SessionId::new(native), self.binding(first));
             bound.model = response.model.take();
             bound.tools = tool_names(response.tools);
             cx.extra.extend(
@@ -384,18 +384,4 @@ fn tool_names(tools: Any<'_>) -> Vec<Cow<'_, str>> {
     let tools: List<wire::Tool<'_>> = tools.parse().unwrap_or_default();
     let names = tools.0.into_iter();
     names.filter_map(|it| it.name.0.or(it.r#type.0)).collect()
-}
-
-fn bound(native: SessionId<'_>, how: Binding) -> SessionBound<'_> {
-    SessionBound {
-        native,
-        how,
-        model: None,
-        cwd: None,
-        permission_mode: None,
-        version: None,
-        tools: Vec::new(),
-        mcp_servers: Vec::new(),
-        commands: Vec::new(),
-    }
 }

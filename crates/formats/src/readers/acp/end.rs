@@ -201,17 +201,7 @@ impl Acp {
     pub(super) fn wrong_session(&mut self, cx: &mut Cx<'_>, wanted: &str, got: &str) {
         cx.extra.clear();
         self.lifecycle.start_run(cx, Cause::Prompt);
-        let mismatch = SessionBound {
-            native: SessionId::new(got.to_owned()),
-            how: Binding::Mismatch,
-            model: None,
-            cwd: None,
-            permission_mode: None,
-            version: None,
-            tools: Vec::new(),
-            mcp_servers: Vec::new(),
-            commands: Vec::new(),
-        };
+        let mismatch = SessionBound::new(SessionId::new(got.to_owned()), Binding::Mismatch);
         self.lifecycle.emit(cx, Body::SessionBound(mismatch));
         let error = RunError {
             code: Cow::Borrowed("wrong_session"),

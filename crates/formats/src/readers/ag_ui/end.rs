@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use model::{
     Ask, AskId, AskKind, Basis, Binding, Body, Cause, End, Exit, ItemId, ModelUsage, Outcome, Raw,
-    RunEnded, RunError, Scope, SessionId, Status, Text, Tokens, Usage, Why,
+    RunEnded, RunError, Scope, SessionBound, SessionId, Status, Text, Tokens, Usage, Why,
 };
 
-use super::{AgUi, Context, Line, bound, metadata, wire};
+use super::{AgUi, Context, Line, metadata, wire};
 use crate::wire::lenient::{Any, List, Object as _};
 
 impl AgUi {
@@ -241,7 +241,7 @@ impl AgUi {
             if let Some(expected) = self.config.expect.clone() {
                 // Nobody answered, but whoever asked for a session can ask for it again.
                 cx.why = Some(Why::MissingEnd);
-                let bound = bound(SessionId::new(expected), Binding::Resume);
+                let bound = SessionBound::new(SessionId::new(expected), Binding::Resume);
                 self.lifecycle.emit(cx, Body::SessionBound(bound));
                 cx.why = None;
             }
@@ -256,8 +256,10 @@ impl AgUi {
         cx.extra.clear();
         self.lifecycle.start_run(cx, Cause::Prompt);
         let native = SessionId::new(got.to_owned());
-        self.lifecycle
-            .emit(cx, Body::SessionBound(bound(native, Binding::Mismatch)));
+        self.lifecycle.emit(
+            cx,
+            Body::SessionBound(SessionBound::new(native, Binding::Mismatch)),
+        );
         let message = format!("session `{wanted}` was asked for, the agent answered as `{got}`");
         let error = error("wrong_session", Text::new(message));
         cx.why = Some(Why::WrongSession);

@@ -7,11 +7,11 @@ use std::borrow::Cow;
 
 use model::{
     Basis, Binding, Body, Cause, Denial, End, Exit, ItemId, ModelUsage, Outcome, Raw, RunEnded,
-    RunError, Scope, SessionId, Status, Text, Timestamp, Tokens, Usage, Why,
+    RunError, Scope, SessionBound, SessionId, Status, Text, Timestamp, Tokens, Usage, Why,
 };
 
 use super::partial::tokens;
-use super::{Claude, Context, RunEnds, bound};
+use super::{Claude, Context, RunEnds};
 use crate::wire::claude as wire;
 
 /// Denials remembered over the results of one run.
@@ -339,8 +339,10 @@ impl Claude {
         cx.extra.clear();
         let native = SessionId::new(got.to_owned());
         self.lifecycle.start_run(cx, Cause::Prompt);
-        self.lifecycle
-            .emit(cx, Body::SessionBound(bound(native, Binding::Mismatch)));
+        self.lifecycle.emit(
+            cx,
+            Body::SessionBound(SessionBound::new(native, Binding::Mismatch)),
+        );
         let message = match self.config.expect {
             Some(_) => format!("session `{wanted}` was asked for, the agent answered as `{got}`"),
             None => format!("the agent changed its session from `{wanted}` to `{got}`"),

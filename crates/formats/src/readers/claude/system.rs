@@ -2,9 +2,12 @@
 
 use std::borrow::Cow;
 
-use model::{Binding, Body, Compaction, Item, ItemId, Level, Notice, Raw, SessionId, Status, Text};
+use model::{
+    Binding, Body, Compaction, Item, ItemId, Level, Notice, Raw, SessionBound, SessionId, Status,
+    Text,
+};
 
-use super::{Claude, Context, bound};
+use super::{Claude, Context};
 use crate::wire::claude::{self as wire, Line, System};
 
 impl Claude {
@@ -112,7 +115,7 @@ impl Claude {
         if let (Some(mode), Some(session)) =
             (system.permission_mode.as_deref(), self.session.clone())
         {
-            let mut bound = bound(SessionId::new(session), Binding::Repeat);
+            let mut bound = SessionBound::new(SessionId::new(session), Binding::Repeat);
             bound.permission_mode = Some(Cow::Borrowed(mode));
             self.lifecycle.emit(cx, Body::SessionBound(bound));
         }

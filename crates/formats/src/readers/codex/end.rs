@@ -1,12 +1,12 @@
 //! How a turn ends, and what it used. The counts are the thread's, so a run's own are a difference.
 
 use model::{
-    Basis, Binding, Body, Cause, End, Exit, Outcome, RunEnded, RunError, Scope, SessionId, Text,
-    Tokens, Usage, Why,
+    Basis, Binding, Body, Cause, End, Exit, Outcome, RunEnded, RunError, Scope, SessionBound,
+    SessionId, Text, Tokens, Usage, Why,
 };
 use std::borrow::Cow;
 
-use super::{Codex, Context, Line, bound, raw};
+use super::{Codex, Context, Line, raw};
 use crate::wire::codex as wire;
 use crate::wire::lenient::{Any, Num};
 
@@ -99,7 +99,7 @@ impl Codex {
         cx.why = Some(why);
         if let (None, Some(expect)) = (&self.session, &self.config.expect) {
             // Nobody answered, but whoever asked for a session can ask for it again.
-            let bound = bound(SessionId::new(expect.clone()), Binding::Resume);
+            let bound = SessionBound::new(SessionId::new(expect.clone()), Binding::Resume);
             self.lifecycle.emit(cx, Body::SessionBound(bound));
         }
         self.lifecycle.start_run(cx, Cause::Prompt);

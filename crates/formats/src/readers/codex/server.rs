@@ -7,13 +7,13 @@ use std::borrow::Cow;
 
 use model::{
     Ask, AskId, AskKind, AskSettled, Basis, Binding, Body, Channel, Decision, Item, ItemId, Level,
-    Origin, Outcome, Plan, PlanEntry, PlanStatus, Raw, RunEnded, RunError, Scope, SessionId, Text,
-    Tokens, Usage,
+    Origin, Outcome, Plan, PlanEntry, PlanStatus, Raw, RunEnded, RunError, Scope, SessionBound,
+    SessionId, Text, Tokens, Usage,
 };
 
 use super::end::tokens;
 use super::items::Phase;
-use super::{Codex, Context, Direction, Line, bound, raw};
+use super::{Codex, Context, Direction, Line, raw};
 use crate::tools::{self, Input};
 use crate::wire::codex as wire;
 use crate::wire::lenient::Any;
@@ -156,7 +156,7 @@ impl Codex {
         }
         cx.extra.clear(); // A thread tells dozens of things about its place in a user interface.
         self.cwd = thread.cwd.as_deref().map(str::to_owned).or(self.cwd.take());
-        let mut bound = bound(SessionId::new(id), how);
+        let mut bound = SessionBound::new(SessionId::new(id), how);
         bound.model = thread.model.take().or(model);
         bound.cwd = thread.cwd.take();
         bound.version = thread.version.take();

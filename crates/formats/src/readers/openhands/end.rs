@@ -7,12 +7,12 @@
 use std::borrow::Cow;
 
 use model::{
-    Binding, Body, Cause, End, Level, Notice, Outcome, RunEnded, RunError, Status, Text, Timestamp,
-    Why,
+    Binding, Body, Cause, End, Level, Notice, Outcome, RunEnded, RunError, SessionBound, SessionId,
+    Status, Text, Timestamp, Why,
 };
 
 use super::wire::Event;
-use super::{Context, OpenHands, bound};
+use super::{Context, OpenHands};
 use crate::readers::{RunEnds, cut_off};
 
 /// What looks like the end of the run, and where it was seen.
@@ -223,7 +223,7 @@ impl OpenHands {
             && let Some(session) = self.config.expect.clone()
         {
             // Nobody answered, but whoever asked for a session can ask for it again.
-            let bound = bound(session, Binding::Resume);
+            let bound = SessionBound::new(SessionId::new(session), Binding::Resume);
             self.lifecycle.emit(cx, Body::SessionBound(bound));
         }
         cx.why = None;
@@ -242,7 +242,7 @@ impl OpenHands {
         cx.extra.clear();
         self.ending = None;
         self.lifecycle.start_run(cx, Cause::Prompt);
-        let mismatch = bound(id.to_owned(), Binding::Mismatch);
+        let mismatch = SessionBound::new(SessionId::new(id.to_owned()), Binding::Mismatch);
         self.lifecycle.emit(cx, Body::SessionBound(mismatch));
         let wanted = wanted.unwrap_or_default();
         let error = RunError {

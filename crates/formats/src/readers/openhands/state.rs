@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use model::{
     Ask, AskId, AskKind, AskSettled, Basis, Body, Cause, Decision, Level, ModelUsage, RunEnded,
-    Scope, Tokens, Usage,
+    Scope, SessionBound, SessionId, Tokens, Usage,
 };
 
 use super::wire::{self, Event, FullState, Stats};
-use super::{Context, OpenHands, bound};
+use super::{Context, OpenHands};
 use crate::wire::lenient::Any;
 
 /// Usage ids of producers that count cached tokens apart from `prompt_tokens`; litellm, which
@@ -77,7 +77,7 @@ impl OpenHands {
             let bound = model::SessionBound {
                 model: own(&self.model),
                 cwd: own(&self.cwd),
-                ..bound(id.to_owned(), how)
+                ..SessionBound::new(SessionId::new(id.to_owned()), how)
             };
             self.lifecycle.emit(cx, Body::SessionBound(bound));
         }

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use model::{
     Basis, Binding, Body, Cause, End, Exit, Level, Notice, Outcome, Raw, RunEnded, RunError, Scope,
-    SessionId, Status, Text, Tokens, Usage, Why,
+    SessionBound, SessionId, Status, Text, Tokens, Usage, Why,
 };
 
-use super::{Context, OpenResponses, bound, response_of, seconds};
+use super::{Context, OpenResponses, response_of, seconds};
 use crate::wire::lenient::Any;
 use crate::wire::openresponses as wire;
 
@@ -167,7 +167,7 @@ impl OpenResponses {
             if let Some(expected) = self.config.expect.clone() {
                 // Nobody answered, but whoever asked for a session can ask for it again.
                 cx.why = Some(Why::MissingEnd);
-                let bound = bound(SessionId::new(expected), Binding::Resume);
+                let bound = SessionBound::new(SessionId::new(expected), Binding::Resume);
                 self.lifecycle.emit(cx, Body::SessionBound(bound));
                 cx.why = None;
             }
@@ -181,8 +181,10 @@ impl OpenResponses {
         cx.extra.clear();
         self.lifecycle.start_run(cx, Cause::Prompt);
         let native = SessionId::new(got.to_owned());
-        self.lifecycle
-            .emit(cx, Body::SessionBound(bound(native, Binding::Mismatch)));
+        self.lifecycle.emit(
+            cx,
+            Body::SessionBound(SessionBound::new(native, Binding::Mismatch)),
+        );
         let message = format!("session `{wanted}` was asked for, the response follows `{got}`");
         let error = RunError {
             code: Cow::Borrowed("wrong_session"),

@@ -5,6 +5,7 @@
 //! object) is passed over, for a while.
 
 use model::Frame;
+use serde::de::IgnoredAny;
 
 use crate::framing::{Either, clean};
 use crate::registry::{FORMATS, Format};
@@ -20,6 +21,10 @@ pub struct Detector {
     framer: Either,
     n_frames: usize,
     n_bytes: usize,
+    /// There was more than white space.
+    has_text: bool,
+    /// The first frame began like JSON and was none: a document over several lines.
+    is_document: bool,
     found: Option<&'static Format>,
     /// More than one format claimed a frame.
     claimants: Vec<&'static str>,
@@ -30,6 +35,8 @@ pub struct Detector {
 pub enum Unsure {
     /// There was nothing to look at.
     Empty,
+    /// A JSON document over several lines.
+    Document,
     /// No format knows any of the first frames.
     Unknown,
     /// These formats all look right.
@@ -43,6 +50,7 @@ impl Detector {
         framer.push(chunk, &mut |frame| self.frame(frame));
         self.framer = framer;
         self.n_bytes += chunk.len();
+        self.has_text |= !chunk.trim_ascii().is_empty();
         match self.found {
             Some(format) => Some(Ok(format)),
             None if self.n_frames >= MAX_FRAMES || self.n_bytes >= MAX_HEAD => {
@@ -66,6 +74,10 @@ impl Detector {
         }
         self.n_frames += 1;
         let text = clean(data).text;
+        if self.n_frames == 1 {
+            let is_json = serde_json::from_str::<IgnoredAny>(&text).is_ok();
+            self.is_document = text.starts_with(['{', '[']) && !is_json;
+        }
         let mut claims = FORMATS.iter().filter(|it| (it.recognises)(&text));
         match (claims.next(), claims.next()) {
             (Some(format), None) => self.found = Some(format),
@@ -80,8 +92,10 @@ impl Detector {
     fn unsure(&self) -> Unsure {
         if !self.claimants.is_empty() {
             Unsure::Several(self.claimants.clone())
-        } else if self.n_frames == 0 {
+        } else if !self.has_text {
             Unsure::Empty
+        } else if self.is_document {
+            Unsure::Document
         } else {
             Unsure::Unknown
         }
@@ -116,6 +130,9 @@ mod tests {
     fn what_nobody_knows_is_said_to_be_unknown() {
         assert_eq!(detect("", 1), Err(Unsure::Empty));
         assert_eq!(detect("\n \n", 1), Err(Unsure::Empty));
+        assert_eq!(detect("{\n  \"a\": 1\n}\n", 5), Err(Unsure::Document));
+        let long = "a".repeat(MAX_HEAD);
+        assert_eq!(detect(&long, 1 << 16), Err(Unsure::Unknown));
         assert_eq!(detect("{\"a\":1}\nhello\n", 3), Err(Unsure::Unknown));
         let late = "x\n".repeat(MAX_FRAMES) + CLAUDE;
         assert_eq!(detect(&late, 1000), Err(Unsure::Unknown));

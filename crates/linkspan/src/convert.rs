@@ -73,6 +73,7 @@ fn offered(err: &registry::Error) -> String {
 fn unsure(why: &Unsure) -> String {
     match why {
         Unsure::Empty => "the input is empty".to_owned(),
+        Unsure::Document => "the input is not one JSON value per line".to_owned(),
         Unsure::Unknown => "the format of the input is not known".to_owned(),
         Unsure::Several(names) => format!("the input looks like {}", names.join(" and like ")),
     }

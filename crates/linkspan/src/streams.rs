@@ -5,10 +5,11 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use formats::detect::Detector;
 use formats::registry::Format;
 use model::Timestamp;
 
-use crate::exit::{Failure, shown};
+use crate::exit::{self, Failure, shown};
 use crate::unknown;
 
 /// What is read, with the name it has in messages.
@@ -60,6 +61,16 @@ impl Input {
         }
     }
 
+    /// Says so on stderr when the input turns out to be of another format than it was named.
+    pub(crate) fn watch(&mut self, named: &str) {
+        let bytes = std::mem::replace(&mut self.bytes, Box::new(io::empty()));
+        self.bytes = Box::new(Watched {
+            bytes,
+            detector: Some(Detector::default()),
+            named: named.to_owned(),
+        });
+    }
+
     /// The length of a regular file.
     pub(crate) fn length(&self) -> Option<u64> {
         self.regular().map(Metadata::len)
@@ -96,6 +107,29 @@ impl Input {
             metadata: standard::stdin(),
             bytes: Box::new(io::stdin().lock()),
         }
+    }
+}
+
+/// Passes everything on, and looks at the first frames of it.
+struct Watched {
+    bytes: Box<dyn Read>,
+    /// Gone as soon as it knows.
+    detector: Option<Detector>,
+    named: String,
+}
+
+impl Read for Watched {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let n = self.bytes.read(buf)?;
+        if let Some(detector) = &mut self.detector
+            && let Some(verdict) = detector.push(&buf[..n])
+        {
+            self.detector = None;
+            if let Some(format) = verdict.ok().filter(|it| it.name != self.named) {
+                exit::say(&unknown::misnamed(format.name, &self.named));
+            }
+        }
+        Ok(n)
     }
 }
 

@@ -12,15 +12,20 @@ pub(crate) fn source(err: Error) -> Failure {
 
 /// Nobody can tell what the input is.
 pub(crate) fn unsure(name: &str, why: Unsure) -> Failure {
-    let offer = match &why {
-        Unsure::Several(names) => names.clone(),
-        Unsure::Empty | Unsure::Unknown => names(|it| it.reader.is_some()),
+    let formats = names(|it| it.reader.is_some());
+    let hint = match &why {
+        Unsure::Several(names) => format!("name its format with `--from`: {}", names.join(", ")),
+        Unsure::Unknown => format!("name its format with `--from`: {}", formats.join(", ")),
+        Unsure::Empty => "with `--from` an empty stream is a run that was lost".to_owned(),
+        Unsure::Document => "`jq -c .` makes lines of a document".to_owned(),
     };
     let message = format!("{}: `{}`", linkspan::Error::Unsure(why), shown(name));
-    Failure::usage(
-        message,
-        format!("name its format with `--from`: {}", offer.join(", ")),
-    )
+    Failure::usage(message, hint)
+}
+
+/// What a user is told when the input is something else than it was named.
+pub(crate) fn misnamed(looks_like: &str, named: &str) -> String {
+    format!("linkspan: the input looks like {looks_like}, and is read as {named}\n")
 }
 
 /// The output's format or profile cannot be used.

@@ -413,11 +413,14 @@ enum Kind {
     Unknown,
 }
 
-/// True for a line that only Claude Code prints; the SDKs' bare messages could be anybody's.
+/// True for a line that only Claude Code prints.
 pub(crate) fn recognises(text: &str) -> bool {
     let mut line = Line::default();
-    if read(input::message(text), &mut line).is_err() || !line.r#type.is_str() {
+    if read(input::message(text), &mut line).is_err() {
         return false;
+    }
+    if line.r#type.0.is_none() {
+        return is_of_sdk(&line);
     }
     match kind(&line) {
         Kind::System | Kind::Result => line.subtype.is_str(),
@@ -426,6 +429,19 @@ pub(crate) fn recognises(text: &str) -> bool {
         Kind::ControlRequest | Kind::ControlResponse | Kind::ControlCancel => true,
         Kind::RateLimit => true,
         Kind::KeepAlive | Kind::Unknown => false,
+    }
+}
+
+/// The SDKs take the types away: what is left must name the session or the model.
+fn is_of_sdk(line: &Line<'_>) -> bool {
+    match kind(line) {
+        Kind::System => {
+            let data = line.data.parse::<Line<'_>>().unwrap_or_default();
+            data.session_id.is_str()
+        }
+        Kind::Result | Kind::StreamEvent => line.session_id.is_str(),
+        Kind::Assistant => line.model.str().is_some_and(|it| it.starts_with("claude")),
+        _ => false,
     }
 }
 

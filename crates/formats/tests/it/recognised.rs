@@ -1,17 +1,11 @@
 //! Every recording is known by its first frames, and taken for nothing else.
 
-use formats::detect::{Detector, Unsure};
+use formats::detect::Detector;
 use formats::framing::{Either, clean};
 use formats::registry::FORMATS;
 use model::Frame;
 
 use crate::fixtures::recordings;
-
-/// Recordings that nobody can be sure of, and why.
-const UNSURE: &[(&str, Unsure)] = &[
-    // An SDK took the types away.
-    ("claude/agent_sdk", Unsure::Unknown),
-];
 
 #[test]
 fn recordings_are_recognised() {
@@ -22,13 +16,11 @@ fn recordings_are_recognised() {
     {
         for recording in recordings(format.name) {
             let name = format!("{}/{}", format.name, recording.name);
-            let expected = UNSURE.iter().find(|it| it.0 == name);
-            let expected = expected.map_or(Ok(format.name), |it| Err(it.1.clone()));
             let mut detector = Detector::default();
             let verdict = detector.push(&recording.bytes);
             let verdict = verdict.unwrap_or_else(|| detector.end()).map(|it| it.name);
-            if verdict != expected {
-                wrong.push(format!("{name}: {verdict:?}, not {expected:?}"));
+            if verdict != Ok(format.name) {
+                wrong.push(format!("{name}: {verdict:?}"));
             }
         }
     }

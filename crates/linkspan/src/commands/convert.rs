@@ -77,6 +77,9 @@ fn check(args: &ConvertArgs) -> Result<(), Failure> {
 /// The format of the input, as it was named or as it is recognised.
 fn source<'a>(args: &'a ConvertArgs, input: &mut Input) -> Result<&'a str, Failure> {
     if args.from != AUTO {
+        if !args.json {
+            input.watch(&args.from);
+        }
         return Ok(&args.from);
     }
     let format = input.recognise()?;

@@ -27,6 +27,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
     let from = if args.from == AUTO {
         input.recognise()?.name
     } else {
+        input.watch(&args.from);
         &args.from
     };
     let is_terminal = io::stdout().is_terminal();

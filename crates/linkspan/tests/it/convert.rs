@@ -47,6 +47,19 @@ fn the_format_is_told_by_the_first_lines_and_nothing_of_them_is_lost() {
 }
 
 #[test]
+fn a_wrong_name_for_the_input_is_said() {
+    let recording = fixture("codex/text.jsonl");
+    let args = ["convert", "--from", "claude", "--to", "text", &recording];
+    let ran = run(&args, b"");
+    assert_eq!(
+        ran.stderr,
+        "linkspan: the input looks like codex, and is read as claude\n"
+    );
+    let args = ["convert", "--from", "codex", "--to", "text", &recording];
+    assert_eq!(run(&args, b"").stderr, "");
+}
+
+#[test]
 fn output_goes_to_a_file_and_replaces_it() {
     let folder = Folder::new("output");
     let recorded = small_run("completed");

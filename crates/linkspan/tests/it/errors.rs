@@ -67,8 +67,12 @@ fn a_format_that_goes_only_one_way_says_so() {
 #[test]
 fn what_cannot_be_recognised_is_refused_and_nothing_is_written() {
     let hint = format!("name its format with `--from`: {}", readable());
-    let message = "the input is empty: `stdin`";
-    check(&["convert", "--to", "linkspan"], message, &hint, 2);
+    check(
+        &["convert", "--to", "linkspan"],
+        "the input is empty: `stdin`",
+        "with `--from` an empty stream is a run that was lost",
+        2,
+    );
     let folder = Folder::new("unknown");
     let input = folder.file("run.jsonl", "{\"a\":1}\nhello\n");
     let output = folder.file("out.jsonl", "kept\n");

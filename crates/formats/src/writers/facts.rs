@@ -148,8 +148,14 @@ pub(crate) fn duration(ms: u64) -> String {
     }
 }
 
+/// Engines that are programs with a command of that kind; a protocol or an endpoint has none.
+const RESUMABLE: [&str; 4] = ["claude", "codex", "opencode", "gemini"];
+
 /// The command that goes on with a session. Nothing is offered that a shell would read as more than a word.
 pub(crate) fn resume_hint(session: &Session) -> Option<String> {
+    if !RESUMABLE.contains(&&*session.engine) {
+        return None;
+    }
     let native = &*session.native;
     let is_word = !native.is_empty()
         && !native.starts_with('-')

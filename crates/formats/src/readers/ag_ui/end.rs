@@ -119,24 +119,22 @@ impl AgUi {
         let entries: List<wire::TokenUsage<'c>> = usage.parse().unwrap_or_default();
         for entry in entries.0.into_iter().filter(wire::TokenUsage::is_object) {
             let tokens = tokens(&entry);
-            match entry.model.0 {
-                Some(model) => ended.models.push(ModelUsage {
+            let sum = ended.usage.map_or(tokens, |it| it.tokens.plus(&tokens));
+            ended.usage = Some(Usage {
+                scope: Scope::Run,
+                basis: Basis::Delta,
+                tokens: sum,
+                model: None,
+                cost_usd: None,
+                detail: None,
+            });
+            if let Some(model) = entry.model.0 {
+                ended.models.push(ModelUsage {
                     model,
                     tokens,
                     cost_usd: None,
                     context_window: None,
-                }),
-                None => {
-                    let sum = ended.usage.map_or(tokens, |it| it.tokens.plus(&tokens));
-                    ended.usage = Some(Usage {
-                        scope: Scope::Run,
-                        basis: Basis::Delta,
-                        tokens: sum,
-                        model: None,
-                        cost_usd: None,
-                        detail: None,
-                    });
-                }
+                });
             }
         }
         ended

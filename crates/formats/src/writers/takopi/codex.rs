@@ -418,7 +418,8 @@ fn word(status: Status) -> &'static str {
     }
 }
 
-fn changes<'t>(tool: &'t Tool<'_>) -> Vec<wire::Change<'t>> {
+/// What a patch over several files does to each.
+pub(super) fn changes<'t>(tool: &'t Tool<'_>) -> Vec<wire::Change<'t>> {
     let input = tool.input.as_ref().map_or("null", Raw::get);
     let input: FileChanges<'t> = serde_json::from_str(input).unwrap_or_default();
     let changes = input.changes.0.into_iter().filter_map(|it| {

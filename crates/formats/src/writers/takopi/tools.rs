@@ -69,6 +69,10 @@ fn changes<'t>(tool: &'t Tool<'_>, kind: wire::Kind) -> Vec<wire::Change<'t>> {
     if kind != wire::Kind::FileChange {
         return Vec::new();
     }
+    let by_file = super::codex::changes(tool);
+    if !by_file.is_empty() {
+        return by_file;
+    }
     let kind = change_kind(tool.class.change);
     let paths = tool.class.paths.iter();
     paths

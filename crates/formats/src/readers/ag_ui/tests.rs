@@ -243,7 +243,7 @@ fn runs_end_in_many_ways() {
             expect![[r#"
                 item.updated {"class":{"kind":"other","title":"get"},"group":"c","id":"c","input":"{\"a","kind":"tool","name":"get"}
                 item.closed {"item":{"class":{"kind":"other","title":"get"},"group":"c","id":"c","input":"{\"a","kind":"tool","name":"get"},"status":"ok"}
-                run.ended {"models":[{"model":"m","tokens":{"cache_read":0,"cache_write":0,"input":1}}],"outcome":"completed","usage":{"basis":"delta","scope":"run","tokens":{"cache_read":4,"cache_write":2,"input":3,"output":1}}}
+                run.ended {"models":[{"model":"m","tokens":{"cache_read":0,"cache_write":0,"input":1}}],"outcome":"completed","usage":{"basis":"delta","scope":"run","tokens":{"cache_read":4,"cache_write":2,"input":4,"output":1}}}
             "#]],
         ),
         (

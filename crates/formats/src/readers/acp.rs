@@ -16,10 +16,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
-use model::{
-    Binding, Body, End, Frame, Level, Notice, Raw, Reader, SessionBound, SessionId, Sink, Text,
-    Timestamp, Unmapped,
-};
+use model::{Binding, Body, End, Frame, Reader, SessionBound, SessionId, Sink, Text, Timestamp};
 
 use self::calls::Calls;
 use self::end::Context as Used;
@@ -99,12 +96,8 @@ impl Acp {
             return;
         }
         let mut line = Line::default();
-        if let Err(err) = read(text, &mut line) {
-            return input::bad_line(&mut self.lifecycle, cx, text, &format!("not JSON: {err}"));
-        }
-        if !line.is_object() {
-            let why = "not an ACP message: no object";
-            return input::bad_line(&mut self.lifecycle, cx, text, why);
+        if !input::is_object(&mut self.lifecycle, cx, text, "an ACP message", &mut line) {
+            return;
         }
         if self.is_lost {
             self.n_ignored += 1;
@@ -125,7 +118,8 @@ impl Acp {
         } else if line.id.0.is_some() && (line.result.0.is_some() || line.error.0.is_some()) {
             self.response(cx, &line, text, side);
         } else {
-            self.unmapped(cx, "no message of ACP".to_owned(), text);
+            self.lifecycle
+                .unmapped(cx, "no message of ACP".to_owned(), text);
         }
     }
 
@@ -220,35 +214,6 @@ impl Acp {
             }
         }
         before != (self.session.model.clone(), self.session.mode.clone())
-    }
-
-    /// A notice that keeps the whole message.
-    fn say(
-        &mut self,
-        cx: &mut Context<'_>,
-        level: Level,
-        code: &'static str,
-        text: Text<'_>,
-        json: &str,
-    ) {
-        cx.extra.clear();
-        let notice = Notice {
-            level,
-            code: Cow::Borrowed(code),
-            text,
-            item: None,
-            detail: Some(Raw::parse(json.to_owned())),
-        };
-        self.lifecycle.notice(cx, notice);
-    }
-
-    fn unmapped(&mut self, cx: &mut Context<'_>, what: String, json: &str) {
-        cx.extra.clear();
-        let unmapped = Unmapped {
-            what: Cow::Owned(what),
-            raw: Raw::parse(json.to_owned()),
-        };
-        self.lifecycle.emit(cx, Body::FrameUnmapped(unmapped));
     }
 
     /// Where events of an update go, and what else it says about itself.

@@ -18,7 +18,7 @@ use std::borrow::Cow;
 
 use model::{
     Binding, Body, Cause, End, Frame, Item, ItemId, Level, Notice, Origin, Other, Plan, PlanEntry,
-    PlanStatus, Raw, Reader, SessionBound, SessionId, Sink, Status, Text, Timestamp, Unmapped,
+    PlanStatus, Raw, Reader, SessionBound, SessionId, Sink, Status, Text, Timestamp,
 };
 
 use self::chunks::Chunks;
@@ -30,7 +30,7 @@ use super::input::{Direction, Framed};
 use super::lifecycle::{Context, Lifecycle};
 use super::{ReaderConfig, input};
 use crate::wire::ag_ui::inbound::{self as wire, Line};
-use crate::wire::lenient::{Any, Object as _, read};
+use crate::wire::lenient::{Any, Object as _};
 
 /// Things of one kind that are remembered while they are open.
 const MAX_OPEN: usize = 1024;
@@ -81,12 +81,8 @@ impl AgUi {
 
     fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Direction) {
         let mut line = Line::default();
-        if let Err(err) = read(text, &mut line) {
-            return input::bad_line(&mut self.lifecycle, cx, text, &format!("not JSON: {err}"));
-        }
-        if !line.is_object() {
-            let why = "not an AG-UI event: no object";
-            return input::bad_line(&mut self.lifecycle, cx, text, why);
+        if !input::is_object(&mut self.lifecycle, cx, text, "an AG-UI event", &mut line) {
+            return;
         }
         if self.is_lost {
             self.n_ignored += 1;
@@ -94,14 +90,16 @@ impl AgUi {
         }
         if direction == Direction::ToAgent {
             cx.origin = Origin::Client;
-            return self.unmapped(cx, "message to the agent".to_owned(), text);
+            return self
+                .lifecycle
+                .unmapped(cx, "message to the agent".to_owned(), text);
         }
         cx.extra = std::mem::take(line.extra());
         if let Some(millis) = line.timestamp.0 {
             cx.at = Some(Timestamp::from_millis(millis as i64));
         }
         let Some(kind) = line.r#type.take() else {
-            return self.unmapped(cx, "no type".to_owned(), text);
+            return self.lifecycle.unmapped(cx, "no type".to_owned(), text);
         };
         if !kind.starts_with("SUBAGENT_") {
             self.enter(cx, line.subagent_run_id.as_deref());
@@ -149,10 +147,11 @@ impl AgUi {
             "RAW" => {
                 let source = line.source.as_deref().unwrap_or("another protocol");
                 let json = line.event.0.map_or("null", |it| it.get());
-                self.unmapped(cx, format!("raw event of {source}"), json);
+                self.lifecycle
+                    .unmapped(cx, format!("raw event of {source}"), json);
             }
             "CUSTOM" => self.custom(cx, &mut line, text),
-            _ => self.unmapped(cx, format!("type `{kind}`"), text),
+            _ => self.lifecycle.unmapped(cx, format!("type `{kind}`"), text),
         }
     }
 
@@ -308,14 +307,6 @@ impl AgUi {
             detail: None,
         };
         self.lifecycle.notice(cx, notice);
-    }
-
-    fn unmapped(&mut self, cx: &mut Context<'_>, what: String, json: &str) {
-        cx.extra.clear();
-        let raw = Raw::parse(json.to_owned());
-        let what = Cow::Owned(what);
-        self.lifecycle
-            .emit(cx, Body::FrameUnmapped(Unmapped { what, raw }));
     }
 }
 

@@ -18,8 +18,8 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use model::{
-    Binding, Body, Cause, End, Frame, Item, ItemId, McpServer, Message, Origin, Raw, Reader, Role,
-    SessionBound, SessionId, Sink, Status, Text, Timestamp, Unmapped,
+    Binding, Body, Cause, End, Frame, Item, ItemId, McpServer, Message, Origin, Reader, Role,
+    SessionBound, SessionId, Sink, Status, Text, Timestamp,
 };
 use serde_json::value::RawValue;
 
@@ -107,16 +107,8 @@ impl Claude {
 
     fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Direction) {
         let mut line = Line::default();
-        if let Err(err) = read(text, &mut line) {
-            return input::bad_line(&mut self.lifecycle, cx, text, &format!("not JSON: {err}"));
-        }
-        if !line.is_object() {
-            return input::bad_line(
-                &mut self.lifecycle,
-                cx,
-                text,
-                "not a Claude message: no object",
-            );
+        if !input::is_object(&mut self.lifecycle, cx, text, "a Claude message", &mut line) {
+            return;
         }
         if self.is_lost {
             self.n_ignored += 1;
@@ -146,7 +138,7 @@ impl Claude {
                     Some(name) => format!("type `{name}`"),
                     None => "no type".to_owned(),
                 };
-                self.unmapped(cx, what, text);
+                self.lifecycle.unmapped(cx, what, text);
             }
         }
     }
@@ -172,7 +164,9 @@ impl Claude {
             | Kind::RateLimit
             | Kind::ControlCancel
             | Kind::KeepAlive
-            | Kind::Unknown => self.unmapped(cx, "message to the agent".to_owned(), text),
+            | Kind::Unknown => self
+                .lifecycle
+                .unmapped(cx, "message to the agent".to_owned(), text),
         }
     }
 
@@ -347,18 +341,6 @@ impl Claude {
         if self.denied.len() < MAX_DENIED {
             self.denied.push(call.clone().into_owned());
         }
-    }
-
-    fn unmapped(&mut self, cx: &mut Context<'_>, what: String, json: &str) {
-        cx.extra.clear();
-        let raw = Raw::parse(json.to_owned());
-        self.lifecycle.emit(
-            cx,
-            Body::FrameUnmapped(Unmapped {
-                what: Cow::Owned(what),
-                raw,
-            }),
-        );
     }
 
     /// Where events of a sub-agent's frame go.

@@ -15,8 +15,7 @@ use std::borrow::Cow;
 
 use model::{
     Binding, Body, Cause, Denial, End, Frame, Level, Notice, Origin, Outcome, Raw, Reader,
-    RunEnded, RunError, SessionBound, SessionId, Sink, Status, Text, Timestamp, Tokens, Unmapped,
-    Why,
+    RunEnded, RunError, SessionBound, SessionId, Sink, Status, Text, Timestamp, Tokens, Why,
 };
 use serde_json::value::RawValue;
 
@@ -87,12 +86,8 @@ impl Codex {
 
     fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Direction) {
         let mut line = Line::default();
-        if let Err(err) = read(text, &mut line) {
-            return input::bad_line(&mut self.lifecycle, cx, text, &format!("not JSON: {err}"));
-        }
-        if !line.is_object() {
-            let why = "not a Codex event: no object";
-            return input::bad_line(&mut self.lifecycle, cx, text, why);
+        if !input::is_object(&mut self.lifecycle, cx, text, "a Codex event", &mut line) {
+            return;
         }
         if self.is_lost {
             self.n_ignored += 1;
@@ -113,7 +108,7 @@ impl Codex {
             Some("error") => self.error_line(cx, &line, text),
             Some(name) => {
                 let what = format!("type `{name}`");
-                self.unmapped(cx, what, text);
+                self.lifecycle.unmapped(cx, what, text);
             }
             None => self.message(cx, &mut line, text, direction),
         }
@@ -121,7 +116,9 @@ impl Codex {
 
     fn thread_started<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>, text: &'c str) {
         let Some(id) = line.thread_id.as_deref().filter(|it| !it.is_empty()) else {
-            return self.unmapped(cx, "thread without an id".to_owned(), text);
+            return self
+                .lifecycle
+                .unmapped(cx, "thread without an id".to_owned(), text);
         };
         // A process says this once, first: whatever ran before it has lost its end.
         self.end_as_lost(cx);
@@ -195,7 +192,9 @@ impl Codex {
         text: &'c str,
     ) {
         if !line.item.is_object() {
-            return self.unmapped(cx, "item event without an item".to_owned(), text);
+            return self
+                .lifecycle
+                .unmapped(cx, "item event without an item".to_owned(), text);
         }
         let mut item = line.item.take();
         if item.r#type.as_deref() == Some("web_search") {
@@ -235,14 +234,6 @@ impl Codex {
             detail,
         };
         self.lifecycle.notice(cx, notice);
-    }
-
-    fn unmapped(&mut self, cx: &mut Context<'_>, what: String, json: &str) {
-        cx.extra.clear();
-        let what = Cow::Owned(what);
-        let raw = raw(json).unwrap_or_else(|| Raw::of(&json));
-        self.lifecycle
-            .emit(cx, Body::FrameUnmapped(Unmapped { what, raw }));
     }
 
     fn end_run(

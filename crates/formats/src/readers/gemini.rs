@@ -16,7 +16,7 @@ use model::{
 };
 
 use super::input::{Direction, Framed};
-use super::lifecycle::{Context, Lifecycle};
+use super::lifecycle::{Context, Lifecycle, raw};
 use super::native::{self, Met, Native};
 use super::{ReaderConfig, input, todos};
 use crate::tools;
@@ -48,12 +48,8 @@ impl Gemini {
 
     fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Direction) {
         let mut line = Line::default();
-        if let Err(err) = read(text, &mut line) {
-            return input::bad_line(&mut self.lifecycle, cx, text, &format!("not JSON: {err}"));
-        }
-        if !line.is_object() {
-            let why = "not a Gemini event: no object";
-            return input::bad_line(&mut self.lifecycle, cx, text, why);
+        if !input::is_object(&mut self.lifecycle, cx, text, "a Gemini event", &mut line) {
+            return;
         }
         if self.native.ignores() {
             return;
@@ -64,7 +60,7 @@ impl Gemini {
         }
         if direction == Direction::ToAgent {
             let what = "message to the agent".to_owned();
-            return input::unmapped(&mut self.lifecycle, cx, what, text);
+            return self.lifecycle.unmapped(cx, what, text);
         }
         match line.r#type.as_deref() {
             Some("init") => self.init(cx, &mut line),
@@ -75,9 +71,9 @@ impl Gemini {
             Some("result") => self.result(cx, &line, text),
             Some(other) => {
                 let what = format!("type `{other}`");
-                input::unmapped(&mut self.lifecycle, cx, what, text);
+                self.lifecycle.unmapped(cx, what, text);
             }
-            None => input::unmapped(&mut self.lifecycle, cx, "no type".to_owned(), text),
+            None => self.lifecycle.unmapped(cx, "no type".to_owned(), text),
         }
     }
 
@@ -116,7 +112,7 @@ impl Gemini {
             Some("assistant") => Role::Assistant,
             _ => {
                 let what = "message of another role".to_owned();
-                return input::unmapped(&mut self.lifecycle, cx, what, json);
+                return self.lifecycle.unmapped(cx, what, json);
             }
         };
         self.begin(cx);
@@ -249,7 +245,7 @@ impl Gemini {
             code: Cow::Borrowed("error"),
             text: said.unwrap_or(Text::new("gemini reports an error")),
             item: None,
-            detail: Some(input::raw(json)),
+            detail: Some(raw(json)),
         };
         self.lifecycle.notice(cx, notice);
     }
@@ -282,7 +278,7 @@ impl Gemini {
                 })
                 .collect(),
             duration_ms: stats.duration_ms.as_u64(),
-            detail: Some(input::raw(json)),
+            detail: Some(raw(json)),
             ..RunEnded::new(outcome, error)
         };
         self.lifecycle

@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 
-use model::{Body, Frame, Level, Notice, Raw, Sink, Text, Timestamp, Unmapped};
-
-use serde_json::value::RawValue;
+use model::{Frame, Raw, Sink, Timestamp};
 
 use super::lifecycle::{Context, Lifecycle};
 use crate::framing::{Repair, clean};
 use crate::wire::duplex;
+use crate::wire::lenient::{Object, read};
 
 /// Which way a message went; a plain stream holds only what the agent said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +37,7 @@ pub(crate) fn frame(reader: &mut impl Framed, frame: Frame<'_>, sink: &mut dyn S
     };
     let (direction, message) = unwrap(&mut cx, &text, reader.began());
     reader.message(&mut cx, message, direction);
-    unread(reader.lifecycle(), &mut cx);
+    reader.lifecycle().unread(&mut cx);
 }
 
 /// Takes a message out of a recording of both directions, and its time with it.
@@ -116,37 +115,20 @@ pub(crate) fn text<'f>(
     }
 }
 
-/// A line that is not what the format says; its text is kept.
-pub(crate) fn bad_line(lifecycle: &mut Lifecycle, cx: &mut Context<'_>, text: &str, why: &str) {
-    lifecycle.warn(cx, "bad_line", why.to_owned(), Some(Raw::of(&text)));
-}
-
-/// A frame or block that no rule knows; its bytes are kept.
-pub(crate) fn unmapped(lifecycle: &mut Lifecycle, cx: &mut Context<'_>, what: String, json: &str) {
-    cx.extra.clear();
-    let unmapped = Unmapped {
-        what: Cow::Owned(what),
-        raw: raw(json),
-    };
-    lifecycle.emit(cx, Body::FrameUnmapped(unmapped));
-}
-
-/// A frame, or a part of one, as it came.
-pub(crate) fn raw(json: &str) -> Raw<'_> {
-    serde_json::from_str::<&RawValue>(json).map_or_else(|_| Raw::of(&json), Raw::borrowed)
-}
-
-/// The frame said nothing that makes an event, but it may have had fields nobody reads.
-fn unread(lifecycle: &mut Lifecycle, cx: &mut Context<'_>) {
-    if cx.extra.is_empty() {
-        return;
+/// Reads a message as the object it must be; what is none is a bad line.
+pub(crate) fn is_object<'c>(
+    lifecycle: &mut Lifecycle,
+    cx: &mut Context<'_>,
+    text: &'c str,
+    what: &str,
+    object: &mut impl Object<'c>,
+) -> bool {
+    if let Err(err) = read(text, object) {
+        lifecycle.bad_line(cx, text, &format!("not JSON: {err}"));
+        return false;
     }
-    let notice = Notice {
-        level: Level::Debug,
-        code: Cow::Borrowed("unread"),
-        text: Text::new("fields nobody reads"),
-        item: None,
-        detail: None,
-    };
-    lifecycle.notice(cx, notice);
+    if !object.is_object() {
+        lifecycle.bad_line(cx, text, &format!("not {what}: no object"));
+    }
+    object.is_object()
 }

@@ -6,6 +6,7 @@
 //! All state is bounded: see the constants.
 
 mod items;
+mod notices;
 mod streamed;
 mod used;
 
@@ -13,11 +14,12 @@ use std::borrow::Cow;
 
 use model::{
     Ask, AskId, AskSettled, Body, Cause, Channel, Decision, Delta, Event, Item, ItemClosed, ItemId,
-    Level, Notice, Origin, Raw, RunEnded, RunId, RunStarted, SessionId, Sink, Status, Text,
-    Timestamp, Tool, ToolResult, Why,
+    Origin, Raw, RunEnded, RunId, RunStarted, SessionId, Sink, Status, Text, Timestamp, Tool,
+    ToolResult, Why,
 };
 
 use self::items::{folded, is_told_in, text_of, without_text};
+pub(crate) use self::notices::raw;
 use self::streamed::Streamed;
 use self::used::Used;
 
@@ -180,34 +182,6 @@ impl Lifecycle {
         let before = cx.why.replace(cx.why.unwrap_or(why));
         self.emit_at(cx, path, body);
         cx.why = before;
-    }
-
-    pub(crate) fn notice(&mut self, cx: &mut Context<'_>, notice: Notice<'_>) {
-        self.emit(cx, Body::NoticeRaised(notice));
-    }
-
-    /// A warning of linkspan's own about the input.
-    pub(crate) fn warn(
-        &mut self,
-        cx: &mut Context<'_>,
-        code: &'static str,
-        text: String,
-        detail: Option<Raw<'_>>,
-    ) {
-        let origin = std::mem::replace(&mut cx.origin, Origin::Linkspan);
-        let code = Cow::Borrowed(code);
-        let text = Text::new(text);
-        self.notice(
-            cx,
-            Notice {
-                level: Level::Warning,
-                code,
-                text,
-                item: None,
-                detail,
-            },
-        );
-        cx.origin = origin;
     }
 
     pub(crate) fn start_run(&mut self, cx: &mut Context<'_>, cause: Cause) {

@@ -107,7 +107,7 @@ impl Reader for Linkspan {
             }
             Err(err) => {
                 let why = format!("not a linkspan event: {err}");
-                input::bad_line(&mut self.lifecycle, &mut cx, &text, &why);
+                self.lifecycle.bad_line(&mut cx, &text, &why);
             }
         }
     }

@@ -144,9 +144,8 @@ impl Native {
 
     /// The stream is over: true when its end was told before, and nothing else is to be said.
     pub(super) fn is_over(&self, lifecycle: &mut Lifecycle, cx: &mut Context<'_>) -> bool {
-        if self.is_lost && self.n_ignored > 0 {
-            let text = format!("{} lines after the end were ignored", self.n_ignored);
-            lifecycle.warn(cx, "ignored", text, None);
+        if self.is_lost {
+            lifecycle.ignored(cx, self.n_ignored);
         }
         self.is_lost || (lifecycle.n_runs() > 0 && !lifecycle.has_run())
     }

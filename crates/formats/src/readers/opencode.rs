@@ -68,18 +68,22 @@ impl OpenCode {
 
     fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Direction) {
         let mut line = Line::default();
-        if let Err(err) = read(text, &mut line) {
-            return input::bad_line(&mut self.lifecycle, cx, text, &format!("not JSON: {err}"));
-        }
-        if !line.is_object() {
-            let why = "not an OpenCode event: no object";
-            return input::bad_line(&mut self.lifecycle, cx, text, why);
+        if !input::is_object(
+            &mut self.lifecycle,
+            cx,
+            text,
+            "an OpenCode event",
+            &mut line,
+        ) {
+            return;
         }
         if self.native.ignores() {
             return;
         }
         if direction == Direction::ToAgent {
-            return self.unmapped(cx, "message to the agent".to_owned(), text);
+            return self
+                .lifecycle
+                .unmapped(cx, "message to the agent".to_owned(), text);
         }
         if let Some(payload) = line.payload.0.filter(|_| line.r#type.0.is_none()) {
             let mut inner = Line::default();
@@ -102,7 +106,7 @@ impl OpenCode {
             cx.at = Some(Timestamp::from_millis(at as i64));
         }
         let Some(kind) = line.r#type.take() else {
-            return self.unmapped(cx, "no type".to_owned(), text);
+            return self.lifecycle.unmapped(cx, "no type".to_owned(), text);
         };
         let mut part = line.part.take();
         cx.native = part.id.0.clone().or(line.id.take());
@@ -122,7 +126,7 @@ impl OpenCode {
                 self.begin(cx);
                 self.failed(cx, line.error, true);
             }
-            _ => self.unmapped(cx, format!("type `{kind}`"), text),
+            _ => self.lifecycle.unmapped(cx, format!("type `{kind}`"), text),
         }
     }
 
@@ -162,10 +166,6 @@ impl OpenCode {
             self.lifecycle.start_run(cx, Cause::Prompt);
             cx.extra = extra;
         }
-    }
-
-    fn unmapped(&mut self, cx: &mut Context<'_>, what: String, json: &str) {
-        input::unmapped(&mut self.lifecycle, cx, what, json);
     }
 
     fn say(

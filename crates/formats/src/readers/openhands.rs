@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 use model::{
     Binding, Body, Compaction, Denial, End, Frame, Item, ItemId, Level, Notice, Origin, Raw,
-    Reader, SessionBound, SessionId, Sink, Status, Text, Timestamp, Unmapped,
+    Reader, SessionBound, SessionId, Sink, Status, Text, Timestamp,
 };
 
 use self::calls::Pending;
@@ -92,12 +92,14 @@ impl OpenHands {
 
     fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Direction) {
         let mut event = Event::default();
-        if let Err(err) = read(text, &mut event) {
-            return input::bad_line(&mut self.lifecycle, cx, text, &format!("not JSON: {err}"));
-        }
-        if !event.is_object() {
-            let why = "not an OpenHands event: no object";
-            return input::bad_line(&mut self.lifecycle, cx, text, why);
+        if !input::is_object(
+            &mut self.lifecycle,
+            cx,
+            text,
+            "an OpenHands event",
+            &mut event,
+        ) {
+            return;
         }
         if self.is_lost {
             self.n_ignored += 1;
@@ -105,7 +107,9 @@ impl OpenHands {
         }
         if direction == Direction::ToAgent {
             cx.origin = Origin::Client;
-            return self.unmapped(cx, "message to the agent".to_owned(), text);
+            return self
+                .lifecycle
+                .unmapped(cx, "message to the agent".to_owned(), text);
         }
         cx.native = event.id.take();
         if let Some(at) = event.timestamp.as_deref().and_then(time) {
@@ -153,8 +157,8 @@ impl OpenHands {
                 );
             }
             "TokenEvent" => self.say(cx, Level::Debug, "token_ids", "tokens of a call", text),
-            "" => self.unmapped(cx, "no kind".to_owned(), text),
-            other => self.unmapped(cx, format!("kind `{other}`"), text),
+            "" => self.lifecycle.unmapped(cx, "no kind".to_owned(), text),
+            other => self.lifecycle.unmapped(cx, format!("kind `{other}`"), text),
         }
     }
 
@@ -292,15 +296,6 @@ impl OpenHands {
             detail: Some(Raw::parse(json.to_owned())),
         };
         self.lifecycle.notice(cx, notice);
-    }
-
-    fn unmapped(&mut self, cx: &mut Context<'_>, what: String, json: &str) {
-        cx.extra.clear();
-        let unmapped = Unmapped {
-            what: Cow::Owned(what),
-            raw: Raw::parse(json.to_owned()),
-        };
-        self.lifecycle.emit(cx, Body::FrameUnmapped(unmapped));
     }
 
     /// The id of the frame, or one of our own.

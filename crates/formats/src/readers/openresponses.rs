@@ -19,14 +19,14 @@ use std::borrow::Cow;
 
 use model::{
     Binding, Body, Cause, End, Frame, Level, Notice, Origin, Raw, Reader, SessionBound, SessionId,
-    Sink, Text, Timestamp, Unmapped,
+    Sink, Text, Timestamp,
 };
 
 use self::output::Output;
 use super::input::{Direction, Framed};
 use super::lifecycle::{Context, Lifecycle};
 use super::{ReaderConfig, input};
-use crate::wire::lenient::{Any, List, Object as _, read};
+use crate::wire::lenient::{Any, List, Object as _};
 use crate::wire::openresponses::{self as wire, Line, Response};
 
 /// The name of a response nobody named.
@@ -79,12 +79,14 @@ impl OpenResponses {
             return self.cut(cx, &End::default());
         }
         let mut line = Line::default();
-        if let Err(err) = read(text, &mut line) {
-            return input::bad_line(&mut self.lifecycle, cx, text, &format!("not JSON: {err}"));
-        }
-        if !line.is_object() {
-            let why = "not an Open Responses event: no object";
-            return input::bad_line(&mut self.lifecycle, cx, text, why);
+        if !input::is_object(
+            &mut self.lifecycle,
+            cx,
+            text,
+            "an Open Responses event",
+            &mut line,
+        ) {
+            return;
         }
         if self.is_lost {
             self.n_ignored += 1;
@@ -92,7 +94,9 @@ impl OpenResponses {
         }
         if direction == Direction::ToAgent {
             cx.origin = Origin::Client;
-            return self.unmapped(cx, "message to the model".to_owned(), text);
+            return self
+                .lifecycle
+                .unmapped(cx, "message to the model".to_owned(), text);
         }
         cx.extra = std::mem::take(line.extra());
         if let Some(logprobs) = line.logprobs.raw().filter(|it| it.get() != "[]") {
@@ -103,7 +107,7 @@ impl OpenResponses {
             Some(kind) => self.event(cx, kind, line, text),
             None if line.object.as_deref() == Some("response") => self.whole(cx, text),
             None if line.error.0.is_some() => self.error_event(cx, text),
-            None => self.unmapped(cx, "no type".to_owned(), text),
+            None => self.lifecycle.unmapped(cx, "no type".to_owned(), text),
         }
     }
 
@@ -149,7 +153,7 @@ impl OpenResponses {
             "error" => self.error_event(cx, text),
             name => match progress_of(name) {
                 Some(code) => self.progress(cx, &line, code, line.delta),
-                None => self.unmapped(cx, format!("type `{kind}`"), text),
+                None => self.lifecycle.unmapped(cx, format!("type `{kind}`"), text),
             },
         }
     }
@@ -294,14 +298,6 @@ impl OpenResponses {
                 detail: None,
             },
         );
-    }
-
-    fn unmapped(&mut self, cx: &mut Context<'_>, what: String, json: &str) {
-        cx.extra.clear();
-        let raw = Raw::parse(json.to_owned());
-        let what = Cow::Owned(what);
-        self.lifecycle
-            .emit(cx, Body::FrameUnmapped(Unmapped { what, raw }));
     }
 }
 

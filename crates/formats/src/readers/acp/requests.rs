@@ -110,11 +110,15 @@ impl Acp {
             }
             "session/request_permission" => match id {
                 Some(id) => self.permission(cx, id, params),
-                None => self.unmapped(cx, "a question without an id".to_owned(), text),
+                None => self
+                    .lifecycle
+                    .unmapped(cx, "a question without an id".to_owned(), text),
             },
             "elicitation/create" => match id {
                 Some(id) => self.question(cx, id, &params, line.params),
-                None => self.unmapped(cx, "a question without an id".to_owned(), text),
+                None => self
+                    .lifecycle
+                    .unmapped(cx, "a question without an id".to_owned(), text),
             },
             "initialize" => self.asked(cx, id, Asked::Initialize, method, text),
             "session/new" => {
@@ -137,7 +141,7 @@ impl Acp {
                 cx.origin = Origin::Client;
                 self.was_cancelled |= self.lifecycle.has_run();
                 let said = Text::new("the client asked for a stop");
-                self.say(cx, Level::Info, "cancel", said, text);
+                self.lifecycle.say(cx, Level::Info, "cancel", said, text);
             }
             _ if is_of_client(method) || side == Some(Direction::ToAgent) => {
                 self.asked(cx, id, Asked::Other, method, text);
@@ -148,9 +152,11 @@ impl Acp {
                     self.requests.want(id, Wanted::Other);
                 }
                 let said = Text::new(format!("the agent asked: {method}"));
-                self.say(cx, Level::Info, "request", said, text);
+                self.lifecycle.say(cx, Level::Info, "request", said, text);
             }
-            _ => self.unmapped(cx, format!("method `{method}`"), text),
+            _ => self
+                .lifecycle
+                .unmapped(cx, format!("method `{method}`"), text),
         }
     }
 
@@ -168,7 +174,7 @@ impl Acp {
             self.requests.ask(id, asked);
         }
         let said = Text::new(format!("the client asked: {method}"));
-        self.say(cx, Level::Debug, "request", said, text);
+        self.lifecycle.say(cx, Level::Debug, "request", said, text);
     }
 
     fn prompt<'c>(&mut self, cx: &mut Context<'c>, id: Option<&str>, params: &Params<'c>) {
@@ -302,13 +308,14 @@ impl Acp {
             _ if is_failed => {
                 let error: wire::Error<'c> = line.error.parse().unwrap_or_default();
                 let said = error.message.raw().map(Text::from).unwrap_or_default();
-                self.say(cx, Level::Error, "request_failed", said, text);
+                self.lifecycle
+                    .say(cx, Level::Error, "request_failed", said, text);
             }
             Some(Asked::Initialize) => {
                 let version = outcome.agent_info.version.0.or(outcome.info.version.0);
                 self.session.version = version.map(Cow::into_owned);
                 let said = Text::new("the agent introduced itself");
-                self.say(cx, Level::Debug, "response", said, text);
+                self.lifecycle.say(cx, Level::Debug, "response", said, text);
             }
             Some(Asked::NewSession { cwd }) => {
                 let id = outcome.session_id.as_deref().map(str::to_owned);
@@ -324,7 +331,7 @@ impl Acp {
             Some(Asked::Other) | None => {
                 self.configured(&outcome.config_options.0);
                 let said = Text::new("the agent answered");
-                self.say(cx, Level::Debug, "response", said, text);
+                self.lifecycle.say(cx, Level::Debug, "response", said, text);
             }
         }
     }
@@ -386,7 +393,7 @@ impl Acp {
             }
             Some(Wanted::Other) | None => {
                 let said = Text::new("the client answered");
-                return self.say(cx, Level::Debug, "response", said, text);
+                return self.lifecycle.say(cx, Level::Debug, "response", said, text);
             }
         };
         let key = ask_id(id);

@@ -58,11 +58,13 @@ impl Acp {
                     self.tell_session(cx, Binding::Repeat);
                 }
                 let said = Text::new("the options have changed");
-                self.say(cx, Level::Debug, "config_options", said, update_in(line));
+                self.lifecycle
+                    .say(cx, Level::Debug, "config_options", said, update_in(line));
             }
             "session_info_update" => {
                 let title = update.title.raw().map(Text::from).unwrap_or_default();
-                self.say(cx, Level::Info, "session_info", title, update_in(line));
+                self.lifecycle
+                    .say(cx, Level::Info, "session_info", title, update_in(line));
             }
             "notice" => self.told(cx, &update, update_in(line)),
             "compaction_update" => self.compaction(cx, &update),
@@ -70,10 +72,16 @@ impl Acp {
             "state_update" => self.state(cx, &update, update_in(line)),
             "terminal_update" | "terminal_output_chunk" => {
                 let said = Text::new("the agent's terminal");
-                self.say(cx, Level::Debug, "terminal", said, update_in(line));
+                self.lifecycle
+                    .say(cx, Level::Debug, "terminal", said, update_in(line));
             }
-            "" => self.unmapped(cx, "an update without a name".to_owned(), update_in(line)),
-            other => self.unmapped(cx, format!("update `{other}`"), update_in(line)),
+            "" => {
+                self.lifecycle
+                    .unmapped(cx, "an update without a name".to_owned(), update_in(line))
+            }
+            other => self
+                .lifecycle
+                .unmapped(cx, format!("update `{other}`"), update_in(line)),
         }
     }
 
@@ -139,7 +147,8 @@ impl Acp {
             self.tell_session(cx, Binding::Repeat);
         }
         let said = Text::new("commands of the agent");
-        self.say(cx, Level::Debug, "available_commands", said, json);
+        self.lifecycle
+            .say(cx, Level::Debug, "available_commands", said, json);
     }
 
     /// A message to the user that is no part of the conversation.
@@ -204,7 +213,7 @@ impl Acp {
             }
             _ => {
                 let said = Text::new("the state of the agent");
-                self.say(cx, Level::Debug, "state", said, json);
+                self.lifecycle.say(cx, Level::Debug, "state", said, json);
             }
         }
     }

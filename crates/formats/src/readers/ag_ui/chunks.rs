@@ -30,7 +30,9 @@ impl AgUi {
         let id = line.message_id.take();
         let role = role(line.role.as_deref());
         let Some((id, is_new)) = self.chunk(cx, Kind::Text, id.as_deref(), line) else {
-            return self.unmapped(cx, "chunk without an id".to_owned(), text);
+            return self
+                .lifecycle
+                .unmapped(cx, "chunk without an id".to_owned(), text);
         };
         if is_new {
             self.keep_metadata(cx, line.metadata);
@@ -48,7 +50,9 @@ impl AgUi {
     ) {
         let id = line.message_id.take();
         let Some((id, is_new)) = self.chunk(cx, Kind::Thought, id.as_deref(), line) else {
-            return self.unmapped(cx, "chunk without an id".to_owned(), text);
+            return self
+                .lifecycle
+                .unmapped(cx, "chunk without an id".to_owned(), text);
         };
         if is_new {
             self.open_thought(cx, &id);
@@ -60,7 +64,9 @@ impl AgUi {
     pub(super) fn call_chunk<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>, text: &str) {
         let id = line.tool_call_id.take();
         let Some((id, is_new)) = self.chunk(cx, Kind::Call, id.as_deref(), line) else {
-            return self.unmapped(cx, "chunk without an id".to_owned(), text);
+            return self
+                .lifecycle
+                .unmapped(cx, "chunk without an id".to_owned(), text);
         };
         if is_new {
             let name = line.tool_call_name.take().unwrap_or_default();

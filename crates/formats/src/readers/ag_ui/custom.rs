@@ -21,7 +21,9 @@ impl AgUi {
             "linkspan.ask_settled" => self.settled(cx, value),
             "linkspan.compaction" => self.compaction(cx, value),
             "linkspan.item" => self.item(cx, value),
-            _ => self.unmapped(cx, format!("custom event `{name}`"), text),
+            _ => self
+                .lifecycle
+                .unmapped(cx, format!("custom event `{name}`"), text),
         }
     }
 

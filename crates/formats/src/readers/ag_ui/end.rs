@@ -98,7 +98,8 @@ impl AgUi {
     fn may_end<'c>(&mut self, cx: &mut Context<'c>, text: &'c str) -> bool {
         if !self.lifecycle.has_run() {
             if self.lifecycle.n_runs() > 0 {
-                self.unmapped(cx, "end of a run that has ended".to_owned(), text);
+                self.lifecycle
+                    .unmapped(cx, "end of a run that has ended".to_owned(), text);
                 return false;
             }
             self.lifecycle.start_run(cx, Cause::Prompt);
@@ -229,11 +230,7 @@ impl AgUi {
     /// The stream is over.
     pub(super) fn finish(&mut self, cx: &mut Context<'_>, end: &End) {
         if self.is_lost {
-            if self.n_ignored > 0 {
-                let text = format!("{} lines after the end were ignored", self.n_ignored);
-                self.lifecycle.warn(cx, "ignored", text, None);
-            }
-            return;
+            return self.lifecycle.ignored(cx, self.n_ignored);
         }
         if self.lifecycle.n_runs() == 0 {
             if let Some(expected) = self.config.expect.clone() {

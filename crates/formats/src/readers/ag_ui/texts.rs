@@ -204,7 +204,9 @@ impl AgUi {
             .iter()
             .rposition(|it| it.id == id && it.kind == Kind::Thought);
         let (Some(at), Some(value)) = (at, line.encrypted_value.0) else {
-            return self.unmapped(cx, "hidden value of something else".to_owned(), text);
+            return self
+                .lifecycle
+                .unmapped(cx, "hidden value of something else".to_owned(), text);
         };
         let kind = metadata(line.metadata).linkspan.kind;
         self.texts.open[at].hidden = Some(Hidden {

@@ -47,9 +47,11 @@ impl Claude {
                     let status = Status::Ok;
                     self.text_block(cx, group.as_deref(), Text::Plain(words), status);
                 }
-                Words::Blocks(_) | Words::None => {
-                    self.unmapped(cx, "assistant message without content".to_owned(), text)
-                }
+                Words::Blocks(_) | Words::None => self.lifecycle.unmapped(
+                    cx,
+                    "assistant message without content".to_owned(),
+                    text,
+                ),
             };
         };
         let status = if line.aborted.is_true() {
@@ -311,7 +313,7 @@ impl Claude {
             |kind| format!("block `{kind}`"),
         );
         let json = raw.map_or("null", RawValue::get);
-        self.unmapped(cx, what, json);
+        self.lifecycle.unmapped(cx, what, json);
     }
 
     /// A failure of the model's API comes as an assistant's text, and is none.

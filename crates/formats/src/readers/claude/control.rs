@@ -63,7 +63,9 @@ impl Claude {
         text: &'c str,
     ) {
         let Some(id) = control.request_id.0 else {
-            return self.unmapped(cx, "question without a request_id".to_owned(), text);
+            return self
+                .lifecycle
+                .unmapped(cx, "question without a request_id".to_owned(), text);
         };
         self.begin_turn(cx);
         let request = control.request;
@@ -119,7 +121,9 @@ impl Claude {
             );
         }
         let Some(id) = response.request_id.0 else {
-            return self.unmapped(cx, "answer without a request_id".to_owned(), text);
+            return self
+                .lifecycle
+                .unmapped(cx, "answer without a request_id".to_owned(), text);
         };
         let answer = response.response;
         let decision = match (response.subtype.as_deref(), answer.behavior.as_deref()) {

@@ -107,7 +107,7 @@ impl Claude {
             Some("ping") => (),
             other => {
                 let what = format!("stream event `{}`", other.unwrap_or_default());
-                self.unmapped(cx, what, text);
+                self.lifecycle.unmapped(cx, what, text);
             }
         }
     }

@@ -48,7 +48,7 @@ impl Claude {
             "task_progress" => self.task(cx, Level::Debug, "task_progress", &system, text),
             "task_updated" => self.task(cx, Level::Debug, "task_updated", &system, text),
             "task_notification" => self.task_notification(cx, &system, text),
-            "background_tasks_changed" => self.say(
+            "background_tasks_changed" => self.lifecycle.say(
                 cx,
                 Level::Debug,
                 "background_tasks",
@@ -64,16 +64,18 @@ impl Claude {
                 } else {
                     Level::Info
                 };
-                self.say(cx, level, "informational", said, text);
+                self.lifecycle.say(cx, level, "informational", said, text);
             }
-            "ui_invalidate" => self.say(
+            "ui_invalidate" => self.lifecycle.say(
                 cx,
                 Level::Debug,
                 "ui_invalidate",
                 Text::new("the view changed"),
                 text,
             ),
-            other => self.unmapped(cx, format!("system `{other}`"), text),
+            other => self
+                .lifecycle
+                .unmapped(cx, format!("system `{other}`"), text),
         }
     }
 
@@ -87,28 +89,6 @@ impl Claude {
             detail: None,
         };
         self.lifecycle.notice(cx, notice);
-    }
-
-    fn say(
-        &mut self,
-        cx: &mut Context<'_>,
-        level: Level,
-        code: &'static str,
-        text: Text<'_>,
-        json: &str,
-    ) {
-        cx.extra.clear();
-        let detail = Some(Raw::parse(json.to_owned()));
-        self.lifecycle.notice(
-            cx,
-            Notice {
-                level,
-                code: Cow::Borrowed(code),
-                text,
-                item: None,
-                detail,
-            },
-        );
     }
 
     fn status(&mut self, cx: &mut Context<'_>, system: &System<'_>, json: &str) {
@@ -126,7 +106,8 @@ impl Claude {
             }
             Some(_) | None => {
                 let said = system.status.as_deref().unwrap_or("idle").to_owned();
-                self.say(cx, Level::Debug, "status", Text::new(said), json);
+                self.lifecycle
+                    .say(cx, Level::Debug, "status", Text::new(said), json);
             }
         }
     }
@@ -184,7 +165,8 @@ impl Claude {
             .map(|it| format!(" {it}"))
             .unwrap_or_default();
         let said = format!("retry {attempt} of {most} in {wait:.1} s: {error}{status}");
-        self.say(cx, Level::Warning, "api_retry", Text::new(said), json);
+        self.lifecycle
+            .say(cx, Level::Warning, "api_retry", Text::new(said), json);
     }
 
     fn permission_denied(&mut self, cx: &mut Context<'_>, system: &System<'_>, json: &str) {
@@ -284,7 +266,7 @@ impl Claude {
         };
         let is_fine = outcome.is_none_or(|it| it == "success");
         let level = if is_fine { Level::Info } else { Level::Warning };
-        self.say(cx, level, code, Text::new(said), json);
+        self.lifecycle.say(cx, level, code, Text::new(said), json);
     }
 
     pub(super) fn rate_limit(&mut self, cx: &mut Context<'_>, json: &str) {
@@ -307,7 +289,7 @@ impl Claude {
             .0
             .map(|it| format!(", {:.0} % used", it * 100.0))
             .unwrap_or_default();
-        self.say(
+        self.lifecycle.say(
             cx,
             level,
             "rate_limit",

@@ -33,7 +33,9 @@ impl Codex {
         text: &'c str,
     ) {
         let Some(id) = item.id.take().map(ItemId::new) else {
-            return self.unmapped(cx, "item without an id".to_owned(), text);
+            return self
+                .lifecycle
+                .unmapped(cx, "item without an id".to_owned(), text);
         };
         cx.extra.append(item.extra());
         let kind = item.r#type.take().unwrap_or_default();
@@ -86,7 +88,7 @@ impl Codex {
             }
             other => {
                 let what = format!("item `{other}`");
-                self.unmapped(cx, what, text);
+                self.lifecycle.unmapped(cx, what, text);
             }
         }
     }

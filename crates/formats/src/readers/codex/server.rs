@@ -53,13 +53,15 @@ impl Codex {
         let Some(method) = line.method.take() else {
             return match id {
                 Some(id) => self.answered(cx, &id, line, text),
-                None => self.unmapped(cx, "no type and no method".to_owned(), text),
+                None => self
+                    .lifecycle
+                    .unmapped(cx, "no type and no method".to_owned(), text),
             };
         };
         let params = line.params.take();
         if self.is_elsewhere(&params) {
             let what = format!("`{method}` of another thread");
-            return self.unmapped(cx, what, text);
+            return self.lifecycle.unmapped(cx, what, text);
         }
         match (&*method, id) {
             ("turn/interrupt", _) => {
@@ -128,7 +130,9 @@ impl Codex {
                 let said = Text::new(method.to_owned());
                 self.notice(cx, Level::Debug, "news", said, raw(text));
             }
-            _ => self.unmapped(cx, format!("method `{method}`"), text),
+            _ => self
+                .lifecycle
+                .unmapped(cx, format!("method `{method}`"), text),
         }
     }
 
@@ -142,10 +146,14 @@ impl Codex {
         text: &'c str,
     ) {
         let Some(id) = thread.id.take().filter(|it| !it.is_empty()) else {
-            return self.unmapped(cx, "thread without an id".to_owned(), text);
+            return self
+                .lifecycle
+                .unmapped(cx, "thread without an id".to_owned(), text);
         };
         if self.lifecycle.has_run() && self.session.as_deref() != Some(&*id) {
-            return self.unmapped(cx, "another thread".to_owned(), text);
+            return self
+                .lifecycle
+                .unmapped(cx, "another thread".to_owned(), text);
         }
         let how = match self.binding(&id) {
             Binding::Init | Binding::Resume if thread.forked_from.0.is_some() => Binding::Fork,
@@ -196,7 +204,9 @@ impl Codex {
         text: &'c str,
     ) {
         let (Some(item), Some(delta)) = (params.item_id.0, params.delta.raw()) else {
-            return self.unmapped(cx, "piece without an item".to_owned(), text);
+            return self
+                .lifecycle
+                .unmapped(cx, "piece without an item".to_owned(), text);
         };
         let item = ItemId::new(item);
         self.lifecycle.delta(cx, &item, channel, Text::from(delta));

@@ -8,7 +8,7 @@ use model::{
 };
 
 use super::{Context, OpenCode, has_ended};
-use crate::readers::input;
+use crate::readers::lifecycle::raw;
 use crate::wire::lenient::{Any, Object as _};
 use crate::wire::opencode::{self as wire, Part};
 
@@ -41,17 +41,17 @@ impl OpenCode {
             Some("retry") => {
                 let said = super::outcome::message_of(part.error);
                 let text = said.unwrap_or(Text::new("the model's provider failed"));
-                let detail = Some(input::raw(json));
+                let detail = Some(raw(json));
                 self.say(cx, Level::Warning, "api_retry", text, detail);
             }
             Some("snapshot" | "patch" | "agent" | "subtask") => {
                 let kind = part.r#type.as_deref().unwrap_or_default().to_owned();
-                let detail = Some(input::raw(json));
+                let detail = Some(raw(json));
                 self.say(cx, Level::Debug, "part", Text::new(kind), detail);
             }
             other => {
                 let what = format!("part `{}`", other.unwrap_or_default());
-                self.unmapped(cx, what, json);
+                self.lifecycle.unmapped(cx, what, json);
             }
         }
     }
@@ -64,7 +64,7 @@ impl OpenCode {
         let is_again = !self.lifecycle.is_open(&id) && self.growing.has_ended(&id);
         if is_again {
             cx.extra.clear();
-            let detail = Some(input::raw(json));
+            let detail = Some(raw(json));
             let text = Text::new("a part that had ended was told again");
             self.say(cx, Level::Debug, "part_again", text, detail);
         }
@@ -134,7 +134,9 @@ impl OpenCode {
     ) {
         let field = properties.field.as_deref();
         let (Some(id), Some("text") | None) = (properties.part_id.take(), field) else {
-            return self.unmapped(cx, "piece of a part".to_owned(), json);
+            return self
+                .lifecycle
+                .unmapped(cx, "piece of a part".to_owned(), json);
         };
         let id = ItemId::new(id);
         let text = properties.delta.raw().map(Text::from).unwrap_or_default();
@@ -188,7 +190,7 @@ impl OpenCode {
             _ if is_image && url.to_str().starts_with("http") => {
                 model::Part::ImageUrl { url: url.clone() }
             }
-            _ => model::Part::Other(input::raw(json)),
+            _ => model::Part::Other(raw(json)),
         };
         let mut item = message(id, role, part.message_id.0, Text::EMPTY);
         if let Item::Message(message) = &mut item {

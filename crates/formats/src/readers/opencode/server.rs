@@ -9,8 +9,9 @@ use model::{
 
 use super::parts::{compaction_id, tokens};
 use super::{About, Context, OpenCode, model_name};
+use crate::readers::lifecycle::raw;
 use crate::readers::native::{self, Met};
-use crate::readers::{input, todos};
+use crate::readers::todos;
 use crate::wire::lenient::{Any, Object as _};
 use crate::wire::opencode::{self as wire, Line, Properties};
 
@@ -71,7 +72,8 @@ impl OpenCode {
         let whose = self.whose(cx, &kind, session.as_deref(), info.parent_id.as_deref());
         match &*kind {
             _ if whose == Whose::Other => {
-                self.unmapped(cx, "event of another session".to_owned(), json);
+                self.lifecycle
+                    .unmapped(cx, "event of another session".to_owned(), json);
             }
             "message.part.delta" => self.part_delta(cx, &mut properties, json),
             "message.part.updated" => self.part(cx, part, properties.delta, json),
@@ -108,14 +110,14 @@ impl OpenCode {
             | "command.executed" => {
                 self.noise(cx, &kind, json);
             }
-            other => self.unmapped(cx, format!("type `{other}`"), json),
+            other => self.lifecycle.unmapped(cx, format!("type `{other}`"), json),
         }
     }
 
     /// Something hardly worth telling.
     fn noise(&mut self, cx: &mut Context<'_>, kind: &str, json: &str) {
         cx.extra.clear();
-        let detail = Some(input::raw(json));
+        let detail = Some(raw(json));
         let text = Text::new(kind.to_owned());
         self.say(cx, Level::Debug, "server_event", text, detail);
     }
@@ -212,7 +214,9 @@ impl OpenCode {
     fn message<'c>(&mut self, cx: &mut Context<'c>, properties: &Properties<'c>, json: &str) {
         let mut info: wire::Message<'c> = properties.info.parse().unwrap_or_default();
         let Some(id) = info.id.take() else {
-            return self.unmapped(cx, "message without an id".to_owned(), json);
+            return self
+                .lifecycle
+                .unmapped(cx, "message without an id".to_owned(), json);
         };
         let is_main = cx.path.is_empty();
         let role = match info.role.as_deref() {
@@ -286,7 +290,9 @@ impl OpenCode {
 
     fn permission<'c>(&mut self, cx: &mut Context<'c>, mut properties: Properties<'c>, json: &str) {
         let Some(id) = properties.id.take() else {
-            return self.unmapped(cx, "permission without an id".to_owned(), json);
+            return self
+                .lifecycle
+                .unmapped(cx, "permission without an id".to_owned(), json);
         };
         let item = self.asked_item(cx, &mut properties);
         let call = item.as_ref().and_then(|it| self.lifecycle.open_tool(it));
@@ -318,7 +324,9 @@ impl OpenCode {
 
     fn question<'c>(&mut self, cx: &mut Context<'c>, mut properties: Properties<'c>, json: &str) {
         let Some(id) = properties.id.take() else {
-            return self.unmapped(cx, "question without an id".to_owned(), json);
+            return self
+                .lifecycle
+                .unmapped(cx, "question without an id".to_owned(), json);
         };
         let item = self.asked_item(cx, &mut properties);
         let questions: Vec<wire::Question<'c>> = properties.questions.parse().unwrap_or_default();
@@ -364,7 +372,9 @@ impl OpenCode {
             .or(properties.permission_id.take())
             .or(properties.id.take());
         let Some(id) = id else {
-            return self.unmapped(cx, "reply without an id".to_owned(), json);
+            return self
+                .lifecycle
+                .unmapped(cx, "reply without an id".to_owned(), json);
         };
         let reply = properties.reply.take().or(properties.response.take());
         let decision = match (kind, reply.as_deref()) {

@@ -47,7 +47,10 @@ impl OpenHands {
                         }
                         self.status(cx, &status);
                     }
-                    None => self.unmapped(cx, "a status that is no word".to_owned(), json),
+                    None => {
+                        self.lifecycle
+                            .unmapped(cx, "a status that is no word".to_owned(), json)
+                    }
                 }
             }
             (Some("stats"), Some(_)) => self.stats(cx, event.value),

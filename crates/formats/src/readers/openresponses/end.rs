@@ -157,11 +157,7 @@ impl OpenResponses {
     /// The stream is over.
     pub(super) fn finish(&mut self, cx: &mut Context<'_>, end: &End) {
         if self.is_lost {
-            if self.n_ignored > 0 {
-                let text = format!("{} lines after the end were ignored", self.n_ignored);
-                self.lifecycle.warn(cx, "ignored", text, None);
-            }
-            return;
+            return self.lifecycle.ignored(cx, self.n_ignored);
         }
         if self.lifecycle.n_runs() == 0 {
             if let Some(expected) = self.config.expect.clone() {

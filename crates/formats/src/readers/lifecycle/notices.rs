@@ -1,0 +1,98 @@
+//! What is told beside a run's items: notices, lines that are not what they should be, and frames
+//! that no rule knows.
+
+use std::borrow::Cow;
+
+use model::{Body, Level, Notice, Origin, Raw, Text, Unmapped};
+use serde_json::value::RawValue;
+
+use super::{Context, Lifecycle};
+
+impl Lifecycle {
+    pub(crate) fn notice(&mut self, cx: &mut Context<'_>, notice: Notice<'_>) {
+        self.emit(cx, Body::NoticeRaised(notice));
+    }
+
+    /// A notice that keeps the whole message.
+    pub(crate) fn say(
+        &mut self,
+        cx: &mut Context<'_>,
+        level: Level,
+        code: &'static str,
+        text: Text<'_>,
+        json: &str,
+    ) {
+        cx.extra.clear();
+        let notice = Notice {
+            level,
+            code: Cow::Borrowed(code),
+            text,
+            item: None,
+            detail: Some(raw(json)),
+        };
+        self.notice(cx, notice);
+    }
+
+    /// A warning of linkspan's own about the input.
+    pub(crate) fn warn(
+        &mut self,
+        cx: &mut Context<'_>,
+        code: &'static str,
+        text: String,
+        detail: Option<Raw<'_>>,
+    ) {
+        let origin = std::mem::replace(&mut cx.origin, Origin::Linkspan);
+        let notice = Notice {
+            level: Level::Warning,
+            code: Cow::Borrowed(code),
+            text: Text::new(text),
+            item: None,
+            detail,
+        };
+        self.notice(cx, notice);
+        cx.origin = origin;
+    }
+
+    /// A line that is not what the format says; its text is kept.
+    pub(crate) fn bad_line(&mut self, cx: &mut Context<'_>, text: &str, why: &str) {
+        self.warn(cx, "bad_line", why.to_owned(), Some(Raw::of(&text)));
+    }
+
+    /// Lines that came after another session than the one asked for had ended the run.
+    pub(crate) fn ignored(&mut self, cx: &mut Context<'_>, n_lines: u64) {
+        if n_lines > 0 {
+            let text = format!("{n_lines} lines after the end were ignored");
+            self.warn(cx, "ignored", text, None);
+        }
+    }
+
+    /// A frame or block that no rule knows; its bytes are kept.
+    pub(crate) fn unmapped(&mut self, cx: &mut Context<'_>, what: String, json: &str) {
+        cx.extra.clear();
+        let unmapped = Unmapped {
+            what: Cow::Owned(what),
+            raw: raw(json),
+        };
+        self.emit(cx, Body::FrameUnmapped(unmapped));
+    }
+
+    /// The frame said nothing that makes an event, but it may have had fields nobody reads.
+    pub(crate) fn unread(&mut self, cx: &mut Context<'_>) {
+        if cx.extra.is_empty() {
+            return;
+        }
+        let notice = Notice {
+            level: Level::Debug,
+            code: Cow::Borrowed("unread"),
+            text: Text::new("fields nobody reads"),
+            item: None,
+            detail: None,
+        };
+        self.notice(cx, notice);
+    }
+}
+
+/// A frame, or a part of one, as it came.
+pub(crate) fn raw(json: &str) -> Raw<'_> {
+    serde_json::from_str::<&RawValue>(json).map_or_else(|_| Raw::of(&json), Raw::borrowed)
+}

@@ -148,7 +148,8 @@ pub(crate) fn duration(ms: u64) -> String {
     }
 }
 
-/// The command that goes on with a session. Nothing is offered that a shell would read as more than a word.
+/// The command that goes on with a session, if its agent has one. Nothing is offered that a shell would
+/// read as more than a word.
 pub(crate) fn resume_hint(session: &Session) -> Option<String> {
     let native = &*session.native;
     let is_word = !native.is_empty()
@@ -156,7 +157,7 @@ pub(crate) fn resume_hint(session: &Session) -> Option<String> {
         && native
             .bytes()
             .all(|it| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_' | b'.'));
-    if !is_word {
+    if !is_word || !resume::has_own_form(&session.engine) {
         return None;
     }
     let line = resume::format(&session.engine, native)?;

@@ -66,6 +66,8 @@ pub(crate) struct Story<M> {
 struct Run {
     is_open: bool,
     has_answer: bool,
+    /// Something was said or done in it.
+    has_items: bool,
     n_requests: u64,
     /// The last error that was told, so that the end does not tell it again.
     error: Option<Text<'static>>,
@@ -189,6 +191,7 @@ impl<M: Markup> Story<M> {
     }
 
     fn opened(&mut self, item: &Item<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        self.run.has_items = true;
         match item {
             Item::Tool(tool) => self.call_known(tool),
             Item::Plan(plan) => self.plan(plan, path, out),
@@ -364,7 +367,7 @@ impl<M: Markup> Story<M> {
         self.calls.clear();
         self.plans.clear();
         let run = std::mem::take(&mut self.run);
-        self.can_resume |= run.n_requests > 0 || ended.outcome == Outcome::Completed;
+        self.can_resume |= run.has_items || ended.outcome != Outcome::Lost;
         self.totals.add(ended, self.session.as_ref());
         self.verdict(ended, &run, out);
     }

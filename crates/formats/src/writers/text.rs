@@ -87,6 +87,8 @@ pub(crate) struct Transcript {
 struct Run {
     is_open: bool,
     has_answer: bool,
+    /// Something was said or done in it.
+    has_items: bool,
     n_turns: u64,
     /// The last error that was told, so that the end does not tell it again.
     error: Option<Text<'static>>,
@@ -157,6 +159,7 @@ impl Transcript {
     }
 
     fn opened(&mut self, item: &Item<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        self.run.has_items = true;
         match item {
             Item::Tool(tool) => self.call_opened(tool, path, out),
             Item::Plan(plan) => self.plan(plan, path, out),
@@ -321,7 +324,7 @@ impl Transcript {
         self.calls.clear();
         self.plans.clear();
         let run = std::mem::take(&mut self.run);
-        self.can_resume |= run.n_turns > 0 || ended.outcome == Outcome::Completed;
+        self.can_resume |= run.has_items || ended.outcome != Outcome::Lost;
         self.page.begin(Kind::End, &[], out);
         self.verdict(ended, &run, out);
     }

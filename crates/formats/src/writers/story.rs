@@ -30,7 +30,8 @@ use self::work::OpenPlan;
 use super::WriterConfig;
 use super::asks::OpenAsk;
 use super::facts::{self, Session};
-use super::words::cut;
+use super::sources::{source, sources};
+use super::words::{compact, cut};
 
 /// What is held of a page before its header, in case the first prompt comes late.
 const MAX_EARLY: usize = 64 * 1024;
@@ -264,8 +265,13 @@ impl<M: Markup> Story<M> {
                     let url = url.to_str();
                     self.markup.picture(&Picture::Url(&url), &mut block);
                 }
-                Part::Other(raw) => self.say(Voice::Task, raw.get(), &mut block),
+                Part::Other(raw) if source(raw).is_some() => (),
+                Part::Other(raw) => self.say(Voice::Task, &compact(raw), &mut block),
             }
+        }
+        let sources = sources(&message.parts);
+        if !sources.is_empty() {
+            self.markup.sources(&sources, &mut block);
         }
         self.place(path, &block, out);
     }

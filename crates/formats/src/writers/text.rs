@@ -27,6 +27,7 @@ use self::work::{OpenCall, OpenPlan};
 use super::WriterConfig;
 use super::asks::OpenAsk;
 use super::facts::{self, Session};
+use super::sources::{source, sources};
 use super::words::{compact, size};
 
 /// What a tool printed that is kept in case no result comes.
@@ -226,9 +227,22 @@ impl Transcript {
                     format!("[{media_type}, {size}]")
                 }
                 Part::ImageUrl { url } => format!("[image {url}]"),
+                Part::Other(raw) if source(raw).is_some() => continue,
                 Part::Other(raw) => compact(raw),
             };
             self.say(MACHINE, &Text::new(text), path, out);
+        }
+        let sources = sources(&message.parts);
+        if !sources.is_empty() {
+            self.page.begin(Kind::Text, path, out);
+            self.page.line(Indent(""), DIM, &Safe::new("sources"), out);
+        }
+        for source in sources {
+            let line = match source.title {
+                Some(title) => format!("{title}  {}", source.place),
+                None => source.place,
+            };
+            self.page.line(Indent("  "), DIM, &Safe::new(&line), out);
         }
     }
 

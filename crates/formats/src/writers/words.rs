@@ -46,8 +46,11 @@ pub(crate) fn words(tool: &Tool<'_>) -> (String, Option<String>) {
             Some((verb, about)) if VERBS.contains(&verb) || verb == tool.name => {
                 (verb.to_owned(), Some(about.to_owned()))
             }
-            // The agent's own words.
-            Some(_) => (name(), Some(title.into_owned())),
+            // The agent's own words do not always say what it is about.
+            Some(_) => match target(tool).filter(|it| !title.contains(&**it)) {
+                Some(target) => (name(), Some(format!("{title}: {target}"))),
+                None => (name(), Some(title.into_owned())),
+            },
             None => (title.into_owned(), None),
         },
         ToolKind::Mcp => {
@@ -59,6 +62,13 @@ pub(crate) fn words(tool: &Tool<'_>) -> (String, Option<String>) {
         }
         ToolKind::Think | ToolKind::Mode | ToolKind::Other => (name(), input(tool)),
     }
+}
+
+/// What is looked for, or the file that is meant.
+fn target<'a>(tool: &'a Tool<'_>) -> Option<Cow<'a, str>> {
+    let path = tool.class.paths.first().map(|it| &it.path);
+    let target = tool.class.query.as_ref().or(path)?.to_str();
+    (!target.trim().is_empty()).then_some(target)
 }
 
 /// A short name for a call: what the agent calls it and what it is about.

@@ -41,11 +41,6 @@ impl<M: Markup> Story<M> {
         let at = self.calls.iter().position(|it| it.item == tool.id);
         let open = at.map(|at| self.calls.remove(at));
         let open = open.unwrap_or_else(|| OpenCall::new(&tool.id));
-        let is_plain = status == Status::Ok && open.decisions.is_empty();
-        if tool.class.kind == ToolKind::Todo && is_plain && !self.plans.is_empty() {
-            // The plan says it.
-            return self.losses.count("todo call");
-        }
         let goes_on = open.in_background && status == Status::Ok;
         let agent = if goes_on {
             None

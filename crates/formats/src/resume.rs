@@ -124,7 +124,8 @@ fn is_session(flag: &str, id: &str) -> bool {
         })
 }
 
-fn has_own_form(engine: &str) -> bool {
+/// The agent has a command line of its own that goes on with a session.
+pub(crate) fn has_own_form(engine: &str) -> bool {
     is_any(engine, &["claude", "codex", "gemini", "opencode", "pi"])
 }
 

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 
 use model::{Change, Class, Diff, Location, Mcp, Raw, Text, ToolKind};
 
+pub(crate) use self::commands::without_shell;
 use self::patches::FileChange;
 use crate::wire::lenient::{Any, List, Num};
 

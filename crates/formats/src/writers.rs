@@ -17,6 +17,7 @@ pub(crate) mod html;
 pub(crate) mod linkspan;
 pub(crate) mod markdown;
 pub(crate) mod openhands;
+mod sources;
 pub(crate) mod story;
 pub(crate) mod takopi;
 pub(crate) mod text;

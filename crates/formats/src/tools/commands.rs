@@ -27,7 +27,7 @@ fn quoted(word: &str) -> String {
 }
 
 /// What `bash -lc '…'` runs: Codex wraps every command like that, and nobody wants to read it.
-pub(super) fn without_shell<'a>(command: &Text<'a>) -> Text<'a> {
+pub(crate) fn without_shell<'a>(command: &Text<'a>) -> Text<'a> {
     let decoded = command.to_str();
     let script = decoded.split_once(" -lc ").and_then(|(shell, script)| {
         let name = shell.rsplit('/').next().unwrap_or(shell);

@@ -15,6 +15,7 @@ use self::escape::escape;
 use self::parts::{
     block, changed, field, fold, is_picture, kind, lines, of, plus_minus, time, usage,
 };
+use super::sources::Source;
 use super::story::card::{Card, Ending, Piece};
 use super::story::{Foot, Head, Markup, Picture, Shown, Turn, TurnEnd, Voice};
 
@@ -204,6 +205,22 @@ impl Markup for Html {
             }
         }
         put!(out, "</p>\n");
+    }
+
+    fn sources(&self, sources: &[Source], out: &mut Vec<u8>) {
+        put!(
+            out,
+            "<section class=\"prose\" aria-label=\"Sources\">\n<p>Sources</p>\n<ul>\n"
+        );
+        for source in sources {
+            put!(out, "<li dir=\"auto\">");
+            if let Some(title) = &source.title {
+                put!(out, escape(title), " ");
+            }
+            prose::link(&source.place, out);
+            put!(out, "</li>\n");
+        }
+        put!(out, "</ul>\n</section>\n");
     }
 
     fn card(&self, card: &Card<'_>, out: &mut Vec<u8>) {

@@ -13,6 +13,7 @@ use model::{Cause, Decision, Level, Plan, PlanStatus, ToolKind};
 use self::escape::{inline, plain};
 use super::diff::{self, Side};
 use super::facts;
+use super::sources::Source;
 use super::story::card::{Card, Ending, Piece};
 use super::story::{DIFF_CONTEXT, Foot, Head, Markup, Picture, Shown, Turn, TurnEnd, Voice};
 use super::words::{cut, size};
@@ -98,6 +99,18 @@ impl Markup for Markdown {
             }
             Picture::Url(url) => put!(out, "Picture: ", inline(url), "\n\n"),
         }
+    }
+
+    fn sources(&self, sources: &[Source], out: &mut Vec<u8>) {
+        put!(out, "Sources:\n\n");
+        for source in sources {
+            put!(out, "- ");
+            if let Some(title) = &source.title {
+                put!(out, plain(title), " ");
+            }
+            put!(out, place(&source.place), "\n");
+        }
+        put!(out, "\n");
     }
 
     fn card(&self, card: &Card<'_>, out: &mut Vec<u8>) {
@@ -218,6 +231,17 @@ impl Markdown {
             Piece::Cut(note) => put!(out, "… ", plain(note), "\n\n"),
             Piece::Nothing => put!(out, "no output\n\n"),
         }
+    }
+}
+
+/// An address as a link, anything else as it is.
+fn place(text: &str) -> String {
+    let is_web = text.starts_with("https://") || text.starts_with("http://");
+    let is_odd = |it: char| it.is_whitespace() || matches!(it, '<' | '>' | '\\');
+    if is_web && !text.contains(is_odd) && crate::display_safe(text) == text {
+        format!("<{text}>")
+    } else {
+        inline(text)
     }
 }
 

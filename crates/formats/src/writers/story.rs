@@ -30,7 +30,8 @@ use self::work::OpenPlan;
 use super::WriterConfig;
 use super::asks::OpenAsk;
 use super::facts::{self, Session};
-use super::words::cut;
+use super::sources::{source, sources};
+use super::words::{compact, cut};
 
 /// What is held of a page before its header, in case the first prompt comes late.
 const MAX_EARLY: usize = 64 * 1024;
@@ -66,6 +67,8 @@ pub(crate) struct Story<M> {
 struct Run {
     is_open: bool,
     has_answer: bool,
+    /// Something was said or done in it.
+    has_items: bool,
     n_requests: u64,
     /// The last error that was told, so that the end does not tell it again.
     error: Option<Text<'static>>,
@@ -189,6 +192,7 @@ impl<M: Markup> Story<M> {
     }
 
     fn opened(&mut self, item: &Item<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        self.run.has_items = true;
         match item {
             Item::Tool(tool) => self.call_known(tool),
             Item::Plan(plan) => self.plan(plan, path, out),
@@ -261,8 +265,13 @@ impl<M: Markup> Story<M> {
                     let url = url.to_str();
                     self.markup.picture(&Picture::Url(&url), &mut block);
                 }
-                Part::Other(raw) => self.say(Voice::Task, raw.get(), &mut block),
+                Part::Other(raw) if source(raw).is_some() => (),
+                Part::Other(raw) => self.say(Voice::Task, &compact(raw), &mut block),
             }
+        }
+        let sources = sources(&message.parts);
+        if !sources.is_empty() {
+            self.markup.sources(&sources, &mut block);
         }
         self.place(path, &block, out);
     }
@@ -364,7 +373,7 @@ impl<M: Markup> Story<M> {
         self.calls.clear();
         self.plans.clear();
         let run = std::mem::take(&mut self.run);
-        self.can_resume |= run.n_requests > 0 || ended.outcome == Outcome::Completed;
+        self.can_resume |= run.has_items || ended.outcome != Outcome::Lost;
         self.totals.add(ended, self.session.as_ref());
         self.verdict(ended, &run, out);
     }

@@ -27,6 +27,7 @@ use self::work::{OpenCall, OpenPlan};
 use super::WriterConfig;
 use super::asks::OpenAsk;
 use super::facts::{self, Session};
+use super::sources::{source, sources};
 use super::words::{compact, size};
 
 /// What a tool printed that is kept in case no result comes.
@@ -87,6 +88,8 @@ pub(crate) struct Transcript {
 struct Run {
     is_open: bool,
     has_answer: bool,
+    /// Something was said or done in it.
+    has_items: bool,
     n_turns: u64,
     /// The last error that was told, so that the end does not tell it again.
     error: Option<Text<'static>>,
@@ -157,6 +160,7 @@ impl Transcript {
     }
 
     fn opened(&mut self, item: &Item<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        self.run.has_items = true;
         match item {
             Item::Tool(tool) => self.call_opened(tool, path, out),
             Item::Plan(plan) => self.plan(plan, path, out),
@@ -223,9 +227,22 @@ impl Transcript {
                     format!("[{media_type}, {size}]")
                 }
                 Part::ImageUrl { url } => format!("[image {url}]"),
+                Part::Other(raw) if source(raw).is_some() => continue,
                 Part::Other(raw) => compact(raw),
             };
             self.say(MACHINE, &Text::new(text), path, out);
+        }
+        let sources = sources(&message.parts);
+        if !sources.is_empty() {
+            self.page.begin(Kind::Text, path, out);
+            self.page.line(Indent(""), DIM, &Safe::new("sources"), out);
+        }
+        for source in sources {
+            let line = match source.title {
+                Some(title) => format!("{title}  {}", source.place),
+                None => source.place,
+            };
+            self.page.line(Indent("  "), DIM, &Safe::new(&line), out);
         }
     }
 
@@ -321,7 +338,7 @@ impl Transcript {
         self.calls.clear();
         self.plans.clear();
         let run = std::mem::take(&mut self.run);
-        self.can_resume |= run.n_turns > 0 || ended.outcome == Outcome::Completed;
+        self.can_resume |= run.has_items || ended.outcome != Outcome::Lost;
         self.page.begin(Kind::End, &[], out);
         self.verdict(ended, &run, out);
     }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use model::{Raw, Text, Tool, ToolKind};
 
 use crate::display_safe;
+use crate::tools::without_shell;
 
 /// Room for the input of a tool whose meaning is not known.
 const MAX_INPUT: usize = 100;
@@ -18,7 +19,9 @@ pub(crate) fn words(tool: &Tool<'_>) -> (String, Option<String>) {
     let name = || tool.name.clone().into_owned();
     match tool.class.kind {
         ToolKind::Shell => {
-            let command = tool.class.command.as_ref().map(Text::to_str);
+            // The title has no shell around it either.
+            let command = tool.class.command.as_ref().map(without_shell);
+            let command = command.as_ref().map(Text::to_str);
             // A title in the agent's own words does not show what is run.
             let about = match command.filter(|it| title.split(' ').any(|word| !it.contains(word))) {
                 Some(command) if title != tool.name => Some(format!("{title}: {command}")),
@@ -43,8 +46,11 @@ pub(crate) fn words(tool: &Tool<'_>) -> (String, Option<String>) {
             Some((verb, about)) if VERBS.contains(&verb) || verb == tool.name => {
                 (verb.to_owned(), Some(about.to_owned()))
             }
-            // The agent's own words.
-            Some(_) => (name(), Some(title.into_owned())),
+            // The agent's own words do not always say what it is about.
+            Some(_) => match target(tool).filter(|it| !title.contains(&**it)) {
+                Some(target) => (name(), Some(format!("{title}: {target}"))),
+                None => (name(), Some(title.into_owned())),
+            },
             None => (title.into_owned(), None),
         },
         ToolKind::Mcp => {
@@ -56,6 +62,13 @@ pub(crate) fn words(tool: &Tool<'_>) -> (String, Option<String>) {
         }
         ToolKind::Think | ToolKind::Mode | ToolKind::Other => (name(), input(tool)),
     }
+}
+
+/// What is looked for, or the file that is meant.
+fn target<'a>(tool: &'a Tool<'_>) -> Option<Cow<'a, str>> {
+    let path = tool.class.paths.first().map(|it| &it.path);
+    let target = tool.class.query.as_ref().or(path)?.to_str();
+    (!target.trim().is_empty()).then_some(target)
 }
 
 /// A short name for a call: what the agent calls it and what it is about.

@@ -206,29 +206,28 @@ fn permissions_in_a_file_stand_with_their_calls() {
         "control_permissions.duplex",
         Shown::File,
         expect![[r#"
-        claude 2.1.325 · claude-opus-5-5 · /workspace · session 91fbc607-c6e5-4412-af06-fb7894c1711b
+            claude 2.1.325 · claude-opus-5-5 · /workspace · session 91fbc607-c6e5-4412-af06-fb7894c1711b
 
-        › do it
+            › do it
 
-        I will write.
+            I will write.
 
-        ● Write  a.txt
-            + A
-          ? allowed
+            ● Write  a.txt
+                + A
+              → allowed
 
-        ● Bash  touch forbidden && echo did
-          ? denied: No touching please
-          ⎿ ⊘ denied: No touching please
+            ● Bash  touch forbidden && echo did
+              ⎿ ⊘ denied: No touching please
 
-        ● Bash  mkdir original
-          ? allowed, changed to {"command": "mkdir changed", "description": "changed by host"}
-          ⎿ (Bash completed with no output)
+            ● Bash  mkdir original
+              → allowed, changed to {"command": "mkdir changed", "description": "changed by host"}
+              ⎿ (Bash completed with no output)
 
-        Finished with permissions.
+            Finished with permissions.
 
-        ✓ done in 2.3s · 3 turns · 396 in / 45 out tokens · $0.0014 · 1 denied
-          claude --resume 91fbc607-c6e5-4412-af06-fb7894c1711b
-    "#]],
+            ✓ done in 2.3s · 3 turns · 396 in / 45 out tokens · $0.0014 · 1 denied
+              claude --resume 91fbc607-c6e5-4412-af06-fb7894c1711b
+        "#]],
     );
 }
 
@@ -309,7 +308,7 @@ fn a_settled_question_shows_the_answer() {
             › x
 
             ● AskUserQuestion  Which color?
-              ? Blue
+              → Blue
               ⎿ Your questions have been answered: "Which color?"="Blue". You can now continue with these answers in mind.
 
             You chose.

@@ -108,7 +108,8 @@ fn options(
         writer: WriterConfig {
             profile: args.profile.clone(),
             // A recording is not live, and what is meant to pass must not be kept in a file.
-            live: !input.is_regular() && !is_regular,
+            // A transcript is watched on a terminal only.
+            live: !input.is_regular() && !is_regular && (is_terminal || args.to != "text"),
             began,
             color: args.color.is_wanted(is_terminal),
         },

@@ -61,7 +61,8 @@ fn options(args: &ShowArgs, from: &str, input: &Input, is_terminal: bool) -> Opt
         },
         writer: WriterConfig {
             profile: None,
-            live: !input.is_regular(),
+            // Calls that are told twice are for somebody who watches.
+            live: is_terminal && !input.is_regular(),
             began,
             color: args.color.is_wanted(is_terminal),
         },

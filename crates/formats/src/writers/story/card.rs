@@ -13,6 +13,19 @@ use crate::writers::words::{cut, size, unwrapped, words};
 /// Characters of a headline; the whole command or path stands inside the card.
 const MAX_ABOUT: usize = 160;
 
+/// The inputs that a diff is made of.
+const CHANGES: [&str; 9] = [
+    "old_str",
+    "new_str",
+    "old_string",
+    "new_string",
+    "oldString",
+    "newString",
+    "file_text",
+    "edits",
+    "changes",
+];
+
 #[derive(Debug)]
 pub(crate) struct Card<'a> {
     pub(crate) kind: ToolKind,
@@ -178,14 +191,16 @@ impl<'a> Card<'a> {
         }
         if let Some(input) = &tool.input {
             let about = self.about.clone();
-            let is_told = |value: &str| {
+            let is_told = |name: &str, value: &str| {
                 let in_diff = class.diffs.iter().any(|it| {
                     it.new.to_str() == value
                         || it.path.to_str() == value
                         || it.old.as_ref().is_some_and(|old| old.to_str() == value)
                 });
                 let in_headline = about.as_deref() == Some(value);
+                let is_change = !class.diffs.is_empty() && CHANGES.contains(&name);
                 in_diff
+                    || is_change
                     || in_headline
                     || command.as_deref() == Some(value)
                     || told == Some(hash(value))
@@ -210,7 +225,7 @@ impl<'a> Card<'a> {
     fn fields<M: Markup>(
         &mut self,
         input: &'a Raw<'_>,
-        is_told: impl Fn(&str) -> bool,
+        is_told: impl Fn(&str, &str) -> bool,
         losses: &mut Losses,
     ) {
         let fields = match serde_json::from_str::<Map<'a, Any<'a>>>(input.get()) {
@@ -228,7 +243,7 @@ impl<'a> Card<'a> {
         for (name, value) in fields {
             let Some(raw) = value.raw() else { continue };
             let value = Text::from(raw).to_string();
-            if is_told(&value) {
+            if is_told(&name, &value) {
                 continue;
             }
             let (value, note) = self.cut::<M>(value.into(), losses, "cut tool input");

@@ -7,6 +7,7 @@ use model::{Cause, Decision, Level, Outcome, Plan, Timestamp};
 use super::card::Card;
 use super::totals::Totals;
 use crate::writers::facts::Session;
+use crate::writers::sources::Source;
 
 /// Lines of context on each side of a change.
 pub(crate) const DIFF_CONTEXT: usize = 20;
@@ -22,6 +23,8 @@ pub(crate) trait Markup: Clone + Debug + Send + 'static {
     fn foot(&self, foot: &Foot<'_>, out: &mut Vec<u8>);
     fn words(&self, voice: Voice, text: &str, out: &mut Vec<u8>);
     fn picture(&self, picture: &Picture<'_>, out: &mut Vec<u8>);
+    /// What an answer refers to.
+    fn sources(&self, sources: &[Source], out: &mut Vec<u8>);
     fn card(&self, card: &Card<'_>, out: &mut Vec<u8>);
     fn plan(&self, plan: &Plan<'_>, shown: Shown, out: &mut Vec<u8>);
     fn notice(&self, level: Level, text: &str, out: &mut Vec<u8>);

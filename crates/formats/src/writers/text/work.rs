@@ -114,7 +114,10 @@ impl Transcript {
         self.page
             .resume(Kind::Call(tool.id.clone().into_owned()), path);
         for decision in open.iter().flat_map(|it| &it.decisions) {
-            let line = format!("? {decision}");
+            if status == Status::Denied && is_told(decision, tool) {
+                continue;
+            }
+            let line = format!("→ {decision}");
             self.page.line(Indent("  "), YELLOW, &Safe::new(&line), out);
         }
         if is_ok && calls::speaks_for_itself(tool) {
@@ -210,4 +213,13 @@ impl Transcript {
         let line = format!("{mark} {}", text.replace('\n', " "));
         self.page.line(Indent("  "), style, &Safe::new(&line), out);
     }
+}
+
+/// The result says that it was denied, and why.
+fn is_told(decision: &str, tool: &Tool<'_>) -> bool {
+    let Some(reason) = decision.strip_prefix("denied") else {
+        return false;
+    };
+    let result = calls::result_text(tool, &mut Losses::default());
+    result.contains(reason.trim_start_matches(": "))
 }

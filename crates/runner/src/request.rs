@@ -1,0 +1,99 @@
+//! What a run is asked to do, and what has to be started for it: plain data.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// One prompt for an agent, and under which conditions.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub prompt: String,
+    pub resume: Resume,
+    pub model: Option<String>,
+    /// Where the agent works; absolute.
+    pub cwd: PathBuf,
+    pub permissions: Permissions,
+    pub talk: Talk,
+}
+
+/// Which session of the agent a prompt belongs to. Ids are the agent's own, and opaque.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resume {
+    Fresh,
+    Session(String),
+    /// The newest session of the directory.
+    Latest,
+    /// A new session that begins with what this one holds.
+    Fork(String),
+}
+
+/// Whether the agent can be talked with while it works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Talk {
+    /// One process for one prompt; nobody can be asked.
+    OneShot,
+    /// A process that stays: asks are answered, runs are interrupted, the next prompt needs no start-up.
+    Dialogue,
+}
+
+/// What the agent may do without asking, and what happens when it asks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Permissions {
+    pub mode: Mode,
+    /// Tools that may run without a question, by the agent's own names and patterns.
+    pub allow: Vec<String>,
+    /// Tools that may not run at all.
+    pub deny: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Somebody answers.
+    Ask,
+    /// Everything is allowed.
+    Allow,
+    /// What would be asked is denied.
+    #[default]
+    Deny,
+    /// Changes of files are allowed; the rest is asked, or denied where nobody can be asked.
+    AcceptEdits,
+    /// The agent may look and plan, and change nothing.
+    Plan,
+}
+
+/// The answer to an ask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// `input` is the JSON text of what runs instead of what was asked for, or of the answers.
+    Allow {
+        input: Option<String>,
+    },
+    /// Also remember it, as the agent suggested.
+    AllowAlways {
+        input: Option<String>,
+    },
+    Deny {
+        message: String,
+    },
+}
+
+/// What to start. The program is found, and nothing here goes through a shell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    pub program: PathBuf,
+    pub args: Vec<OsString>,
+    /// Set on top of what is inherited.
+    pub env: Vec<(OsString, OsString)>,
+    /// Taken out of what is inherited.
+    pub env_remove: Vec<OsString>,
+    pub cwd: PathBuf,
+    pub stdin: Stdin,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stdin {
+    Closed,
+    /// Written, then closed.
+    Text(String),
+    /// Kept, to talk.
+    Open,
+}

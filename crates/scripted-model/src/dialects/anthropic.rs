@@ -1,0 +1,190 @@
+//! Anthropic Messages: `POST /v1/messages`, as the API's reference and Claude Code's own traffic have it.
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use super::{Call, Dialect, Names};
+use crate::frames::{Frames, pieces};
+use crate::scenario::{Block, Ending, Message, Stop, Usage};
+
+/// Thinking must be signed; nobody here checks it.
+const SIGNATURE: &str = "c2NyaXB0ZWQ=";
+
+pub(super) fn call(body: &Value) -> Result<Call, String> {
+    let messages = super::list(body, "messages")?;
+    Ok(Call {
+        model: super::model(body)?,
+        is_stream: body["stream"] == true,
+        is_title: super::asks_for_title(body, &super::texts(&body["system"])),
+        wants_usage: true,
+        n_history: messages.len(),
+        user_texts: super::said_by("user", messages),
+    })
+}
+
+pub(super) fn stream(call: &Call, message: &Message, names: &Names<'_>, frames: &mut Frames) {
+    let event = |frames: &mut Frames, data: Value| {
+        frames.event(data["type"].as_str(), &data);
+    };
+    let mut start = head(call, names);
+    start["usage"] = usage(&message.usage, 1);
+    event(frames, json!({"type": "message_start", "message": start}));
+    for (index, block) in message.blocks.iter().enumerate() {
+        let empty = empty(block, names, index);
+        event(
+            frames,
+            json!({"type": "content_block_start", "index": index, "content_block": empty}),
+        );
+        deltas(block, message.chunk.get(), |delta| {
+            let data = json!({"type": "content_block_delta", "index": index, "delta": delta});
+            frames.chunk(Some("content_block_delta"), &data);
+        });
+        event(
+            frames,
+            json!({"type": "content_block_stop", "index": index}),
+        );
+        match &message.ending {
+            Ending::CutAfterBlock(after) if *after == index => return frames.cut(),
+            Ending::Error {
+                after,
+                kind,
+                message,
+            } if *after == index => {
+                let kind = kind.as_deref().unwrap_or("overloaded_error");
+                let data = Dialect::Anthropic.error(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    Some(kind),
+                    message,
+                );
+                return event(frames, data);
+            }
+            Ending::Whole
+            | Ending::CutAfterBlock(_)
+            | Ending::CutAfterChunks(_)
+            | Ending::Error { .. } => (),
+        }
+    }
+    let delta = json!({"stop_reason": stop_reason(message), "stop_sequence": null});
+    let usage = json!({"output_tokens": message.usage.output_tokens});
+    event(
+        frames,
+        json!({"type": "message_delta", "delta": delta, "usage": usage}),
+    );
+    event(frames, json!({"type": "message_stop"}));
+}
+
+pub(super) fn whole(call: &Call, message: &Message, names: &Names<'_>) -> Value {
+    let blocks = message.blocks.iter().enumerate();
+    let mut whole = head(call, names);
+    whole["content"] = blocks
+        .map(|(index, block)| full(block, names, index))
+        .collect();
+    whole["stop_reason"] = json!(stop_reason(message));
+    whole["usage"] = usage(&message.usage, message.usage.output_tokens);
+    whole
+}
+
+pub(super) fn error_kind(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        401 => "authentication_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        529 => "overloaded_error",
+        400..=499 => "invalid_request_error",
+        _ => "api_error",
+    }
+}
+
+fn head(call: &Call, names: &Names<'_>) -> Value {
+    json!({
+        "id": names.answer("msg"), "type": "message", "role": "assistant", "model": call.model,
+        "content": [], "stop_reason": null, "stop_sequence": null,
+    })
+}
+
+fn usage(usage: &Usage, output_tokens: u64) -> Value {
+    json!({
+        "input_tokens": usage.input_tokens,
+        "cache_creation_input_tokens": usage.cache_write_tokens,
+        "cache_read_input_tokens": usage.cache_read_tokens,
+        "output_tokens": output_tokens,
+        "service_tier": "standard",
+    })
+}
+
+fn stop_reason(message: &Message) -> String {
+    match message.stop() {
+        Stop::EndTurn => "end_turn".to_owned(),
+        Stop::ToolUse => "tool_use".to_owned(),
+        Stop::MaxTokens => "max_tokens".to_owned(),
+        Stop::Refusal => "refusal".to_owned(),
+        Stop::Verbatim(word) => word,
+    }
+}
+
+/// A block as it is opened: what the deltas fill is still empty.
+fn empty(block: &Block, names: &Names<'_>, index: usize) -> Value {
+    match block {
+        Block::Text(_) | Block::Refusal(_) => json!({"type": "text", "text": ""}),
+        Block::Thinking { .. } => json!({"type": "thinking", "thinking": "", "signature": ""}),
+        Block::Tool { .. } | Block::Custom { .. } => {
+            let mut call = full(block, names, index);
+            call["input"] = json!({});
+            call
+        }
+        Block::Redacted(_) | Block::Raw(_) => full(block, names, index),
+    }
+}
+
+fn full(block: &Block, names: &Names<'_>, index: usize) -> Value {
+    let call = |name: &str, input: Value| json!({"type": "tool_use", "id": names.block("toolu", index), "name": name, "input": input});
+    match block {
+        Block::Text(text) | Block::Refusal(text) => json!({"type": "text", "text": text}),
+        Block::Thinking { text, signature } => {
+            json!({"type": "thinking", "thinking": text, "signature": signature.as_deref().unwrap_or(SIGNATURE)})
+        }
+        Block::Redacted(data) => json!({"type": "redacted_thinking", "data": data}),
+        // Input that is no JSON cannot stand in JSON; only a stream carries it.
+        Block::Tool {
+            namespace: None,
+            name,
+            input,
+        } => call(name, serde_json::from_str(input).unwrap_or_default()),
+        Block::Tool {
+            namespace: Some(space),
+            name,
+            input,
+        } => call(
+            &format!("{space}__{name}"),
+            serde_json::from_str(input).unwrap_or_default(),
+        ),
+        Block::Custom { name, input } => call(name, json!({"input": input})),
+        Block::Raw(raw) => raw.clone(),
+    }
+}
+
+fn deltas(block: &Block, size: usize, mut delta: impl FnMut(Value)) {
+    match block {
+        Block::Text(text) | Block::Refusal(text) => {
+            pieces(text, size).for_each(|it| delta(json!({"type": "text_delta", "text": it})));
+        }
+        Block::Thinking { text, signature } => {
+            pieces(text, size)
+                .for_each(|it| delta(json!({"type": "thinking_delta", "thinking": it})));
+            let signature = signature.as_deref().unwrap_or(SIGNATURE);
+            delta(json!({"type": "signature_delta", "signature": signature}));
+        }
+        Block::Tool { input, .. } => {
+            pieces(input, size)
+                .for_each(|it| delta(json!({"type": "input_json_delta", "partial_json": it})));
+        }
+        Block::Custom { input, .. } => {
+            let input = json!({"input": input}).to_string();
+            pieces(&input, size)
+                .for_each(|it| delta(json!({"type": "input_json_delta", "partial_json": it})));
+        }
+        Block::Redacted(_) | Block::Raw(_) => (),
+    }
+}

@@ -1,0 +1,162 @@
+//! OpenAI Chat Completions: `POST /v1/chat/completions`, with the `reasoning_content` of compatible servers.
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use super::{CREATED, Call, Dialect, Names};
+use crate::frames::{Frames, pieces};
+use crate::scenario::{Block, Ending, Message, Stop, Usage};
+
+pub(super) fn call(body: &Value) -> Result<Call, String> {
+    let messages = super::list(body, "messages")?;
+    Ok(Call {
+        model: super::model(body)?,
+        is_stream: body["stream"] == true,
+        is_title: super::asks_for_title(body, &super::said_by("system", messages)),
+        wants_usage: body["stream_options"]["include_usage"] == true,
+        n_history: messages.len(),
+        user_texts: super::said_by("user", messages),
+    })
+}
+
+pub(super) fn stream(call: &Call, message: &Message, names: &Names<'_>, frames: &mut Frames) {
+    let chunk = |delta: Value, finish_reason: Option<String>| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": finish_reason});
+        envelope(call, names, "chat.completion.chunk", &json!([choice]))
+    };
+    frames.event(
+        None,
+        &chunk(json!({"role": "assistant", "content": ""}), None),
+    );
+    let mut n_calls = 0;
+    for (index, block) in message.blocks.iter().enumerate() {
+        if let Some(mut opening) = tool_call(block, names, index) {
+            opening["index"] = json!(n_calls);
+            opening["function"]["arguments"] = json!("");
+            frames.event(None, &chunk(json!({"tool_calls": [opening]}), None));
+        }
+        deltas(block, message.chunk.get(), n_calls, |delta| {
+            frames.chunk(None, &chunk(delta, None))
+        });
+        n_calls += usize::from(matches!(block, Block::Tool { .. } | Block::Custom { .. }));
+        match &message.ending {
+            Ending::CutAfterBlock(after) if *after == index => return frames.cut(),
+            Ending::Error {
+                after,
+                kind,
+                message,
+            } if *after == index => {
+                let status = StatusCode::INTERNAL_SERVER_ERROR;
+                return frames.event(None, &Dialect::Chat.error(status, kind.as_deref(), message));
+            }
+            Ending::Whole
+            | Ending::CutAfterBlock(_)
+            | Ending::CutAfterChunks(_)
+            | Ending::Error { .. } => (),
+        }
+    }
+    frames.event(None, &chunk(json!({}), Some(finish_reason(message))));
+    if call.wants_usage {
+        let mut last = envelope(call, names, "chat.completion.chunk", &json!([]));
+        last["usage"] = usage(&message.usage);
+        frames.event(None, &last);
+    }
+    frames.done();
+}
+
+pub(super) fn whole(call: &Call, message: &Message, names: &Names<'_>) -> Value {
+    let mut said = json!({"role": "assistant", "content": null});
+    let mut add = |key: &str, text: &str| {
+        let before = said[key].as_str().unwrap_or_default();
+        said[key] = json!(format!("{before}{text}"));
+    };
+    for block in &message.blocks {
+        match block {
+            Block::Text(text) => add("content", text),
+            Block::Thinking { text, .. } => add("reasoning_content", text),
+            Block::Refusal(text) => add("refusal", text),
+            Block::Tool { .. } | Block::Custom { .. } | Block::Redacted(_) | Block::Raw(_) => (),
+        }
+    }
+    let blocks = message.blocks.iter().enumerate();
+    let calls: Vec<Value> = blocks
+        .filter_map(|(index, block)| tool_call(block, names, index))
+        .collect();
+    if !calls.is_empty() {
+        said["tool_calls"] = json!(calls);
+    }
+    let choice = json!({"index": 0, "message": said, "finish_reason": finish_reason(message)});
+    let mut whole = envelope(call, names, "chat.completion", &json!([choice]));
+    whole["usage"] = usage(&message.usage);
+    whole
+}
+
+fn envelope(call: &Call, names: &Names<'_>, object: &str, choices: &Value) -> Value {
+    json!({
+        "id": names.answer("chatcmpl"), "object": object, "created": CREATED, "model": call.model, "choices": choices,
+    })
+}
+
+fn usage(usage: &Usage) -> Value {
+    json!({
+        "prompt_tokens": usage.all_input(),
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.all_input() + usage.output_tokens,
+        "prompt_tokens_details": {"cached_tokens": usage.cache_read_tokens},
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+    })
+}
+
+fn finish_reason(message: &Message) -> String {
+    match message.stop() {
+        Stop::EndTurn => "stop".to_owned(),
+        Stop::ToolUse => "tool_calls".to_owned(),
+        Stop::MaxTokens => "length".to_owned(),
+        Stop::Refusal => "content_filter".to_owned(),
+        Stop::Verbatim(word) => word,
+    }
+}
+
+fn tool_call(block: &Block, names: &Names<'_>, index: usize) -> Option<Value> {
+    let (name, arguments) = match block {
+        Block::Tool {
+            namespace: None,
+            name,
+            input,
+        } => (name.clone(), input.clone()),
+        Block::Tool {
+            namespace: Some(space),
+            name,
+            input,
+        } => (format!("{space}__{name}"), input.clone()),
+        Block::Custom { name, input } => (name.clone(), json!({"input": input}).to_string()),
+        Block::Text(_)
+        | Block::Thinking { .. }
+        | Block::Redacted(_)
+        | Block::Refusal(_)
+        | Block::Raw(_) => {
+            return None;
+        }
+    };
+    let function = json!({"name": name, "arguments": arguments});
+    Some(json!({"id": names.block("call", index), "type": "function", "function": function}))
+}
+
+fn deltas(block: &Block, size: usize, n_calls: usize, mut delta: impl FnMut(Value)) {
+    let arguments =
+        |it: &str| json!({"tool_calls": [{"index": n_calls, "function": {"arguments": it}}]});
+    match block {
+        Block::Text(text) => pieces(text, size).for_each(|it| delta(json!({"content": it}))),
+        Block::Thinking { text, .. } => {
+            pieces(text, size).for_each(|it| delta(json!({"reasoning_content": it})))
+        }
+        Block::Refusal(text) => pieces(text, size).for_each(|it| delta(json!({"refusal": it}))),
+        Block::Tool { input, .. } => pieces(input, size).for_each(|it| delta(arguments(it))),
+        Block::Custom { input, .. } => {
+            let input = json!({"input": input}).to_string();
+            pieces(&input, size).for_each(|it| delta(arguments(it)));
+        }
+        Block::Raw(raw) => delta(raw.clone()),
+        Block::Redacted(_) => (), // This wire has no hidden reasoning.
+    }
+}

@@ -1,0 +1,158 @@
+//! A streamed answer, rendered before it is played: one buffer, cut into frames, one write for each.
+//!
+//! Rendering first keeps the clock honest: while a stream plays, nothing is left to do but to write.
+
+use std::io;
+use std::mem;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::{Bytes, HttpBody};
+use http_body::Frame;
+use serde_json::Value;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// Frames of server-sent events, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Frames {
+    bytes: Vec<u8>,
+    marks: Vec<Mark>,
+    n_chunks: usize,
+    /// After this many chunks the connection closes, whatever would follow.
+    chunk_limit: Option<usize>,
+    is_cut: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    end: usize,
+    is_chunk: bool,
+}
+
+impl Frames {
+    pub(crate) fn with_chunk_limit(chunk_limit: Option<usize>) -> Frames {
+        Frames {
+            chunk_limit,
+            is_cut: chunk_limit == Some(0),
+            ..Frames::default()
+        }
+    }
+
+    /// An event that is sent at once. `name` is left out on wires without event names.
+    pub(crate) fn event(&mut self, name: Option<&str>, data: &Value) {
+        self.push(name, &data.to_string(), false);
+    }
+
+    /// A piece of streamed content: what the pace of the turn holds back.
+    pub(crate) fn chunk(&mut self, name: Option<&str>, data: &Value) {
+        self.push(name, &data.to_string(), true);
+        self.n_chunks += 1;
+        if self.chunk_limit == Some(self.n_chunks) {
+            self.cut();
+        }
+    }
+
+    /// The end mark of OpenAI's streams.
+    pub(crate) fn done(&mut self) {
+        self.push(None, "[DONE]", false);
+    }
+
+    /// Closes the connection here; what is pushed later is dropped.
+    pub(crate) fn cut(&mut self) {
+        self.is_cut = true;
+    }
+
+    fn push(&mut self, name: Option<&str>, data: &str, is_chunk: bool) {
+        if self.is_cut {
+            return;
+        }
+        if let Some(name) = name {
+            self.bytes.extend_from_slice(b"event: ");
+            self.bytes.extend_from_slice(name.as_bytes());
+            self.bytes.push(b'\n');
+        }
+        self.bytes.extend_from_slice(b"data: ");
+        self.bytes.extend_from_slice(data.as_bytes());
+        self.bytes.extend_from_slice(b"\n\n");
+        self.marks.push(Mark {
+            end: self.bytes.len(),
+            is_chunk,
+        });
+    }
+
+    /// The body that plays these frames, a chunk every `pace`.
+    pub(crate) fn play(self, pace: Duration) -> Play {
+        Play {
+            bytes: Bytes::from(self.bytes),
+            marks: self.marks.into_iter(),
+            at: 0,
+            pace,
+            due: None,
+            wait: None,
+            must_flush: false,
+            is_cut: self.is_cut,
+        }
+    }
+}
+
+/// Text in pieces of `size` characters.
+pub(crate) fn pieces(text: &str, size: usize) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let end = rest
+            .char_indices()
+            .nth(size)
+            .map_or(rest.len(), |(at, _)| at);
+        let (piece, tail) = rest.split_at(end);
+        rest = tail;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+/// The response body of a played stream.
+#[derive(Debug)]
+pub(crate) struct Play {
+    bytes: Bytes,
+    marks: std::vec::IntoIter<Mark>,
+    at: usize,
+    pace: Duration,
+    /// When the next chunk starts. Counted from the first one, so that late timers do not add up.
+    due: Option<Instant>,
+    wait: Option<Pin<Box<Sleep>>>,
+    must_flush: bool,
+    is_cut: bool,
+}
+
+impl HttpBody for Play {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        let this = self.get_mut();
+        // The server writes when a body is not ready: to be pending once after each frame makes it one write each.
+        if mem::take(&mut this.must_flush) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let Some(mark) = this.marks.as_slice().first().copied() else {
+            let cut = || Err(io::ErrorKind::ConnectionAborted.into());
+            return Poll::Ready(this.is_cut.then(cut));
+        };
+        if mark.is_chunk && !this.pace.is_zero() {
+            let due = *this.due.get_or_insert_with(Instant::now);
+            let wait = this.wait.get_or_insert_with(|| Box::pin(sleep_until(due)));
+            ready!(wait.as_mut().poll(cx));
+            this.wait = None;
+            this.due = Some(due + this.pace);
+        }
+        this.marks.next();
+        let bytes = this.bytes.slice(this.at..mark.end);
+        this.at = mark.end;
+        this.must_flush = true;
+        Poll::Ready(Some(Ok(Frame::data(bytes))))
+    }
+}

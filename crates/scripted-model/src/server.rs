@@ -1,0 +1,283 @@
+//! The HTTP half: which request is answered from which lane, and how an answer becomes a response.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request as HttpRequest, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use axum::serve::ListenerExt;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use crate::dialects::{Call, Dialect, Method, Names, PATHS};
+use crate::request::Request;
+use crate::scenario::{Answer, ApiError, Scenario, Turn};
+use crate::stage::{Cue, Stage};
+
+/// Larger than any context window; what is beyond is a mistake.
+const MAX_BODY: usize = 64 << 20;
+
+/// A server on its own thread, for tests of any kind. It stops when it is dropped.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    stage: Stage,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Listens on a free port of 127.0.0.1 and is ready when this returns.
+    pub fn start(scenario: Scenario) -> io::Result<Server> {
+        let listener = StdListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let stage = Stage::new(scenario);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let playing = stage.clone();
+        let thread = thread::Builder::new()
+            .name("scripted-model".to_owned())
+            .spawn(move || {
+                runtime.block_on(async {
+                    let Ok(listener) = TcpListener::from_std(listener) else {
+                        return;
+                    };
+                    tokio::select! {
+                        _ = serve(listener, playing) => (),
+                        _ = stopped => (),
+                    }
+                });
+            })?;
+        Ok(Server {
+            address,
+            stage,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    /// The base address, without a slash at its end and without `/v1`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Begins another scenario, such as between two prompts.
+    pub fn set(&self, scenario: Scenario) {
+        self.stage.set(scenario);
+    }
+
+    /// All requests so far, in the order of arrival.
+    pub fn requests(&self) -> Vec<Request> {
+        self.stage.requests()
+    }
+
+    /// Waits until `n` requests have arrived; see [`Stage::wait_for_requests`].
+    pub fn wait_for_requests(&self, n: usize, at_most: Duration) -> Vec<Request> {
+        self.stage.wait_for_requests(n, at_most)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // With the runtime all connections go, also those in the middle of a stream.
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
+
+/// Serves a stage on a runtime of the caller's, until the future is dropped.
+pub async fn serve(listener: TcpListener, stage: Stage) -> io::Result<()> {
+    // A chunk is to leave when it is written. A socket that cannot do that is merely slower.
+    let listener = listener.tap_io(|socket| drop(socket.set_nodelay(true)));
+    axum::serve(listener, Router::new().fallback(respond).with_state(stage)).await
+}
+
+async fn respond(State(stage): State<Stage>, request: HttpRequest) -> Response {
+    let (head, body) = request.into_parts();
+    let Ok(body) = to_bytes(body, MAX_BODY).await else {
+        let message = format!("the request is longer than {MAX_BODY} bytes");
+        return refusal(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            &json!({"error": {"message": message}}),
+        );
+    };
+    let body = String::from_utf8_lossy(&body).into_owned();
+    let asked = Asked::read(head.method.as_str(), head.uri.path(), &body);
+    let mut request = Request::new(&head, body);
+    if let Asked::Turn { lane, .. } = &asked {
+        request.lane = Some(lane.clone());
+    }
+    if let Err(err) = stage.record(request) {
+        let message = format!("cannot write the request log: {err}");
+        return refusal(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            &json!({"error": {"message": message}}),
+        );
+    }
+    match asked {
+        Asked::Turn {
+            dialect,
+            call,
+            lane,
+        } => play(&stage, dialect, &call, &lane).await,
+        Asked::Count(count) => whole(StatusCode::OK, &count),
+        Asked::Wrong(status, error) => refusal(status, &error),
+    }
+}
+
+/// What a request turned out to be.
+enum Asked {
+    Turn {
+        dialect: Dialect,
+        call: Call,
+        lane: String,
+    },
+    Count(Value),
+    Wrong(StatusCode, Value),
+}
+
+impl Asked {
+    fn read(method: &str, path: &str, body: &str) -> Asked {
+        let Some((dialect, asked)) = Dialect::of(path).filter(|_| method == "POST") else {
+            let message = format!("nothing is served at {method} {path}; POST to one of {PATHS}");
+            return Asked::Wrong(
+                StatusCode::NOT_FOUND,
+                json!({"error": {"message": message}}),
+            );
+        };
+        let wrong = |message: &str| {
+            let status = StatusCode::BAD_REQUEST;
+            Asked::Wrong(status, dialect.error(status, None, message))
+        };
+        let json: Value = match serde_json::from_str(body) {
+            Ok(json) => json,
+            Err(err) => return wrong(&format!("the body is not JSON: {err}")),
+        };
+        let (model, stream) = match asked {
+            Method::CountTokens => return Asked::Count(dialect.count(body)),
+            Method::Generate { model, stream } => (model, stream),
+        };
+        match dialect.call(&json) {
+            Ok(mut call) => {
+                call.is_stream = stream.unwrap_or(call.is_stream);
+                call.model = model.map_or(call.model, str::to_owned);
+                let lane = lane(&call).to_owned();
+                Asked::Turn {
+                    dialect,
+                    call,
+                    lane,
+                }
+            }
+            Err(message) => wrong(&message),
+        }
+    }
+}
+
+/// A prompt chooses its lane with `[[lane:NAME]]`; the newest one counts.
+fn lane(call: &Call) -> &str {
+    let marked = call.user_texts.iter().rev().find_map(|text| {
+        let (_, rest) = text.rsplit_once("[[lane:")?;
+        rest.split_once("]]").map(|(name, _)| name)
+    });
+    match marked {
+        _ if call.is_title => Scenario::TITLE,
+        Some(name) => name,
+        None => Scenario::MAIN,
+    }
+}
+
+async fn play(stage: &Stage, dialect: Dialect, call: &Call, lane: &str) -> Response {
+    let cue = match stage.cue(lane) {
+        Ok(cue) => cue,
+        Err(message) => {
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            return refusal(
+                status,
+                &dialect.error(status, Some("script_over"), &message),
+            );
+        }
+    };
+    let Cue {
+        turn: Turn {
+            answer,
+            headers,
+            delay,
+        },
+        number,
+    } = cue;
+    // Rendering costs no part of the delay, and a script without delays pays for no timer.
+    let names = Names {
+        lane,
+        n_history: call.n_history,
+        turn: number,
+    };
+    let response = match answer {
+        Answer::Message(message) if call.is_stream => {
+            let frames = dialect.stream(call, &message, &names);
+            stream(Body::new(frames.play(message.pace)))
+        }
+        Answer::Message(message) => whole(StatusCode::OK, &dialect.whole(call, &message, &names)),
+        Answer::Error(ApiError {
+            status,
+            body: Some(body),
+            ..
+        }) => whole(status, &body),
+        Answer::Error(ApiError {
+            status,
+            kind,
+            message,
+            body: None,
+        }) => whole(status, &dialect.error(status, kind.as_deref(), &message)),
+    };
+    if !delay.is_zero() {
+        tokio::time::sleep(delay).await;
+    }
+    with_headers(response, headers)
+}
+
+fn stream(body: Body) -> Response {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/event-stream"),
+    );
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
+
+fn whole(status: StatusCode, json: &Value) -> Response {
+    let mut response = Response::new(Body::from(json.to_string()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    response
+}
+
+/// An error of the script or of the request, which no retry can mend: the vendors' clients honour the header.
+fn refusal(status: StatusCode, json: &Value) -> Response {
+    let mut response = whole(status, json);
+    response
+        .headers_mut()
+        .insert("x-should-retry", HeaderValue::from_static("false"));
+    response
+}
+
+fn with_headers(mut response: Response, headers: HeaderMap) -> Response {
+    response.headers_mut().extend(headers);
+    response
+}

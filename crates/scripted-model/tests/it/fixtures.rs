@@ -1,0 +1,103 @@
+//! The scripts that the recordings were made with, and what is wrong with wrong ones.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use expect_test::{Expect, expect};
+use scripted_model::{Lanes, Scenario};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Entry {
+    model_turns: Option<Lanes>,
+}
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../fixtures")
+        .join(name)
+}
+
+#[test]
+fn every_recorded_script_is_understood() {
+    let n_scripts = |engine: &str| {
+        let index = fs::read_to_string(fixture(engine).join("index.json")).unwrap();
+        let index: Vec<Entry> = serde_json::from_str(&index).unwrap();
+        index.iter().filter(|it| it.model_turns.is_some()).count()
+    };
+    let claude = fs::read_to_string(fixture("claude/scripts.json")).unwrap();
+    let claude: BTreeMap<String, Lanes> = serde_json::from_str(&claude).unwrap();
+    assert_eq!(
+        [
+            n_scripts("codex"),
+            n_scripts("opencode"),
+            n_scripts("gemini"),
+            claude.len()
+        ],
+        [33, 11, 8, 88]
+    );
+}
+
+fn check(turn: &str, expected: Expect) {
+    let script = format!(r#"{{"lanes": {{"main": [{turn}]}}}}"#);
+    expected.assert_eq(&Scenario::from_json(&script).unwrap_err().to_string());
+}
+
+#[test]
+fn a_wrong_script_is_told_what_is_wrong() {
+    check(
+        r#"{"blcks": []}"#,
+        expect![
+            "unknown field `blcks`, expected one of `blocks`, `stop`, `usage`, `usage_in`, `chunk`, `chunk_delay_ms`, `cut_after`, `cut_after_chunks`, `error_after`, `failed`, `status`, `error_type`, `etype`, `message`, `body`, `headers`, `delay_ms` at line 1 column 28"
+        ],
+    );
+    check(
+        r#"{}"#,
+        expect!["a turn has either `blocks` or an error `status` at line 1 column 23"],
+    );
+    check(
+        r#"{"blocks": [], "status": 500}"#,
+        expect!["a turn has either `blocks` or an error `status` at line 1 column 50"],
+    );
+    check(
+        r#"{"status": 200}"#,
+        expect!["`status` is 200; an error status is 400 to 599 at line 1 column 36"],
+    );
+    check(
+        r#"{"blocks": [{"text": "a", "tool": "b"}]}"#,
+        expect![
+            "a block has one of `text`, `thinking`, `redacted`, `refusal`, `tool`, `custom`, `raw` at line 1 column 59"
+        ],
+    );
+    check(
+        r#"{"blocks": [{"text": "a"}], "cut_after": 1}"#,
+        expect!["`cut_after` is 1, and the turn has 1 blocks (counted from 0) at line 1 column 64"],
+    );
+    check(
+        r#"{"blocks": [{"text": "a"}], "cut_after": 0, "error_after": 0}"#,
+        expect![
+            "a turn ends by one of `cut_after`, `cut_after_chunks`, `error_after`, `failed` at line 1 column 82"
+        ],
+    );
+    check(
+        r#"{"blocks": [], "chunk": 0}"#,
+        expect!["invalid value: integer `0`, expected a nonzero usize at line 1 column 45"],
+    );
+    check(
+        r#"{"blocks": [], "delay_ms": -1}"#,
+        expect!["`delay_ms` is a number of milliseconds, zero or more at line 1 column 51"],
+    );
+    check(
+        r#"{"blocks": [{"custom": "patch", "input": {}}]}"#,
+        expect!["the `input` of a `custom` tool is a string at line 1 column 65"],
+    );
+    check(
+        r#"{"blocks": [{"text": "abcd", "times": 100000000}]}"#,
+        expect!["`times` makes the text longer than 268435456 bytes at line 1 column 69"],
+    );
+    check(
+        r#"{"blocks": [], "headers": {"a b": "c"}}"#,
+        expect!["`a b: c` is no HTTP header at line 1 column 60"],
+    );
+}

@@ -11,7 +11,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::frames::Frames;
-use crate::scenario::{Ending, Message};
+use crate::scenario::Message;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
@@ -101,11 +101,7 @@ impl Dialect {
     }
 
     pub(crate) fn stream(self, call: &Call, message: &Message, names: &Names<'_>) -> Frames {
-        let chunk_limit = match &message.ending {
-            Ending::CutAfterChunks(n) => Some(*n),
-            Ending::Whole | Ending::CutAfterBlock(_) | Ending::Error { .. } => None,
-        };
-        let mut frames = Frames::with_chunk_limit(chunk_limit);
+        let mut frames = Frames::new(&message.ending);
         match self {
             Dialect::Anthropic => anthropic::stream(call, message, names, &mut frames),
             Dialect::Responses => responses::stream(call, message, names, &mut frames),

@@ -13,15 +13,18 @@ use http_body::Frame;
 use serde_json::Value;
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use crate::scenario::{Cut, Ending, Place};
+
 /// Frames of server-sent events, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     bytes: Vec<u8>,
     marks: Vec<Mark>,
     n_chunks: usize,
-    /// After this many chunks the connection closes, whatever would follow.
+    /// After this many chunks the stream is over, whatever would follow.
     chunk_limit: Option<usize>,
     is_cut: bool,
+    cut: Cut,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -31,11 +34,26 @@ struct Mark {
 }
 
 impl Frames {
-    pub(crate) fn with_chunk_limit(chunk_limit: Option<usize>) -> Frames {
-        Frames {
+    pub(crate) fn new(ending: &Ending) -> Frames {
+        let (chunk_limit, cut) = match ending {
+            Ending::Cut {
+                after: Place::Chunks(n),
+                how,
+            } => (Some(*n), *how),
+            Ending::Cut {
+                after: Place::Block(_),
+                how,
+            } => (None, *how),
+            Ending::Whole | Ending::Fails { .. } => (None, Cut::End),
+        };
+        let frames = Frames {
             chunk_limit,
-            is_cut: chunk_limit == Some(0),
+            cut,
             ..Frames::default()
+        };
+        Frames {
+            is_cut: chunk_limit == Some(0),
+            ..frames
         }
     }
 
@@ -58,7 +76,7 @@ impl Frames {
         self.push(None, "[DONE]", false);
     }
 
-    /// Closes the connection here; what is pushed later is dropped.
+    /// Ends the stream here; what is pushed later is not said.
     pub(crate) fn cut(&mut self) {
         self.is_cut = true;
     }
@@ -91,7 +109,7 @@ impl Frames {
             due: None,
             wait: None,
             must_flush: false,
-            is_cut: self.is_cut,
+            is_dropped: self.is_cut && self.cut == Cut::Drop,
         }
     }
 }
@@ -121,7 +139,8 @@ pub(crate) struct Play {
     due: Option<Instant>,
     wait: Option<Pin<Box<Sleep>>>,
     must_flush: bool,
-    is_cut: bool,
+    /// The connection closes at the end, and the response is left without one.
+    is_dropped: bool,
 }
 
 impl HttpBody for Play {
@@ -139,8 +158,8 @@ impl HttpBody for Play {
             return Poll::Pending;
         }
         let Some(mark) = this.marks.as_slice().first().copied() else {
-            let cut = || Err(io::ErrorKind::ConnectionAborted.into());
-            return Poll::Ready(this.is_cut.then(cut));
+            let dropped = || Err(io::ErrorKind::ConnectionAborted.into());
+            return Poll::Ready(this.is_dropped.then(dropped));
         };
         if mark.is_chunk && !this.pace.is_zero() {
             let due = *this.due.get_or_insert_with(Instant::now);

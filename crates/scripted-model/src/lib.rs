@@ -11,6 +11,6 @@ mod server;
 mod stage;
 
 pub use request::Request;
-pub use scenario::{Block, Lanes, Repeat, Scenario, Stop, Turn, Usage};
+pub use scenario::{Block, Cut, Lanes, Repeat, Scenario, Stop, Turn, Usage};
 pub use server::{Server, serve};
 pub use stage::Stage;

@@ -109,16 +109,63 @@ pub(crate) struct ApiError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     Whole,
-    /// The connection closes after this block.
-    CutAfterBlock(usize),
-    /// The connection closes after this many pieces, in the middle of a block.
-    CutAfterChunks(usize),
-    /// The stream says that the model failed, after this block.
-    Error {
-        after: usize,
-        kind: Option<String>,
-        message: String,
+    Cut {
+        after: Place,
+        how: Cut,
     },
+    /// The stream says that the model failed, after this block.
+    Fails {
+        after: usize,
+        failure: Failure,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Block(usize),
+    /// This many pieces, which may be in the middle of a block.
+    Chunks(usize),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) kind: Option<String>,
+    pub(crate) message: String,
+}
+
+/// How a stream is cut short.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cut {
+    /// The response ends, and what the stream should have said at its end is missing.
+    #[default]
+    End,
+    /// The connection is dropped in the middle of the response.
+    Drop,
+}
+
+/// What ends a message before all its blocks were said.
+pub(crate) enum Early<'a> {
+    Cut,
+    Fails(&'a Failure),
+}
+
+impl Ending {
+    /// What comes instead of the blocks after this one.
+    pub(crate) fn after(&self, block: usize) -> Option<Early<'_>> {
+        match self {
+            Ending::Cut {
+                after: Place::Block(after),
+                ..
+            } => (*after == block).then_some(Early::Cut),
+            Ending::Fails { after, failure } => (*after == block).then_some(Early::Fails(failure)),
+            Ending::Whole
+            | Ending::Cut {
+                after: Place::Chunks(_),
+                ..
+            } => None,
+        }
+    }
 }
 
 /// Text is streamed in pieces of this many characters unless the turn says otherwise.
@@ -207,24 +254,30 @@ impl Turn {
         self.message(|it| it.usage = usage)
     }
 
-    /// Closes the connection after the block with this index.
-    pub fn cut_after(self, block: usize) -> Turn {
-        self.message(|it| it.ending = Ending::CutAfterBlock(block))
+    /// Ends the stream too early, after the block with this index.
+    pub fn cut_after(self, block: usize, how: Cut) -> Turn {
+        let after = Place::Block(block);
+        self.message(|it| it.ending = Ending::Cut { after, how })
     }
 
-    /// Closes the connection after this many pieces, in the middle of a block.
-    pub fn cut_after_chunks(self, chunks: usize) -> Turn {
-        self.message(|it| it.ending = Ending::CutAfterChunks(chunks))
+    /// Ends the stream too early, after this many pieces.
+    pub fn cut_after_chunks(self, chunks: usize, how: Cut) -> Turn {
+        let after = Place::Chunks(chunks);
+        self.message(|it| it.ending = Ending::Cut { after, how })
     }
 
     /// Lets the stream fail after the block with this index.
     pub fn error_after(self, block: usize, message: impl Into<String>) -> Turn {
-        let ending = Ending::Error {
-            after: block,
+        let failure = Failure {
             kind: None,
             message: message.into(),
         };
-        self.message(|it| it.ending = ending)
+        self.message(|it| {
+            it.ending = Ending::Fails {
+                after: block,
+                failure,
+            }
+        })
     }
 
     fn message(mut self, change: impl FnOnce(&mut Message)) -> Turn {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Call, Dialect, Names};
 use crate::frames::{Frames, pieces};
-use crate::scenario::{Block, Ending, Message, Stop, Usage};
+use crate::scenario::{Block, Early, Message, Stop, Usage};
 
 /// Thinking must be signed; nobody here checks it.
 const SIGNATURE: &str = "c2NyaXB0ZWQ=";
@@ -43,25 +43,17 @@ pub(super) fn stream(call: &Call, message: &Message, names: &Names<'_>, frames: 
             frames,
             json!({"type": "content_block_stop", "index": index}),
         );
-        match &message.ending {
-            Ending::CutAfterBlock(after) if *after == index => return frames.cut(),
-            Ending::Error {
-                after,
-                kind,
-                message,
-            } if *after == index => {
-                let kind = kind.as_deref().unwrap_or("overloaded_error");
-                let data = Dialect::Anthropic.error(
-                    StatusCode::INTERNAL_SERVER_ERROR,
-                    Some(kind),
-                    message,
+        match message.ending.after(index) {
+            None => (),
+            Some(Early::Cut) => return frames.cut(),
+            Some(Early::Fails(failure)) => {
+                let kind = failure.kind.as_deref().unwrap_or("overloaded_error");
+                let status = StatusCode::INTERNAL_SERVER_ERROR;
+                return event(
+                    frames,
+                    Dialect::Anthropic.error(status, Some(kind), &failure.message),
                 );
-                return event(frames, data);
             }
-            Ending::Whole
-            | Ending::CutAfterBlock(_)
-            | Ending::CutAfterChunks(_)
-            | Ending::Error { .. } => (),
         }
     }
     let delta = json!({"stop_reason": stop_reason(message), "stop_sequence": null});
@@ -129,12 +121,13 @@ fn empty(block: &Block, names: &Names<'_>, index: usize) -> Value {
     match block {
         Block::Text(_) | Block::Refusal(_) => json!({"type": "text", "text": ""}),
         Block::Thinking { .. } => json!({"type": "thinking", "thinking": "", "signature": ""}),
-        Block::Tool { .. } | Block::Custom { .. } => {
-            let mut call = full(block, names, index);
-            call["input"] = json!({});
-            call
+        Block::Tool { .. } | Block::Custom { .. } | Block::Redacted(_) | Block::Raw(_) => {
+            let mut opened = full(block, names, index);
+            if let Some(input) = opened.get_mut("input") {
+                *input = json!({});
+            }
+            opened
         }
-        Block::Redacted(_) | Block::Raw(_) => full(block, names, index),
     }
 }
 
@@ -176,15 +169,20 @@ fn deltas(block: &Block, size: usize, mut delta: impl FnMut(Value)) {
             let signature = signature.as_deref().unwrap_or(SIGNATURE);
             delta(json!({"type": "signature_delta", "signature": signature}));
         }
-        Block::Tool { input, .. } => {
-            pieces(input, size)
-                .for_each(|it| delta(json!({"type": "input_json_delta", "partial_json": it})));
-        }
+        Block::Tool { input, .. } => pieces(input, size).for_each(|it| delta(input_delta(it))),
         Block::Custom { input, .. } => {
             let input = json!({"input": input}).to_string();
-            pieces(&input, size)
-                .for_each(|it| delta(json!({"type": "input_json_delta", "partial_json": it})));
+            pieces(&input, size).for_each(|it| delta(input_delta(it)));
         }
-        Block::Redacted(_) | Block::Raw(_) => (),
+        // The vendor's own tools are called like the others.
+        Block::Raw(raw) => {
+            let input = raw.get("input").map(Value::to_string).unwrap_or_default();
+            pieces(&input, size).for_each(|it| delta(input_delta(it)));
+        }
+        Block::Redacted(_) => (),
     }
+}
+
+fn input_delta(piece: &str) -> Value {
+    json!({"type": "input_json_delta", "partial_json": piece})
 }

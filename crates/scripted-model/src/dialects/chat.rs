@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{CREATED, Call, Dialect, Names};
 use crate::frames::{Frames, pieces};
-use crate::scenario::{Block, Ending, Message, Stop, Usage};
+use crate::scenario::{Block, Early, Failure, Message, Stop, Usage};
 
 pub(super) fn call(body: &Value) -> Result<Call, String> {
     let messages = super::list(body, "messages")?;
@@ -39,20 +39,13 @@ pub(super) fn stream(call: &Call, message: &Message, names: &Names<'_>, frames: 
             frames.chunk(None, &chunk(delta, None))
         });
         n_calls += usize::from(matches!(block, Block::Tool { .. } | Block::Custom { .. }));
-        match &message.ending {
-            Ending::CutAfterBlock(after) if *after == index => return frames.cut(),
-            Ending::Error {
-                after,
-                kind,
-                message,
-            } if *after == index => {
+        match message.ending.after(index) {
+            None => (),
+            Some(Early::Cut) => return frames.cut(),
+            Some(Early::Fails(Failure { kind, message })) => {
                 let status = StatusCode::INTERNAL_SERVER_ERROR;
                 return frames.event(None, &Dialect::Chat.error(status, kind.as_deref(), message));
             }
-            Ending::Whole
-            | Ending::CutAfterBlock(_)
-            | Ending::CutAfterChunks(_)
-            | Ending::Error { .. } => (),
         }
     }
     frames.event(None, &chunk(json!({}), Some(finish_reason(message))));

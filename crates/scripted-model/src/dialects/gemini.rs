@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Call, Dialect, Method, Names};
 use crate::frames::{Frames, pieces};
-use crate::scenario::{Block, Ending, Message, Stop, Usage};
+use crate::scenario::{Block, Early, Failure, Message, Stop, Usage};
 
 /// Takes a path apart: `/v1beta/models/MODEL:METHOD`.
 pub(super) fn method(path: &str) -> Option<Method<'_>> {
@@ -46,23 +46,16 @@ pub(super) fn stream(call: &Call, message: &Message, names: &Names<'_>, frames: 
         parts(block, message.chunk.get(), names, index, |part| {
             frames.chunk(None, &envelope(call, names, &json!([part])));
         });
-        match &message.ending {
-            Ending::CutAfterBlock(after) if *after == index => return frames.cut(),
-            Ending::Error {
-                after,
-                kind,
-                message,
-            } if *after == index => {
+        match message.ending.after(index) {
+            None => (),
+            Some(Early::Cut) => return frames.cut(),
+            Some(Early::Fails(Failure { kind, message })) => {
                 let status = StatusCode::SERVICE_UNAVAILABLE;
                 return frames.event(
                     None,
                     &Dialect::Gemini.error(status, kind.as_deref(), message),
                 );
             }
-            Ending::Whole
-            | Ending::CutAfterBlock(_)
-            | Ending::CutAfterChunks(_)
-            | Ending::Error { .. } => (),
         }
     }
     let mut last = envelope(call, names, &json!([{"text": ""}]));

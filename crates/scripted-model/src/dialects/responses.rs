@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{CREATED, Call, Dialect, Names};
 use crate::frames::{Frames, pieces};
-use crate::scenario::{Block, Ending, Message, Stop, Usage};
+use crate::scenario::{Block, Early, Failure, Message, Stop, Usage};
 
 pub(super) fn call(body: &Value) -> Result<Call, String> {
     let input = match &body["input"] {
@@ -42,25 +42,17 @@ pub(super) fn stream(call: &Call, message: &Message, names: &Names<'_>, frames: 
             json!({"type": "response.output_item.done", "output_index": index, "item": item}),
         );
         output.push(item);
-        match &message.ending {
-            Ending::CutAfterBlock(after) if *after == index => return events.frames.cut(),
-            Ending::Error {
-                after,
-                kind,
-                message,
-            } if *after == index => {
+        match message.ending.after(index) {
+            None => (),
+            Some(Early::Cut) => return events.frames.cut(),
+            Some(Early::Fails(failure)) => {
                 return fail(
                     &mut events,
                     resource(call, names, "failed"),
                     output,
-                    kind.as_deref(),
-                    message,
+                    failure,
                 );
             }
-            Ending::Whole
-            | Ending::CutAfterBlock(_)
-            | Ending::CutAfterChunks(_)
-            | Ending::Error { .. } => (),
         }
     }
     let response = finished(call, message, names, output);
@@ -103,21 +95,16 @@ impl Events<'_> {
     }
 }
 
-fn fail(
-    events: &mut Events<'_>,
-    mut response: Value,
-    output: Vec<Value>,
-    kind: Option<&str>,
-    message: &str,
-) {
-    let code = kind.unwrap_or("server_error");
-    let mut error =
-        Dialect::Responses.error(StatusCode::INTERNAL_SERVER_ERROR, Some(code), message);
+/// An error, and then the response that failed by it.
+fn fail(events: &mut Events<'_>, mut response: Value, output: Vec<Value>, failure: &Failure) {
+    let code = failure.kind.as_deref().unwrap_or("server_error");
+    let status = StatusCode::INTERNAL_SERVER_ERROR;
+    let mut error = Dialect::Responses.error(status, Some(code), &failure.message);
     error["type"] = json!("error");
     error["error"]["code"] = json!(code);
     events.event(error);
     response["output"] = json!(output);
-    response["error"] = json!({"code": code, "message": message});
+    response["error"] = json!({"code": code, "message": failure.message});
     events.event(json!({"type": "response.failed", "response": response}));
     events.frames.done();
 }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Answer, ApiError, CHUNK, Ending, Message, Stop, Usage};
+use super::{Answer, ApiError, CHUNK, Cut, Ending, Failure, Message, Place, Stop, Usage};
 
 /// What the repetitions of one text may add up to; more would only be a slip of the finger.
 const MAX_TEXT: usize = 256 << 20;
@@ -26,6 +26,7 @@ pub(super) struct Turn {
     usage: Option<Usage>,
     chunk: Option<NonZeroUsize>,
     chunk_delay_ms: Option<f64>,
+    cut: Option<Cut>,
     cut_after: Option<usize>,
     cut_after_chunks: Option<usize>,
     error_after: Option<usize>,
@@ -92,28 +93,48 @@ fn ending(turn: Turn, n_blocks: usize) -> Result<Ending, String> {
             "`{key}` is {after}, and the turn has {n_blocks} blocks (counted from 0)"
         )),
     };
-    let overloaded = || "Overloaded".to_owned();
+    let how = turn.cut.unwrap_or_default();
     match (
         turn.cut_after,
         turn.cut_after_chunks,
         turn.error_after,
         turn.failed,
     ) {
+        (None, None, None, None) if turn.cut.is_some() => {
+            Err("`cut` needs `cut_after` or `cut_after_chunks`".to_owned())
+        }
         (None, None, None, None) => Ok(Ending::Whole),
-        (Some(after), None, None, None) => Ok(Ending::CutAfterBlock(inside("cut_after", after)?)),
-        (None, Some(chunks), None, None) => Ok(Ending::CutAfterChunks(chunks)),
-        (None, None, Some(after), None) => Ok(Ending::Error {
-            after: inside("error_after", after)?,
-            kind: turn.error_type,
-            message: turn.message.unwrap_or_else(overloaded),
+        (Some(block), None, None, None) => Ok(Ending::Cut {
+            after: Place::Block(inside("cut_after", block)?),
+            how,
         }),
-        (None, None, None, Some(failed)) => Ok(Ending::Error {
-            after: n_blocks
+        (None, Some(chunks), None, None) => Ok(Ending::Cut {
+            after: Place::Chunks(chunks),
+            how,
+        }),
+        (None, None, Some(after), None) => {
+            let message = turn.message.unwrap_or_else(|| "Overloaded".to_owned());
+            let failure = Failure {
+                kind: turn.error_type,
+                message,
+            };
+            Ok(Ending::Fails {
+                after: inside("error_after", after)?,
+                failure,
+            })
+        }
+        (None, None, None, Some(Failed { code, message })) => {
+            let after = n_blocks
                 .checked_sub(1)
-                .ok_or("`failed` comes after a block, and the turn has none")?,
-            kind: failed.code,
-            message: failed.message,
-        }),
+                .ok_or("`failed` comes after a block, and the turn has none")?;
+            Ok(Ending::Fails {
+                after,
+                failure: Failure {
+                    kind: code,
+                    message,
+                },
+            })
+        }
         _ => Err(
             "a turn ends by one of `cut_after`, `cut_after_chunks`, `error_after`, `failed`"
                 .to_owned(),
@@ -126,6 +147,17 @@ fn api_error(turn: Turn, status: u16) -> Result<ApiError, String> {
         .ok()
         .filter(|it| it.is_client_error() || it.is_server_error())
         .ok_or_else(|| format!("`status` is {status}; an error status is 400 to 599"))?;
+    let is_streamed = turn.stop.is_some()
+        || turn.usage.is_some()
+        || turn.chunk.is_some()
+        || turn.chunk_delay_ms.is_some()
+        || turn.cut_after.is_some()
+        || turn.cut_after_chunks.is_some()
+        || turn.error_after.is_some()
+        || turn.failed.is_some();
+    if is_streamed {
+        return Err("a turn with an error `status` has only `error_type`, `message`, `body`, `headers` and `delay_ms`".to_owned());
+    }
     let message = turn
         .message
         .unwrap_or_else(|| status.canonical_reason().unwrap_or("error").to_owned());

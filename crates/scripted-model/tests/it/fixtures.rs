@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use scripted_model::{Lanes, Scenario};
 use serde::Deserialize;
 
@@ -39,65 +39,62 @@ fn every_recorded_script_is_understood() {
     );
 }
 
-fn check(turn: &str, expected: Expect) {
-    let script = format!(r#"{{"lanes": {{"main": [{turn}]}}}}"#);
-    expected.assert_eq(&Scenario::from_json(&script).unwrap_err().to_string());
-}
-
 #[test]
 fn a_wrong_script_is_told_what_is_wrong() {
-    check(
+    let turns = [
         r#"{"blcks": []}"#,
-        expect![
-            "unknown field `blcks`, expected one of `blocks`, `stop`, `usage`, `usage_in`, `chunk`, `chunk_delay_ms`, `cut_after`, `cut_after_chunks`, `error_after`, `failed`, `status`, `error_type`, `etype`, `message`, `body`, `headers`, `delay_ms` at line 1 column 28"
-        ],
-    );
-    check(
         r#"{}"#,
-        expect!["a turn has either `blocks` or an error `status` at line 1 column 23"],
-    );
-    check(
         r#"{"blocks": [], "status": 500}"#,
-        expect!["a turn has either `blocks` or an error `status` at line 1 column 50"],
-    );
-    check(
         r#"{"status": 200}"#,
-        expect!["`status` is 200; an error status is 400 to 599 at line 1 column 36"],
-    );
-    check(
+        r#"{"status": 500, "chunk": 3}"#,
         r#"{"blocks": [{"text": "a", "tool": "b"}]}"#,
-        expect![
-            "a block has one of `text`, `thinking`, `redacted`, `refusal`, `tool`, `custom`, `raw` at line 1 column 59"
-        ],
-    );
-    check(
         r#"{"blocks": [{"text": "a"}], "cut_after": 1}"#,
-        expect!["`cut_after` is 1, and the turn has 1 blocks (counted from 0) at line 1 column 64"],
-    );
-    check(
         r#"{"blocks": [{"text": "a"}], "cut_after": 0, "error_after": 0}"#,
-        expect![
-            "a turn ends by one of `cut_after`, `cut_after_chunks`, `error_after`, `failed` at line 1 column 82"
-        ],
-    );
-    check(
+        r#"{"blocks": [], "cut": "drop"}"#,
+        r#"{"blocks": [], "failed": {"message": "boom"}}"#,
         r#"{"blocks": [], "chunk": 0}"#,
-        expect!["invalid value: integer `0`, expected a nonzero usize at line 1 column 45"],
-    );
-    check(
         r#"{"blocks": [], "delay_ms": -1}"#,
-        expect!["`delay_ms` is a number of milliseconds, zero or more at line 1 column 51"],
-    );
-    check(
-        r#"{"blocks": [{"custom": "patch", "input": {}}]}"#,
-        expect!["the `input` of a `custom` tool is a string at line 1 column 65"],
-    );
-    check(
-        r#"{"blocks": [{"text": "abcd", "times": 100000000}]}"#,
-        expect!["`times` makes the text longer than 268435456 bytes at line 1 column 69"],
-    );
-    check(
         r#"{"blocks": [], "headers": {"a b": "c"}}"#,
-        expect!["`a b: c` is no HTTP header at line 1 column 60"],
-    );
+        r#"{"blocks": [{"custom": "patch", "input": {}}]}"#,
+        r#"{"blocks": [{"text": "abcd", "times": 100000000}]}"#,
+    ];
+    let errors = turns.map(|turn| {
+        let script = format!(r#"{{"lanes": {{"main": [{turn}]}}}}"#);
+        format!(
+            "{turn}\n    {}\n",
+            Scenario::from_json(&script).unwrap_err()
+        )
+    });
+    expect![[r#"
+        {"blcks": []}
+            unknown field `blcks`, expected one of `blocks`, `stop`, `usage`, `usage_in`, `chunk`, `chunk_delay_ms`, `cut`, `cut_after`, `cut_after_chunks`, `error_after`, `failed`, `status`, `error_type`, `etype`, `message`, `body`, `headers`, `delay_ms` at line 1 column 28
+        {}
+            a turn has either `blocks` or an error `status` at line 1 column 23
+        {"blocks": [], "status": 500}
+            a turn has either `blocks` or an error `status` at line 1 column 50
+        {"status": 200}
+            `status` is 200; an error status is 400 to 599 at line 1 column 36
+        {"status": 500, "chunk": 3}
+            a turn with an error `status` has only `error_type`, `message`, `body`, `headers` and `delay_ms` at line 1 column 48
+        {"blocks": [{"text": "a", "tool": "b"}]}
+            a block has one of `text`, `thinking`, `redacted`, `refusal`, `tool`, `custom`, `raw` at line 1 column 59
+        {"blocks": [{"text": "a"}], "cut_after": 1}
+            `cut_after` is 1, and the turn has 1 blocks (counted from 0) at line 1 column 64
+        {"blocks": [{"text": "a"}], "cut_after": 0, "error_after": 0}
+            a turn ends by one of `cut_after`, `cut_after_chunks`, `error_after`, `failed` at line 1 column 82
+        {"blocks": [], "cut": "drop"}
+            `cut` needs `cut_after` or `cut_after_chunks` at line 1 column 50
+        {"blocks": [], "failed": {"message": "boom"}}
+            `failed` comes after a block, and the turn has none at line 1 column 66
+        {"blocks": [], "chunk": 0}
+            invalid value: integer `0`, expected a nonzero usize at line 1 column 45
+        {"blocks": [], "delay_ms": -1}
+            `delay_ms` is a number of milliseconds, zero or more at line 1 column 51
+        {"blocks": [], "headers": {"a b": "c"}}
+            `a b: c` is no HTTP header at line 1 column 60
+        {"blocks": [{"custom": "patch", "input": {}}]}
+            the `input` of a `custom` tool is a string at line 1 column 65
+        {"blocks": [{"text": "abcd", "times": 100000000}]}
+            `times` makes the text longer than 268435456 bytes at line 1 column 69
+    "#]].assert_eq(&errors.concat());
 }

@@ -102,36 +102,66 @@ fn check_end(script: &str, path: &str, expected: Expect) {
 
 #[test]
 fn a_cut_stream_ends_after_its_block_without_an_end() {
-    let script =
-        r#"{"lanes": {"main": [{"blocks": [{"text": "one"}, {"text": "two"}], "cut_after": 0}]}}"#;
+    let turn = r#"{"blocks": [{"text": "one"}, {"text": "two"}], "cut_after": 0}"#;
+    let script = format!(r#"{{"lanes": {{"main": [{turn}]}}}}"#);
     check_end(
-        script,
+        &script,
         ANTHROPIC,
         expect![[r#"
         event: content_block_stop
         data: {"index":0,"type":"content_block_stop"}
-        cut"#]],
+        ended"#]],
     );
     check_end(
-        script,
+        &script,
+        RESPONSES,
+        expect![[r#"
+        event: response.output_item.done
+        data: {"item":{"content":[{"annotations":[],"logprobs":[],"text":"one","type":"output_text"}],"id":"msg_main_1_1_0","role":"assistant","status":"completed","type":"message"},"output_index":0,"sequence_number":7,"type":"response.output_item.done"}
+        ended"#]],
+    );
+    check_end(
+        &script,
         CHAT,
         expect![[r#"
         data: {"choices":[{"delta":{"content":"one"},"finish_reason":null,"index":0}],"created":1767225600,"id":"chatcmpl_main_1_1","model":"m1","object":"chat.completion.chunk"}
-        cut"#]],
+        ended"#]],
+    );
+    check_end(
+        &script,
+        GEMINI,
+        expect![[r#"
+        data: {"candidates":[{"content":{"parts":[{"text":"one"}],"role":"model"},"index":0}],"modelVersion":"g1","responseId":"resp_main_1_1"}
+        ended"#]],
     );
 }
 
 #[test]
-fn a_stream_can_be_cut_in_the_middle_of_a_block() {
-    let turn = r#"{"blocks": [{"text": "0123456789"}], "chunk": 2, "cut_after_chunks": 3}"#;
+fn a_connection_can_be_dropped_in_the_middle_of_a_block() {
+    let turn =
+        r#"{"blocks": [{"text": "0123456789"}], "chunk": 2, "cut_after_chunks": 3, "cut": "drop"}"#;
+    let script = format!(r#"{{"lanes": {{"main": [{turn}]}}}}"#);
     check_end(
-        &format!(r#"{{"lanes": {{"main": [{turn}]}}}}"#),
+        &script,
         ANTHROPIC,
         expect![[r#"
         event: content_block_delta
         data: {"delta":{"text":"45","type":"text_delta"},"index":0,"type":"content_block_delta"}
         cut"#]],
     );
+}
+
+#[test]
+fn raw_blocks_are_words_of_one_wire() {
+    let blocks = r#"[{"raw": {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"q": 1}}}]"#;
+    let script = format!(r#"{{"lanes": {{"main": [{{"blocks": {blocks}}}]}}}}"#);
+    let response = post(&server(&script), ANTHROPIC, &request(ANTHROPIC));
+    let events: Vec<&str> = response.body.split("\n\n").collect();
+    expect![[r#"
+        event: content_block_start
+        data: {"content_block":{"id":"s1","input":{},"name":"web_search","type":"server_tool_use"},"index":0,"type":"content_block_start"}
+        event: content_block_delta
+        data: {"delta":{"partial_json":"{\"q\":1}","type":"input_json_delta"},"index":0,"type":"content_block_delta"}"#]].assert_eq(&events[1..3].join("\n"));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use axum::body::{Bytes, HttpBody};
 use http_body::Frame;
-use serde_json::Value;
+use serde::Serialize;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::scenario::{Cut, Ending, Place};
@@ -58,13 +58,13 @@ impl Frames {
     }
 
     /// An event that is sent at once. `name` is left out on wires without event names.
-    pub(crate) fn event(&mut self, name: Option<&str>, data: &Value) {
-        self.push(name, &data.to_string(), false);
+    pub(crate) fn event(&mut self, name: Option<&str>, data: &impl Serialize) {
+        self.push(name, false, |bytes| json(bytes, data));
     }
 
     /// A piece of streamed content: what the pace of the turn holds back.
-    pub(crate) fn chunk(&mut self, name: Option<&str>, data: &Value) {
-        self.push(name, &data.to_string(), true);
+    pub(crate) fn chunk(&mut self, name: Option<&str>, data: &impl Serialize) {
+        self.push(name, true, |bytes| json(bytes, data));
         self.n_chunks += 1;
         if self.chunk_limit == Some(self.n_chunks) {
             self.cut();
@@ -73,7 +73,7 @@ impl Frames {
 
     /// The end mark of OpenAI's streams.
     pub(crate) fn done(&mut self) {
-        self.push(None, "[DONE]", false);
+        self.push(None, false, |bytes| bytes.extend_from_slice(b"[DONE]"));
     }
 
     /// Ends the stream here; what is pushed later is not said.
@@ -81,7 +81,7 @@ impl Frames {
         self.is_cut = true;
     }
 
-    fn push(&mut self, name: Option<&str>, data: &str, is_chunk: bool) {
+    fn push(&mut self, name: Option<&str>, is_chunk: bool, data: impl FnOnce(&mut Vec<u8>)) {
         if self.is_cut {
             return;
         }
@@ -91,7 +91,7 @@ impl Frames {
             self.bytes.push(b'\n');
         }
         self.bytes.extend_from_slice(b"data: ");
-        self.bytes.extend_from_slice(data.as_bytes());
+        data(&mut self.bytes);
         self.bytes.extend_from_slice(b"\n\n");
         self.marks.push(Mark {
             end: self.bytes.len(),
@@ -112,6 +112,10 @@ impl Frames {
             is_dropped: self.is_cut && self.cut == Cut::Drop,
         }
     }
+}
+
+fn json(bytes: &mut Vec<u8>, data: &impl Serialize) {
+    serde_json::to_writer(bytes, data).expect("a vector takes all bytes, and all keys are strings");
 }
 
 /// Text in pieces of `size` characters.

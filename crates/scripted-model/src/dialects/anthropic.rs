@@ -1,6 +1,7 @@
 //! Anthropic Messages: `POST /v1/messages`, as the API's reference and Claude Code's own traffic have it.
 
 use axum::http::StatusCode;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Call, Dialect, Names};
@@ -36,8 +37,15 @@ pub(super) fn stream(call: &Call, message: &Message, names: &Names<'_>, frames: 
             json!({"type": "content_block_start", "index": index, "content_block": empty}),
         );
         deltas(block, message.chunk.get(), |delta| {
-            let data = json!({"type": "content_block_delta", "index": index, "delta": delta});
-            frames.chunk(Some("content_block_delta"), &data);
+            let r#type = "content_block_delta";
+            frames.chunk(
+                Some(r#type),
+                &BlockDelta {
+                    r#type,
+                    index,
+                    delta,
+                },
+            );
         });
         event(
             frames,
@@ -158,31 +166,44 @@ fn full(block: &Block, names: &Names<'_>, index: usize) -> Value {
     }
 }
 
-fn deltas(block: &Block, size: usize, mut delta: impl FnMut(Value)) {
+/// Streamed by the thousand, and therefore written without a detour.
+#[derive(Serialize)]
+struct BlockDelta<'a> {
+    r#type: &'static str,
+    index: usize,
+    delta: Delta<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[expect(clippy::enum_variant_names, reason = "the wire's own words")]
+enum Delta<'a> {
+    TextDelta { text: &'a str },
+    ThinkingDelta { thinking: &'a str },
+    SignatureDelta { signature: &'a str },
+    InputJsonDelta { partial_json: &'a str },
+}
+
+fn deltas(block: &Block, size: usize, mut delta: impl FnMut(Delta<'_>)) {
+    let mut input_deltas = |input: &str| {
+        pieces(input, size).for_each(|partial_json| delta(Delta::InputJsonDelta { partial_json }));
+    };
     match block {
-        Block::Text(text) | Block::Refusal(text) => {
-            pieces(text, size).for_each(|it| delta(json!({"type": "text_delta", "text": it})));
-        }
-        Block::Thinking { text, signature } => {
-            pieces(text, size)
-                .for_each(|it| delta(json!({"type": "thinking_delta", "thinking": it})));
-            let signature = signature.as_deref().unwrap_or(SIGNATURE);
-            delta(json!({"type": "signature_delta", "signature": signature}));
-        }
-        Block::Tool { input, .. } => pieces(input, size).for_each(|it| delta(input_delta(it))),
-        Block::Custom { input, .. } => {
-            let input = json!({"input": input}).to_string();
-            pieces(&input, size).for_each(|it| delta(input_delta(it)));
-        }
+        Block::Tool { input, .. } => input_deltas(input),
+        Block::Custom { input, .. } => input_deltas(&json!({"input": input}).to_string()),
         // The vendor's own tools are called like the others.
         Block::Raw(raw) => {
-            let input = raw.get("input").map(Value::to_string).unwrap_or_default();
-            pieces(&input, size).for_each(|it| delta(input_delta(it)));
+            input_deltas(&raw.get("input").map(Value::to_string).unwrap_or_default())
+        }
+        Block::Text(text) | Block::Refusal(text) => {
+            pieces(text, size).for_each(|text| delta(Delta::TextDelta { text }));
+        }
+        Block::Thinking { text, signature } => {
+            pieces(text, size).for_each(|thinking| delta(Delta::ThinkingDelta { thinking }));
+            delta(Delta::SignatureDelta {
+                signature: signature.as_deref().unwrap_or(SIGNATURE),
+            });
         }
         Block::Redacted(_) => (),
     }
-}
-
-fn input_delta(piece: &str) -> Value {
-    json!({"type": "input_json_delta", "partial_json": piece})
 }

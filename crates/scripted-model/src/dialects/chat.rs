@@ -1,6 +1,7 @@
 //! OpenAI Chat Completions: `POST /v1/chat/completions`, with the `reasoning_content` of compatible servers.
 
 use axum::http::StatusCode;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{CREATED, Call, Dialect, Names};
@@ -20,25 +21,26 @@ pub(super) fn call(body: &Value) -> Result<Call, String> {
 }
 
 pub(super) fn stream(call: &Call, message: &Message, names: &Names<'_>, frames: &mut Frames) {
-    let chunk = |delta: Value, finish_reason: Option<String>| {
-        let choice = json!({"index": 0, "delta": delta, "finish_reason": finish_reason});
-        envelope(call, names, "chat.completion.chunk", &json!([choice]))
+    let id = names.answer("chatcmpl");
+    let once = |frames: &mut Frames, said: Value, finish_reason: Option<String>| {
+        frames.event(
+            None,
+            &Chunk::new(&id, call, Delta::Other(said), finish_reason),
+        );
     };
-    frames.event(
-        None,
-        &chunk(json!({"role": "assistant", "content": ""}), None),
-    );
+    once(frames, json!({"role": "assistant", "content": ""}), None);
     let mut n_calls = 0;
     for (index, block) in message.blocks.iter().enumerate() {
-        if let Some(mut opening) = tool_call(block, names, index) {
+        let opening = tool_call(block, names, index);
+        if let Some(mut opening) = opening.clone() {
             opening["index"] = json!(n_calls);
             opening["function"]["arguments"] = json!("");
-            frames.event(None, &chunk(json!({"tool_calls": [opening]}), None));
+            once(frames, json!({"tool_calls": [opening]}), None);
         }
         deltas(block, message.chunk.get(), n_calls, |delta| {
-            frames.chunk(None, &chunk(delta, None))
+            frames.chunk(None, &Chunk::new(&id, call, delta, None))
         });
-        n_calls += usize::from(matches!(block, Block::Tool { .. } | Block::Custom { .. }));
+        n_calls += usize::from(opening.is_some());
         match message.ending.after(index) {
             None => (),
             Some(Early::Cut) => return frames.cut(),
@@ -48,7 +50,7 @@ pub(super) fn stream(call: &Call, message: &Message, names: &Names<'_>, frames: 
             }
         }
     }
-    frames.event(None, &chunk(json!({}), Some(finish_reason(message))));
+    once(frames, json!({}), Some(finish_reason(message)));
     if call.wants_usage {
         let mut last = envelope(call, names, "chat.completion.chunk", &json!([]));
         last["usage"] = usage(&message.usage);
@@ -135,21 +137,87 @@ fn tool_call(block: &Block, names: &Names<'_>, index: usize) -> Option<Value> {
     Some(json!({"id": names.block("call", index), "type": "function", "function": function}))
 }
 
-fn deltas(block: &Block, size: usize, n_calls: usize, mut delta: impl FnMut(Value)) {
-    let arguments =
-        |it: &str| json!({"tool_calls": [{"index": n_calls, "function": {"arguments": it}}]});
-    match block {
-        Block::Text(text) => pieces(text, size).for_each(|it| delta(json!({"content": it}))),
-        Block::Thinking { text, .. } => {
-            pieces(text, size).for_each(|it| delta(json!({"reasoning_content": it})))
+/// Streamed by the thousand, and therefore written without a detour.
+#[derive(Serialize)]
+struct Chunk<'a> {
+    id: &'a str,
+    object: &'static str,
+    created: u64,
+    model: &'a str,
+    choices: [Choice<'a>; 1],
+}
+
+impl<'a> Chunk<'a> {
+    fn new(
+        id: &'a str,
+        call: &'a Call,
+        delta: Delta<'a>,
+        finish_reason: Option<String>,
+    ) -> Chunk<'a> {
+        let choice = Choice {
+            index: 0,
+            delta,
+            finish_reason,
+        };
+        Chunk {
+            id,
+            object: "chat.completion.chunk",
+            created: CREATED,
+            model: &call.model,
+            choices: [choice],
         }
-        Block::Refusal(text) => pieces(text, size).for_each(|it| delta(json!({"refusal": it}))),
-        Block::Tool { input, .. } => pieces(input, size).for_each(|it| delta(arguments(it))),
+    }
+}
+
+#[derive(Serialize)]
+struct Choice<'a> {
+    index: usize,
+    delta: Delta<'a>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Delta<'a> {
+    Content(&'a str),
+    ReasoningContent(&'a str),
+    Refusal(&'a str),
+    ToolCalls([ToolCall<'a>; 1]),
+    /// Said once, and as it is.
+    #[serde(untagged)]
+    Other(Value),
+}
+
+#[derive(Serialize)]
+struct ToolCall<'a> {
+    index: usize,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    arguments: &'a str,
+}
+
+fn deltas(block: &Block, size: usize, n_calls: usize, mut delta: impl FnMut(Delta<'_>)) {
+    let call = |arguments| {
+        Delta::ToolCalls([ToolCall {
+            index: n_calls,
+            function: Function { arguments },
+        }])
+    };
+    match block {
+        Block::Text(text) => pieces(text, size).for_each(|it| delta(Delta::Content(it))),
+        Block::Thinking { text, .. } => {
+            pieces(text, size).for_each(|it| delta(Delta::ReasoningContent(it)))
+        }
+        Block::Refusal(text) => pieces(text, size).for_each(|it| delta(Delta::Refusal(it))),
+        Block::Tool { input, .. } => pieces(input, size).for_each(|it| delta(call(it))),
         Block::Custom { input, .. } => {
             let input = json!({"input": input}).to_string();
-            pieces(&input, size).for_each(|it| delta(arguments(it)));
+            pieces(&input, size).for_each(|it| delta(call(it)));
         }
-        Block::Raw(raw) => delta(raw.clone()),
+        Block::Raw(raw) => delta(Delta::Other(raw.clone())),
         Block::Redacted(_) => (), // This wire has no hidden reasoning.
     }
 }

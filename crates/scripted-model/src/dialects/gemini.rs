@@ -1,6 +1,7 @@
 //! Gemini: `POST /v1beta/models/MODEL:streamGenerateContent?alt=sse` and its whole and counting siblings.
 
 use axum::http::StatusCode;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Call, Dialect, Method, Names};
@@ -42,9 +43,10 @@ pub(super) fn call(body: &Value) -> Result<Call, String> {
 }
 
 pub(super) fn stream(call: &Call, message: &Message, names: &Names<'_>, frames: &mut Frames) {
+    let id = names.answer("resp");
     for (index, block) in message.blocks.iter().enumerate() {
         parts(block, message.chunk.get(), names, index, |part| {
-            frames.chunk(None, &envelope(call, names, &json!([part])));
+            frames.chunk(None, &Answer::new(call, &id, vec![part]));
         });
         match message.ending.after(index) {
             None => (),
@@ -58,19 +60,20 @@ pub(super) fn stream(call: &Call, message: &Message, names: &Names<'_>, frames: 
             }
         }
     }
-    let mut last = envelope(call, names, &json!([{"text": ""}]));
-    finish(&mut last, message);
-    frames.event(None, &last);
+    frames.event(
+        None,
+        &Answer::new(call, &id, vec![Part::text("")]).finish(message),
+    );
 }
 
 pub(super) fn whole(call: &Call, message: &Message, names: &Names<'_>) -> Value {
-    let mut all = Vec::new();
+    let id = names.answer("resp");
+    let mut answer = Answer::new(call, &id, Vec::new()).finish(message);
+    let all = &mut answer.candidates[0].content.parts;
     for (index, block) in message.blocks.iter().enumerate() {
         parts(block, usize::MAX, names, index, |part| all.push(part));
     }
-    let mut whole = envelope(call, names, &json!(all));
-    finish(&mut whole, message);
-    whole
+    json!(answer)
 }
 
 pub(super) fn error_kind(status: StatusCode) -> &'static str {
@@ -86,17 +89,75 @@ pub(super) fn error_kind(status: StatusCode) -> &'static str {
     }
 }
 
-fn envelope(call: &Call, names: &Names<'_>, parts: &Value) -> Value {
-    json!({
-        "candidates": [{"index": 0, "content": {"role": "model", "parts": parts}}],
-        "modelVersion": call.model,
-        "responseId": names.answer("resp"),
-    })
+/// Streamed by the thousand, and therefore written without a detour.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer<'a> {
+    candidates: [Candidate<'a>; 1],
+    model_version: &'a str,
+    response_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage_metadata: Option<Value>,
 }
 
-fn finish(last: &mut Value, message: &Message) {
-    last["candidates"][0]["finishReason"] = json!(finish_reason(message));
-    last["usageMetadata"] = usage(&message.usage);
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate<'a> {
+    index: usize,
+    content: Content<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finish_reason: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Content<'a> {
+    role: &'static str,
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Part<'a> {
+    Text {
+        text: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        thought: Option<bool>,
+    },
+    Other(Value),
+}
+
+impl<'a> Part<'a> {
+    fn text(text: &'a str) -> Part<'a> {
+        Part::Text {
+            text,
+            thought: None,
+        }
+    }
+}
+
+impl<'a> Answer<'a> {
+    fn new(call: &'a Call, id: &'a str, parts: Vec<Part<'a>>) -> Answer<'a> {
+        let content = Content {
+            role: "model",
+            parts,
+        };
+        Answer {
+            candidates: [Candidate {
+                index: 0,
+                content,
+                finish_reason: None,
+            }],
+            model_version: &call.model,
+            response_id: id,
+            usage_metadata: None,
+        }
+    }
+
+    fn finish(mut self, message: &Message) -> Answer<'a> {
+        self.candidates[0].finish_reason = Some(finish_reason(message));
+        self.usage_metadata = Some(usage(&message.usage));
+        self
+    }
 }
 
 fn usage(usage: &Usage) -> Value {
@@ -127,16 +188,33 @@ fn arguments(input: &str) -> Option<Value> {
     serde_json::from_str(input).ok().filter(Value::is_object)
 }
 
-fn parts(block: &Block, size: usize, names: &Names<'_>, index: usize, mut part: impl FnMut(Value)) {
-    let call = |name: String, args: Value| json!({"functionCall": {"id": names.block("fc", index), "name": name, "args": args}});
+fn parts<'a>(
+    block: &'a Block,
+    size: usize,
+    names: &Names<'_>,
+    index: usize,
+    mut part: impl FnMut(Part<'a>),
+) {
+    let call = |name: &str, args: Value| {
+        Part::Other(
+            json!({"functionCall": {"id": names.block("fc", index), "name": name, "args": args}}),
+        )
+    };
     match block {
         Block::Text(text) | Block::Refusal(text) => {
-            pieces(text, size).for_each(|it| part(json!({"text": it})))
+            pieces(text, size).for_each(|it| part(Part::text(it)))
         }
         Block::Thinking { text, signature } => {
-            pieces(text, size).for_each(|it| part(json!({"text": it, "thought": true})));
+            pieces(text, size).for_each(|text| {
+                part(Part::Text {
+                    text,
+                    thought: Some(true),
+                })
+            });
             if let Some(signature) = signature {
-                part(json!({"text": "", "thought": true, "thoughtSignature": signature}));
+                part(Part::Other(
+                    json!({"text": "", "thought": true, "thoughtSignature": signature}),
+                ));
             }
         }
         // A call whose arguments are no object cannot be said here: the finish reason tells of it.
@@ -144,16 +222,13 @@ fn parts(block: &Block, size: usize, names: &Names<'_>, index: usize, mut part: 
             namespace,
             name,
             input,
-        } => {
-            let name = namespace
-                .as_ref()
-                .map_or_else(|| name.clone(), |space| format!("{space}__{name}"));
-            arguments(input)
-                .into_iter()
-                .for_each(|args| part(call(name.clone(), args)));
-        }
-        Block::Custom { name, input } => part(call(name.clone(), json!({"input": input}))),
-        Block::Raw(raw) => part(raw.clone()),
+        } => match (arguments(input), namespace) {
+            (Some(args), Some(space)) => part(call(&format!("{space}__{name}"), args)),
+            (Some(args), None) => part(call(name, args)),
+            (None, _) => (),
+        },
+        Block::Custom { name, input } => part(call(name, json!({"input": input}))),
+        Block::Raw(raw) => part(Part::Other(raw.clone())),
         Block::Redacted(_) => (), // Hidden thoughts do not travel here.
     }
 }

@@ -1,6 +1,7 @@
 //! OpenAI Responses: `POST /v1/responses`, in the order and with the keys of the Open Responses schema 2026-04-24.
 
 use axum::http::StatusCode;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{CREATED, Call, Dialect, Names};
@@ -37,7 +38,9 @@ pub(super) fn stream(call: &Call, message: &Message, names: &Names<'_>, frames: 
         events.event(
             json!({"type": "response.output_item.added", "output_index": index, "item": opened(block, &item)}),
         );
-        content(block, message.chunk.get(), index, &item, &mut events);
+        if let Some(content) = content(block) {
+            fill(&mut events, &content, index, &item, message.chunk.get());
+        }
         events.event(
             json!({"type": "response.output_item.done", "output_index": index, "item": item}),
         );
@@ -80,18 +83,13 @@ struct Events<'a> {
 
 impl Events<'_> {
     fn event(&mut self, mut data: Value) {
-        self.number(&mut data);
+        data["sequence_number"] = json!(self.number());
         self.frames.event(data["type"].as_str(), &data);
     }
 
-    fn chunk(&mut self, mut data: Value) {
-        self.number(&mut data);
-        self.frames.chunk(data["type"].as_str(), &data);
-    }
-
-    fn number(&mut self, data: &mut Value) {
-        data["sequence_number"] = json!(self.n);
+    fn number(&mut self) -> u64 {
         self.n += 1;
+        self.n - 1
     }
 }
 
@@ -236,118 +234,112 @@ fn opened(block: &Block, item: &Value) -> Value {
     item
 }
 
-fn content(block: &Block, size: usize, index: usize, item: &Value, events: &mut Events<'_>) {
-    let at = |kind: &str| json!({"type": kind, "item_id": item["id"], "output_index": index});
-    match block {
-        Block::Text(text) => {
-            let names = ["response.content_part", "response.output_text"];
-            part(
-                events,
-                &at,
-                names,
-                ["content_index", "text"],
-                &item["content"][0],
-                text,
-                size,
-            );
-        }
-        Block::Refusal(text) => {
-            let names = ["response.content_part", "response.refusal"];
-            part(
-                events,
-                &at,
-                names,
-                ["content_index", "refusal"],
-                &item["content"][0],
-                text,
-                size,
-            );
-        }
-        Block::Thinking { text, .. } => {
-            let names = [
-                "response.reasoning_summary_part",
-                "response.reasoning_summary_text",
-            ];
-            part(
-                events,
-                &at,
-                names,
-                ["summary_index", "text"],
-                &item["summary"][0],
-                text,
-                size,
-            );
-        }
-        Block::Tool { input, .. } => {
-            argument(
-                events,
-                &at,
-                "response.function_call_arguments",
-                "arguments",
-                input,
-                size,
-            );
-        }
-        Block::Custom { input, .. } => {
-            argument(
-                events,
-                &at,
-                "response.custom_tool_call_input",
-                "input",
-                input,
-                size,
-            );
-        }
-        Block::Redacted(_) | Block::Raw(_) => (),
-    }
+/// How the content of an item travels: the words around its deltas.
+struct Content<'a> {
+    text: &'a str,
+    /// `EVENT.delta` fills it, `EVENT.done` says it whole under `key`.
+    event: &'static str,
+    key: &'static str,
+    part: Option<Part>,
 }
 
-/// The one part of a message or of a reasoning: added, filled, done.
-fn part(
-    events: &mut Events<'_>,
-    at: &impl Fn(&str) -> Value,
-    [part_name, text_name]: [&str; 2],
-    [index_key, text_key]: [&str; 2],
-    part: &Value,
-    text: &str,
-    size: usize,
-) {
-    let at = |kind: String| {
-        let mut event = at(&kind);
-        event[index_key] = json!(0);
-        event
+/// What a text stands in, unless it is the item's own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Content,
+    Summary,
+}
+
+fn content(block: &Block) -> Option<Content<'_>> {
+    let (text, event, key, part) = match block {
+        Block::Text(text) => (text, "response.output_text", "text", Some(Part::Content)),
+        Block::Refusal(text) => (text, "response.refusal", "refusal", Some(Part::Content)),
+        Block::Thinking { text, .. } => (
+            text,
+            "response.reasoning_summary_text",
+            "text",
+            Some(Part::Summary),
+        ),
+        Block::Tool { input, .. } => (input, "response.function_call_arguments", "arguments", None),
+        Block::Custom { input, .. } => (input, "response.custom_tool_call_input", "input", None),
+        Block::Redacted(_) | Block::Raw(_) => return None,
     };
-    let mut added = at(format!("{part_name}.added"));
-    added["part"] = part.clone();
-    added["part"][text_key] = json!("");
-    events.event(added);
-    for piece in pieces(text, size) {
-        let mut delta = at(format!("{text_name}.delta"));
-        delta["delta"] = json!(piece);
-        events.chunk(delta);
-    }
-    let mut done = at(format!("{text_name}.done"));
-    done[text_key] = json!(text);
-    events.event(done);
-    let mut done = at(format!("{part_name}.done"));
-    done["part"] = part.clone();
-    events.event(done);
+    Some(Content {
+        text,
+        event,
+        key,
+        part,
+    })
 }
 
-fn argument(
+/// A delta; streamed by the thousand, and therefore written without a detour.
+#[derive(Serialize)]
+struct Delta<'a> {
+    r#type: &'a str,
+    sequence_number: u64,
+    item_id: &'a str,
+    output_index: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_index: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary_index: Option<usize>,
+    delta: &'a str,
+}
+
+/// Fills an item: its one part is added, streamed and done.
+fn fill(
     events: &mut Events<'_>,
-    at: &impl Fn(&str) -> Value,
-    name: &str,
-    key: &str,
-    input: &str,
+    content: &Content<'_>,
+    output_index: usize,
+    item: &Value,
     size: usize,
 ) {
-    for piece in pieces(input, size) {
-        let mut delta = at(&format!("{name}.delta"));
-        delta["delta"] = json!(piece);
-        events.chunk(delta);
+    let Content {
+        text,
+        event,
+        key,
+        part,
+    } = content;
+    let around = part.map(|part| match part {
+        Part::Content => ("response.content_part", "content", "content_index"),
+        Part::Summary => (
+            "response.reasoning_summary_part",
+            "summary",
+            "summary_index",
+        ),
+    });
+    let at = |event: String| {
+        let mut data = json!({"type": event, "item_id": item["id"], "output_index": output_index});
+        if let Some((_, _, index)) = around {
+            data[index] = json!(0);
+        }
+        data
+    };
+    if let Some((part_event, list, _)) = around {
+        let mut added = at(format!("{part_event}.added"));
+        added["part"] = item[list][0].clone();
+        added["part"][key] = json!("");
+        events.event(added);
     }
-    let mut done = at(&format!("{name}.done"));
-    done[key] = json!(input);
+    let r#type = format!("{event}.delta");
+    for delta in pieces(text, size) {
+        let delta = Delta {
+            r#type: &r#type,
+            sequence_number: events.number(),
+            item_id: item["id"].as_str().unwrap_or_default(),
+            output_index,
+            content_index: (*part == Some(Part::Content)).then_some(0),
+            summary_index: (*part == Some(Part::Summary)).then_some(0),
+            delta,
+        };
+        events.frames.chunk(Some(&r#type), &delta);
+    }
+    let mut done = at(format!("{event}.done"));
+    done[key] = json!(text);
     events.event(done);
+    if let Some((part_event, list, _)) = around {
+        let mut done = at(format!("{part_event}.done"));
+        done["part"] = item[list][0].clone();
+        events.event(done);
+    }
 }

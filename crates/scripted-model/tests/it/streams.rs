@@ -124,15 +124,15 @@ fn a_cut_stream_ends_after_its_block_without_an_end() {
         &script,
         CHAT,
         expect![[r#"
-        data: {"choices":[{"delta":{"content":"one"},"finish_reason":null,"index":0}],"created":1767225600,"id":"chatcmpl_main_1_1","model":"m1","object":"chat.completion.chunk"}
-        ended"#]],
+            data: {"id":"chatcmpl_main_1_1","object":"chat.completion.chunk","created":1767225600,"model":"m1","choices":[{"index":0,"delta":{"content":"one"},"finish_reason":null}]}
+            ended"#]],
     );
     check_end(
         &script,
         GEMINI,
         expect![[r#"
-        data: {"candidates":[{"content":{"parts":[{"text":"one"}],"role":"model"},"index":0}],"modelVersion":"g1","responseId":"resp_main_1_1"}
-        ended"#]],
+            data: {"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":"one"}]}}],"modelVersion":"g1","responseId":"resp_main_1_1"}
+            ended"#]],
     );
 }
 
@@ -145,9 +145,9 @@ fn a_connection_can_be_dropped_in_the_middle_of_a_block() {
         &script,
         ANTHROPIC,
         expect![[r#"
-        event: content_block_delta
-        data: {"delta":{"text":"45","type":"text_delta"},"index":0,"type":"content_block_delta"}
-        cut"#]],
+            event: content_block_delta
+            data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"45"}}
+            cut"#]],
     );
 }
 
@@ -161,7 +161,7 @@ fn raw_blocks_are_words_of_one_wire() {
         event: content_block_start
         data: {"content_block":{"id":"s1","input":{},"name":"web_search","type":"server_tool_use"},"index":0,"type":"content_block_start"}
         event: content_block_delta
-        data: {"delta":{"partial_json":"{\"q\":1}","type":"input_json_delta"},"index":0,"type":"content_block_delta"}"#]].assert_eq(&events[1..3].join("\n"));
+        data: {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"q\":1}"}}"#]].assert_eq(&events[1..3].join("\n"));
 }
 
 #[test]

@@ -41,6 +41,10 @@ impl Server {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
+        let listener = {
+            let _inside = runtime.enter();
+            TcpListener::from_std(listener)?
+        };
         let stage = Stage::new(scenario);
         let (stop, stopped) = oneshot::channel::<()>();
         let playing = stage.clone();
@@ -48,9 +52,6 @@ impl Server {
             .name("scripted-model".to_owned())
             .spawn(move || {
                 runtime.block_on(async {
-                    let Ok(listener) = TcpListener::from_std(listener) else {
-                        return;
-                    };
                     tokio::select! {
                         _ = serve(listener, playing) => (),
                         _ = stopped => (),

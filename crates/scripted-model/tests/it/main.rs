@@ -6,5 +6,6 @@ mod answers;
 mod fixtures;
 mod http;
 mod lanes;
+mod life;
 mod program;
 mod streams;

@@ -57,6 +57,15 @@ impl Frames {
         }
     }
 
+    /// No frames at all, and a dropped connection.
+    pub(crate) fn dropped() -> Frames {
+        Frames {
+            is_cut: true,
+            cut: Cut::Drop,
+            ..Frames::default()
+        }
+    }
+
     /// An event that is sent at once. `name` is left out on wires without event names.
     pub(crate) fn event(&mut self, name: Option<&str>, data: &impl Serialize) {
         self.push(name, false, |bytes| json(bytes, data));
@@ -108,7 +117,8 @@ impl Frames {
             pace,
             due: None,
             wait: None,
-            must_flush: false,
+            // The head of the response leaves first, also when nothing follows it.
+            must_flush: true,
             is_dropped: self.is_cut && self.cut == Cut::Drop,
         }
     }

@@ -16,8 +16,9 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::dialects::{Call, Dialect, Method, Names, PATHS};
+use crate::frames::Frames;
 use crate::request::Request;
-use crate::scenario::{Answer, ApiError, Scenario, Turn};
+use crate::scenario::{Answer, ApiError, Ending, Scenario, Turn};
 use crate::stage::{Cue, Stage};
 
 /// Larger than any context window; what is beyond is a mistake.
@@ -228,7 +229,16 @@ async fn play(stage: &Stage, dialect: Dialect, call: &Call, lane: &str) -> Respo
             let frames = dialect.stream(call, &message, &names);
             stream(Body::new(frames.play(message.pace)))
         }
-        Answer::Message(message) => whole(StatusCode::OK, &dialect.whole(call, &message, &names)),
+        Answer::Message(message) => match &message.ending {
+            Ending::Whole => whole(StatusCode::OK, &dialect.whole(call, &message, &names)),
+            Ending::Fails { failure, .. } => {
+                let status = StatusCode::INTERNAL_SERVER_ERROR;
+                let kind = failure.kind.as_deref();
+                whole(status, &dialect.error(status, kind, &failure.message))
+            }
+            // Half a piece of JSON is of no use to anybody: the connection closes after the head.
+            Ending::Cut { .. } => Response::new(Body::new(Frames::dropped().play(message.pace))),
+        },
         Answer::Error(ApiError {
             status,
             body: Some(body),

@@ -202,6 +202,22 @@ fn a_model_can_fail_in_the_middle_of_a_stream() {
 }
 
 #[test]
+fn what_would_break_a_stream_breaks_a_whole_answer() {
+    let turns = r#"{"blocks": [{"text": "one"}], "error_after": 0, "message": "boom"}, {"blocks": [{"text": "one"}], "cut_after": 0}"#;
+    let server = server(&format!(r#"{{"lanes": {{"main": [{turns}]}}}}"#));
+    let [failed, cut] = [(); 2].map(|()| post(&server, ANTHROPIC, &whole_request(ANTHROPIC)));
+    let error = r#"{"error":{"message":"boom","type":"api_error"},"type":"error"}"#;
+    assert_eq!(
+        (failed.status.as_str(), failed.body.as_str()),
+        ("HTTP/1.1 500 Internal Server Error", error)
+    );
+    assert_eq!(
+        (cut.status.as_str(), cut.body.as_str(), cut.is_cut),
+        ("HTTP/1.1 200 OK", "", true)
+    );
+}
+
+#[test]
 fn stop_reasons_are_translated() {
     let script = r#"{"lanes": {"main": [{"blocks": [], "stop": "max_tokens"}]}}"#;
     let reason = |path: &str, pointer: &str| {

@@ -10,6 +10,8 @@ mod scenario;
 mod server;
 mod stage;
 
+/// What [`Turn::error`] and [`Turn::header`] are made of.
+pub use axum::http::{HeaderName, HeaderValue, StatusCode};
 pub use request::Request;
 pub use scenario::{Block, Cut, Lanes, Repeat, Scenario, Stop, Turn, Usage};
 pub use server::{Server, serve};

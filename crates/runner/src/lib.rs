@@ -8,5 +8,6 @@
 pub mod guard;
 pub mod process;
 mod request;
+pub mod stderr;
 
 pub use request::{Answer, Launch, Mode, Permissions, Request, Resume, Stdin, Talk};

@@ -6,6 +6,7 @@
 
 #[cfg(target_os = "linux")]
 pub mod guard;
+pub mod locks;
 pub mod process;
 mod request;
 pub mod stderr;

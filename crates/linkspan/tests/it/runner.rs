@@ -3,6 +3,7 @@
 mod agents;
 mod arguments;
 mod hostile;
+mod locks;
 
 use std::env;
 use std::path::PathBuf;

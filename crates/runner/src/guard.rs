@@ -143,7 +143,7 @@ impl Watch {
             is_empty: false,
         };
         family.reap();
-        while family.exit.is_none() {
+        while family.exit.is_none() && !family.is_empty {
             if self.must_kill() {
                 return family.kill(self);
             }

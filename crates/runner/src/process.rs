@@ -42,9 +42,6 @@ const GUARD_LIMIT: Duration = Duration::from_secs(3);
 /// How long survivors are killed before they are given up: only the kernel can hold one that long.
 const SWEEP_LIMIT: Duration = Duration::from_secs(2);
 
-/// As above where a thread of the runtime has to wait for it.
-const DROP_LIMIT: Duration = Duration::from_millis(200);
-
 /// Who looks after an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Guard {
@@ -229,10 +226,12 @@ impl Drop for Process {
             return;
         }
         self.kill_tree();
-        let guard_lives = self.is_guarded && matches!(self.child.try_wait(), Ok(None));
-        if !guard_lives {
-            self.marker.end(Duration::ZERO, DROP_LIMIT);
-        }
+        // The guard does it, unless it is killed itself; a thread of the runtime cannot wait for that.
+        let patience = match self.is_guarded {
+            true => GUARD_LIMIT,
+            false => Duration::ZERO,
+        };
+        self.marker.end_later(patience, SWEEP_LIMIT);
     }
 }
 

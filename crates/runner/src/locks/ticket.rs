@@ -9,8 +9,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
-use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use model::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -23,9 +22,6 @@ const ORPHAN_GRACE: Duration = Duration::from_secs(2);
 
 /// How long an agent that nobody guards may resist.
 const ORPHAN_LIMIT: Duration = Duration::from_secs(10);
-
-/// How often we look whether such an agent is gone.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// A ticket holds two short lines; something longer is none.
 const MAX_TICKET: u64 = 64 << 10;
@@ -189,10 +185,7 @@ pub(super) fn outlast(tickets: &[PathBuf]) -> io::Result<()> {
 /// Removes the ticket of a dead owner, when its agent is gone too.
 fn bury(path: &Path, file: &File) -> io::Result<()> {
     if let (_, Some(agent)) = read(file)? {
-        let start = Instant::now();
-        while agent.is_alive() && start.elapsed() < ORPHAN_GRACE {
-            thread::sleep(LOOK_AGAIN);
-        }
+        agent.wait(ORPHAN_GRACE);
         if !agent.end(Duration::ZERO, ORPHAN_LIMIT) {
             let text = "the agent of a run that died is still in the session and cannot be ended";
             return Err(io::Error::new(ErrorKind::ResourceBusy, text));

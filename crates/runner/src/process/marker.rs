@@ -23,6 +23,9 @@ pub const VARIABLE: &str = "LINKSPAN_RUN";
 /// Signals need a moment to act.
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// Looking costs a millisecond or two.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
 /// A program that is just being loaded has no environment yet, and can be overlooked.
 const EMPTY_LOOKS: u32 = 2;
 
@@ -47,9 +50,7 @@ impl Marker {
     pub(crate) fn end(&self, grace: Duration, limit: Duration) -> bool {
         let start = Instant::now();
         if !grace.is_zero() && self.signal(Some(Signal::TERM)) > 0 {
-            while start.elapsed() < grace && self.is_alive() {
-                thread::sleep(PAUSE);
-            }
+            self.wait(grace);
         }
         let mut n_empty = 0;
         while start.elapsed() < grace + limit {
@@ -64,6 +65,26 @@ impl Marker {
             thread::sleep(PAUSE);
         }
         false
+    }
+
+    /// The same without waiting for it, and after whoever looks after them had the time to do so.
+    pub(crate) fn end_later(self, patience: Duration, limit: Duration) {
+        let work = move || {
+            self.wait(patience);
+            self.end(Duration::ZERO, limit);
+        };
+        // Without threads it has to be done here.
+        if thread::Builder::new().spawn(work).is_err() {
+            self.end(Duration::ZERO, limit);
+        }
+    }
+
+    /// Until nobody carries the mark, or for as long as this.
+    pub(crate) fn wait(&self, limit: Duration) {
+        let start = Instant::now();
+        while start.elapsed() < limit && self.is_alive() {
+            thread::sleep(LOOK_AGAIN);
+        }
     }
 
     /// Signals all who carry the mark, and says how many they are.

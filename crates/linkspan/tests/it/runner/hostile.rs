@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::agents::abort;
-use super::{guard, rounds, start, start_marked, within};
+use super::{RUNS, guard, rounds, start, start_marked, within};
 
 const SCRIPTS: &[&str] = &[
     "say=hi",
@@ -30,6 +30,8 @@ const SCRIPTS: &[&str] = &[
     "start ( session bomb=2 hold ) signal=6",
     "forget ( ignore session hold ) hold",
     "forget ( session start ( ignore session hold ) ) exit=0",
+    "start ( session hold ) kill-guard hold",
+    "ignore start ( hold ) stop-guard hold",
     "read exit=0",
     "exit=0",
 ];
@@ -97,7 +99,7 @@ async fn run(n: usize, script: &str) -> Marker {
 async fn hundreds_of_hostile_runs_leave_nothing_behind() {
     let places = Arc::new(Semaphore::new(AT_ONCE));
     let mut runs = JoinSet::new();
-    for n in 0..rounds(200) {
+    for n in 0..rounds(RUNS) {
         let place = Arc::clone(&places).acquire_owned().await.unwrap();
         runs.spawn(async move {
             let marker = run(n, SCRIPTS[n % SCRIPTS.len()]).await;

@@ -52,8 +52,8 @@ impl Key {
     /// The number of a ticket of this session.
     fn number(self, file_name: &str) -> Option<u64> {
         let (key, number) = file_name.split_once('.')?;
-        let number = number.parse().ok()?;
-        (key == format!("{:032x}", self.0)).then_some(number)
+        let key = u128::from_str_radix(key, 16).ok()?;
+        (key == self.0).then(|| number.parse().ok())?
     }
 }
 

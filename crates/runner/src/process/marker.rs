@@ -67,7 +67,7 @@ impl Marker {
         false
     }
 
-    /// The same without waiting for it, and after whoever looks after them had the time to do so.
+    /// Kills all who carry the mark, in the background, once their guard has had the time to do so.
     pub(crate) fn end_later(self, patience: Duration, limit: Duration) {
         let work = move || {
             self.wait(patience);

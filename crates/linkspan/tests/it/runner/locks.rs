@@ -36,7 +36,7 @@ fn tickets(folder: &Folder) -> Vec<String> {
 #[tokio::test]
 async fn processes_with_many_tasks_take_turns_in_one_session() {
     let folder = Folder::new("turns");
-    let n_each = rounds(20);
+    let n_each = rounds(16);
     let each = n_each.to_string();
     let busy = ["lock", &folder.path(""), "64", &each];
     let [mut one, mut two] = [(); 2].map(|()| stand_in(&busy));

@@ -36,9 +36,9 @@ fn tickets(folder: &Folder) -> Vec<String> {
 #[tokio::test]
 async fn processes_with_many_tasks_take_turns_in_one_session() {
     let folder = Folder::new("turns");
-    let n_each = rounds(16);
+    let n_each = rounds(32);
     let each = n_each.to_string();
-    let busy = ["lock", &folder.path(""), "64", &each];
+    let busy = ["lock", &folder.path(""), "32", &each];
     let [mut one, mut two] = [(); 2].map(|()| stand_in(&busy));
     // One among many gets its turns too.
     for _ in 0..10 {
@@ -47,7 +47,7 @@ async fn processes_with_many_tasks_take_turns_in_one_session() {
     let ends = [one.wait().unwrap(), two.wait().unwrap()];
     assert!(ends.iter().all(|it| it.success()), "{ends:?}");
     let counted = fs::read_to_string(folder.path("rounds")).unwrap();
-    assert_eq!(counted, (2 * 64 * n_each).to_string());
+    assert_eq!(counted, (2 * 32 * n_each).to_string());
     assert_eq!(tickets(&folder), Vec::<String>::new());
 }
 

@@ -3,8 +3,8 @@
 //! `stand_in lock DIR TASKS ROUNDS`: that many tasks enter one session that often (0: for ever), and check
 //! that they are alone in it. Each round adds one to the number in `DIR/rounds`.
 //!
-//! `stand_in run DIR MARKER GUARD PROGRAM ARGS…`: locks the session and runs an agent in it; an empty
-//! GUARD means none.
+//! `stand_in run DIR MARKER GUARD PROGRAM ARGS…`: locks the session, runs an agent in it, and says how it
+//! ended; an empty GUARD means none.
 
 #![expect(clippy::unwrap_used, reason = "only the tests see it fail")]
 #![expect(clippy::print_stdout, reason = "it is a program")]
@@ -128,6 +128,6 @@ async fn run(dir: &str, marker: &str, guard: &str, program: &str, args: &[&str])
     lock.protect(marker).unwrap();
     let mut process = Process::spawn(&launch, &guard, marker).unwrap();
     println!("running");
-    process.wait().await;
+    println!("{:?}", process.wait().await);
     drop(lock);
 }

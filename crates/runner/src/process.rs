@@ -15,10 +15,12 @@ use std::io::{self, ErrorKind};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{self, ExitStatus, Stdio};
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use model::Exit;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use signal_hook::consts::SIGCHLD;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -120,6 +122,7 @@ impl Process {
             })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        notice_ends();
         let mut child = Command::from(command).spawn().map_err(failed)?;
         let mut stdin = child.stdin.take();
         let writer = match &launch.stdin {
@@ -233,6 +236,15 @@ impl Drop for Process {
         };
         self.marker.end_later(patience, SWEEP_LIMIT);
     }
+}
+
+/// Whoever started us may ignore the ends of its children, which is inherited: nobody could tell then how
+/// an agent ended. Any handler undoes that; nothing needs to look at the flag.
+fn notice_ends() {
+    static NOTICED: Once = Once::new();
+    NOTICED.call_once(|| {
+        signal_hook::flag::register(SIGCHLD, Arc::default()).ok();
+    });
 }
 
 fn command(launch: &Launch, guard: &Guard) -> process::Command {

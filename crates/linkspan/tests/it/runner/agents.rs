@@ -1,5 +1,6 @@
 //! One agent at a time: its output, its end, and how it is stopped.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use model::Exit;
@@ -7,7 +8,8 @@ use runner::process::{Guard, Ladder, Marker, Patience, Process, SpawnError, Step
 use runner::{Launch, Stdin};
 use tokio::io::AsyncReadExt;
 
-use super::{guard, launch, start, within};
+use super::{example, guard, launch, start, within};
+use crate::program::{Folder, ran};
 
 /// Everything an agent said, and how it ended.
 async fn outcome(mut process: Process) -> (Exit, String, String) {
@@ -45,6 +47,23 @@ async fn the_end_of_the_agent_passes_through_the_guard() {
                 "{script}"
             );
         }
+    }
+}
+
+/// Some programs ignore the ends of their children, and whatever they start inherits that.
+#[test]
+fn the_end_of_the_agent_is_known_whoever_started_us() {
+    let folder = Folder::new("ignored-children");
+    for guard in [env!("CARGO_BIN_EXE_linkspan"), ""] {
+        let ignoring = Command::new("env")
+            .arg("--ignore-signal=CHLD")
+            .arg(example("stand_in"))
+            .args(["run", &folder.path(""), "1", guard])
+            .arg(example("scripted_agent"))
+            .arg("exit=3")
+            .output()
+            .unwrap();
+        assert_eq!(ran(ignoring).shown(), "running\nCode(3)\nexit 0\n");
     }
 }
 

@@ -8,6 +8,7 @@
 mod find;
 mod ladder;
 mod marker;
+#[cfg(target_os = "linux")]
 pub(crate) mod proc;
 
 use std::fs;
@@ -153,7 +154,12 @@ impl Process {
         if let Some(exit) = self.exit {
             return exit;
         }
+        let group = self.pid();
         let exit = self.child_exit().await;
+        // Elsewhere the group is all that can be found.
+        if let Some(group) = group.filter(|_| cfg!(not(target_os = "linux"))) {
+            kill_process_group(group, Signal::KILL).ok();
+        }
         let grace = match (self.is_guarded, exit) {
             // The guard has seen to it.
             (true, Exit::Code(_)) => None,

@@ -1,10 +1,8 @@
-//! What Linux tells about processes under `/proc`. Elsewhere there is none, and nothing is found.
+//! What Linux tells about processes under `/proc`.
 
 use std::fs;
 
-use rustix::process::Pid;
-#[cfg(target_os = "linux")]
-use rustix::process::getpid;
+use rustix::process::{Pid, getpid};
 
 /// All processes, in no order.
 pub(crate) fn pids() -> impl Iterator<Item = Pid> {
@@ -13,7 +11,6 @@ pub(crate) fn pids() -> impl Iterator<Item = Pid> {
 }
 
 /// The children of this process, which must have one thread only.
-#[cfg(target_os = "linux")]
 pub(crate) fn own_children() -> Vec<Pid> {
     match fs::read_to_string("/proc/thread-self/children") {
         Ok(text) => text.split_whitespace().filter_map(pid).collect(),
@@ -27,11 +24,11 @@ pub(crate) fn environ(pid: Pid) -> Option<Vec<u8>> {
     fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).ok()
 }
 
-#[cfg(target_os = "linux")]
 fn parent(child: Pid) -> Option<Pid> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", child.as_raw_nonzero())).ok()?;
-    // The name is in parentheses and may hold anything, parentheses and spaces too.
-    let (_, rest) = stat.rsplit_once(')')?;
+    let stat = fs::read(format!("/proc/{}/stat", child.as_raw_nonzero())).ok()?;
+    // The name is in parentheses and may hold anything: parentheses, spaces, bytes that are no text.
+    let after_name = stat.rsplit(|byte| *byte == b')').next()?;
+    let rest = str::from_utf8(after_name).ok()?;
     pid(rest.split_whitespace().nth(1)?)
 }
 
@@ -39,7 +36,7 @@ fn pid(text: &str) -> Option<Pid> {
     Pid::from_raw(text.parse().ok()?)
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use std::process::Command;
     use std::thread;

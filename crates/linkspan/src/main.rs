@@ -6,13 +6,21 @@ mod exit;
 mod streams;
 mod unknown;
 
+#[cfg(target_os = "linux")]
+use std::env;
 use std::process::ExitCode;
 
 use clap::Parser;
+#[cfg(target_os = "linux")]
+use runner::process::GUARD;
 
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if env::args_os().nth(1).is_some_and(|it| it == GUARD) {
+        return runner::guard::main(env::args_os().skip(2));
+    }
     let result = match Cli::try_parse() {
         Ok(cli) => run(&cli),
         Err(err) => exit::parse_error(&err),

@@ -4,6 +4,11 @@
 //! `dialogue` talks with agents that can be talked with, `locks` keeps two runs out of one session, and
 //! `agent` joins them: one prompt in, events out, exactly one end.
 
+#[cfg(target_os = "linux")]
+pub mod guard;
+pub mod locks;
+pub mod process;
 mod request;
+pub mod stderr;
 
 pub use request::{Answer, Launch, Mode, Permissions, Request, Resume, Stdin, Talk};

@@ -6,6 +6,8 @@ mod convert;
 mod errors;
 mod pages;
 mod program;
+#[cfg(target_os = "linux")]
+mod runner;
 mod show;
 mod streaming;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,237 @@
+//! Tickets: one file for each place in a queue, named by session and number. Everything here blocks.
+//!
+//! The file `queue` holds the last number, and is locked while the next one is drawn. No number comes twice,
+//! so whoever removes the ticket of a dead owner, however late, never hits a living one. Owners remove their
+//! ticket before they unlock it: a ticket that is free but still there belongs to a dead one.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::time::{Duration, SystemTime};
+
+use model::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::Held;
+use crate::process::Marker;
+
+/// The guard of a dead linkspan ends its agent in less; an agent without a guard is ended by us then.
+const ORPHAN_GRACE: Duration = Duration::from_secs(2);
+
+/// How long an agent that nobody guards may resist.
+const ORPHAN_LIMIT: Duration = Duration::from_secs(10);
+
+/// A ticket holds two short lines; something longer is none.
+const MAX_TICKET: u64 = 64 << 10;
+
+/// A session of an engine as part of a file name: ids are opaque and may hold anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Key(u128);
+
+impl Key {
+    /// FNV-1a: the same in every version of the program. Two sessions that share a key only wait for
+    /// each other.
+    pub(super) fn new(engine: &str, id: &str) -> Self {
+        const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+        const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+        let length = u64::try_from(engine.len())
+            .unwrap_or(u64::MAX)
+            .to_le_bytes();
+        let bytes = length.iter().chain(engine.as_bytes()).chain(id.as_bytes());
+        Self(bytes.fold(BASIS, |hash, byte| {
+            (hash ^ u128::from(*byte)).wrapping_mul(PRIME)
+        }))
+    }
+
+    fn file_name(self, number: u64) -> String {
+        format!("{:032x}.{number:020}", self.0)
+    }
+
+    /// The number of a ticket of this session.
+    fn number(self, file_name: &str) -> Option<u64> {
+        let (key, number) = file_name.split_once('.')?;
+        let key = u128::from_str_radix(key, 16).ok()?;
+        (key == self.0).then(|| number.parse().ok())?
+    }
+}
+
+/// A place in a queue.
+#[derive(Debug)]
+pub(super) struct Drawn {
+    pub(super) ticket: Ticket,
+    /// The tickets before ours.
+    pub(super) ahead: Vec<PathBuf>,
+    pub(super) held: Option<Held>,
+}
+
+/// Our ticket: locked as long as we live, gone when dropped.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    pub(super) path: PathBuf,
+    file: File,
+}
+
+impl Ticket {
+    pub(super) fn name_agent(&self, agent: Marker) -> io::Result<()> {
+        write_line(&self.file, &Line::Agent(agent.to_string()))
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        // If either fails, closing the file frees it, and the next owner removes it.
+        fs::remove_file(&self.path).ok();
+        self.file.unlock().ok();
+    }
+}
+
+/// What a ticket says, line by line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Owner {
+        pid: u32,
+        holder: String,
+        since: Timestamp,
+    },
+    /// The marker of the agent in the session; the last one counts.
+    Agent(String),
+}
+
+/// Draws the next ticket of a session.
+pub(super) fn draw(dir: &Path, key: Key, holder: &str) -> io::Result<Drawn> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    let queue = options.mode(0o600).open(dir.join("queue"))?;
+    lock(|| queue.lock())?;
+    let mut numbers: Vec<u64> = fs::read_dir(dir)?
+        .filter_map(|it| key.number(it.ok()?.file_name().to_str()?))
+        .collect();
+    numbers.sort_unstable();
+    let path = |number| dir.join(key.file_name(number));
+    let ahead: Vec<PathBuf> = numbers.iter().map(|it| path(*it)).collect();
+    let held = ahead.iter().find_map(|it| find_holder(it).transpose());
+    let next = count(&queue, numbers.last().copied().unwrap_or_default())?;
+    let ticket = make(path(next), holder)?;
+    Ok(Drawn {
+        ticket,
+        held: held.transpose()?,
+        ahead,
+    })
+}
+
+/// The next number, above `highest` too: a crash of the machine may have lost the last one.
+fn count(queue: &File, highest: u64) -> io::Result<u64> {
+    let mut text = [0; 20];
+    let n_read = queue.read_at(&mut text, 0)?;
+    let last = str::from_utf8(&text[..n_read]).ok();
+    let last = last.and_then(|it| it.parse().ok()).unwrap_or(0);
+    let next = highest.max(last) + 1;
+    // Always as long, so that it replaces the last one in one piece.
+    queue.write_all_at(format!("{next:020}").as_bytes(), 0)?;
+    Ok(next)
+}
+
+fn make(path: PathBuf, holder: &str) -> io::Result<Ticket> {
+    let mut options = OpenOptions::new();
+    options.append(true).create_new(true).mode(0o600);
+    let file = options.open(&path)?;
+    let ticket = Ticket { path, file };
+    lock(|| ticket.file.lock())?;
+    let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    let owner = Line::Owner {
+        pid: process::id(),
+        holder: holder.to_owned(),
+        since: Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX)),
+    };
+    write_line(&ticket.file, &owner)?;
+    Ok(ticket)
+}
+
+/// Who owns a ticket, if its owner or the agent of its owner lives.
+fn find_holder(path: &Path) -> io::Result<Option<Held>> {
+    let Some(file) = open(path)? else {
+        return Ok(None);
+    };
+    let is_dead = match file.try_lock_shared() {
+        Ok(()) => true,
+        Err(TryLockError::WouldBlock) => false,
+        Err(TryLockError::Error(err)) => return Err(err),
+    };
+    let (held, agent) = read(&file)?;
+    let is_gone = is_dead && !agent.is_some_and(|it| it.is_alive());
+    Ok(held.filter(|_| !is_gone))
+}
+
+/// Waits until all these tickets are gone.
+pub(super) fn outlast(tickets: &[PathBuf]) -> io::Result<()> {
+    // Backwards: whoever was next to us has waited for all the others, so that a release wakes one, not all.
+    for path in tickets.iter().rev() {
+        let Some(file) = open(path)? else {
+            continue;
+        };
+        // Shared, because others may wait for the same one.
+        lock(|| file.lock_shared())?;
+        if file.metadata()?.nlink() > 0 {
+            bury(path, &file)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes the ticket of a dead owner, when its agent is gone too.
+fn bury(path: &Path, file: &File) -> io::Result<()> {
+    if let (_, Some(agent)) = read(file)? {
+        agent.wait(ORPHAN_GRACE);
+        if !agent.end(Duration::ZERO, ORPHAN_LIMIT) {
+            let text = "the agent of a run that died is still in the session and cannot be ended";
+            return Err(io::Error::new(ErrorKind::ResourceBusy, text));
+        }
+    }
+    match fs::remove_file(path) {
+        // Others wait for the same one.
+        Err(err) if err.kind() != ErrorKind::NotFound => Err(err),
+        _ => Ok(()),
+    }
+}
+
+/// The owner, unless it died while it wrote, and the agent, if there is one.
+fn read(file: &File) -> io::Result<(Option<Held>, Option<Marker>)> {
+    let mut text = Vec::new();
+    file.take(MAX_TICKET).read_to_end(&mut text)?;
+    let (mut owner, mut agent) = (None, None);
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        match serde_json::from_slice(line) {
+            Ok(Line::Owner { pid, holder, since }) => owner = Some(Held { pid, holder, since }),
+            Ok(Line::Agent(marker)) => agent = marker.parse().ok(),
+            Err(_) => (),
+        }
+    }
+    Ok((owner, agent))
+}
+
+fn write_line(mut file: &File, line: &Line) -> io::Result<()> {
+    let mut bytes = serde_json::to_vec(line)?;
+    bytes.push(b'\n');
+    file.write_all(&bytes)
+}
+
+fn open(path: &Path) -> io::Result<Option<File>> {
+    match File::open(path) {
+        Err(err) if err.kind() == ErrorKind::NotFound => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
+/// Locks a file however often a signal interrupts it.
+fn lock(attempt: impl Fn() -> io::Result<()>) -> io::Result<()> {
+    loop {
+        match attempt() {
+            Err(err) if err.kind() == ErrorKind::Interrupted => (),
+            locked => return locked,
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! When to do what while a process is being stopped, and while its output runs out. Pure: the caller
+//! owns the clock.
+
+use std::time::{Duration, Instant};
+
+/// How long each step of stopping an agent may take before the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// After the agent was asked in its own protocol.
+    pub asked: Duration,
+    pub interrupted: Duration,
+    pub terminated: Duration,
+}
+
+/// An interrupted agent may still write its session and a last message, which takes seconds at worst.
+pub const PATIENCE: Patience = Patience {
+    asked: Duration::from_secs(5),
+    interrupted: Duration::from_secs(5),
+    terminated: Duration::from_secs(3),
+};
+
+/// What to do next to a process that must end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Interrupt,
+    Terminate,
+    Kill,
+}
+
+/// The way from asking to killing: each step comes due when the one before it was not enough.
+#[derive(Clone, Debug)]
+pub struct Ladder {
+    patience: Patience,
+    next: Option<(Instant, Step)>,
+}
+
+impl Ladder {
+    /// For an agent that was asked to stop in its own protocol just now.
+    pub fn asked(now: Instant, patience: Patience) -> Self {
+        Self {
+            patience,
+            next: Some((now + patience.asked, Step::Interrupt)),
+        }
+    }
+
+    /// For an agent that cannot be asked: the interrupt is due at once.
+    pub fn signals(now: Instant, patience: Patience) -> Self {
+        Self {
+            patience,
+            next: Some((now, Step::Interrupt)),
+        }
+    }
+
+    /// No more patience: the kill is due at once, unless it was done.
+    pub fn hurry(&mut self, now: Instant) {
+        if let Some(next) = &mut self.next {
+            *next = (now, Step::Kill);
+        }
+    }
+
+    /// When [`Ladder::step`] is worth calling again; never after the kill.
+    pub fn due(&self) -> Option<Instant> {
+        self.next.map(|(at, _)| at)
+    }
+
+    /// The step that is due, once.
+    pub fn step(&mut self, now: Instant) -> Option<Step> {
+        let (_, step) = self.next.filter(|(at, _)| *at <= now)?;
+        self.next = match step {
+            Step::Interrupt => Some((now + self.patience.interrupted, Step::Terminate)),
+            Step::Terminate => Some((now + self.patience.terminated, Step::Kill)),
+            Step::Kill => None,
+        };
+        Some(step)
+    }
+}
+
+/// How long output is read after the process is gone: some of it may still be in the pipe, but a
+/// grandchild that holds the pipe open must not delay the end of the run.
+#[derive(Clone, Debug)]
+pub struct Drain {
+    exited: Instant,
+    last_read: Instant,
+}
+
+impl Drain {
+    const QUIET: Duration = Duration::from_millis(250);
+    const LIMIT: Duration = Duration::from_secs(2);
+
+    pub fn new(exited: Instant) -> Self {
+        Self {
+            exited,
+            last_read: exited,
+        }
+    }
+
+    /// Something was read.
+    pub fn read(&mut self, now: Instant) {
+        self.last_read = now;
+    }
+
+    /// When to stop reading, if nothing comes until then.
+    pub fn deadline(&self) -> Instant {
+        (self.last_read + Self::QUIET).min(self.exited + Self::LIMIT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The steps with their times in seconds, when each is done as soon as it is due.
+    fn climb(mut ladder: Ladder, start: Instant) -> Vec<(u64, Step)> {
+        let mut steps = Vec::new();
+        while let Some(due) = ladder.due() {
+            let step = ladder.step(due).unwrap();
+            steps.push(((due - start).as_secs(), step));
+            assert_eq!(ladder.step(due), None);
+        }
+        steps
+    }
+
+    #[test]
+    fn each_step_comes_when_the_one_before_was_not_enough() {
+        let now = Instant::now();
+        let steps = [(0, Step::Interrupt), (5, Step::Terminate), (8, Step::Kill)];
+        assert_eq!(climb(Ladder::signals(now, PATIENCE), now), steps);
+        let later = steps.map(|(at, step)| (at + 5, step));
+        assert_eq!(climb(Ladder::asked(now, PATIENCE), now), later);
+    }
+
+    #[test]
+    fn a_late_step_gives_the_next_its_full_time() {
+        let now = Instant::now();
+        let mut ladder = Ladder::signals(now, PATIENCE);
+        let late = now + Duration::from_secs(60);
+        assert_eq!(ladder.step(late), Some(Step::Interrupt));
+        assert_eq!(ladder.due(), Some(late + PATIENCE.interrupted));
+    }
+
+    #[test]
+    fn a_hurry_kills_at_once_and_only_once() {
+        let now = Instant::now();
+        let mut ladder = Ladder::asked(now, PATIENCE);
+        ladder.hurry(now);
+        assert_eq!(ladder.step(now), Some(Step::Kill));
+        ladder.hurry(now);
+        assert_eq!((ladder.due(), ladder.step(now)), (None, None));
+    }
+
+    #[test]
+    fn output_is_read_until_it_is_quiet_or_the_limit_is_reached() {
+        let at = |millis| Duration::from_millis(millis);
+        let exited = Instant::now();
+        let mut drain = Drain::new(exited);
+        assert_eq!(drain.deadline(), exited + at(250));
+        drain.read(exited + at(200));
+        assert_eq!(drain.deadline(), exited + at(450));
+        drain.read(exited + at(1900));
+        assert_eq!(drain.deadline(), exited + at(2000));
+    }
+}

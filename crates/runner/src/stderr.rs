@@ -1,0 +1,190 @@
+//! What an agent says on stderr: lines to pass on, as many as somebody can read, and the tail of all of
+//! it for the message when the agent fails. Bytes and the time in, lines out; the caller owns the pipe.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// A longer line is cut; it is no message to a person.
+const MAX_LINE: usize = 8 << 10;
+
+/// The last words are in it, also when they are a long stack trace.
+const MAX_TAIL: usize = 64 << 10;
+
+/// So many lines pass at once, and then one in each interval.
+const BURST: u32 = 50;
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// Something to tell about stderr.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    Line(String),
+    /// So many lines came too fast.
+    LeftOut(u64),
+}
+
+#[derive(Debug)]
+pub struct Stderr {
+    line: Vec<u8>,
+    is_cut: bool,
+    tail: VecDeque<u8>,
+    has_lost_head: bool,
+    /// Each line passed moves it on by an interval; it may be ahead of the clock by a burst.
+    paid_until: Instant,
+    n_left_out: u64,
+}
+
+impl Stderr {
+    pub fn new(now: Instant) -> Self {
+        Self {
+            line: Vec::new(),
+            is_cut: false,
+            tail: VecDeque::new(),
+            has_lost_head: false,
+            paid_until: now,
+            n_left_out: 0,
+        }
+    }
+
+    /// Appends the lines that these bytes complete.
+    pub fn feed(&mut self, bytes: &[u8], now: Instant, out: &mut Vec<Said>) {
+        self.remember(bytes);
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (text, is_whole) = match piece.split_last() {
+                Some((b'\n', text)) => (text, true),
+                _ => (piece, false),
+            };
+            let room = MAX_LINE - self.line.len();
+            self.is_cut |= text.len() > room;
+            self.line.extend_from_slice(&text[..text.len().min(room)]);
+            if is_whole {
+                self.end_line(now, out);
+            }
+        }
+    }
+
+    /// The pipe has ended: what has no newline is a line too.
+    pub fn end(&mut self, now: Instant, out: &mut Vec<Said>) {
+        self.end_line(now, out);
+        self.tell_left_out(out);
+    }
+
+    /// The last of it, from the beginning of a line on.
+    pub fn tail(&self) -> String {
+        let mut bytes: Vec<u8> = self.tail.iter().copied().collect();
+        if self.has_lost_head
+            && let Some(end) = bytes.iter().position(|byte| *byte == b'\n')
+        {
+            bytes.drain(..=end);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    fn remember(&mut self, bytes: &[u8]) {
+        let kept = &bytes[bytes.len().saturating_sub(MAX_TAIL)..];
+        let n_over = (self.tail.len() + kept.len()).saturating_sub(MAX_TAIL);
+        self.has_lost_head |= n_over > 0 || kept.len() < bytes.len();
+        self.tail.drain(..n_over);
+        self.tail.extend(kept);
+    }
+
+    fn end_line(&mut self, now: Instant, out: &mut Vec<Said>) {
+        let mut line = String::from_utf8_lossy(&self.line).trim_end().to_owned();
+        if self.is_cut {
+            line.push('…');
+        }
+        self.line.clear();
+        self.is_cut = false;
+        if line.is_empty() {
+            return;
+        }
+        let paid_until = self.paid_until.max(now) + INTERVAL;
+        if paid_until > now + INTERVAL * BURST {
+            self.n_left_out += 1;
+            return;
+        }
+        self.paid_until = paid_until;
+        self.tell_left_out(out);
+        out.push(Said::Line(line));
+    }
+
+    fn tell_left_out(&mut self, out: &mut Vec<Said>) {
+        if self.n_left_out > 0 {
+            out.push(Said::LeftOut(self.n_left_out));
+            self.n_left_out = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(chunks: &[&[u8]]) -> Vec<Said> {
+        let now = Instant::now();
+        let (mut stderr, mut out) = (Stderr::new(now), Vec::new());
+        for chunk in chunks {
+            stderr.feed(chunk, now, &mut out);
+        }
+        stderr.end(now, &mut out);
+        out
+    }
+
+    fn line(text: &str) -> Said {
+        Said::Line(text.to_owned())
+    }
+
+    #[test]
+    fn lines_are_the_same_whatever_the_chunks() {
+        let text = "one\r\n\n  two \u{fc}\nthree".as_bytes();
+        let expected = [line("one"), line("  two \u{fc}"), line("three")];
+        assert_eq!(lines(&[text]), expected);
+        let single: Vec<&[u8]> = text.chunks(1).collect();
+        assert_eq!(lines(&single), expected);
+    }
+
+    #[test]
+    fn a_long_line_is_cut_and_the_next_is_whole() {
+        let long = vec![b'x'; MAX_LINE + 1];
+        let cut = format!("{}…", "x".repeat(MAX_LINE));
+        assert_eq!(
+            lines(&[&long, &long, b"\nnext\n"]),
+            [line(&cut), line("next")]
+        );
+        let fits = &long[1..];
+        assert_eq!(lines(&[fits, b"\n"]), [line(&"x".repeat(MAX_LINE))]);
+    }
+
+    #[test]
+    fn a_flood_is_left_out_and_counted_once() {
+        let start = Instant::now();
+        let (mut stderr, mut out) = (Stderr::new(start), Vec::new());
+        for _ in 0..1000 {
+            stderr.feed(b"odd\n", start, &mut out);
+        }
+        let mut expected = vec![line("odd"); 50];
+        assert_eq!(out, expected);
+        for _ in 0..100 {
+            stderr.feed(b"later\n", start + Duration::from_secs(1), &mut out);
+        }
+        expected.push(Said::LeftOut(950));
+        expected.extend(vec![line("later"); 20]);
+        assert_eq!(out, expected);
+        stderr.end(start + Duration::from_secs(1), &mut out);
+        expected.push(Said::LeftOut(80));
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn the_tail_is_bounded_and_begins_with_a_line() {
+        let now = Instant::now();
+        let (mut stderr, mut out) = (Stderr::new(now), Vec::new());
+        stderr.feed(b"first\n", now, &mut out);
+        assert_eq!(stderr.tail(), "first\n");
+        for _ in 0..100_000 {
+            stderr.feed(b"0123456\n", now, &mut out);
+        }
+        assert_eq!(stderr.tail(), "0123456\n".repeat(MAX_TAIL / 8 - 1));
+        stderr.feed(&[b'y'; MAX_TAIL * 2], now, &mut out);
+        assert_eq!(stderr.tail(), "y".repeat(MAX_TAIL));
+    }
+}

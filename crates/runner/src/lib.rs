@@ -4,6 +4,8 @@
 //! `dialogue` talks with agents that can be talked with, `locks` keeps two runs out of one session, and
 //! `agent` joins them: one prompt in, events out, exactly one end.
 
+pub mod config;
+pub mod engines;
 mod request;
 
 pub use request::{Answer, Launch, Mode, Permissions, Request, Resume, Stdin, Talk};

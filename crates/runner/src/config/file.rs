@@ -1,0 +1,288 @@
+//! The user's TOML file: which one it is, and each of its keys with its line.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+use toml::Spanned;
+use toml::de::{DeInteger, DeTable, DeValue};
+
+use super::value::{duration, expected};
+use super::{ACP, Error, Key, Kind, Origin, SECTIONS, Section, Setting, Value, keys};
+
+/// Where the file is when nobody says: `linkspan/config.toml` in the user's config directory.
+pub fn default_file() -> Option<PathBuf> {
+    let strategy = etcetera::choose_base_strategy().ok()?;
+    Some(strategy.config_dir().join("linkspan/config.toml"))
+}
+
+pub(super) struct Found {
+    pub(super) path: PathBuf,
+    pub(super) text: String,
+}
+
+/// The file the user named, which has to exist, or the default one, which need not.
+pub(super) fn find(
+    named: Option<&Path>,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Option<Found>, Error> {
+    let from_variable = || variable("LINKSPAN_CONFIG").filter(|it| !it.is_empty());
+    let named = named
+        .map(Path::to_owned)
+        .or_else(|| from_variable().map(PathBuf::from));
+    let is_named = named.is_some();
+    let Some(path) = named.or_else(default_file) else {
+        return Ok(None);
+    };
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(Some(Found { path, text })),
+        Err(err) if err.kind() == ErrorKind::NotFound && !is_named => Ok(None),
+        Err(source) => Err(Error::Read { path, source }),
+    }
+}
+
+/// Every key that the file sets.
+pub(super) fn read(path: &Path, text: &str) -> Result<Vec<Setting>, Error> {
+    let mut file = File {
+        path,
+        text,
+        settings: Vec::new(),
+        written: BTreeMap::new(),
+    };
+    let table = DeTable::parse(text).map_err(|err| Error::Syntax {
+        path: path.to_owned(),
+        line: file.line(err.span().map_or(0, |it| it.start)),
+        message: err.message().to_owned(),
+    })?;
+    file.top(table.get_ref())?;
+    Ok(file.settings)
+}
+
+struct File<'a> {
+    path: &'a Path,
+    text: &'a str,
+    settings: Vec<Setting>,
+    /// Where each key was given, and under which name.
+    written: BTreeMap<String, (String, usize)>,
+}
+
+type Name<'i> = Spanned<Cow<'i, str>>;
+type Content<'i> = Spanned<DeValue<'i>>;
+
+impl File<'_> {
+    fn top(&mut self, table: &DeTable<'_>) -> Result<(), Error> {
+        let top = &SECTIONS[0];
+        for (name, content) in table {
+            match name.get_ref().as_ref() {
+                "engines" => self.engines(self.table("engines", content)?)?,
+                // Takopi's own place for it.
+                "claude" => self.engine("engines.claude", "claude", name, content)?,
+                _ => self.key("", "", top, &["claude", "engines"], name, content)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn engines(&mut self, table: &DeTable<'_>) -> Result<(), Error> {
+        for (name, content) in table {
+            let path = format!("engines.{}", name.get_ref());
+            match name.get_ref().as_ref() {
+                "acp" => self.agents(self.table(&path, content)?)?,
+                _ => self.engine(&path, &path, name, content)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn engine(
+        &mut self,
+        path: &str,
+        written: &str,
+        name: &Name<'_>,
+        content: &Content<'_>,
+    ) -> Result<(), Error> {
+        let mut sections = SECTIONS.iter().skip(1);
+        let Some(section) = sections.find(|it| it.path == path) else {
+            let paths = SECTIONS.iter().map(|it| it.path);
+            let names = paths.filter_map(|it| it.strip_prefix("engines."));
+            let known = names.chain(["acp"]).map(str::to_owned).collect();
+            return Err(self.unknown(path.to_owned(), known, name));
+        };
+        let table = self.table(written, content)?;
+        self.section(path, written, section, table)
+    }
+
+    fn agents(&mut self, table: &DeTable<'_>) -> Result<(), Error> {
+        for (name, content) in table {
+            let path = format!("engines.acp.{}", name.get_ref());
+            let table = self.table(&path, content)?;
+            self.section(&path, &path, &ACP, table)?;
+            if !self.written.contains_key(&format!("{path}.program")) {
+                return Err(Error::NoProgram {
+                    path: self.path.to_owned(),
+                    line: self.line(name.span().start),
+                    key: path,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// `path` is what the keys are called, `written` what the file calls the table.
+    fn section(
+        &mut self,
+        path: &str,
+        written: &str,
+        section: &Section,
+        table: &DeTable<'_>,
+    ) -> Result<(), Error> {
+        for (name, content) in table {
+            self.key(path, written, section, &[], name, content)?;
+        }
+        Ok(())
+    }
+
+    fn key(
+        &mut self,
+        path: &str,
+        written: &str,
+        section: &Section,
+        others: &[&str],
+        name: &Name<'_>,
+        content: &Content<'_>,
+    ) -> Result<(), Error> {
+        let key = keys::full(path, name.get_ref());
+        let written = keys::full(written, name.get_ref());
+        let Some(row) = section.keys().find(|it| it.name == name.get_ref()) else {
+            let names = section.keys().map(|it| it.name);
+            let known = names.chain(others.iter().copied());
+            return Err(self.unknown(written, known.map(str::to_owned).collect(), name));
+        };
+        let line = self.line(name.span().start);
+        if let Some((other, other_line)) = self.written.get(&key) {
+            return Err(Error::Twice {
+                path: self.path.to_owned(),
+                line,
+                key: written,
+                other: other.clone(),
+                other_line: *other_line,
+            });
+        }
+        let value = self.value(row, &written, content)?;
+        self.written.insert(key.clone(), (written, line));
+        let path = self.path.to_owned();
+        self.settings.push(Setting {
+            key,
+            value,
+            origin: Origin::File { path, line },
+        });
+        Ok(())
+    }
+
+    fn value(&self, row: &Key, written: &str, content: &Content<'_>) -> Result<Value, Error> {
+        let wrong = |found: &Content<'_>| self.wrong(written, row.kind, found);
+        let text = |it: &Content<'_>| match it.get_ref() {
+            DeValue::String(text) => Ok(text.to_string()),
+            _ => Err(wrong(it)),
+        };
+        let value = match (row.kind, content.get_ref()) {
+            (Kind::Switch, DeValue::Boolean(it)) => Some(Value::Switch(*it)),
+            (Kind::List, DeValue::Array(items)) => {
+                let items: Result<_, _> = items.iter().map(text).collect();
+                Some(Value::List(items?))
+            }
+            (Kind::Table, DeValue::Table(table)) => {
+                let pairs = table.iter().map(|(name, it)| match it.get_ref() {
+                    DeValue::String(text) => Ok((name.get_ref().to_string(), text.to_string())),
+                    _ => Err(self.secret(&keys::full(written, name.get_ref()), it)),
+                });
+                Some(Value::Table(pairs.collect::<Result<_, Error>>()?))
+            }
+            (Kind::Seconds, DeValue::Integer(it)) => {
+                integer(it).and_then(duration).map(Value::Seconds)
+            }
+            (Kind::Seconds, DeValue::Float(it)) => it
+                .as_str()
+                .parse()
+                .ok()
+                .and_then(duration)
+                .map(Value::Seconds),
+            (Kind::Text | Kind::Choice(_) | Kind::Mode | Kind::Engine, DeValue::String(it)) => {
+                Value::from_text(row.kind, it).ok()
+            }
+            _ => None,
+        };
+        value.ok_or_else(|| wrong(content))
+    }
+
+    fn table<'t, 'i>(&self, key: &str, content: &'t Content<'i>) -> Result<&'t DeTable<'i>, Error> {
+        match content.get_ref() {
+            DeValue::Table(it) => Ok(it),
+            _ => Err(Error::WrongType {
+                path: self.path.to_owned(),
+                line: self.line(content.span().start),
+                key: key.to_owned(),
+                found: found(content.get_ref()),
+                expected: "a table".to_owned(),
+            }),
+        }
+    }
+
+    fn wrong(&self, key: &str, kind: Kind, content: &Content<'_>) -> Error {
+        Error::WrongType {
+            path: self.path.to_owned(),
+            line: self.line(content.span().start),
+            key: key.to_owned(),
+            found: found(content.get_ref()),
+            expected: expected(kind),
+        }
+    }
+
+    /// A value that is not repeated, because it may be one.
+    fn secret(&self, key: &str, content: &Content<'_>) -> Error {
+        Error::WrongType {
+            path: self.path.to_owned(),
+            line: self.line(content.span().start),
+            key: key.to_owned(),
+            found: "something else".to_owned(),
+            expected: expected(Kind::Text),
+        }
+    }
+
+    fn unknown(&self, key: String, known: Vec<String>, name: &Name<'_>) -> Error {
+        Error::UnknownKey {
+            path: self.path.to_owned(),
+            line: self.line(name.span().start),
+            key,
+            known,
+        }
+    }
+
+    fn line(&self, offset: usize) -> usize {
+        let before = self.text.as_bytes().iter().take(offset);
+        1 + before.filter(|it| **it == b'\n').count()
+    }
+}
+
+/// Long enough for any time-out, and never more than a float can hold.
+fn integer(it: &DeInteger<'_>) -> Option<f64> {
+    let number = i64::from_str_radix(it.as_str(), it.radix()).ok()?;
+    u32::try_from(number).ok().map(f64::from)
+}
+
+/// What stands there, for people.
+fn found(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(it) if it.len() <= 40 => format!("{it:?}"),
+        DeValue::String(_) => "a long string".to_owned(),
+        DeValue::Integer(it) => it.as_str().to_owned(),
+        DeValue::Float(it) => it.as_str().to_owned(),
+        DeValue::Boolean(it) => it.to_string(),
+        DeValue::Datetime(_) => "a date".to_owned(),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}

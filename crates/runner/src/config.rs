@@ -9,7 +9,7 @@ mod keys;
 mod value;
 
 pub use error::Error;
-pub use file::default_file;
+pub use file::File;
 pub use keys::{ACP, Key, Kind, Preset, SECTIONS, Section};
 pub use value::{MODES, Value, mode};
 
@@ -80,17 +80,14 @@ pub struct Timeouts {
 }
 
 impl Config {
-    /// Reads the file and the environment. `file` is the one the user named; without it the default
-    /// one is read if it exists.
+    /// Reads the file and the environment.
     pub fn load(
-        file: Option<&Path>,
+        file: Option<&File>,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, Error> {
-        let found = file::find(file, &variable)?;
-        let text = found
-            .as_ref()
-            .map(|it| (it.path.as_path(), it.text.as_str()));
-        Self::parse(text, variable)
+        let text = file.map(File::text).transpose()?.flatten();
+        let read = file.map(|it| it.path.as_path()).zip(text.as_deref());
+        Self::parse(read, variable)
     }
 
     /// The same from a file that has been read already.
@@ -167,6 +164,12 @@ impl Config {
         let section = format!("engines.acp.{name}");
         self.find(&format!("{section}.program"))?;
         Some(self.section(&section))
+    }
+
+    /// The names of those agents.
+    pub fn acp_names(&self) -> impl Iterator<Item = &str> {
+        let keys = self.settings.iter().map(|it| it.key.as_str());
+        keys.filter_map(|it| it.strip_prefix("engines.acp.")?.strip_suffix(".program"))
     }
 
     /// What an engine may do. `unset` is for users who have not said: it depends on whether

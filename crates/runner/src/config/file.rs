@@ -13,40 +13,47 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use super::value::{duration, expected};
 use super::{ACP, Error, Key, Kind, Origin, SECTIONS, Section, Setting, Value, keys};
 
-/// Where the file is when nobody says: `linkspan/config.toml` in the user's config directory.
-pub fn default_file() -> Option<PathBuf> {
-    let strategy = etcetera::choose_base_strategy().ok()?;
-    Some(strategy.config_dir().join("linkspan/config.toml"))
+/// A file of settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    pub path: PathBuf,
+    /// Whether the user named it; then it has to exist.
+    pub is_named: bool,
 }
 
-pub(super) struct Found {
-    pub(super) path: PathBuf,
-    pub(super) text: String,
-}
+impl File {
+    /// The one of `--config`, else of `LINKSPAN_CONFIG`, else `linkspan/config.toml` in the user's
+    /// config directory; none when the user has no home.
+    pub fn find(named: Option<&Path>, variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let from_variable = || variable("LINKSPAN_CONFIG").filter(|it| !it.is_empty());
+        let named = named.map(Path::to_owned);
+        if let Some(path) = named.or_else(|| from_variable().map(PathBuf::from)) {
+            let is_named = true;
+            return Some(Self { path, is_named });
+        }
+        let strategy = etcetera::choose_base_strategy().ok()?;
+        Some(Self {
+            path: strategy.config_dir().join("linkspan/config.toml"),
+            is_named: false,
+        })
+    }
 
-/// The file the user named, which has to exist, or the default one, which need not.
-pub(super) fn find(
-    named: Option<&Path>,
-    variable: impl Fn(&str) -> Option<String>,
-) -> Result<Option<Found>, Error> {
-    let from_variable = || variable("LINKSPAN_CONFIG").filter(|it| !it.is_empty());
-    let named = named
-        .map(Path::to_owned)
-        .or_else(|| from_variable().map(PathBuf::from));
-    let is_named = named.is_some();
-    let Some(path) = named.or_else(default_file) else {
-        return Ok(None);
-    };
-    match fs::read_to_string(&path) {
-        Ok(text) => Ok(Some(Found { path, text })),
-        Err(err) if err.kind() == ErrorKind::NotFound && !is_named => Ok(None),
-        Err(source) => Err(Error::Read { path, source }),
+    /// What is in it; none when it is not there and need not be.
+    pub(super) fn text(&self) -> Result<Option<String>, Error> {
+        match fs::read_to_string(&self.path) {
+            Ok(text) => Ok(Some(text)),
+            Err(err) if err.kind() == ErrorKind::NotFound && !self.is_named => Ok(None),
+            Err(source) => Err(Error::Read {
+                path: self.path.clone(),
+                source,
+            }),
+        }
     }
 }
 
 /// Every key that the file sets.
 pub(super) fn read(path: &Path, text: &str) -> Result<Vec<Setting>, Error> {
-    let mut file = File {
+    let mut file = Document {
         path,
         text,
         settings: Vec::new(),
@@ -61,7 +68,7 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Vec<Setting>, Error> {
     Ok(file.settings)
 }
 
-struct File<'a> {
+struct Document<'a> {
     path: &'a Path,
     text: &'a str,
     settings: Vec<Setting>,
@@ -72,7 +79,7 @@ struct File<'a> {
 type Name<'i> = Spanned<Cow<'i, str>>;
 type Content<'i> = Spanned<DeValue<'i>>;
 
-impl File<'_> {
+impl Document<'_> {
     fn top(&mut self, table: &DeTable<'_>) -> Result<(), Error> {
         let top = &SECTIONS[0];
         for (name, content) in table {

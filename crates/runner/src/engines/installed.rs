@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
-use std::{env, fs, thread};
+use std::{env, fs, path, thread};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -102,14 +102,15 @@ fn number(text: &str) -> Option<String> {
     words.find(is_version).map(str::to_owned)
 }
 
-/// The first file called `name` in the directories of `path` that may be executed; a name with a
+/// The first file called `name` in the directories of `folders` (a `PATH`) that may be executed; a name with a
 /// slash is a path of its own.
-pub fn find_program(name: &str, path: &OsStr) -> Option<PathBuf> {
+pub fn find_program(name: &str, folders: &OsStr) -> Option<PathBuf> {
     if name.contains('/') {
-        return Some(PathBuf::from(name)).filter(|it| is_executable(it));
+        // The agent works in another directory, so a relative path would not be found there.
+        return path::absolute(name).ok().filter(|it| is_executable(it));
     }
     // An empty entry means the working directory, which is never searched.
-    let folders = env::split_paths(path).filter(|it| it.is_absolute());
+    let folders = env::split_paths(folders).filter(|it| it.is_absolute());
     folders.map(|it| it.join(name)).find(|it| is_executable(it))
 }
 

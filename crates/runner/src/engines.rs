@@ -55,6 +55,8 @@ pub struct Program {
     pub install: &'static str,
     /// The arguments that make it print its version.
     pub version: &'static [&'static str],
+    /// Set for every start, that of asking the version too.
+    pub env: &'static [(&'static str, &'static str)],
 }
 
 /// What an agent is able to do, in whichever way of talking it does it.
@@ -90,6 +92,7 @@ pub const ENGINES: &[Engine] = &[
             name: "claude",
             install: "npm install -g @anthropic-ai/claude-code",
             version: &["--version"],
+            env: &[],
         }),
         one_shot: Some("claude"),
         dialogue: Some("claude"),
@@ -104,6 +107,7 @@ pub const ENGINES: &[Engine] = &[
             name: "codex",
             install: "npm install -g @openai/codex",
             version: &["--version"],
+            env: &[],
         }),
         one_shot: Some("codex"),
         dialogue: Some("codex"),
@@ -118,6 +122,7 @@ pub const ENGINES: &[Engine] = &[
             name: "opencode",
             install: "npm install -g opencode-ai",
             version: &["--version"],
+            env: &[],
         }),
         one_shot: Some("opencode"),
         dialogue: Some("acp"),
@@ -132,6 +137,7 @@ pub const ENGINES: &[Engine] = &[
             name: "gemini",
             install: "npm install -g @google/gemini-cli",
             version: &["--version"],
+            env: gemini::ENV,
         }),
         one_shot: Some("gemini"),
         dialogue: Some("acp"),

@@ -151,7 +151,11 @@ fn page(rows: &[Row], choice: &Choice) -> String {
             Some(false) => "no",
             None => "-",
         };
-        let version = row.version.as_deref().unwrap_or_default();
+        let version = match (&row.version, &row.path) {
+            (Some(version), _) => version.as_str(),
+            (None, Some(_)) => "?",
+            (None, None) => "",
+        };
         let place = match (&row.path, row.install) {
             (Some(path), _) => path.as_str(),
             (None, install) => install.unwrap_or_default(),

@@ -121,7 +121,7 @@ fn the_config_names_programs_agents_and_the_default() {
             opencode          no                  OpenCode                                             npm install -g opencode-ai
             gemini            no                  Gemini CLI                                           npm install -g @google/gemini-cli
             acp:COMMAND       -                   any agent that speaks the Agent Client Protocol
-            acp:mine          yes                 an agent of the config                               /made/bin/claude
+            acp:mine          yes        ?        an agent of the config                               /made/bin/claude
             replay:FILE       -                   a recording, played again
             replay:tools      yes                 Claude Code runs a command, writes and edits a file
             replay:subagents  yes                 Claude Code hands work to a sub-agent
@@ -144,20 +144,20 @@ fn a_program_that_does_not_answer_is_not_waited_for() {
         &folder,
         &["engines"],
         expect![[r#"
-        engine            installed  version       what it is                                           where
-        claude            no                       Claude Code                                          npm install -g @anthropic-ai/claude-code
-        codex             yes                      Codex                                                /made/bin/codex
-        opencode          yes                      OpenCode                                             /made/bin/opencode
-        gemini            yes        1.2.3-beta+7  Gemini CLI                                           /made/bin/gemini
-        acp:COMMAND       -                        any agent that speaks the Agent Client Protocol
-        replay:FILE       -                        a recording, played again
-        replay:tools      yes                      Claude Code runs a command, writes and edits a file
-        replay:subagents  yes                      Claude Code hands work to a sub-agent
-        replay:failure    yes                      Claude Code meets an error of the model server
+            engine            installed  version       what it is                                           where
+            claude            no                       Claude Code                                          npm install -g @anthropic-ai/claude-code
+            codex             yes        ?             Codex                                                /made/bin/codex
+            opencode          yes        ?             OpenCode                                             /made/bin/opencode
+            gemini            yes        1.2.3-beta+7  Gemini CLI                                           /made/bin/gemini
+            acp:COMMAND       -                        any agent that speaks the Agent Client Protocol
+            replay:FILE       -                        a recording, played again
+            replay:tools      yes                      Claude Code runs a command, writes and edits a file
+            replay:subagents  yes                      Claude Code hands work to a sub-agent
+            replay:failure    yes                      Claude Code meets an error of the model server
 
-        default: codex, the first one installed of codex, claude, opencode, gemini
-        exit 0
-    "#]],
+            default: codex, the first one installed of codex, claude, opencode, gemini
+            exit 0
+        "#]],
     );
     assert!(start.elapsed() < Duration::from_secs(20));
 }

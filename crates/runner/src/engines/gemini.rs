@@ -7,6 +7,10 @@ use crate::request::{Mode, Request, Resume, Stdin, Talk};
 /// What a run may use when nobody can be asked and the config says nothing; reading is never asked.
 pub(crate) const ALLOWED_TOOLS: &[&str] = &["run_shell_command", "write_file", "replace"];
 
+/// Otherwise it starts itself a second time, which takes twice as long, and the first one keeps
+/// signals to itself.
+pub(super) const ENV: &[(&str, &str)] = &[("GEMINI_CLI_NO_RELAUNCH", "true")];
+
 pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     let session = session(&request.resume)?;
     if !request.permissions.deny.is_empty() && request.talk == Talk::OneShot {
@@ -39,8 +43,6 @@ pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Inv
         // Tied by `=`: a prompt that begins with a dash would be taken for a flag.
         (Talk::OneShot, Prompt::Argument(text)) => _ = it.arg(format!("--prompt={text}")),
     }
-    // It starts itself a second time otherwise, and the first one keeps signals to itself.
-    it.env("GEMINI_CLI_NO_RELAUNCH", "true");
     Ok(it)
 }
 

@@ -1,7 +1,7 @@
 //! Which agents are on this machine, and which version each says it is.
 
 use std::ffi::OsStr;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -57,6 +57,7 @@ fn version(engine: &Engine, path: &Path, config: &EngineConfig) -> Option<String
     let program = engine.program.as_ref()?;
     let mut child = Command::new(path)
         .args(program.version)
+        .envs(program.env.iter().copied())
         .envs(&config.env)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -64,21 +65,22 @@ fn version(engine: &Engine, path: &Path, config: &EngineConfig) -> Option<String
         .process_group(0)
         .spawn()
         .ok()?;
-    let answer = child.stdout.take().and_then(first_answer);
+    let answer = child.stdout.take().and_then(answer);
     end(&mut child);
-    number(&answer?)
+    answer
 }
 
-/// What it prints, if it does so in time.
-fn first_answer(stdout: ChildStdout) -> Option<String> {
+/// The version in what it prints, if it comes in time.
+fn answer(stdout: ChildStdout) -> Option<String> {
     let (tx, rx) = mpsc::channel();
     // Not joined: a grandchild may hold the pipe for as long as it likes.
     thread::spawn(move || {
-        let mut text = String::new();
-        let is_read = stdout.take(MAX_ANSWER).read_to_string(&mut text).is_ok();
-        tx.send(text).is_ok() && is_read
+        let lines = BufReader::new(stdout.take(MAX_ANSWER)).lines();
+        let version = lines.map_while(Result::ok).find_map(|it| number(&it));
+        // An error means that nobody waits any more.
+        tx.send(version).ok()
     });
-    rx.recv_timeout(PATIENCE).ok()
+    rx.recv_timeout(PATIENCE).ok().flatten()
 }
 
 /// Wrappers start the real program as a child, so the whole group is ended.

@@ -27,7 +27,7 @@ pub struct EngineConfig {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invocation {
     pub args: Vec<OsString>,
-    /// Set on top of what is inherited; the config's own `env` is not in it.
+    /// What this request sets, beside what the program and the config always set.
     pub env: Vec<(OsString, OsString)>,
     pub env_remove: Vec<OsString>,
     pub stdin: Stdin,

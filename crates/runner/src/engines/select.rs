@@ -100,12 +100,16 @@ impl Agent {
                 program: program.to_owned(),
             });
         };
+        let usual = self.engine.program.as_ref().map_or(&[][..], |it| it.env);
+        let usual = usual
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()));
         let own = self.config.env.iter();
         let own = own.map(|(name, value)| (OsString::from(name), OsString::from(value)));
         Ok(Launch {
             program: path,
             args: it.args,
-            env: it.env.into_iter().chain(own).collect(),
+            env: usual.chain(it.env).chain(own).collect(),
             env_remove: it.env_remove,
             cwd: request.cwd.clone(),
             stdin: it.stdin,

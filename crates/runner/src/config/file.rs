@@ -76,18 +76,34 @@ struct Document<'a> {
     written: BTreeMap<String, (String, usize)>,
 }
 
+/// A table of the file.
+struct Place<'a> {
+    /// What its keys are called.
+    path: &'a str,
+    /// What the file calls it.
+    written: &'a str,
+    section: &'a Section,
+    /// What could stand in it beside the keys.
+    others: &'a [&'a str],
+}
+
 type Name<'i> = Spanned<Cow<'i, str>>;
 type Content<'i> = Spanned<DeValue<'i>>;
 
 impl Document<'_> {
     fn top(&mut self, table: &DeTable<'_>) -> Result<(), Error> {
-        let top = &SECTIONS[0];
+        let top = Place {
+            path: "",
+            written: "",
+            section: &SECTIONS[0],
+            others: &["claude", "engines"],
+        };
         for (name, content) in table {
             match name.get_ref().as_ref() {
                 "engines" => self.engines(self.table("engines", content)?)?,
                 // Takopi's own place for it.
                 "claude" => self.engine("engines.claude", "claude", name, content)?,
-                _ => self.key("", "", top, &["claude", "engines"], name, content)?,
+                _ => self.key(&top, name, content)?,
             }
         }
         Ok(())
@@ -118,15 +134,25 @@ impl Document<'_> {
             let known = names.chain(["acp"]).map(str::to_owned).collect();
             return Err(self.unknown(path.to_owned(), known, name));
         };
-        let table = self.table(written, content)?;
-        self.section(path, written, section, table)
+        let place = Place {
+            path,
+            written,
+            section,
+            others: &[],
+        };
+        self.section(&place, content)
     }
 
     fn agents(&mut self, table: &DeTable<'_>) -> Result<(), Error> {
         for (name, content) in table {
             let path = format!("engines.acp.{}", name.get_ref());
-            let table = self.table(&path, content)?;
-            self.section(&path, &path, &ACP, table)?;
+            let place = Place {
+                path: &path,
+                written: &path,
+                section: &ACP,
+                others: &[],
+            };
+            self.section(&place, content)?;
             if !self.written.contains_key(&format!("{path}.program")) {
                 return Err(Error::NoProgram {
                     path: self.path.to_owned(),
@@ -138,34 +164,25 @@ impl Document<'_> {
         Ok(())
     }
 
-    /// `path` is what the keys are called, `written` what the file calls the table.
-    fn section(
-        &mut self,
-        path: &str,
-        written: &str,
-        section: &Section,
-        table: &DeTable<'_>,
-    ) -> Result<(), Error> {
-        for (name, content) in table {
-            self.key(path, written, section, &[], name, content)?;
+    fn section(&mut self, place: &Place<'_>, content: &Content<'_>) -> Result<(), Error> {
+        for (name, content) in self.table(place.written, content)? {
+            self.key(place, name, content)?;
         }
         Ok(())
     }
 
     fn key(
         &mut self,
-        path: &str,
-        written: &str,
-        section: &Section,
-        others: &[&str],
+        place: &Place<'_>,
         name: &Name<'_>,
         content: &Content<'_>,
     ) -> Result<(), Error> {
-        let key = keys::full(path, name.get_ref());
-        let written = keys::full(written, name.get_ref());
-        let Some(row) = section.keys().find(|it| it.name == name.get_ref()) else {
-            let names = section.keys().map(|it| it.name);
-            let known = names.chain(others.iter().copied());
+        let key = keys::full(place.path, name.get_ref());
+        let written = keys::full(place.written, name.get_ref());
+        let mut rows = place.section.keys();
+        let Some(row) = rows.find(|it| it.name == name.get_ref()) else {
+            let names = place.section.keys().map(|it| it.name);
+            let known = names.chain(place.others.iter().copied());
             return Err(self.unknown(written, known.map(str::to_owned).collect(), name));
         };
         let line = self.line(name.span().start);
@@ -190,9 +207,16 @@ impl Document<'_> {
     }
 
     fn value(&self, row: &Key, written: &str, content: &Content<'_>) -> Result<Value, Error> {
-        let wrong = |found: &Content<'_>| self.wrong(written, row.kind, found);
+        let wrong = |it: &Content<'_>| {
+            // The values of an environment may be secrets.
+            let found = match row.kind {
+                Kind::Table => "something else".to_owned(),
+                _ => found(it.get_ref()),
+            };
+            self.wrong(written, it, found, expected(row.kind))
+        };
         let text = |it: &Content<'_>| match it.get_ref() {
-            DeValue::String(text) => Ok(text.to_string()),
+            DeValue::String(text) if !text.contains('\0') => Ok(text.to_string()),
             _ => Err(wrong(it)),
         };
         let value = match (row.kind, content.get_ref()) {
@@ -202,10 +226,9 @@ impl Document<'_> {
                 Some(Value::List(items?))
             }
             (Kind::Table, DeValue::Table(table)) => {
-                let pairs = table.iter().map(|(name, it)| match it.get_ref() {
-                    DeValue::String(text) => Ok((name.get_ref().to_string(), text.to_string())),
-                    _ => Err(self.secret(&keys::full(written, name.get_ref()), it)),
-                });
+                let pairs = table
+                    .iter()
+                    .map(|(name, it)| self.variable(written, name, it));
                 Some(Value::Table(pairs.collect::<Result<_, Error>>()?))
             }
             (Kind::Seconds, DeValue::Integer(it)) => {
@@ -228,34 +251,39 @@ impl Document<'_> {
     fn table<'t, 'i>(&self, key: &str, content: &'t Content<'i>) -> Result<&'t DeTable<'i>, Error> {
         match content.get_ref() {
             DeValue::Table(it) => Ok(it),
-            _ => Err(Error::WrongType {
-                path: self.path.to_owned(),
-                line: self.line(content.span().start),
-                key: key.to_owned(),
-                found: found(content.get_ref()),
-                expected: "a table".to_owned(),
-            }),
+            it => Err(self.wrong(key, content, found(it), "a table".to_owned())),
         }
     }
 
-    fn wrong(&self, key: &str, kind: Kind, content: &Content<'_>) -> Error {
+    /// One variable of an environment; its value is not repeated, because it may be a secret.
+    fn variable(
+        &self,
+        written: &str,
+        name: &Name<'_>,
+        content: &Content<'_>,
+    ) -> Result<(String, String), Error> {
+        let key = keys::full(written, name.get_ref());
+        let wrong = |found: &str, expected: &str| {
+            self.wrong(&key, content, found.to_owned(), expected.to_owned())
+        };
+        if name.get_ref().is_empty() || name.get_ref().contains(['=', '\0']) {
+            return Err(wrong("no variable", "a name without `=`"));
+        }
+        match content.get_ref() {
+            DeValue::String(text) if !text.contains('\0') => {
+                Ok((name.get_ref().to_string(), text.to_string()))
+            }
+            _ => Err(wrong("something else", "a string")),
+        }
+    }
+
+    fn wrong(&self, key: &str, content: &Content<'_>, found: String, expected: String) -> Error {
         Error::WrongType {
             path: self.path.to_owned(),
             line: self.line(content.span().start),
             key: key.to_owned(),
-            found: found(content.get_ref()),
-            expected: expected(kind),
-        }
-    }
-
-    /// A value that is not repeated, because it may be one.
-    fn secret(&self, key: &str, content: &Content<'_>) -> Error {
-        Error::WrongType {
-            path: self.path.to_owned(),
-            line: self.line(content.span().start),
-            key: key.to_owned(),
-            found: "something else".to_owned(),
-            expected: expected(Kind::Text),
+            found,
+            expected,
         }
     }
 

@@ -261,6 +261,18 @@ fn wrong_values_name_what_was_expected() {
         expect!["c.toml:2: `engines.claude.env.A` is something else, expected a string"],
     );
     check_error(
+        "[engines.claude.env]\n'A=B' = 'x'",
+        expect!["c.toml:2: `engines.claude.env.A=B` is no variable, expected a name without `=`"],
+    );
+    check_error(
+        "[engines.claude.env]\nA = \"\\u0000\"",
+        expect!["c.toml:2: `engines.claude.env.A` is something else, expected a string"],
+    );
+    check_error(
+        "[engines.claude]\nenv = 'KEY=secret'",
+        expect!["c.toml:2: `engines.claude.env` is something else, expected a table of strings"],
+    );
+    check_error(
         "[engines.claude]\nuse_api_billing = 'no'",
         expect![[r#"c.toml:2: `engines.claude.use_api_billing` is "no", expected true or false"#]],
     );

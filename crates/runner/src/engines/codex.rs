@@ -57,11 +57,11 @@ fn thread(id: &str) -> Result<&str, Error> {
     if guard::is_uuid(id) {
         return Ok(id);
     }
-    Err(Error::BadValue {
-        what: "the session id",
-        why: "is no UUID, which Codex needs",
-        shown: id.to_owned(),
-    })
+    Err(guard::refused(
+        "the session id",
+        "is no UUID, which Codex needs",
+        id,
+    ))
 }
 
 fn settings(it: &mut Invocation, config: &EngineConfig, request: &Request) -> Result<(), Error> {

@@ -65,11 +65,11 @@ fn named(id: &str) -> Result<&str, Error> {
     if id != "latest" && id.contains(|it: char| !it.is_ascii_digit()) {
         return Ok(id);
     }
-    Err(Error::BadValue {
-        what: "the session id",
-        why: "is a place in a list to Gemini CLI, no id",
-        shown: id.to_owned(),
-    })
+    Err(guard::refused(
+        "the session id",
+        "is a place in a list to Gemini CLI, no id",
+        id,
+    ))
 }
 
 fn permissions(it: &mut Invocation, config: &EngineConfig, request: &Request) -> Result<(), Error> {

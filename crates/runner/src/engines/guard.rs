@@ -37,16 +37,17 @@ fn word<'a>(what: &'static str, value: &'a str) -> Result<&'a str, Error> {
     } else {
         return Ok(value);
     };
-    let shown: String = value.chars().take(40).flat_map(visible).collect();
-    Err(Error::BadValue { what, why, shown })
+    Err(refused(what, why, value))
 }
 
-fn visible(it: char) -> Vec<char> {
-    if it.is_control() {
-        it.escape_default().collect()
-    } else {
-        vec![it]
-    }
+/// The value is shown in part, and without what a terminal would obey.
+pub(super) fn refused(what: &'static str, why: &'static str, value: &str) -> Error {
+    let shown = value
+        .chars()
+        .take(40)
+        .flat_map(char::escape_debug)
+        .collect();
+    Error::BadValue { what, why, shown }
 }
 
 /// Whether this is the usual form of a UUID.

@@ -197,6 +197,7 @@ fn codex_takes_uuids_alone_and_gemini_no_places() {
         launch.map(|_| ()).map_err(|it| it.to_string())
     };
     let no_uuid = |id: &str| {
+        let id = id.escape_debug();
         Err(format!(
             "the session id is no UUID, which Codex needs: `{id}`"
         ))

@@ -29,6 +29,16 @@ const FORMATS_EXAMPLE: &str = "\
 Example:
   linkspan formats";
 
+const ENGINES_EXAMPLE: &str = "\
+Examples:
+  linkspan engines
+  linkspan engines --json | jq -r 'select(.installed).name'";
+
+const CONFIG_EXAMPLE: &str = "\
+Examples:
+  linkspan config
+  LINKSPAN_ENGINE=codex linkspan config --config work.toml";
+
 const COMPLETIONS_EXAMPLE: &str = "\
 Example:
   linkspan completions bash > ~/.local/share/bash-completion/completions/linkspan";
@@ -61,6 +71,10 @@ pub(crate) enum Command {
     Show(ShowArgs),
     #[command(before_help = FORMATS_EXAMPLE)]
     Formats(FormatsArgs),
+    #[command(before_help = ENGINES_EXAMPLE)]
+    Engines(EnginesArgs),
+    #[command(before_help = CONFIG_EXAMPLE)]
+    Config(ConfigArgs),
     #[command(before_help = COMPLETIONS_EXAMPLE)]
     Completions(CompletionsArgs),
     #[command(before_help = MAN_EXAMPLE)]
@@ -161,6 +175,38 @@ pub(crate) struct FormatsArgs {
     /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// List the engines: what is installed, which version, and how to get the rest
+#[derive(Args, Debug)]
+pub(crate) struct EnginesArgs {
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) file: ConfigFile,
+}
+
+/// Print every setting and where its value came from
+///
+/// Later ones win: defaults, the config file, environment variables, flags. Values of an agent's
+/// environment are not printed, because they may be secrets.
+#[derive(Args, Debug)]
+pub(crate) struct ConfigArgs {
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) file: ConfigFile,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ConfigFile {
+    /// The config file; else the one that `LINKSPAN_CONFIG` names, else the user's own
+    #[arg(long = "config", value_name = "FILE")]
+    pub(crate) path: Option<PathBuf>,
 }
 
 /// Print a completion script for a shell

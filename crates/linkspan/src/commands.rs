@@ -1,6 +1,8 @@
 //! One file per command; each prints data to stdout and fails with an exit code and a hint.
 
+pub(crate) mod config;
 pub(crate) mod convert;
+pub(crate) mod engines;
 pub(crate) mod formats;
 pub(crate) mod pages;
 pub(crate) mod show;

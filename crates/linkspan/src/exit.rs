@@ -14,7 +14,7 @@ use crate::unknown;
 pub(crate) const HELP: &str = "\
 Exit codes:
   0    done, also when the converted run failed or the reader of the output went away
-  2    bad usage, or an unknown format or profile
+  2    bad usage, a bad config, or an unknown format or profile
   3    the input could not be read or the output could not be written
   130  interrupted";
 

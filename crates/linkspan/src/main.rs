@@ -3,7 +3,9 @@
 mod cli;
 mod commands;
 mod exit;
+mod settings;
 mod streams;
+mod table;
 mod unknown;
 
 #[cfg(target_os = "linux")]
@@ -36,6 +38,8 @@ fn run(cli: &Cli) -> Result<(), exit::Failure> {
         Command::Convert(args) => commands::convert::run(args),
         Command::Show(args) => commands::show::run(args),
         Command::Formats(args) => commands::formats::run(args),
+        Command::Engines(args) => commands::engines::run(args),
+        Command::Config(args) => commands::config::run(args),
         Command::Completions(args) => commands::pages::completions(args),
         Command::Man(args) => commands::pages::man(args),
     }

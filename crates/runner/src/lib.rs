@@ -8,6 +8,8 @@
 pub mod guard;
 pub mod locks;
 pub mod process;
+pub mod config;
+pub mod engines;
 mod request;
 pub mod stderr;
 

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::cli::FormatsArgs;
 use crate::exit::{self, Failure};
+use crate::table;
 
 pub(crate) fn run(args: &FormatsArgs) -> Result<(), Failure> {
     let text = if args.json { json() } else { table() };
@@ -62,42 +63,5 @@ fn table() -> String {
         let profiles = it.profiles.iter();
         rows.extend(profiles.map(|it| ["", "", "", it.name, it.summary]));
     }
-    aligned(&rows)
-}
-
-fn aligned(rows: &[[&str; 5]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let widths: [usize; 5] = std::array::from_fn(width);
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().zip(widths);
-        let cells: Vec<String> = cells
-            .map(|(cell, width)| format!("{cell:width$}"))
-            .collect();
-        text.push_str(cells.join("  ").trim_end());
-        text.push('\n');
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use expect_test::expect;
-
-    use super::*;
-
-    #[test]
-    fn columns_line_up() {
-        let rows = [
-            ["format", "read", "write", "profile", "what it is"],
-            ["a", "yes", "-", "", "first"],
-            ["", "", "", "other", "second"],
-        ];
-        expect![[r#"
-            format  read  write  profile  what it is
-            a       yes   -               first
-                                 other    second
-        "#]]
-        .assert_eq(&aligned(&rows));
-    }
+    table::aligned(&rows)
 }

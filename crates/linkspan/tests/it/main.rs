@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod config;
 mod convert;
+mod engines;
 mod errors;
 mod pages;
 mod program;

@@ -97,7 +97,15 @@ fn every_shell_has_completions_that_know_the_formats() {
 #[test]
 fn every_command_has_a_manual_page() {
     let ran = run(&["man"], b"");
-    for command in ["convert", "show", "formats", "completions", "man"] {
+    for command in [
+        "convert",
+        "show",
+        "formats",
+        "engines",
+        "config",
+        "completions",
+        "man",
+    ] {
         assert!(
             ran.stdout.contains(&format!("linkspan\\-{command}(1)")),
             "{}",
@@ -122,6 +130,6 @@ fn every_command_has_a_manual_page() {
     assert_eq!(
         run(&["man", "convrt"], b"").shown(),
         "linkspan: there is no command `convrt`\n\n\
-         hint: did you mean `convert`? commands: convert, show, formats, completions, man\nexit 2\n"
+         hint: did you mean `convert`? commands: convert, show, formats, engines, config, completions, man\nexit 2\n"
     );
 }

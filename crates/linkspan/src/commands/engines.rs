@@ -1,0 +1,167 @@
+//! `linkspan engines`: which agents can be run here, and how to get the others.
+
+use runner::config::Config;
+use runner::engines::{self, DEFAULT_ORDER, ENGINES, Installed, REPLAYS, Replay};
+use serde::Serialize;
+
+use crate::cli::EnginesArgs;
+use crate::exit::{self, Failure, shown};
+use crate::settings::{self, find_program};
+use crate::table;
+
+pub(crate) fn run(args: &EnginesArgs) -> Result<(), Failure> {
+    let config = settings::load(&args.file)?.config;
+    let survey = engines::survey(&config, find_program);
+    let choice = Choice::new(&config, &survey);
+    let rows = rows(&config, survey, &choice);
+    let text = if args.json {
+        lines(&rows)
+    } else {
+        page(&rows, &choice)
+    };
+    exit::print(text.as_bytes())
+}
+
+/// What runs when nobody names an engine.
+struct Choice {
+    name: Option<String>,
+    why: String,
+}
+
+impl Choice {
+    fn new(config: &Config, survey: &[Installed]) -> Self {
+        let mut settings = config.settings().iter();
+        let origin = settings
+            .find(|it| it.key == "default_engine")
+            .map(|it| &it.origin);
+        if let (Some(name), Some(origin)) = (config.default_engine(), origin) {
+            let why = format!("as {} says", shown(&origin.to_string()));
+            let name = Some(name.to_owned());
+            return Self { name, why };
+        }
+        let is_installed = |name: &&&str| {
+            let mut rows = survey.iter();
+            rows.any(|it| it.engine.name == **name && it.path.is_some())
+        };
+        let order = DEFAULT_ORDER.join(", ");
+        match DEFAULT_ORDER.iter().find(is_installed) {
+            Some(name) => Self {
+                name: Some((*name).to_owned()),
+                why: format!("the first one installed of {order}"),
+            },
+            None => Self {
+                name: None,
+                why: format!(
+                    "none of {order} is installed; `replay:{}` works anyway",
+                    REPLAYS[0].name
+                ),
+            },
+        }
+    }
+
+    fn said(&self) -> String {
+        match &self.name {
+            Some(name) => format!("{}, {}", shown(name), self.why),
+            None => self.why.clone(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    summary: String,
+    /// Null where the name still lacks a value.
+    installed: Option<bool>,
+    version: Option<String>,
+    path: Option<String>,
+    install: Option<&'static str>,
+    default: bool,
+}
+
+fn rows(config: &Config, survey: Vec<Installed>, choice: &Choice) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for it in survey {
+        rows.push(Row {
+            installed: Some(it.path.is_some()),
+            version: it.version,
+            path: it.path.map(|it| it.to_string_lossy().into_owned()),
+            install: it.engine.program.as_ref().map(|it| it.install),
+            ..row(it.engine.name.to_owned(), it.engine.summary)
+        });
+    }
+    for engine in ENGINES {
+        let Some(value) = engine.value else { continue };
+        rows.push(row(format!("{}:{value}", engine.name), engine.summary));
+        match engine.rules {
+            Some(_) => rows.extend(config.acp_names().map(|it| agent(it, config))),
+            None => rows.extend(REPLAYS.iter().map(recording)),
+        }
+    }
+    for row in &mut rows {
+        row.default = choice.name.as_ref() == Some(&row.name);
+    }
+    rows
+}
+
+/// An ACP agent that the config names.
+fn agent(name: &str, config: &Config) -> Row {
+    let program = config.acp(name).and_then(|it| it.program);
+    let path = program.as_deref().and_then(find_program);
+    Row {
+        installed: Some(path.is_some()),
+        path: path.map(|it| it.to_string_lossy().into_owned()),
+        ..row(format!("acp:{name}"), "an agent of the config")
+    }
+}
+
+fn recording(replay: &Replay) -> Row {
+    Row {
+        installed: Some(true),
+        ..row(format!("replay:{}", replay.name), replay.summary)
+    }
+}
+
+fn row(name: String, summary: &str) -> Row {
+    Row {
+        name,
+        summary: summary.to_owned(),
+        installed: None,
+        version: None,
+        path: None,
+        install: None,
+        default: false,
+    }
+}
+
+fn lines(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        text.push_str(&serde_json::to_string(row).expect("a row has only texts"));
+        text.push('\n');
+    }
+    text
+}
+
+fn page(rows: &[Row], choice: &Choice) -> String {
+    let heading = ["engine", "installed", "version", "what it is", "where"].map(str::to_owned);
+    let cells = rows.iter().map(|row| {
+        let installed = match row.installed {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "-",
+        };
+        let version = match (&row.version, &row.path) {
+            (Some(version), _) => version.as_str(),
+            (None, Some(_)) => "?",
+            (None, None) => "",
+        };
+        let place = match (&row.path, row.install) {
+            (Some(path), _) => path.as_str(),
+            (None, install) => install.unwrap_or_default(),
+        };
+        [&row.name, installed, version, &row.summary, place].map(shown)
+    });
+    let cells: Vec<[String; 5]> = [heading].into_iter().chain(cells).collect();
+    format!("{}\ndefault: {}\n", table::aligned(&cells), choice.said())
+}

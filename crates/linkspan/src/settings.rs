@@ -1,0 +1,46 @@
+//! The user's settings as the program meets them: the real file, the real environment.
+
+use std::env;
+use std::error::Error as _;
+use std::path::PathBuf;
+
+use runner::config::{self, Config, File};
+use runner::engines;
+
+use crate::cli::ConfigFile;
+use crate::exit::{Code, Failure, shown};
+
+/// The settings of this user, and the file they would come from.
+pub(crate) struct Settings {
+    pub(crate) config: Config,
+    pub(crate) file: Option<File>,
+}
+
+pub(crate) fn load(file: &ConfigFile) -> Result<Settings, Failure> {
+    let file = File::find(file.path.as_deref(), variable);
+    let config = Config::load(file.as_ref(), variable).map_err(bad_config)?;
+    Ok(Settings { config, file })
+}
+
+/// Looks for a program as a shell does.
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
+    engines::find_program(name, &env::var_os("PATH").unwrap_or_default())
+}
+
+/// A value that is no text is kept as far as it is, and then is not what anybody expects.
+fn variable(name: &str) -> Option<String> {
+    env::var_os(name).map(|it| it.to_string_lossy().into_owned())
+}
+
+fn bad_config(err: config::Error) -> Failure {
+    let hint = err.hint();
+    if let config::Error::Read { source, .. } = &err {
+        return Failure::io(&shown(&err.to_string()), source, hint.as_deref());
+    }
+    let cause = err.source().map(|it| format!(": {it}"));
+    Failure::Said {
+        code: Code::Usage,
+        message: shown(&format!("{err}{}", cause.unwrap_or_default())),
+        hint: hint.map(|it| shown(&it)),
+    }
+}

@@ -1,0 +1,252 @@
+//! The user's settings: one table of keys, filled in layers, and every value knows where it came from.
+//!
+//! Defaults, then the user's file, then the environment, then flags; a later layer wins. Nothing is ever
+//! read from the working directory, because a repository is not the user. `docs/config.md` is the manual.
+
+mod error;
+mod file;
+mod keys;
+mod value;
+
+pub use error::Error;
+pub use file::File;
+pub use keys::{ACP, Key, Kind, Preset, SECTIONS, Section};
+pub use value::{MODES, Value, mode};
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::engines::EngineConfig;
+use crate::request::Mode;
+
+/// Everything that is set, in the order of the table.
+#[derive(Clone, Debug)]
+pub struct Config {
+    settings: Vec<Setting>,
+}
+
+/// One key with its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Such as `engines.claude.model`.
+    pub key: String,
+    pub value: Value,
+    pub origin: Origin,
+}
+
+/// Where a value came from. Later ones win over earlier ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    Default,
+    File { path: PathBuf, line: usize },
+    Variable(&'static str),
+    Flag(&'static str),
+}
+
+impl Origin {
+    fn layer(&self) -> u8 {
+        match self {
+            Self::Default => 0,
+            Self::File { .. } => 1,
+            Self::Variable(_) => 2,
+            Self::Flag(_) => 3,
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Self::Variable(name) => write!(f, "${name}"),
+            Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+/// How long things may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until an agent says its first word; none waits for ever.
+    pub start: Option<Duration>,
+    /// Without a word in the middle of a run; none waits for ever.
+    pub idle: Option<Duration>,
+    /// Between an interrupt and being terminated.
+    pub interrupt_grace: Duration,
+    /// Between being terminated and being killed.
+    pub terminate_grace: Duration,
+}
+
+impl Config {
+    /// Reads the file and the environment.
+    pub fn load(
+        file: Option<&File>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, Error> {
+        let text = file.map(File::text).transpose()?.flatten();
+        let read = file.map(|it| it.path.as_path()).zip(text.as_deref());
+        Self::parse(read, variable)
+    }
+
+    /// The same from a file that has been read already.
+    pub fn parse(
+        file: Option<(&Path, &str)>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, Error> {
+        let mut config = Self {
+            settings: keys::defaults(),
+        };
+        if let Some((path, text)) = file {
+            file::read(path, text)?
+                .into_iter()
+                .for_each(|it| config.set(it));
+        }
+        for (key, kind, name) in keys::variables() {
+            // Empty is how a shell script unsets a variable for one command.
+            if let Some(text) = variable(name).filter(|it| !it.is_empty()) {
+                let value = Value::from_text(kind, &text).map_err(|expected| Error::Value {
+                    place: format!("the variable `{name}`"),
+                    value: text,
+                    expected,
+                })?;
+                config.set(Setting {
+                    key: key.to_owned(),
+                    value,
+                    origin: Origin::Variable(name),
+                });
+            }
+        }
+        Ok(config)
+    }
+
+    /// Lays a flag over the rest. `key` is one of the table.
+    pub fn flag(&mut self, key: &str, flag: &'static str, text: &str) -> Result<(), Error> {
+        let kind = keys::kind(key).ok_or_else(|| Error::NoSuchKey(key.to_owned()))?;
+        let value = Value::from_text(kind, text).map_err(|expected| Error::Value {
+            place: format!("`{flag}`"),
+            value: text.to_owned(),
+            expected,
+        })?;
+        self.set(Setting {
+            key: key.to_owned(),
+            value,
+            origin: Origin::Flag(flag),
+        });
+        Ok(())
+    }
+
+    /// Every key of the table, and the ACP agents that have a name.
+    pub fn settings(&self) -> &[Setting] {
+        &self.settings
+    }
+
+    pub fn default_engine(&self) -> Option<&str> {
+        self.text("default_engine")
+    }
+
+    /// What an engine's rules have to know; `engine` is one of the table that needs no value.
+    pub fn engine(&self, engine: &str) -> EngineConfig {
+        let mut config = self.section(&format!("engines.{engine}"));
+        let general = self.find("model").filter(|it| it.value != Value::Unset);
+        let own = self.find(&format!("engines.{engine}.model"));
+        if let Some(general) = general
+            && own.is_none_or(|own| own.origin.layer() < general.origin.layer())
+        {
+            config.model = self.text("model").map(str::to_owned);
+        }
+        config
+    }
+
+    /// The ACP agent that the file has under this name.
+    pub fn acp(&self, name: &str) -> Option<EngineConfig> {
+        let section = format!("engines.acp.{name}");
+        self.find(&format!("{section}.program"))?;
+        Some(self.section(&section))
+    }
+
+    /// The names of those agents.
+    pub fn acp_names(&self) -> impl Iterator<Item = &str> {
+        let keys = self.settings.iter().map(|it| it.key.as_str());
+        keys.filter_map(|it| it.strip_prefix("engines.acp.")?.strip_suffix(".program"))
+    }
+
+    /// What an engine may do. `unset` is for users who have not said: it depends on whether
+    /// somebody can be asked.
+    pub fn permissions(&self, engine: &str, unset: Mode) -> Mode {
+        let skips = self.find(&format!("engines.{engine}.dangerously_skip_permissions"));
+        let skips = skips.filter(|it| it.value == Value::Switch(true));
+        let said = self
+            .find("permissions")
+            .filter(|it| it.value != Value::Unset);
+        // The key of one engine is nearer than the general one, unless that was said later.
+        let is_later =
+            |said: &&Setting| skips.is_none_or(|skips| said.origin.layer() > skips.origin.layer());
+        match said.filter(is_later) {
+            Some(_) => self.text("permissions").and_then(mode).unwrap_or(unset),
+            None if skips.is_some() => Mode::Allow,
+            None => unset,
+        }
+    }
+
+    pub fn timeouts(&self) -> Timeouts {
+        let seconds = |key| match self.find(key).map(|it| &it.value) {
+            Some(Value::Seconds(it)) => *it,
+            _ => Duration::ZERO,
+        };
+        let or_never = |key| Some(seconds(key)).filter(|it| !it.is_zero());
+        Timeouts {
+            start: or_never("start_timeout"),
+            idle: or_never("idle_timeout"),
+            interrupt_grace: seconds("interrupt_grace"),
+            terminate_grace: seconds("terminate_grace"),
+        }
+    }
+
+    fn section(&self, path: &str) -> EngineConfig {
+        let text = |key: &str| self.text(&format!("{path}.{key}")).map(str::to_owned);
+        let find = |key: &str| self.find(&format!("{path}.{key}"));
+        let list = |key: &str| match find(key).map(|it| &it.value) {
+            Some(Value::List(it)) => it.clone(),
+            _ => Vec::new(),
+        };
+        let is_said = |key: &str| find(key).is_some_and(|it| it.origin != Origin::Default);
+        EngineConfig {
+            program: text("program"),
+            args: list("args"),
+            env: match find("env").map(|it| &it.value) {
+                Some(Value::Table(it)) => it.clone(),
+                _ => Default::default(),
+            },
+            model: text("model"),
+            allowed_tools: is_said("allowed_tools").then(|| list("allowed_tools")),
+            use_api_billing: find("use_api_billing")
+                .is_some_and(|it| it.value == Value::Switch(true)),
+            output_style: text("output_style"),
+            verbosity: text("verbosity"),
+            sandbox: text("sandbox"),
+        }
+    }
+
+    fn find(&self, key: &str) -> Option<&Setting> {
+        self.settings.iter().find(|it| it.key == key)
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
+        match &self.find(key)?.value {
+            Value::Text(it) => Some(it),
+            _ => None,
+        }
+    }
+
+    fn set(&mut self, setting: Setting) {
+        match self.settings.iter_mut().find(|it| it.key == setting.key) {
+            Some(it) => *it = setting,
+            None => self.settings.push(setting),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! What is wrong with the settings: the place, the key, and what would be right.
+
+use std::io;
+use std::path::PathBuf;
+
+/// `file` and `line` say where to look.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot read the config `{}`", path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{}:{line}: not TOML: {message}", path.display())]
+    Syntax {
+        path: PathBuf,
+        line: usize,
+        message: String,
+    },
+    #[error("{}:{line}: there is no key `{key}`", path.display())]
+    UnknownKey {
+        path: PathBuf,
+        line: usize,
+        key: String,
+        /// What could stand there.
+        known: Vec<String>,
+    },
+    #[error("{}:{line}: `{key}` is {found}, expected {expected}", path.display())]
+    WrongType {
+        path: PathBuf,
+        line: usize,
+        key: String,
+        found: String,
+        expected: String,
+    },
+    #[error("{}:{line}: `{key}` is the same as `{other}` in line {other_line}", path.display())]
+    Twice {
+        path: PathBuf,
+        line: usize,
+        key: String,
+        other: String,
+        other_line: usize,
+    },
+    #[error("{}:{line}: `{key}` has no program", path.display())]
+    NoProgram {
+        path: PathBuf,
+        line: usize,
+        key: String,
+    },
+    #[error("{place} is `{value}`, expected {expected}")]
+    Value {
+        place: String,
+        value: String,
+        expected: String,
+    },
+    #[error("there is no key `{0}`")]
+    NoSuchKey(String),
+}
+
+impl Error {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => Some(
+                "check the path; without `--config` and `LINKSPAN_CONFIG` no file is needed"
+                    .to_owned(),
+            ),
+            Self::UnknownKey { key, known, .. } => Some(meant(key, known)),
+            Self::Twice { .. } => Some("keep one of them".to_owned()),
+            Self::NoProgram { .. } => Some("add `program = \"COMMAND\"`".to_owned()),
+            Self::Read { .. } | Self::Syntax { .. } | Self::WrongType { .. } => None,
+            Self::Value { .. } | Self::NoSuchKey(_) => None,
+        }
+    }
+}
+
+/// The key that was probably meant, and all that could stand there.
+fn meant(key: &str, known: &[String]) -> String {
+    let name = key.rsplit('.').next().unwrap_or(key);
+    let all = format!("known here: {}", known.join(", "));
+    let distance = |it: &&String| strsim::osa_distance(name, it);
+    let nearest = known.iter().min_by_key(distance);
+    match nearest.filter(|it| distance(it) <= it.len() / 3) {
+        Some(it) => format!("did you mean `{it}`? {all}"),
+        None => all,
+    }
+}

@@ -1,0 +1,323 @@
+//! The user's TOML file: which one it is, and each of its keys with its line.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+use toml::Spanned;
+use toml::de::{DeInteger, DeTable, DeValue};
+
+use super::value::{duration, expected};
+use super::{ACP, Error, Key, Kind, Origin, SECTIONS, Section, Setting, Value, keys};
+
+/// A file of settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    pub path: PathBuf,
+    /// Whether the user named it; then it has to exist.
+    pub is_named: bool,
+}
+
+impl File {
+    /// The one of `--config`, else of `LINKSPAN_CONFIG`, else `linkspan/config.toml` in the user's
+    /// config directory; none when the user has no home.
+    pub fn find(named: Option<&Path>, variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let from_variable = || variable("LINKSPAN_CONFIG").filter(|it| !it.is_empty());
+        let named = named.map(Path::to_owned);
+        if let Some(path) = named.or_else(|| from_variable().map(PathBuf::from)) {
+            let is_named = true;
+            return Some(Self { path, is_named });
+        }
+        let strategy = etcetera::choose_base_strategy().ok()?;
+        Some(Self {
+            path: strategy.config_dir().join("linkspan/config.toml"),
+            is_named: false,
+        })
+    }
+
+    /// What is in it; none when it is not there and need not be.
+    pub(super) fn text(&self) -> Result<Option<String>, Error> {
+        match fs::read_to_string(&self.path) {
+            Ok(text) => Ok(Some(text)),
+            Err(err) if err.kind() == ErrorKind::NotFound && !self.is_named => Ok(None),
+            Err(source) => Err(Error::Read {
+                path: self.path.clone(),
+                source,
+            }),
+        }
+    }
+}
+
+/// Every key that the file sets.
+pub(super) fn read(path: &Path, text: &str) -> Result<Vec<Setting>, Error> {
+    let mut file = Document {
+        path,
+        text,
+        settings: Vec::new(),
+        written: BTreeMap::new(),
+    };
+    let table = DeTable::parse(text).map_err(|err| Error::Syntax {
+        path: path.to_owned(),
+        line: file.line(err.span().map_or(0, |it| it.start)),
+        message: err.message().to_owned(),
+    })?;
+    file.top(table.get_ref())?;
+    Ok(file.settings)
+}
+
+struct Document<'a> {
+    path: &'a Path,
+    text: &'a str,
+    settings: Vec<Setting>,
+    /// Where each key was given, and under which name.
+    written: BTreeMap<String, (String, usize)>,
+}
+
+/// A table of the file.
+struct Place<'a> {
+    /// What its keys are called.
+    path: &'a str,
+    /// What the file calls it.
+    written: &'a str,
+    section: &'a Section,
+    /// What could stand in it beside the keys.
+    others: &'a [&'a str],
+}
+
+type Name<'i> = Spanned<Cow<'i, str>>;
+type Content<'i> = Spanned<DeValue<'i>>;
+
+impl Document<'_> {
+    fn top(&mut self, table: &DeTable<'_>) -> Result<(), Error> {
+        let top = Place {
+            path: "",
+            written: "",
+            section: &SECTIONS[0],
+            others: &["claude", "engines"],
+        };
+        for (name, content) in table {
+            match name.get_ref().as_ref() {
+                "engines" => self.engines(self.table("engines", content)?)?,
+                // Takopi's own place for it.
+                "claude" => self.engine("engines.claude", "claude", name, content)?,
+                _ => self.key(&top, name, content)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn engines(&mut self, table: &DeTable<'_>) -> Result<(), Error> {
+        for (name, content) in table {
+            let path = format!("engines.{}", name.get_ref());
+            match name.get_ref().as_ref() {
+                "acp" => self.agents(self.table(&path, content)?)?,
+                _ => self.engine(&path, &path, name, content)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn engine(
+        &mut self,
+        path: &str,
+        written: &str,
+        name: &Name<'_>,
+        content: &Content<'_>,
+    ) -> Result<(), Error> {
+        let mut sections = SECTIONS.iter().skip(1);
+        let Some(section) = sections.find(|it| it.path == path) else {
+            let paths = SECTIONS.iter().map(|it| it.path);
+            let names = paths.filter_map(|it| it.strip_prefix("engines."));
+            let known = names.chain(["acp"]).map(str::to_owned).collect();
+            return Err(self.unknown(path.to_owned(), known, name));
+        };
+        let place = Place {
+            path,
+            written,
+            section,
+            others: &[],
+        };
+        self.section(&place, content)
+    }
+
+    fn agents(&mut self, table: &DeTable<'_>) -> Result<(), Error> {
+        for (name, content) in table {
+            let path = format!("engines.acp.{}", name.get_ref());
+            let place = Place {
+                path: &path,
+                written: &path,
+                section: &ACP,
+                others: &[],
+            };
+            self.section(&place, content)?;
+            if !self.written.contains_key(&format!("{path}.program")) {
+                return Err(Error::NoProgram {
+                    path: self.path.to_owned(),
+                    line: self.line(name.span().start),
+                    key: path,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn section(&mut self, place: &Place<'_>, content: &Content<'_>) -> Result<(), Error> {
+        for (name, content) in self.table(place.written, content)? {
+            self.key(place, name, content)?;
+        }
+        Ok(())
+    }
+
+    fn key(
+        &mut self,
+        place: &Place<'_>,
+        name: &Name<'_>,
+        content: &Content<'_>,
+    ) -> Result<(), Error> {
+        let key = keys::full(place.path, name.get_ref());
+        let written = keys::full(place.written, name.get_ref());
+        let mut rows = place.section.keys();
+        let Some(row) = rows.find(|it| it.name == name.get_ref()) else {
+            let names = place.section.keys().map(|it| it.name);
+            let known = names.chain(place.others.iter().copied());
+            return Err(self.unknown(written, known.map(str::to_owned).collect(), name));
+        };
+        let line = self.line(name.span().start);
+        if let Some((other, other_line)) = self.written.get(&key) {
+            return Err(Error::Twice {
+                path: self.path.to_owned(),
+                line,
+                key: written,
+                other: other.clone(),
+                other_line: *other_line,
+            });
+        }
+        let value = self.value(row, &written, content)?;
+        self.written.insert(key.clone(), (written, line));
+        let path = self.path.to_owned();
+        self.settings.push(Setting {
+            key,
+            value,
+            origin: Origin::File { path, line },
+        });
+        Ok(())
+    }
+
+    fn value(&self, row: &Key, written: &str, content: &Content<'_>) -> Result<Value, Error> {
+        let wrong = |it: &Content<'_>| {
+            // The values of an environment may be secrets.
+            let found = match row.kind {
+                Kind::Table => "something else".to_owned(),
+                _ => found(it.get_ref()),
+            };
+            self.wrong(written, it, found, expected(row.kind))
+        };
+        let text = |it: &Content<'_>| match it.get_ref() {
+            DeValue::String(text) if !text.contains('\0') => Ok(text.to_string()),
+            _ => Err(wrong(it)),
+        };
+        let value = match (row.kind, content.get_ref()) {
+            (Kind::Switch, DeValue::Boolean(it)) => Some(Value::Switch(*it)),
+            (Kind::List, DeValue::Array(items)) => {
+                let items: Result<_, _> = items.iter().map(text).collect();
+                Some(Value::List(items?))
+            }
+            (Kind::Table, DeValue::Table(table)) => {
+                let pairs = table
+                    .iter()
+                    .map(|(name, it)| self.variable(written, name, it));
+                Some(Value::Table(pairs.collect::<Result<_, Error>>()?))
+            }
+            (Kind::Seconds, DeValue::Integer(it)) => {
+                integer(it).and_then(duration).map(Value::Seconds)
+            }
+            (Kind::Seconds, DeValue::Float(it)) => it
+                .as_str()
+                .parse()
+                .ok()
+                .and_then(duration)
+                .map(Value::Seconds),
+            (Kind::Text | Kind::Choice(_) | Kind::Mode | Kind::Engine, DeValue::String(it)) => {
+                Value::from_text(row.kind, it).ok()
+            }
+            _ => None,
+        };
+        value.ok_or_else(|| wrong(content))
+    }
+
+    fn table<'t, 'i>(&self, key: &str, content: &'t Content<'i>) -> Result<&'t DeTable<'i>, Error> {
+        match content.get_ref() {
+            DeValue::Table(it) => Ok(it),
+            it => Err(self.wrong(key, content, found(it), "a table".to_owned())),
+        }
+    }
+
+    /// One variable of an environment; its value is not repeated, because it may be a secret.
+    fn variable(
+        &self,
+        written: &str,
+        name: &Name<'_>,
+        content: &Content<'_>,
+    ) -> Result<(String, String), Error> {
+        let key = keys::full(written, name.get_ref());
+        let wrong = |found: &str, expected: &str| {
+            self.wrong(&key, content, found.to_owned(), expected.to_owned())
+        };
+        if name.get_ref().is_empty() || name.get_ref().contains(['=', '\0']) {
+            return Err(wrong("no variable", "a name without `=`"));
+        }
+        match content.get_ref() {
+            DeValue::String(text) if !text.contains('\0') => {
+                Ok((name.get_ref().to_string(), text.to_string()))
+            }
+            _ => Err(wrong("something else", "a string")),
+        }
+    }
+
+    fn wrong(&self, key: &str, content: &Content<'_>, found: String, expected: String) -> Error {
+        Error::WrongType {
+            path: self.path.to_owned(),
+            line: self.line(content.span().start),
+            key: key.to_owned(),
+            found,
+            expected,
+        }
+    }
+
+    fn unknown(&self, key: String, known: Vec<String>, name: &Name<'_>) -> Error {
+        Error::UnknownKey {
+            path: self.path.to_owned(),
+            line: self.line(name.span().start),
+            key,
+            known,
+        }
+    }
+
+    fn line(&self, offset: usize) -> usize {
+        let before = self.text.as_bytes().iter().take(offset);
+        1 + before.filter(|it| **it == b'\n').count()
+    }
+}
+
+/// Long enough for any time-out, and never more than a float can hold.
+fn integer(it: &DeInteger<'_>) -> Option<f64> {
+    let number = i64::from_str_radix(it.as_str(), it.radix()).ok()?;
+    u32::try_from(number).ok().map(f64::from)
+}
+
+/// What stands there, for people.
+fn found(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(it) if it.len() <= 40 => format!("{it:?}"),
+        DeValue::String(_) => "a long string".to_owned(),
+        DeValue::Integer(it) => it.as_str().to_owned(),
+        DeValue::Float(it) => it.as_str().to_owned(),
+        DeValue::Boolean(it) => it.to_string(),
+        DeValue::Datetime(_) => "a date".to_owned(),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}

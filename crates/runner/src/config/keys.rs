@@ -1,0 +1,272 @@
+//! The one table of keys: the file, the variables, `linkspan config` and the manual follow it.
+
+use std::time::Duration;
+
+use super::{Origin, Setting, Value};
+use crate::engines::{CLAUDE_TOOLS, GEMINI_TOOLS};
+
+/// One key of a section.
+#[derive(Debug)]
+pub struct Key {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub preset: Preset,
+    /// The environment variable that sets it too.
+    pub variable: Option<&'static str>,
+    pub summary: &'static str,
+}
+
+/// What a key takes.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    Text,
+    Choice(&'static [&'static str]),
+    Mode,
+    Engine,
+    Switch,
+    List,
+    Table,
+    Seconds,
+}
+
+/// What a key holds when nobody has set it.
+#[derive(Clone, Copy, Debug)]
+pub enum Preset {
+    Unset,
+    Off,
+    List(&'static [&'static str]),
+    Seconds(u64),
+}
+
+/// A table of the file; the top of the file has an empty path.
+#[derive(Debug)]
+pub struct Section {
+    pub path: &'static str,
+    pub keys: &'static [&'static [Key]],
+}
+
+impl Section {
+    pub fn keys(&self) -> impl Iterator<Item = &'static Key> + use<> {
+        self.keys.iter().copied().flatten()
+    }
+}
+
+const TOP: &[Key] = &[
+    Key {
+        name: "default_engine",
+        kind: Kind::Engine,
+        preset: Preset::Unset,
+        variable: Some("LINKSPAN_ENGINE"),
+        summary: "the engine of a run that names none; unset, the first one installed",
+    },
+    Key {
+        name: "model",
+        kind: Kind::Text,
+        preset: Preset::Unset,
+        variable: Some("LINKSPAN_MODEL"),
+        summary: "the model, whichever engine runs; an engine's own `model` is nearer",
+    },
+    Key {
+        name: "permissions",
+        kind: Kind::Mode,
+        preset: Preset::Unset,
+        variable: Some("LINKSPAN_PERMISSIONS"),
+        summary: "what an agent may do; unset, `ask` on a terminal and `deny` elsewhere",
+    },
+    Key {
+        name: "start_timeout",
+        kind: Kind::Seconds,
+        preset: Preset::Seconds(60),
+        variable: Some("LINKSPAN_START_TIMEOUT"),
+        summary: "seconds until an agent must have said something; 0 waits for ever",
+    },
+    Key {
+        name: "idle_timeout",
+        kind: Kind::Seconds,
+        preset: Preset::Seconds(0),
+        variable: Some("LINKSPAN_IDLE_TIMEOUT"),
+        summary: "seconds of silence after which a run is given up; 0 waits for ever",
+    },
+    Key {
+        name: "interrupt_grace",
+        kind: Kind::Seconds,
+        preset: Preset::Seconds(5),
+        variable: None,
+        summary: "seconds between interrupting an agent and terminating it",
+    },
+    Key {
+        name: "terminate_grace",
+        kind: Kind::Seconds,
+        preset: Preset::Seconds(3),
+        variable: None,
+        summary: "seconds between terminating an agent and killing it",
+    },
+];
+
+const PROCESS: &[Key] = &[
+    Key {
+        name: "program",
+        kind: Kind::Text,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "the program, as a path or a name to look for",
+    },
+    Key {
+        name: "args",
+        kind: Kind::List,
+        preset: Preset::List(&[]),
+        variable: None,
+        summary: "arguments added to every start, before the prompt",
+    },
+    Key {
+        name: "env",
+        kind: Kind::Table,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "environment variables of the agent",
+    },
+];
+
+const AGENT: &[Key] = &[
+    Key {
+        name: "model",
+        kind: Kind::Text,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "the model, by the agent's own name for it",
+    },
+    Key {
+        name: "dangerously_skip_permissions",
+        kind: Kind::Switch,
+        preset: Preset::Off,
+        variable: None,
+        summary: "allow everything, as `permissions = \"allow\"` for this engine",
+    },
+];
+
+const CLAUDE: &[Key] = &[
+    Key {
+        name: "allowed_tools",
+        kind: Kind::List,
+        preset: Preset::List(CLAUDE_TOOLS),
+        variable: None,
+        summary: "tools that run without a question; the default holds where nobody can be asked",
+    },
+    Key {
+        name: "use_api_billing",
+        kind: Kind::Switch,
+        preset: Preset::Off,
+        variable: None,
+        summary: "let Claude Code see `ANTHROPIC_API_KEY`",
+    },
+    Key {
+        name: "output_style",
+        kind: Kind::Text,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "Claude Code's `outputStyle`",
+    },
+];
+
+const CODEX: &[Key] = &[
+    Key {
+        name: "sandbox",
+        kind: Kind::Choice(&["read-only", "workspace-write", "danger-full-access"]),
+        preset: Preset::Unset,
+        variable: None,
+        summary: "what commands can do; unset, it follows the permissions",
+    },
+    Key {
+        name: "verbosity",
+        kind: Kind::Choice(&["low", "medium", "high"]),
+        preset: Preset::Unset,
+        variable: None,
+        summary: "how much the model says, Codex's `model_verbosity`",
+    },
+];
+
+const OPENCODE: &[Key] = &[Key {
+    name: "allowed_tools",
+    kind: Kind::List,
+    preset: Preset::Unset,
+    variable: None,
+    summary: "tools that run without a question, such as `bash` or `bash(git *)`",
+}];
+
+const GEMINI: &[Key] = &[Key {
+    name: "allowed_tools",
+    kind: Kind::List,
+    preset: Preset::List(GEMINI_TOOLS),
+    variable: None,
+    summary: "tools that run without a question; the default holds where nobody can be asked",
+}];
+
+pub const SECTIONS: &[Section] = &[
+    Section {
+        path: "",
+        keys: &[TOP],
+    },
+    Section {
+        path: "engines.claude",
+        keys: &[PROCESS, AGENT, CLAUDE],
+    },
+    Section {
+        path: "engines.codex",
+        keys: &[PROCESS, AGENT, CODEX],
+    },
+    Section {
+        path: "engines.opencode",
+        keys: &[PROCESS, AGENT, OPENCODE],
+    },
+    Section {
+        path: "engines.gemini",
+        keys: &[PROCESS, AGENT, GEMINI],
+    },
+];
+
+/// `[engines.acp.NAME]`, for any name.
+pub const ACP: Section = Section {
+    path: "engines.acp.NAME",
+    keys: &[PROCESS],
+};
+
+/// The full name of a key.
+pub(super) fn full(section: &str, name: &str) -> String {
+    match section {
+        "" => name.to_owned(),
+        _ => format!("{section}.{name}"),
+    }
+}
+
+pub(super) fn defaults() -> Vec<Setting> {
+    let mut settings = Vec::new();
+    for section in SECTIONS {
+        settings.extend(section.keys().map(|key| Setting {
+            key: full(section.path, key.name),
+            value: preset(key.preset),
+            origin: Origin::Default,
+        }));
+    }
+    settings
+}
+
+/// The keys that a variable can set: key, kind, variable.
+pub(super) fn variables() -> impl Iterator<Item = (&'static str, Kind, &'static str)> {
+    TOP.iter()
+        .filter_map(|it| it.variable.map(|variable| (it.name, it.kind, variable)))
+}
+
+pub(super) fn kind(key: &str) -> Option<Kind> {
+    let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
+    let section = SECTIONS.iter().find(|it| it.path == section)?;
+    section.keys().find(|it| it.name == name).map(|it| it.kind)
+}
+
+fn preset(preset: Preset) -> Value {
+    match preset {
+        Preset::Unset => Value::Unset,
+        Preset::Off => Value::Switch(false),
+        Preset::List(items) => Value::List(items.iter().map(|it| (*it).to_owned()).collect()),
+        Preset::Seconds(it) => Value::Seconds(Duration::from_secs(it)),
+    }
+}

@@ -1,0 +1,81 @@
+//! What a key can hold, and how text becomes it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::Kind;
+use crate::engines::ENGINES;
+use crate::request::Mode;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    Unset,
+    Text(String),
+    Switch(bool),
+    List(Vec<String>),
+    /// Environment variables; their values may be secrets.
+    Table(BTreeMap<String, String>),
+    Seconds(Duration),
+}
+
+/// The permission modes, by the names that people use.
+pub const MODES: &[(&str, Mode)] = &[
+    ("ask", Mode::Ask),
+    ("allow", Mode::Allow),
+    ("deny", Mode::Deny),
+    ("accept-edits", Mode::AcceptEdits),
+    ("plan", Mode::Plan),
+];
+
+/// The permission mode of this name.
+pub fn mode(name: &str) -> Option<Mode> {
+    MODES.iter().find(|it| it.0 == name).map(|it| it.1)
+}
+
+impl Value {
+    /// What a variable or a flag says; else what was expected.
+    pub(super) fn from_text(kind: Kind, text: &str) -> Result<Self, String> {
+        let expected = || expected(kind);
+        match kind {
+            Kind::Text => Ok(Self::Text(text.to_owned())),
+            Kind::Choice(names) if names.contains(&text) => Ok(Self::Text(text.to_owned())),
+            Kind::Mode if mode(text).is_some() => Ok(Self::Text(text.to_owned())),
+            Kind::Engine if is_engine(text) => Ok(Self::Text(text.to_owned())),
+            Kind::Seconds => {
+                let seconds = text.parse().ok().and_then(duration);
+                seconds.map(Self::Seconds).ok_or_else(expected)
+            }
+            Kind::Choice(_) | Kind::Mode | Kind::Engine => Err(expected()),
+            Kind::Switch | Kind::List | Kind::Table => Err(expected()),
+        }
+    }
+}
+
+/// What a key of this kind takes, for people.
+pub(super) fn expected(kind: Kind) -> String {
+    let one_of = |names: Vec<&str>| format!("one of {}", names.join(", "));
+    match kind {
+        Kind::Text => "a string".to_owned(),
+        Kind::Choice(names) => one_of(names.to_vec()),
+        Kind::Mode => one_of(MODES.iter().map(|it| it.0).collect()),
+        Kind::Engine => one_of(ENGINES.iter().map(|it| it.name).collect()),
+        Kind::Switch => "true or false".to_owned(),
+        Kind::List => "a list of strings".to_owned(),
+        Kind::Table => "a table of strings".to_owned(),
+        Kind::Seconds => "a number of seconds".to_owned(),
+    }
+}
+
+/// Seconds that fit a clock.
+pub(super) fn duration(seconds: f64) -> Option<Duration> {
+    const A_YEAR: f64 = 366.0 * 86_400.0;
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|_| seconds <= A_YEAR)
+}
+
+/// Whether it begins with the name of an engine; what follows a colon is looked at when it is used.
+fn is_engine(text: &str) -> bool {
+    let name = text.split(':').next().unwrap_or_default();
+    ENGINES.iter().any(|it| it.name == name)
+}

@@ -1,0 +1,187 @@
+//! How each agent is started: one table, and one file of rules per agent.
+//!
+//! Everything here is pure: a config and a request in, arguments and environment out. Flags are those of
+//! Claude Code 2.1.325, Codex 0.166.0, OpenCode 1.18.33 and Gemini CLI 0.61.0, tried with the real programs.
+//! `docs/engines.md` lists what each permission mode becomes.
+
+mod acp;
+mod claude;
+mod codex;
+mod error;
+mod gemini;
+mod guard;
+mod installed;
+mod invocation;
+mod opencode;
+mod replay;
+mod select;
+
+pub(crate) use claude::ALLOWED_TOOLS as CLAUDE_TOOLS;
+pub use error::Error;
+pub(crate) use gemini::ALLOWED_TOOLS as GEMINI_TOOLS;
+pub use installed::{Installed, find_program, survey};
+pub use invocation::{EngineConfig, Invocation};
+pub use replay::{REPLAYS, Recording, Replay};
+pub use select::{Agent, DEFAULT_ORDER, Selected, first_installed, select};
+
+use crate::request::Request;
+
+/// One kind of agent.
+#[derive(Debug)]
+pub struct Engine {
+    pub name: &'static str,
+    pub summary: &'static str,
+    /// What follows the colon, for the engines that are called `name:VALUE`.
+    pub value: Option<&'static str>,
+    /// What is started; none where the value says it.
+    pub program: Option<Program>,
+    /// The format it prints when it runs one prompt; none when it cannot.
+    pub one_shot: Option<&'static str>,
+    /// The format it speaks when it is talked with; none when it cannot.
+    pub dialogue: Option<&'static str>,
+    pub can: Can,
+    /// What a request becomes; none where no process is started.
+    pub rules: Option<Rules>,
+}
+
+/// The arguments and the environment for a request.
+pub type Rules = fn(&EngineConfig, &Request) -> Result<Invocation, Error>;
+
+/// A program that somebody has to install.
+#[derive(Debug)]
+pub struct Program {
+    pub name: &'static str,
+    /// The command that installs it.
+    pub install: &'static str,
+    /// The arguments that make it print its version.
+    pub version: &'static [&'static str],
+    /// Set for every start, that of asking the version too.
+    pub env: &'static [(&'static str, &'static str)],
+}
+
+/// What an agent is able to do, in whichever way of talking it does it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Can {
+    /// Go on with a session that is named.
+    pub resume: bool,
+    /// Begin a new session with what another one holds.
+    pub fork: bool,
+    /// Go on with the newest session.
+    pub latest: bool,
+    /// Ask for permission, and wait for the answer.
+    pub ask: bool,
+    /// Stop a run without ending the process.
+    pub interrupt: bool,
+}
+
+const EVERYTHING: Can = Can {
+    resume: true,
+    fork: true,
+    latest: true,
+    ask: true,
+    interrupt: true,
+};
+
+/// Every engine, in the order they are listed for people.
+pub const ENGINES: &[Engine] = &[
+    Engine {
+        name: "claude",
+        summary: "Claude Code",
+        value: None,
+        program: Some(Program {
+            name: "claude",
+            install: "npm install -g @anthropic-ai/claude-code",
+            version: &["--version"],
+            env: &[],
+        }),
+        one_shot: Some("claude"),
+        dialogue: Some("claude"),
+        can: EVERYTHING,
+        rules: Some(claude::invocation),
+    },
+    Engine {
+        name: "codex",
+        summary: "Codex",
+        value: None,
+        program: Some(Program {
+            name: "codex",
+            install: "npm install -g @openai/codex",
+            version: &["--version"],
+            env: &[],
+        }),
+        one_shot: Some("codex"),
+        dialogue: Some("codex"),
+        can: EVERYTHING,
+        rules: Some(codex::invocation),
+    },
+    Engine {
+        name: "opencode",
+        summary: "OpenCode",
+        value: None,
+        program: Some(Program {
+            name: "opencode",
+            install: "npm install -g opencode-ai",
+            version: &["--version"],
+            env: &[],
+        }),
+        one_shot: Some("opencode"),
+        dialogue: Some("acp"),
+        can: EVERYTHING,
+        rules: Some(opencode::invocation),
+    },
+    Engine {
+        name: "gemini",
+        summary: "Gemini CLI",
+        value: None,
+        program: Some(Program {
+            name: "gemini",
+            install: "npm install -g @google/gemini-cli",
+            version: &["--version"],
+            env: gemini::ENV,
+        }),
+        one_shot: Some("gemini"),
+        dialogue: Some("acp"),
+        can: Can {
+            fork: false,
+            ..EVERYTHING
+        },
+        rules: Some(gemini::invocation),
+    },
+    Engine {
+        name: "acp",
+        summary: "any agent that speaks the Agent Client Protocol",
+        value: Some("COMMAND"),
+        program: None,
+        one_shot: None,
+        dialogue: Some("acp"),
+        can: Can {
+            latest: false,
+            ..EVERYTHING
+        },
+        rules: Some(acp::invocation),
+    },
+    Engine {
+        name: "replay",
+        summary: "a recording, played again",
+        value: Some("FILE"),
+        program: None,
+        one_shot: None,
+        dialogue: None,
+        can: Can {
+            resume: false,
+            fork: false,
+            latest: false,
+            ask: false,
+            interrupt: true,
+        },
+        rules: None,
+    },
+];
+
+/// The row of this name.
+pub fn find(name: &str) -> Option<&'static Engine> {
+    ENGINES.iter().find(|it| it.name == name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! Claude Code: one process per prompt, or one per session with the control protocol on stdin.
+
+use serde_json::json;
+
+use super::invocation::{Prompt, allowed, prompt};
+use super::{EngineConfig, Error, Invocation, guard};
+use crate::request::{Mode, Request, Resume, Stdin, Talk};
+
+/// What a run may use when nobody can be asked and the config says nothing.
+pub(crate) const ALLOWED_TOOLS: &[&str] = &["Bash", "Read", "Edit", "Write"];
+
+/// Without it Claude Code bills the user's subscription.
+const API_KEY: &str = "ANTHROPIC_API_KEY";
+
+pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
+    let (stdin, argument) = match (request.talk, prompt(request)) {
+        (Talk::Dialogue, _) => (Stdin::Open, None),
+        (Talk::OneShot, Prompt::Stdin(text)) => (Stdin::Text(text.to_owned()), None),
+        (Talk::OneShot, Prompt::Argument(text)) => (Stdin::Closed, Some(text)),
+    };
+    let mut it = Invocation::new(stdin);
+    it.args(["-p", "--output-format", "stream-json", "--verbose"]);
+    it.args(["--include-partial-messages", "--forward-subagent-text"]);
+    if request.talk == Talk::Dialogue {
+        it.args(["--input-format", "stream-json"]);
+        it.args(["--permission-prompt-tool", "stdio"]);
+    }
+    if let Some(model) = request.model.as_ref().or(config.model.as_ref()) {
+        it.args(["--model", guard::model(model)?]);
+    }
+    resume(&mut it, &request.resume)?;
+    permissions(&mut it, config, request)?;
+    if let Some(style) = &config.output_style {
+        it.arg("--settings")
+            .arg(json!({ "outputStyle": style }).to_string());
+    }
+    it.extra(config);
+    if let Some(text) = argument {
+        it.arg("--").arg(text);
+    }
+    if !config.use_api_billing && !config.env.contains_key(API_KEY) {
+        it.env_remove.push(API_KEY.into());
+    }
+    Ok(it)
+}
+
+fn resume(it: &mut Invocation, resume: &Resume) -> Result<(), Error> {
+    match resume {
+        Resume::Fresh => (),
+        Resume::Session(id) => _ = it.args(["--resume", guard::id(id)?]),
+        Resume::Latest => _ = it.arg("--continue"),
+        Resume::Fork(id) => _ = it.args(["--resume", guard::id(id)?, "--fork-session"]),
+    }
+    Ok(())
+}
+
+fn permissions(it: &mut Invocation, config: &EngineConfig, request: &Request) -> Result<(), Error> {
+    let is_answered = request.has_somebody_to_ask();
+    match request.permissions.mode {
+        Mode::Ask if is_answered => it.args(["--permission-mode", "manual"]),
+        Mode::Ask | Mode::Deny => it.args(["--permission-mode", "dontAsk"]),
+        // The same as the mode `bypassPermissions`; as root it needs `IS_SANDBOX=1`.
+        Mode::Allow => it.arg("--dangerously-skip-permissions"),
+        Mode::AcceptEdits => it.args(["--permission-mode", "acceptEdits"]),
+        Mode::Plan => it.args(["--permission-mode", "plan"]),
+    };
+    let allow = allowed(config, request, ALLOWED_TOOLS);
+    tools(it, "--allowedTools", &allow)?;
+    tools(it, "--disallowedTools", &request.permissions.deny)
+}
+
+/// The flags take any number of words, so the list is tied to them by `=`.
+fn tools(it: &mut Invocation, flag: &str, tools: &[String]) -> Result<(), Error> {
+    guard::tools(tools)?;
+    if !tools.is_empty() {
+        it.arg(format!("{flag}={}", tools.join(",")));
+    }
+    Ok(())
+}

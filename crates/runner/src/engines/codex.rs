@@ -1,0 +1,102 @@
+//! Codex: `codex exec` for one prompt, `codex app-server` to talk with it.
+//!
+//! Codex knows no lists of tools: a sandbox says what commands can do, and a policy says when it asks.
+
+use super::invocation::{Prompt, prompt};
+use super::{EngineConfig, Error, Invocation, guard};
+use crate::request::{Mode, Request, Resume, Stdin, Talk};
+
+pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
+    match request.talk {
+        Talk::OneShot => exec(config, request),
+        Talk::Dialogue => app_server(config, request),
+    }
+}
+
+fn exec(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
+    if !request.permissions.allow.is_empty() || !request.permissions.deny.is_empty() {
+        return Err(Error::Unable {
+            engine: "codex",
+            what: "allow or deny single tools",
+            hint: "choose what it may do with `--permissions`, or with `sandbox` in the config",
+        });
+    }
+    let (stdin, text) = match prompt(request) {
+        Prompt::Argument(text) => (Stdin::Closed, text),
+        Prompt::Stdin(text) => (Stdin::Text(text.to_owned()), "-"),
+    };
+    let mut it = Invocation::new(stdin);
+    it.args(["exec", "--json", "--skip-git-repo-check"]);
+    settings(&mut it, config, request)?;
+    it.extra(config);
+    match &request.resume {
+        Resume::Fresh => (),
+        Resume::Session(id) => _ = it.args(["resume", thread(id)?]),
+        Resume::Latest => _ = it.args(["resume", "--last"]),
+        Resume::Fork(id) => _ = it.args(["fork", thread(id)?]),
+    }
+    it.arg("--").arg(text);
+    Ok(it)
+}
+
+/// The session is opened by messages; these are the settings it begins with.
+fn app_server(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
+    if let Resume::Session(id) | Resume::Fork(id) = &request.resume {
+        thread(id)?;
+    }
+    let mut it = Invocation::new(Stdin::Open);
+    it.arg("app-server");
+    settings(&mut it, config, request)?;
+    it.extra(config);
+    Ok(it)
+}
+
+/// Codex begins a new session when it is asked for one that is no UUID, and says nothing.
+fn thread(id: &str) -> Result<&str, Error> {
+    let id = guard::id(id)?;
+    if guard::is_uuid(id) {
+        return Ok(id);
+    }
+    Err(guard::refused(
+        "the session id",
+        "is no UUID, which Codex needs",
+        id,
+    ))
+}
+
+fn settings(it: &mut Invocation, config: &EngineConfig, request: &Request) -> Result<(), Error> {
+    if let Some(model) = request.model.as_ref().or(config.model.as_ref()) {
+        setting(it, "model", guard::model(model)?);
+    }
+    if let Some(verbosity) = &config.verbosity {
+        setting(it, "model_verbosity", verbosity);
+    }
+    let (sandbox, approval) = permissions(config, request);
+    setting(it, "sandbox_mode", sandbox);
+    setting(it, "approval_policy", approval);
+    Ok(())
+}
+
+/// What commands can do, and when Codex asks.
+fn permissions<'a>(config: &'a EngineConfig, request: &Request) -> (&'a str, &'static str) {
+    let listed = config.sandbox.as_deref();
+    let approval = match request.has_somebody_to_ask() {
+        true => "on-request",
+        false => "never",
+    };
+    match request.permissions.mode {
+        // In a read-only sandbox every change is a question.
+        Mode::Ask if request.has_somebody_to_ask() => (listed.unwrap_or("read-only"), approval),
+        Mode::Ask | Mode::Deny | Mode::AcceptEdits => {
+            (listed.unwrap_or("workspace-write"), approval)
+        }
+        Mode::Allow => ("danger-full-access", approval),
+        Mode::Plan => ("read-only", approval),
+    }
+}
+
+/// A value of Codex's config, which is TOML.
+fn setting(it: &mut Invocation, key: &str, value: &str) {
+    let value = toml::Value::String(value.to_owned());
+    it.arg("-c").arg(format!("{key}={value}"));
+}

@@ -1,0 +1,79 @@
+//! Why an engine cannot be started as asked.
+
+use super::{ENGINES, REPLAYS};
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    #[error("there is no engine `{0}`")]
+    UnknownEngine(String),
+    #[error("engine `{0}` needs a value")]
+    MissingValue(&'static str),
+    #[error("engine `{0}` takes no value")]
+    NeedlessValue(&'static str),
+    #[error("cannot split the command of `acp:{0}` into words")]
+    BadCommand(String),
+    #[error("no agent is installed")]
+    NoneInstalled,
+    #[error("cannot find `{program}`, the program of engine `{engine}`")]
+    NotFound { engine: String, program: String },
+    #[error("{what} {why}: `{shown}`")]
+    BadValue {
+        what: &'static str,
+        why: &'static str,
+        shown: String,
+    },
+    #[error("engine `{engine}` cannot {what}")]
+    Unable {
+        engine: &'static str,
+        what: &'static str,
+        hint: &'static str,
+    },
+}
+
+impl Error {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::UnknownEngine(_) => Some(format!("engines: {}", names().join(", "))),
+            Self::MissingValue(name) => Some(format!("write `{}`", value_of(name))),
+            Self::NeedlessValue(name) => Some(format!("write `{name}`")),
+            Self::BadCommand(_) => Some("close every quote".to_owned()),
+            Self::NoneInstalled => Some(none_installed()),
+            Self::NotFound { engine, .. } => Some(not_found(engine)),
+            Self::BadValue { .. } => None,
+            Self::Unable { hint, .. } => Some((*hint).to_owned()),
+        }
+    }
+}
+
+fn names() -> Vec<String> {
+    ENGINES.iter().map(|it| value_of(it.name)).collect()
+}
+
+fn value_of(name: &str) -> String {
+    let engine = ENGINES.iter().find(|it| it.name == name);
+    match engine.and_then(|it| it.value) {
+        Some(value) => format!("{name}:{value}"),
+        None => name.to_owned(),
+    }
+}
+
+fn none_installed() -> String {
+    let programs = ENGINES.iter().filter_map(|it| it.program.as_ref());
+    let installs: Vec<String> = programs.map(|it| format!("  {}", it.install)).collect();
+    format!(
+        "install one of them, or play a recording with `--engine replay:{}`\n{}",
+        REPLAYS[0].name,
+        installs.join("\n")
+    )
+}
+
+fn not_found(engine: &str) -> String {
+    match super::find(engine).and_then(|it| it.program.as_ref()) {
+        Some(it) => format!(
+            "install it with `{}`, or say where it is with `--program PATH`",
+            it.install
+        ),
+        None => "it is looked for in the directories of `PATH`".to_owned(),
+    }
+}

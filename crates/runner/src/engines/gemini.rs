@@ -1,0 +1,90 @@
+//! Gemini CLI: one process per prompt, or ACP on stdio.
+
+use super::invocation::{Prompt, allowed, prompt};
+use super::{EngineConfig, Error, Invocation, guard};
+use crate::request::{Mode, Request, Resume, Stdin, Talk};
+
+/// What a run may use when nobody can be asked and the config says nothing; reading is never asked.
+pub(crate) const ALLOWED_TOOLS: &[&str] = &["run_shell_command", "write_file", "replace"];
+
+/// Otherwise it starts itself a second time, which takes twice as long, and the first one keeps
+/// signals to itself.
+pub(super) const ENV: &[(&str, &str)] = &[("GEMINI_CLI_NO_RELAUNCH", "true")];
+
+pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
+    let session = session(&request.resume)?;
+    if !request.permissions.deny.is_empty() && request.talk == Talk::OneShot {
+        return Err(Error::Unable {
+            engine: "gemini",
+            what: "deny single tools",
+            hint: "write a policy file, and name it in `args` in the config: `--policy=FILE`",
+        });
+    }
+    let mut it = Invocation::new(Stdin::Closed);
+    if request.talk == Talk::OneShot {
+        it.args(["--output-format", "stream-json"]);
+    } else {
+        it.stdin = Stdin::Open;
+        it.arg("--acp");
+    }
+    it.arg("--skip-trust");
+    permissions(&mut it, config, request)?;
+    if let Some(model) = request.model.as_ref().or(config.model.as_ref()) {
+        it.args(["-m", guard::model(model)?]);
+    }
+    // When it talks, a session is opened by messages.
+    if let (Some(session), Talk::OneShot) = (session, request.talk) {
+        it.args(["--resume", session]);
+    }
+    it.extra(config);
+    match (request.talk, prompt(request)) {
+        (Talk::Dialogue, _) => (),
+        (Talk::OneShot, Prompt::Stdin(text)) => it.stdin = Stdin::Text(text.to_owned()),
+        // Tied by `=`: a prompt that begins with a dash would be taken for a flag.
+        (Talk::OneShot, Prompt::Argument(text)) => _ = it.arg(format!("--prompt={text}")),
+    }
+    Ok(it)
+}
+
+fn session(resume: &Resume) -> Result<Option<&str>, Error> {
+    match resume {
+        Resume::Fresh => Ok(None),
+        Resume::Session(id) => named(id).map(Some),
+        Resume::Latest => Ok(Some("latest")),
+        Resume::Fork(_) => Err(Error::Unable {
+            engine: "gemini",
+            what: "fork a session",
+            hint: "go on with it instead, with `--resume`",
+        }),
+    }
+}
+
+/// `latest` and numbers are places in a list, not ids.
+fn named(id: &str) -> Result<&str, Error> {
+    let id = guard::id(id)?;
+    if id != "latest" && id.contains(|it: char| !it.is_ascii_digit()) {
+        return Ok(id);
+    }
+    Err(guard::refused(
+        "the session id",
+        "is a place in a list to Gemini CLI, no id",
+        id,
+    ))
+}
+
+fn permissions(it: &mut Invocation, config: &EngineConfig, request: &Request) -> Result<(), Error> {
+    let mode = match request.permissions.mode {
+        // In a one-shot run, what would be asked is not even offered to the model.
+        Mode::Ask | Mode::Deny => "default",
+        Mode::Allow => "yolo",
+        Mode::AcceptEdits => "auto_edit",
+        Mode::Plan => "plan",
+    };
+    it.args(["--approval-mode", mode]);
+    let allow = allowed(config, request, ALLOWED_TOOLS);
+    guard::tools(&allow)?;
+    if !allow.is_empty() && request.permissions.mode != Mode::Allow {
+        it.arg(format!("--allowed-tools={}", allow.join(",")));
+    }
+    Ok(())
+}

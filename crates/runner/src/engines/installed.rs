@@ -1,0 +1,141 @@
+//! Which agents are on this machine, and which version each says it is.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+use std::{env, fs, path, thread};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::select::with_program;
+use super::{Engine, EngineConfig};
+use crate::config::Config;
+
+/// How long a program may take to say its version; the slowest needs about two seconds.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// More than any version line; what follows is not read.
+const MAX_ANSWER: u64 = 4096;
+
+/// An engine, and where its program is.
+#[derive(Debug)]
+pub struct Installed {
+    pub engine: &'static Engine,
+    pub path: Option<PathBuf>,
+    /// None when it is not installed, or does not say in time.
+    pub version: Option<String>,
+}
+
+/// Looks for every engine's program, and asks all of them for their versions at once.
+pub fn survey(config: &Config, find: impl Fn(&str) -> Option<PathBuf>) -> Vec<Installed> {
+    thread::scope(|scope| {
+        let mut asked = Vec::new();
+        for engine in with_program() {
+            let config = config.engine(engine.name);
+            let usual = engine.program.as_ref().map(|it| it.name);
+            let path = config.program.as_deref().or(usual).and_then(&find);
+            let answer = path
+                .clone()
+                .map(|path| scope.spawn(move || version(engine, &path, &config)));
+            asked.push((engine, path, answer));
+        }
+        let answered = asked.into_iter().map(|(engine, path, answer)| Installed {
+            engine,
+            path,
+            version: answer.and_then(|it| it.join().ok().flatten()),
+        });
+        answered.collect()
+    })
+}
+
+fn version(engine: &Engine, path: &Path, config: &EngineConfig) -> Option<String> {
+    let program = engine.program.as_ref()?;
+    let mut child = Command::new(path)
+        .args(program.version)
+        .envs(program.env.iter().copied())
+        .envs(&config.env)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .ok()?;
+    let answer = child.stdout.take().and_then(answer);
+    end(&mut child);
+    answer
+}
+
+/// The version in what it prints, if it comes in time.
+fn answer(stdout: ChildStdout) -> Option<String> {
+    let (tx, rx) = mpsc::channel();
+    // Not joined: a grandchild may hold the pipe for as long as it likes.
+    thread::spawn(move || {
+        let lines = BufReader::new(stdout.take(MAX_ANSWER)).lines();
+        let version = lines.map_while(Result::ok).find_map(|it| number(&it));
+        // An error means that nobody waits any more.
+        tx.send(version).ok()
+    });
+    rx.recv_timeout(PATIENCE).ok().flatten()
+}
+
+/// Wrappers start the real program as a child, so the whole group is ended.
+fn end(child: &mut Child) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        // An error means that it is gone already.
+        kill_process_group(group, Signal::KILL).ok();
+    }
+    child.wait().ok();
+}
+
+/// The first word that looks like a version.
+fn number(text: &str) -> Option<String> {
+    let is_part = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '-' | '+');
+    let is_version = |it: &&str| {
+        it.starts_with(|it: char| it.is_ascii_digit())
+            && it.contains('.')
+            && it.chars().all(is_part)
+    };
+    let mut words = text.split_whitespace().map(|it| it.trim_start_matches('v'));
+    words.find(is_version).map(str::to_owned)
+}
+
+/// The first file called `name` in the directories of `folders` (a `PATH`) that may be executed; a name with a
+/// slash is a path of its own.
+pub fn find_program(name: &str, folders: &OsStr) -> Option<PathBuf> {
+    if name.contains('/') {
+        // The agent works in another directory, so a relative path would not be found there.
+        return path::absolute(name).ok().filter(|it| is_executable(it));
+    }
+    // An empty entry means the working directory, which is never searched.
+    let folders = env::split_paths(folders).filter(|it| it.is_absolute());
+    folders.map(|it| it.join(name)).find(|it| is_executable(it))
+}
+
+fn is_executable(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_is_found_in_what_each_program_prints() {
+        let check = |text, version: Option<&str>| assert_eq!(number(text).as_deref(), version);
+        check("2.1.325 (Claude Code)\n", Some("2.1.325"));
+        check("codex-cli 0.166.0\n", Some("0.166.0"));
+        check("1.18.33\n", Some("1.18.33"));
+        check(
+            "v0.61.0-nightly.20261101\n",
+            Some("0.61.0-nightly.20261101"),
+        );
+        check("1.0\u{1b}[2J\n", None);
+        check("usage: claude\n", None);
+        check("", None);
+    }
+}

@@ -1,0 +1,112 @@
+//! The arguments and the environment of one start, and the two ways a prompt gets there.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use crate::request::{Mode, Request, Stdin, Talk};
+
+/// What the user's config says about one engine. Keys an engine does not have stay empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EngineConfig {
+    /// A name to look for, or a path.
+    pub program: Option<String>,
+    /// Added to every start, before the prompt.
+    pub args: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    pub model: Option<String>,
+    /// What may run without a question. None when the user has not said: then the engine's own
+    /// default holds, and only for runs in which nobody can be asked.
+    pub allowed_tools: Option<Vec<String>>,
+    pub use_api_billing: bool,
+    pub output_style: Option<String>,
+    pub verbosity: Option<String>,
+    pub sandbox: Option<String>,
+}
+
+/// What an engine's rules make of a request. The program is not looked for yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invocation {
+    pub args: Vec<OsString>,
+    /// What this request sets, beside what the program and the config always set.
+    pub env: Vec<(OsString, OsString)>,
+    pub env_remove: Vec<OsString>,
+    pub stdin: Stdin,
+}
+
+impl Invocation {
+    pub(super) fn new(stdin: Stdin) -> Self {
+        Self {
+            args: Vec::new(),
+            env: Vec::new(),
+            env_remove: Vec::new(),
+            stdin,
+        }
+    }
+
+    pub(super) fn arg(&mut self, arg: impl Into<OsString>) -> &mut Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    pub(super) fn args<'a>(&mut self, args: impl IntoIterator<Item = &'a str>) -> &mut Self {
+        self.args.extend(args.into_iter().map(OsString::from));
+        self
+    }
+
+    /// What the user's config adds.
+    pub(super) fn extra(&mut self, config: &EngineConfig) -> &mut Self {
+        self.args(config.args.iter().map(String::as_str))
+    }
+
+    pub(super) fn env(&mut self, name: &str, value: impl Into<OsString>) -> &mut Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+}
+
+/// Linux takes at most 128 KiB in one argument, its final NUL included.
+const MAX_ARGUMENT: usize = 100 * 1024;
+
+/// How a prompt reaches an agent that takes it in either way.
+pub(super) enum Prompt<'a> {
+    Argument(&'a str),
+    Stdin(&'a str),
+}
+
+pub(super) fn prompt(request: &Request) -> Prompt<'_> {
+    let prompt = request.prompt.as_str();
+    // To most programs a single dash means stdin, also behind `--`.
+    if prompt.len() > MAX_ARGUMENT || prompt.contains('\0') || prompt == "-" {
+        Prompt::Stdin(prompt)
+    } else {
+        Prompt::Argument(prompt)
+    }
+}
+
+impl Request {
+    /// Whether somebody answers when the agent asks.
+    pub(super) fn has_somebody_to_ask(&self) -> bool {
+        let is_answered = match self.permissions.mode {
+            Mode::Ask | Mode::AcceptEdits | Mode::Plan => true,
+            Mode::Allow | Mode::Deny => false,
+        };
+        is_answered && self.talk == Talk::Dialogue
+    }
+}
+
+/// What may run without a question: what the user listed, and where nobody can be asked the default.
+pub(super) fn allowed(config: &EngineConfig, request: &Request, default: &[&str]) -> Vec<String> {
+    let mut allowed = match (request.permissions.mode, &config.allowed_tools) {
+        // Planning changes nothing but what was allowed for this very run; allowing all needs no list.
+        (Mode::Plan | Mode::Allow, _) | (Mode::AcceptEdits, None) => Vec::new(),
+        (Mode::Ask | Mode::Deny | Mode::AcceptEdits, Some(tools)) => tools.clone(),
+        (Mode::Ask | Mode::Deny, None) if request.has_somebody_to_ask() => Vec::new(),
+        (Mode::Ask | Mode::Deny, None) => default.iter().map(|it| (*it).to_owned()).collect(),
+    };
+    for tool in &request.permissions.allow {
+        if !allowed.contains(tool) {
+            allowed.push(tool.clone());
+        }
+    }
+    allowed
+}

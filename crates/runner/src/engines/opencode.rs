@@ -1,0 +1,93 @@
+//! OpenCode: `opencode run` for one prompt, `opencode acp` to talk with it.
+//!
+//! `run` puts a prompt with spaces into quotes and escapes those inside, so prompts always go by stdin.
+//! Permissions are rules in its config, by tool and pattern; `OPENCODE_PERMISSION` is laid over them.
+
+use serde_json::{Map, Value, json};
+
+use super::invocation::allowed;
+use super::{EngineConfig, Error, Invocation, guard};
+use crate::request::{Mode, Request, Resume, Stdin, Talk};
+
+pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
+    let mut it = match request.talk {
+        Talk::OneShot => run(config, request)?,
+        Talk::Dialogue => acp(config, request)?,
+    };
+    let rules = rules(config, request)?;
+    if !rules.is_empty() {
+        it.env("OPENCODE_PERMISSION", Value::Object(rules).to_string());
+    }
+    Ok(it)
+}
+
+fn run(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
+    let mut it = Invocation::new(Stdin::Text(request.prompt.clone()));
+    it.args(["run", "--format", "json", "--thinking"]);
+    match &request.resume {
+        Resume::Fresh => (),
+        Resume::Session(id) => _ = it.args(["--session", guard::id(id)?]),
+        Resume::Latest => _ = it.arg("--continue"),
+        Resume::Fork(id) => _ = it.args(["--session", guard::id(id)?, "--fork"]),
+    }
+    if let Some(model) = request.model.as_ref().or(config.model.as_ref()) {
+        it.args(["--model", guard::model(model)?]);
+    }
+    match request.permissions.mode {
+        Mode::Ask | Mode::Deny | Mode::AcceptEdits => (),
+        Mode::Allow => _ = it.arg("--auto"),
+        Mode::Plan => _ = it.args(["--agent", "plan"]),
+    }
+    it.extra(config);
+    Ok(it)
+}
+
+/// Session, model and mode are chosen by messages.
+fn acp(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
+    if let Resume::Session(id) | Resume::Fork(id) = &request.resume {
+        guard::id(id)?;
+    }
+    let mut it = Invocation::new(Stdin::Open);
+    it.arg("acp").extra(config);
+    Ok(it)
+}
+
+/// By default OpenCode asks hardly anything, so the modes that ask or refuse have to say what.
+fn rules(config: &EngineConfig, request: &Request) -> Result<Map<String, Value>, Error> {
+    // A question that nobody answers ends the run; a refusal lets it go on.
+    let asked = match request.has_somebody_to_ask() {
+        true => "ask",
+        false => "deny",
+    };
+    let (edit, others) = match (request.permissions.mode, request.talk) {
+        (Mode::Ask, Talk::Dialogue) => (Some("ask"), Some("ask")),
+        (Mode::Ask, Talk::OneShot) | (Mode::Deny, _) => (None, None),
+        (Mode::Allow, Talk::OneShot) => (None, None),
+        (Mode::Allow, Talk::Dialogue) => (Some("allow"), Some("allow")),
+        (Mode::AcceptEdits, _) => (Some("allow"), Some(asked)),
+        (Mode::Plan, _) => (Some("deny"), Some(asked)),
+    };
+    let mut rules = Map::new();
+    for (tool, rule) in [("edit", edit), ("bash", others), ("webfetch", others)] {
+        if let Some(rule) = rule {
+            rules.insert(tool.to_owned(), json!({ "*": rule }));
+        }
+    }
+    list(&mut rules, &allowed(config, request, &[]), "allow")?;
+    list(&mut rules, &request.permissions.deny, "deny")?;
+    Ok(rules)
+}
+
+/// Adds `bash`, or `bash(git *)` for some of its commands.
+fn list(rules: &mut Map<String, Value>, tools: &[String], rule: &str) -> Result<(), Error> {
+    guard::tools(tools)?;
+    for tool in tools {
+        let (name, pattern) = match tool.strip_suffix(')').and_then(|it| it.split_once('(')) {
+            Some((name, pattern)) => (name, pattern),
+            None => (tool.as_str(), "*"),
+        };
+        let patterns = rules.entry(name).or_insert_with(|| json!({}));
+        patterns[pattern] = json!(rule);
+    }
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! Recordings that are played as if an agent ran: bundled ones, and the user's own files.
+
+use std::path::PathBuf;
+
+/// A recording that comes with the program, so that everything works with no agent installed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Replay {
+    pub name: &'static str,
+    pub summary: &'static str,
+    /// The format of the bytes.
+    pub format: &'static str,
+    pub bytes: &'static [u8],
+}
+
+pub const REPLAYS: &[Replay] = &[
+    Replay {
+        name: "tools",
+        summary: "Claude Code runs a command, writes and edits a file",
+        format: "claude",
+        bytes: include_bytes!("../../replays/tools.jsonl"),
+    },
+    Replay {
+        name: "subagents",
+        summary: "Claude Code hands work to a sub-agent",
+        format: "claude",
+        bytes: include_bytes!("../../replays/subagents.jsonl"),
+    },
+    Replay {
+        name: "failure",
+        summary: "Claude Code meets an error of the model server",
+        format: "claude",
+        bytes: include_bytes!("../../replays/failure.jsonl"),
+    },
+];
+
+/// What `replay:VALUE` plays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Recording {
+    Bundled(&'static Replay),
+    File(PathBuf),
+}
+
+impl Recording {
+    /// A bundled one by its name; anything else is a file, as is a name with `./` before it.
+    pub fn new(value: &str) -> Self {
+        match REPLAYS.iter().find(|it| it.name == value) {
+            Some(replay) => Self::Bundled(replay),
+            None => Self::File(value.into()),
+        }
+    }
+}

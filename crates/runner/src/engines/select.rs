@@ -1,0 +1,129 @@
+//! From what the user typed to an engine that can be started: `claude`, `acp:COMMAND`, `replay:FILE`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::{ENGINES, Engine, EngineConfig, Error, Recording, Rules};
+use crate::config::Config;
+use crate::request::{Launch, Request};
+
+/// Which engine runs when nobody has said: the first of these that is installed.
+pub const DEFAULT_ORDER: &[&str] = &["codex", "claude", "opencode", "gemini"];
+
+/// What a run is played by.
+#[derive(Clone, Debug)]
+pub enum Selected {
+    Agent(Box<Agent>),
+    Replay(Recording),
+}
+
+/// An agent, and what the config says about it.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    pub engine: &'static Engine,
+    /// What the user calls it, such as `claude` or `acp:helper --stdio`.
+    pub name: String,
+    pub config: EngineConfig,
+    rules: Rules,
+}
+
+/// Finds what `name` means; `config` knows the ACP agents that have a name.
+pub fn select(name: &str, config: &Config) -> Result<Selected, Error> {
+    let (head, value) = match name.split_once(':') {
+        Some((head, value)) => (head, Some(value)),
+        None => (name, None),
+    };
+    let Some(engine) = super::find(head) else {
+        return Err(Error::UnknownEngine(name.to_owned()));
+    };
+    let value = match (engine.value, value) {
+        (Some(_), None | Some("")) => return Err(Error::MissingValue(engine.name)),
+        (None, Some(_)) => return Err(Error::NeedlessValue(engine.name)),
+        (_, value) => value.unwrap_or_default(),
+    };
+    let Some(rules) = engine.rules else {
+        return Ok(Selected::Replay(Recording::new(value)));
+    };
+    let config = match engine.value {
+        Some(_) => command(value, config)?,
+        None => config.engine(engine.name),
+    };
+    Ok(Selected::Agent(Box::new(Agent {
+        engine,
+        name: name.to_owned(),
+        config,
+        rules,
+    })))
+}
+
+/// The agent that the config has under this name, or a command line.
+fn command(value: &str, config: &Config) -> Result<EngineConfig, Error> {
+    if let Some(named) = config.acp(value) {
+        return Ok(named);
+    }
+    let bad = || Error::BadCommand(value.to_owned());
+    let mut words = shell_words::split(value).map_err(|_| bad())?.into_iter();
+    Ok(EngineConfig {
+        program: Some(words.next().filter(|it| !it.is_empty()).ok_or_else(bad)?),
+        args: words.collect(),
+        ..EngineConfig::default()
+    })
+}
+
+/// The engine for a user who has not chosen one. `find` looks for a program.
+pub fn first_installed(
+    config: &Config,
+    find: impl Fn(&str) -> Option<PathBuf>,
+) -> Result<Agent, Error> {
+    for name in DEFAULT_ORDER {
+        if let Selected::Agent(agent) = select(name, config)?
+            && agent.program().and_then(&find).is_some()
+        {
+            return Ok(*agent);
+        }
+    }
+    Err(Error::NoneInstalled)
+}
+
+impl Agent {
+    /// What has to be started for `request`; `find` looks for the program.
+    pub fn launch(
+        &self,
+        request: &Request,
+        find: impl Fn(&str) -> Option<PathBuf>,
+    ) -> Result<Launch, Error> {
+        let it = (self.rules)(&self.config, request)?;
+        let program = self.program().unwrap_or_default();
+        let Some(path) = find(program) else {
+            return Err(Error::NotFound {
+                engine: self.engine.name.to_owned(),
+                program: program.to_owned(),
+            });
+        };
+        let usual = self.engine.program.as_ref().map_or(&[][..], |it| it.env);
+        let usual = usual
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()));
+        let own = self.config.env.iter();
+        let own = own.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        Ok(Launch {
+            program: path,
+            args: it.args,
+            env: usual.chain(it.env).chain(own).collect(),
+            env_remove: it.env_remove,
+            cwd: request.cwd.clone(),
+            stdin: it.stdin,
+        })
+    }
+
+    /// The program to look for: the config's, else the usual one.
+    pub fn program(&self) -> Option<&str> {
+        let usual = self.engine.program.as_ref().map(|it| it.name);
+        self.config.program.as_deref().or(usual)
+    }
+}
+
+/// The row of an engine that has a program of its own.
+pub(super) fn with_program() -> impl Iterator<Item = &'static Engine> {
+    ENGINES.iter().filter(|it| it.program.is_some())
+}

@@ -1,0 +1,359 @@
+//! What every request becomes, whole, and what is refused.
+
+mod hostile;
+
+use std::path::{Path, PathBuf};
+
+use expect_test::{Expect, expect, expect_file};
+
+use super::*;
+use crate::config::{Config, MODES};
+use crate::request::{Launch, Mode, Permissions, Resume, Stdin, Talk};
+
+const ID: &str = "0199a213-81c0-7800-8aa1-bbab2a035a53";
+
+fn request(mode: Mode, talk: Talk, resume: Resume) -> Request {
+    Request {
+        prompt: "fix it".to_owned(),
+        resume,
+        model: None,
+        cwd: PathBuf::from("/work"),
+        permissions: Permissions {
+            mode,
+            ..Permissions::default()
+        },
+        talk,
+    }
+}
+
+fn config(text: &str) -> Config {
+    Config::parse(Some((Path::new("config.toml"), text)), |_| None).unwrap()
+}
+
+fn agent(name: &str, config: &Config) -> Agent {
+    match select(name, config).unwrap() {
+        Selected::Agent(agent) => *agent,
+        Selected::Replay(it) => panic!("{it:?} is no agent"),
+    }
+}
+
+fn launch(name: &str, config: &Config, request: &Request) -> Result<Launch, Error> {
+    agent(name, config).launch(request, |program| Some(Path::new("/bin").join(program)))
+}
+
+/// One line that a shell would read back as the same arguments.
+fn shown(launch: &Result<Launch, Error>) -> String {
+    let it = match launch {
+        Ok(it) => it,
+        Err(err) => return format!("error: {err}; hint: {}", err.hint().unwrap_or_default()),
+    };
+    assert_eq!(it.cwd, Path::new("/work"));
+    let text = |it: &std::ffi::OsString| it.to_str().unwrap().to_owned();
+    let unset = it.env_remove.iter().map(|it| format!("-u {} ", text(it)));
+    let set = it
+        .env
+        .iter()
+        .map(|(name, value)| format!("{}={} ", text(name), shell_words::quote(&text(value))));
+    let stdin = match &it.stdin {
+        Stdin::Closed => "",
+        Stdin::Open => " <open",
+        Stdin::Text(text) if text.len() > 100 => " <<<long",
+        Stdin::Text(text) => &format!(" <<<{text:?}"),
+    };
+    format!(
+        "{}{}{} {}{stdin}",
+        unset.collect::<String>(),
+        set.collect::<String>(),
+        it.program.display(),
+        shell_words::join(it.args.iter().map(text)),
+    )
+}
+
+/// Every mode, way of talking and kind of resume of one engine.
+fn matrix(name: &str) -> String {
+    let id = || ID.to_owned();
+    let resumes = [
+        ("fresh", Resume::Fresh),
+        ("resume", Resume::Session(id())),
+        ("latest", Resume::Latest),
+        ("fork", Resume::Fork(id())),
+    ];
+    let mut text = String::new();
+    for (talk_name, talk) in [("one-shot", Talk::OneShot), ("dialogue", Talk::Dialogue)] {
+        for (resume_name, resume) in &resumes {
+            for (mode_name, mode) in MODES {
+                let request = request(*mode, talk, resume.clone());
+                let launch = launch(name, &config(""), &request);
+                text += &format!(
+                    "# {talk_name} {resume_name} {mode_name}\n{}\n",
+                    shown(&launch)
+                );
+            }
+        }
+    }
+    text
+}
+
+#[test]
+fn every_request_becomes_these_arguments() {
+    expect_file!["tests/claude.txt"].assert_eq(&matrix("claude"));
+    expect_file!["tests/codex.txt"].assert_eq(&matrix("codex"));
+    expect_file!["tests/opencode.txt"].assert_eq(&matrix("opencode"));
+    expect_file!["tests/gemini.txt"].assert_eq(&matrix("gemini"));
+    expect_file!["tests/acp.txt"].assert_eq(&matrix("acp:helper --stdio 'two words'"));
+}
+
+/// Everything that a config and flags can add, in both ways of talking.
+fn check_full(name: &str, config_text: &str, expect: Expect) {
+    let mut text = String::new();
+    for talk in [Talk::OneShot, Talk::Dialogue] {
+        for mode in [Mode::Deny, Mode::Ask] {
+            let mut request = request(mode, talk, Resume::Fresh);
+            request.model = Some("m \"1\"".to_owned());
+            request.permissions.allow = vec!["Bash(git log:*)".to_owned()];
+            request.permissions.deny = vec!["WebFetch".to_owned()];
+            text += &shown(&launch(name, &config(config_text), &request));
+            text.push('\n');
+        }
+    }
+    expect.assert_eq(&text);
+}
+
+#[test]
+fn models_lists_and_settings_travel_as_values() {
+    check_full(
+        "claude",
+        "[engines.claude]\nprogram = 'cl'\nargs = ['--add-dir', '../x']\nallowed_tools = ['Read']\n\
+         use_api_billing = true\noutput_style = 'Explanatory'\nmodel = 'opus'\nenv = { IS_SANDBOX = '1' }",
+        expect![[r#"
+            IS_SANDBOX=1 /bin/cl -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --model 'm "1"' --permission-mode dontAsk '--allowedTools=Read,Bash(git log:*)' '--disallowedTools=WebFetch' --settings '{"outputStyle":"Explanatory"}' --add-dir ../x -- 'fix it'
+            IS_SANDBOX=1 /bin/cl -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --model 'm "1"' --permission-mode dontAsk '--allowedTools=Read,Bash(git log:*)' '--disallowedTools=WebFetch' --settings '{"outputStyle":"Explanatory"}' --add-dir ../x -- 'fix it'
+            IS_SANDBOX=1 /bin/cl -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --input-format stream-json --permission-prompt-tool stdio --model 'm "1"' --permission-mode dontAsk '--allowedTools=Read,Bash(git log:*)' '--disallowedTools=WebFetch' --settings '{"outputStyle":"Explanatory"}' --add-dir ../x <open
+            IS_SANDBOX=1 /bin/cl -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --input-format stream-json --permission-prompt-tool stdio --model 'm "1"' --permission-mode manual '--allowedTools=Read,Bash(git log:*)' '--disallowedTools=WebFetch' --settings '{"outputStyle":"Explanatory"}' --add-dir ../x <open
+        "#]],
+    );
+    check_full(
+        "codex",
+        "[engines.codex]\nsandbox = 'read-only'\nverbosity = 'low'\nargs = ['--oss']",
+        expect![[r#"
+            error: engine `codex` cannot allow or deny single tools; hint: choose what it may do with `--permissions`, or with `sandbox` in the config
+            error: engine `codex` cannot allow or deny single tools; hint: choose what it may do with `--permissions`, or with `sandbox` in the config
+            /bin/codex app-server -c 'model='\''m "1"'\''' -c 'model_verbosity="low"' -c 'sandbox_mode="read-only"' -c 'approval_policy="never"' --oss <open
+            /bin/codex app-server -c 'model='\''m "1"'\''' -c 'model_verbosity="low"' -c 'sandbox_mode="read-only"' -c 'approval_policy="on-request"' --oss <open
+        "#]],
+    );
+    check_full(
+        "opencode",
+        "[engines.opencode]\nallowed_tools = ['bash']",
+        expect![[r#"
+            OPENCODE_PERMISSION='{"Bash":{"git log:*":"allow"},"WebFetch":{"*":"deny"},"bash":{"*":"allow"}}' /bin/opencode run --format json --thinking --model 'm "1"' <<<"fix it"
+            OPENCODE_PERMISSION='{"Bash":{"git log:*":"allow"},"WebFetch":{"*":"deny"},"bash":{"*":"allow"}}' /bin/opencode run --format json --thinking --model 'm "1"' <<<"fix it"
+            OPENCODE_PERMISSION='{"Bash":{"git log:*":"allow"},"WebFetch":{"*":"deny"},"bash":{"*":"allow"}}' /bin/opencode acp <open
+            OPENCODE_PERMISSION='{"Bash":{"git log:*":"allow"},"WebFetch":{"*":"deny"},"bash":{"*":"allow"},"edit":{"*":"ask"},"webfetch":{"*":"ask"}}' /bin/opencode acp <open
+        "#]],
+    );
+    check_full(
+        "gemini",
+        "[engines.gemini]\nallowed_tools = []",
+        expect![[r#"
+            error: engine `gemini` cannot deny single tools; hint: write a policy file, and name it in `args` in the config: `--policy=FILE`
+            error: engine `gemini` cannot deny single tools; hint: write a policy file, and name it in `args` in the config: `--policy=FILE`
+            GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --acp --skip-trust --approval-mode default '--allowed-tools=Bash(git log:*)' -m 'm "1"' <open
+            GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --acp --skip-trust --approval-mode default '--allowed-tools=Bash(git log:*)' -m 'm "1"' <open
+        "#]],
+    );
+    check_full(
+        "acp:mine",
+        "[engines.acp.mine]\nprogram = '/opt/mine'\nargs = ['acp']\nenv = { A = 'b c' }",
+        expect![[r#"
+            error: engine `acp` cannot run a prompt without being talked with; hint: an ACP agent is always talked with
+            error: engine `acp` cannot run a prompt without being talked with; hint: an ACP agent is always talked with
+            A='b c' /opt/mine acp <open
+            A='b c' /opt/mine acp <open
+        "#]],
+    );
+}
+
+#[test]
+fn codex_alone_runs_without_lists_and_takes_its_model_as_toml() {
+    let mut request = request(Mode::Deny, Talk::OneShot, Resume::Fresh);
+    request.model = Some(r#"o"3\"#.to_owned());
+    expect![[r#"/bin/codex exec --json --skip-git-repo-check -c 'model='\''o"3\'\''' -c 'sandbox_mode="workspace-write"' -c 'approval_policy="never"' -- 'fix it'"#]].assert_eq(&shown(&launch("codex", &config(""), &request)));
+}
+
+#[test]
+fn prompts_that_do_not_fit_an_argument_go_by_stdin() {
+    let long = "x".repeat(100 * 1024 + 1);
+    let mut text = String::new();
+    for prompt in [
+        "-",
+        "--help",
+        "a\0b",
+        "",
+        "@file",
+        "\"quoted\"",
+        "$(id) 'q'\n",
+        &long,
+    ] {
+        for name in ["claude", "codex", "opencode", "gemini"] {
+            let mut request = request(Mode::Allow, Talk::OneShot, Resume::Fresh);
+            request.prompt = prompt.to_owned();
+            text += &shown(&launch(name, &config(""), &request));
+            text.push('\n');
+        }
+    }
+    expect![[r#"
+        -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions <<<"-"
+        /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- - <<<"-"
+        /bin/opencode run --format json --thinking --auto <<<"-"
+        GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo <<<"-"
+        -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions -- --help
+        /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- --help
+        /bin/opencode run --format json --thinking --auto <<<"--help"
+        GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo '--prompt=--help'
+        -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions <<<"a\0b"
+        /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- - <<<"a\0b"
+        /bin/opencode run --format json --thinking --auto <<<"a\0b"
+        GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo <<<"a\0b"
+        -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions -- ''
+        /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- ''
+        /bin/opencode run --format json --thinking --auto <<<""
+        GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo '--prompt='
+        -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions -- @file
+        /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- @file
+        /bin/opencode run --format json --thinking --auto <<<"@file"
+        GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo '--prompt=@file'
+        -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions -- '"quoted"'
+        /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- '"quoted"'
+        /bin/opencode run --format json --thinking --auto <<<"\"quoted\""
+        GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo '--prompt="quoted"'
+        -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions -- '$(id) '\''q'\''
+        '
+        /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- '$(id) '\''q'\''
+        '
+        /bin/opencode run --format json --thinking --auto <<<"$(id) 'q'\n"
+        GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo '--prompt=$(id) '\''q'\''
+        '
+        -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions <<<long
+        /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- - <<<long
+        /bin/opencode run --format json --thinking --auto <<<long
+        GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo <<<long
+    "#]].assert_eq(&text);
+}
+
+#[test]
+fn engines_are_called_by_name_and_some_with_a_value() {
+    let config = config("[engines.acp.mine]\nprogram = 'm'");
+    let mut text = String::new();
+    for name in [
+        "claude",
+        "acp:mine",
+        "acp:x --y 'z w'",
+        "replay:tools",
+        "replay:./tools",
+        "claud",
+        "",
+        "acp",
+        "acp:",
+        "acp:''",
+        "acp:'x",
+        "replay",
+        "replay:",
+        "claude:x",
+        ":x",
+    ] {
+        text += &match select(name, &config) {
+            Ok(Selected::Agent(it)) => {
+                format!(
+                    "{name} → {} {} {:?}\n",
+                    it.engine.name,
+                    it.program().unwrap(),
+                    it.config.args
+                )
+            }
+            Ok(Selected::Replay(Recording::Bundled(it))) => {
+                format!("{name} → bundled {}\n", it.name)
+            }
+            Ok(Selected::Replay(Recording::File(it))) => {
+                format!("{name} → file {}\n", it.display())
+            }
+            Err(err) => format!("{name} → {err}; hint: {}\n", err.hint().unwrap()),
+        };
+    }
+    expect![[r#"
+        claude → claude claude []
+        acp:mine → acp m []
+        acp:x --y 'z w' → acp x ["--y", "z w"]
+        replay:tools → bundled tools
+        replay:./tools → file ./tools
+        claud → there is no engine `claud`; hint: engines: claude, codex, opencode, gemini, acp:COMMAND, replay:FILE
+         → there is no engine ``; hint: engines: claude, codex, opencode, gemini, acp:COMMAND, replay:FILE
+        acp → engine `acp` needs a value; hint: write `acp:COMMAND`
+        acp: → engine `acp` needs a value; hint: write `acp:COMMAND`
+        acp:'' → cannot split the command of `acp:''` into words; hint: close every quote
+        acp:'x → cannot split the command of `acp:'x` into words; hint: close every quote
+        replay → engine `replay` needs a value; hint: write `replay:FILE`
+        replay: → engine `replay` needs a value; hint: write `replay:FILE`
+        claude:x → engine `claude` takes no value; hint: write `claude`
+        :x → there is no engine `:x`; hint: engines: claude, codex, opencode, gemini, acp:COMMAND, replay:FILE
+    "#]].assert_eq(&text);
+}
+
+#[test]
+fn the_first_one_installed_is_the_default() {
+    let config = config("[engines.claude]\nprogram = '/opt/claude'");
+    let check = |installed: &[&str], expected: &str| {
+        let find = |name: &str| installed.contains(&name).then(|| PathBuf::from(name));
+        let found = first_installed(&config, find);
+        let found = found.map_or_else(|err| err.to_string(), |it| it.name);
+        assert_eq!(found, expected, "{installed:?}");
+    };
+    check(&["codex", "/opt/claude", "opencode", "gemini"], "codex");
+    check(&["gemini", "/opt/claude"], "claude");
+    check(&["gemini", "opencode", "claude"], "opencode");
+    check(&["gemini"], "gemini");
+    check(&[], "no agent is installed");
+    expect![[r#"
+        install one of them, or play a recording with `--engine replay:tools`
+          npm install -g @anthropic-ai/claude-code
+          npm install -g @openai/codex
+          npm install -g opencode-ai
+          npm install -g @google/gemini-cli"#]]
+    .assert_eq(&Error::NoneInstalled.hint().unwrap());
+}
+
+#[test]
+fn a_program_that_is_not_there_says_how_to_get_it() {
+    let request = request(Mode::Deny, Talk::OneShot, Resume::Fresh);
+    let err = agent("gemini", &config(""))
+        .launch(&request, |_| None)
+        .unwrap_err();
+    expect![[r#"
+        cannot find `gemini`, the program of engine `gemini`
+        install it with `npm install -g @google/gemini-cli`, or say where it is with `--program PATH`"#]].assert_eq(&format!("{err}\n{}", err.hint().unwrap()));
+}
+
+#[test]
+fn every_engine_speaks_formats_that_can_be_read() {
+    for engine in ENGINES {
+        for format in engine.one_shot.iter().chain(&engine.dialogue) {
+            assert!(
+                formats::registry::find_reader(format).is_ok(),
+                "{}: {format}",
+                engine.name
+            );
+        }
+    }
+}
+
+#[test]
+fn bundled_recordings_are_what_they_say() {
+    for replay in REPLAYS {
+        let first = replay.bytes.split(|it| *it == b'\n').next().unwrap();
+        let first = std::str::from_utf8(first).unwrap();
+        let row = formats::registry::FORMATS
+            .iter()
+            .find(|it| it.name == replay.format);
+        assert!((row.unwrap().recognises)(first), "{}", replay.name);
+    }
+}

@@ -4,6 +4,8 @@
 //! `dialogue` talks with agents that can be talked with, `locks` keeps two runs out of one session, and
 //! `agent` joins them: one prompt in, events out, exactly one end.
 
+mod dialogue;
 mod request;
 
+pub use dialogue::{Claude, Dialogue, NotSettled, Outbox, Warning, sent};
 pub use request::{Answer, Launch, Mode, Permissions, Request, Resume, Stdin, Talk};

@@ -173,8 +173,10 @@ impl Acp {
             ..end.clone()
         };
         loop {
-            let (ended, why, _) = cut_off::ended("the agent", &end);
-            if self.session.id.is_none()
+            let (mut ended, why, _) = cut_off::ended("the agent", &end);
+            if let Some(refusal) = self.refusal.take().filter(|_| !end.aborted) {
+                ended = RunEnded::new(Outcome::Failed, Some(refusal));
+            } else if self.session.id.is_none()
                 && let Some(session) = self.config.expect.clone()
             {
                 // Nobody answered, but whoever asked for a session can ask for it again.
@@ -264,6 +266,15 @@ fn failure<'c>(line: &Line<'c>) -> RunEnded<'c> {
         message: message.unwrap_or(Text::new("the run failed")),
     };
     RunEnded::new(outcome, Some(error))
+}
+
+/// The words with which the agent refused, to outlive their line.
+pub(super) fn refusal(line: &Line<'_>) -> Option<RunError<'static>> {
+    let error = failure(line).error?;
+    Some(RunError {
+        code: Cow::Owned(error.code.into_owned()),
+        message: error.message.into_owned(),
+    })
 }
 
 fn usage<'c>(

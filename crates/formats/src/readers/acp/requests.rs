@@ -34,6 +34,7 @@ pub(super) struct Requests {
 #[derive(Clone, Debug)]
 enum Asked {
     Initialize,
+    Login,
     NewSession {
         cwd: Option<String>,
     },
@@ -121,7 +122,9 @@ impl Acp {
                     .unmapped(cx, "a question without an id".to_owned(), text),
             },
             "initialize" => self.asked(cx, id, Asked::Initialize, method, text),
-            "session/new" => {
+            "authenticate" => self.asked(cx, id, Asked::Login, method, text),
+            "session/new" | "session/fork" => {
+                self.session.is_fork = method == "session/fork";
                 let cwd = params.cwd.as_deref().map(str::to_owned);
                 self.asked(cx, id, Asked::NewSession { cwd }, method, text);
             }
@@ -305,7 +308,8 @@ impl Acp {
             None if is_failed || outcome.stop_reason.0.is_some() => {
                 self.answered(cx, id, line, outcome);
             }
-            _ if is_failed => {
+            Some(asked) if is_failed => {
+                self.refused(&asked, line);
                 let error: wire::Error<'c> = line.error.parse().unwrap_or_default();
                 let said = error.message.raw().map(Text::from).unwrap_or_default();
                 self.lifecycle
@@ -326,14 +330,25 @@ impl Acp {
                 if is_loaded {
                     self.end_replay(cx);
                     self.is_replay = false;
+                    self.tell_skipped(cx);
                 }
             }
-            Some(Asked::Other) | None => {
+            Some(Asked::Login | Asked::Other) | None => {
                 self.configured(&outcome.config_options.0);
                 let said = Text::new("the agent answered");
                 self.lifecycle.say(cx, Level::Debug, "response", said, text);
             }
         }
+    }
+
+    /// Without a session there is no run; why there is none may be told when the stream ends.
+    fn refused(&mut self, asked: &Asked, line: &Line<'_>) {
+        match asked {
+            Asked::Initialize | Asked::Login | Asked::NewSession { .. } => (),
+            Asked::OldSession { .. } => self.is_replay = false,
+            Asked::Prompt | Asked::Other => return,
+        }
+        self.refusal = super::end::refusal(line);
     }
 
     /// The agent has a session.
@@ -345,6 +360,7 @@ impl Acp {
         outcome: &Outcome<'c>,
         whole: Any<'c>,
     ) {
+        self.refusal = None;
         let own = |it: &crate::wire::lenient::Str<'_>| it.as_deref().map(str::to_owned);
         let session = &mut self.session;
         session.cwd = cwd.or(session.cwd.take());
@@ -421,7 +437,7 @@ impl Requests {
         self.of_agent.push_back((id.to_owned(), wanted));
     }
 
-    fn is_asked(&self, id: &str) -> bool {
+    pub(super) fn is_asked(&self, id: &str) -> bool {
         self.of_client.iter().any(|it| it.0 == id)
     }
 
@@ -461,15 +477,13 @@ fn decision(
 fn is_of_client(method: &str) -> bool {
     matches!(
         method,
-        "authenticate"
-            | "logout"
+        "logout"
             | "session/list"
             | "session/delete"
             | "session/close"
             | "session/set_mode"
             | "session/set_model"
             | "session/set_config_option"
-            | "session/fork"
             | "auth/login"
             | "auth/logout"
             | "$/cancel_request"

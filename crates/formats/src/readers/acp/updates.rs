@@ -10,6 +10,7 @@ use model::{
 use super::texts::Voice;
 use super::wire::{self, Update};
 use super::{Acp, Context, MAX_COMMANDS};
+use crate::readers::RunEnds;
 use crate::readers::cards;
 use crate::readers::pieces;
 use crate::wire::lenient::{Any, List, Object as _};
@@ -28,10 +29,15 @@ impl Acp {
         if !self.same_session(cx, session) {
             return;
         }
+        let name = update.session_update.take().unwrap_or_default();
+        if self.is_old_news(&name) {
+            cx.extra.clear();
+            self.n_skipped += 1;
+            return;
+        }
         cx.extra.extend(std::mem::take(update.extra()));
         let mut meta = self.enter(cx, update.meta);
         update.name.0 = update.name.0.or(meta.claude_code.tool_name.take());
-        let name = update.session_update.take().unwrap_or_default();
         match &*name {
             "user_message_chunk" => self.chunk(cx, Voice::User, &update),
             "agent_message_chunk" => self.chunk(cx, Voice::Agent, &update),
@@ -82,6 +88,34 @@ impl Acp {
             other => self
                 .lifecycle
                 .unmapped(cx, format!("update `{other}`"), update_in(line)),
+        }
+    }
+
+    /// True for the history of a session that is loaded to go on with it: no run is going on, and
+    /// whoever waits for one must not take an old one for it.
+    fn is_old_news(&self, name: &str) -> bool {
+        let is_told_again = self.is_replay && self.config.run_ends == RunEnds::AtResult;
+        is_told_again
+            && (name.starts_with("user_message")
+                || name.starts_with("agent_")
+                || name.starts_with("tool_call")
+                || name.starts_with("compaction")
+                || name == "plan")
+    }
+
+    pub(super) fn tell_skipped(&mut self, cx: &mut Context<'_>) {
+        let n = std::mem::take(&mut self.n_skipped);
+        if n > 0 {
+            let notice = Notice {
+                level: Level::Debug,
+                code: Cow::Borrowed("history"),
+                text: Text::new(format!(
+                    "{n} updates of the loaded history were not told again"
+                )),
+                item: None,
+                detail: None,
+            };
+            self.lifecycle.notice(cx, notice);
         }
     }
 

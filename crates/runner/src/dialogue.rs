@@ -4,15 +4,18 @@
 //! the agent prints and says what to write to it. What happened is told by the reader alone: the
 //! caller shows it each line that was sent, wrapped by [`sent`], beside the lines the agent printed.
 
+mod acp;
 mod claude;
+mod rpc;
 #[cfg(test)]
 mod tests;
 
-use model::RunError;
+use model::{RunError, Text};
 use serde::Serialize;
 
 use crate::request::{Answer, Mode};
 
+pub use acp::Acp;
 pub use claude::Claude;
 
 /// Talks with one agent process: what to send it, and when.
@@ -66,6 +69,8 @@ pub enum NotSettled {
     NotOpen,
     #[error("the input of the answer is not JSON")]
     BadInput,
+    #[error("this agent runs what it asked for or nothing: allow it as it is, or deny it")]
+    FixedInput,
 }
 
 impl Outbox {
@@ -77,6 +82,14 @@ impl Outbox {
 
     fn warn(&mut self, code: &'static str, text: String) {
         self.warnings.push(Warning { code, text });
+    }
+
+    /// The first failure is the reason of those after it.
+    fn fail(&mut self, code: &'static str, message: String) {
+        self.failure.get_or_insert(RunError {
+            code: code.into(),
+            message: Text::new(message),
+        });
     }
 }
 

@@ -1,12 +1,13 @@
 //! Recorded conversations, held again: the agent's lines are played, and what is sent to it is
 //! compared with what its host sent then. The reader watches, as it does in a live run.
 
+mod acp;
 mod claude;
 
 use std::path::Path;
 
 use formats::{ReaderConfig, RunEnds, registry};
-use model::{Body, Event, Frame, Item, Reader, Role};
+use model::{Body, End, Event, Frame, Item, Reader, Role};
 use serde_json::Value;
 
 use super::{Dialogue, Outbox, sent};
@@ -57,6 +58,13 @@ impl Stage {
             self.told += &format!("warning {}: {}\n", warning.code, warning.text);
         }
         result
+    }
+
+    /// The process was ended.
+    fn read_end(&mut self) {
+        let told = &mut self.told;
+        let mut sink = |event: &Event<'_>| tell(event, told);
+        self.reader.end(&End::default(), &mut sink);
     }
 
     fn read(&mut self, frame: &str) {

@@ -13,7 +13,7 @@ use model::{
 
 use super::end::tokens;
 use super::items::Phase;
-use super::{Codex, Context, Direction, Line, raw};
+use super::{Asked, Codex, Context, Direction, Line, MAX_WAITING, raw};
 use crate::tools::{self, Input};
 use crate::wire::codex as wire;
 use crate::wire::lenient::Any;
@@ -73,13 +73,33 @@ impl Codex {
             (_, Some(id)) if direction == Direction::FromAgent && is_question(&method) => {
                 self.asked(cx, &method, &id, params, text);
             }
-            (_, Some(_)) => {
+            (_, Some(id)) => {
                 cx.origin = Origin::Client;
+                self.requested(&method, &id);
                 let said = Text::new(format!("the host asked: {method}"));
                 self.notice(cx, Level::Debug, "request", said, raw(text));
             }
             (_, None) => self.notified(cx, &method, params, text),
         }
+    }
+
+    /// Remembers a request whose refusal ends the run, or keeps one from beginning.
+    fn requested(&mut self, method: &str, id: &Raw<'_>) {
+        self.is_server = true;
+        let asked = match method {
+            "initialize" | "thread/start" | "thread/resume" | "thread/fork" => Asked::Thread,
+            "turn/start" => Asked::Turn,
+            _ => return,
+        };
+        if self.requests.len() >= MAX_WAITING {
+            self.requests.pop_front();
+        }
+        self.requests.push_back((id.get().to_owned(), asked));
+    }
+
+    fn take_requested(&mut self, id: &Raw<'_>) -> Option<Asked> {
+        let at = self.requests.iter().position(|it| it.0 == id.get())?;
+        self.requests.remove(at).map(|it| it.1)
     }
 
     /// True when a message is about a thread that is not the one being read.
@@ -320,14 +340,21 @@ impl Codex {
         text: &'c str,
     ) {
         let mut answer: wire::Answer<'c> = line.result.parse().unwrap_or_default();
+        let asked = match cx.origin {
+            Origin::Client => None,
+            _ => self.take_requested(id),
+        };
         if answer.thread.is_object() {
+            self.refusal = None;
             let model = answer.model.take();
             let mode = answer.approval_policy.take();
             return self.thread_told(cx, answer.thread.take(), model, mode, text);
         }
         cx.extra.clear();
-        let is_answer =
-            answer.decision.0.is_some() || answer.answers.0.is_some() || answer.action.0.is_some();
+        let is_answer = answer.decision.0.is_some()
+            || answer.answers.0.is_some()
+            || answer.action.0.is_some()
+            || answer.permissions.0.is_some();
         if cx.origin == Origin::Client || is_answer {
             cx.origin = Origin::Client;
             let settled = AskSettled {
@@ -342,7 +369,17 @@ impl Codex {
         if line.error.is_object() {
             let said = line.error.take().message.raw();
             let said = said.map(Text::from).unwrap_or_default();
-            return self.notice(cx, Level::Error, "request_failed", said, raw(text));
+            let words = said.to_str().into_owned();
+            self.notice(cx, Level::Error, "request_failed", said, raw(text));
+            match asked {
+                Some(Asked::Turn) => {
+                    self.begin(cx);
+                    self.end_run(cx, Outcome::Failed, Some(("request_failed", words)));
+                }
+                Some(Asked::Thread) => self.refusal = Some(words),
+                None => (),
+            }
+            return;
         }
         let said = Text::new(format!("request {} was answered", id.get()));
         self.notice(cx, Level::Debug, "response", said, raw(text));
@@ -408,8 +445,13 @@ fn is_news(method: &str) -> bool {
 
 fn decision(answer: &wire::Answer<'_>) -> Decision {
     let Some(decision) = answer.decision.0 else {
-        let is_given = answer.answers.0.is_some() || answer.action.as_deref() == Some("accept");
-        return if is_given {
+        let has = |it: Any<'_>| it.0.is_some_and(|it| it.get() != "{}");
+        let is_given = has(answer.answers)
+            || has(answer.permissions)
+            || answer.action.as_deref() == Some("accept");
+        return if is_given && answer.scope.as_deref() == Some("session") {
+            Decision::AllowedAlways
+        } else if is_given {
             Decision::Allowed
         } else {
             Decision::Denied

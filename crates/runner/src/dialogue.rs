@@ -6,6 +6,7 @@
 
 mod acp;
 mod claude;
+mod codex;
 mod rpc;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ use crate::request::{Answer, Mode};
 
 pub use acp::Acp;
 pub use claude::Claude;
+pub use codex::Codex;
 
 /// Talks with one agent process: what to send it, and when.
 pub trait Dialogue: Send {

@@ -7,5 +7,5 @@
 mod dialogue;
 mod request;
 
-pub use dialogue::{Acp, Claude, Dialogue, NotSettled, Outbox, Warning, sent};
+pub use dialogue::{Acp, Claude, Codex, Dialogue, NotSettled, Outbox, Warning, sent};
 pub use request::{Answer, Launch, Mode, Permissions, Request, Resume, Stdin, Talk};

@@ -252,7 +252,7 @@ impl Dialogue for Acp {
             Some(Said::Request { id, method, params }) => self.wanted(id, &method, params, out),
             Some(Said::Result(asked, result)) => self.answered(asked, result, out),
             Some(Said::Error(asked, error)) => self.failed(asked, error, out),
-            None => (),
+            Some(Said::Notification { .. }) | None => (),
         }
     }
 

@@ -24,6 +24,10 @@ pub(super) enum Said<'a, A> {
         method: Cow<'a, str>,
         params: Params<'a>,
     },
+    Notification {
+        method: Cow<'a, str>,
+        params: Params<'a>,
+    },
     Result(A, Params<'a>),
     Error(A, Error),
 }
@@ -98,7 +102,7 @@ impl<A> Rpc<A> {
         let params = Params(it.params);
         match (it.method, it.id) {
             (Some(method), Some(id)) => Some(Said::Request { id, method, params }),
-            (Some(_), None) => None,
+            (Some(method), None) => Some(Said::Notification { method, params }),
             (None, id) => {
                 let asked = self.asked.remove(&id?.get().parse().ok()?)?;
                 Some(match it.error {

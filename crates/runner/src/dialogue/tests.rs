@@ -3,6 +3,7 @@
 
 mod acp;
 mod claude;
+mod codex;
 
 use std::path::Path;
 
@@ -58,6 +59,20 @@ impl Stage {
             self.told += &format!("warning {}: {}\n", warning.code, warning.text);
         }
         result
+    }
+
+    /// What was sent since the last time: methods and their parameters, or answers.
+    fn said(&mut self) -> String {
+        let line = |it: Value| match it["method"].as_str() {
+            Some(method) => format!("{method} {}\n", it["params"]),
+            None => format!("{} {}{}\n", it["id"], it["result"], it["error"]),
+        };
+        self.sent.drain(..).map(line).collect()
+    }
+
+    fn failure(&self) -> String {
+        let failure = self.out.failure.as_ref().unwrap();
+        format!("{}: {}", failure.code, failure.message)
     }
 
     /// The process was ended.

@@ -102,20 +102,6 @@ impl Stage {
         let error = json!({"code": code, "message": message});
         self.hear(&json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string());
     }
-
-    /// What was sent since the last time: methods and their parameters, or answers.
-    fn said(&mut self) -> String {
-        let line = |it: Value| match it["method"].as_str() {
-            Some(method) => format!("{method} {}\n", it["params"]),
-            None => format!("{} {}{}\n", it["id"], it["result"], it["error"]),
-        };
-        self.sent.drain(..).map(line).collect()
-    }
-
-    fn failure(&self) -> String {
-        let failure = self.out.failure.as_ref().unwrap();
-        format!("{}: {}", failure.code, failure.message)
-    }
 }
 
 /// An agent that has introduced itself.

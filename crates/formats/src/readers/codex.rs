@@ -62,6 +62,7 @@ pub(crate) struct Codex {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     Thread,
+    OldThread,
     Turn,
 }
 

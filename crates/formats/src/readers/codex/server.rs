@@ -87,7 +87,8 @@ impl Codex {
     fn requested(&mut self, method: &str, id: &Raw<'_>) {
         self.is_server = true;
         let asked = match method {
-            "initialize" | "thread/start" | "thread/resume" | "thread/fork" => Asked::Thread,
+            "initialize" | "thread/start" | "thread/fork" => Asked::Thread,
+            "thread/resume" => Asked::OldThread,
             "turn/start" => Asked::Turn,
             _ => return,
         };
@@ -117,7 +118,7 @@ impl Codex {
         text: &'c str,
     ) {
         match method {
-            "thread/started" => self.thread_told(cx, params.thread.take(), None, None, text),
+            "thread/started" => self.thread_told(cx, params.thread.take(), None, None, None, text),
             "turn/started" => self.turn_started(cx),
             "turn/completed" => self.turn_over(cx, params.turn.take(), text),
             "item/started" => self.item(cx, params.item.take(), Phase::Started, text),
@@ -163,6 +164,7 @@ impl Codex {
         mut thread: wire::Thread<'c>,
         model: Option<Cow<'c, str>>,
         permission_mode: Option<Cow<'c, str>>,
+        asked: Option<Asked>,
         text: &'c str,
     ) {
         let Some(id) = thread.id.take().filter(|it| !it.is_empty()) else {
@@ -176,6 +178,8 @@ impl Codex {
                 .unmapped(cx, "another thread".to_owned(), text);
         }
         let how = match self.binding(&id) {
+            // A thread that was forked once says so whenever it is resumed.
+            Binding::Init | Binding::Resume if asked == Some(Asked::OldThread) => Binding::Resume,
             Binding::Init | Binding::Resume if thread.forked_from.0.is_some() => Binding::Fork,
             how => how,
         };
@@ -348,7 +352,7 @@ impl Codex {
             self.refusal = None;
             let model = answer.model.take();
             let mode = answer.approval_policy.take();
-            return self.thread_told(cx, answer.thread.take(), model, mode, text);
+            return self.thread_told(cx, answer.thread.take(), model, mode, asked, text);
         }
         cx.extra.clear();
         let is_answer = answer.decision.0.is_some()
@@ -376,7 +380,7 @@ impl Codex {
                     self.begin(cx);
                     self.end_run(cx, Outcome::Failed, Some(("request_failed", words)));
                 }
-                Some(Asked::Thread) => self.refusal = Some(words),
+                Some(Asked::Thread | Asked::OldThread) => self.refusal = Some(words),
                 None => (),
             }
             return;

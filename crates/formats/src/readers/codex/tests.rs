@@ -410,3 +410,20 @@ fn a_turn_that_is_refused_is_a_run_that_failed() {
         "#]],
     );
 }
+
+#[test]
+fn a_fork_that_is_resumed_is_resumed() {
+    check(
+        r#"{"id":2,"method":"thread/resume","params":{"threadId":"t"}}
+        {"id":2,"result":{"thread":{"id":"t","forkedFromId":"s"}}}
+        {"method":"turn/started","params":{"threadId":"t"}}
+        {"method":"turn/completed","params":{"threadId":"t","turn":{"status":"completed"}}}"#,
+        exit(0),
+        expect![[r#"
+            notice.raised request the host asked: thread/resume
+            session.bound {"native":"t","how":"resume"
+            run.started {"cause":"prompt"
+            run.ended {"outcome":"completed","detail":{"method":"turn/completed","params":{"threadId":"t","turn":{"status":"completed"
+        "#]],
+    );
+}

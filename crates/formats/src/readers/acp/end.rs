@@ -123,6 +123,9 @@ impl Acp {
     fn end_run(&mut self, cx: &mut Cx<'_>, mut ended: RunEnded<'_>) {
         let extra = std::mem::take(&mut cx.extra);
         self.close_all_words(cx);
+        for call in self.calls.take_denied() {
+            self.lifecycle.close(cx, &call, Status::Denied, |_| ());
+        }
         if ended.outcome == Outcome::Completed {
             self.nested.run_ended(&mut self.lifecycle, cx);
         }

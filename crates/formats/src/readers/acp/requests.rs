@@ -41,7 +41,6 @@ enum Asked {
     OldSession {
         id: Option<String>,
         cwd: Option<String>,
-        is_loaded: bool,
     },
     Prompt,
     Other,
@@ -125,17 +124,17 @@ impl Acp {
             "authenticate" => self.asked(cx, id, Asked::Login, method, text),
             "session/new" | "session/fork" => {
                 self.session.is_fork = method == "session/fork";
+                // Some agents tell what a fork begins with, as if they loaded it.
+                self.is_replay |= self.session.is_fork;
                 let cwd = params.cwd.as_deref().map(str::to_owned);
                 self.asked(cx, id, Asked::NewSession { cwd }, method, text);
             }
             "session/load" | "session/resume" => {
-                let is_loaded = method == "session/load";
-                self.is_replay |= is_loaded;
+                self.is_replay |= method == "session/load";
                 self.session.is_old = true;
                 let asked = Asked::OldSession {
                     id: params.session_id.as_deref().map(str::to_owned),
                     cwd: params.cwd.as_deref().map(str::to_owned),
-                    is_loaded,
                 };
                 self.asked(cx, id, asked, method, text);
             }
@@ -324,14 +323,11 @@ impl Acp {
             Some(Asked::NewSession { cwd }) => {
                 let id = outcome.session_id.as_deref().map(str::to_owned);
                 self.opened(cx, id, cwd, &outcome, line.result);
+                self.history_ended(cx);
             }
-            Some(Asked::OldSession { id, cwd, is_loaded }) => {
+            Some(Asked::OldSession { id, cwd }) => {
                 self.opened(cx, id, cwd, &outcome, line.result);
-                if is_loaded {
-                    self.end_replay(cx);
-                    self.is_replay = false;
-                    self.tell_skipped(cx);
-                }
+                self.history_ended(cx);
             }
             Some(Asked::Login | Asked::Other) | None => {
                 self.configured(&outcome.config_options.0);
@@ -344,8 +340,8 @@ impl Acp {
     /// Without a session there is no run; why there is none may be told when the stream ends.
     fn refused(&mut self, asked: &Asked, line: &Line<'_>) {
         match asked {
-            Asked::Initialize | Asked::Login | Asked::NewSession { .. } => (),
-            Asked::OldSession { .. } => self.is_replay = false,
+            Asked::Initialize | Asked::Login => (),
+            Asked::NewSession { .. } | Asked::OldSession { .. } => self.is_replay = false,
             Asked::Prompt | Asked::Other => return,
         }
         self.refusal = super::end::refusal(line);

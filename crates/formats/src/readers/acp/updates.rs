@@ -103,7 +103,10 @@ impl Acp {
                 || name == "plan")
     }
 
-    pub(super) fn tell_skipped(&mut self, cx: &mut Context<'_>) {
+    /// The session is open: what follows is new.
+    pub(super) fn history_ended(&mut self, cx: &mut Context<'_>) {
+        self.end_replay(cx);
+        self.is_replay = false;
         let n = std::mem::take(&mut self.n_skipped);
         if n > 0 {
             let notice = Notice {

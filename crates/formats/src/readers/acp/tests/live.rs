@@ -80,12 +80,14 @@ fn a_fork_is_another_session_than_the_one_asked_for() {
     };
     let lines = [
         r#"{"jsonrpc":"2.0","id":1,"method":"session/fork","params":{"sessionId":"old","cwd":"/w","mcpServers":[]}}"#,
+        &chunk("user_message_chunk", "before"),
         r#"{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}"#,
         &prompt(2, "go"),
         &stop(2, "end_turn"),
     ];
     expect![[r#"
-        session.bound extra={"result":{"sessionId":"s"}} {"cwd":"/w","how":"fork","native":"s"}
+        session.bound {"how":"fork","native":"s"}
+        session.bound extra={"result":{"sessionId":"s"}} {"cwd":"/w","how":"repeat","native":"s"}
         run.started {"cause":"prompt"}
         item.closed {"item":{"id":"prompt-1","kind":"message","role":"user","text":"go"},"status":"ok"}
         run.ended {"detail":{"stopReason":"end_turn"},"outcome":"completed","stop_reason":"end_turn"}
@@ -99,4 +101,24 @@ fn an_agent_is_called_by_its_name() {
     let line = prompt(1, "go");
     reader(&live()).frame(Frame::Data(line.as_bytes()), &mut sink);
     assert_eq!(engines, ["gemini"; 4]);
+}
+
+#[test]
+fn a_denied_call_that_nobody_speaks_of_again_was_denied() {
+    let lines = [
+        &*prompt(1, "go"),
+        r#"{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"sessionId":"s","options":[{"optionId":"n","kind":"reject_once"}],"toolCall":{"toolCallId":"c","title":"ls","kind":"execute"}}}"#,
+        r#"{"dir":"in","msg":{"jsonrpc":"2.0","id":0,"result":{"outcome":{"outcome":"selected","optionId":"n"}}}}"#,
+        &stop(1, "end_turn"),
+    ];
+    expect![[r#"
+        session.bound {"how":"init","native":"s"}
+        run.started {"cause":"prompt"}
+        item.closed {"item":{"id":"prompt-1","kind":"message","role":"user","text":"go"},"status":"ok"}
+        item.opened {"class":{"kind":"shell","title":"ls"},"id":"c","kind":"tool","name":"execute"}
+        ask.opened {"id":"0","item":"c","kind":"permission","title":"ls","tool":"execute"}
+        ask.settled {"decision":"denied","id":"0"}
+        item.closed {"item":{"class":{"kind":"shell","title":"ls"},"id":"c","kind":"tool","name":"execute"},"status":"denied"}
+        run.ended {"detail":{"stopReason":"end_turn"},"outcome":"completed","stop_reason":"end_turn"}
+    "#]].assert_eq(&told(reader(&live()), &lines, &End::default()));
 }

@@ -49,7 +49,11 @@ enum Asked {
     /// The session; the id is known unless it is a new one.
     Open(Option<String>),
     /// A setting, as people call it.
-    Setting(String),
+    Setting {
+        what: String,
+        /// Without it the agent may do more than it should.
+        is_vital: bool,
+    },
     Prompt,
 }
 
@@ -177,8 +181,12 @@ impl Acp {
             Asked::Initialize | Asked::Login | Asked::Open(_) | Asked::List => {
                 out.fail("request_failed", error.words());
             }
-            Asked::Setting(what) => {
-                out.warn("not_set", format!("{what} was not set: {}", error.words()));
+            Asked::Setting { what, is_vital } => {
+                let text = format!("{what} was not set: {}", error.words());
+                if is_vital {
+                    return out.fail("not_set", text);
+                }
+                out.warn("not_set", text);
                 self.setting_answered(out);
             }
             Asked::Prompt => self.run_ended(out),
@@ -231,7 +239,7 @@ impl Acp {
             Asked::Login => self.open_session(out),
             Asked::List => self.listed(result.read(), out),
             Asked::Open(id) => self.opened(id, result.read(), out),
-            Asked::Setting(_) => self.setting_answered(out),
+            Asked::Setting { .. } => self.setting_answered(out),
             Asked::Prompt => self.run_ended(out),
         }
     }

@@ -74,6 +74,15 @@ impl Setting {
         }
     }
 
+    /// The mode to work in: the one the session began with, unless it was left planning.
+    fn work(&self) -> String {
+        let other = self.values.iter().find(|it| *it != "plan");
+        match other {
+            Some(other) if self.first == "plan" => other.clone(),
+            _ => self.first.clone(),
+        }
+    }
+
     /// The name this agent has for a mode; none when it has no such mode.
     fn mode(&self, mode: Mode) -> Option<String> {
         let find = |names: &[&str]| {
@@ -82,10 +91,10 @@ impl Setting {
         };
         match mode {
             // Whoever answers the asks makes the difference.
-            Mode::Ask | Mode::Allow | Mode::Deny => Some(self.first.clone()),
+            Mode::Ask | Mode::Allow | Mode::Deny => Some(self.work()),
             Mode::AcceptEdits => {
                 let edits = find(&["acceptEdits", "autoEdit", "auto_edit"]);
-                Some(edits.unwrap_or_else(|| self.first.clone()))
+                Some(edits.unwrap_or_else(|| self.work()))
             }
             Mode::Plan => find(&["plan"]),
         }
@@ -101,7 +110,11 @@ impl Acp {
         if setting.current != model {
             setting.current = model.to_owned();
             let how = setting.how.clone();
-            self.set(how, model, format!("model `{model}`"), out);
+            let asked = Asked::Setting {
+                what: format!("model `{model}`"),
+                is_vital: false,
+            };
+            self.set(how, model, asked, out);
         }
         true
     }
@@ -117,17 +130,21 @@ impl Acp {
         if setting.current != value {
             setting.current.clone_from(&value);
             let how = setting.how.clone();
-            self.set(how, &value, format!("mode `{value}`"), out);
+            let asked = Asked::Setting {
+                what: format!("mode `{value}`"),
+                is_vital: mode == Mode::Plan,
+            };
+            self.set(how, &value, asked, out);
         }
         true
     }
 
-    fn set(&mut self, how: How, value: &str, what: String, out: &mut Outbox) {
+    fn set(&mut self, how: How, value: &str, asked: Asked, out: &mut Outbox) {
         let Some(session_id) = self.session.as_deref() else {
             return;
         };
         self.n_settings += 1;
-        let (rpc, asked) = (&mut self.rpc, Asked::Setting(what));
+        let rpc = &mut self.rpc;
         match how {
             How::Option { id } => {
                 let params = wire::SetConfigOption {

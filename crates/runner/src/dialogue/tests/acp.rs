@@ -371,3 +371,36 @@ fn what_cannot_be_chosen_is_told() {
         no_plan_mode: the agent has no mode for plans; let it ask instead"#]]
     .assert_eq(&(stage.told + &planning.failure()));
 }
+
+#[test]
+fn a_session_that_was_left_planning_works_again() {
+    let modes =
+        json!({"currentModeId": "plan", "availableModes": [{"id": "build"}, {"id": "plan"}]});
+    let mut stage = met(&request(Resume::Fresh), json!({}));
+    stage.result(json!({"sessionId": "s", "modes": modes}));
+    stage.error(-32603, "not today");
+    expect![[r#"
+        session/new {"cwd":"/workspace","mcpServers":[]}
+        session/set_mode {"modeId":"build","sessionId":"s"}
+        session Init s
+        warning not_set: mode `build` was not set: not today
+    "#]]
+    .assert_eq(&(stage.said() + &stage.told));
+}
+
+#[test]
+fn an_agent_that_will_not_plan_is_not_let_loose() {
+    let mut request = request(Resume::Fresh);
+    request.permissions.mode = Mode::Plan;
+    let modes =
+        json!({"currentModeId": "build", "availableModes": [{"id": "build"}, {"id": "plan"}]});
+    let mut stage = met(&request, json!({}));
+    stage.act(|it, out| it.prompt("go", out));
+    stage.result(json!({"sessionId": "s", "modes": modes}));
+    stage.error(-32603, "not today");
+    expect![[r#"
+        session/new {"cwd":"/workspace","mcpServers":[]}
+        session/set_mode {"modeId":"plan","sessionId":"s"}
+        not_set: mode `plan` was not set: not today"#]]
+    .assert_eq(&(stage.said() + &stage.failure()));
+}

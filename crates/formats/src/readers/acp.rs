@@ -50,7 +50,9 @@ pub(crate) struct Acp {
     was_cancelled: bool,
     /// What is told is history: a session is being loaded.
     is_replay: bool,
-    /// Updates of that history which were not told again.
+    /// The client was seen to open a session, so it will be seen to prompt.
+    is_opened: bool,
+    /// Updates that belong to no run.
     n_skipped: u64,
     /// Why there is no session: the last answer of the agent to whoever wanted one.
     refusal: Option<RunError<'static>>,
@@ -96,6 +98,7 @@ impl Acp {
             last_text: None,
             was_cancelled: false,
             is_replay: false,
+            is_opened: false,
             n_skipped: 0,
             refusal: None,
         }

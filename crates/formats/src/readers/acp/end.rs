@@ -274,9 +274,16 @@ fn failure<'c>(line: &Line<'c>) -> RunEnded<'c> {
 /// The words with which the agent refused, to outlive their line.
 pub(super) fn refusal(line: &Line<'_>) -> Option<RunError<'static>> {
     let error = failure(line).error?;
+    let told: wire::Error<'_> = line.error.parse().unwrap_or_default();
+    let data: wire::ErrorData<'_> = told.data.parse().unwrap_or_default();
+    let message = match data.details.as_deref() {
+        // `Internal error` alone helps nobody.
+        Some(details) => Text::new(format!("{}: {details}", error.message)),
+        None => error.message.into_owned(),
+    };
     Some(RunError {
         code: Cow::Owned(error.code.into_owned()),
-        message: error.message.into_owned(),
+        message,
     })
 }
 

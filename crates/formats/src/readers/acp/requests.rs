@@ -190,6 +190,7 @@ impl Acp {
         let id = id.unwrap_or_default().to_owned();
         self.requests.ask(&id, Asked::Prompt);
         self.end_replay(cx);
+        self.tell_skipped(cx);
         let prompt = Prompt {
             id,
             text: text.into_owned(),

@@ -91,11 +91,13 @@ impl Acp {
         }
     }
 
-    /// True for the history of a session that is loaded to go on with it: no run is going on, and
-    /// whoever waits for one must not take an old one for it.
+    /// True for what belongs to no run: the history of a session that is loaded to go on with it,
+    /// which Gemini tells after the answer, and words about a change of mode. Whoever waits for a run
+    /// must not take this for one.
     fn is_old_news(&self, name: &str) -> bool {
-        let is_told_again = self.is_replay && self.config.run_ends == RunEnds::AtResult;
-        is_told_again
+        let is_idle = self.is_replay || self.is_opened && !self.lifecycle.has_run();
+        self.config.run_ends == RunEnds::AtResult
+            && is_idle
             && (name.starts_with("user_message")
                 || name.starts_with("agent_")
                 || name.starts_with("tool_call")
@@ -107,14 +109,17 @@ impl Acp {
     pub(super) fn history_ended(&mut self, cx: &mut Context<'_>) {
         self.end_replay(cx);
         self.is_replay = false;
+        self.is_opened = true;
+        self.tell_skipped(cx);
+    }
+
+    pub(super) fn tell_skipped(&mut self, cx: &mut Context<'_>) {
         let n = std::mem::take(&mut self.n_skipped);
         if n > 0 {
             let notice = Notice {
                 level: Level::Debug,
-                code: Cow::Borrowed("history"),
-                text: Text::new(format!(
-                    "{n} updates of the loaded history were not told again"
-                )),
+                code: Cow::Borrowed("outside_of_runs"),
+                text: Text::new(format!("{n} updates outside of any run were not told")),
                 item: None,
                 detail: None,
             };

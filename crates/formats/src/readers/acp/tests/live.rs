@@ -24,6 +24,7 @@ fn a_live_session_that_is_loaded_begins_no_run() {
         &chunk("user_message_chunk", "before"),
         &chunk("agent_message_chunk", "said"),
         r#"{"jsonrpc":"2.0","id":1,"result":null}"#,
+        &chunk("agent_message_chunk", "and told too late"),
         &prompt(2, "go"),
         &chunk("agent_message_chunk", "now"),
         &stop(2, "end_turn"),
@@ -43,12 +44,12 @@ fn a_live_session_that_is_loaded_begins_no_run() {
 fn a_session_that_is_refused_is_why_the_run_failed() {
     let lines = [
         LOAD,
-        r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no such session"}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Internal error","data":{"details":"no such session"}}}"#,
     ];
     expect![[r#"
-        notice.raised {"code":"request_failed","detail":{"error":{"code":-32602,"message":"no such session"},"id":1,"jsonrpc":"2.0"},"level":"error","text":"no such session"}
+        notice.raised {"code":"request_failed","detail":{"error":{"code":-32602,"data":{"details":"no such session"},"message":"Internal error"},"id":1,"jsonrpc":"2.0"},"level":"error","text":"Internal error"}
         run.started {"cause":"prompt"}
-        run.ended why="missing_end" {"error":{"code":"error","message":"no such session"},"outcome":"failed"}
+        run.ended why="missing_end" {"error":{"code":"error","message":"Internal error: no such session"},"outcome":"failed"}
     "#]].assert_eq(&told(reader(&live()), &lines, &End::default()));
 }
 

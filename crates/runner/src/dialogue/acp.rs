@@ -152,6 +152,7 @@ impl Acp {
     }
 
     fn opened(&mut self, id: Option<String>, opened: Opened, out: &mut Outbox) {
+        let is_loaded = id.is_some() && self.agent.can().resume.is_none();
         let Some(id) = id.or(opened.session_id) else {
             let text = "the agent opened a session without an id".to_owned();
             return out.fail("no_session", text);
@@ -167,6 +168,9 @@ impl Acp {
         if !self.ask_for_mode(self.mode, out) {
             let text = "the agent has no mode for plans; let it ask instead".to_owned();
             return out.fail("no_plan_mode", text);
+        }
+        if is_loaded && self.n_settings == 0 {
+            self.wait_for_history(out);
         }
         self.next(out);
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Outbox;
@@ -42,6 +43,8 @@ pub(super) struct Error {
     pub(super) code: i64,
     #[serde(default)]
     pub(super) message: String,
+    #[serde(default)]
+    data: Value,
 }
 
 #[derive(Deserialize)]
@@ -175,10 +178,10 @@ impl<'a> Params<'a> {
 impl Error {
     /// What the agent said; some say nothing but a number.
     pub(super) fn words(self) -> String {
-        if self.message.is_empty() {
-            format!("error {}", self.code)
-        } else {
-            self.message
+        match self.data["details"].as_str() {
+            Some(details) => format!("{}: {details}", self.message),
+            None if self.message.is_empty() => format!("error {}", self.code),
+            None => self.message,
         }
     }
 }

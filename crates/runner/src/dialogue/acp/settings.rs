@@ -139,6 +139,19 @@ impl Acp {
         true
     }
 
+    /// Gemini answers before it tells the history of the session it loads, and would tell it into the
+    /// first run. What is asked meanwhile is answered afterwards: the mode is set as it is.
+    pub(super) fn wait_for_history(&mut self, out: &mut Outbox) {
+        if let Some(mode) = &self.offers.mode {
+            let (how, current) = (mode.how.clone(), mode.current.clone());
+            let asked = Asked::Setting {
+                what: format!("mode `{current}`"),
+                is_vital: false,
+            };
+            self.set(how, &current, asked, out);
+        }
+    }
+
     fn set(&mut self, how: How, value: &str, asked: Asked, out: &mut Outbox) {
         let Some(session_id) = self.session.as_deref() else {
             return;

@@ -231,6 +231,8 @@ fn a_loaded_session_tells_only_the_new_run() {
     };
     stage.hear(&said("user_message_chunk", "before"));
     stage.hear(&said("agent_message_chunk", "yes"));
+    stage.result(json!({"modes": {"currentModeId": "m", "availableModes": [{"id": "m"}]}}));
+    stage.hear(&said("agent_message_chunk", "told too late"));
     stage.result(Value::Null);
     stage.hear(&said("agent_message_chunk", "done"));
     stage.result(json!({"stopReason": "end_turn"}));

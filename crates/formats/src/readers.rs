@@ -35,6 +35,8 @@ pub struct ReaderConfig {
     /// When the stream began, for recordings that only tell seconds since then.
     pub began: Option<Timestamp>,
     pub run_ends: RunEnds,
+    /// What the agent is called, where many agents speak one format.
+    pub engine: Option<String>,
 }
 
 /// When a run is over. A stream may go on after its agent said so.
@@ -53,6 +55,7 @@ impl Default for ReaderConfig {
             expect: None,
             began: None,
             run_ends: RunEnds::AtExit,
+            engine: None,
         }
     }
 }

@@ -10,7 +10,9 @@ pub mod locks;
 pub mod process;
 pub mod config;
 pub mod engines;
+mod dialogue;
 mod request;
 pub mod stderr;
 
+pub use dialogue::{Acp, Claude, Codex, Dialogue, NotSettled, Outbox, Warning, sent};
 pub use request::{Answer, Launch, Mode, Permissions, Request, Resume, Stdin, Talk};

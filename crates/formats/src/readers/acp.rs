@@ -16,7 +16,9 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
-use model::{Binding, Body, End, Frame, Reader, SessionBound, SessionId, Sink, Text, Timestamp};
+use model::{
+    Binding, Body, End, Frame, Reader, RunError, SessionBound, SessionId, Sink, Text, Timestamp,
+};
 
 use self::calls::Calls;
 use self::end::Context as Used;
@@ -48,6 +50,12 @@ pub(crate) struct Acp {
     was_cancelled: bool,
     /// What is told is history: a session is being loaded.
     is_replay: bool,
+    /// The client was seen to open a session, so it will be seen to prompt.
+    is_opened: bool,
+    /// Updates that belong to no run.
+    n_skipped: u64,
+    /// Why there is no session: the last answer of the agent to whoever wanted one.
+    refusal: Option<RunError<'static>>,
 }
 
 /// What is known of the session.
@@ -61,6 +69,8 @@ struct Session {
     commands: Vec<String>,
     /// It was loaded or resumed.
     is_old: bool,
+    /// It begins with what another one holds.
+    is_fork: bool,
 }
 
 /// Where the method of a notification stands.
@@ -72,8 +82,9 @@ const MAX_COMMANDS: usize = 1024;
 
 impl Acp {
     pub(crate) fn new(config: &ReaderConfig) -> Self {
+        let engine = config.engine.clone().map_or("acp".into(), Cow::Owned);
         Self {
-            lifecycle: Lifecycle::new("acp", &config.session),
+            lifecycle: Lifecycle::new(engine, &config.session),
             config: config.clone(),
             session: Session::default(),
             other_session: None,
@@ -87,6 +98,9 @@ impl Acp {
             last_text: None,
             was_cancelled: false,
             is_replay: false,
+            is_opened: false,
+            n_skipped: 0,
+            refusal: None,
         }
     }
 
@@ -115,12 +129,18 @@ impl Acp {
         } else if line.update.0.is_some() {
             let update = line.update.parse().unwrap_or_default();
             self.update(cx, session.as_deref(), update, text);
-        } else if line.id.0.is_some() && (line.result.0.is_some() || line.error.0.is_some()) {
+        } else if self.is_response(&line) {
             self.response(cx, &line, text, side);
         } else {
             self.lifecycle
                 .unmapped(cx, "no message of ACP".to_owned(), text);
         }
+    }
+
+    /// Many answers say nothing: their result is empty, or `null`, which is nothing.
+    fn is_response(&self, line: &Line<'_>) -> bool {
+        let is_told = line.result.0.is_some() || line.error.0.is_some();
+        (line.id.0).is_some_and(|id| is_told || self.requests.is_asked(id.get()))
     }
 
     /// Reads an update in its usual wrapping; false when it is something else.
@@ -168,12 +188,15 @@ impl Acp {
     /// A session is known; false when it is not the one that was asked for.
     fn bind(&mut self, cx: &mut Context<'_>, id: &str) -> bool {
         let wanted = self.config.expect.clone();
-        if let Some(wanted) = wanted.filter(|it| it != id) {
+        let is_fork = self.session.is_fork;
+        if let Some(wanted) = wanted.filter(|it| it != id && !is_fork) {
             self.wrong_session(cx, &wanted, id);
             return false;
         }
         let how = if self.session.id.as_deref() == Some(id) {
             Binding::Repeat
+        } else if is_fork {
+            Binding::Fork
         } else if self.config.expect.is_some() || self.session.is_old {
             Binding::Resume
         } else {

@@ -12,6 +12,7 @@ mod server;
 mod tests;
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 
 use model::{
     Binding, Body, Cause, Denial, End, Frame, Level, Notice, Origin, Outcome, Raw, Reader,
@@ -26,6 +27,8 @@ use super::{ReaderConfig, input};
 use crate::wire::codex::{self as wire, Line};
 use crate::wire::lenient::{Object as _, read};
 
+/// Requests that wait for an answer.
+const MAX_WAITING: usize = 256;
 /// Calls that were not allowed, told again at the end of the run.
 const MAX_DENIALS: usize = 256;
 
@@ -48,6 +51,19 @@ pub(crate) struct Codex {
     /// What the calls of this run have used, where each of them is told.
     calls: Option<Tokens>,
     was_interrupted: bool,
+    /// What the host of an app server asked for and has no answer to.
+    requests: VecDeque<(String, Asked)>,
+    /// Why there is no thread: the last answer of the agent to whoever wanted one.
+    refusal: Option<String>,
+    is_server: bool,
+}
+
+/// Requests of a host that a run depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    Thread,
+    OldThread,
+    Turn,
 }
 
 /// The words that may turn out to be the answer.
@@ -81,6 +97,9 @@ impl Codex {
             total_told: None,
             calls: None,
             was_interrupted: false,
+            requests: VecDeque::new(),
+            refusal: None,
+            is_server: false,
         }
     }
 

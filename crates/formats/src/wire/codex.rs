@@ -218,6 +218,8 @@ object! {
         decision: Any<'a> = "decision",
         answers: Any<'a> = "answers",
         action: Str<'a> = "action",
+        permissions: Any<'a> = "permissions",
+        scope: Str<'a> = "scope",
     }
 }
 

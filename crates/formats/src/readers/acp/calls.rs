@@ -97,6 +97,11 @@ impl Calls {
         }
     }
 
+    /// Calls that were denied and not spoken of again.
+    pub(super) fn take_denied(&mut self) -> Vec<ItemId<'static>> {
+        std::mem::take(&mut self.denied)
+    }
+
     pub(super) fn clear(&mut self) {
         self.open.clear();
         self.denied.clear();

@@ -123,6 +123,9 @@ impl Acp {
     fn end_run(&mut self, cx: &mut Cx<'_>, mut ended: RunEnded<'_>) {
         let extra = std::mem::take(&mut cx.extra);
         self.close_all_words(cx);
+        for call in self.calls.take_denied() {
+            self.lifecycle.close(cx, &call, Status::Denied, |_| ());
+        }
         if ended.outcome == Outcome::Completed {
             self.nested.run_ended(&mut self.lifecycle, cx);
         }
@@ -173,8 +176,10 @@ impl Acp {
             ..end.clone()
         };
         loop {
-            let (ended, why, _) = cut_off::ended("the agent", &end);
-            if self.session.id.is_none()
+            let (mut ended, why, _) = cut_off::ended("the agent", &end);
+            if let Some(refusal) = self.refusal.take().filter(|_| !end.aborted) {
+                ended = RunEnded::new(Outcome::Failed, Some(refusal));
+            } else if self.session.id.is_none()
                 && let Some(session) = self.config.expect.clone()
             {
                 // Nobody answered, but whoever asked for a session can ask for it again.
@@ -264,6 +269,22 @@ fn failure<'c>(line: &Line<'c>) -> RunEnded<'c> {
         message: message.unwrap_or(Text::new("the run failed")),
     };
     RunEnded::new(outcome, Some(error))
+}
+
+/// The words with which the agent refused, to outlive their line.
+pub(super) fn refusal(line: &Line<'_>) -> Option<RunError<'static>> {
+    let error = failure(line).error?;
+    let told: wire::Error<'_> = line.error.parse().unwrap_or_default();
+    let data: wire::ErrorData<'_> = told.data.parse().unwrap_or_default();
+    let message = match data.details.as_deref() {
+        // `Internal error` alone helps nobody.
+        Some(details) => Text::new(format!("{}: {details}", error.message)),
+        None => error.message.into_owned(),
+    };
+    Some(RunError {
+        code: Cow::Owned(error.code.into_owned()),
+        message,
+    })
 }
 
 fn usage<'c>(

@@ -34,13 +34,13 @@ pub(super) struct Requests {
 #[derive(Clone, Debug)]
 enum Asked {
     Initialize,
+    Login,
     NewSession {
         cwd: Option<String>,
     },
     OldSession {
         id: Option<String>,
         cwd: Option<String>,
-        is_loaded: bool,
     },
     Prompt,
     Other,
@@ -121,18 +121,20 @@ impl Acp {
                     .unmapped(cx, "a question without an id".to_owned(), text),
             },
             "initialize" => self.asked(cx, id, Asked::Initialize, method, text),
-            "session/new" => {
+            "authenticate" => self.asked(cx, id, Asked::Login, method, text),
+            "session/new" | "session/fork" => {
+                self.session.is_fork = method == "session/fork";
+                // Some agents tell what a fork begins with, as if they loaded it.
+                self.is_replay |= self.session.is_fork;
                 let cwd = params.cwd.as_deref().map(str::to_owned);
                 self.asked(cx, id, Asked::NewSession { cwd }, method, text);
             }
             "session/load" | "session/resume" => {
-                let is_loaded = method == "session/load";
-                self.is_replay |= is_loaded;
+                self.is_replay |= method == "session/load";
                 self.session.is_old = true;
                 let asked = Asked::OldSession {
                     id: params.session_id.as_deref().map(str::to_owned),
                     cwd: params.cwd.as_deref().map(str::to_owned),
-                    is_loaded,
                 };
                 self.asked(cx, id, asked, method, text);
             }
@@ -188,6 +190,7 @@ impl Acp {
         let id = id.unwrap_or_default().to_owned();
         self.requests.ask(&id, Asked::Prompt);
         self.end_replay(cx);
+        self.tell_skipped(cx);
         let prompt = Prompt {
             id,
             text: text.into_owned(),
@@ -305,7 +308,8 @@ impl Acp {
             None if is_failed || outcome.stop_reason.0.is_some() => {
                 self.answered(cx, id, line, outcome);
             }
-            _ if is_failed => {
+            Some(asked) if is_failed => {
+                self.refused(&asked, line);
                 let error: wire::Error<'c> = line.error.parse().unwrap_or_default();
                 let said = error.message.raw().map(Text::from).unwrap_or_default();
                 self.lifecycle
@@ -320,20 +324,28 @@ impl Acp {
             Some(Asked::NewSession { cwd }) => {
                 let id = outcome.session_id.as_deref().map(str::to_owned);
                 self.opened(cx, id, cwd, &outcome, line.result);
+                self.history_ended(cx);
             }
-            Some(Asked::OldSession { id, cwd, is_loaded }) => {
+            Some(Asked::OldSession { id, cwd }) => {
                 self.opened(cx, id, cwd, &outcome, line.result);
-                if is_loaded {
-                    self.end_replay(cx);
-                    self.is_replay = false;
-                }
+                self.history_ended(cx);
             }
-            Some(Asked::Other) | None => {
+            Some(Asked::Login | Asked::Other) | None => {
                 self.configured(&outcome.config_options.0);
                 let said = Text::new("the agent answered");
                 self.lifecycle.say(cx, Level::Debug, "response", said, text);
             }
         }
+    }
+
+    /// Without a session there is no run; why there is none may be told when the stream ends.
+    fn refused(&mut self, asked: &Asked, line: &Line<'_>) {
+        match asked {
+            Asked::Initialize | Asked::Login => (),
+            Asked::NewSession { .. } | Asked::OldSession { .. } => self.is_replay = false,
+            Asked::Prompt | Asked::Other => return,
+        }
+        self.refusal = super::end::refusal(line);
     }
 
     /// The agent has a session.
@@ -345,6 +357,7 @@ impl Acp {
         outcome: &Outcome<'c>,
         whole: Any<'c>,
     ) {
+        self.refusal = None;
         let own = |it: &crate::wire::lenient::Str<'_>| it.as_deref().map(str::to_owned);
         let session = &mut self.session;
         session.cwd = cwd.or(session.cwd.take());
@@ -421,7 +434,7 @@ impl Requests {
         self.of_agent.push_back((id.to_owned(), wanted));
     }
 
-    fn is_asked(&self, id: &str) -> bool {
+    pub(super) fn is_asked(&self, id: &str) -> bool {
         self.of_client.iter().any(|it| it.0 == id)
     }
 
@@ -461,15 +474,13 @@ fn decision(
 fn is_of_client(method: &str) -> bool {
     matches!(
         method,
-        "authenticate"
-            | "logout"
+        "logout"
             | "session/list"
             | "session/delete"
             | "session/close"
             | "session/set_mode"
             | "session/set_model"
             | "session/set_config_option"
-            | "session/fork"
             | "auth/login"
             | "auth/logout"
             | "$/cancel_request"

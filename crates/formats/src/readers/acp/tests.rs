@@ -1,5 +1,7 @@
 //! Special cases, one per test.
 
+mod live;
+
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};

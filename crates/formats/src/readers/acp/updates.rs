@@ -10,6 +10,7 @@ use model::{
 use super::texts::Voice;
 use super::wire::{self, Update};
 use super::{Acp, Context, MAX_COMMANDS};
+use crate::readers::RunEnds;
 use crate::readers::cards;
 use crate::readers::pieces;
 use crate::wire::lenient::{Any, List, Object as _};
@@ -28,10 +29,15 @@ impl Acp {
         if !self.same_session(cx, session) {
             return;
         }
+        let name = update.session_update.take().unwrap_or_default();
+        if self.is_old_news(&name) {
+            cx.extra.clear();
+            self.n_skipped += 1;
+            return;
+        }
         cx.extra.extend(std::mem::take(update.extra()));
         let mut meta = self.enter(cx, update.meta);
         update.name.0 = update.name.0.or(meta.claude_code.tool_name.take());
-        let name = update.session_update.take().unwrap_or_default();
         match &*name {
             "user_message_chunk" => self.chunk(cx, Voice::User, &update),
             "agent_message_chunk" => self.chunk(cx, Voice::Agent, &update),
@@ -82,6 +88,42 @@ impl Acp {
             other => self
                 .lifecycle
                 .unmapped(cx, format!("update `{other}`"), update_in(line)),
+        }
+    }
+
+    /// True for what belongs to no run: the history of a session that is loaded to go on with it,
+    /// which Gemini tells after the answer, and words about a change of mode. Whoever waits for a run
+    /// must not take this for one.
+    fn is_old_news(&self, name: &str) -> bool {
+        let is_idle = self.is_replay || self.is_opened && !self.lifecycle.has_run();
+        self.config.run_ends == RunEnds::AtResult
+            && is_idle
+            && (name.starts_with("user_message")
+                || name.starts_with("agent_")
+                || name.starts_with("tool_call")
+                || name.starts_with("compaction")
+                || name == "plan")
+    }
+
+    /// The session is open: what follows is new.
+    pub(super) fn history_ended(&mut self, cx: &mut Context<'_>) {
+        self.end_replay(cx);
+        self.is_replay = false;
+        self.is_opened = true;
+        self.tell_skipped(cx);
+    }
+
+    pub(super) fn tell_skipped(&mut self, cx: &mut Context<'_>) {
+        let n = std::mem::take(&mut self.n_skipped);
+        if n > 0 {
+            let notice = Notice {
+                level: Level::Debug,
+                code: Cow::Borrowed("outside_of_runs"),
+                text: Text::new(format!("{n} updates outside of any run were not told")),
+                item: None,
+                detail: None,
+            };
+            self.lifecycle.notice(cx, notice);
         }
     }
 

@@ -93,6 +93,10 @@ impl Codex {
         }
         let (outcome, why, code, message) = self.missing_end(end);
         cx.why = Some(why);
+        if let Some(refusal) = self.refusal.take().filter(|_| outcome != Outcome::Aborted) {
+            self.lifecycle.start_run(cx, Cause::Prompt);
+            return self.end_run(cx, Outcome::Failed, Some(("request_failed", refusal)));
+        }
         if let (None, Some(expect)) = (&self.session, &self.config.expect) {
             // Nobody answered, but whoever asked for a session can ask for it again.
             let bound = SessionBound::new(SessionId::new(expect.clone()), Binding::Resume);
@@ -109,21 +113,26 @@ impl Codex {
             return (Outcome::Aborted, Why::Abort, "aborted", message);
         }
         let (outcome, why) = (Outcome::Failed, Why::ProcessExit);
+        let name = if self.is_server {
+            "codex app-server"
+        } else {
+            "codex exec"
+        };
         match end.exit {
             Some(Exit::Code(0)) if self.session.is_none() => {
-                let message = "codex exec finished but no session_id/thread_id was captured";
-                (outcome, why, "no_session", message.to_owned())
+                let message = format!("{name} finished but no session_id/thread_id was captured");
+                (outcome, why, "no_session", message)
             }
             Some(Exit::Code(0)) => {
-                let message = "codex exec finished without the end of its turn".to_owned();
+                let message = format!("{name} finished without the end of its turn");
                 (outcome, why, "missing_result", message)
             }
             Some(Exit::Code(code)) => {
-                let message = format!("codex exec failed (rc={code})");
+                let message = format!("{name} failed (rc={code})");
                 (outcome, why, "process_exit", message)
             }
             Some(Exit::Signal(signal)) => {
-                let message = format!("codex exec was ended by signal {signal}");
+                let message = format!("{name} was ended by signal {signal}");
                 (outcome, why, "process_exit", message)
             }
             None => {

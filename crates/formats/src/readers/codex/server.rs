@@ -13,7 +13,7 @@ use model::{
 
 use super::end::tokens;
 use super::items::Phase;
-use super::{Codex, Context, Direction, Line, raw};
+use super::{Asked, Codex, Context, Direction, Line, MAX_WAITING, raw};
 use crate::tools::{self, Input};
 use crate::wire::codex as wire;
 use crate::wire::lenient::Any;
@@ -73,13 +73,34 @@ impl Codex {
             (_, Some(id)) if direction == Direction::FromAgent && is_question(&method) => {
                 self.asked(cx, &method, &id, params, text);
             }
-            (_, Some(_)) => {
+            (_, Some(id)) => {
                 cx.origin = Origin::Client;
+                self.requested(&method, &id);
                 let said = Text::new(format!("the host asked: {method}"));
                 self.notice(cx, Level::Debug, "request", said, raw(text));
             }
             (_, None) => self.notified(cx, &method, params, text),
         }
+    }
+
+    /// Remembers a request whose refusal ends the run, or keeps one from beginning.
+    fn requested(&mut self, method: &str, id: &Raw<'_>) {
+        self.is_server = true;
+        let asked = match method {
+            "initialize" | "thread/start" | "thread/fork" => Asked::Thread,
+            "thread/resume" => Asked::OldThread,
+            "turn/start" => Asked::Turn,
+            _ => return,
+        };
+        if self.requests.len() >= MAX_WAITING {
+            self.requests.pop_front();
+        }
+        self.requests.push_back((id.get().to_owned(), asked));
+    }
+
+    fn take_requested(&mut self, id: &Raw<'_>) -> Option<Asked> {
+        let at = self.requests.iter().position(|it| it.0 == id.get())?;
+        self.requests.remove(at).map(|it| it.1)
     }
 
     /// True when a message is about a thread that is not the one being read.
@@ -97,7 +118,7 @@ impl Codex {
         text: &'c str,
     ) {
         match method {
-            "thread/started" => self.thread_told(cx, params.thread.take(), None, None, text),
+            "thread/started" => self.thread_told(cx, params.thread.take(), None, None, None, text),
             "turn/started" => self.turn_started(cx),
             "turn/completed" => self.turn_over(cx, params.turn.take(), text),
             "item/started" => self.item(cx, params.item.take(), Phase::Started, text),
@@ -143,6 +164,7 @@ impl Codex {
         mut thread: wire::Thread<'c>,
         model: Option<Cow<'c, str>>,
         permission_mode: Option<Cow<'c, str>>,
+        asked: Option<Asked>,
         text: &'c str,
     ) {
         let Some(id) = thread.id.take().filter(|it| !it.is_empty()) else {
@@ -156,6 +178,8 @@ impl Codex {
                 .unmapped(cx, "another thread".to_owned(), text);
         }
         let how = match self.binding(&id) {
+            // A thread that was forked once says so whenever it is resumed.
+            Binding::Init | Binding::Resume if asked == Some(Asked::OldThread) => Binding::Resume,
             Binding::Init | Binding::Resume if thread.forked_from.0.is_some() => Binding::Fork,
             how => how,
         };
@@ -320,14 +344,21 @@ impl Codex {
         text: &'c str,
     ) {
         let mut answer: wire::Answer<'c> = line.result.parse().unwrap_or_default();
+        let asked = match cx.origin {
+            Origin::Client => None,
+            _ => self.take_requested(id),
+        };
         if answer.thread.is_object() {
+            self.refusal = None;
             let model = answer.model.take();
             let mode = answer.approval_policy.take();
-            return self.thread_told(cx, answer.thread.take(), model, mode, text);
+            return self.thread_told(cx, answer.thread.take(), model, mode, asked, text);
         }
         cx.extra.clear();
-        let is_answer =
-            answer.decision.0.is_some() || answer.answers.0.is_some() || answer.action.0.is_some();
+        let is_answer = answer.decision.0.is_some()
+            || answer.answers.0.is_some()
+            || answer.action.0.is_some()
+            || answer.permissions.0.is_some();
         if cx.origin == Origin::Client || is_answer {
             cx.origin = Origin::Client;
             let settled = AskSettled {
@@ -342,7 +373,17 @@ impl Codex {
         if line.error.is_object() {
             let said = line.error.take().message.raw();
             let said = said.map(Text::from).unwrap_or_default();
-            return self.notice(cx, Level::Error, "request_failed", said, raw(text));
+            let words = said.to_str().into_owned();
+            self.notice(cx, Level::Error, "request_failed", said, raw(text));
+            match asked {
+                Some(Asked::Turn) => {
+                    self.begin(cx);
+                    self.end_run(cx, Outcome::Failed, Some(("request_failed", words)));
+                }
+                Some(Asked::Thread | Asked::OldThread) => self.refusal = Some(words),
+                None => (),
+            }
+            return;
         }
         let said = Text::new(format!("request {} was answered", id.get()));
         self.notice(cx, Level::Debug, "response", said, raw(text));
@@ -408,8 +449,13 @@ fn is_news(method: &str) -> bool {
 
 fn decision(answer: &wire::Answer<'_>) -> Decision {
     let Some(decision) = answer.decision.0 else {
-        let is_given = answer.answers.0.is_some() || answer.action.as_deref() == Some("accept");
-        return if is_given {
+        let has = |it: Any<'_>| it.0.is_some_and(|it| it.get() != "{}");
+        let is_given = has(answer.answers)
+            || has(answer.permissions)
+            || answer.action.as_deref() == Some("accept");
+        return if is_given && answer.scope.as_deref() == Some("session") {
+            Decision::AllowedAlways
+        } else if is_given {
             Decision::Allowed
         } else {
             Decision::Denied

@@ -380,3 +380,50 @@ fn its_own_lines_are_recognised_and_no_others() {
         }
     }
 }
+
+#[test]
+fn a_thread_that_is_refused_is_why_the_run_failed() {
+    check(
+        r#"{"id":2,"method":"thread/resume","params":{"threadId":"nope"}}
+        {"id":2,"error":{"code":-32600,"message":"no rollout found"}}"#,
+        exit(0),
+        expect![[r#"
+            notice.raised request the host asked: thread/resume
+            notice.raised request_failed no rollout found
+            run.started (processexit) {"cause":"prompt"
+            run.ended (processexit) {"outcome":"failed","error":{"code":"request_failed","message":"no rollout found"
+        "#]],
+    );
+}
+
+#[test]
+fn a_turn_that_is_refused_is_a_run_that_failed() {
+    check(
+        r#"{"id":3,"method":"turn/start","params":{"threadId":"t","input":[]}}
+        {"id":3,"error":{"code":-32600,"message":"too long"}}"#,
+        exit(0),
+        expect![[r#"
+            notice.raised request the host asked: turn/start
+            notice.raised request_failed too long
+            run.started (neveropened) {"cause":"prompt"
+            run.ended {"outcome":"failed","error":{"code":"request_failed","message":"too long"
+        "#]],
+    );
+}
+
+#[test]
+fn a_fork_that_is_resumed_is_resumed() {
+    check(
+        r#"{"id":2,"method":"thread/resume","params":{"threadId":"t"}}
+        {"id":2,"result":{"thread":{"id":"t","forkedFromId":"s"}}}
+        {"method":"turn/started","params":{"threadId":"t"}}
+        {"method":"turn/completed","params":{"threadId":"t","turn":{"status":"completed"}}}"#,
+        exit(0),
+        expect![[r#"
+            notice.raised request the host asked: thread/resume
+            session.bound {"native":"t","how":"resume"
+            run.started {"cause":"prompt"
+            run.ended {"outcome":"completed","detail":{"method":"turn/completed","params":{"threadId":"t","turn":{"status":"completed"
+        "#]],
+    );
+}

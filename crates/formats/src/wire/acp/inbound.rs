@@ -131,6 +131,7 @@ object! {
     ErrorData {
         code: Str<'a> = "code",
         outcome: Str<'a> = "outcome",
+        details: Str<'a> = "details",
     }
 }
 

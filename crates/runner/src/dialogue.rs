@@ -1,0 +1,108 @@
+//! Talks with agent processes that stay: prompts, answers to asks, interrupts, settings.
+//!
+//! A dialogue is a state machine without I/O and without a clock, as a reader is. It sees every line
+//! the agent prints and says what to write to it. What happened is told by the reader alone: the
+//! caller shows it each line that was sent, wrapped by [`sent`], beside the lines the agent printed.
+
+mod acp;
+mod claude;
+mod codex;
+mod rpc;
+#[cfg(test)]
+mod tests;
+
+use model::{RunError, Text};
+use serde::Serialize;
+
+use crate::request::{Answer, Mode};
+
+pub use acp::Acp;
+pub use claude::Claude;
+pub use codex::Codex;
+
+/// Talks with one agent process: what to send it, and when.
+pub trait Dialogue: Send {
+    /// The process is up: what to say first.
+    fn open(&mut self, out: &mut Outbox);
+
+    /// A line the agent printed. What nobody else answers is answered here.
+    fn line(&mut self, line: &str, out: &mut Outbox);
+
+    /// The next prompt. It is sent when it can be: after the handshake, and after the run before it,
+    /// so that each prompt has a run of its own.
+    fn prompt(&mut self, prompt: &str, out: &mut Outbox);
+
+    /// Asks the agent to end its run and stay; false when it has none to end. Prompts that wait are
+    /// sent afterwards.
+    fn interrupt(&mut self, out: &mut Outbox) -> bool;
+
+    /// Answers the ask that the reader told under this id.
+    fn settle(&mut self, ask: &str, answer: &Answer, out: &mut Outbox) -> Result<(), NotSettled>;
+
+    /// Other runs use another model; false when this agent cannot change it.
+    fn set_model(&mut self, model: &str, out: &mut Outbox) -> bool;
+
+    /// Other runs may do more, or less; false when this agent cannot change it.
+    fn set_mode(&mut self, mode: Mode, out: &mut Outbox) -> bool;
+}
+
+/// What a dialogue wants from its caller.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    /// Lines for the agent, in order and without their newline.
+    pub lines: Vec<String>,
+    /// What people should know, although the run goes on.
+    pub warnings: Vec<Warning>,
+    /// The agent cannot be talked with: end the process, and the run with this.
+    /// Where the agent said it first, the reader ends the run with the same words.
+    pub failure: Option<RunError<'static>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    pub code: &'static str,
+    pub text: String,
+}
+
+/// Why an ask was not answered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotSettled {
+    #[error("nothing is asked under this id: it was answered or withdrawn")]
+    NotOpen,
+    #[error("the input of the answer is not JSON")]
+    BadInput,
+    #[error("this agent runs what it asked for or nothing: allow it as it is, or deny it")]
+    FixedInput,
+}
+
+impl Outbox {
+    fn send(&mut self, message: &impl Serialize) {
+        let line = serde_json::to_string(message);
+        self.lines
+            .push(line.expect("messages are plain data with string keys"));
+    }
+
+    fn warn(&mut self, code: &'static str, text: String) {
+        self.warnings.push(Warning { code, text });
+    }
+
+    /// The first failure is the reason of those after it.
+    fn fail(&mut self, code: &'static str, message: String) {
+        self.failure.get_or_insert(RunError {
+            code: code.into(),
+            message: Text::new(message),
+        });
+    }
+}
+
+/// A line that was sent, as the reader wants to see it.
+pub fn sent(line: &str) -> String {
+    format!(r#"{{"dir":"in","msg":{line}}}"#)
+}
+
+/// JSON of somebody else, fit to stand in a line.
+fn in_one_line(json: &str) -> Result<Box<serde_json::value::RawValue>, NotSettled> {
+    // Within JSON a line break can only be space between values.
+    let line = json.replace(['\n', '\r'], " ");
+    serde_json::value::RawValue::from_string(line).map_err(|_| NotSettled::BadInput)
+}

@@ -1,0 +1,308 @@
+//! The client's side of the Agent Client Protocol, version 1.
+//!
+//! First the handshake: `initialize`, a login where the agent wants one that needs no user, the
+//! session, the model and the mode. Then prompts, one after the other. Of what a client can offer
+//! there are only notices and compactions; files and terminals are the agent's own.
+
+mod asks;
+mod settings;
+mod wire;
+
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+
+use self::asks::Wanted;
+use self::settings::Offers;
+use self::wire::{AuthMethod, Initialized, Opened, SessionList};
+use super::rpc::{Error, Params, Rpc, Said};
+use super::{Dialogue, NotSettled, Outbox};
+use crate::request::{Answer, Mode, Request, Resume};
+
+/// The version of the protocol that is spoken here.
+const VERSION: u64 = 1;
+const AUTHENTICATION_REQUIRED: i64 = -32000;
+
+#[derive(Debug)]
+pub struct Acp {
+    rpc: Rpc<Asked>,
+    resume: Resume,
+    cwd: PathBuf,
+    model: Option<String>,
+    mode: Mode,
+    agent: Initialized,
+    has_logged_in: bool,
+    session: Option<String>,
+    offers: Offers,
+    /// Settings that were asked for and not answered; prompts wait for them.
+    n_settings: usize,
+    run: Run,
+    asks: HashMap<String, Wanted>,
+    waiting: VecDeque<String>,
+}
+
+/// What a request was made for.
+#[derive(Debug)]
+enum Asked {
+    Initialize,
+    Login,
+    List,
+    /// The session; the id is known unless it is a new one.
+    Open(Option<String>),
+    /// A setting, as people call it.
+    Setting {
+        what: String,
+        /// Without it the agent may do more than it should.
+        is_vital: bool,
+    },
+    Prompt,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Run {
+    None,
+    Working,
+    /// It was asked to stop, and may still ask before it does.
+    Stopping,
+}
+
+impl Acp {
+    pub fn new(request: &Request) -> Self {
+        Self {
+            rpc: Rpc::new(Some("2.0")),
+            resume: request.resume.clone(),
+            cwd: request.cwd.clone(),
+            model: request.model.clone(),
+            mode: request.permissions.mode,
+            agent: Initialized::default(),
+            has_logged_in: false,
+            session: None,
+            offers: Offers::default(),
+            n_settings: 0,
+            run: Run::None,
+            asks: HashMap::new(),
+            waiting: VecDeque::new(),
+        }
+    }
+
+    fn initialized(&mut self, agent: Initialized, out: &mut Outbox) {
+        self.agent = agent;
+        let version = self.agent.protocol_version;
+        if version == VERSION {
+            return self.open_session(out);
+        }
+        let text = format!(
+            "the agent speaks version {version} of the Agent Client Protocol, not {VERSION}"
+        );
+        out.fail("protocol_version", text);
+    }
+
+    fn open_session(&mut self, out: &mut Outbox) {
+        match self.resume.clone() {
+            Resume::Fresh => {
+                let params = wire::NewSession::new(&self.cwd);
+                self.rpc.ask(Asked::Open(None), "session/new", params, out);
+            }
+            Resume::Session(id) => self.reopen(id, out),
+            Resume::Latest if self.agent.can().list.is_some() => {
+                let params = wire::ListSessions { cwd: &self.cwd };
+                self.rpc.ask(Asked::List, "session/list", params, out);
+            }
+            Resume::Latest => out.fail(
+                "cannot_resume",
+                "the agent does not list its sessions; resume one by its id".to_owned(),
+            ),
+            Resume::Fork(id) if self.agent.can().fork.is_some() => {
+                let params = wire::OldSession::new(&id, &self.cwd);
+                self.rpc.ask(Asked::Open(None), "session/fork", params, out);
+            }
+            Resume::Fork(_) => out.fail(
+                "cannot_fork",
+                "the agent cannot fork sessions; resume it instead".to_owned(),
+            ),
+        }
+    }
+
+    /// Goes on with a session, without its history where the agent can do that.
+    fn reopen(&mut self, id: String, out: &mut Outbox) {
+        let method = if self.agent.can().resume.is_some() {
+            "session/resume"
+        } else if self.agent.agent_capabilities.load_session {
+            "session/load"
+        } else {
+            let text = "the agent cannot resume sessions; start a new one".to_owned();
+            return out.fail("cannot_resume", text);
+        };
+        let params = wire::OldSession::new(&id, &self.cwd);
+        self.rpc
+            .ask(Asked::Open(Some(id.clone())), method, params, out);
+    }
+
+    fn listed(&mut self, list: SessionList, out: &mut Outbox) {
+        let here = list.sessions.into_iter().filter(|it| it.cwd == self.cwd);
+        // Agents that tell no times list the newest first.
+        let newest = here.rev().max_by(|a, b| a.updated_at.cmp(&b.updated_at));
+        match newest {
+            Some(it) => self.reopen(it.session_id, out),
+            None => {
+                let cwd = self.cwd.display();
+                let text = format!("no session of the agent in `{cwd}`; start a new one");
+                out.fail("not_found", text);
+            }
+        }
+    }
+
+    fn opened(&mut self, id: Option<String>, opened: Opened, out: &mut Outbox) {
+        let is_loaded = id.is_some() && self.agent.can().resume.is_none();
+        let Some(id) = id.or(opened.session_id) else {
+            let text = "the agent opened a session without an id".to_owned();
+            return out.fail("no_session", text);
+        };
+        self.session = Some(id);
+        self.offers = Offers::new(opened.config_options, opened.modes, opened.models);
+        if let Some(model) = self.model.take()
+            && !self.ask_for_model(&model, out)
+        {
+            let text = format!("model `{model}` was not set: the agent does not offer a choice");
+            out.warn("not_set", text);
+        }
+        if !self.ask_for_mode(self.mode, out) {
+            let text = "the agent has no mode for plans; let it ask instead".to_owned();
+            return out.fail("no_plan_mode", text);
+        }
+        if is_loaded && self.n_settings == 0 {
+            self.wait_for_history(out);
+        }
+        self.next(out);
+    }
+
+    fn failed(&mut self, asked: Asked, error: Error, out: &mut Outbox) {
+        match asked {
+            Asked::Open(_) | Asked::List
+                if error.code == AUTHENTICATION_REQUIRED && !self.has_logged_in =>
+            {
+                self.log_in(error, out);
+            }
+            Asked::Initialize | Asked::Login | Asked::Open(_) | Asked::List => {
+                out.fail("request_failed", error.words());
+            }
+            Asked::Setting { what, is_vital } => {
+                let text = format!("{what} was not set: {}", error.words());
+                if is_vital {
+                    return out.fail("not_set", text);
+                }
+                out.warn("not_set", text);
+                self.setting_answered(out);
+            }
+            Asked::Prompt => self.run_ended(out),
+        }
+    }
+
+    /// Logs in by a way that needs no user; tells the ways there are when all of them do.
+    fn log_in(&mut self, error: Error, out: &mut Outbox) {
+        self.has_logged_in = true;
+        let method = self.agent.auth_methods.iter().find(|it| !it.needs_user());
+        if let Some(method) = method {
+            let params = wire::Authenticate {
+                method_id: &method.id,
+            };
+            return self.rpc.ask(Asked::Login, "authenticate", params, out);
+        }
+        let ways: Vec<String> = (self.agent.auth_methods.iter())
+            .map(AuthMethod::words)
+            .collect();
+        let mut text = error.words();
+        if !ways.is_empty() {
+            text = format!("{text}; log in first: {}", ways.join(", or "));
+        }
+        out.fail("authentication_required", text);
+    }
+
+    /// Sends the prompt whose turn it is, if the agent can take one.
+    fn next(&mut self, out: &mut Outbox) {
+        if self.n_settings > 0 || self.run != Run::None {
+            return;
+        }
+        let Some(session) = &self.session else { return };
+        if let Some(prompt) = self.waiting.pop_front() {
+            self.run = Run::Working;
+            let params = wire::Prompt::new(session, &prompt);
+            self.rpc.ask(Asked::Prompt, "session/prompt", params, out);
+        }
+    }
+
+    /// The run is over, and its asks with it: nobody else will answer them.
+    fn run_ended(&mut self, out: &mut Outbox) {
+        self.run = Run::None;
+        self.withdraw_all(out);
+        self.next(out);
+    }
+
+    fn answered(&mut self, asked: Asked, result: Params<'_>, out: &mut Outbox) {
+        match asked {
+            Asked::Initialize => self.initialized(result.read(), out),
+            Asked::Login => self.open_session(out),
+            Asked::List => self.listed(result.read(), out),
+            Asked::Open(id) => self.opened(id, result.read(), out),
+            Asked::Setting { .. } => self.setting_answered(out),
+            Asked::Prompt => self.run_ended(out),
+        }
+    }
+}
+
+impl Dialogue for Acp {
+    fn open(&mut self, out: &mut Outbox) {
+        let params = wire::Initialize::default();
+        self.rpc.ask(Asked::Initialize, "initialize", params, out);
+    }
+
+    fn line(&mut self, line: &str, out: &mut Outbox) {
+        // Only requests and answers have an id, and most lines are neither.
+        if !line.contains("\"id\"") {
+            return;
+        }
+        match self.rpc.read(line) {
+            Some(Said::Request { id, method, params }) => self.wanted(id, &method, params, out),
+            Some(Said::Result(asked, result)) => self.answered(asked, result, out),
+            Some(Said::Error(asked, error)) => self.failed(asked, error, out),
+            Some(Said::Notification { .. }) | None => (),
+        }
+    }
+
+    fn prompt(&mut self, prompt: &str, out: &mut Outbox) {
+        self.waiting.push_back(prompt.to_owned());
+        self.next(out);
+    }
+
+    fn interrupt(&mut self, out: &mut Outbox) -> bool {
+        let (Some(session), true) = (&self.session, self.run != Run::None) else {
+            return false;
+        };
+        self.run = Run::Stopping;
+        let params = wire::Cancel {
+            session_id: session,
+        };
+        self.rpc.notify("session/cancel", Some(params), out);
+        self.withdraw_all(out);
+        true
+    }
+
+    fn settle(&mut self, ask: &str, answer: &Answer, out: &mut Outbox) -> Result<(), NotSettled> {
+        let wanted = self.asks.get(ask).ok_or(NotSettled::NotOpen)?;
+        wanted.settle(&self.rpc, answer, out)?;
+        self.asks.remove(ask);
+        Ok(())
+    }
+
+    fn set_model(&mut self, model: &str, out: &mut Outbox) -> bool {
+        if self.session.is_some() {
+            return self.ask_for_model(model, out);
+        }
+        self.model = Some(model.to_owned());
+        true
+    }
+
+    fn set_mode(&mut self, mode: Mode, out: &mut Outbox) -> bool {
+        self.mode = mode;
+        self.session.is_none() || self.ask_for_mode(mode, out)
+    }
+}

@@ -1,0 +1,119 @@
+//! What the agent asks for: permissions and forms are somebody's to answer, the rest is refused.
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::super::rpc::{Params, Rpc};
+use super::super::{NotSettled, Outbox, in_one_line};
+use super::wire::{Outcome, PermissionAnswer, PermissionOption, RequestPermission};
+use super::{Acp, Asked, Run};
+use crate::request::Answer;
+
+/// An ask that waits.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    id: Box<RawValue>,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Permission(Vec<PermissionOption>),
+    Form,
+}
+
+impl Acp {
+    pub(super) fn wanted(
+        &mut self,
+        id: &RawValue,
+        method: &str,
+        params: Params<'_>,
+        out: &mut Outbox,
+    ) {
+        let what = match method {
+            "session/request_permission" => {
+                let request: RequestPermission = params.read();
+                What::Permission(request.options)
+            }
+            "elicitation/create" => What::Form,
+            _ => return self.rpc.refuse(id, method, out),
+        };
+        let wanted = Wanted {
+            id: id.to_owned(),
+            what,
+        };
+        if self.run == Run::Stopping {
+            return wanted.withdraw(&self.rpc, out);
+        }
+        self.asks.insert(ask_id(id), wanted);
+    }
+
+    /// Answers that nobody will answer: the protocol wants it of a client that cancels.
+    pub(super) fn withdraw_all(&mut self, out: &mut Outbox) {
+        for (_, wanted) in self.asks.drain() {
+            wanted.withdraw(&self.rpc, out);
+        }
+    }
+}
+
+impl Wanted {
+    pub(super) fn settle(
+        &self,
+        rpc: &Rpc<Asked>,
+        answer: &Answer,
+        out: &mut Outbox,
+    ) -> Result<(), NotSettled> {
+        match &self.what {
+            What::Permission(options) => {
+                let outcome = choose(options, answer)?;
+                rpc.answer(&self.id, PermissionAnswer { outcome }, out);
+            }
+            What::Form => rpc.answer(&self.id, filled_in(answer)?, out),
+        }
+        Ok(())
+    }
+
+    fn withdraw(&self, rpc: &Rpc<Asked>, out: &mut Outbox) {
+        match &self.what {
+            What::Permission(_) => {
+                let outcome = Outcome::Cancelled;
+                rpc.answer(&self.id, PermissionAnswer { outcome }, out);
+            }
+            What::Form => rpc.answer(&self.id, json!({"action": "cancel"}), out),
+        }
+    }
+}
+
+/// The option an answer stands for. A kind that is not offered falls back to the other of its side.
+fn choose<'a>(options: &'a [PermissionOption], answer: &Answer) -> Result<Outcome<'a>, NotSettled> {
+    let kinds = match answer {
+        Answer::Allow { input: Some(_) } | Answer::AllowAlways { input: Some(_) } => {
+            return Err(NotSettled::FixedInput);
+        }
+        Answer::Allow { input: None } => ["allow_once", "allow_always"],
+        Answer::AllowAlways { input: None } => ["allow_always", "allow_once"],
+        Answer::Deny { .. } => ["reject_once", "reject_always"],
+    };
+    let find = |kind: &&str| options.iter().find(|it| it.kind == *kind);
+    match kinds.iter().find_map(find) {
+        Some(option) => Ok(Outcome::Selected {
+            option_id: &option.option_id,
+        }),
+        None => Ok(Outcome::Cancelled),
+    }
+}
+
+fn filled_in(answer: &Answer) -> Result<Value, NotSettled> {
+    let (Answer::Allow { input } | Answer::AllowAlways { input }) = answer else {
+        return Ok(json!({"action": "decline"}));
+    };
+    let content = in_one_line(input.as_deref().unwrap_or("{}"))?;
+    Ok(json!({"action": "accept", "content": content}))
+}
+
+/// The id under which the reader tells the ask.
+fn ask_id(id: &RawValue) -> String {
+    let text = serde_json::from_str::<String>(id.get());
+    let text = text.unwrap_or_else(|_| id.get().to_owned());
+    text.strip_prefix("ask-").unwrap_or(&text).to_owned()
+}

@@ -1,0 +1,198 @@
+//! The model and the mode of a session, by config options or by the older lists.
+
+use super::super::Outbox;
+use super::wire::{self, Choice, ConfigOption, Models, Modes};
+use super::{Acp, Asked};
+use crate::request::Mode;
+
+/// What a session lets its client choose.
+#[derive(Debug, Default)]
+pub(super) struct Offers {
+    model: Option<Setting>,
+    mode: Option<Setting>,
+}
+
+#[derive(Debug)]
+struct Setting {
+    how: How,
+    /// How the session began.
+    first: String,
+    current: String,
+    /// Empty where any value may be tried.
+    values: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+enum How {
+    Option { id: String },
+    Model,
+    Mode,
+}
+
+impl Offers {
+    pub(super) fn new(
+        options: Option<Vec<ConfigOption>>,
+        modes: Option<Modes>,
+        models: Option<Models>,
+    ) -> Self {
+        let mut offers = Self::default();
+        for option in options.unwrap_or_default() {
+            let category = option.category.as_deref().unwrap_or(&option.id);
+            let place = match category {
+                "model" => &mut offers.model,
+                "mode" => &mut offers.mode,
+                _ => continue,
+            };
+            let current = option.current_value.as_str().unwrap_or_default();
+            let how = How::Option {
+                id: option.id.clone(),
+            };
+            let mut values = Vec::new();
+            flatten(&option.options, &mut values);
+            place.get_or_insert(Setting::new(how, current, values));
+        }
+        if let Some(it) = models {
+            let setting = Setting::new(How::Model, &it.current_model_id, Vec::new());
+            offers.model.get_or_insert(setting);
+        }
+        if let Some(it) = modes {
+            let ids = it.available_modes.into_iter().map(|it| it.id).collect();
+            let setting = Setting::new(How::Mode, &it.current_mode_id, ids);
+            offers.mode.get_or_insert(setting);
+        }
+        offers
+    }
+}
+
+impl Setting {
+    fn new(how: How, current: &str, values: Vec<String>) -> Self {
+        Self {
+            how,
+            first: current.to_owned(),
+            current: current.to_owned(),
+            values,
+        }
+    }
+
+    /// The mode to work in: the one the session began with, unless it was left planning.
+    fn work(&self) -> String {
+        let other = self.values.iter().find(|it| *it != "plan");
+        match other {
+            Some(other) if self.first == "plan" => other.clone(),
+            _ => self.first.clone(),
+        }
+    }
+
+    /// The name this agent has for a mode; none when it has no such mode.
+    fn mode(&self, mode: Mode) -> Option<String> {
+        let find = |names: &[&str]| {
+            let value = self.values.iter().find(|it| names.contains(&it.as_str()));
+            value.cloned()
+        };
+        match mode {
+            // Whoever answers the asks makes the difference.
+            Mode::Ask | Mode::Allow | Mode::Deny => Some(self.work()),
+            Mode::AcceptEdits => {
+                let edits = find(&["acceptEdits", "autoEdit", "auto_edit"]);
+                Some(edits.unwrap_or_else(|| self.work()))
+            }
+            Mode::Plan => find(&["plan"]),
+        }
+    }
+}
+
+impl Acp {
+    /// False when the agent offers no choice.
+    pub(super) fn ask_for_model(&mut self, model: &str, out: &mut Outbox) -> bool {
+        let Some(setting) = &mut self.offers.model else {
+            return false;
+        };
+        if setting.current != model {
+            setting.current = model.to_owned();
+            let how = setting.how.clone();
+            let asked = Asked::Setting {
+                what: format!("model `{model}`"),
+                is_vital: false,
+            };
+            self.set(how, model, asked, out);
+        }
+        true
+    }
+
+    /// False when the agent has no such mode.
+    pub(super) fn ask_for_mode(&mut self, mode: Mode, out: &mut Outbox) -> bool {
+        let Some(setting) = &mut self.offers.mode else {
+            return mode != Mode::Plan;
+        };
+        let Some(value) = setting.mode(mode) else {
+            return false;
+        };
+        if setting.current != value {
+            setting.current.clone_from(&value);
+            let how = setting.how.clone();
+            let asked = Asked::Setting {
+                what: format!("mode `{value}`"),
+                is_vital: mode == Mode::Plan,
+            };
+            self.set(how, &value, asked, out);
+        }
+        true
+    }
+
+    /// Gemini answers before it tells the history of the session it loads, and would tell it into the
+    /// first run. What is asked meanwhile is answered afterwards: the mode is set as it is.
+    pub(super) fn wait_for_history(&mut self, out: &mut Outbox) {
+        if let Some(mode) = &self.offers.mode {
+            let (how, current) = (mode.how.clone(), mode.current.clone());
+            let asked = Asked::Setting {
+                what: format!("mode `{current}`"),
+                is_vital: false,
+            };
+            self.set(how, &current, asked, out);
+        }
+    }
+
+    fn set(&mut self, how: How, value: &str, asked: Asked, out: &mut Outbox) {
+        let Some(session_id) = self.session.as_deref() else {
+            return;
+        };
+        self.n_settings += 1;
+        let rpc = &mut self.rpc;
+        match how {
+            How::Option { id } => {
+                let params = wire::SetConfigOption {
+                    session_id,
+                    config_id: &id,
+                    value,
+                };
+                rpc.ask(asked, "session/set_config_option", params, out);
+            }
+            How::Model => {
+                let params = wire::SetModel {
+                    session_id,
+                    model_id: value,
+                };
+                rpc.ask(asked, "session/set_model", params, out);
+            }
+            How::Mode => {
+                let params = wire::SetMode {
+                    session_id,
+                    mode_id: value,
+                };
+                rpc.ask(asked, "session/set_mode", params, out);
+            }
+        }
+    }
+
+    pub(super) fn setting_answered(&mut self, out: &mut Outbox) {
+        self.n_settings = self.n_settings.saturating_sub(1);
+        self.next(out);
+    }
+}
+
+fn flatten(choices: &[Choice], values: &mut Vec<String>) {
+    for choice in choices {
+        values.extend(choice.value.clone());
+        flatten(&choice.options, values);
+    }
+}

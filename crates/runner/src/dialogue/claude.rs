@@ -1,0 +1,260 @@
+//! Claude Code with `--input-format stream-json`: prompts as messages, the rest as control requests.
+//!
+//! Facts from recordings of Claude Code 2.1.325. Nothing has to be said first: `initialize` is
+//! optional, and every other request works without it. Messages that are sent during a turn would be
+//! merged into one, so a prompt waits for the result of the one before it.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{Dialogue, NotSettled, Outbox, in_one_line};
+use crate::request::{Answer, Mode};
+
+#[derive(Debug, Default)]
+pub struct Claude {
+    n_requests: u64,
+    /// Requests whose refusal people should hear of: by id, what was asked for.
+    settings: HashMap<String, String>,
+    asks: HashMap<String, Asked>,
+    has_run: bool,
+    waiting: VecDeque<String>,
+}
+
+/// What a tool wants to do, kept to be allowed as it is.
+#[derive(Debug)]
+struct Asked {
+    input: Option<Box<RawValue>>,
+    suggestions: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
+    request_id: Option<Cow<'a, str>>,
+    request: Option<Request<'a>>,
+    response: Option<Response<'a>>,
+    parent_tool_use_id: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Request<'a> {
+    #[serde(borrow)]
+    subtype: Cow<'a, str>,
+    input: Option<&'a RawValue>,
+    permission_suggestions: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Response<'a> {
+    #[serde(borrow)]
+    request_id: Cow<'a, str>,
+    error: Option<Cow<'a, str>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Message<'a> {
+    User {
+        message: Words<'a>,
+    },
+    ControlRequest {
+        request_id: &'a str,
+        request: Wish<'a>,
+    },
+    ControlResponse {
+        response: Verdict<'a>,
+    },
+}
+
+#[derive(Serialize)]
+struct Words<'a> {
+    role: &'static str,
+    content: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "subtype", rename_all = "snake_case")]
+enum Wish<'a> {
+    Interrupt,
+    SetModel { model: &'a str },
+    SetPermissionMode { mode: &'a str },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "subtype", rename_all = "snake_case")]
+enum Verdict<'a> {
+    Success {
+        request_id: &'a str,
+        response: Behavior<'a>,
+    },
+    Error {
+        request_id: &'a str,
+        error: &'a str,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "behavior", rename_all = "snake_case")]
+enum Behavior<'a> {
+    #[serde(rename_all = "camelCase")]
+    Allow {
+        updated_input: &'a RawValue,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        updated_permissions: Option<&'a RawValue>,
+    },
+    Deny {
+        message: &'a str,
+    },
+}
+
+impl Claude {
+    fn request(&mut self, wish: Wish<'_>, out: &mut Outbox) -> String {
+        self.n_requests += 1;
+        let request_id = self.n_requests.to_string();
+        out.send(&Message::ControlRequest {
+            request_id: &request_id,
+            request: wish,
+        });
+        request_id
+    }
+
+    fn say(&mut self, prompt: &str, out: &mut Outbox) {
+        self.has_run = true;
+        let message = Words {
+            role: "user",
+            content: prompt,
+        };
+        out.send(&Message::User { message });
+    }
+
+    fn asked(&mut self, id: &str, request: &Request<'_>, out: &mut Outbox) {
+        if request.subtype == "can_use_tool" {
+            let asked = Asked {
+                input: request.input.map(ToOwned::to_owned),
+                suggestions: request.permission_suggestions.map(ToOwned::to_owned),
+            };
+            self.asks.insert(id.to_owned(), asked);
+            return;
+        }
+        // Hooks, dialogs and tools of the host: none were offered, and the agent waits for an answer.
+        out.send(&Message::ControlResponse {
+            response: Verdict::Error {
+                request_id: id,
+                error: &format!("unsupported request: {}", request.subtype),
+            },
+        });
+    }
+
+    /// The run is over. Its asks are settled with it, so nobody else will answer them.
+    fn run_ended(&mut self, out: &mut Outbox) {
+        self.has_run = false;
+        for (id, _) in self.asks.drain() {
+            out.send(&Message::ControlResponse {
+                response: Verdict::Error {
+                    request_id: &id,
+                    error: "the run is over",
+                },
+            });
+        }
+        if let Some(prompt) = self.waiting.pop_front() {
+            self.say(&prompt, out);
+        }
+    }
+
+    fn answered(&mut self, response: &Response<'_>, out: &mut Outbox) {
+        let wish = self.settings.remove(&*response.request_id);
+        if let (Some(wish), Some(error)) = (wish, &response.error) {
+            out.warn("not_set", format!("{wish} was not set: {error}"));
+        }
+    }
+}
+
+impl Dialogue for Claude {
+    fn open(&mut self, _: &mut Outbox) {}
+
+    fn line(&mut self, line: &str, out: &mut Outbox) {
+        // Most lines are none of this: they must not be parsed to know it.
+        if !line.contains("\"control_") && !line.contains("\"result\"") {
+            return;
+        }
+        let Ok(line) = serde_json::from_str::<Line<'_>>(line) else {
+            return;
+        };
+        match (&*line.r#type, line.request_id, line.request, line.response) {
+            ("result", ..) if line.parent_tool_use_id.is_none() => self.run_ended(out),
+            ("control_request", Some(id), Some(request), _) => self.asked(&id, &request, out),
+            ("control_response", _, _, Some(response)) => self.answered(&response, out),
+            ("control_cancel_request", Some(id), ..) => {
+                self.asks.remove(&*id);
+            }
+            _ => (),
+        }
+    }
+
+    fn prompt(&mut self, prompt: &str, out: &mut Outbox) {
+        if self.has_run {
+            self.waiting.push_back(prompt.to_owned());
+        } else {
+            self.say(prompt, out);
+        }
+    }
+
+    fn interrupt(&mut self, out: &mut Outbox) -> bool {
+        if self.has_run {
+            self.request(Wish::Interrupt, out);
+        }
+        self.has_run
+    }
+
+    fn settle(&mut self, ask: &str, answer: &Answer, out: &mut Outbox) -> Result<(), NotSettled> {
+        let asked = self.asks.get(ask).ok_or(NotSettled::NotOpen)?;
+        let empty = RawValue::from_string("{}".to_owned()).expect("an empty object is JSON");
+        let changed = match answer {
+            Answer::Allow { input } | Answer::AllowAlways { input } => {
+                input.as_deref().map(in_one_line).transpose()?
+            }
+            Answer::Deny { .. } => None,
+        };
+        let updated_input = changed.as_deref().or(asked.input.as_deref());
+        let allow = |updated_permissions| Behavior::Allow {
+            updated_input: updated_input.unwrap_or(&empty),
+            updated_permissions,
+        };
+        let response = match answer {
+            Answer::Allow { .. } => allow(None),
+            Answer::AllowAlways { .. } => allow(asked.suggestions.as_deref()),
+            Answer::Deny { message } => Behavior::Deny { message },
+        };
+        out.send(&Message::ControlResponse {
+            response: Verdict::Success {
+                request_id: ask,
+                response,
+            },
+        });
+        self.asks.remove(ask);
+        Ok(())
+    }
+
+    fn set_model(&mut self, model: &str, out: &mut Outbox) -> bool {
+        let id = self.request(Wish::SetModel { model }, out);
+        self.settings.insert(id, format!("model `{model}`"));
+        true
+    }
+
+    fn set_mode(&mut self, mode: Mode, out: &mut Outbox) -> bool {
+        let mode = match mode {
+            // Whoever answers the asks makes the difference; not to ask needs a flag at the start.
+            Mode::Ask | Mode::Allow | Mode::Deny => "default",
+            Mode::AcceptEdits => "acceptEdits",
+            Mode::Plan => "plan",
+        };
+        let id = self.request(Wish::SetPermissionMode { mode }, out);
+        self.settings
+            .insert(id, format!("permission mode `{mode}`"));
+        true
+    }
+}

@@ -1,0 +1,246 @@
+//! `codex app-server`: JSON-RPC without its version, threads and turns.
+//!
+//! Facts from a recording and the schemas of codex-cli 0.166.0. Other threads, such as those of
+//! sub-agents, speak on the same connection. A denial carries no reason: the protocol has no place
+//! for one.
+
+mod asks;
+mod wire;
+
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+
+use self::asks::Wanted;
+use self::wire::{Limits, OpenThread, Thread, ThreadList, Told, TurnStarted};
+use super::rpc::{Error, Params, Rpc, Said};
+use super::{Dialogue, NotSettled, Outbox};
+use crate::request::{Answer, Mode, Request, Resume};
+
+#[derive(Debug)]
+pub struct Codex {
+    rpc: Rpc<Asked>,
+    resume: Resume,
+    cwd: PathBuf,
+    /// What the next turn changes.
+    model: Option<String>,
+    mode: Option<Mode>,
+    thread: Option<String>,
+    run: Run,
+    asks: HashMap<String, Wanted>,
+    waiting: VecDeque<String>,
+}
+
+#[derive(Debug)]
+enum Asked {
+    Initialize,
+    List,
+    Open,
+    Turn,
+    Interrupt,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Run {
+    None,
+    /// It was asked for; only a turn with an id can be interrupted.
+    Starting {
+        is_unwanted: bool,
+    },
+    Working {
+        turn: String,
+    },
+}
+
+impl Codex {
+    pub fn new(request: &Request) -> Self {
+        Self {
+            rpc: Rpc::new(None),
+            resume: request.resume.clone(),
+            cwd: request.cwd.clone(),
+            model: request.model.clone(),
+            mode: Some(request.permissions.mode),
+            thread: None,
+            run: Run::None,
+            asks: HashMap::new(),
+            waiting: VecDeque::new(),
+        }
+    }
+
+    fn answered(&mut self, asked: Asked, result: Params<'_>, out: &mut Outbox) {
+        match asked {
+            Asked::Initialize => {
+                self.rpc.notify("initialized", None::<()>, out);
+                self.open_thread(out);
+            }
+            Asked::List => self.listed(result.read(), out),
+            Asked::Open => self.opened(result.read(), out),
+            Asked::Turn => {
+                let started: TurnStarted = result.read();
+                self.turn_started(started.turn.id, out);
+            }
+            Asked::Interrupt => (),
+        }
+    }
+
+    fn failed(&mut self, asked: &Asked, error: Error, out: &mut Outbox) {
+        match asked {
+            Asked::Initialize | Asked::List | Asked::Open => {
+                out.fail("request_failed", error.words());
+            }
+            Asked::Turn => self.run_ended(out),
+            // The turn may have ended by itself in the meantime.
+            Asked::Interrupt => (),
+        }
+    }
+
+    fn open_thread(&mut self, out: &mut Outbox) {
+        match self.resume.clone() {
+            Resume::Fresh => self.open_by("thread/start", None, out),
+            Resume::Session(id) => self.open_by("thread/resume", Some(id), out),
+            Resume::Fork(id) => self.open_by("thread/fork", Some(id), out),
+            Resume::Latest => {
+                let params = wire::ListThreads::newest(&self.cwd);
+                self.rpc.ask(Asked::List, "thread/list", params, out);
+            }
+        }
+    }
+
+    fn open_by(&mut self, method: &str, thread: Option<String>, out: &mut Outbox) {
+        let (model, mode) = (self.model.take(), self.mode.take());
+        let params = OpenThread {
+            exclude_turns: thread.as_ref().map(|_| true),
+            thread_id: thread,
+            cwd: &self.cwd,
+            limits: Limits::of(mode.unwrap_or_default()),
+            model,
+        };
+        self.rpc.ask(Asked::Open, method, params, out);
+    }
+
+    fn listed(&mut self, list: ThreadList, out: &mut Outbox) {
+        match list.data.into_iter().next() {
+            Some(newest) => self.open_by("thread/resume", Some(newest.id), out),
+            None => {
+                let cwd = self.cwd.display();
+                let text = format!("no session of codex in `{cwd}`; start a new one");
+                out.fail("not_found", text);
+            }
+        }
+    }
+
+    fn opened(&mut self, opened: wire::Opened, out: &mut Outbox) {
+        let Thread { id } = opened.thread;
+        if id.is_empty() {
+            let text = "codex opened a thread without an id".to_owned();
+            return out.fail("no_session", text);
+        }
+        self.thread = Some(id);
+        self.next(out);
+    }
+
+    fn next(&mut self, out: &mut Outbox) {
+        let (Some(thread), Run::None) = (&self.thread, &self.run) else {
+            return;
+        };
+        if let Some(prompt) = self.waiting.pop_front() {
+            self.run = Run::Starting { is_unwanted: false };
+            let changes = wire::Changes::new(self.model.take(), self.mode.take());
+            let params = wire::StartTurn::new(thread, &prompt, changes);
+            self.rpc.ask(Asked::Turn, "turn/start", params, out);
+        }
+    }
+
+    fn turn_started(&mut self, turn: String, out: &mut Outbox) {
+        let Run::Starting { is_unwanted } = self.run else {
+            return;
+        };
+        self.run = Run::Working { turn };
+        if is_unwanted {
+            self.stop(out);
+        }
+    }
+
+    fn stop(&mut self, out: &mut Outbox) {
+        if let (Some(thread_id), Run::Working { turn }) = (&self.thread, &self.run) {
+            let params = wire::Interrupt {
+                thread_id,
+                turn_id: turn,
+            };
+            self.rpc
+                .ask(Asked::Interrupt, "turn/interrupt", params, out);
+        }
+    }
+
+    fn told(&mut self, method: &str, told: &Told, out: &mut Outbox) {
+        if told.thread_id != self.thread {
+            return;
+        }
+        match method {
+            "turn/completed" => self.run_ended(out),
+            "serverRequest/resolved" => {
+                self.asks.remove(&told.request_id.to_string());
+            }
+            _ => (),
+        }
+    }
+
+    /// The turn is over; Codex withdraws by itself what it asked in it.
+    fn run_ended(&mut self, out: &mut Outbox) {
+        self.run = Run::None;
+        self.asks.clear();
+        self.next(out);
+    }
+}
+
+impl Dialogue for Codex {
+    fn open(&mut self, out: &mut Outbox) {
+        let params = wire::Initialize::default();
+        self.rpc.ask(Asked::Initialize, "initialize", params, out);
+    }
+
+    fn line(&mut self, line: &str, out: &mut Outbox) {
+        match self.rpc.read(line) {
+            Some(Said::Request { id, method, params }) => self.wanted(id, &method, params, out),
+            Some(Said::Notification { method, params }) => {
+                // Most notifications are pieces of text: they must not be read to know it.
+                if matches!(&*method, "turn/completed" | "serverRequest/resolved") {
+                    self.told(&method, &params.read(), out);
+                }
+            }
+            Some(Said::Result(asked, result)) => self.answered(asked, result, out),
+            Some(Said::Error(asked, error)) => self.failed(&asked, error, out),
+            None => (),
+        }
+    }
+
+    fn prompt(&mut self, prompt: &str, out: &mut Outbox) {
+        self.waiting.push_back(prompt.to_owned());
+        self.next(out);
+    }
+
+    fn interrupt(&mut self, out: &mut Outbox) -> bool {
+        match &mut self.run {
+            Run::None => return false,
+            Run::Starting { is_unwanted } => *is_unwanted = true,
+            Run::Working { .. } => self.stop(out),
+        }
+        true
+    }
+
+    fn settle(&mut self, ask: &str, answer: &Answer, out: &mut Outbox) -> Result<(), NotSettled> {
+        let wanted = self.asks.get(ask).ok_or(NotSettled::NotOpen)?;
+        wanted.settle(&self.rpc, answer, out)?;
+        self.asks.remove(ask);
+        Ok(())
+    }
+
+    fn set_model(&mut self, model: &str, _: &mut Outbox) -> bool {
+        self.model = Some(model.to_owned());
+        true
+    }
+
+    fn set_mode(&mut self, mode: Mode, _: &mut Outbox) -> bool {
+        self.mode = Some(mode);
+        true
+    }
+}

@@ -1,0 +1,203 @@
+//! Messages of `codex app-server` as they travel, as far as this client says or needs them.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::request::Mode;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Initialize {
+    client_info: ClientInfo,
+}
+
+#[derive(Serialize)]
+struct ClientInfo {
+    name: &'static str,
+    title: &'static str,
+    version: &'static str,
+}
+
+impl Default for Initialize {
+    fn default() -> Self {
+        Self {
+            client_info: ClientInfo {
+                name: "linkspan",
+                title: "linkspan",
+                version: env!("CARGO_PKG_VERSION"),
+            },
+        }
+    }
+}
+
+/// The parameters of `thread/start`, `thread/resume` and `thread/fork`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OpenThread<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) thread_id: Option<String>,
+    pub(super) cwd: &'a Path,
+    #[serde(flatten)]
+    pub(super) limits: Limits,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) model: Option<String>,
+    /// The history is long, and nobody here reads it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) exclude_turns: Option<bool>,
+}
+
+/// What a thread may do without asking, and whether it may ask.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Limits {
+    approval_policy: &'static str,
+    sandbox: &'static str,
+}
+
+impl Limits {
+    pub(super) fn of(mode: Mode) -> Self {
+        let (approval_policy, sandbox) = match mode {
+            // Whoever answers the asks makes the difference.
+            Mode::Ask | Mode::Deny => ("on-request", "read-only"),
+            Mode::Allow => ("never", "danger-full-access"),
+            Mode::AcceptEdits => ("on-request", "workspace-write"),
+            Mode::Plan => ("never", "read-only"),
+        };
+        Self {
+            approval_policy,
+            sandbox,
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Opened {
+    pub(super) thread: Thread,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Thread {
+    pub(super) id: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ListThreads<'a> {
+    cwd: &'a Path,
+    limit: u32,
+    sort_key: &'static str,
+    /// All of them.
+    model_providers: [&'static str; 0],
+    source_kinds: [&'static str; 4],
+}
+
+impl<'a> ListThreads<'a> {
+    pub(super) fn newest(cwd: &'a Path) -> Self {
+        Self {
+            cwd,
+            limit: 1,
+            sort_key: "updated_at",
+            model_providers: [],
+            // Without these, only what a person began by hand is listed.
+            source_kinds: ["cli", "vscode", "exec", "appServer"],
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ThreadList {
+    pub(super) data: Vec<Thread>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct StartTurn<'a> {
+    thread_id: &'a str,
+    input: [Input<'a>; 1],
+    #[serde(flatten)]
+    changes: Changes,
+}
+
+#[derive(Serialize)]
+struct Input<'a> {
+    r#type: &'static str,
+    text: &'a str,
+}
+
+/// What this turn and those after it do otherwise.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Changes {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval_policy: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox_policy: Option<SandboxPolicy>,
+}
+
+/// The sandbox once more: a turn spells it otherwise than a thread.
+#[derive(Serialize)]
+struct SandboxPolicy {
+    r#type: &'static str,
+}
+
+impl<'a> StartTurn<'a> {
+    pub(super) fn new(thread_id: &'a str, text: &'a str, changes: Changes) -> Self {
+        let r#type = "text";
+        Self {
+            thread_id,
+            input: [Input { r#type, text }],
+            changes,
+        }
+    }
+}
+
+impl Changes {
+    pub(super) fn new(model: Option<String>, mode: Option<Mode>) -> Self {
+        let sandbox = |mode| match mode {
+            Mode::Ask | Mode::Deny | Mode::Plan => "readOnly",
+            Mode::Allow => "dangerFullAccess",
+            Mode::AcceptEdits => "workspaceWrite",
+        };
+        Self {
+            model,
+            approval_policy: mode.map(|it| Limits::of(it).approval_policy),
+            sandbox_policy: mode.map(|it| SandboxPolicy {
+                r#type: sandbox(it),
+            }),
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct TurnStarted {
+    pub(super) turn: Turn,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Turn {
+    pub(super) id: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Interrupt<'a> {
+    pub(super) thread_id: &'a str,
+    pub(super) turn_id: &'a str,
+}
+
+/// A notification.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Told {
+    pub(super) thread_id: Option<String>,
+    pub(super) request_id: Value,
+}

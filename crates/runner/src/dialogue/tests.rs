@@ -1,0 +1,140 @@
+//! Recorded conversations, held again: the agent's lines are played, and what is sent to it is
+//! compared with what its host sent then. The reader watches, as it does in a live run.
+
+mod acp;
+mod claude;
+mod codex;
+
+use std::path::Path;
+
+use formats::{ReaderConfig, RunEnds, registry};
+use model::{Body, End, Event, Frame, Item, Reader, Role};
+use serde_json::Value;
+
+use super::{Dialogue, Outbox, sent};
+
+/// A dialogue, its reader, and what both have told so far.
+struct Stage {
+    dialogue: Box<dyn Dialogue>,
+    reader: Box<dyn Reader>,
+    out: Outbox,
+    sent: Vec<Value>,
+    told: String,
+}
+
+impl Stage {
+    fn new(dialogue: impl Dialogue + 'static, format: &str, expect: Option<&str>) -> Self {
+        let config = ReaderConfig {
+            expect: expect.map(str::to_owned),
+            run_ends: RunEnds::AtResult,
+            ..ReaderConfig::default()
+        };
+        let (_, new) = registry::find_reader(format).unwrap();
+        let mut stage = Self {
+            dialogue: Box::new(dialogue),
+            reader: new(&config),
+            out: Outbox::default(),
+            sent: Vec::new(),
+            told: String::new(),
+        };
+        stage.act(|dialogue, out| dialogue.open(out));
+        stage
+    }
+
+    /// The agent prints a line.
+    fn hear(&mut self, line: &str) {
+        self.read(line);
+        self.act(|dialogue, out| dialogue.line(line, out));
+    }
+
+    /// Whoever steers the dialogue does something.
+    fn act<T>(&mut self, act: impl FnOnce(&mut dyn Dialogue, &mut Outbox) -> T) -> T {
+        let result = act(&mut *self.dialogue, &mut self.out);
+        for line in std::mem::take(&mut self.out.lines) {
+            assert!(!line.contains('\n'), "a line is one line: {line}");
+            self.read(&sent(&line));
+            self.sent.push(serde_json::from_str(&line).unwrap());
+        }
+        for warning in std::mem::take(&mut self.out.warnings) {
+            self.told += &format!("warning {}: {}\n", warning.code, warning.text);
+        }
+        result
+    }
+
+    /// What was sent since the last time: methods and their parameters, or answers.
+    fn said(&mut self) -> String {
+        let line = |it: Value| match it["method"].as_str() {
+            Some(method) => format!("{method} {}\n", it["params"]),
+            None => format!("{} {}{}\n", it["id"], it["result"], it["error"]),
+        };
+        self.sent.drain(..).map(line).collect()
+    }
+
+    fn failure(&self) -> String {
+        let failure = self.out.failure.as_ref().unwrap();
+        format!("{}: {}", failure.code, failure.message)
+    }
+
+    /// The process was ended.
+    fn read_end(&mut self) {
+        let told = &mut self.told;
+        let mut sink = |event: &Event<'_>| tell(event, told);
+        self.reader.end(&End::default(), &mut sink);
+    }
+
+    fn read(&mut self, frame: &str) {
+        let told = &mut self.told;
+        let mut sink = |event: &Event<'_>| tell(event, told);
+        self.reader.frame(Frame::Data(frame.as_bytes()), &mut sink);
+    }
+}
+
+/// The events that a steering program acts on, one per line.
+fn tell(event: &Event<'_>, told: &mut String) {
+    let line = match &event.body {
+        Body::RunStarted(_) => "run started".to_owned(),
+        Body::SessionBound(it) => format!("session {:?} {}", it.how, it.native),
+        Body::ItemClosed(closed) => match &closed.item {
+            Item::Message(it) if it.role == Role::User => format!("user: {}", it.text),
+            Item::Tool(it) => format!("tool {} {:?}", it.name, closed.status),
+            _ => return,
+        },
+        Body::AskOpened(it) => format!("ask {} {:?}: {}", it.id, it.kind, it.title),
+        Body::AskSettled(it) => format!("settled {} {:?}", it.id, it.decision),
+        Body::RunEnded(it) => match &it.error {
+            Some(error) => format!(
+                "run ended {:?} {}: {}",
+                it.outcome, error.code, error.message
+            ),
+            None => format!("run ended {:?}", it.outcome),
+        },
+        _ => return,
+    };
+    told.push_str(&line);
+    told.push('\n');
+}
+
+/// One message of a recording.
+struct Step {
+    is_sent: bool,
+    line: String,
+}
+
+fn recording(name: &str) -> Vec<Step> {
+    #[derive(serde::Deserialize)]
+    struct Line<'a> {
+        dir: &'a str,
+        #[serde(borrow)]
+        msg: &'a serde_json::value::RawValue,
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+    let text = std::fs::read_to_string(folder.join(name)).unwrap();
+    let step = |line| {
+        let line: Line<'_> = serde_json::from_str(line).unwrap();
+        Step {
+            is_sent: line.dir == "in",
+            line: line.msg.get().to_owned(),
+        }
+    };
+    text.lines().map(step).collect()
+}

@@ -30,6 +30,22 @@ pub struct Ask<'a> {
     pub suggestions: Option<Raw<'a>>,
 }
 
+impl Ask<'_> {
+    /// A copy that may outlive the frame it was read from.
+    pub fn into_owned(self) -> Ask<'static> {
+        Ask {
+            id: self.id.into_owned(),
+            kind: self.kind,
+            item: self.item.map(ItemId::into_owned),
+            tool: Cow::Owned(self.tool.into_owned()),
+            title: self.title.into_owned(),
+            description: self.description.map(Text::into_owned),
+            input: self.input.map(Raw::into_owned),
+            suggestions: self.suggestions.map(Raw::into_owned),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AskKind {

@@ -92,6 +92,30 @@ pub enum ToolKind {
     Other,
 }
 
+impl ToolKind {
+    /// The name in the canonical JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Shell => "shell",
+            Self::Read => "read",
+            Self::Edit => "edit",
+            Self::Write => "write",
+            Self::Delete => "delete",
+            Self::Move => "move",
+            Self::Search => "search",
+            Self::Fetch => "fetch",
+            Self::WebSearch => "web_search",
+            Self::Mcp => "mcp",
+            Self::Task => "task",
+            Self::Todo => "todo",
+            Self::Ask => "ask",
+            Self::Think => "think",
+            Self::Mode => "mode",
+            Self::Other => "other",
+        }
+    }
+}
+
 /// A place in a file; lines count from 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Location<'a> {

@@ -11,6 +11,8 @@ mod rpc;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+
 use model::{RunError, Text};
 use serde::Serialize;
 
@@ -39,11 +41,22 @@ pub trait Dialogue: Send {
     /// Answers the ask that the reader told under this id.
     fn settle(&mut self, ask: &str, answer: &Answer, out: &mut Outbox) -> Result<(), NotSettled>;
 
+    /// Whether an answer may change what runs.
+    fn takes_changes(&self) -> bool {
+        false
+    }
+
     /// Other runs use another model; false when this agent cannot change it.
     fn set_model(&mut self, model: &str, out: &mut Outbox) -> bool;
 
     /// Other runs may do more, or less; false when this agent cannot change it.
     fn set_mode(&mut self, mode: Mode, out: &mut Outbox) -> bool;
+}
+
+impl fmt::Debug for dyn Dialogue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Dialogue")
+    }
 }
 
 /// What a dialogue wants from its caller.

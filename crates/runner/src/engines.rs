@@ -15,14 +15,16 @@ mod invocation;
 mod opencode;
 mod replay;
 mod select;
+mod start;
 
 pub(crate) use claude::ALLOWED_TOOLS as CLAUDE_TOOLS;
 pub use error::Error;
 pub(crate) use gemini::ALLOWED_TOOLS as GEMINI_TOOLS;
-pub use installed::{Installed, find_program, survey};
+pub use installed::{Installed, survey};
 pub use invocation::{EngineConfig, Invocation};
 pub use replay::{REPLAYS, Recording, Replay};
 pub use select::{Agent, DEFAULT_ORDER, Selected, first_installed, select};
+pub use start::Surroundings;
 
 use crate::request::Request;
 
@@ -37,6 +39,8 @@ pub struct Engine {
     pub program: Option<Program>,
     /// The format it prints when it runs one prompt; none when it cannot.
     pub one_shot: Option<&'static str>,
+    /// What it prints for one prompt tells the prompt too.
+    pub echoes: bool,
     /// The format it speaks when it is talked with; none when it cannot.
     pub dialogue: Option<&'static str>,
     pub can: Can,
@@ -95,6 +99,7 @@ pub const ENGINES: &[Engine] = &[
             env: &[],
         }),
         one_shot: Some("claude"),
+        echoes: false,
         dialogue: Some("claude"),
         can: EVERYTHING,
         rules: Some(claude::invocation),
@@ -110,6 +115,7 @@ pub const ENGINES: &[Engine] = &[
             env: &[],
         }),
         one_shot: Some("codex"),
+        echoes: false,
         dialogue: Some("codex"),
         can: EVERYTHING,
         rules: Some(codex::invocation),
@@ -125,6 +131,7 @@ pub const ENGINES: &[Engine] = &[
             env: &[],
         }),
         one_shot: Some("opencode"),
+        echoes: false,
         dialogue: Some("acp"),
         can: EVERYTHING,
         rules: Some(opencode::invocation),
@@ -140,6 +147,7 @@ pub const ENGINES: &[Engine] = &[
             env: gemini::ENV,
         }),
         one_shot: Some("gemini"),
+        echoes: true,
         dialogue: Some("acp"),
         can: Can {
             fork: false,
@@ -153,6 +161,7 @@ pub const ENGINES: &[Engine] = &[
         value: Some("COMMAND"),
         program: None,
         one_shot: None,
+        echoes: false,
         dialogue: Some("acp"),
         can: Can {
             latest: false,
@@ -166,6 +175,7 @@ pub const ENGINES: &[Engine] = &[
         value: Some("FILE"),
         program: None,
         one_shot: None,
+        echoes: false,
         dialogue: None,
         can: Can {
             resume: false,

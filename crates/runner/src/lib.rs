@@ -4,15 +4,24 @@
 //! `dialogue` talks with agents that can be talked with, `locks` keeps two runs out of one session, and
 //! `agent` joins them: one prompt in, events out, exactly one end.
 
+mod agent;
+pub mod config;
+mod dialogue;
+pub mod engines;
 #[cfg(target_os = "linux")]
 pub mod guard;
+mod live;
 pub mod locks;
+mod policy;
 pub mod process;
-pub mod config;
-pub mod engines;
-mod dialogue;
+mod replay;
 mod request;
+mod state;
 pub mod stderr;
 
+pub use agent::{Agent, Limits, Setup, StartError, Step, Work};
 pub use dialogue::{Acp, Claude, Codex, Dialogue, NotSettled, Outbox, Warning, sent};
+pub use live::Ended;
+pub use policy::{Asked, Verdict, nobody, verdict};
 pub use request::{Answer, Launch, Mode, Permissions, Request, Resume, Stdin, Talk};
+pub use state::{new_id, state_folder};

@@ -9,6 +9,7 @@
 
 mod ticket;
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,6 +34,13 @@ pub struct Held {
     /// What it said of itself.
     pub holder: String,
     pub since: Timestamp,
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pid, holder, since } = self;
+        write!(f, "{holder} (process {pid}, since {since})")
+    }
 }
 
 #[derive(Debug, thiserror::Error)]

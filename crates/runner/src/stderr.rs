@@ -76,7 +76,7 @@ impl Stderr {
         {
             bytes.drain(..=end);
         }
-        String::from_utf8_lossy(&bytes).into_owned()
+        without_colours(&String::from_utf8_lossy(&bytes))
     }
 
     fn remember(&mut self, bytes: &[u8]) {
@@ -88,7 +88,8 @@ impl Stderr {
     }
 
     fn end_line(&mut self, now: Instant, out: &mut Vec<Said>) {
-        let mut line = String::from_utf8_lossy(&self.line).trim_end().to_owned();
+        let line = String::from_utf8_lossy(&self.line);
+        let mut line = without_colours(line.trim_end());
         if self.is_cut {
             line.push('…');
         }
@@ -115,9 +116,35 @@ impl Stderr {
     }
 }
 
+/// Agents colour their words although nobody sees a terminal. Other sequences are left to whoever shows
+/// the text.
+fn without_colours(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut pieces = text.split("\x1b[");
+    plain.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let is_parameter = |it: char| it.is_ascii_digit() || matches!(it, ';' | ':');
+        match piece.trim_start_matches(is_parameter).strip_prefix('m') {
+            Some(rest) => plain.push_str(rest),
+            None => {
+                plain.push_str("\x1b[");
+                plain.push_str(piece);
+            }
+        }
+    }
+    plain
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn colours_are_taken_out_and_nothing_else() {
+        let said = "\x1b[93m\x1b[1m! \x1b[0mno \x1b[2Jway\x1b[";
+        assert_eq!(without_colours(said), "! no \x1b[2Jway\x1b[");
+        assert_eq!(without_colours(""), "");
+    }
 
     fn lines(chunks: &[&[u8]]) -> Vec<Said> {
         let now = Instant::now();

@@ -76,7 +76,7 @@ const TOP: &[Key] = &[
     Key {
         name: "start_timeout",
         kind: Kind::Seconds,
-        preset: Preset::Seconds(60),
+        preset: Preset::Seconds(180),
         variable: Some("LINKSPAN_START_TIMEOUT"),
         summary: "seconds until an agent must have said something; 0 waits for ever",
     },

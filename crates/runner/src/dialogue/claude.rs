@@ -239,6 +239,10 @@ impl Dialogue for Claude {
         Ok(())
     }
 
+    fn takes_changes(&self) -> bool {
+        true
+    }
+
     fn set_model(&mut self, model: &str, out: &mut Outbox) -> bool {
         let id = self.request(Wish::SetModel { model }, out);
         self.settings.insert(id, format!("model `{model}`"));

@@ -1,6 +1,7 @@
 //! Why an engine cannot be started as asked.
 
 use super::{ENGINES, REPLAYS};
+use crate::process::NotFound;
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -14,8 +15,12 @@ pub enum Error {
     BadCommand(String),
     #[error("no agent is installed")]
     NoneInstalled,
-    #[error("cannot find `{program}`, the program of engine `{engine}`")]
-    NotFound { engine: String, program: String },
+    #[error("engine `{engine}` has no program")]
+    NotFound {
+        engine: &'static str,
+        #[source]
+        source: NotFound,
+    },
     #[error("{what} {why}: `{shown}`")]
     BadValue {
         what: &'static str,

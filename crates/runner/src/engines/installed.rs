@@ -1,23 +1,22 @@
 //! Which agents are on this machine, and which version each says it is.
 
-use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
-use std::{env, fs, path, thread};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::select::with_program;
 use super::{Engine, EngineConfig};
 use crate::config::Config;
+use crate::process::NotFound;
 
 /// How long a program may take to say its version; the slowest needs about two seconds.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// More than any version line; what follows is not read.
 const MAX_ANSWER: u64 = 4096;
@@ -32,13 +31,14 @@ pub struct Installed {
 }
 
 /// Looks for every engine's program, and asks all of them for their versions at once.
-pub fn survey(config: &Config, find: impl Fn(&str) -> Option<PathBuf>) -> Vec<Installed> {
+pub fn survey(config: &Config, find: impl Fn(&str) -> Result<PathBuf, NotFound>) -> Vec<Installed> {
     thread::scope(|scope| {
         let mut asked = Vec::new();
         for engine in with_program() {
             let config = config.engine(engine.name);
             let usual = engine.program.as_ref().map(|it| it.name);
-            let path = config.program.as_deref().or(usual).and_then(&find);
+            let path = config.program.as_deref().or(usual);
+            let path = path.and_then(|it| find(it).ok());
             let answer = path
                 .clone()
                 .map(|path| scope.spawn(move || version(engine, &path, &config)));
@@ -102,22 +102,6 @@ fn number(text: &str) -> Option<String> {
     };
     let mut words = text.split_whitespace().map(|it| it.trim_start_matches('v'));
     words.find(is_version).map(str::to_owned)
-}
-
-/// The first file called `name` in the directories of `folders` (a `PATH`) that may be executed; a name with a
-/// slash is a path of its own.
-pub fn find_program(name: &str, folders: &OsStr) -> Option<PathBuf> {
-    if name.contains('/') {
-        // The agent works in another directory, so a relative path would not be found there.
-        return path::absolute(name).ok().filter(|it| is_executable(it));
-    }
-    // An empty entry means the working directory, which is never searched.
-    let folders = env::split_paths(folders).filter(|it| it.is_absolute());
-    folders.map(|it| it.join(name)).find(|it| is_executable(it))
-}
-
-fn is_executable(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::{ENGINES, Engine, EngineConfig, Error, Recording, Rules};
 use crate::config::Config;
+use crate::process::NotFound;
 use crate::request::{Launch, Request};
 
 /// Which engine runs when nobody has said: the first of these that is installed.
@@ -73,11 +74,11 @@ fn command(value: &str, config: &Config) -> Result<EngineConfig, Error> {
 /// The engine for a user who has not chosen one. `find` looks for a program.
 pub fn first_installed(
     config: &Config,
-    find: impl Fn(&str) -> Option<PathBuf>,
+    find: impl Fn(&str) -> Result<PathBuf, NotFound>,
 ) -> Result<Agent, Error> {
     for name in DEFAULT_ORDER {
         if let Selected::Agent(agent) = select(name, config)?
-            && agent.program().and_then(&find).is_some()
+            && agent.program().is_some_and(|it| find(it).is_ok())
         {
             return Ok(*agent);
         }
@@ -90,16 +91,14 @@ impl Agent {
     pub fn launch(
         &self,
         request: &Request,
-        find: impl Fn(&str) -> Option<PathBuf>,
+        find: impl Fn(&str) -> Result<PathBuf, NotFound>,
     ) -> Result<Launch, Error> {
         let it = (self.rules)(&self.config, request)?;
         let program = self.program().unwrap_or_default();
-        let Some(path) = find(program) else {
-            return Err(Error::NotFound {
-                engine: self.engine.name.to_owned(),
-                program: program.to_owned(),
-            });
-        };
+        let path = find(program).map_err(|source| Error::NotFound {
+            engine: self.engine.name,
+            source,
+        })?;
         let usual = self.engine.program.as_ref().map_or(&[][..], |it| it.env);
         let usual = usual
             .iter()

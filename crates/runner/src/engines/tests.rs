@@ -2,12 +2,14 @@
 
 mod hostile;
 
+use std::error::Error as _;
 use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect, expect_file};
 
 use super::*;
 use crate::config::{Config, MODES};
+use crate::process::find_program;
 use crate::request::{Launch, Mode, Permissions, Resume, Stdin, Talk};
 
 const ID: &str = "0199a213-81c0-7800-8aa1-bbab2a035a53";
@@ -38,7 +40,7 @@ fn agent(name: &str, config: &Config) -> Agent {
 }
 
 fn launch(name: &str, config: &Config, request: &Request) -> Result<Launch, Error> {
-    agent(name, config).launch(request, |program| Some(Path::new("/bin").join(program)))
+    agent(name, config).launch(request, |program| Ok(Path::new("/bin").join(program)))
 }
 
 /// One line that a shell would read back as the same arguments.
@@ -303,7 +305,10 @@ fn engines_are_called_by_name_and_some_with_a_value() {
 fn the_first_one_installed_is_the_default() {
     let config = config("[engines.claude]\nprogram = '/opt/claude'");
     let check = |installed: &[&str], expected: &str| {
-        let find = |name: &str| installed.contains(&name).then(|| PathBuf::from(name));
+        let find = |name: &str| match installed.contains(&name) {
+            true => Ok(PathBuf::from(name)),
+            false => find_program(name.as_ref(), None),
+        };
         let found = first_installed(&config, find);
         let found = found.map_or_else(|err| err.to_string(), |it| it.name);
         assert_eq!(found, expected, "{installed:?}");
@@ -326,11 +331,11 @@ fn the_first_one_installed_is_the_default() {
 fn a_program_that_is_not_there_says_how_to_get_it() {
     let request = request(Mode::Deny, Talk::OneShot, Resume::Fresh);
     let err = agent("gemini", &config(""))
-        .launch(&request, |_| None)
+        .launch(&request, |it| find_program(it.as_ref(), None))
         .unwrap_err();
     expect![[r#"
-        cannot find `gemini`, the program of engine `gemini`
-        install it with `npm install -g @google/gemini-cli`, or say where it is with `--program PATH`"#]].assert_eq(&format!("{err}\n{}", err.hint().unwrap()));
+        engine `gemini` has no program: `gemini` was not found
+        install it with `npm install -g @google/gemini-cli`, or say where it is with `--program PATH`"#]].assert_eq(&format!("{err}: {}\n{}", err.source().unwrap(), err.hint().unwrap()));
 }
 
 #[test]

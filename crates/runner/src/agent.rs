@@ -1,0 +1,449 @@
+//! One agent at work: a process or a recording, read to its one end.
+//!
+//! [`Agent::step`] waits for the next thing to happen and tells it to a sink. What it told may be
+//! shown when it returns, and not before: the lock of a session that has just become known is taken
+//! in between. All else (abort, answers, the next prompt) is a plain call between two steps.
+
+mod setup;
+mod source;
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use formats::framing::Framer;
+use formats::registry;
+use formats::{ReaderConfig, RunEnds};
+use model::{End, Frame, Level, Reader, Sink, Timestamp};
+
+pub use self::setup::{Limits, Setup, StartError, Work};
+use self::source::{Heard, Source};
+use crate::dialogue::{Dialogue, NotSettled, Outbox, sent};
+use crate::live::{Ended, Live, Now, Reason};
+use crate::locks::{Held, Lock, Locks};
+use crate::policy::Asked;
+use crate::process::{self, Ladder, Marker};
+use crate::request::Answer;
+use crate::stderr::Stderr;
+
+/// What a step came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Something was told; there is more to come.
+    Told,
+    /// A run has ended, and the agent can be prompted again.
+    Ended,
+    /// The agent is gone, and everything it started with it.
+    Gone,
+}
+
+/// An agent at work.
+#[derive(Debug)]
+pub struct Agent {
+    engine: String,
+    source: Source,
+    framer: Framer,
+    reader: Box<dyn Reader>,
+    dialogue: Option<Box<dyn Dialogue>>,
+    outbox: Outbox,
+    live: Live,
+    stderr: Stderr,
+    limits: Limits,
+    /// The agent has been told to stop.
+    stopping: Option<Ladder>,
+    /// Who stopped it, when it was not the agent itself.
+    reason: Option<Reason>,
+    is_aborted: bool,
+    locks: Option<Locks>,
+    held: Option<Holding>,
+    /// Who works on the session, for those who wait for it.
+    holder: String,
+    marker: Marker,
+    /// Nothing was heard of the agent yet, since then.
+    silent_since: Option<Instant>,
+    heard_at: Instant,
+    n_ended: u64,
+    is_gone: bool,
+}
+
+/// A session that nobody else may use.
+#[derive(Debug)]
+struct Holding {
+    session: String,
+    #[expect(dead_code, reason = "it is there to be dropped")]
+    lock: Lock,
+}
+
+impl Agent {
+    /// Starts the agent. A session that is resumed is locked first; `waiting` hears who has it.
+    pub async fn start(setup: Setup, waiting: impl FnMut(&Held)) -> Result<Self, StartError> {
+        let format = registry::find_reader(setup.format);
+        let (format, reader) = format.map_err(|_| StartError::NoReader(setup.format))?;
+        let marker = Marker::random().map_err(StartError::Marker)?;
+        let lock = setup.lock(waiting).await?;
+        if let Some(lock) = &lock {
+            lock.protect(marker).map_err(|it| setup.not_locked(it))?;
+        }
+        let now = Instant::now();
+        let is_dialogue = matches!(setup.work, Work::Dialogue { .. });
+        let config = ReaderConfig {
+            session: setup.session.clone(),
+            engine: Some(setup.engine.clone()),
+            expect: setup.expect.clone(),
+            began: Some(Timestamp::from_millis(wall_millis())),
+            run_ends: if is_dialogue {
+                RunEnds::AtResult
+            } else {
+                RunEnds::AtExit
+            },
+        };
+        let mut live = Live::new(&setup.session, &setup.engine, setup.login_hint, now);
+        let mut outbox = Outbox::default();
+        let (source, dialogue) = match setup.work {
+            Work::OneShot {
+                launch,
+                guard,
+                prompt,
+                echoes,
+            } => {
+                if !echoes {
+                    live.prompted(&prompt);
+                }
+                (Source::process(&launch, &guard, marker)?, None)
+            }
+            Work::Dialogue {
+                launch,
+                guard,
+                prompt,
+                mut dialogue,
+            } => {
+                let source = Source::process(&launch, &guard, marker)?;
+                dialogue.open(&mut outbox);
+                dialogue.prompt(&prompt, &mut outbox);
+                (source, Some(dialogue))
+            }
+            Work::Replay {
+                input,
+                speed,
+                prompt,
+            } => {
+                if let Some(prompt) = prompt {
+                    live.prompted(&prompt);
+                }
+                (Source::replay(input, format.framing, speed), None)
+            }
+        };
+        Ok(Self {
+            engine: setup.engine,
+            framer: Framer::new(source.framing(format.framing)),
+            reader: reader(&config),
+            source,
+            dialogue,
+            outbox,
+            live,
+            stderr: Stderr::new(now),
+            limits: setup.limits,
+            stopping: None,
+            reason: None,
+            is_aborted: false,
+            locks: setup.locks,
+            held: lock
+                .zip(setup.in_use)
+                .map(|(lock, session)| Holding { session, lock }),
+            holder: setup.holder,
+            marker,
+            silent_since: Some(now),
+            heard_at: now,
+            n_ended: 0,
+            is_gone: false,
+        })
+    }
+
+    /// Waits for what happens next and tells it. May be dropped and called again: nothing is lost.
+    pub async fn step<S: Sink>(&mut self, sink: &mut S) -> Step {
+        if self.is_gone {
+            return Step::Gone;
+        }
+        self.say(sink);
+        if self.hold().await {
+            return self.told();
+        }
+        let deadline = self.deadline();
+        match self.source.next(deadline).await {
+            Heard::Stdout => self.heard(sink),
+            Heard::Stderr => self.complained(sink),
+            Heard::Nothing => (),
+            Heard::Deadline => self.late(),
+            Heard::Gone => return self.finish(sink),
+        }
+        self.say(sink);
+        self.hold().await;
+        self.told()
+    }
+
+    /// The next prompt of an agent that is talked with.
+    pub fn prompt(&mut self, prompt: &str) {
+        if let Some(dialogue) = &mut self.dialogue {
+            dialogue.prompt(prompt, &mut self.outbox);
+        }
+    }
+
+    /// Answers an ask. The second answer is told so.
+    pub fn settle(&mut self, ask: &str, answer: &Answer) -> Result<(), NotSettled> {
+        match &mut self.dialogue {
+            Some(dialogue) => dialogue.settle(ask, answer, &mut self.outbox),
+            None => Err(NotSettled::NotOpen),
+        }
+    }
+
+    /// Whether an answer may change what runs.
+    pub fn takes_changes(&self) -> bool {
+        self.dialogue.as_ref().is_some_and(|it| it.takes_changes())
+    }
+
+    /// What the agent waits for an answer to.
+    pub fn asks(&self) -> &[Asked] {
+        self.live.asks()
+    }
+
+    /// Asks the agent to stop; if it does not, it is made to, one step harder at a time.
+    /// An agent that can be talked with stays.
+    pub fn abort(&mut self) {
+        if self.is_aborted || self.is_gone {
+            return;
+        }
+        self.is_aborted = true;
+        let dialogue = self.dialogue.as_mut();
+        if dialogue.is_some_and(|it| it.interrupt(&mut self.outbox)) {
+            self.stopping = Some(Ladder::asked(Instant::now(), self.limits.patience));
+        } else {
+            self.stop();
+        }
+    }
+
+    /// No more prompts: an agent that is talked with goes when its run has ended.
+    pub fn close(&mut self) {
+        self.source.close_stdin();
+        let patience = self.limits.patience;
+        self.stopping
+            .get_or_insert_with(|| Ladder::asked(Instant::now(), patience));
+    }
+
+    /// Ends the agent and all it started, now.
+    pub fn kill(&mut self) {
+        self.is_aborted = true;
+        self.source.kill();
+    }
+
+    /// How the last run ended.
+    pub fn last(&self) -> Option<&Ended> {
+        self.live.last()
+    }
+
+    /// The agent's own id of the session, once it is known.
+    pub fn native(&self) -> Option<&str> {
+        self.live.native()
+    }
+
+    pub fn engine(&self) -> &str {
+        &self.engine
+    }
+
+    fn told(&mut self) -> Step {
+        let n_ended = self.live.n_ended();
+        if n_ended == self.n_ended || self.dialogue.is_none() {
+            return Step::Told;
+        }
+        self.n_ended = n_ended;
+        // It did as it was told, and stays, unless it was told to leave.
+        if self.source.is_open() {
+            self.stopping = None;
+        }
+        self.is_aborted = false;
+        Step::Ended
+    }
+
+    /// Sends what is to be sent, and shows it to the reader: it is part of what happened.
+    fn say(&mut self, sink: &mut dyn Sink) {
+        let now = now();
+        let Outbox {
+            lines,
+            warnings,
+            failure,
+        } = std::mem::take(&mut self.outbox);
+        for line in lines {
+            self.source.send(&line);
+            let frame = sent(&line);
+            let mut sink = self.live.sink(sink, now);
+            self.reader.frame(Frame::Data(frame.as_bytes()), &mut sink);
+        }
+        for warning in warnings {
+            self.live
+                .notice(sink, now, Level::Warning, warning.code, &warning.text);
+        }
+        if let Some(failure) = failure {
+            self.give_up(&failure.code, failure.message.to_string());
+        }
+        if self.live.is_mismatch() && self.stopping.is_none() {
+            // Another session than the one asked for must not be worked on.
+            self.stop();
+        }
+    }
+
+    /// Takes the lock of a session that has become known; true when it did.
+    async fn hold(&mut self) -> bool {
+        let (Some(locks), Some(native)) = (&self.locks, self.live.native()) else {
+            return false;
+        };
+        if self.held.as_ref().is_some_and(|it| it.session == native) {
+            return false;
+        }
+        let place = locks.queue(&self.engine, native, &self.holder).await;
+        let lock = match place {
+            Ok(place) => place.wait().await,
+            Err(err) => Err(err),
+        };
+        match lock.and_then(|it| it.protect(self.marker).map(|()| it)) {
+            // A fork leaves the session that it began with.
+            Ok(lock) => {
+                let session = native.to_owned();
+                self.held = Some(Holding { session, lock });
+            }
+            // Its agent works already; that nobody can be kept out is no reason to lose what it says.
+            Err(_) => self.locks = None,
+        }
+        true
+    }
+
+    fn heard(&mut self, sink: &mut dyn Sink) {
+        let now = now();
+        (self.silent_since, self.heard_at) = (None, now.instant);
+        let Self {
+            source,
+            framer,
+            reader,
+            dialogue,
+            outbox,
+            live,
+            ..
+        } = self;
+        let mut sink = live.sink(sink, now);
+        framer.push(source.heard(), &mut |frame| {
+            if let (Some(dialogue), Frame::Data(data)) = (dialogue.as_mut(), frame)
+                && let Ok(line) = std::str::from_utf8(data)
+            {
+                dialogue.line(line, outbox);
+            }
+            reader.frame(frame, &mut sink);
+        });
+    }
+
+    fn complained(&mut self, sink: &mut dyn Sink) {
+        let now = now();
+        let Self {
+            source,
+            stderr,
+            live,
+            ..
+        } = self;
+        let mut said = Vec::new();
+        stderr.feed(source.complained(), now.instant, &mut said);
+        live.complained(sink, now, &said);
+    }
+
+    /// When something has to be done although nothing happens.
+    fn deadline(&self) -> Option<Instant> {
+        if let Some(ladder) = &self.stopping {
+            return ladder.due();
+        }
+        let start = self.silent_since.zip(self.limits.start);
+        let start = start.map(|(since, limit)| since + limit);
+        let is_waiting = self.live.has_run() && self.live.asks().is_empty();
+        let idle = self.limits.idle.filter(|_| is_waiting);
+        let idle = idle.map(|limit| self.heard_at + limit);
+        [start, idle].into_iter().flatten().min()
+    }
+
+    fn late(&mut self) {
+        let now = Instant::now();
+        if let Some(ladder) = &mut self.stopping {
+            match ladder.step(now) {
+                Some(process::Step::Interrupt) => self.source.interrupt(),
+                Some(process::Step::Terminate) => self.source.terminate(),
+                Some(process::Step::Kill) => self.source.kill(),
+                None => (),
+            }
+            return;
+        }
+        let (code, limit, what) = match (self.silent_since, self.limits.start, self.limits.idle) {
+            (Some(since), Some(limit), _) if now >= since + limit => {
+                ("start_timeout", limit, "after it was started")
+            }
+            (_, _, Some(limit)) if now >= self.heard_at + limit => {
+                ("idle_timeout", limit, "and was stopped")
+            }
+            _ => return,
+        };
+        let message = format!("{} said nothing for {limit:?} {what}", self.engine);
+        self.give_up(code, message);
+    }
+
+    /// The agent is of no use any more.
+    fn give_up(&mut self, code: &str, message: String) {
+        let cause = Some((code.to_owned(), message));
+        self.reason.get_or_insert(Reason {
+            cause,
+            stderr: String::new(),
+        });
+        self.stop();
+    }
+
+    fn stop(&mut self) {
+        self.source.close_stdin();
+        self.stopping = Some(Ladder::signals(Instant::now(), self.limits.patience));
+    }
+
+    /// The agent is gone: whatever is open is closed, and the run has its one end.
+    fn finish(&mut self, sink: &mut dyn Sink) -> Step {
+        let now = now();
+        self.complained_last(sink, now);
+        let mut reason = self.reason.take().unwrap_or_default();
+        reason.stderr = self.stderr.tail();
+        let end = End {
+            exit: self.source.exit(),
+            aborted: self.is_aborted && reason.cause.is_none(),
+        };
+        self.live.ends_because(reason);
+        let Self {
+            framer,
+            reader,
+            live,
+            ..
+        } = self;
+        let mut sink = live.sink(sink, now);
+        framer.end(&mut |frame| reader.frame(frame, &mut sink));
+        reader.end(&end, &mut sink);
+        self.is_gone = true;
+        self.held = None;
+        Step::Gone
+    }
+
+    fn complained_last(&mut self, sink: &mut dyn Sink, now: Now) {
+        let mut said = Vec::new();
+        self.stderr.end(now.instant, &mut said);
+        self.live.complained(sink, now, &said);
+    }
+}
+
+fn now() -> Now {
+    Now {
+        at: Timestamp::from_millis(wall_millis()),
+        instant: Instant::now(),
+    }
+}
+
+fn wall_millis() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since
+        .ok()
+        .and_then(|it| i64::try_from(it.as_millis()).ok())
+        .unwrap_or_default()
+}

@@ -1,0 +1,133 @@
+//! What an agent is started with.
+
+use std::fmt;
+use std::io::{self, Read};
+use std::time::Duration;
+
+use crate::dialogue::Dialogue;
+use crate::locks::{self, Held, Lock, Locks};
+use crate::process::{Guard, Patience, SpawnError};
+use crate::request::Launch;
+
+/// What an agent is started with.
+#[derive(Debug)]
+pub struct Setup {
+    /// The engine as locks and events name it.
+    pub engine: String,
+    /// linkspan's own id of the session.
+    pub session: String,
+    /// The format the agent speaks.
+    pub format: &'static str,
+    /// The native session that was asked for.
+    pub expect: Option<String>,
+    /// The native session that has to be free: the one that is resumed.
+    pub in_use: Option<String>,
+    pub work: Work,
+    pub limits: Limits,
+    /// Absent for a recording: it is nobody's session.
+    pub locks: Option<Locks>,
+    /// Who works on the session, for those who wait for it.
+    pub holder: String,
+    /// Go away rather than wait for a session that is in use.
+    pub is_hasty: bool,
+    /// What to say when the agent has no login.
+    pub login_hint: Option<String>,
+}
+
+/// What does the work.
+pub enum Work {
+    /// One process for one prompt. `echoes` says that its stream tells the prompt too.
+    OneShot {
+        launch: Launch,
+        guard: Guard,
+        prompt: String,
+        echoes: bool,
+    },
+    /// A process that is talked with, beginning with a prompt.
+    Dialogue {
+        launch: Launch,
+        guard: Guard,
+        prompt: String,
+        dialogue: Box<dyn Dialogue>,
+    },
+    /// A recording; `speed` 2 is twice as fast.
+    Replay {
+        input: Box<dyn Read + Send>,
+        speed: f64,
+        prompt: Option<String>,
+    },
+}
+
+impl fmt::Debug for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // Not the environment: it may hold keys.
+            Self::OneShot { launch, .. } | Self::Dialogue { launch, .. } => {
+                f.debug_tuple("Process").field(&launch.program).finish()
+            }
+            Self::Replay { speed, .. } => f.debug_tuple("Replay").field(speed).finish(),
+        }
+    }
+}
+
+/// How long an agent may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Until its first word.
+    pub start: Option<Duration>,
+    /// Between two words of a run.
+    pub idle: Option<Duration>,
+    /// For each step of an abort.
+    pub patience: Patience,
+}
+
+/// Why an agent was not started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    #[error("nothing reads the format `{0}`")]
+    NoReader(&'static str),
+    #[error("session `{session}` is in use by {held}")]
+    Busy { session: String, held: Held },
+    #[error("cannot mark its processes")]
+    Marker(#[source] io::Error),
+    #[error("cannot lock session `{session}`")]
+    Lock {
+        session: String,
+        #[source]
+        source: locks::Error,
+    },
+}
+
+impl Setup {
+    /// Locks the session that is resumed; waits for it unless that is not wanted.
+    pub(super) async fn lock(
+        &self,
+        mut waiting: impl FnMut(&Held),
+    ) -> Result<Option<Lock>, StartError> {
+        let (Some(locks), Some(session)) = (&self.locks, &self.in_use) else {
+            return Ok(None);
+        };
+        let failed = |source| self.not_locked(source);
+        let place = locks.queue(&self.engine, session, &self.holder).await;
+        let place = place.map_err(failed)?;
+        if let Some(held) = place.held() {
+            if self.is_hasty {
+                return Err(StartError::Busy {
+                    session: session.clone(),
+                    held: held.clone(),
+                });
+            }
+            waiting(held);
+        }
+        place.wait().await.map(Some).map_err(failed)
+    }
+
+    pub(super) fn not_locked(&self, source: locks::Error) -> StartError {
+        StartError::Lock {
+            session: self.in_use.clone().unwrap_or_default(),
+            source,
+        }
+    }
+}

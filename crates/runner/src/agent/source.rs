@@ -1,0 +1,308 @@
+//! Where an agent's words come from: a process with its pipes, or a recording.
+
+use std::io::Read;
+use std::time::{Duration, Instant};
+
+use formats::framing::Framing;
+use model::Exit;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::time::{sleep, sleep_until};
+
+use crate::process::{Drain, Guard, Marker, Process, SpawnError};
+use crate::replay::Replay;
+use crate::request::Launch;
+
+/// Bytes read at once.
+const READ_SIZE: usize = 64 * 1024;
+/// Bytes of stderr read at once.
+const STDERR_SIZE: usize = 8 * 1024;
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// See [`Source::heard`].
+    Stdout,
+    /// See [`Source::complained`].
+    Stderr,
+    /// Nothing to tell.
+    Nothing,
+    Deadline,
+    /// The process has ended, and all it wrote was read.
+    Gone,
+}
+
+#[derive(Debug)]
+pub(super) enum Source {
+    Process(Box<Running>),
+    Replay(Box<Playing>),
+}
+
+#[derive(Debug)]
+pub(super) struct Running {
+    process: Process,
+    stdin: Option<ChildStdin>,
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+    out: Vec<u8>,
+    err: Vec<u8>,
+    /// What the agent has not taken yet.
+    unsent: Vec<u8>,
+    n_sent: usize,
+    /// No more is said once that is sent.
+    is_closing: bool,
+    exit: Option<Exit>,
+    drain: Option<Drain>,
+}
+
+#[derive(Debug)]
+pub(super) struct Playing {
+    replay: Replay,
+    next: Option<(Instant, Vec<u8>)>,
+    frame: Vec<u8>,
+    is_stopped: bool,
+}
+
+impl Source {
+    pub(super) fn process(
+        launch: &Launch,
+        guard: &Guard,
+        marker: Marker,
+    ) -> Result<Self, SpawnError> {
+        let mut process = Process::spawn(launch, guard, marker)?;
+        Ok(Self::Process(Box::new(Running {
+            stdin: process.stdin.take(),
+            stdout: process.stdout.take(),
+            stderr: process.stderr.take(),
+            process,
+            out: Vec::with_capacity(READ_SIZE),
+            err: Vec::new(),
+            unsent: Vec::new(),
+            n_sent: 0,
+            is_closing: false,
+            exit: None,
+            drain: None,
+        })))
+    }
+
+    pub(super) fn replay(input: Box<dyn Read + Send>, framing: Framing, speed: f64) -> Self {
+        Self::Replay(Box::new(Playing {
+            replay: Replay::new(input, framing, speed),
+            next: None,
+            frame: Vec::new(),
+            is_stopped: false,
+        }))
+    }
+
+    /// How what is heard is cut: a recording hands over whole frames, each as a line.
+    pub(super) fn framing(&self, framing: Framing) -> Framing {
+        match self {
+            Self::Process(_) => framing,
+            Self::Replay(_) => Framing::Lines,
+        }
+    }
+
+    /// Waits for something to happen, until `deadline`. May be dropped and called again.
+    pub(super) async fn next(&mut self, deadline: Option<Instant>) -> Heard {
+        match self {
+            Self::Process(it) => it.next(deadline).await,
+            Self::Replay(it) => it.next().await,
+        }
+    }
+
+    /// What was read from stdout last.
+    pub(super) fn heard(&self) -> &[u8] {
+        match self {
+            Self::Process(it) => &it.out,
+            Self::Replay(it) => &it.frame,
+        }
+    }
+
+    /// What was read from stderr last.
+    pub(super) fn complained(&self) -> &[u8] {
+        match self {
+            Self::Process(it) => &it.err,
+            Self::Replay(_) => &[],
+        }
+    }
+
+    /// Sends a line, as soon as the agent takes it.
+    pub(super) fn send(&mut self, line: &str) {
+        if let Self::Process(it) = self
+            && it.stdin.is_some()
+            && !it.is_closing
+        {
+            it.unsent.extend_from_slice(line.as_bytes());
+            it.unsent.push(b'\n');
+        }
+    }
+
+    /// Nothing more is said to the agent than what waits.
+    pub(super) fn close_stdin(&mut self) {
+        if let Self::Process(it) = self {
+            it.is_closing = true;
+            if it.unsent.is_empty() {
+                it.stdin = None;
+            }
+        }
+    }
+
+    /// True while the agent can be told something.
+    pub(super) fn is_open(&self) -> bool {
+        match self {
+            Self::Process(it) => it.stdin.is_some() && !it.is_closing,
+            Self::Replay(_) => false,
+        }
+    }
+
+    pub(super) fn interrupt(&mut self) {
+        match self {
+            Self::Process(it) => it.process.interrupt(),
+            Self::Replay(it) => it.is_stopped = true,
+        }
+    }
+
+    pub(super) fn terminate(&mut self) {
+        match self {
+            Self::Process(it) => it.process.terminate(),
+            Self::Replay(it) => it.is_stopped = true,
+        }
+    }
+
+    pub(super) fn kill(&mut self) {
+        match self {
+            Self::Process(it) => it.process.kill(),
+            Self::Replay(it) => it.is_stopped = true,
+        }
+    }
+
+    pub(super) fn exit(&self) -> Option<Exit> {
+        match self {
+            Self::Process(it) => it.exit,
+            Self::Replay(_) => None,
+        }
+    }
+}
+
+impl Running {
+    async fn next(&mut self, deadline: Option<Instant>) -> Heard {
+        if self.exit.is_some() && self.stdout.is_none() && self.stderr.is_none() {
+            return Heard::Gone;
+        }
+        let drained = self.drain.as_ref().map(Drain::deadline);
+        let Self {
+            process,
+            stdin,
+            stdout,
+            stderr,
+            out,
+            err,
+            unsent,
+            n_sent,
+            exit,
+            ..
+        } = self;
+        out.clear();
+        err.clear();
+        let has_words = stdin.is_some() && !unsent.is_empty();
+        tokio::select! {
+            biased;
+            read = read(stdout, out, READ_SIZE), if stdout.is_some() => {
+                if read {
+                    self.drained();
+                    return Heard::Stdout;
+                }
+                self.stdout = None;
+            }
+            read = read(stderr, err, STDERR_SIZE), if stderr.is_some() => {
+                if read {
+                    return Heard::Stderr;
+                }
+                self.stderr = None;
+            }
+            wrote = write(stdin, &unsent[*n_sent..]), if has_words => self.wrote(wrote),
+            ended = process.wait(), if exit.is_none() => {
+                self.exit = Some(ended);
+                self.drain = Some(Drain::new(Instant::now()));
+                // Nobody takes what is left.
+                self.stdin = None;
+            }
+            () = until(drained), if drained.is_some() => {
+                (self.stdout, self.stderr) = (None, None);
+            }
+            () = until(deadline), if deadline.is_some() => return Heard::Deadline,
+        }
+        Heard::Nothing
+    }
+
+    fn drained(&mut self) {
+        if let Some(drain) = &mut self.drain {
+            drain.read(Instant::now());
+        }
+    }
+
+    fn wrote(&mut self, n: Option<usize>) {
+        match n {
+            Some(n) => self.n_sent += n,
+            // The agent does not listen any more; its exit will tell why.
+            None => self.stdin = None,
+        }
+        if self.stdin.is_none() || self.n_sent == self.unsent.len() {
+            self.unsent.clear();
+            self.n_sent = 0;
+            if self.is_closing {
+                self.stdin = None;
+            }
+        }
+    }
+}
+
+impl Playing {
+    async fn next(&mut self) -> Heard {
+        if self.is_stopped {
+            return Heard::Gone;
+        }
+        if self.next.is_none() {
+            match self.replay.next() {
+                Ok(Some(next)) => self.next = Some((Instant::now() + next.wait, next.frame)),
+                Ok(None) | Err(_) => return Heard::Gone,
+            }
+        }
+        if let Some((at, _)) = &self.next {
+            until(Some(*at)).await;
+        }
+        if let Some((_, frame)) = self.next.take() {
+            self.frame = frame;
+            self.frame.push(b'\n');
+        }
+        Heard::Stdout
+    }
+}
+
+/// True when there was something; an error is an end.
+async fn read(
+    pipe: &mut Option<impl tokio::io::AsyncRead + Unpin>,
+    buf: &mut Vec<u8>,
+    size: usize,
+) -> bool {
+    buf.reserve(size);
+    match pipe {
+        Some(pipe) => pipe.read_buf(buf).await.is_ok_and(|n| n > 0),
+        None => false,
+    }
+}
+
+async fn write(pipe: &mut Option<ChildStdin>, bytes: &[u8]) -> Option<usize> {
+    match pipe {
+        Some(pipe) => pipe.write(bytes).await.ok(),
+        None => None,
+    }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(at) if at <= Instant::now() => sleep(Duration::ZERO).await,
+        Some(at) => sleep_until(at.into()).await,
+        None => (),
+    }
+}

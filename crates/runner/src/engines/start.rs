@@ -1,0 +1,128 @@
+//! What an agent is at work: its format, its way of talking, and what it may be told on failure.
+
+use std::path::PathBuf;
+
+use super::Error;
+use super::select::Agent;
+use crate::agent::{Limits, Setup, Work};
+use crate::config::Config;
+use crate::dialogue::{self, Dialogue};
+use crate::locks::Locks;
+use crate::process::{Guard, NotFound, Patience};
+use crate::request::{Request, Resume, Talk};
+use crate::state::new_id;
+
+/// What a start needs besides the request.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    pub limits: Limits,
+    pub guard: Guard,
+    /// Where sessions are locked; none locks nothing.
+    pub locks: Option<Locks>,
+    /// Who works on the session, for those who wait for it.
+    pub holder: String,
+    /// Go away rather than wait for a session that is in use.
+    pub is_hasty: bool,
+}
+
+impl Agent {
+    /// Everything that [`crate::Agent::start`] has to know. `find` looks for the program, `is_set`
+    /// knows the environment.
+    pub fn setup(
+        &self,
+        request: &Request,
+        around: Surroundings,
+        find: impl Fn(&str) -> Result<PathBuf, NotFound>,
+        is_set: impl Fn(&str) -> bool,
+    ) -> Result<Setup, Error> {
+        let launch = self.launch(request, find)?;
+        let guard = around.guard;
+        let prompt = request.prompt.clone();
+        let (in_use, expect) = match &request.resume {
+            Resume::Session(id) => (Some(id.clone()), Some(id.clone())),
+            // It is only read, but while somebody writes it there is nothing whole to read.
+            Resume::Fork(id) => (Some(id.clone()), None),
+            Resume::Fresh | Resume::Latest => (None, None),
+        };
+        let work = match request.talk {
+            Talk::OneShot => Work::OneShot {
+                launch,
+                guard,
+                prompt,
+                echoes: self.engine.echoes,
+            },
+            Talk::Dialogue => Work::Dialogue {
+                launch,
+                guard,
+                prompt,
+                dialogue: self.dialogue(request),
+            },
+        };
+        Ok(Setup {
+            engine: self.label().to_owned(),
+            session: new_id(),
+            format: self.format(request.talk),
+            expect,
+            in_use,
+            work,
+            limits: around.limits,
+            locks: around.locks,
+            holder: around.holder,
+            is_hasty: around.is_hasty,
+            login_hint: self.login_hint(is_set),
+        })
+    }
+
+    /// What locks and events call it. An ACP agent is known by its command.
+    fn label(&self) -> &str {
+        match self.engine.value {
+            Some(_) => &self.name,
+            None => self.engine.name,
+        }
+    }
+
+    /// The format it speaks.
+    fn format(&self, talk: Talk) -> &'static str {
+        let format = match talk {
+            Talk::OneShot => self.engine.one_shot,
+            Talk::Dialogue => self.engine.dialogue,
+        };
+        // Its rules have refused what it cannot do.
+        format.unwrap_or(self.engine.name)
+    }
+
+    /// The machine that talks with it.
+    fn dialogue(&self, request: &Request) -> Box<dyn Dialogue> {
+        match self.format(Talk::Dialogue) {
+            "claude" => Box::new(dialogue::Claude::default()),
+            "codex" => Box::new(dialogue::Codex::new(request)),
+            _ => Box::new(dialogue::Acp::new(request)),
+        }
+    }
+
+    /// What to say when it has no login. `is_set` knows the environment.
+    fn login_hint(&self, is_set: impl Fn(&str) -> bool) -> Option<String> {
+        let is_hidden = self.engine.name == "claude"
+            && !self.config.use_api_billing
+            && is_set("ANTHROPIC_API_KEY");
+        is_hidden.then(|| {
+            "ANTHROPIC_API_KEY is kept from the agent unless `engines.claude.use_api_billing` is true"
+                .to_owned()
+        })
+    }
+}
+
+impl From<&Config> for Limits {
+    fn from(config: &Config) -> Self {
+        let timeouts = config.timeouts();
+        Self {
+            start: timeouts.start,
+            idle: timeouts.idle,
+            patience: Patience {
+                asked: timeouts.interrupt_grace,
+                interrupted: timeouts.interrupt_grace,
+                terminated: timeouts.terminate_grace,
+            },
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! What a live run adds to what its reader tells: the clock, the prompt, the words on stderr.
+//!
+//! The reader knows the agent's output and nothing else. Here its events get the numbers they keep,
+//! the time where the agent told none, the prompt that was given as an argument, and, when the agent
+//! ended without a word, the reason that its process or its stderr gives. No I/O, no clock.
+
+use std::borrow::Cow;
+use std::time::{Duration, Instant};
+
+use model::{
+    Ask, Binding, Body, Cause, Event, Item, ItemClosed, ItemId, Level, Message, Notice, Origin,
+    Outcome, Role, RunEnded, RunError, RunId, SessionId, Sink, Status, Text, Timestamp, ToolKind,
+    Why,
+};
+
+use crate::policy::Asked;
+use crate::stderr::Said;
+
+/// The now of one step, on both clocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Now {
+    pub(crate) at: Timestamp,
+    pub(crate) instant: Instant,
+}
+
+/// What is known of a live session; every event passes through here.
+#[derive(Debug)]
+pub(crate) struct Live {
+    session: String,
+    engine: String,
+    seq: u64,
+    run: Option<RunId<'static>>,
+    /// The first run begins with the agent; its first word may be its last.
+    run_began: Option<Instant>,
+    /// A prompt that no stream will repeat.
+    prompt: Option<String>,
+    n_prompts: u64,
+    native: Option<String>,
+    asks: Vec<Asked>,
+    /// Calls that are under way, and what kind of tool they are of.
+    calls: Vec<(ItemId<'static>, ToolKind)>,
+    last: Option<Ended>,
+    n_ended: u64,
+    /// What to say when the agent has no login.
+    login_hint: Option<String>,
+    is_mismatch: bool,
+    reason: Option<Reason>,
+}
+
+/// How the last run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    pub outcome: Outcome,
+    /// The stable word of the error, if there was one.
+    pub code: Option<String>,
+    pub message: Option<String>,
+}
+
+/// Why the process ended, where its agent did not say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reason {
+    /// What the supervisor did to it, instead of what the exit looks like: a code and a sentence.
+    pub(crate) cause: Option<(String, String)>,
+    /// The last words on stderr.
+    pub(crate) stderr: String,
+}
+
+impl Live {
+    pub(crate) fn new(
+        session: &str,
+        engine: &str,
+        login_hint: Option<String>,
+        began: Instant,
+    ) -> Self {
+        Self {
+            session: session.to_owned(),
+            engine: engine.to_owned(),
+            seq: 0,
+            run: None,
+            run_began: Some(began),
+            prompt: None,
+            n_prompts: 0,
+            native: None,
+            asks: Vec::new(),
+            calls: Vec::new(),
+            last: None,
+            n_ended: 0,
+            login_hint,
+            is_mismatch: false,
+            reason: None,
+        }
+    }
+
+    /// The next run is about this, and its stream will not say so.
+    pub(crate) fn prompted(&mut self, prompt: &str) {
+        self.prompt = Some(prompt.to_owned());
+    }
+
+    pub(crate) fn ends_because(&mut self, reason: Reason) {
+        self.reason = Some(reason);
+    }
+
+    /// The agent's own id of the session, once it is known.
+    pub(crate) fn native(&self) -> Option<&str> {
+        self.native.as_deref()
+    }
+
+    pub(crate) fn is_mismatch(&self) -> bool {
+        self.is_mismatch
+    }
+
+    pub(crate) fn has_run(&self) -> bool {
+        self.run.is_some()
+    }
+
+    pub(crate) fn last(&self) -> Option<&Ended> {
+        self.last.as_ref()
+    }
+
+    /// How many runs have ended.
+    pub(crate) fn n_ended(&self) -> u64 {
+        self.n_ended
+    }
+
+    pub(crate) fn asks(&self) -> &[Asked] {
+        &self.asks
+    }
+
+    /// A sink for the reader that hands everything on to `out`.
+    pub(crate) fn sink<'a>(&'a mut self, out: &'a mut dyn Sink, now: Now) -> Passing<'a> {
+        Passing {
+            live: self,
+            out,
+            now,
+        }
+    }
+
+    fn emit(&mut self, out: &mut dyn Sink, now: Now, origin: Origin, body: Body<'_>) {
+        self.seq += 1;
+        out.event(&Event {
+            seq: self.seq,
+            at: Some(now.at),
+            session: SessionId::new(&*self.session),
+            run: self.run.as_ref().map(RunId::by_ref),
+            engine: Cow::Borrowed(&self.engine),
+            path: Cow::Borrowed(&[]),
+            origin,
+            frame: None,
+            native: None,
+            why: None,
+            extra: Cow::Borrowed(&[]),
+            body,
+        });
+    }
+
+    /// Something of the supervisor's own to tell.
+    pub(crate) fn notice(
+        &mut self,
+        out: &mut dyn Sink,
+        now: Now,
+        level: Level,
+        code: &'static str,
+        text: &str,
+    ) {
+        let origin = if code == "stderr" {
+            Origin::Agent
+        } else {
+            Origin::Linkspan
+        };
+        let notice = Notice {
+            level,
+            code: Cow::Borrowed(code),
+            text: Text::new(text),
+            item: None,
+            detail: None,
+        };
+        self.emit(out, now, origin, Body::NoticeRaised(notice));
+    }
+
+    /// What the agent said on stderr.
+    pub(crate) fn complained(&mut self, out: &mut dyn Sink, now: Now, said: &[Said]) {
+        for it in said {
+            match it {
+                Said::Line(line) => self.notice(out, now, Level::Debug, "stderr", line),
+                Said::LeftOut(n) => {
+                    let text = format!("{n} lines on stderr came too fast and were left out");
+                    self.notice(out, now, Level::Debug, "stderr_left_out", &text);
+                }
+            }
+        }
+    }
+
+    fn show_prompt(&mut self, out: &mut dyn Sink, now: Now) {
+        let Some(prompt) = self.prompt.take() else {
+            return;
+        };
+        self.n_prompts += 1;
+        let message = |text| {
+            Item::Message(Message {
+                id: ItemId::new(format!("prompt-{}", self.n_prompts)),
+                role: Role::User,
+                group: None,
+                text: Text::new(text),
+                parts: Vec::new(),
+            })
+        };
+        let (opened, item) = (message(String::new()), message(prompt));
+        self.emit(out, now, Origin::Client, Body::ItemOpened(opened));
+        let status = Status::Ok;
+        let closed = Body::ItemClosed(ItemClosed { status, item });
+        self.emit(out, now, Origin::Client, closed);
+    }
+
+    fn note(&mut self, event: &Event<'_>, now: Now) {
+        match &event.body {
+            Body::SessionBound(it) if it.how == Binding::Mismatch => self.is_mismatch = true,
+            Body::SessionBound(it) => self.native = Some(it.native.to_string()),
+            Body::RunStarted(_) => {
+                self.run = event.run.clone().map(RunId::into_owned);
+                self.run_began.get_or_insert(now.instant);
+            }
+            Body::RunEnded(_) => {
+                self.run = None;
+                self.n_ended += 1;
+            }
+            Body::AskOpened(ask) => self.asked(ask),
+            Body::AskSettled(settled) => self.asks.retain(|it| it.ask.id != settled.id),
+            Body::ItemOpened(Item::Tool(tool)) | Body::ItemUpdated(Item::Tool(tool)) => {
+                self.called(&tool.id, tool.class.kind);
+            }
+            Body::ItemClosed(closed) => {
+                let id = closed.item.id();
+                self.calls.retain(|it| it.0 != *id);
+            }
+            Body::ItemOpened(_)
+            | Body::ItemUpdated(_)
+            | Body::ItemDelta(_)
+            | Body::UsageReported(_)
+            | Body::NoticeRaised(_)
+            | Body::FrameUnmapped(_) => (),
+        }
+    }
+
+    fn asked(&mut self, ask: &Ask<'_>) {
+        let kind = ask.item.as_ref().and_then(|item| {
+            let call = self.calls.iter().find(|it| it.0 == *item);
+            call.map(|it| it.1)
+        });
+        self.asks.push(Asked {
+            ask: ask.clone().into_owned(),
+            kind: kind.unwrap_or(ToolKind::Other),
+        });
+    }
+
+    fn called(&mut self, id: &ItemId<'_>, kind: ToolKind) {
+        match self.calls.iter_mut().find(|it| it.0 == *id) {
+            Some(call) => call.1 = kind,
+            None => self.calls.push((id.clone().into_owned(), kind)),
+        }
+    }
+
+    /// The end of a run with what the reader could not know.
+    fn ended<'a>(&mut self, ended: &RunEnded<'a>, why: Option<Why>, now: Now) -> RunEnded<'a> {
+        let mut ended = ended.clone();
+        let took = self.run_began.take();
+        let took = took.map(|it| millis(now.instant.saturating_duration_since(it)));
+        ended.duration_ms = ended.duration_ms.or(took);
+        let is_made_up = matches!(why, Some(Why::ProcessExit | Why::MissingEnd))
+            && matches!(ended.outcome, Outcome::Failed | Outcome::Lost);
+        if let Some(reason) = self.reason.as_ref().filter(|_| is_made_up) {
+            let before = ended.error.take();
+            ended.error = Some(reason.told(before));
+        }
+        if let (Some(error), Some(hint)) = (&mut ended.error, &self.login_hint)
+            && is_login(error)
+        {
+            error.message = Text::new(format!("{}\nhint: {hint}", error.message));
+        }
+        self.last = Some(Ended {
+            outcome: ended.outcome,
+            code: ended.error.as_ref().map(|it| it.code.to_string()),
+            message: ended.error.as_ref().map(|it| it.message.to_string()),
+        });
+        ended
+    }
+}
+
+impl Reason {
+    fn told<'a>(&self, before: Option<RunError<'a>>) -> RunError<'a> {
+        let (code, mut message) = match (&self.cause, before) {
+            (Some((code, message)), _) => (Cow::Owned(code.clone()), message.clone()),
+            (None, Some(before)) => (before.code, before.message.to_string()),
+            (None, None) => (Cow::Borrowed("process_exit"), "the agent ended".to_owned()),
+        };
+        let stderr = self.stderr.trim();
+        if !stderr.is_empty() {
+            message.push('\n');
+            message.push_str(stderr);
+        }
+        RunError {
+            code,
+            message: Text::new(message),
+        }
+    }
+}
+
+/// True when an agent ended because nobody has logged in to its provider.
+fn is_login(error: &RunError<'_>) -> bool {
+    error.code == "authentication_failed" || error.message.to_str().contains("/login")
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Hands events on, numbered and timed.
+pub(crate) struct Passing<'a> {
+    live: &'a mut Live,
+    out: &'a mut dyn Sink,
+    now: Now,
+}
+
+impl Sink for Passing<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        let Self { live, out, now } = self;
+        live.seq += 1;
+        let body = match &event.body {
+            Body::RunEnded(it) => Body::RunEnded(live.ended(it, event.why, *now)),
+            body => body.clone(),
+        };
+        let told = Event {
+            seq: live.seq,
+            at: event.at.or(Some(now.at)),
+            session: event.session.by_ref(),
+            run: event.run.as_ref().map(RunId::by_ref),
+            engine: Cow::Borrowed(&event.engine),
+            path: Cow::Borrowed(&event.path),
+            origin: event.origin,
+            frame: event.frame,
+            native: event.native.as_deref().map(Cow::Borrowed),
+            why: event.why,
+            extra: Cow::Borrowed(&event.extra),
+            body,
+        };
+        out.event(&told);
+        live.note(event, *now);
+        if let Body::RunStarted(started) = &event.body
+            && started.cause == Cause::Prompt
+        {
+            live.show_prompt(*out, *now);
+        }
+    }
+}

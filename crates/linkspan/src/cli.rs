@@ -25,6 +25,13 @@ Examples:
   linkspan show run.jsonl
   linkspan show --no-pager run.jsonl | head";
 
+const RUN_EXAMPLE: &str = "\
+Examples:
+  linkspan run 'fix the failing test'
+  linkspan run --engine codex --to ag-ui 'explain this repository'
+  git diff | linkspan run 'review this change:' -
+  linkspan run --engine replay:tools";
+
 const FORMATS_EXAMPLE: &str = "\
 Example:
   linkspan formats";
@@ -69,6 +76,8 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     #[command(before_help = SHOW_EXAMPLE, after_long_help = exit::HELP)]
     Show(ShowArgs),
+    #[command(before_help = RUN_EXAMPLE, after_long_help = exit::RUN_HELP)]
+    Run(Box<RunArgs>),
     #[command(before_help = FORMATS_EXAMPLE)]
     Formats(FormatsArgs),
     #[command(before_help = ENGINES_EXAMPLE)]
@@ -141,6 +150,106 @@ pub(crate) struct ShowArgs {
     /// Whether the transcript is coloured
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto)]
     pub(crate) color: Color,
+}
+
+/// Give a prompt to an agent, and show what it does
+///
+/// On a terminal the transcript appears as the agent works, and its questions are answered with a key.
+/// In a pipe the chosen format is written as it comes. Ctrl-C stops the agent, a second one kills it
+/// and everything it has started.
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// The prompt; `-` among its words, or no word at all, stands for stdin
+    ///
+    /// A line of its own such as `claude --resume ID` in it names the session to go on with.
+    pub(crate) prompt: Vec<String>,
+
+    /// The agent: claude, codex, opencode, gemini, acp:COMMAND, replay:FILE; see `linkspan engines`
+    #[arg(short, long, value_name = "ENGINE")]
+    pub(crate) engine: Option<String>,
+
+    /// The format of the output
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = targets())]
+    pub(crate) to: String,
+
+    /// A shape of the output other than the default; see `linkspan formats`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+
+    /// Go on with a session of the agent
+    #[arg(long, value_name = "ID", group = "session")]
+    pub(crate) resume: Option<String>,
+
+    /// Go on with the newest session of the directory
+    #[arg(long, group = "session")]
+    pub(crate) r#continue: bool,
+
+    /// Begin a new session with what another one holds
+    #[arg(long, value_name = "ID", group = "session")]
+    pub(crate) fork: Option<String>,
+
+    /// The model, by the agent's own name for it
+    #[arg(short, long)]
+    pub(crate) model: Option<String>,
+
+    /// Where the agent works; the nearest git root if not given, else the current directory
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// What happens when the agent wants to do something that was not allowed beforehand
+    ///
+    /// On a terminal the default is `ask`, elsewhere `deny`.
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub(crate) permissions: Option<Permissions>,
+
+    /// A tool that may run without a question, by the agent's own name for it; may be repeated
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) allow: Vec<String>,
+
+    /// A tool that may not run; may be repeated
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) deny: Vec<String>,
+
+    /// Leave with exit code 5 when somebody else uses the session, instead of waiting
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+
+    /// The agent's program, instead of the one on the PATH
+    #[arg(long, value_name = "PATH")]
+    pub(crate) program: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) file: ConfigFile,
+
+    /// How fast a recording is played; 0 does not wait at all
+    #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = speed)]
+    pub(crate) speed: f64,
+
+    /// Whether output made for people is coloured
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Permissions {
+    /// Somebody at the terminal decides
+    Ask,
+    /// Everything is allowed
+    Allow,
+    /// What would be asked is denied
+    Deny,
+    /// Changes of files are allowed, the rest is asked
+    AcceptEdits,
+    /// The agent may look and plan, and change nothing
+    Plan,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(0.0) => Ok(f64::INFINITY),
+        Ok(speed) if speed > 0.0 => Ok(speed),
+        _ => Err("it is a number such as 2 or 0.5".to_owned()),
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

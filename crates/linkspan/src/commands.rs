@@ -5,4 +5,5 @@ pub(crate) mod convert;
 pub(crate) mod engines;
 pub(crate) mod formats;
 pub(crate) mod pages;
+pub(crate) mod run;
 pub(crate) mod show;

@@ -2,6 +2,7 @@
 //!
 //! The codes are documented in `docs/cli.md`; a test keeps both the same.
 
+use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -18,18 +19,36 @@ Exit codes:
   3    the input could not be read or the output could not be written
   130  interrupted";
 
+/// The part of `run --help` about exit codes.
+pub(crate) const RUN_HELP: &str = "\
+Exit codes:
+  0    the run was completed, or the reader of the output went away
+  1    the run failed, or the agent could not be started
+  2    bad usage, a bad config, or an unknown engine, format or profile
+  3    the input could not be read or the output could not be written
+  4    the model refused, or a limit of turns, tokens or money was reached
+  5    the session is in use, and `--no-wait` was given
+  130  the run was aborted";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
+    Failed,
     Usage,
     Io,
+    /// The model refused, or a limit was reached.
+    Unfinished,
+    Busy,
     Interrupted,
 }
 
 impl Code {
     pub(crate) fn number(self) -> u8 {
         match self {
+            Self::Failed => 1,
             Self::Usage => 2,
             Self::Io => 3,
+            Self::Unfinished => 4,
+            Self::Busy => 5,
             Self::Interrupted => 130,
         }
     }
@@ -139,9 +158,24 @@ pub(crate) fn shown(name: &str) -> String {
     })
 }
 
+/// An error and what caused it, in one line.
+pub(crate) fn chain(err: &dyn Error) -> String {
+    let mut text = without_number(err.to_string());
+    let mut cause = err.source();
+    while let Some(err) = cause {
+        text.push_str(": ");
+        text.push_str(&without_number(err.to_string()));
+        cause = err.source();
+    }
+    shown(&text)
+}
+
 /// The words of the system without its number.
 fn cause(err: &io::Error) -> String {
-    let text = err.to_string();
+    without_number(err.to_string())
+}
+
+fn without_number(text: String) -> String {
     let end = text.find(" (os error").unwrap_or(text.len());
     text[..end].to_owned()
 }
@@ -202,7 +236,7 @@ mod tests {
     #[test]
     fn the_manual_and_the_help_list_the_same_codes() {
         let manual = include_str!("../../../docs/cli.md");
-        for line in HELP.lines().skip(1) {
+        for line in HELP.lines().skip(1).chain(RUN_HELP.lines().skip(1)) {
             let (code, meaning) = line.trim().split_once(' ').unwrap();
             let row = format!("| `{code}` | {} |", meaning.trim());
             assert!(manual.contains(&row), "docs/cli.md lacks: {row}");

@@ -2,10 +2,16 @@
 //!
 //! [`convert`] is the whole of `linkspan convert` without its flags; [`Conversion`] is the same for
 //! a caller that has its own loop. The formats and their names are those of `linkspan formats`.
+//! [`Conversation`] runs an agent and answers what it asks.
 
+mod conversation;
 mod convert;
 
+pub use conversation::{
+    Aborter, Conversation, ConversationConfig, ConversationError, State, allowed_tools, open,
+};
 pub use convert::{AUTO, Conversion, Error, Options, Report, convert, each_chunk, recognise};
 pub use formats::detect::Unsure;
 pub use formats::{ReaderConfig, WriterConfig, registry};
-pub use model::{End, Exit};
+pub use model::{Body, End, Event, Exit, Outcome};
+pub use runner::{Answer, Asked, Ended, Mode};

@@ -37,6 +37,7 @@ fn run(cli: &Cli) -> Result<(), exit::Failure> {
     match &cli.command {
         Command::Convert(args) => commands::convert::run(args),
         Command::Show(args) => commands::show::run(args),
+        Command::Run(args) => commands::run::run(args),
         Command::Formats(args) => commands::formats::run(args),
         Command::Engines(args) => commands::engines::run(args),
         Command::Config(args) => commands::config::run(args),

@@ -5,7 +5,7 @@ use std::error::Error as _;
 use std::path::PathBuf;
 
 use runner::config::{self, Config, File};
-use runner::engines;
+use runner::process::{self, NotFound};
 
 use crate::cli::ConfigFile;
 use crate::exit::{Code, Failure, shown};
@@ -23,8 +23,8 @@ pub(crate) fn load(file: &ConfigFile) -> Result<Settings, Failure> {
 }
 
 /// Looks for a program as a shell does.
-pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
-    engines::find_program(name, &env::var_os("PATH").unwrap_or_default())
+pub(crate) fn find_program(name: &str) -> Result<PathBuf, NotFound> {
+    process::find_program(name.as_ref(), env::var_os("PATH").as_deref())
 }
 
 /// A value that is no text is kept as far as it is, and then is not what anybody expects.
@@ -32,7 +32,7 @@ fn variable(name: &str) -> Option<String> {
     env::var_os(name).map(|it| it.to_string_lossy().into_owned())
 }
 
-fn bad_config(err: config::Error) -> Failure {
+pub(crate) fn bad_config(err: config::Error) -> Failure {
     let hint = err.hint();
     if let config::Error::Read { source, .. } = &err {
         return Failure::io(&shown(&err.to_string()), source, hint.as_deref());

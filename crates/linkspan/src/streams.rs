@@ -53,11 +53,16 @@ impl Input {
                 self.bytes = Box::new(head.chain(rest));
                 Ok(format)
             }
-            Err(linkspan::Error::Unsure(why)) => Err(unknown::unsure(&self.name, why)),
-            Err(linkspan::Error::Read(err) | linkspan::Error::Write(err)) => {
-                Err(Self::failure(&self.name, &err))
-            }
-            Err(linkspan::Error::Format(err)) => Err(unknown::source(err)),
+            Err(err) => Err(Self::refused(&self.name, err)),
+        }
+    }
+
+    /// An input that cannot be read as anything.
+    pub(crate) fn refused(name: &str, err: linkspan::Error) -> Failure {
+        match err {
+            linkspan::Error::Unsure(why) => unknown::unsure(name, why),
+            linkspan::Error::Read(err) | linkspan::Error::Write(err) => Self::failure(name, &err),
+            linkspan::Error::Format(err) => unknown::source(err),
         }
     }
 

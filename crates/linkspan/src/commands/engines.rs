@@ -107,7 +107,7 @@ fn rows(config: &Config, survey: Vec<Installed>, choice: &Choice) -> Vec<Row> {
 /// An ACP agent that the config names.
 fn agent(name: &str, config: &Config) -> Row {
     let program = config.acp(name).and_then(|it| it.program);
-    let path = program.as_deref().and_then(find_program);
+    let path = program.and_then(|it| find_program(&it).ok());
     Row {
         installed: Some(path.is_some()),
         path: path.map(|it| it.to_string_lossy().into_owned()),

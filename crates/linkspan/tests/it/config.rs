@@ -40,7 +40,7 @@ fn every_value_says_where_it_came_from() {
         default_engine                                 codex                                         $LINKSPAN_ENGINE
         model                                          -                                             default
         permissions                                    deny                                          $LINKSPAN_PERMISSIONS
-        start_timeout                                  60 s                                          default
+        start_timeout                                  180 s                                         default
         idle_timeout                                   2.5 s                                         /home/.config/linkspan/config.toml:2
         interrupt_grace                                5 s                                           default
         terminate_grace                                3 s                                           default
@@ -82,43 +82,43 @@ fn every_value_says_where_it_came_from() {
         &variables,
         &["config", "--json"],
         expect![[r#"
-        {"key":"default_engine","value":"codex","origin":"variable","place":"LINKSPAN_ENGINE"}
-        {"key":"model","value":null,"origin":"default","place":null}
-        {"key":"permissions","value":"deny","origin":"variable","place":"LINKSPAN_PERMISSIONS"}
-        {"key":"start_timeout","value":60.0,"origin":"default","place":null}
-        {"key":"idle_timeout","value":2.5,"origin":"file","place":"/home/.config/linkspan/config.toml:2"}
-        {"key":"interrupt_grace","value":5.0,"origin":"default","place":null}
-        {"key":"terminate_grace","value":3.0,"origin":"default","place":null}
-        {"key":"engines.claude.program","value":null,"origin":"default","place":null}
-        {"key":"engines.claude.args","value":[],"origin":"default","place":null}
-        {"key":"engines.claude.env","value":{"ANTHROPIC_API_KEY":"set","IS_SANDBOX":"set"},"origin":"file","place":"/home/.config/linkspan/config.toml:6"}
-        {"key":"engines.claude.model","value":"opus","origin":"file","place":"/home/.config/linkspan/config.toml:5"}
-        {"key":"engines.claude.dangerously_skip_permissions","value":false,"origin":"default","place":null}
-        {"key":"engines.claude.allowed_tools","value":["Bash","Read","Edit","Write"],"origin":"default","place":null}
-        {"key":"engines.claude.use_api_billing","value":false,"origin":"default","place":null}
-        {"key":"engines.claude.output_style","value":null,"origin":"default","place":null}
-        {"key":"engines.codex.program","value":null,"origin":"default","place":null}
-        {"key":"engines.codex.args","value":[],"origin":"default","place":null}
-        {"key":"engines.codex.env","value":null,"origin":"default","place":null}
-        {"key":"engines.codex.model","value":null,"origin":"default","place":null}
-        {"key":"engines.codex.dangerously_skip_permissions","value":false,"origin":"default","place":null}
-        {"key":"engines.codex.sandbox","value":null,"origin":"default","place":null}
-        {"key":"engines.codex.verbosity","value":null,"origin":"default","place":null}
-        {"key":"engines.opencode.program","value":null,"origin":"default","place":null}
-        {"key":"engines.opencode.args","value":[],"origin":"default","place":null}
-        {"key":"engines.opencode.env","value":null,"origin":"default","place":null}
-        {"key":"engines.opencode.model","value":null,"origin":"default","place":null}
-        {"key":"engines.opencode.dangerously_skip_permissions","value":false,"origin":"default","place":null}
-        {"key":"engines.opencode.allowed_tools","value":null,"origin":"default","place":null}
-        {"key":"engines.gemini.program","value":null,"origin":"default","place":null}
-        {"key":"engines.gemini.args","value":[],"origin":"default","place":null}
-        {"key":"engines.gemini.env","value":null,"origin":"default","place":null}
-        {"key":"engines.gemini.model","value":null,"origin":"default","place":null}
-        {"key":"engines.gemini.dangerously_skip_permissions","value":false,"origin":"default","place":null}
-        {"key":"engines.gemini.allowed_tools","value":["run_shell_command","write_file","replace"],"origin":"default","place":null}
-        {"key":"engines.acp.mine.program","value":"m","origin":"file","place":"/home/.config/linkspan/config.toml:8"}
-        exit 0
-    "#]],
+            {"key":"default_engine","value":"codex","origin":"variable","place":"LINKSPAN_ENGINE"}
+            {"key":"model","value":null,"origin":"default","place":null}
+            {"key":"permissions","value":"deny","origin":"variable","place":"LINKSPAN_PERMISSIONS"}
+            {"key":"start_timeout","value":180.0,"origin":"default","place":null}
+            {"key":"idle_timeout","value":2.5,"origin":"file","place":"/home/.config/linkspan/config.toml:2"}
+            {"key":"interrupt_grace","value":5.0,"origin":"default","place":null}
+            {"key":"terminate_grace","value":3.0,"origin":"default","place":null}
+            {"key":"engines.claude.program","value":null,"origin":"default","place":null}
+            {"key":"engines.claude.args","value":[],"origin":"default","place":null}
+            {"key":"engines.claude.env","value":{"ANTHROPIC_API_KEY":"set","IS_SANDBOX":"set"},"origin":"file","place":"/home/.config/linkspan/config.toml:6"}
+            {"key":"engines.claude.model","value":"opus","origin":"file","place":"/home/.config/linkspan/config.toml:5"}
+            {"key":"engines.claude.dangerously_skip_permissions","value":false,"origin":"default","place":null}
+            {"key":"engines.claude.allowed_tools","value":["Bash","Read","Edit","Write"],"origin":"default","place":null}
+            {"key":"engines.claude.use_api_billing","value":false,"origin":"default","place":null}
+            {"key":"engines.claude.output_style","value":null,"origin":"default","place":null}
+            {"key":"engines.codex.program","value":null,"origin":"default","place":null}
+            {"key":"engines.codex.args","value":[],"origin":"default","place":null}
+            {"key":"engines.codex.env","value":null,"origin":"default","place":null}
+            {"key":"engines.codex.model","value":null,"origin":"default","place":null}
+            {"key":"engines.codex.dangerously_skip_permissions","value":false,"origin":"default","place":null}
+            {"key":"engines.codex.sandbox","value":null,"origin":"default","place":null}
+            {"key":"engines.codex.verbosity","value":null,"origin":"default","place":null}
+            {"key":"engines.opencode.program","value":null,"origin":"default","place":null}
+            {"key":"engines.opencode.args","value":[],"origin":"default","place":null}
+            {"key":"engines.opencode.env","value":null,"origin":"default","place":null}
+            {"key":"engines.opencode.model","value":null,"origin":"default","place":null}
+            {"key":"engines.opencode.dangerously_skip_permissions","value":false,"origin":"default","place":null}
+            {"key":"engines.opencode.allowed_tools","value":null,"origin":"default","place":null}
+            {"key":"engines.gemini.program","value":null,"origin":"default","place":null}
+            {"key":"engines.gemini.args","value":[],"origin":"default","place":null}
+            {"key":"engines.gemini.env","value":null,"origin":"default","place":null}
+            {"key":"engines.gemini.model","value":null,"origin":"default","place":null}
+            {"key":"engines.gemini.dangerously_skip_permissions","value":false,"origin":"default","place":null}
+            {"key":"engines.gemini.allowed_tools","value":["run_shell_command","write_file","replace"],"origin":"default","place":null}
+            {"key":"engines.acp.mine.program","value":"m","origin":"file","place":"/home/.config/linkspan/config.toml:8"}
+            exit 0
+        "#]],
     );
 }
 

@@ -1,26 +1,10 @@
 //! `linkspan engines` on machines that are made up: a `PATH` of small scripts, a home of one file.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use expect_test::{Expect, expect};
 
-use crate::program::{Folder, Ran, linkspan, ran};
-
-/// A machine with these programs, each a line of shell, and this config.
-fn machine(name: &str, programs: &[(&str, &str)], config: &str) -> Folder {
-    let folder = Folder::new(name);
-    for part in ["bin", "config/linkspan"] {
-        fs::create_dir_all(folder.path(part)).unwrap();
-    }
-    for (program, script) in programs {
-        let path = folder.file(&format!("bin/{program}"), &format!("#!/bin/sh\n{script}\n"));
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-    folder.file("config/linkspan/config.toml", config);
-    folder
-}
+use crate::program::{Folder, Ran, linkspan, machine, ran};
 
 fn run(folder: &Folder, args: &[&str]) -> Ran {
     let output = linkspan(args)

@@ -3,11 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod config;
+mod conversation;
 mod convert;
 mod engines;
 mod errors;
 mod pages;
 mod program;
+mod run;
 #[cfg(target_os = "linux")]
 mod runner;
 mod show;

@@ -1,6 +1,7 @@
 //! Starting the program, and what it left behind.
 
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::{env, fs, process, thread};
@@ -84,6 +85,20 @@ impl Drop for Folder {
     fn drop(&mut self) {
         fs::remove_dir_all(&self.0).ok();
     }
+}
+
+/// A machine with these programs, each a line of shell, and this config.
+pub(crate) fn machine(name: &str, programs: &[(&str, &str)], config: &str) -> Folder {
+    let folder = Folder::new(name);
+    for part in ["bin", "config/linkspan"] {
+        fs::create_dir_all(folder.path(part)).unwrap();
+    }
+    for (program, script) in programs {
+        let path = folder.file(&format!("bin/{program}"), &format!("#!/bin/sh\n{script}\n"));
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    folder.file("config/linkspan/config.toml", config);
+    folder
 }
 
 /// A recording of the repository.

@@ -1,0 +1,222 @@
+//! From flags, config and prompt to an agent that can be started.
+
+use std::path::{Path, PathBuf};
+use std::{env, io};
+
+use runner::config::Config;
+use runner::engines::{self, Recording, Selected, Surroundings};
+use runner::locks::Locks;
+use runner::process::Guard;
+use runner::{Mode, Permissions, Request, Resume, Setup, Talk, Work};
+
+use super::prompt::Prompt;
+use crate::cli::{self, RunArgs};
+use crate::exit::{Code, Failure, chain};
+use crate::settings::{self, find_program};
+use crate::streams::Input;
+
+/// What is to be done.
+pub(super) struct Plan {
+    pub(super) setup: Setup,
+    pub(super) permissions: Permissions,
+}
+
+impl Plan {
+    /// `is_attended`: somebody at a terminal can be asked.
+    pub(super) fn new(args: &RunArgs, is_attended: bool) -> Result<Self, Failure> {
+        let config = load(args)?;
+        if let Some(name) = args.engine.as_deref().or(config.default_engine())
+            && let Selected::Replay(recording) = engines::select(name, &config).map_err(refused)?
+        {
+            return replay(args, &recording, &config);
+        }
+        let prompt = Prompt::read(&args.prompt)?;
+        let chosen = choose(args, &config, &prompt)?;
+        let unset = if is_attended { Mode::Ask } else { Mode::Deny };
+        let permissions = Permissions {
+            mode: config.permissions(chosen.engine.name, unset),
+            allow: args.allow.clone(),
+            deny: args.deny.clone(),
+        };
+        let request = Request {
+            talk: talk(&chosen, permissions.mode, is_attended),
+            resume: resume(args, &prompt)?,
+            prompt: prompt.text,
+            model: args.model.clone(),
+            cwd: cwd(args.cwd.as_deref())?,
+            permissions,
+        };
+        let setup = agent(args, &config, &chosen, &request)?;
+        let permissions = request.permissions;
+        Ok(Self { setup, permissions })
+    }
+}
+
+fn load(args: &RunArgs) -> Result<Config, Failure> {
+    let mut config = settings::load(&args.file)?.config;
+    if let Some(mode) = args.permissions {
+        let mode = match mode {
+            cli::Permissions::Ask => "ask",
+            cli::Permissions::Allow => "allow",
+            cli::Permissions::Deny => "deny",
+            cli::Permissions::AcceptEdits => "accept-edits",
+            cli::Permissions::Plan => "plan",
+        };
+        let set = config.flag("permissions", "--permissions", mode);
+        set.map_err(settings::bad_config)?;
+    }
+    Ok(config)
+}
+
+fn refused(err: engines::Error) -> Failure {
+    let code = match &err {
+        engines::Error::NoneInstalled | engines::Error::NotFound { .. } => Code::Failed,
+        _ => Code::Usage,
+    };
+    Failure::Said {
+        code,
+        hint: err.hint(),
+        message: chain(&err),
+    }
+}
+
+/// The engine that was asked for by a flag, by the prompt, by the config, or by being there.
+fn choose(args: &RunArgs, config: &Config, prompt: &Prompt) -> Result<engines::Agent, Failure> {
+    let by_prompt = prompt.resume.as_ref().map(|it| &*it.0);
+    if let (Some(flag), Some(said)) = (args.engine.as_deref(), by_prompt)
+        && flag != said
+    {
+        return Err(Failure::usage(
+            format!("the prompt goes on with a session of {said}, and `--engine` says {flag}"),
+            "leave one of them out",
+        ));
+    }
+    let name = args.engine.as_deref().or(by_prompt);
+    let chosen = match name.or(config.default_engine()) {
+        Some(name) => engines::select(name, config).map_err(refused)?,
+        None => {
+            return engines::first_installed(config, find_program).map_err(refused);
+        }
+    };
+    let mut chosen = match chosen {
+        Selected::Agent(chosen) => *chosen,
+        Selected::Replay(_) => {
+            return Err(Failure::usage(
+                "a recording has no sessions to go on with",
+                "leave the resume line out",
+            ));
+        }
+    };
+    if let Some(program) = &args.program {
+        chosen.config.program = Some(program.to_string_lossy().into_owned());
+    }
+    Ok(chosen)
+}
+
+/// An agent is talked with when it has no other way, or when its questions can be answered.
+fn talk(chosen: &engines::Agent, mode: Mode, is_attended: bool) -> Talk {
+    let can_answer = match mode {
+        Mode::Ask | Mode::AcceptEdits | Mode::Plan => is_attended,
+        Mode::Allow | Mode::Deny => false,
+    };
+    match chosen.engine.one_shot {
+        Some(_) if !(can_answer && chosen.engine.can.ask) => Talk::OneShot,
+        Some(_) | None => Talk::Dialogue,
+    }
+}
+
+fn resume(args: &RunArgs, prompt: &Prompt) -> Result<Resume, Failure> {
+    let said = prompt.resume.as_ref().map(|it| &it.1);
+    let flag = args.resume.as_ref().or(args.fork.as_ref());
+    if let (Some(flag), Some(said)) = (flag, said)
+        && flag != said
+    {
+        return Err(Failure::usage(
+            format!("the prompt goes on with session `{said}`, and the flag says `{flag}`"),
+            "leave one of them out",
+        ));
+    }
+    Ok(match (&args.fork, args.resume.as_ref().or(said)) {
+        (Some(id), _) => Resume::Fork(id.clone()),
+        (None, Some(id)) => Resume::Session(id.clone()),
+        (None, None) if args.r#continue => Resume::Latest,
+        (None, None) => Resume::Fresh,
+    })
+}
+
+/// Where the agent works: as said, else the nearest git root, else here.
+fn cwd(said: Option<&Path>) -> Result<PathBuf, Failure> {
+    let here = said.unwrap_or(Path::new("."));
+    let failed = |err: io::Error| {
+        let hint = Some("name a folder that exists with `--cwd`");
+        Failure::io(&format!("cannot work in `{}`", here.display()), &err, hint)
+    };
+    let here = here.canonicalize().map_err(failed)?;
+    if !here.is_dir() {
+        return Err(failed(io::ErrorKind::NotADirectory.into()));
+    }
+    let root = here.ancestors().find(|it| it.join(".git").exists());
+    Ok(match (said, root) {
+        (None, Some(root)) => root.to_owned(),
+        (Some(_), _) | (None, None) => here,
+    })
+}
+
+fn agent(
+    args: &RunArgs,
+    config: &Config,
+    chosen: &engines::Agent,
+    request: &Request,
+) -> Result<Setup, Failure> {
+    let around = Surroundings {
+        limits: config.into(),
+        guard: Guard::own(),
+        locks: Some(Locks::new(locks()?)),
+        holder: "linkspan run".to_owned(),
+        is_hasty: args.no_wait,
+    };
+    let is_set = |name: &str| env::var_os(name).is_some();
+    chosen
+        .setup(request, around, find_program, is_set)
+        .map_err(refused)
+}
+
+fn replay(args: &RunArgs, recording: &Recording, config: &Config) -> Result<Plan, Failure> {
+    let name = match recording {
+        Recording::Bundled(it) => it.name.to_owned(),
+        Recording::File(path) => path.to_string_lossy().into_owned(),
+    };
+    let (input, format) = linkspan::open(recording).map_err(|err| Input::refused(&name, err))?;
+    let prompt = match &*args.prompt {
+        [] => None,
+        words => Some(Prompt::read(words)?.text),
+    };
+    let setup = Setup {
+        engine: format.to_owned(),
+        session: runner::new_id(),
+        format,
+        expect: None,
+        in_use: None,
+        work: Work::Replay {
+            input,
+            speed: args.speed,
+            prompt,
+        },
+        limits: config.into(),
+        locks: None,
+        holder: String::new(),
+        is_hasty: false,
+        login_hint: None,
+    };
+    Ok(Plan {
+        setup,
+        permissions: Permissions::default(),
+    })
+}
+
+/// Where sessions are locked: one place for all who work on this machine as this user.
+fn locks() -> Result<PathBuf, Failure> {
+    runner::state_folder()
+        .map(|it| it.join("locks"))
+        .ok_or_else(|| Failure::usage("there is no home directory", "set `HOME`"))
+}

@@ -1,0 +1,106 @@
+//! The prompt, and what else was said by it: a line that names a session to go on with.
+
+use std::io::{self, IsTerminal, Read};
+
+use formats::resume;
+
+use crate::exit::Failure;
+use crate::streams::Input;
+
+/// More than that is a mistake: no model takes it.
+const MAX_PROMPT: u64 = 32 * 1024 * 1024;
+
+/// What was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Prompt {
+    pub(super) text: String,
+    /// The engine and the session of the last resume line.
+    pub(super) resume: Option<(String, String)>,
+}
+
+impl Prompt {
+    /// From the words of the command line; `-` among them, or no words at all, is stdin.
+    pub(super) fn read(words: &[String]) -> Result<Self, Failure> {
+        let text = match words {
+            [] if io::stdin().is_terminal() => {
+                return Err(Failure::usage(
+                    "there is no prompt",
+                    "say what to do, as in `linkspan run 'fix the failing test'`, or pipe it in",
+                ));
+            }
+            [] => stdin()?,
+            words => {
+                let mut said = Vec::new();
+                for word in words {
+                    said.push(if word == "-" { stdin()? } else { word.clone() });
+                }
+                said.join(" ")
+            }
+        };
+        Self::of(&text)
+    }
+
+    fn of(said: &str) -> Result<Self, Failure> {
+        let (rest, resume) = resume::strip(said);
+        // Without such a line a prompt is not touched.
+        let text = if resume.is_some() {
+            rest
+        } else {
+            said.to_owned()
+        };
+        if text.trim().is_empty() {
+            return Err(Failure::usage(
+                "the prompt is empty",
+                "say what to do, as in `linkspan run 'fix the failing test'`",
+            ));
+        }
+        Ok(Self { text, resume })
+    }
+}
+
+fn stdin() -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    let mut input = io::stdin().lock().take(MAX_PROMPT + 1);
+    let read = input.read_to_end(&mut bytes);
+    read.map_err(|err| Input::failure("stdin", &err))?;
+    if bytes.len() as u64 > MAX_PROMPT {
+        return Err(Failure::usage(
+            "the prompt is longer than 32 MB",
+            "put it into a file and tell the agent to read it",
+        ));
+    }
+    // A prompt is words; what is none is shown as such rather than refused.
+    Ok(String::from_utf8_lossy(&bytes)
+        .trim_end_matches('\n')
+        .to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resume_line_is_taken_out_of_the_prompt() {
+        let prompt = Prompt::of("go on\n`claude --resume a-1`").unwrap();
+        let resume = Some(("claude".to_owned(), "a-1".to_owned()));
+        let text = "go on".to_owned();
+        assert_eq!(prompt, Prompt { text, resume });
+        let prompt = Prompt::of("`codex resume b`").unwrap();
+        assert_eq!(prompt.text, "continue");
+    }
+
+    #[test]
+    fn any_other_prompt_stays_as_it_is() {
+        let said = " a\r\nb \n";
+        let prompt = Prompt::of(said).unwrap();
+        assert_eq!((&*prompt.text, prompt.resume), (said, None));
+    }
+
+    #[test]
+    fn a_prompt_of_spaces_is_none() {
+        assert_eq!(
+            Prompt::of(" \n").unwrap_err().message(),
+            "linkspan: the prompt is empty"
+        );
+    }
+}

@@ -1,0 +1,389 @@
+//! A conversation with an agent: messages in, events out, one run after the other.
+//!
+//! The shape is that of the OpenHands `Conversation`: messages are sent, and a run works on them. The
+//! agent stays between runs where it can, so that the next one pays no start-up; when it is gone, the
+//! next run goes on with the same session.
+
+use std::env;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use model::{Event, Outcome, Sink};
+use runner::config::{self, Config};
+use runner::engines::{self, Recording, Selected, Surroundings};
+use runner::locks::Locks;
+use runner::process::{Guard, NotFound, find_program};
+use runner::{
+    Agent, Answer, Asked, Ended, Mode, Permissions, Request, Resume, Setup, StartError, Step, Talk,
+    Verdict, Work, nobody, verdict,
+};
+use tokio::sync::Notify;
+
+/// What a conversation is held with, and under which conditions.
+#[derive(Clone, Debug)]
+pub struct ConversationConfig {
+    /// As in `linkspan run --engine`.
+    pub engine: String,
+    pub model: Option<String>,
+    /// Tools that may run without a question, by the agent's names or by those of OpenHands.
+    pub allowed_tools: Vec<String>,
+    /// Absolute.
+    pub cwd: PathBuf,
+    /// What happens with asks that nobody answers is up to [`Conversation::on_ask`].
+    pub permissions: Mode,
+    /// A session of the agent to go on with.
+    pub resume: Option<String>,
+    /// A `linkspan` program to look after the agents. Without one they are ended when this process
+    /// lets go of them, but not when it is killed.
+    pub guard: Option<PathBuf>,
+    pub settings: Config,
+}
+
+impl ConversationConfig {
+    /// A new session of `engine` in `cwd`, with the user's own settings. Asks are put to `on_ask`.
+    pub fn new(engine: &str, cwd: &Path) -> Result<Self, config::Error> {
+        let variable = |name: &str| env::var(name).ok();
+        let file = config::File::find(None, variable);
+        Ok(Self {
+            engine: engine.to_owned(),
+            model: None,
+            allowed_tools: Vec::new(),
+            cwd: cwd.to_owned(),
+            permissions: Mode::Ask,
+            resume: None,
+            guard: None,
+            settings: Config::load(file.as_ref(), variable)?,
+        })
+    }
+}
+
+/// Where a conversation stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Nothing was run yet.
+    Idle,
+    Running,
+    /// The last run was completed.
+    Finished,
+    /// The last run was not.
+    Error,
+}
+
+/// Why a run could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum ConversationError {
+    #[error("there is no message that was not sent")]
+    NothingToSend,
+    #[error(transparent)]
+    Engine(#[from] engines::Error),
+    #[error(transparent)]
+    Start(#[from] StartError),
+    #[error("cannot read the recording")]
+    Recording(#[source] crate::Error),
+}
+
+type OnEvent = Box<dyn FnMut(&Event<'_>) + Send>;
+type OnAsk = Box<dyn FnMut(&Asked) -> Answer + Send>;
+
+/// A conversation with an agent.
+pub struct Conversation {
+    config: ConversationConfig,
+    permissions: Permissions,
+    state: State,
+    unsent: Vec<String>,
+    listeners: Listeners,
+    on_ask: Option<OnAsk>,
+    agent: Option<Agent>,
+    resume: Option<String>,
+    aborting: Arc<Notify>,
+    last: Option<Ended>,
+}
+
+/// Stops the run of a conversation, from anywhere.
+#[derive(Clone, Debug)]
+pub struct Aborter(Arc<Notify>);
+
+impl Aborter {
+    /// The run ends as aborted; without a run, the next one does.
+    pub fn abort(&self) {
+        self.0.notify_one();
+    }
+}
+
+impl Conversation {
+    pub fn new(config: ConversationConfig) -> Self {
+        Self {
+            permissions: Permissions {
+                mode: config.permissions,
+                allow: allowed_tools(&config.allowed_tools),
+                deny: Vec::new(),
+            },
+            resume: config.resume.clone(),
+            config,
+            state: State::Idle,
+            unsent: Vec::new(),
+            listeners: Listeners::default(),
+            on_ask: None,
+            agent: None,
+            aborting: Arc::default(),
+            last: None,
+        }
+    }
+
+    /// Calls `listener` with every event.
+    pub fn on_event(&mut self, listener: impl FnMut(&Event<'_>) + Send + 'static) {
+        self.listeners.0.push(Box::new(listener));
+    }
+
+    /// Lets `answer` decide what was not allowed beforehand. Without it, such asks are denied.
+    pub fn on_ask(&mut self, answer: impl FnMut(&Asked) -> Answer + Send + 'static) {
+        self.on_ask = Some(Box::new(answer));
+    }
+
+    /// Says something; the next run works on it.
+    pub fn send_message(&mut self, text: impl Into<String>) {
+        self.unsent.push(text.into());
+    }
+
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// How the last run ended.
+    pub fn last(&self) -> Option<&Ended> {
+        self.last.as_ref()
+    }
+
+    /// The agent's own id of the session, once it is known.
+    pub fn session(&self) -> Option<&str> {
+        self.resume.as_deref()
+    }
+
+    pub fn aborter(&self) -> Aborter {
+        Aborter(Arc::clone(&self.aborting))
+    }
+
+    /// Works on what was said since the last run, until the agent is done with it.
+    pub async fn run(&mut self) -> Result<Ended, ConversationError> {
+        if self.unsent.is_empty() {
+            return Err(ConversationError::NothingToSend);
+        }
+        let prompt = self.unsent.join("\n\n");
+        match &mut self.agent {
+            Some(agent) => agent.prompt(&prompt),
+            None => {
+                let setup = self.setup(&prompt)?;
+                self.agent = Some(Agent::start(setup, |_| ()).await?);
+            }
+        }
+        self.unsent.clear();
+        self.state = State::Running;
+        let ended = self.follow().await;
+        self.state = match ended.outcome {
+            Outcome::Completed => State::Finished,
+            Outcome::Failed
+            | Outcome::Aborted
+            | Outcome::Refused
+            | Outcome::Limit
+            | Outcome::Lost => State::Error,
+        };
+        self.last = Some(ended.clone());
+        Ok(ended)
+    }
+
+    /// Lets the agent go. Another run would start it again.
+    pub async fn close(&mut self) {
+        if let Some(agent) = &mut self.agent {
+            agent.close();
+            while agent.step(&mut self.listeners).await != Step::Gone {}
+        }
+        self.agent = None;
+    }
+
+    async fn follow(&mut self) -> Ended {
+        let aborting = Arc::clone(&self.aborting);
+        let lost = Ended {
+            outcome: Outcome::Lost,
+            code: None,
+            message: None,
+        };
+        loop {
+            let Some(agent) = &mut self.agent else {
+                return lost;
+            };
+            let step = tokio::select! {
+                step = agent.step(&mut self.listeners) => step,
+                () = aborting.notified() => {
+                    agent.abort();
+                    continue;
+                }
+            };
+            if let Some(native) = agent.native() {
+                self.resume = Some(native.to_owned());
+            }
+            answer(agent, &self.permissions, &mut self.on_ask);
+            match step {
+                Step::Told => (),
+                Step::Ended => return agent.last().cloned().unwrap_or(lost),
+                Step::Gone => {
+                    let ended = agent.last().cloned();
+                    self.agent = None;
+                    return ended.unwrap_or(lost);
+                }
+            }
+        }
+    }
+
+    fn setup(&self, prompt: &str) -> Result<Setup, ConversationError> {
+        let settings = &self.config.settings;
+        let agent = match engines::select(&self.config.engine, settings)? {
+            Selected::Agent(agent) => agent,
+            Selected::Replay(recording) => return self.replay(&recording, prompt),
+        };
+        let request = Request {
+            prompt: prompt.to_owned(),
+            resume: match &self.resume {
+                Some(id) => Resume::Session(id.clone()),
+                None => Resume::Fresh,
+            },
+            model: self.config.model.clone(),
+            cwd: self.config.cwd.clone(),
+            permissions: self.permissions.clone(),
+            talk: Talk::Dialogue,
+        };
+        let around = Surroundings {
+            limits: settings.into(),
+            guard: self.config.guard.clone().map_or(Guard::None, Guard::Exe),
+            locks: runner::state_folder().map(|it| Locks::new(it.join("locks"))),
+            holder: "a conversation".to_owned(),
+            is_hasty: false,
+        };
+        let is_set = |name: &str| env::var_os(name).is_some();
+        Ok(agent.setup(&request, around, find, is_set)?)
+    }
+
+    /// A recording is played anew for every run.
+    fn replay(&self, recording: &Recording, prompt: &str) -> Result<Setup, ConversationError> {
+        let (input, format) = open(recording).map_err(ConversationError::Recording)?;
+        Ok(Setup {
+            engine: format.to_owned(),
+            session: runner::new_id(),
+            format,
+            expect: None,
+            in_use: None,
+            work: Work::Replay {
+                input,
+                speed: f64::INFINITY,
+                prompt: Some(prompt.to_owned()),
+            },
+            limits: (&self.config.settings).into(),
+            locks: None,
+            holder: String::new(),
+            is_hasty: false,
+            login_hint: None,
+        })
+    }
+}
+
+impl std::fmt::Debug for Conversation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Conversation")
+            .field("engine", &self.config.engine)
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Opens a recording, and tells its format.
+pub fn open(recording: &Recording) -> Result<(Box<dyn Read + Send>, &'static str), crate::Error> {
+    match recording {
+        Recording::Bundled(it) => Ok((Box::new(it.bytes), it.format)),
+        Recording::File(path) => {
+            let mut file = std::fs::File::open(path).map_err(crate::Error::Read)?;
+            let (format, head) = crate::recognise(&mut file)?;
+            Ok((Box::new(head.chain(file)), format.name))
+        }
+    }
+}
+
+/// Answers what the agent asks: by the rules, else by whoever listens, else with no.
+fn answer(agent: &mut Agent, permissions: &Permissions, on_ask: &mut Option<OnAsk>) {
+    for asked in agent.asks().to_vec() {
+        let answer = match (verdict(permissions, &asked), &mut *on_ask) {
+            (Verdict::Settle(answer), _) => answer,
+            (Verdict::Ask, Some(on_ask)) => on_ask(&asked),
+            (Verdict::Ask, None) => Answer::Deny {
+                message: nobody(&asked),
+            },
+        };
+        // One that was withdrawn meanwhile needs no answer.
+        agent.settle(asked.ask.id.as_str(), &answer).ok();
+    }
+}
+
+fn find(program: &str) -> Result<PathBuf, NotFound> {
+    find_program(program.as_ref(), env::var_os("PATH").as_deref())
+}
+
+/// The tools of an agent by the names OpenHands has for them; other names are kept.
+pub fn allowed_tools(names: &[String]) -> Vec<String> {
+    let mut tools: Vec<String> = Vec::new();
+    for name in names {
+        let known: &[&str] = match &**name {
+            "terminal" | "execute_bash" | "bash" => &["Bash"],
+            "file_editor" | "str_replace_editor" => &["Read", "Edit", "Write"],
+            "browser" => &["WebFetch"],
+            "task_tracker" => &["TaskCreate", "TaskGet", "TaskList", "TaskUpdate"],
+            other => &[other],
+        };
+        for tool in known {
+            if !tools.iter().any(|it| it == tool) {
+                tools.push((*tool).to_owned());
+            }
+        }
+    }
+    tools
+}
+
+/// Everybody who wants to hear of events.
+#[derive(Default)]
+struct Listeners(Vec<OnEvent>);
+
+impl Sink for Listeners {
+    fn event(&mut self, event: &Event<'_>) {
+        for listener in &mut self.0 {
+            listener(event);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_of_openhands_are_allowed_by_their_names_here() {
+        let names = [
+            "terminal",
+            "file_editor",
+            "browser",
+            "bash",
+            "task_tracker",
+            "WebSearch",
+        ];
+        let expected = [
+            "Bash",
+            "Read",
+            "Edit",
+            "Write",
+            "WebFetch",
+            "TaskCreate",
+            "TaskGet",
+            "TaskList",
+            "TaskUpdate",
+            "WebSearch",
+        ];
+        assert_eq!(allowed_tools(&names.map(str::to_owned)), expected);
+    }
+}

@@ -24,7 +24,7 @@ use crate::watch::{Scope, Watch};
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
 pub trait Journal: Send + Sync {
-    /// Takes the right to write a session, for `ttl` unless it is renewed; raises the epoch.
+    /// Takes the right to write a session, for `ttl` unless it is renewed, under a new epoch.
     fn acquire<'a>(
         &'a self,
         session: &'a SessionId<'_>,

@@ -24,7 +24,8 @@ impl fmt::Display for Owner {
     }
 }
 
-/// The right to write a session. Its epoch is the fence: each new owner's is higher.
+/// The right to write a session. Its epoch is the fence: higher than that of any lease
+/// the store granted before.
 ///
 /// A lease that ran out still writes as long as nobody else has taken the session; time decides only
 /// who may take over, never whether an append is safe.

@@ -15,13 +15,17 @@ use crate::retention::{Candidate, Removed, Retention};
 use crate::run::{OpenRun, Run};
 use crate::session::{Listing, NewSession, Place, Session, SessionQuery, searchable};
 
-/// Sessions in the order they were made.
 #[derive(Debug, Default)]
-pub(super) struct Store(Vec<Log>);
+pub(super) struct Store {
+    /// In the order they were made.
+    logs: Vec<Log>,
+    /// The last epoch of any lease: a session made again under its old name must not honour an old one.
+    epoch: u64,
+}
 
 impl Store {
     pub(super) fn log(&self, id: &SessionId<'_>) -> Result<&Log> {
-        self.0
+        self.logs
             .iter()
             .find(|it| it.id == *id)
             .ok_or_else(|| Error::NoSession {
@@ -30,7 +34,7 @@ impl Store {
     }
 
     pub(super) fn log_mut(&mut self, id: &SessionId<'_>) -> Result<&mut Log> {
-        self.0
+        self.logs
             .iter_mut()
             .find(|it| it.id == *id)
             .ok_or_else(|| Error::NoSession {
@@ -44,7 +48,7 @@ impl Store {
         }
         let log = Log::new(new, now);
         let session = log.session();
-        self.0.push(log);
+        self.logs.push(log);
         Ok(session)
     }
 
@@ -56,6 +60,7 @@ impl Store {
         ttl: Duration,
         takeover: &Takeover,
     ) -> Result<Lease> {
+        let epoch = self.epoch + 1;
         let log = self.log_mut(session)?;
         if let Some(holder) = log.holder(now).filter(|it| !it.may_be_replaced(takeover)) {
             return Err(Error::Held {
@@ -63,13 +68,15 @@ impl Store {
                 owner: holder.owner,
             });
         }
-        log.epoch += 1;
         log.held = Some((owner.clone(), now.plus(ttl)));
+        log.epoch = epoch;
+        let head = log.head();
+        self.epoch = epoch;
         Ok(Lease {
             session: session.clone(),
             owner: owner.clone(),
-            epoch: log.epoch,
-            head: log.head(),
+            epoch,
+            head,
         })
     }
 
@@ -80,9 +87,11 @@ impl Store {
     }
 
     pub(super) fn release(&mut self, lease: &Lease) {
+        let epoch = self.epoch + 1;
         if let Ok(log) = self.fence(lease) {
-            log.epoch += 1;
+            log.epoch = epoch;
             log.held = None;
+            self.epoch = epoch;
         }
     }
 
@@ -130,7 +139,7 @@ impl Store {
     }
 
     fn newest_first(&self) -> Vec<&Log> {
-        let mut logs: Vec<_> = self.0.iter().collect();
+        let mut logs: Vec<_> = self.logs.iter().collect();
         logs.sort_by(|a, b| {
             (b.facts.active_at, b.id.as_str()).cmp(&(a.facts.active_at, a.id.as_str()))
         });
@@ -138,7 +147,7 @@ impl Store {
     }
 
     pub(super) fn find_run(&self, run: &RunId<'_>) -> Option<Run> {
-        self.0
+        self.logs
             .iter()
             .flat_map(|log| log.facts.runs.iter())
             .filter(|it| it.run == *run)
@@ -148,7 +157,7 @@ impl Store {
 
     pub(super) fn open_runs(&self, now: &Moment) -> Vec<OpenRun> {
         let mut open: Vec<_> = self
-            .0
+            .logs
             .iter()
             .flat_map(|log| {
                 let open = log.facts.runs.iter().filter(|it| it.end.is_none());
@@ -163,7 +172,7 @@ impl Store {
     }
 
     pub(super) fn asks(&self) -> Vec<WaitingAsk> {
-        let mut asks: Vec<_> = self.0.iter().flat_map(Log::waiting).collect();
+        let mut asks: Vec<_> = self.logs.iter().flat_map(Log::waiting).collect();
         asks.sort_by_key(|it| it.at);
         asks
     }
@@ -186,7 +195,7 @@ impl Store {
             })
             .collect();
         let victims = retention.victims(candidates, now.millis());
-        self.0
+        self.logs
             .retain(|log| victims.iter().all(|it| it.key != log.id));
         Removed {
             sessions: victims.len() as u64,

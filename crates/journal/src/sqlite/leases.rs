@@ -24,13 +24,11 @@ pub(super) fn acquire(
              WHERE session = (SELECT key FROM sessions WHERE id = ?1)",
         )?
         .query_row([session.as_str()], |row| {
-            let head: i64 = row.get(1)?;
-            let epoch: i64 = row.get(2)?;
-            let key: i64 = row.get(0)?;
-            Ok((key, head as u64, epoch as u64, holder(row, 2, now)?))
+            let (key, head): (i64, i64) = (row.get(0)?, row.get(1)?);
+            Ok((key, head as u64, holder(row, 2, now)?))
         })
         .optional()?;
-    let Some((key, head, epoch, holder)) = found else {
+    let Some((key, head, holder)) = found else {
         return Err(Error::NoSession {
             session: session.clone(),
         });
@@ -42,12 +40,13 @@ pub(super) fn acquire(
         });
     }
     let until = now.plus(ttl);
+    let epoch = next_epoch(conn)?;
     conn.prepare_cached(
         "UPDATE logs SET epoch = ?2, owner = ?3, lease_era = ?4, lease_until = ?5 WHERE session = ?1",
     )?
     .execute(params![
         key,
-        (epoch + 1) as i64,
+        epoch as i64,
         owner.as_str(),
         until.era,
         until.millis
@@ -55,7 +54,7 @@ pub(super) fn acquire(
     Ok(Lease {
         session: session.clone(),
         owner: owner.clone(),
-        epoch: epoch + 1,
+        epoch,
         head,
     })
 }
@@ -69,12 +68,24 @@ pub(super) fn renew(conn: &Connection, lease: &Lease, now: &Moment, ttl: Duratio
 }
 
 pub(super) fn release(conn: &Connection, lease: &Lease) -> Result<()> {
+    let log = match fence(conn, lease) {
+        Ok(log) => log,
+        Err(Error::Fenced { .. } | Error::NoSession { .. }) => return Ok(()),
+        Err(err) => return Err(err),
+    };
     conn.prepare_cached(
-        "UPDATE logs SET owner = NULL, lease_era = NULL, lease_until = NULL, epoch = epoch + 1
-         WHERE session = (SELECT key FROM sessions WHERE id = ?1) AND epoch = ?2",
+        "UPDATE logs SET epoch = ?2, owner = NULL, lease_era = NULL, lease_until = NULL
+         WHERE session = ?1",
     )?
-    .execute(params![lease.session.as_str(), lease.epoch as i64])?;
+    .execute(params![log.session, next_epoch(conn)? as i64])?;
     Ok(())
+}
+
+fn next_epoch(conn: &Connection) -> Result<u64> {
+    let epoch: i64 = conn
+        .prepare_cached("UPDATE epochs SET last = last + 1 RETURNING last")?
+        .query_row([], |row| row.get(0))?;
+    Ok(epoch as u64)
 }
 
 /// Reads `epoch, owner, lease_era, lease_until` from column `first` on.

@@ -25,6 +25,11 @@ CREATE TABLE logs (
     lease_until INTEGER
 ) STRICT;
 
+-- The last epoch of any lease. One counter for all: a session that is removed and made again under its old
+-- name must not honour an old lease.
+CREATE TABLE epochs (last INTEGER NOT NULL) STRICT;
+INSERT INTO epochs VALUES (0);
+
 -- `key` is the session's key and the event's number in one integer: one tree in reading order, no index.
 CREATE TABLE events (
     key  INTEGER PRIMARY KEY,

@@ -136,8 +136,12 @@ async fn a_removed_session_is_gone_and_its_name_is_free(engine: Engine) {
     let run = model::RunId::new("run");
     assert_eq!(bench.journal.find_run(&run).await.unwrap(), None);
 
-    let lease = bench.lease("s").await;
-    assert_eq!((lease.epoch, lease.head), (1, 0));
-    bench.append(&lease, 1, vec![note("new")]).await.unwrap();
+    let again = bench.lease("s").await;
+    assert_eq!(again.head, 0);
+    assert!(matches!(
+        bench.append(&lease, 1, vec![note("old")]).await,
+        Err(Error::Fenced { .. })
+    ));
+    bench.append(&again, 1, vec![note("new")]).await.unwrap();
     assert_eq!(bench.read("s").await.events.len(), 1);
 }

@@ -149,3 +149,6 @@ where
         drop(self.reply.send(result));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,3 +4,8 @@
 
 mod bench;
 mod conformance;
+#[cfg(unix)]
+mod crash;
+mod properties;
+#[cfg(unix)]
+mod store;

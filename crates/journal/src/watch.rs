@@ -58,11 +58,15 @@ impl Hints {
         self.watched().retain(|_, sender| sender.send(()).is_ok());
     }
 
-    /// Whether anybody waits; forgets those who left.
+    /// Whether somebody has asked for hints and was not seen to have left.
     pub(crate) fn has_watchers(&self) -> bool {
-        let mut watched = self.watched();
-        watched.retain(|_, sender| sender.receiver_count() > 0);
-        !watched.is_empty()
+        !self.watched().is_empty()
+    }
+
+    /// Drops what nobody waits for any more.
+    pub(crate) fn forget_the_gone(&self) {
+        self.watched()
+            .retain(|_, sender| sender.receiver_count() > 0);
     }
 
     fn watched(&self) -> std::sync::MutexGuard<'_, HashMap<Scope, watch::Sender<()>>> {

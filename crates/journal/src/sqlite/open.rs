@@ -1,6 +1,6 @@
 //! Opening a store: its file, its settings, its version, and whether it is whole.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -20,7 +20,8 @@ const BUSY: Duration = Duration::from_secs(5);
 const CHECK_WHOLE_BELOW: u64 = 64 << 20;
 
 pub(super) fn writer(path: &Path) -> Result<Connection, Fault> {
-    make_private(path)?;
+    // SQLite does not wait for others where the mode of the log changes: one opens at a time.
+    let _turn = make_private(path)?;
     let mut conn = connect(path)?;
     // Before the first table, or it has no effect: lets retention give space back to the disk.
     conn.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
@@ -28,6 +29,8 @@ pub(super) fn writer(path: &Path) -> Result<Connection, Fault> {
     conn.pragma_update(None, "journal_mode", "WAL")?;
     // In WAL mode NORMAL does not sync a commit: an acknowledged event could be gone with the power.
     conn.pragma_update(None, "synchronous", "FULL")?;
+    // On macOS a plain sync leaves the data in the drive's cache; elsewhere this changes nothing.
+    conn.pragma_update(None, "fullfsync", true)?;
     // Two megabytes hold the right edges of many sessions' trees; the default is the same, said aloud.
     conn.pragma_update(None, "cache_size", -2000)?;
     // A burst may grow the log of changes; what is left of it after a checkpoint is given back.
@@ -53,8 +56,9 @@ fn connect(path: &Path) -> Result<Connection, Fault> {
     Ok(conn)
 }
 
-/// The log holds everything the agent saw: nobody but its owner may read it.
-fn make_private(path: &Path) -> io::Result<()> {
+/// The log holds everything the agent saw: nobody but its owner may read it. Returns the right to be the
+/// only one that opens it, which ends when it is dropped.
+fn make_private(path: &Path) -> io::Result<File> {
     if let Some(dir) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
@@ -62,20 +66,42 @@ fn make_private(path: &Path) -> io::Result<()> {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(dir)?;
     }
+    let mut name = path.as_os_str().to_owned();
+    name.push("-open");
+    let turn = private().create(true).truncate(false).open(name)?;
+    turn.lock()?;
+    match private().create_new(true).open(path) {
+        Ok(_) => (),
+        // Opening it just to look would be worse than useless: closing it again would end every lock
+        // that SQLite holds on it in this process.
+        Err(err) if err.kind() == io::ErrorKind::AlreadyExists => tighten(path)?,
+        Err(err) => return Err(err),
+    }
+    Ok(turn)
+}
+
+/// How a file that only its owner may read is made.
+fn private() -> fs::OpenOptions {
     let mut options = fs::OpenOptions::new();
-    options.read(true).append(true).create(true);
+    options.write(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let mut permissions = file.metadata()?.permissions();
-        if permissions.mode() & 0o077 != 0 {
-            permissions.set_mode(0o600);
-            file.set_permissions(permissions)?;
-        }
+    options
+}
+
+#[cfg(unix)]
+fn tighten(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let mut permissions = fs::metadata(path)?.permissions();
+    if permissions.mode() & 0o077 != 0 {
+        permissions.set_mode(0o600);
+        fs::set_permissions(path, permissions)?;
     }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn tighten(_: &Path) -> io::Result<()> {
     Ok(())
 }
 

@@ -53,7 +53,7 @@ impl Threads {
             move || match open::writer(&path) {
                 Ok(conn) => {
                     drop(ready.send(Ok(())));
-                    writer::run(conn, write_jobs, hints);
+                    writer::run(conn, &write_jobs, &hints);
                 }
                 Err(fault) => drop(ready.send(Err(fault))),
             }

@@ -3,7 +3,6 @@
 //! When nothing waits, a single job is committed at once; under load the sync of one group is the time in
 //! which the next gathers. An answer is sent after the commit, so none can be false.
 
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -29,32 +28,33 @@ pub(super) trait Job: Send {
     fn answer(self: Box<Self>, committed: Result<(), Fault>);
 }
 
-pub(super) fn run(mut conn: Connection, jobs: Receiver<Box<dyn Job>>, hints: Arc<Hints>) {
-    let mut version = data_version(&conn);
-    while let Some(first) = next(&jobs, &hints) {
-        if let Some(first) = first {
-            let mut group = vec![first];
-            group.extend(jobs.try_iter().take(MAX_GROUP - 1));
-            commit(&mut conn, group, &hints);
+pub(super) fn run(mut conn: Connection, jobs: &Receiver<Box<dyn Job>>, hints: &Hints) {
+    let mut version = None;
+    loop {
+        match next(jobs, hints) {
+            Ok(first) => {
+                let mut group = vec![first];
+                group.extend(jobs.try_iter().take(MAX_GROUP - 1));
+                commit(&mut conn, group, hints);
+            }
+            Err(RecvTimeoutError::Timeout) => hints.forget_the_gone(),
+            Err(RecvTimeoutError::Disconnected) => return,
         }
-        let seen = data_version(&conn);
-        if seen != version {
-            version = seen;
-            hints.tell_everybody();
+        if hints.has_watchers() {
+            let seen = data_version(&conn);
+            if version.replace(seen).is_some_and(|it| it != seen) {
+                hints.tell_everybody();
+            }
         }
     }
 }
 
-/// The next job; an empty one when it is time to look what others did; none when nobody can send any more.
-#[expect(clippy::option_option, reason = "three ways on, and one loop")]
-fn next(jobs: &Receiver<Box<dyn Job>>, hints: &Hints) -> Option<Option<Box<dyn Job>>> {
-    if !hints.has_watchers() {
-        return jobs.recv().ok().map(Some);
-    }
-    match jobs.recv_timeout(FOREIGN_LOOK) {
-        Ok(job) => Some(Some(job)),
-        Err(RecvTimeoutError::Timeout) => Some(None),
-        Err(RecvTimeoutError::Disconnected) => None,
+/// Sleeps until there is work, or, while somebody watches, until it is time to look what others did.
+fn next(jobs: &Receiver<Box<dyn Job>>, hints: &Hints) -> Result<Box<dyn Job>, RecvTimeoutError> {
+    if hints.has_watchers() {
+        jobs.recv_timeout(FOREIGN_LOOK)
+    } else {
+        jobs.recv().map_err(RecvTimeoutError::from)
     }
 }
 

@@ -61,7 +61,7 @@ async fn nobody_else_may_read_it() {
     create(&journal).await;
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(path.parent().unwrap()), 0o700);
-    for suffix in ["", "-wal", "-shm"] {
+    for suffix in ["", "-wal", "-shm", "-open"] {
         let file = PathBuf::from(format!("{}{suffix}", path.display()));
         assert_eq!(mode(&file), 0o600, "{suffix}");
     }
@@ -150,6 +150,21 @@ async fn of_two_programs_on_one_store_one_owns_a_session() {
     };
     let late = one.append(&first, batch).await;
     assert!(matches!(late, Err(Error::Fenced { .. })));
+}
+
+#[tokio::test]
+async fn many_may_open_a_new_store_at_once() {
+    for _ in 0..3 {
+        let (_dir, path) = place();
+        let mut tasks = tokio::task::JoinSet::new();
+        for _ in 0..6 {
+            let path = path.clone();
+            tasks.spawn(async move { open(&path).await.map(drop) });
+        }
+        for opened in tasks.join_all().await {
+            opened.unwrap();
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Groups on a disk that is full or read-only, with the connection in the test's own hands.
 
+use std::sync::Arc;
+
 use model::SessionId;
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
@@ -72,6 +74,20 @@ fn job(
         _room: room,
     };
     (Box::new(task), answer)
+}
+
+#[test]
+fn a_commit_is_synced() {
+    let disk = Disk::new();
+    let setting = |name| -> rusqlite::types::Value {
+        disk.conn
+            .pragma_query_value(None, name, |row| row.get(0))
+            .unwrap()
+    };
+    assert_eq!(setting("journal_mode"), "wal".to_owned().into());
+    // FULL.
+    assert_eq!(setting("synchronous"), 2.into());
+    assert_eq!(setting("fullfsync"), 1.into());
 }
 
 #[test]

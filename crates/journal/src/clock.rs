@@ -68,20 +68,29 @@ impl Clock for SystemClock {
     }
 
     fn steady(&self) -> Moment {
-        #[cfg(target_os = "linux")]
-        if let Some(boot) = &self.boot {
-            // It goes on while the machine sleeps, as the other owners' patience does.
-            let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-            return Moment {
+        match (&self.boot, since_boot()) {
+            (Some(boot), Some(millis)) => Moment {
                 era: boot.clone(),
-                millis: time.tv_sec * 1000 + time.tv_nsec / 1_000_000,
-            };
-        }
-        Moment {
-            era: String::new(),
-            millis: self.now().millis(),
+                millis,
+            },
+            _ => Moment {
+                era: String::new(),
+                millis: self.now().millis(),
+            },
         }
     }
+}
+
+/// It goes on while the machine sleeps, as the patience of the other owners does.
+#[cfg(target_os = "linux")]
+fn since_boot() -> Option<i64> {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    Some(time.tv_sec * 1000 + time.tv_nsec / 1_000_000)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn since_boot() -> Option<i64> {
+    None
 }
 
 /// A clock that moves when it is told to.

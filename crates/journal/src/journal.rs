@@ -2,7 +2,8 @@
 //!
 //! Six verbs carry the log: `acquire`, `append`, `read`, `watch`, `command`, `retain`. The rest finds
 //! sessions, runs and asks. Nothing here blocks the calling task, and every answer that something was
-//! written comes after it is durable.
+//! written comes after it is durable. Who drops a write before it answers does not take it back: it may
+//! or may not have happened, and the numbers of the log tell which.
 
 use std::ops::Range;
 use std::pin::Pin;

@@ -7,9 +7,11 @@ use super::append::write_search;
 use crate::error::{Error, Result};
 use crate::session::{Listing, NewSession, Place, Session, SessionQuery, State, searchable};
 
-/// The columns [`session`] reads.
-const COLUMNS: &str = "s.id, s.engine, s.native, s.cwd, s.title, s.created_at, s.active_at, l.head, l.bytes,
-    CASE WHEN EXISTS (SELECT 1 FROM asks WHERE session = s.key AND decision IS NULL AND NOT answered)
+/// The columns [`session`] reads. The index is named because the planner would walk every ask there ever was.
+const COLUMNS: &str =
+    "s.id, s.engine, s.native, s.cwd, s.title, s.created_at, s.active_at, l.head, l.bytes,
+    CASE WHEN EXISTS (SELECT 1 FROM asks INDEXED BY waiting_asks
+                      WHERE session = s.key AND decision IS NULL AND NOT answered)
          THEN 'waiting'
          WHEN EXISTS (SELECT 1 FROM runs WHERE session = s.key AND last IS NULL) THEN 'running'
          ELSE 'idle' END AS state

@@ -40,11 +40,11 @@ pub(super) fn run(mut conn: Connection, jobs: &Receiver<Box<dyn Job>>, hints: &H
             Err(RecvTimeoutError::Timeout) => hints.forget_the_gone(),
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        if hints.has_watchers() {
-            let seen = data_version(&conn);
-            if version.replace(seen).is_some_and(|it| it != seen) {
-                hints.tell_everybody();
-            }
+        if hints.has_watchers()
+            && let Some(seen) = data_version(&conn)
+            && version.replace(seen).is_some_and(|it| it != seen)
+        {
+            hints.tell_everybody();
         }
     }
 }
@@ -58,7 +58,7 @@ fn next(jobs: &Receiver<Box<dyn Job>>, hints: &Hints) -> Result<Box<dyn Job>, Re
     }
 }
 
-/// Changes when another connection has committed; a store that cannot be read looks unchanged.
+/// Changes when another connection has committed; absent while the store cannot be read.
 fn data_version(conn: &Connection) -> Option<i64> {
     conn.prepare_cached("PRAGMA data_version")
         .and_then(|mut it| it.query_row([], |row| row.get(0)))

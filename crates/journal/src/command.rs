@@ -1,0 +1,54 @@
+//! What others want from a session's owner, and the asks that wait for an answer.
+
+use bytes::Bytes;
+use model::{AskId, RunId, SessionId, Timestamp};
+
+/// Commands that may wait for one session's owner: a queue this long is a mistake of whoever fills it.
+pub(crate) const MAX_COMMANDS: u64 = 1000;
+
+/// A wish to the owner of a session. It stays until the owner says that it is done, so an owner that
+/// dies in between leaves it to the next: delivered at least once, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// Counts per session, from 1.
+    pub number: u64,
+    pub at: Timestamp,
+    pub order: Order,
+}
+
+/// The bodies are the caller's own; the journal does not look inside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Start a run. Those that wait are the session's queue.
+    Prompt(Bytes),
+    Abort(Bytes),
+    /// Give the agent the answer to what it asked with event `ask`; made by [`crate::Journal::settle`].
+    Settle {
+        ask: u64,
+        answer: Bytes,
+    },
+}
+
+impl Order {
+    pub(crate) fn length(&self) -> usize {
+        match self {
+            Self::Prompt(body) | Self::Abort(body) => body.len(),
+            Self::Settle { answer, .. } => answer.len(),
+        }
+    }
+}
+
+/// An ask that is not settled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingAsk {
+    pub session: SessionId<'static>,
+    /// The event that asked. Agents use ids again, events do not: this is what is answered.
+    pub seq: u64,
+    pub ask: AskId<'static>,
+    pub run: Option<RunId<'static>>,
+    pub at: Timestamp,
+    /// An answer is on its way to the agent; a second one is refused.
+    pub answered: bool,
+    /// The `ask.opened` event.
+    pub line: Bytes,
+}

@@ -1,0 +1,285 @@
+//! Events on their way into the log and out of it: the canonical line, and the little the store knows of it.
+
+use bytes::Bytes;
+use model::{AskId, Binding, Body, Decision, Event, Outcome, RunId, SessionId, Timestamp};
+
+use crate::cut::Cut;
+use crate::error::{Error, Result};
+
+/// An event to be appended. The owner gives it the number the log goes on with (see [`crate::Lease::head`]);
+/// the journal takes it under that number or not at all.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub(crate) seq: u64,
+    pub(crate) line: Bytes,
+    pub(crate) at: Option<Timestamp>,
+    pub(crate) kind: Kind,
+    pub(crate) effect: Effect,
+    pub(crate) frame: Option<Bytes>,
+    pub(crate) line_cut: u64,
+    pub(crate) frame_cut: u64,
+}
+
+impl Entry {
+    /// `frame` is the agent's own frame, given with the first event that came from it.
+    pub fn of(event: &Event<'_>, frame: Option<Bytes>) -> serde_json::Result<Self> {
+        Ok(Self {
+            seq: event.seq,
+            line: serde_json::to_vec(event)?.into(),
+            at: event.at,
+            kind: Kind::of(&event.body),
+            effect: Effect::of(event),
+            frame,
+            line_cut: 0,
+            frame_cut: 0,
+        })
+    }
+
+    /// The canonical line, to be shown once it is stored; it shares its bytes with the entry.
+    pub fn line(&self) -> &Bytes {
+        &self.line
+    }
+
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    pub(crate) fn cut(&mut self, cut: Cut) {
+        (self.line, self.line_cut) = cut.line(&self.line);
+        if let Some(frame) = &mut self.frame {
+            (*frame, self.frame_cut) = cut.frame(frame);
+        }
+    }
+
+    pub(crate) fn length(&self) -> usize {
+        self.line.len() + self.frame.as_ref().map_or(0, Bytes::len)
+    }
+}
+
+/// What is appended at once: all of it, or nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    pub entries: Vec<Entry>,
+    /// Numbers of commands that these events answer; they will not be delivered again.
+    pub done: Vec<u64>,
+}
+
+/// An entry's line and frame together may not be longer: readers answer in pages that hold whole events.
+const MAX_ENTRY: usize = 64 << 20;
+
+impl Batch {
+    /// What every engine does before it stores a batch: refuses giants, and cuts if it was told to.
+    pub(crate) fn prepare(&mut self, cut: Option<Cut>) -> Result<()> {
+        for entry in &mut self.entries {
+            if let Some(cut) = cut {
+                entry.cut(cut);
+            }
+            let length = entry.length();
+            if length > MAX_ENTRY {
+                return Err(Error::TooLarge {
+                    length,
+                    limit: MAX_ENTRY,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn length(&self) -> usize {
+        self.entries.iter().map(Entry::length).sum()
+    }
+}
+
+/// What an event changes beside the log.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Effect {
+    None,
+    Bound {
+        native: SessionId<'static>,
+        cwd: Option<String>,
+    },
+    RunStarted(RunId<'static>),
+    RunEnded(RunId<'static>, Outcome),
+    AskOpened(AskId<'static>, Option<RunId<'static>>),
+    AskSettled(AskId<'static>, Decision),
+}
+
+impl Effect {
+    fn of(event: &Event<'_>) -> Self {
+        let run = event.run.clone().map(RunId::into_owned);
+        match (&event.body, run) {
+            // Another session than the expected one is no name of this session.
+            (Body::SessionBound(bound), _) if bound.how == Binding::Mismatch => Self::None,
+            (Body::SessionBound(bound), _) => Self::Bound {
+                native: bound.native.clone().into_owned(),
+                cwd: bound.cwd.as_deref().map(str::to_owned),
+            },
+            (Body::RunStarted(_), Some(run)) => Self::RunStarted(run),
+            (Body::RunEnded(ended), Some(run)) => Self::RunEnded(run, ended.outcome),
+            (Body::AskOpened(ask), run) => Self::AskOpened(ask.id.clone().into_owned(), run),
+            (Body::AskSettled(ask), _) => {
+                Self::AskSettled(ask.id.clone().into_owned(), ask.decision)
+            }
+            (
+                Body::RunStarted(_)
+                | Body::RunEnded(_)
+                | Body::ItemOpened(_)
+                | Body::ItemUpdated(_)
+                | Body::ItemDelta(_)
+                | Body::ItemClosed(_)
+                | Body::UsageReported(_)
+                | Body::NoticeRaised(_)
+                | Body::FrameUnmapped(_),
+                _,
+            ) => Self::None,
+        }
+    }
+}
+
+/// The kind of an event, by its canonical name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    SessionBound,
+    RunStarted,
+    RunEnded,
+    ItemOpened,
+    ItemUpdated,
+    ItemDelta,
+    ItemClosed,
+    AskOpened,
+    AskSettled,
+    UsageReported,
+    NoticeRaised,
+    FrameUnmapped,
+}
+
+impl Kind {
+    const ALL: [Self; 12] = [
+        Self::SessionBound,
+        Self::RunStarted,
+        Self::RunEnded,
+        Self::ItemOpened,
+        Self::ItemUpdated,
+        Self::ItemDelta,
+        Self::ItemClosed,
+        Self::AskOpened,
+        Self::AskSettled,
+        Self::UsageReported,
+        Self::NoticeRaised,
+        Self::FrameUnmapped,
+    ];
+
+    pub fn of(body: &Body<'_>) -> Self {
+        match body {
+            Body::SessionBound(_) => Self::SessionBound,
+            Body::RunStarted(_) => Self::RunStarted,
+            Body::RunEnded(_) => Self::RunEnded,
+            Body::ItemOpened(_) => Self::ItemOpened,
+            Body::ItemUpdated(_) => Self::ItemUpdated,
+            Body::ItemDelta(_) => Self::ItemDelta,
+            Body::ItemClosed(_) => Self::ItemClosed,
+            Body::AskOpened(_) => Self::AskOpened,
+            Body::AskSettled(_) => Self::AskSettled,
+            Body::UsageReported(_) => Self::UsageReported,
+            Body::NoticeRaised(_) => Self::NoticeRaised,
+            Body::FrameUnmapped(_) => Self::FrameUnmapped,
+        }
+    }
+
+    /// The name in the canonical JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SessionBound => "session.bound",
+            Self::RunStarted => "run.started",
+            Self::RunEnded => "run.ended",
+            Self::ItemOpened => "item.opened",
+            Self::ItemUpdated => "item.updated",
+            Self::ItemDelta => "item.delta",
+            Self::ItemClosed => "item.closed",
+            Self::AskOpened => "ask.opened",
+            Self::AskSettled => "ask.settled",
+            Self::UsageReported => "usage.reported",
+            Self::NoticeRaised => "notice.raised",
+            Self::FrameUnmapped => "frame.unmapped",
+        }
+    }
+
+    pub(crate) fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name() == name)
+    }
+}
+
+/// Which part of a log is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// The last event that is known already; 0 reads from the beginning.
+    pub after: u64,
+    pub deltas: Deltas,
+    /// A page ends with the event that reaches one of these; it holds at least one event if there is any.
+    pub max_events: u32,
+    pub max_bytes: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deltas {
+    Keep,
+    /// Leave them out: what they add up to comes with `item.closed`.
+    Skip,
+}
+
+/// What is left of a page's limits.
+#[derive(Debug)]
+pub(crate) struct Room {
+    events: u32,
+    bytes: usize,
+}
+
+impl Room {
+    /// At least one event fits, or nobody could read on.
+    pub(crate) fn of(read: Read) -> Self {
+        Self {
+            events: read.max_events.max(1),
+            bytes: read.max_bytes.max(1),
+        }
+    }
+
+    pub(crate) fn has_some(&self) -> bool {
+        self.events > 0 && self.bytes > 0
+    }
+
+    pub(crate) fn take(&mut self, bytes: usize) {
+        self.events -= 1;
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+}
+
+/// A piece of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    pub events: Vec<Stored>,
+    /// Where to read on; equal to `head` when there is nothing more yet.
+    pub next: u64,
+    /// The last event of the session.
+    pub head: u64,
+}
+
+/// An event of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    pub seq: u64,
+    /// The event's own time, or when it was stored.
+    pub at: Timestamp,
+    pub kind: Kind,
+    pub line: Bytes,
+    /// How many bytes of it were not kept, see [`crate::Cut`]; 0 for a whole event.
+    pub cut: u64,
+}
+
+/// What the agent sent, beside the first event that came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredFrame {
+    pub seq: u64,
+    pub bytes: Bytes,
+    /// How many bytes of it were not kept.
+    pub cut: u64,
+}

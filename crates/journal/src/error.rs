@@ -1,0 +1,105 @@
+//! What can go wrong: a rule of the journal was not met, or the storage below it failed.
+
+use std::sync::Arc;
+
+use model::{AskId, Decision, RunId, SessionId};
+
+use crate::lease::Owner;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Nothing was written when one of these comes back.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    #[error("no session is called `{session}`")]
+    NoSession { session: SessionId<'static> },
+    #[error("there is a session `{session}` already")]
+    SessionExists { session: SessionId<'static> },
+    /// Somebody else may write; try again when their lease runs out.
+    #[error("session `{session}` is held by `{owner}`")]
+    Held {
+        session: SessionId<'static>,
+        owner: Owner,
+    },
+    /// Somebody else has taken the session over: whoever reads this must stop writing.
+    #[error("the lease on session `{session}` is gone: epoch {epoch} is followed by {current}")]
+    Fenced {
+        session: SessionId<'static>,
+        epoch: u64,
+        current: u64,
+    },
+    /// The events are not the next ones; an append that failed before it may be the reason.
+    #[error("session `{session}` goes on with event {next}, event {got} was given")]
+    OutOfOrder {
+        session: SessionId<'static>,
+        next: u64,
+        got: u64,
+    },
+    #[error("run `{run}` of session `{session}` has started already")]
+    RunStarted {
+        session: SessionId<'static>,
+        run: RunId<'static>,
+    },
+    #[error("run `{run}` of session `{session}` is not open")]
+    RunNotOpen {
+        session: SessionId<'static>,
+        run: RunId<'static>,
+    },
+    #[error("ask `{ask}` of session `{session}` is open already")]
+    AskOpen {
+        session: SessionId<'static>,
+        ask: AskId<'static>,
+    },
+    #[error("ask `{ask}` of session `{session}` is not open")]
+    AskNotOpen {
+        session: SessionId<'static>,
+        ask: AskId<'static>,
+    },
+    #[error("session `{session}` asked nothing with event {seq}")]
+    NoAsk {
+        session: SessionId<'static>,
+        seq: u64,
+    },
+    /// Somebody was faster. `decision` is absent while the owner has not told the agent yet.
+    #[error("what session `{session}` asked with event {seq} has its answer")]
+    Answered {
+        session: SessionId<'static>,
+        seq: u64,
+        decision: Option<Decision>,
+    },
+    #[error("{pending} commands wait for the owner of session `{session}`, which is the limit")]
+    TooManyCommands {
+        session: SessionId<'static>,
+        pending: u64,
+    },
+    #[error("an entry of {length} bytes is longer than the limit of {limit}")]
+    TooLarge { length: usize, limit: usize },
+    #[error("the journal cannot be used")]
+    Storage(
+        #[from]
+        #[source]
+        Fault,
+    ),
+}
+
+/// What the storage below the journal said. None of these needs a new start to go away,
+/// except [`Fault::Newer`], [`Fault::Corrupt`] and [`Fault::Closed`].
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Fault {
+    #[error("the disk is full")]
+    Full,
+    #[error("the store is read-only")]
+    ReadOnly,
+    #[error("another program keeps the store locked")]
+    Busy,
+    #[error("the store is damaged ({0})")]
+    Corrupt(String),
+    #[error("the store was written by a later version ({found}, this program knows {known})")]
+    Newer { found: i64, known: i64 },
+    #[error("the journal has been closed")]
+    Closed,
+    #[error("reading or writing the store failed")]
+    Io(#[source] Arc<dyn std::error::Error + Send + Sync>),
+    #[error("the database refused")]
+    Database(#[source] Arc<dyn std::error::Error + Send + Sync>),
+}

@@ -1,0 +1,100 @@
+//! The contract every engine keeps.
+//!
+//! Six verbs carry the log: `acquire`, `append`, `read`, `watch`, `command`, `retain`. The rest finds
+//! sessions, runs and asks. Nothing here blocks the calling task, and every answer that something was
+//! written comes after it is durable. Who drops a write before it answers does not take it back: it may
+//! or may not have happened, and the numbers of the log tell which.
+
+use std::ops::Range;
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use model::{RunId, SessionId};
+
+use crate::command::{Command, Order, WaitingAsk};
+use crate::entry::{Batch, Page, Read, StoredFrame};
+use crate::error::Result;
+use crate::lease::{Lease, Owner, Takeover};
+use crate::retention::{Removed, Retention};
+use crate::run::{OpenRun, Run};
+use crate::session::{Listing, NewSession, Place, Session, SessionQuery};
+use crate::watch::{Scope, Watch};
+
+/// A pending answer; boxed, so that an engine can be chosen while the program runs.
+pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
+
+pub trait Journal: Send + Sync {
+    /// Takes the right to write a session, for `ttl` unless it is renewed, under a new epoch.
+    fn acquire<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        owner: &'a Owner,
+        ttl: Duration,
+        takeover: Takeover,
+    ) -> Reply<'a, Lease>;
+
+    /// Holds a lease for `ttl` more from now; fails when it was taken over.
+    fn renew<'a>(&'a self, lease: &'a Lease, ttl: Duration) -> Reply<'a, ()>;
+
+    /// Gives a lease back, so that the next owner need not wait. No error when it was taken over.
+    fn release<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()>;
+
+    /// Appends all of the batch or nothing; when it answers, the events are durable. Returns their numbers.
+    ///
+    /// An owner gathers what comes while one append is on its way and sends it as the next: the numbers
+    /// of the events see to it that a failed append is followed by a failed one, never by a gap.
+    fn append<'a>(&'a self, lease: &'a Lease, batch: Batch) -> Reply<'a, Range<u64>>;
+
+    /// A page of a session's events after a cursor, without waiting for more.
+    fn read<'a>(&'a self, session: &'a SessionId<'_>, read: Read) -> Reply<'a, Page>;
+
+    /// The agent's own frames beside the events after `read.after`; a page ends as in [`Journal::read`].
+    fn frames<'a>(&'a self, session: &'a SessionId<'_>, read: Read) -> Reply<'a, Vec<StoredFrame>>;
+
+    /// Subscribes to hints; see [`Watch`].
+    fn watch(&self, scope: Scope) -> Watch;
+
+    /// Leaves a command for the session's owner, whoever that is; durable, and numbered in order.
+    fn command<'a>(&'a self, session: &'a SessionId<'_>, order: Order) -> Reply<'a, u64>;
+
+    /// The commands after number `after` that are not done, in order.
+    fn commands<'a>(&'a self, session: &'a SessionId<'_>, after: u64) -> Reply<'a, Vec<Command>>;
+
+    /// Removes what is over the limits.
+    fn retain(&self, retention: Retention) -> Reply<'_, Removed>;
+
+    fn create(&self, session: NewSession) -> Reply<'_, Session>;
+
+    /// By our own id.
+    fn find_session<'a>(&'a self, session: &'a SessionId<'_>) -> Reply<'a, Option<Session>>;
+
+    /// By an id the agent gave it; the most recently active one when there are several.
+    fn find_native<'a>(&'a self, native: &'a SessionId<'_>) -> Reply<'a, Option<Session>>;
+
+    /// Sessions from the newest to the oldest, at most `limit`, beginning behind `after`.
+    fn list(&self, query: SessionQuery, after: Option<Place>, limit: u32) -> Reply<'_, Listing>;
+
+    fn rename<'a>(&'a self, session: &'a SessionId<'_>, title: String) -> Reply<'a, ()>;
+
+    /// A session's runs from the newest to the oldest, at most `limit`, of those that began before event `before`.
+    fn runs<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        before: Option<u64>,
+        limit: u32,
+    ) -> Reply<'a, Vec<Run>>;
+
+    /// The newest run of that name in any session.
+    fn find_run<'a>(&'a self, run: &'a RunId<'_>) -> Reply<'a, Option<Run>>;
+
+    /// Every run without an end, the oldest first.
+    fn open_runs(&self) -> Reply<'_, Vec<OpenRun>>;
+
+    /// Every ask that is not settled, the oldest first.
+    fn asks(&self) -> Reply<'_, Vec<WaitingAsk>>;
+
+    /// Answers what the agent asked with event `seq`, and leaves the owner the command to tell it.
+    /// Of several answers one is taken; the others fail as answered. Returns the command's number.
+    fn settle<'a>(&'a self, session: &'a SessionId<'_>, seq: u64, answer: Bytes) -> Reply<'a, u64>;
+}

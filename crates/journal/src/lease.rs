@@ -1,0 +1,63 @@
+//! Leases: at most one owner writes a session, and whoever was replaced cannot write any more.
+
+use std::fmt;
+
+use model::SessionId;
+
+/// A program that may own sessions; no two starts of a program share a name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Owner(String);
+
+impl Owner {
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The right to write a session. Its epoch is the fence: higher than that of any lease
+/// the store granted before.
+///
+/// A lease that ran out still writes as long as nobody else has taken the session; time decides only
+/// who may take over, never whether an append is safe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    pub session: SessionId<'static>,
+    pub owner: Owner,
+    pub epoch: u64,
+    /// The last event when the lease was granted: the owner goes on with the next number.
+    pub head: u64,
+}
+
+/// When a session that somebody holds may be taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Takeover {
+    /// When their lease has run out.
+    Lapsed,
+    /// At once, if it is this owner's: the caller knows that it is dead.
+    Dead(Owner),
+}
+
+/// Who holds a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    pub owner: Owner,
+    pub epoch: u64,
+    /// Their time has run out: anybody may take over.
+    pub lapsed: bool,
+}
+
+impl Holder {
+    pub(crate) fn may_be_replaced(&self, takeover: &Takeover) -> bool {
+        self.lapsed || matches!(takeover, Takeover::Dead(owner) if *owner == self.owner)
+    }
+}

@@ -1,0 +1,36 @@
+//! The durable log: sessions, their events by cursor, and who may write them.
+//!
+//! [`Journal`] is the contract, [`Sqlite`] keeps it in a file, [`Memory`] in memory for tests.
+//! One conformance suite (`tests/it`) holds every engine to the same words; nothing above the trait
+//! may know which engine it talks to. An event is stored as its canonical line and never parsed here.
+
+mod clock;
+mod command;
+mod config;
+mod cut;
+mod entry;
+mod error;
+mod journal;
+mod lease;
+mod memory;
+mod retention;
+mod run;
+mod session;
+mod sqlite;
+mod watch;
+mod words;
+
+pub use clock::{Clock, ManualClock, Moment, SystemClock};
+pub use command::{Command, Order, WaitingAsk};
+pub use config::Config;
+pub use cut::Cut;
+pub use entry::{Batch, Deltas, Entry, Kind, Page, Read, Stored, StoredFrame};
+pub use error::{Error, Fault, Result};
+pub use journal::{Journal, Reply};
+pub use lease::{Holder, Lease, Owner, Takeover};
+pub use memory::Memory;
+pub use retention::{Removed, Retention};
+pub use run::{OpenRun, Run, RunEnd};
+pub use session::{Listing, NewSession, Place, Session, SessionQuery, State};
+pub use sqlite::Sqlite;
+pub use watch::{Scope, Watch};

@@ -1,0 +1,188 @@
+//! The journal in memory, for tests: the same words in the plainest code. Durable means the lock was released.
+
+mod log;
+mod store;
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use bytes::Bytes;
+use model::{RunId, SessionId};
+
+use self::store::Store;
+use crate::clock::Clock;
+use crate::command::{Command, Order, WaitingAsk};
+use crate::config::Config;
+use crate::cut::Cut;
+use crate::entry::{Batch, Page, Read, StoredFrame};
+use crate::error::Result;
+use crate::journal::{Journal, Reply};
+use crate::lease::{Lease, Owner, Takeover};
+use crate::retention::{Removed, Retention};
+use crate::run::{OpenRun, Run};
+use crate::session::{Listing, NewSession, Place, Session, SessionQuery};
+use crate::watch::{Hints, Scope, Watch};
+
+/// A journal that is gone with the program.
+#[derive(Debug)]
+pub struct Memory {
+    clock: Arc<dyn Clock>,
+    cut: Option<Cut>,
+    hints: Hints,
+    store: Mutex<Store>,
+}
+
+impl Memory {
+    pub fn new(config: Config) -> Self {
+        Self {
+            clock: config.clock,
+            cut: config.cut,
+            hints: Hints::default(),
+            store: Mutex::default(),
+        }
+    }
+
+    fn store(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().expect("nobody panics while holding it")
+    }
+
+    /// Does `work` when it is asked for, as every engine does, and gives a hint when it went well.
+    fn write<'a, T: Send + 'a>(
+        &'a self,
+        session: &SessionId<'_>,
+        work: impl FnOnce(&mut Store, &SessionId<'static>) -> Result<T> + Send + 'a,
+    ) -> Reply<'a, T> {
+        let session = session.clone().into_owned();
+        Box::pin(async move {
+            let done = work(&mut self.store(), &session)?;
+            self.hints.tell(&[session]);
+            Ok(done)
+        })
+    }
+
+    fn look<'a, T: Send + 'a>(
+        &'a self,
+        work: impl FnOnce(&Store) -> Result<T> + Send + 'a,
+    ) -> Reply<'a, T> {
+        Box::pin(async move { work(&self.store()) })
+    }
+}
+
+impl Journal for Memory {
+    fn acquire<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        owner: &'a Owner,
+        ttl: Duration,
+        takeover: Takeover,
+    ) -> Reply<'a, Lease> {
+        self.write(session, move |store, session| {
+            store.acquire(session, owner, &self.clock.steady(), ttl, &takeover)
+        })
+    }
+
+    fn renew<'a>(&'a self, lease: &'a Lease, ttl: Duration) -> Reply<'a, ()> {
+        self.write(&lease.session, move |store, _| {
+            store.renew(lease, &self.clock.steady(), ttl)
+        })
+    }
+
+    fn release<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()> {
+        self.write(&lease.session, move |store, _| {
+            store.release(lease);
+            Ok(())
+        })
+    }
+
+    fn append<'a>(&'a self, lease: &'a Lease, mut batch: Batch) -> Reply<'a, Range<u64>> {
+        self.write(&lease.session, move |store, _| {
+            batch.prepare(self.cut)?;
+            store.append(lease, &batch, self.clock.now())
+        })
+    }
+
+    fn read<'a>(&'a self, session: &'a SessionId<'_>, read: Read) -> Reply<'a, Page> {
+        self.look(move |store| Ok(store.log(session)?.read(read)))
+    }
+
+    fn frames<'a>(&'a self, session: &'a SessionId<'_>, read: Read) -> Reply<'a, Vec<StoredFrame>> {
+        self.look(move |store| Ok(store.log(session)?.frames(read)))
+    }
+
+    fn watch(&self, scope: Scope) -> Watch {
+        self.hints.watch(scope)
+    }
+
+    fn command<'a>(&'a self, session: &'a SessionId<'_>, order: Order) -> Reply<'a, u64> {
+        self.write(session, move |store, session| {
+            store.log_mut(session)?.command(order, self.clock.now())
+        })
+    }
+
+    fn commands<'a>(&'a self, session: &'a SessionId<'_>, after: u64) -> Reply<'a, Vec<Command>> {
+        self.look(move |store| Ok(store.log(session)?.commands(after)))
+    }
+
+    fn retain(&self, retention: Retention) -> Reply<'_, Removed> {
+        Box::pin(async move {
+            let (now, steady) = (self.clock.now(), self.clock.steady());
+            let removed = self.store().retain(&retention, now, &steady);
+            self.hints.tell_everybody();
+            Ok(removed)
+        })
+    }
+
+    fn create(&self, session: NewSession) -> Reply<'_, Session> {
+        let id = session.id.clone();
+        self.write(&id, move |store, _| store.create(session, self.clock.now()))
+    }
+
+    fn find_session<'a>(&'a self, session: &'a SessionId<'_>) -> Reply<'a, Option<Session>> {
+        self.look(move |store| Ok(store.log(session).ok().map(|it| it.session())))
+    }
+
+    fn find_native<'a>(&'a self, native: &'a SessionId<'_>) -> Reply<'a, Option<Session>> {
+        self.look(move |store| Ok(store.find_native(native)))
+    }
+
+    fn list(&self, query: SessionQuery, after: Option<Place>, limit: u32) -> Reply<'_, Listing> {
+        self.look(move |store| Ok(store.list(&query, after.as_ref(), limit)))
+    }
+
+    fn rename<'a>(&'a self, session: &'a SessionId<'_>, title: String) -> Reply<'a, ()> {
+        self.write(session, move |store, session| {
+            store.log_mut(session)?.title = Some(title);
+            Ok(())
+        })
+    }
+
+    fn runs<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        before: Option<u64>,
+        limit: u32,
+    ) -> Reply<'a, Vec<Run>> {
+        self.look(move |store| Ok(store.log(session)?.runs(before, limit)))
+    }
+
+    fn find_run<'a>(&'a self, run: &'a RunId<'_>) -> Reply<'a, Option<Run>> {
+        self.look(move |store| Ok(store.find_run(run)))
+    }
+
+    fn open_runs(&self) -> Reply<'_, Vec<OpenRun>> {
+        self.look(move |store| Ok(store.open_runs(&self.clock.steady())))
+    }
+
+    fn asks(&self) -> Reply<'_, Vec<WaitingAsk>> {
+        self.look(|store| Ok(store.asks()))
+    }
+
+    fn settle<'a>(&'a self, session: &'a SessionId<'_>, seq: u64, answer: Bytes) -> Reply<'a, u64> {
+        self.write(session, move |store, session| {
+            store
+                .log_mut(session)?
+                .settle(seq, answer, self.clock.now())
+        })
+    }
+}

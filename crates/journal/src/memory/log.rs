@@ -1,0 +1,326 @@
+//! One session: its events and what they say about runs and asks.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use model::{AskId, Decision, RunId, SessionId, Timestamp};
+
+use crate::clock::Moment;
+use crate::command::{Command, MAX_COMMANDS, Order, WaitingAsk};
+use crate::entry::{Batch, Deltas, Effect, Entry, Kind, Page, Read, Room, Stored, StoredFrame};
+use crate::error::{Error, Result};
+use crate::lease::{Holder, Owner};
+use crate::run::{Run, RunEnd};
+use crate::session::{NewSession, Session, State};
+
+#[derive(Debug)]
+pub(super) struct Log {
+    pub(super) id: SessionId<'static>,
+    engine: String,
+    pub(super) title: Option<String>,
+    created_at: Timestamp,
+    pub(super) epoch: u64,
+    pub(super) held: Option<(Owner, Moment)>,
+    events: Vec<Stored>,
+    frames: Vec<StoredFrame>,
+    pub(super) facts: Facts,
+    commands: Vec<Command>,
+    n_commands: u64,
+}
+
+/// What the events add up to.
+#[derive(Clone, Debug)]
+pub(super) struct Facts {
+    cwd: Option<String>,
+    /// In the order they became known; the last one counts.
+    pub(super) natives: Vec<SessionId<'static>>,
+    pub(super) active_at: Timestamp,
+    pub(super) runs: Vec<Run>,
+    asks: Vec<Ask>,
+}
+
+#[derive(Clone, Debug)]
+struct Ask {
+    seq: u64,
+    ask: AskId<'static>,
+    run: Option<RunId<'static>>,
+    at: Timestamp,
+    answered: bool,
+    decision: Option<Decision>,
+}
+
+impl Log {
+    pub(super) fn new(new: NewSession, now: Timestamp) -> Self {
+        Self {
+            id: new.id,
+            engine: new.engine,
+            title: new.title,
+            created_at: now,
+            epoch: 0,
+            held: None,
+            events: Vec::new(),
+            frames: Vec::new(),
+            facts: Facts {
+                cwd: new.cwd,
+                natives: Vec::new(),
+                active_at: now,
+                runs: Vec::new(),
+                asks: Vec::new(),
+            },
+            commands: Vec::new(),
+            n_commands: 0,
+        }
+    }
+
+    pub(super) fn session(&self) -> Session {
+        let is_waiting = |it: &Ask| it.decision.is_none() && !it.answered;
+        let state = if self.facts.asks.iter().any(is_waiting) {
+            State::Waiting
+        } else if self.facts.runs.iter().any(|it| it.end.is_none()) {
+            State::Running
+        } else {
+            State::Idle
+        };
+        Session {
+            id: self.id.clone(),
+            engine: self.engine.clone(),
+            native: self.facts.natives.last().cloned(),
+            cwd: self.facts.cwd.clone(),
+            title: self.title.clone(),
+            created_at: self.created_at,
+            active_at: self.facts.active_at,
+            head: self.head(),
+            bytes: self.bytes(),
+            state,
+        }
+    }
+
+    pub(super) fn head(&self) -> u64 {
+        self.events.len() as u64
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        let lines: usize = self.events.iter().map(|it| it.line.len()).sum();
+        let frames: usize = self.frames.iter().map(|it| it.bytes.len()).sum();
+        (lines + frames) as u64
+    }
+
+    pub(super) fn holder(&self, now: &Moment) -> Option<Holder> {
+        self.held.as_ref().map(|(owner, until)| Holder {
+            owner: owner.clone(),
+            epoch: self.epoch,
+            lapsed: until.is_over(now),
+        })
+    }
+
+    pub(super) fn is_busy(&self, now: &Moment) -> bool {
+        self.facts.runs.iter().any(|it| it.end.is_none())
+            || !self.commands.is_empty()
+            || self.holder(now).is_some_and(|it| !it.lapsed)
+    }
+
+    pub(super) fn append(&mut self, batch: &Batch, now: Timestamp) -> Result<Range<u64>> {
+        let (n_events, n_frames) = (self.events.len(), self.frames.len());
+        let facts = self.facts.clone();
+        let result = self.push_all(batch, now);
+        if result.is_err() {
+            self.events.truncate(n_events);
+            self.frames.truncate(n_frames);
+            self.facts = facts;
+        }
+        result
+    }
+
+    fn push_all(&mut self, batch: &Batch, now: Timestamp) -> Result<Range<u64>> {
+        let first = self.head() + 1;
+        for entry in &batch.entries {
+            let next = self.head() + 1;
+            if entry.seq != next {
+                return Err(Error::OutOfOrder {
+                    session: self.id.clone(),
+                    next,
+                    got: entry.seq,
+                });
+            }
+            self.push(entry, now)?;
+        }
+        self.commands.retain(|it| !batch.done.contains(&it.number));
+        Ok(first..self.head() + 1)
+    }
+
+    fn push(&mut self, entry: &Entry, now: Timestamp) -> Result<()> {
+        let at = entry.at.unwrap_or(now);
+        self.events.push(Stored {
+            seq: entry.seq,
+            at,
+            kind: entry.kind,
+            line: entry.line.clone(),
+            cut: entry.line_cut,
+        });
+        if let Some(frame) = &entry.frame {
+            self.frames.push(StoredFrame {
+                seq: entry.seq,
+                bytes: frame.clone(),
+                cut: entry.frame_cut,
+            });
+        }
+        self.apply(entry, at, now)
+    }
+
+    fn apply(&mut self, entry: &Entry, at: Timestamp, now: Timestamp) -> Result<()> {
+        let session = self.id.clone();
+        match entry.effect.clone() {
+            Effect::None => (),
+            Effect::Bound { native, cwd } => {
+                self.facts.natives.retain(|it| *it != native);
+                self.facts.natives.push(native);
+                self.facts.cwd = self.facts.cwd.take().or(cwd);
+            }
+            Effect::RunStarted(run) => {
+                if self.facts.runs.iter().any(|it| it.run == run) {
+                    return Err(Error::RunStarted { session, run });
+                }
+                self.facts.active_at = now;
+                self.facts.runs.push(Run {
+                    session,
+                    run,
+                    first: entry.seq,
+                    started_at: at,
+                    end: None,
+                });
+            }
+            Effect::RunEnded(run, outcome) => {
+                let open = |it: &&mut Run| it.run == run && it.end.is_none();
+                let Some(found) = self.facts.runs.iter_mut().find(open) else {
+                    return Err(Error::RunNotOpen { session, run });
+                };
+                self.facts.active_at = now;
+                found.end = Some(RunEnd {
+                    seq: entry.seq,
+                    at,
+                    outcome,
+                });
+            }
+            Effect::AskOpened(ask, run) => {
+                if self.open_ask(&ask).is_some() {
+                    return Err(Error::AskOpen { session, ask });
+                }
+                self.facts.asks.push(Ask {
+                    seq: entry.seq,
+                    ask,
+                    run,
+                    at,
+                    answered: false,
+                    decision: None,
+                });
+            }
+            Effect::AskSettled(ask, decision) => match self.open_ask(&ask) {
+                Some(found) => found.decision = Some(decision),
+                None => return Err(Error::AskNotOpen { session, ask }),
+            },
+        }
+        Ok(())
+    }
+
+    fn open_ask(&mut self, ask: &AskId<'_>) -> Option<&mut Ask> {
+        self.facts
+            .asks
+            .iter_mut()
+            .find(|it| it.ask == *ask && it.decision.is_none())
+    }
+
+    pub(super) fn read(&self, read: Read) -> Page {
+        let head = self.head();
+        let mut room = Room::of(read);
+        let mut events = Vec::new();
+        let wanted = self.events.iter().filter(|it| {
+            it.seq > read.after && (read.deltas == Deltas::Keep || it.kind != Kind::ItemDelta)
+        });
+        for event in wanted {
+            room.take(event.line.len());
+            events.push(event.clone());
+            if !room.has_some() {
+                let next = event.seq;
+                return Page { events, next, head };
+            }
+        }
+        let next = head.max(read.after);
+        Page { events, next, head }
+    }
+
+    pub(super) fn frames(&self, read: Read) -> Vec<StoredFrame> {
+        let mut room = Room::of(read);
+        let after = self.frames.iter().filter(|it| it.seq > read.after);
+        after
+            .take_while(|it| {
+                let fits = room.has_some();
+                if fits {
+                    room.take(it.bytes.len());
+                }
+                fits
+            })
+            .cloned()
+            .collect()
+    }
+
+    pub(super) fn runs(&self, before: Option<u64>, limit: u32) -> Vec<Run> {
+        let older = |it: &&Run| before.is_none_or(|before| it.first < before);
+        let newest_first = self.facts.runs.iter().rev().filter(older);
+        newest_first.take(limit as usize).cloned().collect()
+    }
+
+    pub(super) fn command(&mut self, order: Order, now: Timestamp) -> Result<u64> {
+        let pending = self.commands.len() as u64;
+        if pending >= MAX_COMMANDS {
+            return Err(Error::TooManyCommands {
+                session: self.id.clone(),
+                pending,
+            });
+        }
+        self.n_commands += 1;
+        self.commands.push(Command {
+            number: self.n_commands,
+            at: now,
+            order,
+        });
+        Ok(self.n_commands)
+    }
+
+    pub(super) fn commands(&self, after: u64) -> Vec<Command> {
+        let later = |it: &&Command| it.number > after;
+        self.commands.iter().filter(later).cloned().collect()
+    }
+
+    pub(super) fn settle(&mut self, seq: u64, answer: Bytes, now: Timestamp) -> Result<u64> {
+        let session = self.id.clone();
+        let Some(at) = self.facts.asks.iter().position(|it| it.seq == seq) else {
+            return Err(Error::NoAsk { session, seq });
+        };
+        let ask = &self.facts.asks[at];
+        if ask.answered || ask.decision.is_some() {
+            return Err(Error::Answered {
+                session,
+                seq,
+                decision: ask.decision,
+            });
+        }
+        let number = self.command(Order::Settle { ask: seq, answer }, now)?;
+        self.facts.asks[at].answered = true;
+        Ok(number)
+    }
+
+    pub(super) fn waiting(&self) -> Vec<WaitingAsk> {
+        let waiting = self.facts.asks.iter().filter(|it| it.decision.is_none());
+        waiting
+            .map(|it| WaitingAsk {
+                session: self.id.clone(),
+                seq: it.seq,
+                ask: it.ask.clone(),
+                run: it.run.clone(),
+                at: it.at,
+                answered: it.answered,
+                line: self.events[(it.seq - 1) as usize].line.clone(),
+            })
+            .collect()
+    }
+}

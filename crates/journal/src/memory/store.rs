@@ -1,0 +1,224 @@
+//! All sessions, and what is asked about them together.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use model::{RunId, SessionId, Timestamp};
+
+use super::log::Log;
+use crate::clock::Moment;
+use crate::command::WaitingAsk;
+use crate::entry::Batch;
+use crate::error::{Error, Result};
+use crate::lease::{Lease, Owner, Takeover};
+use crate::retention::{Candidate, Removed, Retention};
+use crate::run::{OpenRun, Run};
+use crate::session::{Listing, NewSession, Place, Session, SessionQuery, searchable};
+
+#[derive(Debug, Default)]
+pub(super) struct Store {
+    /// In the order they were made.
+    logs: Vec<Log>,
+    /// The last epoch of any lease: a session made again under its old name must not honour an old one.
+    epoch: u64,
+}
+
+impl Store {
+    pub(super) fn log(&self, id: &SessionId<'_>) -> Result<&Log> {
+        self.logs
+            .iter()
+            .find(|it| it.id == *id)
+            .ok_or_else(|| Error::NoSession {
+                session: id.clone().into_owned(),
+            })
+    }
+
+    pub(super) fn log_mut(&mut self, id: &SessionId<'_>) -> Result<&mut Log> {
+        self.logs
+            .iter_mut()
+            .find(|it| it.id == *id)
+            .ok_or_else(|| Error::NoSession {
+                session: id.clone().into_owned(),
+            })
+    }
+
+    pub(super) fn create(&mut self, new: NewSession, now: Timestamp) -> Result<Session> {
+        if self.log(&new.id).is_ok() {
+            return Err(Error::SessionExists { session: new.id });
+        }
+        let log = Log::new(new, now);
+        let session = log.session();
+        self.logs.push(log);
+        Ok(session)
+    }
+
+    pub(super) fn acquire(
+        &mut self,
+        session: &SessionId<'static>,
+        owner: &Owner,
+        now: &Moment,
+        ttl: Duration,
+        takeover: &Takeover,
+    ) -> Result<Lease> {
+        let epoch = self.epoch + 1;
+        let log = self.log_mut(session)?;
+        if let Some(holder) = log.holder(now).filter(|it| !it.may_be_replaced(takeover)) {
+            return Err(Error::Held {
+                session: session.clone(),
+                owner: holder.owner,
+            });
+        }
+        log.held = Some((owner.clone(), now.plus(ttl)));
+        log.epoch = epoch;
+        let head = log.head();
+        self.epoch = epoch;
+        Ok(Lease {
+            session: session.clone(),
+            owner: owner.clone(),
+            epoch,
+            head,
+        })
+    }
+
+    pub(super) fn renew(&mut self, lease: &Lease, now: &Moment, ttl: Duration) -> Result<()> {
+        let log = self.fence(lease)?;
+        log.held = Some((lease.owner.clone(), now.plus(ttl)));
+        Ok(())
+    }
+
+    pub(super) fn release(&mut self, lease: &Lease) {
+        let epoch = self.epoch + 1;
+        if let Ok(log) = self.fence(lease) {
+            log.epoch = epoch;
+            log.held = None;
+            self.epoch = epoch;
+        }
+    }
+
+    pub(super) fn append(
+        &mut self,
+        lease: &Lease,
+        batch: &Batch,
+        now: Timestamp,
+    ) -> Result<Range<u64>> {
+        self.fence(lease)?.append(batch, now)
+    }
+
+    fn fence(&mut self, lease: &Lease) -> Result<&mut Log> {
+        let log = self.log_mut(&lease.session)?;
+        if log.epoch != lease.epoch {
+            return Err(Error::Fenced {
+                session: lease.session.clone(),
+                epoch: lease.epoch,
+                current: log.epoch,
+            });
+        }
+        Ok(log)
+    }
+
+    pub(super) fn find_native(&self, native: &SessionId<'_>) -> Option<Session> {
+        self.newest_first()
+            .into_iter()
+            .find(|it| it.facts.natives.contains(native))
+            .map(Log::session)
+    }
+
+    pub(super) fn list(&self, query: &SessionQuery, after: Option<&Place>, limit: u32) -> Listing {
+        let limit = limit.max(1) as usize;
+        let mut sessions: Vec<_> = self
+            .newest_first()
+            .into_iter()
+            .map(Log::session)
+            .filter(|it| after.is_none_or(|after| is_older(it, after)) && matches(it, query))
+            .take(limit + 1)
+            .collect();
+        let has_more = sessions.len() > limit;
+        sessions.truncate(limit);
+        let next = sessions.last().filter(|_| has_more).map(Session::place);
+        Listing { sessions, next }
+    }
+
+    fn newest_first(&self) -> Vec<&Log> {
+        let mut logs: Vec<_> = self.logs.iter().collect();
+        logs.sort_by(|a, b| {
+            (b.facts.active_at, b.id.as_str()).cmp(&(a.facts.active_at, a.id.as_str()))
+        });
+        logs
+    }
+
+    pub(super) fn find_run(&self, run: &RunId<'_>) -> Option<Run> {
+        self.logs
+            .iter()
+            .flat_map(|log| log.facts.runs.iter())
+            .filter(|it| it.run == *run)
+            .max_by_key(|it| it.started_at)
+            .cloned()
+    }
+
+    pub(super) fn open_runs(&self, now: &Moment) -> Vec<OpenRun> {
+        let mut open: Vec<_> = self
+            .logs
+            .iter()
+            .flat_map(|log| {
+                let open = log.facts.runs.iter().filter(|it| it.end.is_none());
+                open.map(|run| OpenRun {
+                    run: run.clone(),
+                    holder: log.holder(now),
+                })
+            })
+            .collect();
+        open.sort_by_key(|it| it.run.started_at);
+        open
+    }
+
+    pub(super) fn asks(&self) -> Vec<WaitingAsk> {
+        let mut asks: Vec<_> = self.logs.iter().flat_map(Log::waiting).collect();
+        asks.sort_by_key(|it| it.at);
+        asks
+    }
+
+    pub(super) fn retain(
+        &mut self,
+        retention: &Retention,
+        now: Timestamp,
+        steady: &Moment,
+    ) -> Removed {
+        let mut logs = self.newest_first();
+        logs.reverse();
+        let candidates = logs
+            .into_iter()
+            .map(|log| Candidate {
+                key: log.id.clone(),
+                active_at: log.facts.active_at.millis(),
+                bytes: log.bytes(),
+                busy: log.is_busy(steady),
+            })
+            .collect();
+        let victims = retention.victims(candidates, now.millis());
+        self.logs
+            .retain(|log| victims.iter().all(|it| it.key != log.id));
+        Removed {
+            sessions: victims.len() as u64,
+            bytes: victims.iter().map(|it| it.bytes).sum(),
+        }
+    }
+}
+
+fn is_older(session: &Session, place: &Place) -> bool {
+    (session.active_at, session.id.as_str()) < (place.active_at, place.id.as_str())
+}
+
+fn matches(session: &Session, query: &SessionQuery) -> bool {
+    let text = searchable([
+        Some(session.id.as_str()),
+        session.native.as_ref().map(SessionId::as_str),
+        session.title.as_deref(),
+        session.cwd.as_deref(),
+    ]);
+    query.engine.as_ref().is_none_or(|it| *it == session.engine)
+        && query.state.is_none_or(|it| it == session.state)
+        && query
+            .text
+            .as_ref()
+            .is_none_or(|it| text.contains(&it.to_lowercase()))
+}

@@ -1,0 +1,239 @@
+//! The journal in one SQLite file: one thread writes and commits in groups, two read.
+//!
+//! Several programs may use one file at a time; what one of them writes, the others see at the latest a
+//! tenth of a second later. Connections never leave their threads, so no caller ever blocks on a disk.
+
+mod append;
+mod commands;
+mod fault;
+mod leases;
+mod log;
+mod open;
+mod retain;
+mod runs;
+mod sessions;
+mod threads;
+mod writer;
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use model::{RunId, SessionId};
+
+use crate::clock::Clock;
+use crate::command::{Command, Order, WaitingAsk};
+use crate::config::Config;
+use crate::cut::Cut;
+use crate::entry::{Batch, Page, Read, StoredFrame};
+use crate::error::{Fault, Result};
+use crate::journal::{Journal, Reply};
+use crate::lease::{Lease, Owner, Takeover};
+use crate::retention::{Removed, Retention};
+use crate::run::{OpenRun, Run};
+use crate::session::{Listing, NewSession, Place, Session, SessionQuery};
+use crate::watch::{Hints, Scope, Watch};
+
+/// A journal in a file. Dropping it waits until what was sent is written.
+#[derive(Debug)]
+pub struct Sqlite {
+    clock: Arc<dyn Clock>,
+    cut: Option<Cut>,
+    hints: Arc<Hints>,
+    threads: threads::Threads,
+}
+
+impl Sqlite {
+    /// Opens the store at `path`, and makes it, readable by its owner alone, if there is none.
+    pub async fn open(path: &Path, config: Config) -> Result<Self, Fault> {
+        let hints = Arc::new(Hints::default());
+        Ok(Self {
+            threads: threads::Threads::start(path, &hints).await?,
+            clock: config.clock,
+            cut: config.cut,
+            hints,
+        })
+    }
+}
+
+impl Journal for Sqlite {
+    fn acquire<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        owner: &'a Owner,
+        ttl: Duration,
+        takeover: Takeover,
+    ) -> Reply<'a, Lease> {
+        let session = session.clone().into_owned();
+        let owner = owner.clone();
+        let clock = Arc::clone(&self.clock);
+        Box::pin(self.threads.write(0, move |conn, changed| {
+            changed.push(session.clone());
+            leases::acquire(conn, &session, &owner, &clock.steady(), ttl, &takeover)
+        }))
+    }
+
+    fn renew<'a>(&'a self, lease: &'a Lease, ttl: Duration) -> Reply<'a, ()> {
+        let lease = lease.clone();
+        let clock = Arc::clone(&self.clock);
+        Box::pin(self.threads.write(0, move |conn, _| {
+            leases::renew(conn, &lease, &clock.steady(), ttl)
+        }))
+    }
+
+    fn release<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()> {
+        let lease = lease.clone();
+        Box::pin(self.threads.write(0, move |conn, changed| {
+            changed.push(lease.session.clone());
+            leases::release(conn, &lease)
+        }))
+    }
+
+    fn append<'a>(&'a self, lease: &'a Lease, mut batch: Batch) -> Reply<'a, Range<u64>> {
+        let lease = lease.clone();
+        let clock = Arc::clone(&self.clock);
+        Box::pin(async move {
+            batch.prepare(self.cut)?;
+            self.threads
+                .write(batch.length(), move |conn, changed| {
+                    changed.push(lease.session.clone());
+                    append::append(conn, &lease, &batch, clock.now())
+                })
+                .await
+        })
+    }
+
+    fn read<'a>(&'a self, session: &'a SessionId<'_>, read: Read) -> Reply<'a, Page> {
+        let session = session.clone().into_owned();
+        Box::pin(
+            self.threads
+                .read(move |conn| log::read(conn, &session, read)),
+        )
+    }
+
+    fn frames<'a>(&'a self, session: &'a SessionId<'_>, read: Read) -> Reply<'a, Vec<StoredFrame>> {
+        let session = session.clone().into_owned();
+        Box::pin(
+            self.threads
+                .read(move |conn| log::frames(conn, &session, read)),
+        )
+    }
+
+    fn watch(&self, scope: Scope) -> Watch {
+        let watch = self.hints.watch(scope);
+        self.threads.wake();
+        watch
+    }
+
+    fn command<'a>(&'a self, session: &'a SessionId<'_>, order: Order) -> Reply<'a, u64> {
+        let session = session.clone().into_owned();
+        let clock = Arc::clone(&self.clock);
+        Box::pin(self.threads.write(order.length(), move |conn, changed| {
+            changed.push(session.clone());
+            commands::command(conn, &session, &order, clock.now())
+        }))
+    }
+
+    fn commands<'a>(&'a self, session: &'a SessionId<'_>, after: u64) -> Reply<'a, Vec<Command>> {
+        let session = session.clone().into_owned();
+        Box::pin(
+            self.threads
+                .read(move |conn| commands::commands(conn, &session, after)),
+        )
+    }
+
+    fn retain(&self, retention: Retention) -> Reply<'_, Removed> {
+        let clock = Arc::clone(&self.clock);
+        Box::pin(async move {
+            let removed = self
+                .threads
+                .write(0, move |conn, _| {
+                    retain::remove(conn, &retention, clock.now(), &clock.steady())
+                })
+                .await?;
+            self.hints.tell_everybody();
+            while self.threads.write(0, |conn, _| retain::sweep(conn)).await? {}
+            Ok(removed)
+        })
+    }
+
+    fn create(&self, session: NewSession) -> Reply<'_, Session> {
+        let clock = Arc::clone(&self.clock);
+        Box::pin(self.threads.write(0, move |conn, changed| {
+            changed.push(session.id.clone());
+            sessions::create(conn, &session, clock.now())
+        }))
+    }
+
+    fn find_session<'a>(&'a self, session: &'a SessionId<'_>) -> Reply<'a, Option<Session>> {
+        let session = session.clone().into_owned();
+        Box::pin(
+            self.threads
+                .read(move |conn| sessions::find(conn, &session)),
+        )
+    }
+
+    fn find_native<'a>(&'a self, native: &'a SessionId<'_>) -> Reply<'a, Option<Session>> {
+        let native = native.clone().into_owned();
+        Box::pin(
+            self.threads
+                .read(move |conn| sessions::find_native(conn, &native)),
+        )
+    }
+
+    fn list(&self, query: SessionQuery, after: Option<Place>, limit: u32) -> Reply<'_, Listing> {
+        Box::pin(
+            self.threads
+                .read(move |conn| sessions::list(conn, &query, after.as_ref(), limit)),
+        )
+    }
+
+    fn rename<'a>(&'a self, session: &'a SessionId<'_>, title: String) -> Reply<'a, ()> {
+        let session = session.clone().into_owned();
+        Box::pin(self.threads.write(title.len(), move |conn, changed| {
+            changed.push(session.clone());
+            sessions::rename(conn, &session, &title)
+        }))
+    }
+
+    fn runs<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        before: Option<u64>,
+        limit: u32,
+    ) -> Reply<'a, Vec<Run>> {
+        let session = session.clone().into_owned();
+        Box::pin(
+            self.threads
+                .read(move |conn| runs::runs(conn, &session, before, limit)),
+        )
+    }
+
+    fn find_run<'a>(&'a self, run: &'a RunId<'_>) -> Reply<'a, Option<Run>> {
+        let run = run.clone().into_owned();
+        Box::pin(self.threads.read(move |conn| runs::find_run(conn, &run)))
+    }
+
+    fn open_runs(&self) -> Reply<'_, Vec<OpenRun>> {
+        let clock = Arc::clone(&self.clock);
+        Box::pin(
+            self.threads
+                .read(move |conn| runs::open_runs(conn, &clock.steady())),
+        )
+    }
+
+    fn asks(&self) -> Reply<'_, Vec<WaitingAsk>> {
+        Box::pin(self.threads.read(commands::asks))
+    }
+
+    fn settle<'a>(&'a self, session: &'a SessionId<'_>, seq: u64, answer: Bytes) -> Reply<'a, u64> {
+        let session = session.clone().into_owned();
+        let clock = Arc::clone(&self.clock);
+        Box::pin(self.threads.write(answer.len(), move |conn, changed| {
+            changed.push(session.clone());
+            commands::settle(conn, &session, seq, answer, clock.now())
+        }))
+    }
+}

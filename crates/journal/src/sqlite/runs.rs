@@ -1,0 +1,75 @@
+//! Runs: those of a session, and those nobody has ended.
+
+use model::{RunId, SessionId, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::leases::holder;
+use super::sessions::find_key;
+use crate::clock::Moment;
+use crate::error::Result;
+use crate::run::{OpenRun, Run, RunEnd};
+use crate::words;
+
+/// The columns [`run`] reads.
+const COLUMNS: &str = "s.id, r.run, r.first, r.started_at, r.last, r.ended_at, r.outcome";
+
+pub(super) fn runs(
+    conn: &Connection,
+    session: &SessionId<'static>,
+    before: Option<u64>,
+    limit: u32,
+) -> Result<Vec<Run>> {
+    let session = find_key(conn, session)?;
+    let before = before.and_then(|it| i64::try_from(it).ok());
+    let mut statement = conn.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM runs r JOIN sessions s ON s.key = r.session
+         WHERE r.session = ?1 AND r.first < ?2 ORDER BY r.first DESC LIMIT ?3"
+    ))?;
+    let rows = statement.query_map(params![session, before.unwrap_or(i64::MAX), limit], run)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+pub(super) fn find_run(conn: &Connection, id: &RunId<'static>) -> Result<Option<Run>> {
+    Ok(conn
+        .prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM runs r JOIN sessions s ON s.key = r.session
+             WHERE r.run = ?1 ORDER BY r.started_at DESC, s.key DESC LIMIT 1"
+        ))?
+        .query_row([id.as_str()], run)
+        .optional()?)
+}
+
+pub(super) fn open_runs(conn: &Connection, now: &Moment) -> Result<Vec<OpenRun>> {
+    let mut statement = conn.prepare_cached(&format!(
+        "SELECT {COLUMNS}, l.epoch, l.owner, l.lease_era, l.lease_until
+         FROM runs r JOIN sessions s ON s.key = r.session JOIN logs l ON l.session = r.session
+         WHERE r.last IS NULL ORDER BY r.started_at, s.key, r.first"
+    ))?;
+    let rows = statement.query_map([], |row| {
+        Ok(OpenRun {
+            run: run(row)?,
+            holder: holder(row, 7, now)?,
+        })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+fn run(row: &Row<'_>) -> rusqlite::Result<Run> {
+    let last: Option<i64> = row.get(4)?;
+    Ok(Run {
+        session: SessionId::new(row.get::<_, String>(0)?),
+        run: RunId::new(row.get::<_, String>(1)?),
+        first: row.get::<_, i64>(2)? as u64,
+        started_at: Timestamp::from_millis(row.get(3)?),
+        end: last.map(|last| run_end(row, last as u64)).transpose()?,
+    })
+}
+
+fn run_end(row: &Row<'_>, seq: u64) -> rusqlite::Result<RunEnd> {
+    let outcome = row.get_ref(6)?.as_str()?;
+    Ok(RunEnd {
+        seq,
+        at: Timestamp::from_millis(row.get(5)?),
+        outcome: words::find_outcome(outcome).ok_or(rusqlite::Error::InvalidQuery)?,
+    })
+}

@@ -1,0 +1,172 @@
+//! The threads that own the connections, and how work gets to them.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use rusqlite::Connection;
+use tokio::sync::{Semaphore, oneshot};
+
+use super::open;
+use super::writer::{self, Changed, Job, Task};
+use crate::error::{Error, Fault, Result};
+use crate::watch::Hints;
+
+/// One reads while the other is in the middle of a long page.
+const N_READERS: usize = 2;
+
+/// What may wait to be written; whoever brings more waits. Bounds memory when the disk is slow.
+const MAX_WAITING_BYTES: usize = 16 << 20;
+
+/// What a job counts for beside its own bytes.
+const JOB_BYTES: usize = 256;
+
+/// SQLite needs a few tens of kilobytes.
+const STACK: usize = 512 << 10;
+
+type ReadJob = Box<dyn FnOnce(Result<&Connection, Fault>) + Send>;
+
+pub(super) struct Threads {
+    /// Absent once the journal is being dropped, so that the threads see the end of their queues.
+    queues: Option<Queues>,
+    room: Arc<Semaphore>,
+    handles: Vec<JoinHandle<()>>,
+}
+
+struct Queues {
+    writes: Sender<Box<dyn Job>>,
+    reads: Sender<ReadJob>,
+}
+
+impl Threads {
+    pub(super) async fn start(path: &Path, hints: &Arc<Hints>) -> Result<Self, Fault> {
+        let (writes, write_jobs) = mpsc::channel();
+        let (reads, read_jobs) = mpsc::channel();
+        let (ready, opened) = oneshot::channel();
+        let path = path.to_owned();
+        let hints = Arc::clone(hints);
+        let mut handles = vec![spawn("journal-writer", {
+            let path = path.clone();
+            move || match open::writer(&path) {
+                Ok(conn) => {
+                    drop(ready.send(Ok(())));
+                    writer::run(conn, &write_jobs, &hints);
+                }
+                Err(fault) => drop(ready.send(Err(fault))),
+            }
+        })?];
+        opened.await.map_err(|_| Fault::Closed)??;
+        let read_jobs = Arc::new(Mutex::new(read_jobs));
+        for _ in 0..N_READERS {
+            let (path, jobs) = (path.clone(), Arc::clone(&read_jobs));
+            handles.push(spawn("journal-reader", move || read_loop(&path, &jobs))?);
+        }
+        Ok(Self {
+            queues: Some(Queues { writes, reads }),
+            room: Arc::new(Semaphore::new(MAX_WAITING_BYTES)),
+            handles,
+        })
+    }
+
+    /// Has `work` done in the writer's next transaction; answers when that is durable.
+    pub(super) async fn write<T, F>(&self, bytes: usize, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection, &mut Changed) -> Result<T> + Send + 'static,
+    {
+        // A batch larger than all the room takes all of it, and goes alone.
+        let share = (bytes + JOB_BYTES).min(MAX_WAITING_BYTES);
+        let share = u32::try_from(share).unwrap_or(u32::MAX);
+        let room = Arc::clone(&self.room)
+            .acquire_many_owned(share)
+            .await
+            .map_err(|_| Fault::Closed)?;
+        let (reply, answer) = oneshot::channel();
+        self.send(Box::new(Task {
+            work: Some(work),
+            result: None,
+            reply,
+            _room: room,
+        }))?;
+        answer.await.map_err(|_| Fault::Closed)?
+    }
+
+    pub(super) async fn read<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let queues = self.queues.as_ref().ok_or(Fault::Closed)?;
+        queues
+            .reads
+            .send(Box::new(move |conn| {
+                let result = conn.map_err(Error::from).and_then(work);
+                // Whoever asked may have gone.
+                drop(reply.send(result));
+            }))
+            .map_err(|_| Fault::Closed)?;
+        answer.await.map_err(|_| Fault::Closed)?
+    }
+
+    /// Lets the writer see that somebody watches; it sleeps without a limit otherwise.
+    pub(super) fn wake(&self) {
+        struct Nothing;
+        impl Job for Nothing {
+            fn work(&mut self, _: &Connection, _: &mut Changed) -> Result<(), Fault> {
+                Ok(())
+            }
+            fn answer(self: Box<Self>, _: Result<(), Fault>) {}
+        }
+        // A journal that is closed gives no hints, and says so to whoever waits for one.
+        drop(self.send(Box::new(Nothing)));
+    }
+
+    fn send(&self, job: Box<dyn Job>) -> Result<()> {
+        let queues = self.queues.as_ref().ok_or(Fault::Closed)?;
+        queues
+            .writes
+            .send(job)
+            .map_err(|_| Error::from(Fault::Closed))
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.queues = None;
+        for handle in self.handles.drain(..) {
+            // A thread that panicked has told so already, and its callers got an error.
+            drop(handle.join());
+        }
+    }
+}
+
+impl fmt::Debug for Threads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Threads")
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new()
+        .name(name.to_owned())
+        .stack_size(STACK)
+        .spawn(work)
+}
+
+/// Takes turns with the other readers. A connection that could not be opened is tried again with the
+/// next job, because what hindered it may be over.
+fn read_loop(path: &Path, jobs: &Mutex<Receiver<ReadJob>>) {
+    let mut conn = open::reader(path);
+    loop {
+        let next = jobs.lock().map(|jobs| jobs.recv());
+        let Ok(Ok(job)) = next else { return };
+        if conn.is_err() {
+            conn = open::reader(path);
+        }
+        job(conn.as_ref().map_err(Fault::clone));
+    }
+}

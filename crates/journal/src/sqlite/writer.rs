@@ -1,0 +1,154 @@
+//! The one thread that writes, and how it commits: whatever waits goes into one transaction with one sync.
+//!
+//! When nothing waits, a single job is committed at once; under load the sync of one group is the time in
+//! which the next gathers. An answer is sent after the commit, so none can be false.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use model::SessionId;
+use rusqlite::Connection;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use crate::error::{Error, Fault, Result};
+use crate::watch::Hints;
+
+/// Jobs that share a commit. More would not make the sync cheaper, and would keep the first waiting.
+const MAX_GROUP: usize = 256;
+
+/// How often a watched store is looked at for what other programs wrote.
+const FOREIGN_LOOK: Duration = Duration::from_millis(100);
+
+/// Which sessions a job has changed.
+pub(super) type Changed = Vec<SessionId<'static>>;
+
+pub(super) trait Job: Send {
+    /// Fails only when the whole group has to be given up.
+    fn work(&mut self, conn: &Connection, changed: &mut Changed) -> Result<(), Fault>;
+    fn answer(self: Box<Self>, committed: Result<(), Fault>);
+}
+
+pub(super) fn run(mut conn: Connection, jobs: &Receiver<Box<dyn Job>>, hints: &Hints) {
+    let mut version = None;
+    loop {
+        match next(jobs, hints) {
+            Ok(first) => {
+                let mut group = vec![first];
+                group.extend(jobs.try_iter().take(MAX_GROUP - 1));
+                commit(&mut conn, group, hints);
+            }
+            Err(RecvTimeoutError::Timeout) => hints.forget_the_gone(),
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        if hints.has_watchers()
+            && let Some(seen) = data_version(&conn)
+            && version.replace(seen).is_some_and(|it| it != seen)
+        {
+            hints.tell_everybody();
+        }
+    }
+}
+
+/// Sleeps until there is work, or, while somebody watches, until it is time to look what others did.
+fn next(jobs: &Receiver<Box<dyn Job>>, hints: &Hints) -> Result<Box<dyn Job>, RecvTimeoutError> {
+    if hints.has_watchers() {
+        jobs.recv_timeout(FOREIGN_LOOK)
+    } else {
+        jobs.recv().map_err(RecvTimeoutError::from)
+    }
+}
+
+/// Changes when another connection has committed; absent while the store cannot be read.
+fn data_version(conn: &Connection) -> Option<i64> {
+    conn.prepare_cached("PRAGMA data_version")
+        .and_then(|mut it| it.query_row([], |row| row.get(0)))
+        .ok()
+}
+
+fn commit(conn: &mut Connection, mut group: Vec<Box<dyn Job>>, hints: &Hints) {
+    let mut changed = Changed::new();
+    let committed = transact(conn, &mut group, &mut changed);
+    if committed.is_ok() {
+        changed.dedup();
+        hints.tell(&changed);
+    }
+    for job in group {
+        job.answer(committed.clone());
+    }
+}
+
+fn transact(
+    conn: &Connection,
+    group: &mut [Box<dyn Job>],
+    changed: &mut Changed,
+) -> Result<(), Fault> {
+    // A rollback that failed with a full disk is made up for here.
+    roll_back(conn)?;
+    let result = (|| {
+        step(conn, "BEGIN IMMEDIATE")?;
+        for job in group {
+            job.work(conn, changed)?;
+        }
+        step(conn, "COMMIT")
+    })();
+    if result.is_err() {
+        // The first failure is the one to tell; what a second leaves open is closed before the next group.
+        drop(roll_back(conn));
+    }
+    result
+}
+
+fn roll_back(conn: &Connection) -> Result<(), Fault> {
+    if conn.is_autocommit() {
+        return Ok(());
+    }
+    step(conn, "ROLLBACK")
+}
+
+fn step(conn: &Connection, sql: &str) -> Result<(), Fault> {
+    conn.prepare_cached(sql)?.execute([])?;
+    Ok(())
+}
+
+/// A job that keeps its result until the group is committed.
+pub(super) struct Task<F, T> {
+    pub(super) work: Option<F>,
+    pub(super) result: Option<Result<T>>,
+    pub(super) reply: oneshot::Sender<Result<T>>,
+    /// Its share of what may wait to be written.
+    pub(super) _room: OwnedSemaphorePermit,
+}
+
+impl<F, T> Job for Task<F, T>
+where
+    F: FnOnce(&Connection, &mut Changed) -> Result<T> + Send,
+    T: Send,
+{
+    fn work(&mut self, conn: &Connection, changed: &mut Changed) -> Result<(), Fault> {
+        let Some(work) = self.work.take() else {
+            return Ok(());
+        };
+        // A job that breaks a rule half-way must not leave its half in the group's transaction.
+        step(conn, "SAVEPOINT job")?;
+        let result = work(conn, changed);
+        match &result {
+            Err(Error::Storage(fault)) if fault.spoils_transaction() => return Err(fault.clone()),
+            Err(_) => step(conn, "ROLLBACK TO job")?,
+            Ok(_) => (),
+        }
+        self.result = Some(result);
+        step(conn, "RELEASE job")
+    }
+
+    fn answer(self: Box<Self>, committed: Result<(), Fault>) {
+        let result = match committed {
+            Ok(()) => self.result.unwrap_or(Err(Fault::Closed.into())),
+            Err(fault) => Err(fault.into()),
+        };
+        // Whoever asked may have gone; what was written stays written.
+        drop(self.reply.send(result));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! Hints that something has changed. They may come late, together or for nothing: whoever gets one
+//! reads, and what it reads is the truth.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use model::SessionId;
+use tokio::sync::watch;
+
+/// What is watched.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// A session's events, commands, asks and runs.
+    Session(SessionId<'static>),
+    /// Any session, and the list of them.
+    All,
+}
+
+/// A subscription. The first hint is there at once, so that nothing between reading and watching is missed.
+#[derive(Debug)]
+pub struct Watch(watch::Receiver<()>);
+
+impl Watch {
+    /// Waits for the next hint; `false` when the journal was closed.
+    pub async fn changed(&mut self) -> bool {
+        self.0.changed().await.is_ok()
+    }
+}
+
+/// Who waits for hints.
+#[derive(Debug, Default)]
+pub(crate) struct Hints(Mutex<HashMap<Scope, watch::Sender<()>>>);
+
+impl Hints {
+    pub(crate) fn watch(&self, scope: Scope) -> Watch {
+        let mut watched = self.watched();
+        let mut receiver = watched
+            .entry(scope)
+            .or_insert_with(|| watch::Sender::new(()))
+            .subscribe();
+        receiver.mark_changed();
+        Watch(receiver)
+    }
+
+    /// Tells whoever watches one of these sessions.
+    pub(crate) fn tell(&self, sessions: &[SessionId<'static>]) {
+        let mut watched = self.watched();
+        if watched.is_empty() || sessions.is_empty() {
+            return;
+        }
+        for session in sessions {
+            tell_scope(&mut watched, &Scope::Session(session.clone()));
+        }
+        tell_scope(&mut watched, &Scope::All);
+    }
+
+    pub(crate) fn tell_everybody(&self) {
+        self.watched().retain(|_, sender| sender.send(()).is_ok());
+    }
+
+    /// Whether somebody has asked for hints and was not seen to have left.
+    pub(crate) fn has_watchers(&self) -> bool {
+        !self.watched().is_empty()
+    }
+
+    /// Drops what nobody waits for any more.
+    pub(crate) fn forget_the_gone(&self) {
+        self.watched()
+            .retain(|_, sender| sender.receiver_count() > 0);
+    }
+
+    fn watched(&self) -> std::sync::MutexGuard<'_, HashMap<Scope, watch::Sender<()>>> {
+        self.0.lock().expect("nobody panics while holding it")
+    }
+}
+
+fn tell_scope(watched: &mut HashMap<Scope, watch::Sender<()>>, scope: &Scope) {
+    let nobody_left = watched
+        .get(scope)
+        .is_some_and(|sender| sender.send(()).is_err());
+    if nobody_left {
+        watched.remove(scope);
+    }
+}

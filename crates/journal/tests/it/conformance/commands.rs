@@ -1,0 +1,132 @@
+//! Commands wait for the owner, in order, until it says that they are done.
+
+use bytes::Bytes;
+use journal::{Batch, Command, Error, Order};
+use model::SessionId;
+
+use super::for_every_engine;
+use crate::bench::{Bench, Engine, START, TTL, entries, note};
+
+for_every_engine!(
+    commands_come_in_order_until_they_are_done,
+    a_fenced_owner_cannot_finish_a_command,
+    the_next_owner_gets_what_was_not_done,
+    a_queue_has_an_end,
+);
+
+fn prompt(text: &'static str) -> Order {
+    Order::Prompt(Bytes::from_static(text.as_bytes()))
+}
+
+async fn commands_come_in_order_until_they_are_done(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let lease = bench.lease("s").await;
+    let session = &lease.session;
+    let orders = [
+        prompt("one"),
+        Order::Abort(Bytes::from_static(b"\xFF")),
+        prompt("three"),
+    ];
+    let mut commands = Vec::new();
+    for (number, order) in (1..).zip(orders) {
+        let given = bench.journal.command(session, order.clone()).await.unwrap();
+        assert_eq!(given, number);
+        commands.push(Command {
+            number,
+            at: START,
+            order,
+        });
+    }
+    assert_eq!(bench.journal.commands(session, 0).await.unwrap(), commands);
+    assert_eq!(
+        bench.journal.commands(session, 2).await.unwrap(),
+        commands[2..]
+    );
+
+    // The abort is done before the prompt in front of it, together with what it caused.
+    let batch = Batch {
+        entries: entries(&lease, 1, vec![note("aborted")]),
+        done: vec![2],
+    };
+    bench.journal.append(&lease, batch).await.unwrap();
+    commands.remove(1);
+    assert_eq!(bench.journal.commands(session, 0).await.unwrap(), commands);
+    let number = bench.journal.command(session, prompt("four")).await;
+    assert_eq!(number.unwrap(), 4);
+}
+
+async fn a_fenced_owner_cannot_finish_a_command(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let old = bench.lease("s").await;
+    bench
+        .journal
+        .command(&old.session, prompt("x"))
+        .await
+        .unwrap();
+    bench.clock.pass(TTL);
+    bench.acquire("s", "other").await.unwrap();
+    let batch = Batch {
+        entries: vec![],
+        done: vec![1],
+    };
+    assert!(matches!(
+        bench.journal.append(&old, batch).await,
+        Err(Error::Fenced { .. })
+    ));
+    assert_eq!(
+        bench.journal.commands(&old.session, 0).await.unwrap().len(),
+        1
+    );
+}
+
+async fn the_next_owner_gets_what_was_not_done(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let session = SessionId::new("s");
+    bench.create("s").await;
+    bench
+        .journal
+        .command(&session, prompt("before"))
+        .await
+        .unwrap();
+    let dead = bench.acquire("s", "one").await.unwrap();
+    bench
+        .journal
+        .command(&session, prompt("under"))
+        .await
+        .unwrap();
+    let batch = Batch {
+        entries: entries(&dead, 1, vec![note("did the first")]),
+        done: vec![1],
+    };
+    bench.journal.append(&dead, batch).await.unwrap();
+    bench.clock.pass(TTL);
+    bench.acquire("s", "two").await.unwrap();
+    let commands = bench.journal.commands(&session, 0).await.unwrap();
+    let orders: Vec<_> = commands
+        .into_iter()
+        .map(|it| (it.number, it.order))
+        .collect();
+    assert_eq!(orders, [(2, prompt("under"))]);
+}
+
+async fn a_queue_has_an_end(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    bench.create("s").await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..1001 {
+        let journal = bench.journal.clone();
+        let session = SessionId::new("s");
+        tasks.spawn(async move { journal.command(&session, prompt("again")).await });
+    }
+    let answers = tasks.join_all().await;
+    let refused: Vec<_> = answers.into_iter().filter_map(Result::err).collect();
+    assert!(
+        matches!(refused[..], [Error::TooManyCommands { pending: 1000, .. }]),
+        "{refused:?}"
+    );
+    let nobody = SessionId::new("nobody");
+    assert!(matches!(
+        bench.journal.command(&nobody, prompt("x")).await,
+        Err(Error::NoSession { .. })
+    ));
+}

@@ -1,0 +1,278 @@
+//! A run ends once, an ask is settled once, and what a dead owner left open is found.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use journal::{Error, Holder, OpenRun, Order, Owner, Run, RunEnd, State, WaitingAsk};
+use model::{AskId, Decision, Outcome, RunId, SessionId};
+
+use super::for_every_engine;
+use crate::bench::{Bench, Engine, START, TTL, asked, ended, entries, note, settled, started};
+
+for_every_engine!(
+    a_run_is_open_until_it_ends_and_ends_once,
+    runs_are_listed_from_the_newest,
+    open_runs_say_who_should_end_them,
+    a_session_runs_waits_and_rests,
+    an_ask_is_answered_once,
+    an_ask_the_agent_took_back_cannot_be_answered,
+    an_id_that_is_used_again_is_another_ask,
+    of_many_answers_at_once_one_counts,
+);
+
+async fn a_run_is_open_until_it_ends_and_ends_once(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let lease = bench.lease("s").await;
+    let run = RunId::new("run");
+    assert_eq!(bench.journal.find_run(&run).await.unwrap(), None);
+    assert!(matches!(
+        bench.append(&lease, 1, vec![ended(Outcome::Failed)]).await,
+        Err(Error::RunNotOpen { .. })
+    ));
+    bench
+        .append(&lease, 1, vec![started(), note("x")])
+        .await
+        .unwrap();
+    let mut expected = Run {
+        session: SessionId::new("s"),
+        run: RunId::new("run"),
+        first: 1,
+        started_at: START,
+        end: None,
+    };
+    let found = bench.journal.find_run(&run).await.unwrap();
+    assert_eq!(found.as_ref(), Some(&expected));
+
+    bench.clock.pass(Duration::from_millis(7));
+    bench
+        .append(&lease, 3, vec![ended(Outcome::Limit)])
+        .await
+        .unwrap();
+    expected.end = Some(RunEnd {
+        seq: 3,
+        at: START.plus_millis(7),
+        outcome: Outcome::Limit,
+    });
+    let found = bench.journal.find_run(&run).await.unwrap();
+    assert_eq!(found.as_ref(), Some(&expected));
+    assert!(matches!(
+        bench.append(&lease, 4, vec![ended(Outcome::Lost)]).await,
+        Err(Error::RunNotOpen { .. })
+    ));
+    assert!(matches!(
+        bench.append(&lease, 4, vec![started()]).await,
+        Err(Error::RunStarted { .. })
+    ));
+    assert_eq!(bench.read("s").await.head, 3);
+}
+
+async fn runs_are_listed_from_the_newest(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let lease = bench.lease("s").await;
+    for n in 0..3 {
+        let name = format!("run {n}");
+        let bodies = [started(), ended(Outcome::Completed)];
+        let entries = bodies.into_iter().zip(1..).map(|(body, place)| {
+            let mut event = crate::bench::event(&lease, n * 2 + place, body);
+            event.run = Some(RunId::new(name.clone()));
+            journal::Entry::of(&event, None).unwrap()
+        });
+        let batch = journal::Batch {
+            entries: entries.collect(),
+            done: vec![],
+        };
+        bench.journal.append(&lease, batch).await.unwrap();
+    }
+    let list = async |before, limit| {
+        let runs = bench.journal.runs(&lease.session, before, limit).await;
+        let runs = runs.unwrap().into_iter();
+        runs.map(|it| it.run.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(list(None, 10).await, ["run 2", "run 1", "run 0"]);
+    assert_eq!(list(None, 2).await, ["run 2", "run 1"]);
+    assert_eq!(list(Some(3), 10).await, ["run 0"]);
+}
+
+async fn open_runs_say_who_should_end_them(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let lease = bench.lease("s").await;
+    bench.append(&lease, 1, vec![started()]).await.unwrap();
+    let open = |holder| OpenRun {
+        run: Run {
+            session: SessionId::new("s"),
+            run: RunId::new("run"),
+            first: 1,
+            started_at: START,
+            end: None,
+        },
+        holder,
+    };
+    let holder = |lapsed| {
+        Some(Holder {
+            owner: Owner::new("owner"),
+            epoch: 1,
+            lapsed,
+        })
+    };
+    assert_eq!(
+        bench.journal.open_runs().await.unwrap(),
+        [open(holder(false))]
+    );
+    bench.clock.pass(TTL);
+    assert_eq!(
+        bench.journal.open_runs().await.unwrap(),
+        [open(holder(true))]
+    );
+    bench.journal.release(&lease).await.unwrap();
+    assert_eq!(bench.journal.open_runs().await.unwrap(), [open(None)]);
+
+    let lease = bench.acquire("s", "finder").await.unwrap();
+    bench
+        .append(&lease, lease.head + 1, vec![ended(Outcome::Lost)])
+        .await
+        .unwrap();
+    assert_eq!(bench.journal.open_runs().await.unwrap(), []);
+}
+
+async fn a_session_runs_waits_and_rests(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let lease = bench.lease("s").await;
+    let state = async || bench.find("s").await.state;
+    assert_eq!(state().await, State::Idle);
+    bench.append(&lease, 1, vec![started()]).await.unwrap();
+    assert_eq!(state().await, State::Running);
+    bench.append(&lease, 2, vec![asked("a")]).await.unwrap();
+    assert_eq!(state().await, State::Waiting);
+    bench
+        .journal
+        .settle(&lease.session, 2, Bytes::new())
+        .await
+        .unwrap();
+    assert_eq!(state().await, State::Running);
+    let bodies = vec![settled("a", Decision::Allowed), ended(Outcome::Completed)];
+    bench.append(&lease, 3, bodies).await.unwrap();
+    assert_eq!(state().await, State::Idle);
+}
+
+async fn an_ask_is_answered_once(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let lease = bench.lease("s").await;
+    let session = &lease.session;
+    let lines = entries(&lease, 1, vec![asked("a")]);
+    bench.append(&lease, 1, vec![asked("a")]).await.unwrap();
+    let mut waiting = WaitingAsk {
+        session: SessionId::new("s"),
+        seq: 1,
+        ask: AskId::new("a"),
+        run: Some(RunId::new("run")),
+        at: START,
+        answered: false,
+        line: lines[0].line().clone(),
+    };
+    assert_eq!(bench.journal.asks().await.unwrap(), [waiting.clone()]);
+    assert!(matches!(
+        bench.journal.settle(session, 2, Bytes::new()).await,
+        Err(Error::NoAsk { seq: 2, .. })
+    ));
+
+    let yes = Bytes::from_static(b"yes");
+    let number = bench.journal.settle(session, 1, yes.clone()).await.unwrap();
+    let commands = bench.journal.commands(session, 0).await.unwrap();
+    assert_eq!(
+        (commands[0].number, &commands[0].order),
+        (
+            number,
+            &Order::Settle {
+                ask: 1,
+                answer: yes
+            }
+        )
+    );
+    waiting.answered = true;
+    assert_eq!(bench.journal.asks().await.unwrap(), [waiting]);
+    let no = Bytes::from_static(b"no");
+    assert!(matches!(
+        bench.journal.settle(session, 1, no.clone()).await,
+        Err(Error::Answered { decision: None, .. })
+    ));
+
+    let bodies = vec![settled("a", Decision::Allowed)];
+    bench.append(&lease, 2, bodies).await.unwrap();
+    assert!(matches!(
+        bench.journal.settle(session, 1, no).await,
+        Err(Error::Answered {
+            decision: Some(Decision::Allowed),
+            ..
+        })
+    ));
+    assert_eq!(bench.journal.asks().await.unwrap(), []);
+    assert_eq!(bench.journal.commands(session, 0).await.unwrap().len(), 1);
+    assert!(matches!(
+        bench
+            .append(&lease, 3, vec![settled("a", Decision::Denied)])
+            .await,
+        Err(Error::AskNotOpen { .. })
+    ));
+}
+
+async fn an_ask_the_agent_took_back_cannot_be_answered(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let lease = bench.lease("s").await;
+    let bodies = vec![asked("a"), settled("a", Decision::Withdrawn)];
+    bench.append(&lease, 1, bodies).await.unwrap();
+    assert!(matches!(
+        bench.journal.settle(&lease.session, 1, Bytes::new()).await,
+        Err(Error::Answered {
+            decision: Some(Decision::Withdrawn),
+            ..
+        })
+    ));
+    assert_eq!(bench.journal.commands(&lease.session, 0).await.unwrap(), []);
+}
+
+async fn an_id_that_is_used_again_is_another_ask(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let lease = bench.lease("s").await;
+    bench.append(&lease, 1, vec![asked("1")]).await.unwrap();
+    assert!(matches!(
+        bench.append(&lease, 2, vec![asked("1")]).await,
+        Err(Error::AskOpen { .. })
+    ));
+    let bodies = vec![settled("1", Decision::Denied), asked("1")];
+    bench.append(&lease, 2, bodies).await.unwrap();
+    assert!(matches!(
+        bench.journal.settle(&lease.session, 1, Bytes::new()).await,
+        Err(Error::Answered { .. })
+    ));
+    bench
+        .journal
+        .settle(&lease.session, 3, Bytes::new())
+        .await
+        .unwrap();
+}
+
+async fn of_many_answers_at_once_one_counts(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let lease = bench.lease("s").await;
+    bench.append(&lease, 1, vec![asked("a")]).await.unwrap();
+    let mut tasks = tokio::task::JoinSet::new();
+    for n in 0..32_u8 {
+        let journal = bench.journal.clone();
+        let session = lease.session.clone();
+        tasks.spawn(async move {
+            let answer = Bytes::from(vec![n]);
+            journal.settle(&session, 1, answer).await.is_ok()
+        });
+    }
+    let counted = tasks.join_all().await;
+    assert_eq!(counted.iter().filter(|it| **it).count(), 1);
+    assert_eq!(
+        bench
+            .journal
+            .commands(&lease.session, 0)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+}

@@ -1,0 +1,231 @@
+//! Sessions are made once, found by either name, and listed from the newest.
+
+use std::time::Duration;
+
+use journal::{Error, NewSession, Place, Session, SessionQuery, State};
+use model::{Binding, Outcome, SessionId};
+
+use super::for_every_engine;
+use crate::bench::{Bench, Engine, START, asked, bound, ended, note, started};
+
+for_every_engine!(
+    a_session_is_made_once,
+    ids_are_values_whatever_they_look_like,
+    a_session_is_found_by_every_native_id_it_had,
+    the_list_is_paged_from_the_newest,
+    runs_move_a_session_up_and_events_do_not,
+    the_list_is_filtered,
+    a_session_is_renamed,
+);
+
+async fn a_session_is_made_once(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let new = NewSession {
+        id: SessionId::new("s"),
+        engine: "codex".to_owned(),
+        cwd: Some("/home/ann/shop".to_owned()),
+        title: Some("Mend the till".to_owned()),
+    };
+    let session = Session {
+        id: SessionId::new("s"),
+        engine: "codex".to_owned(),
+        native: None,
+        cwd: Some("/home/ann/shop".to_owned()),
+        title: Some("Mend the till".to_owned()),
+        created_at: START,
+        active_at: START,
+        head: 0,
+        bytes: 0,
+        state: State::Idle,
+    };
+    assert_eq!(bench.journal.create(new.clone()).await.unwrap(), session);
+    assert_eq!(bench.find("s").await, session);
+    assert!(matches!(
+        bench.journal.create(new).await,
+        Err(Error::SessionExists { .. })
+    ));
+    let nobody = SessionId::new("nobody");
+    assert_eq!(bench.journal.find_session(&nobody).await.unwrap(), None);
+}
+
+async fn ids_are_values_whatever_they_look_like(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let long = "x".repeat(4096);
+    let odd = [
+        "",
+        "..",
+        "/etc/passwd",
+        "a\\b",
+        "CON",
+        "a'; DROP TABLE sessions; --",
+        "%",
+        "a\nb",
+        "\u{202e}rtl",
+        "nul\0inside",
+        &long,
+    ];
+    for id in odd {
+        bench.create(id).await;
+    }
+    for id in odd {
+        assert_eq!(bench.find(id).await.id, SessionId::new(id));
+    }
+}
+
+async fn a_session_is_found_by_every_native_id_it_had(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let lease = bench.lease("s").await;
+    let bodies = vec![
+        bound("first", Binding::Init),
+        bound("second", Binding::Fork),
+        bound("stranger", Binding::Mismatch),
+    ];
+    bench.append(&lease, 1, bodies).await.unwrap();
+    let find = async |native: &str| {
+        let native = SessionId::new(native);
+        bench.journal.find_native(&native).await.unwrap()
+    };
+    let session = bench.find("s").await;
+    assert_eq!(session.native, Some(SessionId::new("second")));
+    assert_eq!(find("first").await.as_ref(), Some(&session));
+    assert_eq!(find("second").await.as_ref(), Some(&session));
+    assert_eq!(find("stranger").await, None);
+
+    bench.clock.pass(Duration::from_millis(1));
+    let newer = bench.lease("newer").await;
+    let bodies = vec![bound("first", Binding::Resume)];
+    bench.append(&newer, 1, bodies).await.unwrap();
+    assert_eq!(find("first").await.unwrap().id, SessionId::new("newer"));
+}
+
+async fn the_list_is_paged_from_the_newest(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    // Two share a moment; the id decides.
+    for (id, pause) in [("a", 1), ("b", 0), ("c", 1), ("d", 1)] {
+        bench.create(id).await;
+        bench.clock.pass(Duration::from_millis(pause));
+    }
+    let mut pages = Vec::new();
+    let mut after: Option<Place> = None;
+    loop {
+        let query = SessionQuery::default();
+        let listing = bench.journal.list(query, after.take(), 3).await.unwrap();
+        let ids: Vec<_> = listing
+            .sessions
+            .iter()
+            .map(|it| it.id.to_string())
+            .collect();
+        pages.push(ids);
+        after = listing.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(pages, [vec!["d", "c", "b"], vec!["a"]]);
+}
+
+async fn list(bench: &Bench, query: SessionQuery) -> Vec<String> {
+    let listing = bench.journal.list(query, None, 100).await.unwrap();
+    let sessions = listing.sessions.into_iter();
+    sessions.map(|it| it.id.to_string()).collect()
+}
+
+async fn runs_move_a_session_up_and_events_do_not(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let lease = bench.lease("a").await;
+    bench.clock.pass(Duration::from_millis(1));
+    bench.create("b").await;
+    bench.clock.pass(Duration::from_millis(1));
+    bench.append(&lease, 1, vec![note("x")]).await.unwrap();
+    assert_eq!(list(&bench, SessionQuery::default()).await, ["b", "a"]);
+    bench.append(&lease, 2, vec![started()]).await.unwrap();
+    assert_eq!(list(&bench, SessionQuery::default()).await, ["a", "b"]);
+    bench.clock.pass(Duration::from_millis(1));
+    bench.create("c").await;
+    bench.clock.pass(Duration::from_millis(1));
+    let bodies = vec![ended(Outcome::Completed)];
+    bench.append(&lease, 3, bodies).await.unwrap();
+    assert_eq!(list(&bench, SessionQuery::default()).await, ["a", "c", "b"]);
+    assert_eq!(bench.find("a").await.active_at, START.plus_millis(4));
+}
+
+async fn the_list_is_filtered(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    for (id, engine, title, cwd) in [
+        ("one", "claude", Some("ÄRGER im Lager"), None),
+        ("two", "codex", None, Some("/home/Ann/shop")),
+        ("three", "codex", Some("100% of_it"), None),
+    ] {
+        let new = NewSession {
+            id: SessionId::new(id),
+            engine: engine.to_owned(),
+            cwd: cwd.map(str::to_owned),
+            title: title.map(str::to_owned),
+        };
+        bench.journal.create(new).await.unwrap();
+        bench.clock.pass(Duration::from_millis(1));
+    }
+    let lease = bench.acquire("two", "owner").await.unwrap();
+    let bodies = vec![bound("Native-7", Binding::Init), started()];
+    bench.append(&lease, 1, bodies).await.unwrap();
+    let lease = bench.acquire("three", "owner").await.unwrap();
+    bench
+        .append(&lease, 1, vec![started(), asked("a")])
+        .await
+        .unwrap();
+
+    let text = async |text: &str| {
+        let text = Some(text.to_owned());
+        let query = SessionQuery {
+            text,
+            ..SessionQuery::default()
+        };
+        list(&bench, query).await
+    };
+    assert_eq!(text("ärger IM").await, ["one"]);
+    assert_eq!(text("ann/SHOP").await, ["two"]);
+    assert_eq!(text("native-7").await, ["two"]);
+    assert_eq!(text("0% OF_").await, ["three"]);
+    assert_eq!(text("thr").await, ["three"]);
+    assert_eq!(text("%").await, ["three"]);
+    assert_eq!(text("nowhere").await, Vec::<String>::new());
+
+    let codex = SessionQuery {
+        engine: Some("codex".to_owned()),
+        ..SessionQuery::default()
+    };
+    assert_eq!(list(&bench, codex.clone()).await, ["two", "three"]);
+    for (state, expected) in [
+        (State::Idle, vec![]),
+        (State::Running, vec!["two"]),
+        (State::Waiting, vec!["three"]),
+    ] {
+        let query = SessionQuery {
+            state: Some(state),
+            ..codex.clone()
+        };
+        assert_eq!(list(&bench, query).await, expected);
+    }
+}
+
+async fn a_session_is_renamed(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    bench.create("s").await;
+    let session = SessionId::new("s");
+    bench
+        .journal
+        .rename(&session, "New".to_owned())
+        .await
+        .unwrap();
+    assert_eq!(bench.find("s").await.title.as_deref(), Some("New"));
+    let query = SessionQuery {
+        text: Some("new".to_owned()),
+        ..SessionQuery::default()
+    };
+    assert_eq!(list(&bench, query).await, ["s"]);
+    let nobody = SessionId::new("nobody");
+    assert!(matches!(
+        bench.journal.rename(&nobody, String::new()).await,
+        Err(Error::NoSession { .. })
+    ));
+}

@@ -1,0 +1,73 @@
+//! Whoever watches is told, whoever does not costs nothing, and a hint never comes before the truth.
+
+use bytes::Bytes;
+use journal::{Order, Scope};
+use model::SessionId;
+
+use super::for_every_engine;
+use crate::bench::{Bench, Engine, everything, note};
+
+for_every_engine!(
+    the_first_hint_is_there_at_once,
+    an_append_is_hinted_after_it_can_be_read,
+    a_command_is_hinted,
+    everything_is_hinted_to_who_watches_all,
+    a_closed_journal_ends_the_watch,
+);
+
+async fn the_first_hint_is_there_at_once(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let mut watch = bench.journal.watch(Scope::All);
+    assert!(watch.changed().await);
+}
+
+async fn an_append_is_hinted_after_it_can_be_read(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let lease = bench.lease("s").await;
+    let session = lease.session.clone();
+    let mut watch = bench.journal.watch(Scope::Session(session.clone()));
+    let journal = bench.journal.clone();
+    let follower = tokio::spawn(async move {
+        let mut seen = Vec::new();
+        while seen.len() < 50 {
+            assert!(watch.changed().await);
+            let after = seen.last().copied().unwrap_or(0);
+            let page = journal.read(&session, everything(after)).await.unwrap();
+            seen.extend(page.events.iter().map(|it| it.seq));
+        }
+        seen
+    });
+    for seq in 1..=50 {
+        bench.append(&lease, seq, vec![note("x")]).await.unwrap();
+    }
+    assert_eq!(follower.await.unwrap(), (1..=50).collect::<Vec<_>>());
+}
+
+async fn a_command_is_hinted(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    bench.create("s").await;
+    let session = SessionId::new("s");
+    let mut watch = bench.journal.watch(Scope::Session(session.clone()));
+    assert!(watch.changed().await);
+    let order = Order::Abort(Bytes::new());
+    bench.journal.command(&session, order).await.unwrap();
+    assert!(watch.changed().await);
+    assert_eq!(bench.journal.commands(&session, 0).await.unwrap().len(), 1);
+}
+
+async fn everything_is_hinted_to_who_watches_all(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let mut watch = bench.journal.watch(Scope::All);
+    assert!(watch.changed().await);
+    let lease = bench.lease("s").await;
+    assert!(watch.changed().await);
+    bench.append(&lease, 1, vec![note("x")]).await.unwrap();
+    assert!(watch.changed().await);
+}
+
+async fn a_closed_journal_ends_the_watch(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let mut watch = bench.journal.watch(Scope::All);
+    drop(bench);
+    while watch.changed().await {}
+}

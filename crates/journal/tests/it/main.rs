@@ -1,0 +1,11 @@
+//! Every engine held to the journal's words, and the store on disk held to its promises.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod bench;
+mod conformance;
+#[cfg(unix)]
+mod crash;
+mod properties;
+#[cfg(unix)]
+mod store;

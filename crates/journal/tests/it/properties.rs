@@ -1,0 +1,304 @@
+//! Random histories: both engines give the same answers, and what was acknowledged is there in order.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use journal::{
+    Batch, Deltas, Entry, Error, Journal, Lease, NewSession, Order, Owner, Read, Retention, Scope,
+    SessionQuery, State, Takeover,
+};
+use model::{Binding, Body, Decision, Outcome, RunId, SessionId};
+use tokio::sync::Mutex;
+
+use crate::bench::{
+    Bench, Dice, Engine, TTL, asked, bound, delta, ended, entries, event, everything, note,
+    settled, started,
+};
+
+const HISTORIES: u64 = 24;
+const STEPS: usize = 120;
+
+#[tokio::test]
+async fn both_engines_answer_alike() {
+    for seed in 1..=HISTORIES {
+        let memory = Bench::new(Engine::Memory).await;
+        let sqlite = Bench::new(Engine::Sqlite).await;
+        let mut dice = Dice::new(seed);
+        let mut history = History::default();
+        for step in 0..STEPS {
+            let act = history.draw(&mut dice);
+            let (expected, leased) = perform(&memory, &act).await;
+            let (answer, _) = perform(&sqlite, &act).await;
+            assert_eq!(answer, expected, "seed {seed}, step {step}: {act:?}");
+            history.leases.extend(leased);
+        }
+    }
+}
+
+/// Something a caller may do, right or wrong.
+#[derive(Debug)]
+enum Act {
+    Create(NewSession),
+    Acquire(SessionId<'static>, Owner, Takeover),
+    Renew(Lease),
+    Release(Lease),
+    Append(Lease, Batch),
+    Read(SessionId<'static>, Read),
+    Command(SessionId<'static>, Order),
+    Settle(SessionId<'static>, u64),
+    Retain(Retention),
+    List(SessionQuery, u32),
+    Rename(SessionId<'static>, String),
+    Look(SessionId<'static>),
+    Pass(Duration),
+}
+
+#[derive(Default)]
+struct History {
+    /// Every lease that was ever granted, so that old ones are tried too.
+    leases: Vec<Lease>,
+    /// Where the drawer believes each log stands; mostly right.
+    heads: BTreeMap<String, u64>,
+}
+
+impl History {
+    fn draw(&mut self, dice: &mut Dice) -> Act {
+        let session = SessionId::new(format!("s{}", dice.below(3)));
+        let owner = Owner::new(format!("o{}", dice.below(3)));
+        match dice.below(24) {
+            0..=2 => Act::Create(NewSession {
+                id: session,
+                engine: ["claude", "codex"][dice.below(2) as usize].to_owned(),
+                cwd: None,
+                title: Some(format!("Title {}", dice.below(3))),
+            }),
+            3..=4 => {
+                let takeover = match dice.below(2) {
+                    0 => Takeover::Lapsed,
+                    _ => Takeover::Dead(Owner::new(format!("o{}", dice.below(3)))),
+                };
+                Act::Acquire(session, owner, takeover)
+            }
+            5 => self.lease(dice).map_or(Act::Look(session), Act::Renew),
+            6 => self.lease(dice).map_or(Act::Look(session), Act::Release),
+            7..=13 => match self.lease(dice) {
+                Some(lease) => self.append(dice, lease),
+                None => Act::Look(session),
+            },
+            14..=15 => Act::Read(
+                session,
+                Read {
+                    after: dice.below(20),
+                    deltas: [Deltas::Keep, Deltas::Skip][dice.below(2) as usize],
+                    max_events: dice.below(5) as u32,
+                    max_bytes: dice.below(1000) as usize,
+                },
+            ),
+            16 => Act::Command(session, Order::Prompt(Bytes::from_static(b"go"))),
+            17 => Act::Settle(session, dice.below(20)),
+            18 => Act::Retain(Retention {
+                age: None,
+                sessions: Some(dice.below(4)),
+                bytes: None,
+            }),
+            19 => Act::List(
+                SessionQuery {
+                    engine: None,
+                    text: (dice.below(2) == 0).then(|| format!("title {}", dice.below(3))),
+                    state: [None, Some(State::Running), Some(State::Waiting)]
+                        [dice.below(3) as usize],
+                },
+                dice.below(3) as u32,
+            ),
+            20 => Act::Rename(session, format!("title {}", dice.below(3))),
+            21..=22 => Act::Look(session),
+            _ => Act::Pass(TTL * dice.below(3) as u32 / 2),
+        }
+    }
+
+    /// Mostly the newest.
+    fn lease(&self, dice: &mut Dice) -> Option<Lease> {
+        let back = [0, 0, 0, 1, 2, 3][dice.below(6) as usize];
+        self.leases.iter().rev().nth(back).cloned()
+    }
+
+    fn append(&mut self, dice: &mut Dice, lease: Lease) -> Act {
+        let head = self.heads.entry(lease.session.to_string()).or_default();
+        *head = (*head).max(lease.head);
+        let first = match dice.below(10) {
+            0 => dice.below(20),
+            _ => *head + 1,
+        };
+        let n_events = dice.below(4);
+        let bodies = (0..n_events).map(|_| body(dice)).collect();
+        let entries = entries(&lease, first, bodies);
+        *head = first + n_events.max(1) - 1;
+        let done = (0..dice.below(2)).map(|_| dice.below(5)).collect();
+        Act::Append(lease, Batch { entries, done })
+    }
+}
+
+fn body(dice: &mut Dice) -> Body<'static> {
+    match dice.below(12) {
+        0..=1 => started(),
+        2..=3 => ended(Outcome::Completed),
+        4 => asked("ask"),
+        5 => settled("ask", Decision::Allowed),
+        6 => bound("native", Binding::Init),
+        7..=8 => delta("piece"),
+        _ => note("note"),
+    }
+}
+
+/// What the journal said, and the lease if it gave one.
+async fn perform(bench: &Bench, act: &Act) -> (String, Option<Lease>) {
+    let journal = &bench.journal;
+    let answer = match act {
+        Act::Create(new) => told(&journal.create(new.clone()).await),
+        Act::Acquire(session, owner, takeover) => {
+            let lease = journal.acquire(session, owner, TTL, takeover.clone()).await;
+            return (told(&lease), lease.ok());
+        }
+        Act::Renew(lease) => told(&journal.renew(lease, TTL).await),
+        Act::Release(lease) => told(&journal.release(lease).await),
+        Act::Append(lease, batch) => told(&journal.append(lease, batch.clone()).await),
+        Act::Read(session, read) => {
+            let frames = journal.frames(session, *read).await;
+            told(&journal.read(session, *read).await) + &told(&frames)
+        }
+        Act::Command(session, order) => told(&journal.command(session, order.clone()).await),
+        Act::Settle(session, seq) => told(&journal.settle(session, *seq, Bytes::new()).await),
+        Act::Retain(retention) => told(&journal.retain(*retention).await),
+        Act::List(query, limit) => told(&journal.list(query.clone(), None, *limit).await),
+        Act::Rename(session, title) => told(&journal.rename(session, title.clone()).await),
+        Act::Look(session) => look(bench, session).await,
+        Act::Pass(duration) => {
+            bench.clock.pass(*duration);
+            String::new()
+        }
+    };
+    (answer, None)
+}
+
+async fn look(bench: &Bench, session: &SessionId<'static>) -> String {
+    let journal = &bench.journal;
+    let native = SessionId::new("native");
+    [
+        told(&journal.find_session(session).await),
+        told(&journal.find_native(&native).await),
+        told(&journal.find_run(&RunId::new("run")).await),
+        told(&journal.runs(session, None, 10).await),
+        told(&journal.commands(session, 0).await),
+        told(&journal.open_runs().await),
+        told(&journal.asks().await),
+    ]
+    .join("\n")
+}
+
+fn told<T: std::fmt::Debug>(answer: &Result<T, Error>) -> String {
+    format!("{answer:?}")
+}
+
+/// Owners that take the session from each other while they write, and followers that read along.
+#[tokio::test]
+async fn owners_that_fight_leave_one_log_without_a_gap() {
+    for engine in [Engine::Memory, Engine::Sqlite] {
+        let bench = Bench::new(engine).await;
+        bench.create("s").await;
+        let acknowledged = Arc::new(Mutex::new(BTreeMap::new()));
+        let mut owners = tokio::task::JoinSet::new();
+        for n in 0..6 {
+            let (journal, acknowledged) = (bench.journal.clone(), Arc::clone(&acknowledged));
+            owners.spawn(fight(journal, n, acknowledged));
+        }
+        let mut followers = tokio::task::JoinSet::new();
+        for _ in 0..3 {
+            followers.spawn(follow(bench.journal.clone()));
+        }
+        owners.join_all().await;
+        let mut lease = None;
+        while lease.is_none() {
+            bench.clock.pass(TTL);
+            lease = bench.acquire("s", "last").await.ok();
+        }
+        let lease = lease.unwrap();
+        let last = vec![ended_by_all()];
+        bench.append(&lease, lease.head + 1, last).await.unwrap();
+
+        let page = bench.read("s").await;
+        let numbers: Vec<_> = page.events.iter().map(|it| it.seq).collect();
+        assert_eq!(numbers, (1..=page.head).collect::<Vec<_>>());
+        let stored: BTreeMap<_, _> = page
+            .events
+            .iter()
+            .map(|it| (it.seq, it.line.clone()))
+            .collect();
+        let mut acknowledged = acknowledged.lock().await.clone();
+        acknowledged.insert(page.head, stored[&page.head].clone());
+        assert_eq!(acknowledged, stored);
+        for seen in followers.join_all().await {
+            assert_eq!(seen, numbers);
+        }
+    }
+}
+
+fn ended_by_all() -> Body<'static> {
+    note("the last event")
+}
+
+type Acknowledged = Arc<Mutex<BTreeMap<u64, Bytes>>>;
+
+async fn fight(journal: Arc<dyn Journal>, n: u64, acknowledged: Acknowledged) {
+    let mut dice = Dice::new(n + 77);
+    let session = SessionId::new("s");
+    let owner = Owner::new(format!("fighter {n}"));
+    for _ in 0..10 {
+        let rival = Owner::new(format!("fighter {}", dice.below(6)));
+        let takeover = Takeover::Dead(rival);
+        let Ok(lease) = journal.acquire(&session, &owner, TTL, takeover).await else {
+            tokio::task::yield_now().await;
+            continue;
+        };
+        let mut head = lease.head;
+        for _ in 0..dice.below(8) {
+            let numbers = head + 1..=head + 1 + dice.below(3);
+            let text = format!("{n} in epoch {}", lease.epoch);
+            let entries: Vec<_> = numbers
+                .map(|seq| Entry::of(&event(&lease, seq, note(&text)), None).unwrap())
+                .collect();
+            let batch = Batch {
+                entries: entries.clone(),
+                done: vec![],
+            };
+            match journal.append(&lease, batch).await {
+                Ok(range) => head = range.end - 1,
+                Err(Error::Fenced { .. }) => break,
+                Err(err) => panic!("{err}"),
+            }
+            let lines = entries.iter().map(|it| (it.seq(), it.line().clone()));
+            acknowledged.lock().await.extend(lines);
+        }
+    }
+}
+
+/// Reads from hint to hint until the last event; the numbers it saw.
+async fn follow(journal: Arc<dyn Journal>) -> Vec<u64> {
+    let session = SessionId::new("s");
+    let mut watch = journal.watch(Scope::Session(session.clone()));
+    let mut seen = Vec::new();
+    loop {
+        assert!(watch.changed().await);
+        let after = seen.last().copied().unwrap_or(0);
+        let page = journal.read(&session, everything(after)).await.unwrap();
+        seen.extend(page.events.iter().map(|it| it.seq));
+        if page
+            .events
+            .last()
+            .is_some_and(|it| it.line.ends_with(b"\"the last event\"}}"))
+        {
+            return seen;
+        }
+    }
+}

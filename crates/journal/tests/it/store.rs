@@ -1,0 +1,203 @@
+//! The store on disk: private, versioned, checked, and shared by several programs.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use journal::{
+    Batch, Config, Error, Fault, Journal, Lease, ManualClock, NewSession, Owner, Scope, Sqlite,
+    Takeover,
+};
+use model::SessionId;
+use tempfile::TempDir;
+
+use crate::bench::{START, TTL, entries, everything, note};
+
+fn place() -> (TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("state").join("journal.db");
+    (dir, path)
+}
+
+async fn open(path: &Path) -> Result<Sqlite, Fault> {
+    let config = Config {
+        clock: Arc::new(ManualClock::new(START)),
+        cut: None,
+    };
+    Sqlite::open(path, config).await
+}
+
+async fn lease(journal: &Sqlite, owner: &str) -> Result<Lease, Error> {
+    let (session, owner) = (SessionId::new("s"), Owner::new(owner));
+    journal
+        .acquire(&session, &owner, TTL, Takeover::Lapsed)
+        .await
+}
+
+async fn create(journal: &Sqlite) {
+    let session = NewSession {
+        id: SessionId::new("s"),
+        engine: "claude".to_owned(),
+        cwd: None,
+        title: None,
+    };
+    journal.create(session).await.unwrap();
+}
+
+async fn append(journal: &Sqlite, lease: &Lease, first: u64, n_events: usize) {
+    let bodies = std::iter::repeat_with(|| note("x")).take(n_events);
+    let batch = Batch {
+        entries: entries(lease, first, bodies.collect()),
+        done: vec![],
+    };
+    journal.append(lease, batch).await.unwrap();
+}
+
+#[tokio::test]
+async fn nobody_else_may_read_it() {
+    let (_dir, path) = place();
+    let journal = open(&path).await.unwrap();
+    create(&journal).await;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(path.parent().unwrap()), 0o700);
+    for suffix in ["", "-wal", "-shm", "-open"] {
+        let file = PathBuf::from(format!("{}{suffix}", path.display()));
+        assert_eq!(mode(&file), 0o600, "{suffix}");
+    }
+    drop(journal);
+
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    open(&path).await.unwrap();
+    assert_eq!(mode(&path), 0o600);
+}
+
+#[tokio::test]
+async fn what_was_stored_is_there_when_it_is_opened_again() {
+    let (_dir, path) = place();
+    let journal = open(&path).await.unwrap();
+    create(&journal).await;
+    let first = lease(&journal, "owner").await.unwrap();
+    append(&journal, &first, 1, 3).await;
+    let page = journal.read(&first.session, everything(0)).await.unwrap();
+    drop(journal);
+
+    let journal = open(&path).await.unwrap();
+    let again = journal.read(&first.session, everything(0)).await.unwrap();
+    assert_eq!(again, page);
+    append(&journal, &first, 4, 1).await;
+}
+
+#[tokio::test]
+async fn a_store_of_a_later_version_is_left_alone() {
+    let (_dir, path) = place();
+    drop(open(&path).await.unwrap());
+    let conn = rusqlite::Connection::open(&path).unwrap();
+    conn.pragma_update(None, "user_version", 99).unwrap();
+    drop(conn);
+    assert!(matches!(
+        open(&path).await,
+        Err(Fault::Newer {
+            found: 99,
+            known: 1
+        })
+    ));
+}
+
+#[tokio::test]
+async fn what_is_no_store_is_not_touched() {
+    let (_dir, path) = place();
+    fs::create_dir(path.parent().unwrap()).unwrap();
+    let letter = "Dear Ann, ".repeat(1000);
+    fs::write(&path, &letter).unwrap();
+    assert!(matches!(open(&path).await, Err(Fault::Corrupt(_))));
+    assert_eq!(fs::read_to_string(&path).unwrap(), letter);
+}
+
+#[tokio::test]
+async fn a_damaged_store_is_found_when_it_is_opened() {
+    let (_dir, path) = place();
+    let journal = open(&path).await.unwrap();
+    create(&journal).await;
+    let first = lease(&journal, "owner").await.unwrap();
+    append(&journal, &first, 1, 1000).await;
+    drop(journal);
+    let mut bytes = fs::read(&path).unwrap();
+    let middle = bytes.len() / 2 / 4096 * 4096;
+    bytes[middle..middle + 4096].fill(0xA5);
+    fs::write(&path, bytes).unwrap();
+    assert!(matches!(open(&path).await, Err(Fault::Corrupt(_))));
+}
+
+#[tokio::test]
+async fn of_two_programs_on_one_store_one_owns_a_session() {
+    let (_dir, path) = place();
+    let (one, two) = (open(&path).await.unwrap(), open(&path).await.unwrap());
+    create(&one).await;
+    let first = lease(&one, "one").await.unwrap();
+    assert!(matches!(
+        lease(&two, "two").await,
+        Err(Error::Held { owner, .. }) if owner == Owner::new("one")
+    ));
+    append(&one, &first, 1, 2).await;
+    one.release(&first).await.unwrap();
+    let second = lease(&two, "two").await.unwrap();
+    assert_eq!(second.head, 2);
+    append(&two, &second, 3, 1).await;
+    let batch = Batch {
+        entries: entries(&first, 4, vec![note("late")]),
+        done: vec![],
+    };
+    let late = one.append(&first, batch).await;
+    assert!(matches!(late, Err(Error::Fenced { .. })));
+}
+
+#[tokio::test]
+async fn many_may_open_a_new_store_at_once() {
+    for _ in 0..3 {
+        let (_dir, path) = place();
+        let mut tasks = tokio::task::JoinSet::new();
+        for _ in 0..6 {
+            let path = path.clone();
+            tasks.spawn(async move { open(&path).await.map(drop) });
+        }
+        for opened in tasks.join_all().await {
+            opened.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_another_program_writes_is_hinted() {
+    let (_dir, path) = place();
+    let (one, two) = (open(&path).await.unwrap(), open(&path).await.unwrap());
+    create(&one).await;
+    let first = lease(&one, "one").await.unwrap();
+    let mut watch = two.watch(Scope::Session(SessionId::new("s")));
+    let mut head = 0;
+    for seq in 1..=5 {
+        append(&one, &first, seq, 1).await;
+        while head < seq {
+            assert!(watch.changed().await);
+            head = two.read(&first.session, everything(0)).await.unwrap().head;
+        }
+    }
+}
+
+#[tokio::test]
+async fn space_is_given_back_when_sessions_are_removed() {
+    let (_dir, path) = place();
+    let journal = open(&path).await.unwrap();
+    create(&journal).await;
+    let first = lease(&journal, "owner").await.unwrap();
+    append(&journal, &first, 1, 5000).await;
+    journal.release(&first).await.unwrap();
+    let all = journal::Retention {
+        sessions: Some(0),
+        ..journal::Retention::default()
+    };
+    assert_eq!(journal.retain(all).await.unwrap().sessions, 1);
+    drop(journal);
+    let length = fs::metadata(&path).unwrap().len();
+    assert!(length < 200 << 10, "{length} bytes are left");
+}

@@ -61,6 +61,9 @@ pub trait Journal: Send + Sync {
     /// The commands after number `after` that are not done, in order.
     fn commands<'a>(&'a self, session: &'a SessionId<'_>, after: u64) -> Reply<'a, Vec<Command>>;
 
+    /// The sessions that commands wait in, whoever owns them: what a start has to look after.
+    fn pending(&self) -> Reply<'_, Vec<SessionId<'static>>>;
+
     /// Removes what is over the limits.
     fn retain(&self, retention: Retention) -> Reply<'_, Removed>;
 

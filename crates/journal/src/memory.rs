@@ -124,6 +124,10 @@ impl Journal for Memory {
         self.look(move |store| Ok(store.log(session)?.commands(after)))
     }
 
+    fn pending(&self) -> Reply<'_, Vec<SessionId<'static>>> {
+        self.look(|store| Ok(store.pending()))
+    }
+
     fn retain(&self, retention: Retention) -> Reply<'_, Removed> {
         Box::pin(async move {
             let (now, steady) = (self.clock.now(), self.clock.steady());

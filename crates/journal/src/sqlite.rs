@@ -216,6 +216,10 @@ impl Journal for Sqlite {
         Box::pin(self.threads.read(move |conn| runs::find_run(conn, &run)))
     }
 
+    fn pending(&self) -> Reply<'_, Vec<SessionId<'static>>> {
+        Box::pin(self.threads.read(commands::pending))
+    }
+
     fn open_runs(&self) -> Reply<'_, Vec<OpenRun>> {
         let clock = Arc::clone(&self.clock);
         Box::pin(

@@ -286,6 +286,10 @@ impl Log {
         Ok(self.n_commands)
     }
 
+    pub(super) fn has_commands(&self) -> bool {
+        !self.commands.is_empty()
+    }
+
     pub(super) fn commands(&self, after: u64) -> Vec<Command> {
         let later = |it: &&Command| it.number > after;
         self.commands.iter().filter(later).cloned().collect()

@@ -171,6 +171,11 @@ impl Store {
         open
     }
 
+    pub(super) fn pending(&self) -> Vec<SessionId<'static>> {
+        let pending = self.logs.iter().filter(|it| it.has_commands());
+        pending.map(|it| it.id.clone()).collect()
+    }
+
     pub(super) fn asks(&self) -> Vec<WaitingAsk> {
         let mut asks: Vec<_> = self.logs.iter().flat_map(Log::waiting).collect();
         asks.sort_by_key(|it| it.at);

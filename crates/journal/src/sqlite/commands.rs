@@ -64,6 +64,14 @@ pub(super) fn commands(
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
+pub(super) fn pending(conn: &Connection) -> Result<Vec<SessionId<'static>>> {
+    let mut statement = conn.prepare_cached(
+        "SELECT id FROM sessions WHERE key IN (SELECT session FROM commands) ORDER BY key",
+    )?;
+    let rows = statement.query_map([], |row| Ok(SessionId::new(row.get::<_, String>(0)?)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
 fn order(row: &Row<'_>) -> rusqlite::Result<Order> {
     let body = Bytes::from(row.get::<_, Vec<u8>>(4)?);
     match row.get_ref(2)?.as_str()? {

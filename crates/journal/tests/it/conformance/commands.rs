@@ -38,6 +38,7 @@ async fn commands_come_in_order_until_they_are_done(engine: Engine) {
         });
     }
     assert_eq!(bench.journal.commands(session, 0).await.unwrap(), commands);
+    assert_eq!(bench.journal.pending().await.unwrap(), [session.clone()]);
     assert_eq!(
         bench.journal.commands(session, 2).await.unwrap(),
         commands[2..]
@@ -53,6 +54,12 @@ async fn commands_come_in_order_until_they_are_done(engine: Engine) {
     assert_eq!(bench.journal.commands(session, 0).await.unwrap(), commands);
     let number = bench.journal.command(session, prompt("four")).await;
     assert_eq!(number.unwrap(), 4);
+    let batch = Batch {
+        entries: Vec::new(),
+        done: vec![1, 3, 4],
+    };
+    bench.journal.append(&lease, batch).await.unwrap();
+    assert_eq!(bench.journal.pending().await.unwrap(), []);
 }
 
 async fn a_fenced_owner_cannot_finish_a_command(engine: Engine) {

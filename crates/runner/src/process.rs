@@ -8,6 +8,7 @@
 mod find;
 mod ladder;
 mod marker;
+mod owner;
 #[cfg(target_os = "linux")]
 pub(crate) mod proc;
 
@@ -30,6 +31,7 @@ use tokio::time::{Instant, sleep_until};
 pub use find::{NotFound, find_program};
 pub use ladder::{Drain, Ladder, PATIENCE, Patience, Step};
 pub use marker::{Marker, VARIABLE};
+pub use owner::{NotAnOwner, OWNER, Owner, end_orphans};
 
 use crate::request::{Launch, Stdin};
 
@@ -116,6 +118,7 @@ impl Process {
         let mut command = command(launch, guard);
         command
             .env(VARIABLE, marker.to_string())
+            .env(OWNER, Owner::own().to_string())
             .current_dir(cwd)
             .stdin(match launch.stdin {
                 Stdin::Closed => Stdio::null(),

@@ -1,0 +1,185 @@
+//! Who started an agent. Every agent carries the name of its linkspan, so that those of a linkspan that
+//! was killed are found without a list of them: whoever carries the name of a dead one is an orphan.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::process;
+use std::str::FromStr;
+
+use super::marker::{Marker, VARIABLE};
+use super::{GRACE, SWEEP_LIMIT};
+
+/// The variable that carries the name.
+pub const OWNER: &str = "LINKSPAN_OWNER";
+
+/// A process that starts agents, by what no other process has in common with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    pid: u32,
+    /// In ticks since the machine was started: process ids are used again.
+    started: u64,
+    /// The machine's start and the namespace: ids of others mean nothing here.
+    space: String,
+}
+
+impl Owner {
+    /// This process.
+    pub fn own() -> Self {
+        let pid = process::id();
+        Self {
+            pid,
+            started: started(pid).unwrap_or_default(),
+            space: space(),
+        }
+    }
+
+    /// Whether it still runs; none when that cannot be seen from here.
+    pub fn is_alive(&self) -> Option<bool> {
+        let can_tell = !self.space.is_empty() && self.space == space();
+        can_tell.then(|| started(self.pid) == Some(self.started))
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            pid,
+            started,
+            space,
+        } = self;
+        write!(f, "{pid}.{started}.{space}")
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not the name of a process")]
+pub struct NotAnOwner;
+
+impl FromStr for Owner {
+    type Err = NotAnOwner;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut parts = text.splitn(3, '.');
+        let mut next = || parts.next().ok_or(NotAnOwner);
+        let (pid, started, space) = (next()?, next()?, next()?);
+        Ok(Self {
+            pid: pid.parse().map_err(|_| NotAnOwner)?,
+            started: started.parse().map_err(|_| NotAnOwner)?,
+            space: space.to_owned(),
+        })
+    }
+}
+
+/// Ends the agents whose linkspan is dead, and everything they started. Blocks for as long as that
+/// takes; returns how many there were.
+#[cfg(target_os = "linux")]
+pub fn end_orphans() -> usize {
+    let own = std::env::var(VARIABLE).ok();
+    let mut orphans = BTreeMap::new();
+    for environ in super::proc::pids().filter_map(super::proc::environ) {
+        let owner = find(&environ, OWNER).and_then(|it| it.parse::<Owner>().ok());
+        let marker = find(&environ, VARIABLE);
+        if let (Some(owner), Some(marker)) = (owner, marker)
+            && owner.is_alive() == Some(false)
+            // Whoever was started by an orphan does not end itself.
+            && own.as_deref() != Some(marker)
+            && let Ok(parsed) = marker.parse::<Marker>()
+        {
+            orphans.insert(marker.to_owned(), parsed);
+        }
+    }
+    let ended = orphans.values().map(|it| it.end(GRACE, SWEEP_LIMIT));
+    ended.count()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn end_orphans() -> usize {
+    0
+}
+
+#[cfg(target_os = "linux")]
+fn find<'a>(environ: &'a [u8], name: &str) -> Option<&'a str> {
+    let entries = environ.split(|byte| *byte == 0);
+    let mut values = entries.filter_map(|it| {
+        let (key, value) = str::from_utf8(it).ok()?.split_once('=')?;
+        (key == name).then_some(value)
+    });
+    values.next()
+}
+
+fn started(pid: u32) -> Option<u64> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The name is in parentheses and may hold anything.
+    let after_name = stat.rsplit(|byte| *byte == b')').next()?;
+    let mut fields = str::from_utf8(after_name).ok()?.split_whitespace();
+    let state = fields.next()?;
+    // The dead wait for their parent as zombies.
+    if matches!(state, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+fn space() -> String {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    let namespace = fs::read_link("/proc/self/ns/pid");
+    match (boot, namespace) {
+        (Ok(boot), Ok(namespace)) => format!("{}.{}", boot.trim(), namespace.display()),
+        _ => String::new(),
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::process::{Child, Command};
+    use std::thread;
+
+    use super::*;
+
+    fn agent(owner: &str, marker: Marker) -> Child {
+        let mut command = Command::new("sleep");
+        command.arg("60").env(OWNER, owner);
+        let child = command.env(VARIABLE, marker.to_string()).spawn().unwrap();
+        while !marker.is_alive() {
+            thread::yield_now();
+        }
+        child
+    }
+
+    #[test]
+    fn an_owner_reads_back_and_knows_whether_it_lives() {
+        let own = Owner::own();
+        assert_eq!(own.to_string().parse(), Ok(own.clone()));
+        assert_eq!(own.is_alive(), Some(true));
+        let later = Owner {
+            started: own.started + 1,
+            ..own.clone()
+        };
+        assert_eq!(later.is_alive(), Some(false));
+        let elsewhere = Owner {
+            space: "another machine".to_owned(),
+            ..own
+        };
+        assert_eq!(elsewhere.is_alive(), None);
+        assert_eq!("7".parse::<Owner>(), Err(NotAnOwner));
+    }
+
+    #[test]
+    fn agents_of_a_dead_owner_are_ended_and_others_are_not() {
+        let [mine, orphaned] = [(); 2].map(|()| Marker::random().unwrap());
+        let mut dead = Command::new("true").spawn().unwrap();
+        let owner = Owner {
+            pid: dead.id(),
+            ..Owner::own()
+        };
+        dead.wait().unwrap();
+        let mut kept = agent(&Owner::own().to_string(), mine);
+        let mut orphan = agent(&owner.to_string(), orphaned);
+        assert!(end_orphans() >= 1);
+        assert!(!orphan.wait().unwrap().success());
+        assert!(mine.is_alive());
+        kept.kill().unwrap();
+        kept.wait().unwrap();
+    }
+}

@@ -17,5 +17,5 @@ mod tools;
 mod writers;
 
 pub use display_safe::display_safe;
-pub use readers::{ReaderConfig, RunEnds};
+pub use readers::{Earlier, ItemIds, ReaderConfig, RunEnds};
 pub use writers::WriterConfig;

@@ -23,6 +23,7 @@ mod todos;
 #[cfg(test)]
 mod told;
 
+pub use lifecycle::ItemIds;
 use model::Timestamp;
 
 /// What a reader has to be told, because no stream says it.
@@ -37,6 +38,15 @@ pub struct ReaderConfig {
     pub run_ends: RunEnds,
     /// What the agent is called, where many agents speak one format.
     pub engine: Option<String>,
+    pub earlier: Earlier,
+}
+
+/// What a session holds before the stream begins, so that the names it goes on with are new.
+/// Of a session's first stream there is nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Earlier {
+    pub n_runs: u64,
+    pub items: ItemIds,
 }
 
 /// When a run is over. A stream may go on after its agent said so.
@@ -56,6 +66,7 @@ impl Default for ReaderConfig {
             began: None,
             run_ends: RunEnds::AtExit,
             engine: None,
+            earlier: Earlier::default(),
         }
     }
 }

@@ -15,8 +15,8 @@ use runner::engines::{self, Recording, Selected, Surroundings};
 use runner::locks::Locks;
 use runner::process::{Guard, NotFound, find_program};
 use runner::{
-    Agent, Answer, Asked, Ended, Mode, Permissions, Request, Resume, Setup, StartError, Step, Talk,
-    Verdict, Work, nobody, verdict,
+    Agent, Answer, Asked, Earlier, Ended, Mode, Permissions, Request, Resume, Setup, StartError,
+    Step, Talk, Verdict, Work, nobody, verdict,
 };
 use tokio::sync::Notify;
 
@@ -272,6 +272,7 @@ impl Conversation {
             format,
             expect: None,
             in_use: None,
+            earlier: Earlier::default(),
             work: Work::Replay {
                 input,
                 speed: f64::INFINITY,

@@ -27,6 +27,9 @@ pub trait Writer: Send {
 /// Takes events as they are read; an event lives only as long as the call.
 pub trait Sink {
     fn event(&mut self, event: &Event<'_>);
+
+    /// A live agent's frame; the events that come of it follow. For whoever keeps frames.
+    fn frame(&mut self, _: Frame<'_>) {}
 }
 
 impl<F: FnMut(&Event<'_>)> Sink for F {

@@ -14,7 +14,7 @@ use formats::registry;
 use formats::{ReaderConfig, RunEnds};
 use model::{End, Frame, Level, Reader, Sink, Timestamp};
 
-pub use self::setup::{Limits, Setup, StartError, Work};
+pub use self::setup::{Earlier, Limits, Setup, StartError, Work};
 use self::source::{Heard, Source};
 use crate::dialogue::{Dialogue, NotSettled, Outbox, sent};
 use crate::live::{Ended, Live, Now, Reason};
@@ -83,12 +83,14 @@ impl Agent {
             lock.protect(marker).map_err(|it| setup.not_locked(it))?;
         }
         let now = Instant::now();
+        let n_runs = setup.earlier.names.n_runs;
         let is_dialogue = matches!(setup.work, Work::Dialogue { .. });
         let config = ReaderConfig {
             session: setup.session.clone(),
             engine: Some(setup.engine.clone()),
             expect: setup.expect.clone(),
             began: Some(Timestamp::from_millis(wall_millis())),
+            earlier: setup.earlier.names,
             run_ends: if is_dialogue {
                 RunEnds::AtResult
             } else {
@@ -96,6 +98,7 @@ impl Agent {
             },
         };
         let mut live = Live::new(&setup.session, &setup.engine, setup.login_hint, now);
+        live.goes_on(setup.earlier.seq, n_runs);
         let mut outbox = Outbox::default();
         let (source, dialogue) = match setup.work {
             Work::OneShot {
@@ -273,6 +276,7 @@ impl Agent {
             self.source.send(&line);
             let frame = sent(&line);
             let mut sink = self.live.sink(sink, now);
+            sink.frame(Frame::Data(frame.as_bytes()));
             self.reader.frame(Frame::Data(frame.as_bytes()), &mut sink);
         }
         for warning in warnings {
@@ -332,6 +336,7 @@ impl Agent {
             {
                 dialogue.line(line, outbox);
             }
+            sink.frame(frame);
             reader.frame(frame, &mut sink);
         });
     }
@@ -419,7 +424,10 @@ impl Agent {
             ..
         } = self;
         let mut sink = live.sink(sink, now);
-        framer.end(&mut |frame| reader.frame(frame, &mut sink));
+        framer.end(&mut |frame| {
+            sink.frame(frame);
+            reader.frame(frame, &mut sink);
+        });
         reader.end(&end, &mut sink);
         self.is_gone = true;
         self.held = None;

@@ -19,7 +19,7 @@ mod request;
 mod state;
 pub mod stderr;
 
-pub use agent::{Agent, Limits, Setup, StartError, Step, Work};
+pub use agent::{Agent, Earlier, Limits, Setup, StartError, Step, Work};
 pub use dialogue::{Acp, Claude, Codex, Dialogue, NotSettled, Outbox, Warning, sent};
 pub use live::Ended;
 pub use policy::{Asked, Verdict, nobody, verdict};

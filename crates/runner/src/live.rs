@@ -8,9 +8,9 @@ use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use model::{
-    Ask, Binding, Body, Cause, Event, Item, ItemClosed, ItemId, Level, Message, Notice, Origin,
-    Outcome, Role, RunEnded, RunError, RunId, SessionId, Sink, Status, Text, Timestamp, ToolKind,
-    Why,
+    Ask, Binding, Body, Cause, Event, Frame, Item, ItemClosed, ItemId, Level, Message, Notice,
+    Origin, Outcome, Role, RunEnded, RunError, RunId, SessionId, Sink, Status, Text, Timestamp,
+    ToolKind, Why,
 };
 
 use crate::policy::Asked;
@@ -89,6 +89,13 @@ impl Live {
             is_mismatch: false,
             reason: None,
         }
+    }
+
+    /// The session has events and runs already.
+    pub(crate) fn goes_on(&mut self, seq: u64, n_runs: u64) {
+        self.seq = seq;
+        // No run has more than one prompt, so their names are new as well.
+        self.n_prompts = n_runs;
     }
 
     /// The next run is about this, and its stream will not say so.
@@ -321,6 +328,10 @@ pub(crate) struct Passing<'a> {
 }
 
 impl Sink for Passing<'_> {
+    fn frame(&mut self, frame: Frame<'_>) {
+        self.out.frame(frame);
+    }
+
     fn event(&mut self, event: &Event<'_>) {
         let Self { live, out, now } = self;
         live.seq += 1;

@@ -84,7 +84,7 @@ impl Acp {
     pub(crate) fn new(config: &ReaderConfig) -> Self {
         let engine = config.engine.clone().map_or("acp".into(), Cow::Owned);
         Self {
-            lifecycle: Lifecycle::new(engine, &config.session),
+            lifecycle: Lifecycle::new(engine, config),
             config: config.clone(),
             session: Session::default(),
             other_session: None,

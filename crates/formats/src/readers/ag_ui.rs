@@ -63,7 +63,7 @@ struct Activity {
 impl AgUi {
     pub(crate) fn new(config: &ReaderConfig) -> Self {
         Self {
-            lifecycle: Lifecycle::new("ag-ui", &config.session),
+            lifecycle: Lifecycle::new("ag-ui", config),
             config: config.clone(),
             thread: None,
             is_lost: false,

@@ -82,7 +82,7 @@ struct Prompt {
 impl Claude {
     pub(crate) fn new(config: &ReaderConfig) -> Self {
         Self {
-            lifecycle: Lifecycle::new("claude", &config.session),
+            lifecycle: Lifecycle::new("claude", config),
             config: config.clone(),
             session: None,
             has_init: false,

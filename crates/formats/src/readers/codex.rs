@@ -85,7 +85,7 @@ impl Answer {
 impl Codex {
     pub(crate) fn new(config: &ReaderConfig) -> Self {
         Self {
-            lifecycle: Lifecycle::new("codex", &config.session),
+            lifecycle: Lifecycle::new("codex", config),
             config: config.clone(),
             session: None,
             cwd: None,

@@ -37,7 +37,7 @@ pub(crate) struct Gemini {
 impl Gemini {
     pub(crate) fn new(config: &ReaderConfig) -> Self {
         Self {
-            lifecycle: Lifecycle::new("gemini", &config.session),
+            lifecycle: Lifecycle::new("gemini", config),
             native: Native::new(config),
             began: config.began,
             message: None,

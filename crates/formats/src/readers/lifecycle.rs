@@ -21,7 +21,8 @@ use model::{
 use self::items::{folded, is_told_in, text_of, without_text};
 pub(crate) use self::notices::raw;
 use self::streamed::Streamed;
-use self::used::Used;
+pub use self::used::ItemIds;
+use super::ReaderConfig;
 
 /// Items open at once; an agent that opens more without closing any loses the oldest.
 const MAX_OPEN: usize = 1024;
@@ -63,11 +64,13 @@ pub(crate) struct Lifecycle {
     envelope: Envelope,
     n_frames: u64,
     n_runs: u64,
+    /// Runs that the session had before this stream.
+    n_earlier: u64,
     /// The name of the next run, when another program has given it one.
     next_run: Option<RunId<'static>>,
     open: Vec<Open>,
     asks: Vec<OpenAsk>,
-    used: Used,
+    used: ItemIds,
 }
 
 /// What every event says around its body.
@@ -126,20 +129,21 @@ struct OpenAsk {
 }
 
 impl Lifecycle {
-    pub(crate) fn new(engine: impl Into<Cow<'static, str>>, session: &str) -> Self {
+    pub(crate) fn new(engine: impl Into<Cow<'static, str>>, config: &ReaderConfig) -> Self {
         Self {
             envelope: Envelope {
-                session: SessionId::new(session.to_owned()),
+                session: SessionId::new(config.session.clone()),
                 engine: engine.into(),
                 seq: 0,
                 run: None,
             },
             n_frames: 0,
             n_runs: 0,
+            n_earlier: config.earlier.n_runs,
             next_run: None,
             open: Vec::new(),
             asks: Vec::new(),
-            used: Used::default(),
+            used: config.earlier.items.clone(),
         }
     }
 
@@ -192,7 +196,7 @@ impl Lifecycle {
         let run = self
             .next_run
             .take()
-            .unwrap_or_else(|| RunId::new(format!("r{}", self.n_runs)));
+            .unwrap_or_else(|| RunId::new(format!("r{}", self.n_earlier + self.n_runs)));
         self.envelope.run = Some(run);
         self.emit_at(cx, &[], Body::RunStarted(RunStarted { cause }));
     }
@@ -431,7 +435,8 @@ impl Lifecycle {
         if self.envelope.engine != event.engine {
             self.envelope.engine = Cow::Owned(event.engine.clone().into_owned());
         }
-        if let (None, Some(run)) = (&self.envelope.run, &event.run) {
+        // Its names may be taken by runs of the same session that it knows nothing of.
+        if let (None, Some(run), 0) = (&self.envelope.run, &event.run, self.n_earlier) {
             self.next_run = Some(run.clone().into_owned());
         }
     }

@@ -26,7 +26,7 @@ pub(crate) fn recognises(text: &str) -> bool {
 impl Linkspan {
     pub(crate) fn new(config: &ReaderConfig) -> Self {
         Self {
-            lifecycle: Lifecycle::new("linkspan", &config.session),
+            lifecycle: Lifecycle::new("linkspan", config),
             next_seq: None,
         }
     }

@@ -54,7 +54,7 @@ struct About {
 impl OpenCode {
     pub(crate) fn new(config: &ReaderConfig) -> Self {
         Self {
-            lifecycle: Lifecycle::new("opencode", &config.session),
+            lifecycle: Lifecycle::new("opencode", config),
             native: Native::new(config),
             began: config.began,
             run: Run::default(),

@@ -66,7 +66,7 @@ pub(crate) struct OpenHands {
 impl OpenHands {
     pub(crate) fn new(config: &ReaderConfig) -> Self {
         Self {
-            lifecycle: Lifecycle::new("openhands", &config.session),
+            lifecycle: Lifecycle::new("openhands", config),
             config: config.clone(),
             session: None,
             cwd: None,

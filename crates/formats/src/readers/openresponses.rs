@@ -58,7 +58,7 @@ pub(crate) struct OpenResponses {
 impl OpenResponses {
     pub(crate) fn new(config: &ReaderConfig) -> Self {
         Self {
-            lifecycle: Lifecycle::new("openresponses", &config.session),
+            lifecycle: Lifecycle::new("openresponses", config),
             config: config.clone(),
             session: None,
             is_lost: false,

@@ -22,6 +22,8 @@ pub struct Setup {
     pub expect: Option<String>,
     /// The native session that has to be free: the one that is resumed.
     pub in_use: Option<String>,
+    /// What the session holds already.
+    pub earlier: Earlier,
     pub work: Work,
     pub limits: Limits,
     /// Absent for a recording: it is nobody's session.
@@ -32,6 +34,14 @@ pub struct Setup {
     pub is_hasty: bool,
     /// What to say when the agent has no login.
     pub login_hint: Option<String>,
+}
+
+/// Where a session goes on. Of a new one there is nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Earlier {
+    /// The number of its last event.
+    pub seq: u64,
+    pub names: formats::Earlier,
 }
 
 /// What does the work.
@@ -101,33 +111,41 @@ pub enum StartError {
 }
 
 impl Setup {
-    /// Locks the session that is resumed; waits for it unless that is not wanted.
-    pub(super) async fn lock(
+    /// Locks the session that is resumed; waits for it unless that is not wanted. The answer does not
+    /// hold on to the setup, so that whoever waits for it may be moved to another thread.
+    pub(super) fn lock<F: FnMut(&Held)>(
         &self,
-        mut waiting: impl FnMut(&Held),
-    ) -> Result<Option<Lock>, StartError> {
-        let (Some(locks), Some(session)) = (&self.locks, &self.in_use) else {
-            return Ok(None);
-        };
-        let failed = |source| self.not_locked(source);
-        let place = locks.queue(&self.engine, session, &self.holder).await;
-        let place = place.map_err(failed)?;
-        if let Some(held) = place.held() {
-            if self.is_hasty {
-                return Err(StartError::Busy {
-                    session: session.clone(),
-                    held: held.clone(),
-                });
+        mut waiting: F,
+    ) -> impl Future<Output = Result<Option<Lock>, StartError>> + use<F> {
+        let wanted = self.locks.clone().zip(self.in_use.clone());
+        let (engine, holder) = (self.engine.clone(), self.holder.clone());
+        let is_hasty = self.is_hasty;
+        async move {
+            let Some((locks, session)) = wanted else {
+                return Ok(None);
+            };
+            let failed = |source| not_locked(&session, source);
+            let place = locks.queue(&engine, &session, &holder).await;
+            let place = place.map_err(failed)?;
+            if let Some(held) = place.held() {
+                if is_hasty {
+                    let held = held.clone();
+                    return Err(StartError::Busy { session, held });
+                }
+                waiting(held);
             }
-            waiting(held);
+            place.wait().await.map(Some).map_err(failed)
         }
-        place.wait().await.map(Some).map_err(failed)
     }
 
     pub(super) fn not_locked(&self, source: locks::Error) -> StartError {
-        StartError::Lock {
-            session: self.in_use.clone().unwrap_or_default(),
-            source,
-        }
+        not_locked(self.in_use.as_deref().unwrap_or_default(), source)
+    }
+}
+
+fn not_locked(session: &str, source: locks::Error) -> StartError {
+    StartError::Lock {
+        session: session.to_owned(),
+        source,
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::Error;
 use super::select::Agent;
-use crate::agent::{Limits, Setup, Work};
+use crate::agent::{Earlier, Limits, Setup, Work};
 use crate::config::Config;
 use crate::dialogue::{self, Dialogue};
 use crate::locks::Locks;
@@ -64,6 +64,7 @@ impl Agent {
             format: self.format(request.talk),
             expect,
             in_use,
+            earlier: Earlier::default(),
             work,
             limits: around.limits,
             locks: around.locks,

@@ -1,7 +1,7 @@
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
-use model::{Body, End, Event, Exit, Frame, Reader as _};
+use model::{Body, End, Event, Exit, Frame, ItemId, Reader as _};
 
 use super::*;
 
@@ -426,4 +426,27 @@ fn a_fork_that_is_resumed_is_resumed() {
             run.ended {"outcome":"completed","detail":{"method":"turn/completed","params":{"threadId":"t","turn":{"status":"completed"
         "#]],
     );
+}
+
+#[test]
+fn a_later_process_of_a_session_uses_names_that_are_new() {
+    let lines = [
+        r#"{"type":"turn.started"}"#,
+        r#"{"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"hi"}}"#,
+        r#"{"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"ho"}}"#,
+    ];
+    let mut config = ReaderConfig::default();
+    config.earlier.n_runs = 4;
+    config.earlier.items.note(&ItemId::new("item_0"));
+    let mut reader = Codex::new(&config);
+    let mut names = Vec::new();
+    let mut sink = |event: &Event<'_>| match &event.body {
+        Body::RunStarted(_) => names.push(event.run.as_ref().unwrap().to_string()),
+        Body::ItemClosed(it) => names.push(it.item.id().to_string()),
+        _ => (),
+    };
+    for line in lines {
+        reader.frame(Frame::Data(line.as_bytes()), &mut sink);
+    }
+    assert_eq!(names, ["r5", "item_0~2", "item_1"]);
 }

@@ -10,13 +10,18 @@ const MAX_USED: usize = 65_536;
 
 /// Ids that were given out, by hash: enough to keep them apart, small enough to keep many.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Used {
+pub struct ItemIds {
     hashes: HashSet<u64>,
     order: VecDeque<u64>,
     n_repeated: u64,
 }
 
-impl Used {
+impl ItemIds {
+    /// An item of this id exists.
+    pub fn note(&mut self, id: &ItemId<'_>) {
+        self.insert(id);
+    }
+
     /// `id`, or `id` with a number behind it. Numbers are never tried twice: an agent that repeats
     /// one id for ever must not make each try longer than the last.
     pub(super) fn unique(&mut self, id: &ItemId<'static>) -> ItemId<'static> {

@@ -7,7 +7,7 @@ use runner::config::Config;
 use runner::engines::{self, Recording, Selected, Surroundings};
 use runner::locks::Locks;
 use runner::process::Guard;
-use runner::{Mode, Permissions, Request, Resume, Setup, Talk, Work};
+use runner::{Earlier, Mode, Permissions, Request, Resume, Setup, Talk, Work};
 
 use super::prompt::Prompt;
 use crate::cli::{self, RunArgs};
@@ -197,6 +197,7 @@ fn replay(args: &RunArgs, recording: &Recording, config: &Config) -> Result<Plan
         format,
         expect: None,
         in_use: None,
+        earlier: Earlier::default(),
         work: Work::Replay {
             input,
             speed: args.speed,

@@ -1,0 +1,117 @@
+//! A log turned into one format, event by event, from wherever somebody was.
+//!
+//! Writers are deterministic: whoever renders an event gets the same bytes. So a follower may render by
+//! itself what the others are past, and then go on with what is rendered for all.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use formats::{WriterConfig, registry};
+use journal::{Deltas, Journal, Read, Result, Stored};
+use model::{Event, SessionId, Writer};
+
+use crate::record::PAGE;
+use crate::ring::Frame;
+
+/// What events become.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Style {
+    pub(crate) format: String,
+    pub(crate) profile: Option<String>,
+}
+
+impl Style {
+    pub(crate) fn writer(&self) -> Result<Box<dyn Writer>, registry::Error> {
+        let config = WriterConfig {
+            profile: self.profile.clone(),
+            live: true,
+            began: None,
+            color: false,
+        };
+        registry::writer(&self.format, &config)
+    }
+
+    /// The canonical form is what is stored.
+    fn is_stored(&self) -> bool {
+        self.format == "linkspan"
+    }
+}
+
+/// A session on its way into a format.
+#[derive(Debug)]
+pub(crate) struct Render {
+    session: Arc<SessionId<'static>>,
+    /// Absent where the stored line is the frame.
+    writer: Option<Box<dyn Writer>>,
+    /// The last event that was read.
+    pub(crate) at: u64,
+    /// The last event that a frame stands for, or that is known already.
+    shown: u64,
+    out: Vec<u8>,
+}
+
+impl Render {
+    /// Gives frames for what follows event `after`. A writer has to see what came before, too.
+    pub(crate) fn new(
+        session: Arc<SessionId<'static>>,
+        style: &Style,
+        after: u64,
+    ) -> Result<Self, registry::Error> {
+        let writer = style.writer()?;
+        let is_stored = style.is_stored();
+        Ok(Self {
+            session,
+            writer: (!is_stored).then_some(writer),
+            at: if is_stored { after } else { 0 },
+            shown: after,
+            out: Vec::new(),
+        })
+    }
+
+    pub(crate) fn session(&self) -> &Arc<SessionId<'static>> {
+        &self.session
+    }
+
+    /// Renders some more; true when there is nothing more yet.
+    pub(crate) async fn page(
+        &mut self,
+        journal: &dyn Journal,
+        frames: &mut impl Extend<Frame>,
+    ) -> Result<bool> {
+        let read = Read {
+            after: self.at,
+            deltas: Deltas::Keep,
+            max_events: PAGE.0,
+            max_bytes: PAGE.1,
+        };
+        let page = journal.read(&self.session, read).await?;
+        frames.extend(page.events.iter().filter_map(|it| self.render(it)));
+        self.at = self.at.max(page.next);
+        Ok(page.next >= page.head)
+    }
+
+    fn render(&mut self, stored: &Stored) -> Option<Frame> {
+        self.out.clear();
+        match &mut self.writer {
+            None => {
+                self.out.extend_from_slice(&stored.line);
+                self.out.push(b'\n');
+            }
+            Some(writer) => {
+                let line = str::from_utf8(&stored.line).ok()?;
+                // What a later version has stored cannot be told by this one.
+                writer.event(&Event::from_json(line).ok()?, &mut self.out);
+            }
+        }
+        if self.out.is_empty() || stored.seq <= self.shown {
+            return None;
+        }
+        let after = std::mem::replace(&mut self.shown, stored.seq);
+        Some(Frame {
+            session: Arc::clone(&self.session),
+            after,
+            seq: stored.seq,
+            bytes: Bytes::copy_from_slice(&self.out),
+        })
+    }
+}

@@ -1,0 +1,214 @@
+//! Which sessions are new or have changed, for lists that stay live without asking again and again.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use journal::{Journal, Scope, Session, SessionQuery};
+use model::SessionId;
+use tokio::sync::{Notify, broadcast};
+use tokio::time::sleep;
+
+use crate::everything::Everything;
+use crate::hub::{Shared, queued};
+
+/// Changes that may wait for one listener; who is later than that asks for the whole list again.
+const MAX_CHANGES: usize = 256;
+/// Changes this close together are told as one.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Sessions looked at when some session has changed and nobody knows which: those with the newest
+/// activity, besides those with an open run.
+const NEWEST: u32 = 32;
+/// Sessions read at once.
+const PAGE: u32 = 500;
+
+/// A session is new, or its state, title, queue or name has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionChanged {
+    pub session: Session,
+    /// How many prompts wait.
+    pub queue: usize,
+}
+
+/// A subscription to changes.
+#[derive(Debug)]
+pub struct Changes(broadcast::Receiver<Arc<SessionChanged>>);
+
+impl Changes {
+    /// The next change; none when so many were missed that the list has to be read again.
+    /// Waits for ever when the hub is gone.
+    pub async fn next(&mut self) -> Option<Arc<SessionChanged>> {
+        match self.0.recv().await {
+            Ok(change) => Some(change),
+            Err(broadcast::error::RecvError::Lagged(_)) => None,
+            Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
+        }
+    }
+}
+
+/// What is known of all sessions, as far as lists show it.
+pub(crate) struct Directory {
+    changes: broadcast::Sender<Arc<SessionChanged>>,
+    touched: Mutex<HashSet<SessionId<'static>>>,
+    news: Notify,
+    known: Mutex<HashMap<SessionId<'static>, Known>>,
+    everything: Mutex<Vec<std::sync::Weak<Everything>>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Known {
+    head: u64,
+    /// As it was told last.
+    told: Option<Arc<SessionChanged>>,
+}
+
+impl Default for Directory {
+    fn default() -> Self {
+        Self {
+            changes: broadcast::Sender::new(MAX_CHANGES),
+            touched: Mutex::default(),
+            news: Notify::new(),
+            known: Mutex::default(),
+            everything: Mutex::default(),
+        }
+    }
+}
+
+impl Directory {
+    pub(crate) fn subscribe(&self) -> Changes {
+        Changes(self.changes.subscribe())
+    }
+
+    pub(crate) fn touch(&self, session: &SessionId<'static>) {
+        self.touched().insert(session.clone());
+        self.news.notify_one();
+    }
+
+    /// Takes down where every session stands.
+    pub(crate) async fn fill(&self, journal: &dyn Journal) -> journal::Result<()> {
+        let mut after = None;
+        loop {
+            let page = journal.list(SessionQuery::default(), after, PAGE).await?;
+            for session in page.sessions {
+                let head = session.head;
+                let known = Known { head, told: None };
+                self.known().insert(session.id, known);
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// From now on `everything` hears which sessions go on, and from where.
+    pub(crate) fn register(&self, everything: &Arc<Everything>) {
+        let mut all = self.everything();
+        all.retain(|it| it.strong_count() > 0);
+        all.push(Arc::downgrade(everything));
+    }
+
+    fn touched(&self) -> MutexGuard<'_, HashSet<SessionId<'static>>> {
+        self.touched.lock().expect("nobody panics while holding it")
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<SessionId<'static>, Known>> {
+        self.known.lock().expect("nobody panics while holding it")
+    }
+
+    fn everything(&self) -> MutexGuard<'_, Vec<std::sync::Weak<Everything>>> {
+        self.everything
+            .lock()
+            .expect("nobody panics while holding it")
+    }
+}
+
+/// Looks again whenever something has changed.
+pub(crate) async fn watch(shared: Arc<Shared>) {
+    let mut hints = shared.config.journal.watch(Scope::All);
+    loop {
+        tokio::select! {
+            () = shared.directory.news.notified() => (),
+            is_open = hints.changed() => if !is_open {
+                return;
+            },
+        }
+        // What cannot be read now is read with the next change.
+        if let Err(err) = look(&shared).await {
+            shared.in_trouble(&err);
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+async fn look(shared: &Arc<Shared>) -> journal::Result<()> {
+    let directory = &shared.directory;
+    let journal = &shared.config.journal;
+    let mut ids: HashSet<_> = std::mem::take(&mut *directory.touched());
+    ids.extend(
+        journal
+            .open_runs()
+            .await?
+            .into_iter()
+            .map(|it| it.run.session),
+    );
+    let newest = journal.list(SessionQuery::default(), None, NEWEST).await?;
+    for session in newest.sessions {
+        ids.remove(&session.id);
+        changed(shared, session).await?;
+    }
+    for id in ids {
+        if let Some(session) = journal.find_session(&id).await? {
+            changed(shared, session).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn changed(shared: &Arc<Shared>, session: Session) -> journal::Result<()> {
+    let directory = &shared.directory;
+    let before = directory.known().get(&session.id).cloned();
+    let status = shared.status(&session.id);
+    let is_same = |told: &Arc<SessionChanged>| is_same(&told.session, &session);
+    let is_settled = before
+        .as_ref()
+        .is_some_and(|it| it.told.as_ref().is_some_and(is_same));
+    let head = before.as_ref().map_or(0, |it| it.head);
+    if session.head > head {
+        let all: Vec<_> = directory
+            .everything()
+            .iter()
+            .filter_map(|it| it.upgrade())
+            .collect();
+        for everything in all {
+            everything.goes_on(shared, &session, head);
+        }
+    }
+    let commands = shared.config.journal.commands(&session.id, 0).await?;
+    let waiting = commands.into_iter().filter_map(queued);
+    let queue = waiting
+        .filter(|it| Some(it.number) != status.current)
+        .count();
+    let told = before.and_then(|it| it.told);
+    let is_news = !is_settled || told.as_ref().is_some_and(|it| it.queue != queue);
+    let now = Arc::new(SessionChanged { session, queue });
+    let known = Known {
+        head: now.session.head,
+        told: Some(Arc::clone(&now)),
+    };
+    directory.known().insert(now.session.id.clone(), known);
+    if is_news {
+        // Nobody may be listening.
+        directory.changes.send(now).ok();
+    }
+    Ok(())
+}
+
+/// Whether a list would show them alike. The number of events changes too often to be told.
+fn is_same(a: &Session, b: &Session) -> bool {
+    a.state == b.state
+        && a.title == b.title
+        && a.native == b.native
+        && a.cwd == b.cwd
+        && a.active_at == b.active_at
+}

@@ -1,0 +1,84 @@
+//! One session in one format, rendered once for everybody who follows it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use journal::{Error, Journal, Scope};
+use model::SessionId;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use crate::catch_up::{Render, Style};
+use crate::ring::Ring;
+
+/// Until a log that could not be read is read again.
+pub(crate) const READ_AGAIN: Duration = Duration::from_millis(200);
+
+type Key = (SessionId<'static>, Style);
+
+/// The channels that somebody follows.
+#[derive(Debug, Default)]
+pub(crate) struct Channels(Mutex<HashMap<Key, Weak<Channel>>>);
+
+/// Lives as long as somebody follows it.
+pub(crate) struct Channel {
+    pub(crate) ring: Arc<Ring>,
+    task: JoinHandle<()>,
+}
+
+impl Channels {
+    /// The channel of a session in a format; a new one begins at the end of its log.
+    pub(crate) fn open(
+        &self,
+        journal: &Arc<dyn Journal>,
+        session: &Arc<SessionId<'static>>,
+        style: &Style,
+        render: impl FnOnce() -> Render,
+    ) -> Arc<Channel> {
+        let mut channels = self.0.lock().expect("nobody panics while holding it");
+        let key = ((**session).clone(), style.clone());
+        if let Some(channel) = channels.get(&key).and_then(Weak::upgrade) {
+            return channel;
+        }
+        channels.retain(|_, it| it.strong_count() > 0);
+        let ring = Arc::new(Ring::new());
+        let task = tokio::spawn(tail(Arc::clone(journal), render(), Arc::clone(&ring)));
+        let channel = Arc::new(Channel { ring, task });
+        channels.insert(key, Arc::downgrade(&channel));
+        channel
+    }
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl fmt::Debug for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Channel").finish_non_exhaustive()
+    }
+}
+
+/// Renders what is stored, as it is stored.
+async fn tail(journal: Arc<dyn Journal>, mut render: Render, ring: Arc<Ring>) {
+    let session = (**render.session()).clone();
+    let mut watch = journal.watch(Scope::Session(session));
+    let mut frames = Vec::new();
+    loop {
+        match render.page(&*journal, &mut frames).await {
+            Ok(is_end) => {
+                ring.push(&frames, render.at, is_end);
+                frames.clear();
+                if is_end && !watch.changed().await {
+                    return;
+                }
+            }
+            Err(Error::NoSession { .. }) => return,
+            Err(_) => sleep(READ_AGAIN).await,
+        }
+    }
+}

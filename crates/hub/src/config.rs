@@ -1,0 +1,67 @@
+//! What a hub is opened with.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use journal::Journal;
+use runner::config::Config;
+use runner::locks::Locks;
+use runner::process::{self, Guard};
+
+/// What a hub is opened with.
+#[derive(Clone)]
+pub struct HubConfig {
+    pub journal: Arc<dyn Journal>,
+    /// The user's settings: engines, timeouts, permissions.
+    pub settings: Config,
+    /// Who looks after agents.
+    pub guard: Guard,
+    /// Where the agents' own sessions are locked; none locks nothing.
+    pub locks: Option<Locks>,
+    /// Under which name it owns sessions, see [`own_name`]. No two hubs share one.
+    pub owner: String,
+    pub limits: Limits,
+}
+
+impl fmt::Debug for HubConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HubConfig")
+            .field("owner", &self.owner)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// For how long a session is ours without a word; a dead owner blocks it for as long at most.
+    pub lease: Duration,
+    /// For how long an agent without work is kept.
+    pub warm: Duration,
+    /// How many agents without work are kept.
+    pub max_warm: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            lease: Duration::from_secs(30),
+            warm: Duration::from_secs(300),
+            max_warm: 4,
+        }
+    }
+}
+
+/// A name for a hub of this process that no other hub has. It tells which process that is, so that
+/// whoever finds it can see whether the owner is dead.
+pub fn own_name() -> String {
+    format!("{}/{}", process::Owner::own(), runner::new_id())
+}
+
+/// Whether the owner of this name is known to be dead.
+pub(crate) fn is_dead(owner: &journal::Owner) -> bool {
+    let process = owner.as_str().split('/').next().unwrap_or_default();
+    let process: Result<process::Owner, _> = process.parse();
+    process.is_ok_and(|it| it.is_alive() == Some(false))
+}

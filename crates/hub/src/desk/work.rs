@@ -1,0 +1,234 @@
+//! What a desk does: starts runs, follows the agent, answers it, lets it go.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use model::{Outcome, RunEnded};
+use runner::{Agent, Answer, Asked, StartError, Step, Verdict, verdict};
+
+use super::{Current, Desk, Waiting};
+use crate::order::{Abort, Prompt, Told};
+use crate::record::failed;
+use crate::setup;
+
+impl Desk {
+    pub(super) fn queued(&mut self, number: u64, body: &[u8]) {
+        match serde_json::from_slice::<Prompt>(body) {
+            Ok(prompt) => self.queue.push_back(Waiting { number, prompt }),
+            // Nobody could ever work on it.
+            Err(_) => self.record.done(number),
+        }
+    }
+
+    pub(super) fn told_to_abort(&mut self, number: u64, body: &[u8]) {
+        let is_done = match serde_json::from_slice(body) {
+            Ok(Abort { prompt: None }) => self.abort(),
+            Ok(Abort {
+                prompt: Some(prompt),
+            }) => self.remove(prompt),
+            Err(_) => false,
+        };
+        self.record.done(number);
+        self.shared.reply(&self.session, number, is_done);
+    }
+
+    pub(super) fn told_to_settle(&mut self, number: u64, seq: u64, answer: &[u8]) {
+        self.record.done(number);
+        let ask = self.record.asks().iter().find(|it| it.seq == seq);
+        let answer = serde_json::from_slice::<Told>(answer).map(Answer::from);
+        let (Some(ask), Ok(answer), Some(agent)) = (ask.cloned(), answer, &mut self.agent) else {
+            return;
+        };
+        self.answered.push(ask.id.clone());
+        if let Err(err) = agent.settle(&ask.id, &answer) {
+            // It counts as answered, so something has to be said, and no is safe.
+            let message = format!("the answer could not be given: {err}");
+            agent.settle(&ask.id, &Answer::Deny { message }).ok();
+        }
+    }
+
+    fn remove(&mut self, prompt: u64) -> bool {
+        let Some(at) = self.queue.iter().position(|it| it.number == prompt) else {
+            return false;
+        };
+        self.queue.remove(at);
+        self.record.done(prompt);
+        true
+    }
+
+    fn abort(&mut self) -> bool {
+        if self.starting.take().is_some() {
+            self.came_to_nothing(RunEnded::new(Outcome::Aborted, None));
+            return true;
+        }
+        match &mut self.agent {
+            Some(agent) if self.current.is_some() => {
+                agent.abort();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.is_stopping = true;
+        // It has not begun, so it stays in the queue.
+        if self.starting.take().is_some() {
+            self.current = None;
+        }
+        match &mut self.agent {
+            Some(agent) if self.current.is_some() => agent.abort(),
+            _ => self.leave(),
+        }
+    }
+
+    /// The next prompt, if its turn has come.
+    pub(super) fn begin(&mut self) {
+        if self.current.is_some() || self.is_stopping || self.is_leaving {
+            return;
+        }
+        let Some(next) = self.queue.front() else {
+            return;
+        };
+        if self.agent.is_some() && self.settings.as_ref() != Some(&next.prompt.settings) {
+            return self.leave();
+        }
+        let Some(Waiting { number, prompt }) = self.queue.pop_front() else {
+            return;
+        };
+        let permissions = setup::permissions(&self.shared.config, &prompt.settings);
+        self.warm = None;
+        self.current = Some(Current {
+            number,
+            permissions,
+            n_runs: self.record.n_runs(),
+            is_told: false,
+            prompt: prompt.clone(),
+        });
+        match &mut self.agent {
+            Some(agent) => agent.prompt(&prompt.prompt),
+            None => self.start(&prompt),
+        }
+    }
+
+    fn start(&mut self, prompt: &Prompt) {
+        let native = self.native.as_deref();
+        let session = self.session.as_str();
+        let earlier = self.record.earlier();
+        match setup::setup(&self.shared.config, session, native, prompt, earlier) {
+            Ok(setup) => {
+                self.settings = Some(prompt.settings.clone());
+                self.starting = Some(Box::pin(Agent::start(setup, |_| ())));
+            }
+            Err(err) => self.came_to_nothing(failed("start_failed", chain(&err))),
+        }
+    }
+
+    pub(super) fn started(&mut self, started: Result<Agent, StartError>) {
+        self.starting = None;
+        match started {
+            Ok(agent) => self.agent = Some(agent),
+            Err(err) => self.came_to_nothing(failed("start_failed", chain(&err))),
+        }
+    }
+
+    /// The prompt has had no run, and gets one that says why.
+    fn came_to_nothing(&mut self, ended: RunEnded<'_>) {
+        if let Some(current) = self.current.take() {
+            self.record.run(&current.prompt.prompt, ended);
+            self.record.done(current.number);
+        }
+    }
+
+    pub(super) fn stepped(&mut self, step: Step) {
+        self.record.commit();
+        let Some(agent) = &self.agent else {
+            return;
+        };
+        if let Some(native) = agent.native() {
+            self.native = Some(native.to_owned());
+        }
+        if let Some(current) = &mut self.current
+            && !current.is_told
+            && self.record.n_runs() > current.n_runs
+        {
+            current.is_told = true;
+            self.record.done(current.number);
+        }
+        match step {
+            Step::Told => self.answer(),
+            // A run that background work began is not the prompt's.
+            Step::Ended => {
+                self.current.take_if(|it| it.is_told);
+                if self.is_stopping {
+                    self.leave();
+                }
+            }
+            Step::Gone => self.gone(),
+        }
+    }
+
+    fn gone(&mut self) {
+        self.agent = None;
+        self.is_leaving = false;
+        self.warm = None;
+        self.answered.clear();
+        self.current.take_if(|it| it.is_told);
+        let message = "the agent ended before it began to work".to_owned();
+        self.came_to_nothing(failed("process_exit", message));
+    }
+
+    /// Answers what needs nobody's attention.
+    fn answer(&mut self) {
+        let (Some(agent), Some(current)) = (&mut self.agent, &self.current) else {
+            return;
+        };
+        let open: Vec<Asked> = agent.asks().to_vec();
+        let is_open = |id: &String| open.iter().any(|it| it.ask.id.as_str() == id);
+        self.answered.retain(is_open);
+        for asked in open {
+            let id = asked.ask.id.as_str();
+            if self.answered.iter().any(|it| it == id) {
+                continue;
+            }
+            if let Verdict::Settle(answer) = verdict(&current.permissions, &asked) {
+                self.answered.push(id.to_owned());
+                // One that was withdrawn meanwhile needs no answer.
+                agent.settle(id, &answer).ok();
+            }
+        }
+    }
+
+    /// An agent without work may stay for a while, if there are not too many of them.
+    pub(super) fn rest(&mut self) {
+        let is_idle = self.agent.is_some() && self.current.is_none() && self.queue.is_empty();
+        if !is_idle || self.is_leaving || self.warm.is_some() {
+            return;
+        }
+        match Arc::clone(&self.shared.warm).try_acquire_owned() {
+            Ok(permit) => {
+                let until = Instant::now() + self.shared.config.limits.warm;
+                self.warm = Some((permit, until));
+            }
+            Err(_) => self.leave(),
+        }
+    }
+
+    pub(super) fn leave(&mut self) {
+        if let Some(agent) = &mut self.agent {
+            agent.close();
+            self.is_leaving = true;
+            self.warm = None;
+        }
+    }
+}
+
+fn chain(err: &dyn std::error::Error) -> String {
+    let mut words = err.to_string();
+    let mut source = err.source();
+    while let Some(err) = source {
+        words = format!("{words}: {err}");
+        source = err.source();
+    }
+    words
+}

@@ -1,0 +1,359 @@
+//! All sessions as one stream: each is rendered once, and its frames go into one ring.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::time::Duration;
+
+use journal::{Journal, Session, SessionQuery};
+use model::{SessionId, Timestamp};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use crate::catch_up::{Render, Style};
+use crate::channel::READ_AGAIN;
+use crate::error::{Error, Result};
+use crate::follow::{Delivered, Detached, Followed, One};
+use crate::hub::Shared;
+use crate::record::now;
+use crate::ring::{Frame, Ring, Taken};
+
+/// A session that says nothing for so long is let go of, until it goes on.
+const QUIET: Duration = Duration::from_secs(60);
+/// Sessions read at once.
+const PAGE: u32 = 100;
+
+/// All sessions in one format. Lives as long as somebody follows it.
+#[derive(Debug)]
+pub(crate) struct Everything {
+    pub(crate) ring: Ring,
+    style: Style,
+    sessions: Mutex<HashMap<SessionId<'static>, Place>>,
+}
+
+/// Where a session is.
+#[derive(Debug)]
+struct Place {
+    cursor: u64,
+    /// Somebody hands its frames on.
+    is_awake: bool,
+    /// The last who did.
+    task: Option<JoinHandle<()>>,
+}
+
+impl Everything {
+    pub(crate) fn new(style: Style) -> Self {
+        Self {
+            ring: Ring::new(),
+            style,
+            sessions: Mutex::default(),
+        }
+    }
+
+    /// A session has more than it had; `after` is where it was when it was looked at last.
+    pub(crate) fn goes_on(self: &Arc<Self>, shared: &Arc<Shared>, session: &Session, after: u64) {
+        let mut sessions = self.sessions();
+        let new = Place {
+            cursor: after,
+            is_awake: false,
+            task: None,
+        };
+        let place = sessions.entry(session.id.clone()).or_insert(new);
+        if !place.is_awake && session.head > place.cursor {
+            place.is_awake = true;
+            let id = Arc::new(session.id.clone());
+            let task = hand_on(Arc::downgrade(self), Arc::clone(shared), id, place.cursor);
+            place.task = Some(tokio::spawn(task));
+        }
+    }
+
+    fn rests(&self, session: &SessionId<'static>, cursor: u64) {
+        if let Some(place) = self.sessions().get_mut(session) {
+            place.cursor = cursor;
+            place.is_awake = false;
+        }
+    }
+
+    /// False: somebody else has it.
+    fn wakes(&self, session: &SessionId<'static>) -> bool {
+        let mut sessions = self.sessions();
+        let place = sessions.get_mut(session).filter(|it| !it.is_awake);
+        place.map(|it| it.is_awake = true).is_some()
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId<'static>, Place>> {
+        self.sessions
+            .lock()
+            .expect("nobody panics while holding it")
+    }
+}
+
+impl Drop for Everything {
+    fn drop(&mut self) {
+        for place in self.sessions().values() {
+            if let Some(task) = &place.task {
+                task.abort();
+            }
+        }
+    }
+}
+
+/// Hands the frames of a session on, until it has nothing to say for a while.
+async fn hand_on(
+    everything: Weak<Everything>,
+    shared: Arc<Shared>,
+    session: Arc<SessionId<'static>>,
+    mut cursor: u64,
+) {
+    let mut head = 0;
+    while let Some(style) = everything.upgrade().map(|it| it.style.clone()) {
+        match One::new(&shared, Arc::clone(&session), style, cursor).await {
+            Ok(mut one) => {
+                pass(&everything, &mut one).await;
+                cursor = one.cursor();
+            }
+            Err(Error::Journal(_)) => sleep(READ_AGAIN).await,
+            // It was removed.
+            Err(_) => break,
+        }
+        let Some(all) = everything.upgrade() else {
+            return;
+        };
+        all.rests(&session, cursor);
+        // Whoever saw it go on meanwhile saw somebody at it, too.
+        let found = shared.config.journal.find_session(&session).await;
+        match found {
+            Ok(Some(found)) if found.head > head => head = found.head,
+            _ => return,
+        }
+        if !all.wakes(&session) {
+            return;
+        }
+    }
+}
+
+async fn pass(everything: &Weak<Everything>, one: &mut One) {
+    let mut frames = Vec::new();
+    while let Ok(Ok(())) = timeout(QUIET, one.frames(&mut frames)).await {
+        let Some(all) = everything.upgrade().filter(|_| !frames.is_empty()) else {
+            return;
+        };
+        all.ring.push(&frames, 0, true);
+        frames.clear();
+    }
+}
+
+/// Follows all sessions.
+#[derive(Debug)]
+pub(crate) struct All {
+    shared: Arc<Shared>,
+    everything: Arc<Everything>,
+    news: watch::Receiver<()>,
+    place: u64,
+    /// The last event of each session that was delivered.
+    seen: HashMap<SessionId<'static>, u64>,
+    /// Sessions made later are told from their beginning.
+    since: Timestamp,
+    /// Sessions that are read from the log.
+    behind: VecDeque<Render>,
+    /// What was read of the first of them.
+    read: VecDeque<Frame>,
+    buffer: VecDeque<Frame>,
+    /// The ring may have gone on while the log was read.
+    was_behind: bool,
+    is_detached: bool,
+}
+
+impl All {
+    pub(crate) async fn new(
+        shared: &Arc<Shared>,
+        style: Style,
+        after: HashMap<SessionId<'static>, u64>,
+        since: Option<Timestamp>,
+    ) -> Result<Self> {
+        let everything = shared.everything(style);
+        let mut all = Self {
+            shared: Arc::clone(shared),
+            news: everything.ring.subscribe(),
+            place: everything.ring.end(),
+            everything,
+            seen: after,
+            since: since.unwrap_or_else(now),
+            behind: VecDeque::new(),
+            read: VecDeque::new(),
+            buffer: VecDeque::new(),
+            was_behind: false,
+            is_detached: false,
+        };
+        all.look().await?;
+        Ok(all)
+    }
+
+    pub(crate) async fn next(&mut self) -> Result<Followed> {
+        loop {
+            if let Some(frame) = self.read.pop_front() {
+                return Ok(Followed::Delivered(self.deliver(frame)));
+            }
+            if let Some(followed) = self.catch_up().await? {
+                return Ok(followed);
+            }
+            if !self.read.is_empty() || !self.behind.is_empty() {
+                continue;
+            }
+            if self.is_detached {
+                return Ok(Followed::Detached(self.detached()));
+            }
+            if !self.buffer.is_empty() {
+                if let Some(frame) = self.pop().await? {
+                    return Ok(Followed::Delivered(self.deliver(frame)));
+                }
+                continue;
+            }
+            match self.everything.ring.take(&mut self.place, &mut self.buffer) {
+                Taken::Some => self.was_behind = false,
+                Taken::Nothing => {
+                    self.was_behind = false;
+                    self.news.changed().await.map_err(|_| Error::Stopped)?;
+                }
+                Taken::Lost if self.was_behind => {
+                    self.place = self.everything.ring.end();
+                    self.look().await?;
+                }
+                Taken::Lost => self.is_detached = true,
+            }
+        }
+    }
+
+    pub(crate) fn ready(&mut self) -> Option<Delivered> {
+        if !self.read.is_empty() {
+            return self.read.pop_front().map(|it| self.deliver(it));
+        }
+        if !self.behind.is_empty() || self.is_detached {
+            return None;
+        }
+        if self.buffer.is_empty() {
+            let taken = self.everything.ring.take(&mut self.place, &mut self.buffer);
+            // Whoever is at it again may find out what that means.
+            if taken != Taken::Some {
+                return None;
+            }
+        }
+        while let Some(frame) = self.buffer.front() {
+            match self.seen.get(&*frame.session) {
+                Some(seen) if frame.seq <= *seen => drop(self.buffer.pop_front()),
+                Some(seen) if frame.after <= *seen => break,
+                Some(_) | None => return None,
+            }
+        }
+        let frame = self.buffer.pop_front()?;
+        Some(self.deliver(frame))
+    }
+
+    /// The next frame, if its session is not behind it.
+    async fn pop(&mut self) -> Result<Option<Frame>> {
+        let Some(frame) = self.buffer.front() else {
+            return Ok(None);
+        };
+        let seen = match self.seen.get(&*frame.session) {
+            Some(seen) => *seen,
+            None => self.begin(frame).await?,
+        };
+        if frame.after > seen {
+            let session = Arc::clone(&frame.session);
+            self.lag(session, seen)?;
+            return Ok(None);
+        }
+        let is_new = frame.seq > seen;
+        Ok(self.buffer.pop_front().filter(|_| is_new))
+    }
+
+    /// What is known of a session that was not heard of before this frame.
+    async fn begin(&self, frame: &Frame) -> Result<u64> {
+        let found = self
+            .shared
+            .config
+            .journal
+            .find_session(&frame.session)
+            .await?;
+        let is_new = found.is_some_and(|it| it.created_at >= self.since);
+        Ok(if is_new { 0 } else { frame.after })
+    }
+
+    fn deliver(&mut self, frame: Frame) -> Delivered {
+        match self.seen.get_mut(&*frame.session) {
+            Some(seen) => *seen = frame.seq,
+            None => {
+                self.seen.insert((*frame.session).clone(), frame.seq);
+            }
+        }
+        frame.into()
+    }
+
+    /// Reads some more of the first session that is behind.
+    async fn catch_up(&mut self) -> Result<Option<Followed>> {
+        let Some(render) = self.behind.front_mut() else {
+            return Ok(None);
+        };
+        self.was_behind = true;
+        let journal = &self.shared.config.journal;
+        let is_end = render.page(&**journal, &mut self.read).await?;
+        if !is_end || !self.read.is_empty() {
+            return Ok(None);
+        }
+        let (session, cursor) = (Arc::clone(render.session()), render.at);
+        self.behind.pop_front();
+        self.seen.insert((*session).clone(), cursor);
+        Ok(Some(Followed::CaughtUp { session, cursor }))
+    }
+
+    fn lag(&mut self, session: Arc<SessionId<'static>>, seen: u64) -> Result<()> {
+        let render = Render::new(session, &self.everything.style, seen);
+        self.behind.push_back(render.map_err(Error::Format)?);
+        Ok(())
+    }
+
+    /// Finds the sessions that have gone on without this follower.
+    async fn look(&mut self) -> Result<()> {
+        let journal = Arc::clone(&self.shared.config.journal);
+        for session in made_since(&*journal, self.since).await? {
+            self.seen.entry(session).or_insert(0);
+        }
+        for (id, seen) in self.seen.clone() {
+            let found = journal.find_session(&id).await?;
+            if found.is_some_and(|it| it.head > seen) {
+                self.lag(Arc::new(id), seen)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn detached(&self) -> Detached {
+        Detached {
+            cursors: self.seen.clone(),
+            since: Some(self.since),
+        }
+    }
+}
+
+/// The sessions that were made at that time or later.
+async fn made_since(
+    journal: &dyn Journal,
+    since: Timestamp,
+) -> journal::Result<Vec<SessionId<'static>>> {
+    let mut made = Vec::new();
+    let mut after = None;
+    loop {
+        let page = journal.list(SessionQuery::default(), after, PAGE).await?;
+        // Whatever was made since then was active since then.
+        let is_last = page.sessions.last().is_none_or(|it| it.active_at < since);
+        let new = page
+            .sessions
+            .into_iter()
+            .filter(|it| it.created_at >= since);
+        made.extend(new.map(|it| it.id));
+        after = page.next;
+        if is_last || after.is_none() {
+            return Ok(made);
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Following: what is stored first, then what happens, without a gap and without a duplicate.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use model::{SessionId, Timestamp};
+use tokio::sync::watch;
+
+use crate::catch_up::{Render, Style};
+use crate::channel::Channel;
+use crate::error::{Error, Result};
+use crate::everything::All;
+use crate::hub::Shared;
+use crate::ring::{Frame, Taken};
+
+/// What is to be followed, and how it is to look.
+#[derive(Clone, Debug)]
+pub struct Follow {
+    pub scope: Scope,
+    /// A format that can be written, such as `thread`.
+    pub format: String,
+    pub profile: Option<String>,
+}
+
+/// What is followed, and what is known of it already.
+#[derive(Clone, Debug)]
+pub enum Scope {
+    Session {
+        id: SessionId<'static>,
+        /// The last event that is known; 0 is none.
+        after: u64,
+    },
+    All {
+        /// The last events that are known; of other sessions only what happens from now on is told.
+        after: HashMap<SessionId<'static>, u64>,
+        /// Sessions made since then are told from their beginning.
+        since: Option<Timestamp>,
+    },
+}
+
+/// What a follower gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Followed {
+    Delivered(Delivered),
+    /// Everything that was stored when the follower came has been told.
+    CaughtUp {
+        session: Arc<SessionId<'static>>,
+        cursor: u64,
+    },
+    /// The follower was too slow, and gets no more; with these cursors it misses nothing.
+    Detached(Detached),
+}
+
+/// What an event has become in the follower's format. Events that it has no words for are left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivered {
+    pub session: Arc<SessionId<'static>>,
+    /// The cursor behind it.
+    pub seq: u64,
+    pub bytes: Bytes,
+}
+
+/// Where a follower was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Detached {
+    pub cursors: HashMap<SessionId<'static>, u64>,
+    /// For [`Scope::All`].
+    pub since: Option<Timestamp>,
+}
+
+impl From<Frame> for Delivered {
+    fn from(frame: Frame) -> Self {
+        Self {
+            session: frame.session,
+            seq: frame.seq,
+            bytes: frame.bytes,
+        }
+    }
+}
+
+impl Delivered {
+    fn behind(self, after: u64) -> Frame {
+        Frame {
+            session: self.session,
+            after,
+            seq: self.seq,
+            bytes: self.bytes,
+        }
+    }
+}
+
+/// Somebody who follows. It is never waited for: see [`Followed::Detached`].
+#[derive(Debug)]
+pub struct Follower(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    One(Box<One>),
+    All(Box<All>),
+}
+
+impl Follower {
+    pub(crate) async fn new(shared: &Arc<Shared>, follow: Follow) -> Result<Self> {
+        let style = Style {
+            format: follow.format,
+            profile: follow.profile,
+        };
+        style.writer().map_err(Error::Format)?;
+        Ok(Self(match follow.scope {
+            Scope::Session { id, after } => Kind::One(Box::new(
+                One::new(shared, Arc::new(id), style, after).await?,
+            )),
+            Scope::All { after, since } => {
+                Kind::All(Box::new(All::new(shared, style, after, since).await?))
+            }
+        }))
+    }
+
+    /// Waits for the next thing. May be dropped and called again: nothing is lost.
+    pub async fn next(&mut self) -> Result<Followed> {
+        match &mut self.0 {
+            Kind::One(one) => one.next().await,
+            Kind::All(all) => all.next().await,
+        }
+    }
+
+    /// What is there already, so that it can be sent together with what was got before.
+    pub fn ready(&mut self) -> Option<Delivered> {
+        match &mut self.0 {
+            Kind::One(one) => one.ready(),
+            Kind::All(all) => all.ready(),
+        }
+    }
+}
+
+/// Follows one session.
+#[derive(Debug)]
+pub(crate) struct One {
+    shared: Arc<Shared>,
+    session: Arc<SessionId<'static>>,
+    channel: Arc<Channel>,
+    news: watch::Receiver<()>,
+    /// The last event that was delivered.
+    cursor: u64,
+    buffer: VecDeque<Frame>,
+    mode: Mode,
+}
+
+#[derive(Debug)]
+enum Mode {
+    /// Reads the log by itself.
+    Behind(Render),
+    /// A place in the ring.
+    Live(u64),
+    Detached,
+}
+
+impl One {
+    pub(crate) async fn new(
+        shared: &Arc<Shared>,
+        session: Arc<SessionId<'static>>,
+        style: Style,
+        after: u64,
+    ) -> Result<Self> {
+        let journal = &shared.config.journal;
+        let found = journal.find_session(&session).await?;
+        let found = found.ok_or_else(|| Error::NoSession(session.to_string()))?;
+        if after > found.head {
+            return Err(Error::NoSuchCursor {
+                session: found.id,
+                after,
+                head: found.head,
+            });
+        }
+        let render = |after| Render::new(Arc::clone(&session), &style, after);
+        let behind = render(after).map_err(Error::Format)?;
+        let shown = render(found.head).map_err(Error::Format)?;
+        let channel = shared.channels.open(journal, &session, &style, || shown);
+        let mode = match channel.ring.find(after) {
+            Some(place) => Mode::Live(place),
+            None => Mode::Behind(behind),
+        };
+        Ok(Self {
+            shared: Arc::clone(shared),
+            news: channel.ring.subscribe(),
+            session,
+            channel,
+            cursor: after,
+            buffer: VecDeque::new(),
+            mode,
+        })
+    }
+
+    pub(crate) fn cursor(&self) -> u64 {
+        self.cursor
+    }
+
+    /// Waits for frames, and takes all that are there; none when it is detached.
+    pub(crate) async fn frames(&mut self, frames: &mut Vec<Frame>) -> Result<()> {
+        loop {
+            let before = self.cursor;
+            match self.next().await? {
+                Followed::CaughtUp { .. } => continue,
+                Followed::Detached(_) => return Ok(()),
+                Followed::Delivered(it) => frames.push(it.behind(before)),
+            }
+            loop {
+                let before = self.cursor;
+                match self.ready() {
+                    Some(it) => frames.push(it.behind(before)),
+                    None => return Ok(()),
+                }
+            }
+        }
+    }
+
+    pub(crate) async fn next(&mut self) -> Result<Followed> {
+        loop {
+            if let Some(frame) = self.pop() {
+                return Ok(Followed::Delivered(frame.into()));
+            }
+            let ring = &self.channel.ring;
+            match &mut self.mode {
+                Mode::Detached => return Ok(Followed::Detached(self.detached())),
+                Mode::Live(place) => match ring.take(place, &mut self.buffer) {
+                    Taken::Some => (),
+                    Taken::Lost => self.mode = Mode::Detached,
+                    // An error means that the channel is gone, which this follower keeps alive.
+                    Taken::Nothing => self.news.changed().await.map_err(|_| Error::Stopped)?,
+                },
+                Mode::Behind(render) => {
+                    if let Some(place) = ring.find(render.at) {
+                        let cursor = render.at;
+                        self.mode = Mode::Live(place);
+                        let session = Arc::clone(&self.session);
+                        return Ok(Followed::CaughtUp { session, cursor });
+                    }
+                    let journal = &self.shared.config.journal;
+                    let is_end = render.page(&**journal, &mut self.buffer).await?;
+                    if is_end && self.buffer.is_empty() && ring.find(render.at).is_none() {
+                        // The others' place is not found yet; it tells when it is.
+                        self.news.changed().await.map_err(|_| Error::Stopped)?;
+                    }
+                }
+            }
+        }
+    }
+
+    fn ready(&mut self) -> Option<Delivered> {
+        if self.buffer.is_empty()
+            && let Mode::Live(place) = &mut self.mode
+            && self.channel.ring.take(place, &mut self.buffer) == Taken::Lost
+        {
+            self.mode = Mode::Detached;
+        }
+        self.pop().map(Delivered::from)
+    }
+
+    /// The next frame that was not delivered.
+    fn pop(&mut self) -> Option<Frame> {
+        while let Some(frame) = self.buffer.pop_front() {
+            if frame.seq > self.cursor {
+                self.cursor = frame.seq;
+                return Some(frame);
+            }
+        }
+        None
+    }
+
+    fn detached(&self) -> Detached {
+        Detached {
+            cursors: HashMap::from([((*self.session).clone(), self.cursor)]),
+            since: None,
+        }
+    }
+}

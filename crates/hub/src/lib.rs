@@ -1,0 +1,30 @@
+//! A session's life: prompts wait in line, one run at a time, stored before shown, to any number of followers.
+//!
+//! Only this crate knows both a running agent and the journal. [`Hub`] is the handle; each session that
+//! has something to do has a desk of its own (`desk`), which holds the session's lease, runs its agent and
+//! appends what it tells. Whoever follows reads the journal and nothing else (`follow`), so that what is
+//! shown is stored, whichever program stored it.
+
+mod append;
+mod catch_up;
+mod changes;
+mod channel;
+mod config;
+mod desk;
+mod error;
+mod everything;
+mod follow;
+mod hub;
+mod lost;
+mod order;
+mod record;
+mod ring;
+mod setup;
+
+pub use changes::{Changes, SessionChanged};
+pub use config::{HubConfig, Limits, own_name};
+pub use error::{Error, Result};
+pub use follow::{Delivered, Detached, Follow, Followed, Follower, Scope};
+pub use hub::{Hub, Queued, Submitted};
+pub use order::{Submit, Target};
+pub use ring::{MAX_BYTES, MAX_FRAMES};

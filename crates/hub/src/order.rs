@@ -1,0 +1,152 @@
+//! Prompts on their way to a session: as they are submitted, and as they wait in the journal.
+
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use runner::config::{MODES, mode};
+use runner::{Answer, Mode};
+use serde::{Deserialize, Serialize};
+
+/// A prompt, and under which conditions it is to be worked on. What is absent is as in the session's
+/// settings, else as configured.
+#[derive(Clone, Debug)]
+pub struct Submit {
+    pub prompt: String,
+    pub target: Target,
+    /// As in `linkspan run --engine`; absent is the session's, else the user's default.
+    pub engine: Option<String>,
+    pub cwd: Option<PathBuf>,
+    pub model: Option<String>,
+    pub permissions: Option<Mode>,
+    pub allow: Vec<String>,
+    pub deny: Vec<String>,
+    pub output_style: Option<String>,
+    pub verbosity: Option<String>,
+    /// Of a recording: 2 is twice as fast. Absent is as fast as it can be.
+    pub speed: Option<f64>,
+}
+
+impl Submit {
+    /// A prompt for a new session, with nothing said about it.
+    pub fn new(prompt: impl Into<String>) -> Self {
+        Self {
+            prompt: prompt.into(),
+            target: Target::New,
+            engine: None,
+            cwd: None,
+            model: None,
+            permissions: None,
+            allow: Vec::new(),
+            deny: Vec::new(),
+            output_style: None,
+            verbosity: None,
+            speed: None,
+        }
+    }
+}
+
+/// Which session a prompt belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    New,
+    /// One of the journal, by our id or by the agent's.
+    Session(String),
+    /// One by the agent's own id, whether the journal has it or not.
+    Native(String),
+    /// A new one that begins with what this one holds, by our id or by the agent's.
+    Fork(String),
+}
+
+/// A prompt as it waits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Prompt {
+    pub(crate) prompt: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) resume: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fork: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) speed: Option<f64>,
+    pub(crate) settings: Settings,
+}
+
+/// What an agent is started with; another prompt with the same goes to the same process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Settings {
+    pub(crate) engine: String,
+    pub(crate) cwd: PathBuf,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    permissions: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) allow: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) deny: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) output_style: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) verbosity: Option<String>,
+}
+
+impl Settings {
+    pub(crate) fn new(submit: &Submit, engine: String, cwd: PathBuf) -> Self {
+        let word = |wanted: Mode| MODES.iter().find(|it| it.1 == wanted);
+        Self {
+            engine,
+            cwd,
+            model: submit.model.clone(),
+            permissions: submit.permissions.and_then(word).map(|it| it.0.to_owned()),
+            allow: submit.allow.clone(),
+            deny: submit.deny.clone(),
+            output_style: submit.output_style.clone(),
+            verbosity: submit.verbosity.clone(),
+        }
+    }
+
+    pub(crate) fn mode(&self) -> Option<Mode> {
+        self.permissions.as_deref().and_then(mode)
+    }
+}
+
+/// What the owner of a session is asked to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Abort {
+    /// A prompt that waits, by its number; absent is the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) prompt: Option<u64>,
+}
+
+/// An answer on its way to the agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "decision", rename_all = "snake_case")]
+pub(crate) enum Told {
+    Allow { input: Option<String> },
+    AllowAlways { input: Option<String> },
+    Deny { message: String },
+}
+
+impl From<Answer> for Told {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Allow { input } => Self::Allow { input },
+            Answer::AllowAlways { input } => Self::AllowAlways { input },
+            Answer::Deny { message } => Self::Deny { message },
+        }
+    }
+}
+
+impl From<Told> for Answer {
+    fn from(told: Told) -> Self {
+        match told {
+            Told::Allow { input } => Self::Allow { input },
+            Told::AllowAlways { input } => Self::AllowAlways { input },
+            Told::Deny { message } => Self::Deny { message },
+        }
+    }
+}
+
+pub(crate) fn bytes(order: &impl Serialize) -> Bytes {
+    let json = serde_json::to_vec(order);
+    json.expect("orders are plain data with string keys").into()
+}

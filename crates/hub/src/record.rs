@@ -1,0 +1,250 @@
+//! What an agent tells, on its way into the log: numbered, with the agent's own frames beside it.
+
+use std::borrow::Cow;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use formats::ItemIds;
+use journal::{Batch, Deltas, Entry, Journal, Kind, Read, Result};
+use model::{
+    Body, Cause, Event, Frame, Item, ItemClosed, ItemId, Message, Origin, Outcome, Role, RunEnded,
+    RunError, RunId, RunStarted, SessionId, Sink, Status, Text, Timestamp,
+};
+use runner::Earlier;
+
+/// What may wait to be stored before the agent has to wait.
+const MAX_WAITING: usize = 8 << 20;
+/// Events and bytes read at once.
+pub(crate) const PAGE: (u32, usize) = (1024, 4 << 20);
+
+/// An ask that waits for an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OpenAsk {
+    pub(crate) seq: u64,
+    pub(crate) id: String,
+}
+
+/// Takes what an agent tells.
+#[derive(Debug)]
+pub(crate) struct Record {
+    session: SessionId<'static>,
+    engine: String,
+    seq: u64,
+    n_runs: u64,
+    items: ItemIds,
+    asks: Vec<OpenAsk>,
+    frame: Option<Bytes>,
+    /// Told by a step that has not returned: not to be shown yet.
+    told: Vec<Entry>,
+    ready: Batch,
+    n_waiting: usize,
+}
+
+impl Record {
+    /// Goes on behind event `head` of a session.
+    pub(crate) async fn open(
+        journal: &dyn Journal,
+        session: &journal::Session,
+        head: u64,
+    ) -> Result<Self> {
+        let runs = journal.runs(&session.id, None, u32::MAX).await?;
+        let numbers = runs
+            .iter()
+            .filter_map(|it| it.run.as_str().strip_prefix('r'));
+        let highest = numbers.filter_map(|it| it.parse().ok()).max();
+        Ok(Self {
+            items: items(journal, &session.id, head).await?,
+            session: session.id.clone(),
+            engine: session.engine.clone(),
+            seq: head,
+            n_runs: highest.unwrap_or(0).max(runs.len() as u64),
+            asks: Vec::new(),
+            frame: None,
+            told: Vec::new(),
+            ready: Batch::default(),
+            n_waiting: 0,
+        })
+    }
+
+    /// Where another process of the session goes on.
+    pub(crate) fn earlier(&self) -> Earlier {
+        Earlier {
+            seq: self.seq,
+            names: formats::Earlier {
+                n_runs: self.n_runs,
+                items: self.items.clone(),
+            },
+        }
+    }
+
+    pub(crate) fn n_runs(&self) -> u64 {
+        self.n_runs
+    }
+
+    pub(crate) fn asks(&self) -> &[OpenAsk] {
+        &self.asks
+    }
+
+    /// The step has returned: what it told may be stored and shown.
+    pub(crate) fn commit(&mut self) {
+        self.ready.entries.append(&mut self.told);
+    }
+
+    /// What these commands asked for is done with what was told so far.
+    pub(crate) fn done(&mut self, command: u64) {
+        self.ready.done.push(command);
+    }
+
+    /// Everything that may be stored; nothing when there is nothing.
+    pub(crate) fn take(&mut self) -> Option<Batch> {
+        let is_empty = self.ready.entries.is_empty() && self.ready.done.is_empty();
+        self.n_waiting = 0;
+        (!is_empty).then(|| std::mem::take(&mut self.ready))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ready.entries.is_empty() && self.ready.done.is_empty() && self.told.is_empty()
+    }
+
+    /// False: what is told faster than it is stored has to wait.
+    pub(crate) fn has_room(&self) -> bool {
+        self.n_waiting < MAX_WAITING
+    }
+
+    /// A whole run that no agent has worked on.
+    pub(crate) fn run(&mut self, prompt: &str, ended: RunEnded<'_>) {
+        self.n_runs += 1;
+        let run = RunId::new(format!("r{}", self.n_runs));
+        let message = |text: &str| {
+            Item::Message(Message {
+                id: ItemId::new(format!("prompt-{}", self.n_runs)),
+                role: Role::User,
+                group: None,
+                text: Text::new(text.to_owned()),
+                parts: Vec::new(),
+            })
+        };
+        let (opened, item) = (message(""), message(prompt));
+        let status = Status::Ok;
+        let cause = Cause::Prompt;
+        let bodies = [
+            (Origin::Linkspan, Body::RunStarted(RunStarted { cause })),
+            (Origin::Client, Body::ItemOpened(opened)),
+            (
+                Origin::Client,
+                Body::ItemClosed(ItemClosed { status, item }),
+            ),
+            (Origin::Linkspan, Body::RunEnded(ended)),
+        ];
+        for (origin, body) in bodies {
+            let event = Event {
+                seq: self.seq + 1,
+                at: Some(now()),
+                session: self.session.clone(),
+                run: Some(run.by_ref()),
+                engine: Cow::Owned(self.engine.clone()),
+                path: Cow::Borrowed(&[]),
+                origin,
+                frame: None,
+                native: None,
+                why: None,
+                extra: Cow::Borrowed(&[]),
+                body,
+            };
+            self.push(&event);
+        }
+        self.commit();
+    }
+
+    fn push(&mut self, event: &Event<'_>) {
+        self.seq = event.seq;
+        let frame = self.frame.take();
+        self.n_waiting += frame.as_ref().map_or(0, Bytes::len);
+        let entry = Entry::of(event, frame).expect("events are plain data with string keys");
+        self.n_waiting += entry.line().len();
+        self.told.push(entry);
+    }
+
+    fn note(&mut self, event: &Event<'_>) {
+        match &event.body {
+            Body::RunStarted(_) => self.n_runs += 1,
+            Body::ItemOpened(item) => self.items.note(item.id()),
+            Body::AskOpened(ask) => self.asks.push(OpenAsk {
+                seq: event.seq,
+                id: ask.id.to_string(),
+            }),
+            Body::AskSettled(settled) => {
+                self.asks.retain(|it| it.id != settled.id.as_str());
+            }
+            Body::SessionBound(_)
+            | Body::RunEnded(_)
+            | Body::ItemUpdated(_)
+            | Body::ItemDelta(_)
+            | Body::ItemClosed(_)
+            | Body::UsageReported(_)
+            | Body::NoticeRaised(_)
+            | Body::FrameUnmapped(_) => (),
+        }
+    }
+}
+
+impl Sink for Record {
+    fn event(&mut self, event: &Event<'_>) {
+        self.note(event);
+        // A recording of canonical events speaks of the session it was taken from.
+        if event.session == self.session {
+            return self.push(event);
+        }
+        let mut ours = event.clone();
+        ours.session = self.session.clone();
+        self.push(&ours);
+    }
+
+    fn frame(&mut self, frame: Frame<'_>) {
+        self.frame = match frame {
+            Frame::Data(data) => Some(Bytes::copy_from_slice(data)),
+            Frame::Oversized { .. } => None,
+        };
+    }
+}
+
+/// The end of a run that came to nothing.
+pub(crate) fn failed(code: &'static str, message: String) -> RunEnded<'static> {
+    let error = RunError {
+        code: Cow::Borrowed(code),
+        message: Text::new(message),
+    };
+    RunEnded::new(Outcome::Failed, Some(error))
+}
+
+pub(crate) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let millis = since.ok().and_then(|it| i64::try_from(it.as_millis()).ok());
+    Timestamp::from_millis(millis.unwrap_or_default())
+}
+
+/// The ids of all items of a session.
+async fn items(journal: &dyn Journal, session: &SessionId<'_>, head: u64) -> Result<ItemIds> {
+    let mut items = ItemIds::default();
+    let mut after = 0;
+    while after < head {
+        let read = Read {
+            after,
+            deltas: Deltas::Skip,
+            max_events: PAGE.0,
+            max_bytes: PAGE.1,
+        };
+        let page = journal.read(session, read).await?;
+        let opened = page.events.iter().filter(|it| it.kind == Kind::ItemOpened);
+        for stored in opened {
+            if let Ok(line) = str::from_utf8(&stored.line)
+                && let Ok(event) = Event::from_json(line)
+                && let Body::ItemOpened(item) = &event.body
+            {
+                items.note(item.id());
+            }
+        }
+        after = page.next.max(after + 1);
+    }
+    Ok(items)
+}

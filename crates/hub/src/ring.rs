@@ -1,0 +1,129 @@
+//! The last frames of a stream, shared by everybody who follows it.
+//!
+//! A follower is a place in the ring and nothing more. Whoever is so slow that its place is overwritten
+//! has lost it, and is told so; nobody waits for it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use bytes::Bytes;
+use model::SessionId;
+use tokio::sync::watch;
+
+/// Frames a follower may be behind.
+pub const MAX_FRAMES: usize = 1024;
+/// Bytes a follower may be behind.
+pub const MAX_BYTES: usize = 8 << 20;
+/// Frames taken out at once.
+const TAKE: usize = 64;
+
+/// What one or more events have become.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    pub(crate) session: Arc<SessionId<'static>>,
+    /// It stands for the events after this one,
+    pub(crate) after: u64,
+    /// up to this one.
+    pub(crate) seq: u64,
+    pub(crate) bytes: Bytes,
+}
+
+#[derive(Debug)]
+pub(crate) struct Ring {
+    state: Mutex<State>,
+    news: watch::Sender<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    frames: VecDeque<Frame>,
+    /// The place of the first frame.
+    first: u64,
+    n_bytes: usize,
+    /// The last event that was rendered, for rings of one session.
+    head: u64,
+    /// It has come to the end of the log once.
+    is_live: bool,
+}
+
+/// What was found at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    Some,
+    Nothing,
+    /// It was overwritten.
+    Lost,
+}
+
+impl Ring {
+    pub(crate) fn new() -> Self {
+        Self {
+            state: Mutex::default(),
+            news: watch::Sender::new(()),
+        }
+    }
+
+    pub(crate) fn subscribe(&self) -> watch::Receiver<()> {
+        self.news.subscribe()
+    }
+
+    /// Adds frames, and says up to which event they go, for those that became nothing.
+    pub(crate) fn push(&self, frames: &[Frame], head: u64, is_live: bool) {
+        let mut state = self.state();
+        for frame in frames {
+            state.n_bytes += frame.bytes.len();
+            state.frames.push_back(frame.clone());
+            while state.frames.len() > MAX_FRAMES
+                || (state.n_bytes > MAX_BYTES && state.frames.len() > 1)
+            {
+                if let Some(oldest) = state.frames.pop_front() {
+                    state.n_bytes -= oldest.bytes.len();
+                    state.first += 1;
+                }
+            }
+        }
+        state.head = head;
+        let is_news = !frames.is_empty() || (is_live && !state.is_live);
+        state.is_live |= is_live;
+        drop(state);
+        if is_news {
+            self.news.send_replace(());
+        }
+    }
+
+    /// The place behind the last frame.
+    pub(crate) fn end(&self) -> u64 {
+        let state = self.state();
+        state.first + state.frames.len() as u64
+    }
+
+    /// The place of what follows event `cursor`; none when that is gone, or not there yet.
+    pub(crate) fn find(&self, cursor: u64) -> Option<u64> {
+        let state = self.state();
+        let begins = state.frames.front().map_or(state.head, |it| it.after);
+        if !state.is_live || cursor < begins {
+            return None;
+        }
+        let at = state.frames.partition_point(|it| it.seq <= cursor);
+        Some(state.first + at as u64)
+    }
+
+    /// Takes what is at `place` and behind it, some of it at once, and moves the place on.
+    pub(crate) fn take(&self, place: &mut u64, out: &mut VecDeque<Frame>) -> Taken {
+        let state = self.state();
+        let Some(at) = place.checked_sub(state.first) else {
+            return Taken::Lost;
+        };
+        let at = usize::try_from(at).unwrap_or(usize::MAX);
+        let before = out.len();
+        let at = at.min(state.frames.len());
+        out.extend(state.frames.range(at..).take(TAKE).cloned());
+        let n = out.len() - before;
+        *place += n as u64;
+        if n == 0 { Taken::Nothing } else { Taken::Some }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nobody panics while holding it")
+    }
+}

@@ -1,0 +1,160 @@
+//! From a prompt that waits to an agent that can be started.
+
+use std::env;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use formats::detect::Detector;
+use runner::engines::{self, Recording, Selected, Surroundings};
+use runner::process::{NotFound, find_program};
+use runner::{Earlier, Mode, Permissions, Request, Resume, Setup, Talk, Work};
+
+use crate::config::HubConfig;
+use crate::error::{Error, Result};
+use crate::order::{Prompt, Settings};
+
+/// Bytes of a recording that are looked at, at a time, to tell its format.
+const READ_SIZE: usize = 64 * 1024;
+
+/// The name of the engine that a prompt without one goes to.
+pub(crate) fn default_engine(config: &HubConfig) -> Result<String> {
+    match config.settings.default_engine() {
+        Some(name) => Ok(name.to_owned()),
+        None => Ok(engines::first_installed(&config.settings, find)?.name),
+    }
+}
+
+/// Where an agent works when nobody has said.
+pub(crate) fn cwd(said: Option<&Path>) -> Result<PathBuf> {
+    let here = said.unwrap_or(Path::new("."));
+    let failed = |source| Error::Cwd {
+        cwd: here.to_owned(),
+        source,
+    };
+    let cwd = here.canonicalize().map_err(failed)?;
+    match cwd.is_dir() {
+        true => Ok(cwd),
+        false => Err(failed(io::ErrorKind::NotADirectory.into())),
+    }
+}
+
+/// What the agent may do.
+pub(crate) fn permissions(config: &HubConfig, settings: &Settings) -> Permissions {
+    // `acp:COMMAND` and the like have no key of their own.
+    let engine = settings.engine.split(':').next().unwrap_or_default();
+    let configured = || config.settings.permissions(engine, Mode::Ask);
+    Permissions {
+        mode: settings.mode().unwrap_or_else(configured),
+        allow: settings.allow.clone(),
+        deny: settings.deny.clone(),
+    }
+}
+
+/// Everything that [`runner::Agent::start`] has to know. `native` is the agent's id of the session.
+pub(crate) fn setup(
+    config: &HubConfig,
+    session: &str,
+    native: Option<&str>,
+    prompt: &Prompt,
+    earlier: Earlier,
+) -> Result<Setup> {
+    let settings = &prompt.settings;
+    let mut agent = match engines::select(&settings.engine, &config.settings)? {
+        Selected::Agent(agent) => agent,
+        Selected::Replay(recording) => return replay(config, session, prompt, &recording, earlier),
+    };
+    let style = &mut agent.config;
+    style.output_style = settings.output_style.clone().or(style.output_style.take());
+    style.verbosity = settings.verbosity.clone().or(style.verbosity.take());
+    let resume = match (native, &prompt.resume, &prompt.fork) {
+        (Some(native), _, _) => Resume::Session(native.to_owned()),
+        (None, Some(native), _) => Resume::Session(native.clone()),
+        (None, None, Some(native)) => Resume::Fork(native.clone()),
+        (None, None, None) => Resume::Fresh,
+    };
+    let request = Request {
+        prompt: prompt.prompt.clone(),
+        resume,
+        model: settings.model.clone(),
+        cwd: settings.cwd.clone(),
+        permissions: permissions(config, settings),
+        talk: match agent.engine.dialogue {
+            Some(_) => Talk::Dialogue,
+            None => Talk::OneShot,
+        },
+    };
+    let around = Surroundings {
+        limits: (&config.settings).into(),
+        guard: config.guard.clone(),
+        locks: config.locks.clone(),
+        holder: "linkspan serve".to_owned(),
+        is_hasty: false,
+    };
+    let is_set = |name: &str| env::var_os(name).is_some();
+    let mut setup = agent.setup(&request, around, find, is_set)?;
+    session.clone_into(&mut setup.session);
+    setup.earlier = earlier;
+    Ok(setup)
+}
+
+fn replay(
+    config: &HubConfig,
+    session: &str,
+    prompt: &Prompt,
+    recording: &Recording,
+    earlier: Earlier,
+) -> Result<Setup> {
+    let (input, format) = open(recording)?;
+    Ok(Setup {
+        engine: format.to_owned(),
+        session: session.to_owned(),
+        format,
+        expect: None,
+        in_use: None,
+        earlier,
+        work: Work::Replay {
+            input,
+            speed: prompt.speed.unwrap_or(f64::INFINITY),
+            prompt: Some(prompt.prompt.clone()),
+        },
+        limits: (&config.settings).into(),
+        locks: None,
+        holder: String::new(),
+        is_hasty: false,
+        login_hint: None,
+    })
+}
+
+fn find(program: &str) -> Result<PathBuf, NotFound> {
+    find_program(program.as_ref(), env::var_os("PATH").as_deref())
+}
+
+/// Opens a recording, and tells its format.
+fn open(recording: &Recording) -> Result<(Box<dyn Read + Send>, &'static str)> {
+    let path = match recording {
+        Recording::Bundled(it) => return Ok((Box::new(it.bytes), it.format)),
+        Recording::File(path) => path,
+    };
+    let name = || path.to_string_lossy().into_owned();
+    let failed = |source| Error::Recording {
+        name: name(),
+        source,
+    };
+    let mut file = File::open(path).map_err(failed)?;
+    let mut detector = Detector::default();
+    let mut head = Vec::new();
+    let mut buf = vec![0; READ_SIZE];
+    let verdict = loop {
+        let n = file.read(&mut buf).map_err(failed)?;
+        if n == 0 {
+            break detector.end();
+        }
+        head.extend_from_slice(&buf[..n]);
+        if let Some(verdict) = detector.push(&buf[..n]) {
+            break verdict;
+        }
+    };
+    let format = verdict.map_err(|_| Error::UnknownRecording(name()))?;
+    Ok((Box::new(io::Cursor::new(head).chain(file)), format.name))
+}

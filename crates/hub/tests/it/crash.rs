@@ -1,0 +1,93 @@
+//! Owners that die, and owners that share a journal.
+
+use model::Outcome;
+use runner::process::Owner;
+
+use crate::bench::{Bench, LEASE};
+
+#[tokio::test]
+async fn the_runs_of_a_dead_hub_are_closed_as_lost_once() {
+    let bench = Bench::new();
+    let hub = bench.hub().await;
+    let session = hub
+        .submit(bench.submit("claude", "ask"))
+        .await
+        .unwrap()
+        .session;
+    bench
+        .until(&session, async |journal| {
+            journal.asks().await.unwrap().first().map(|_| ())
+        })
+        .await;
+    hub.submit(bench.submit_to(&session, "next")).await.unwrap();
+    drop(hub);
+    bench.clock.pass(LEASE);
+    let hub = bench.hub().await;
+    let outcomes = bench.outcomes(&session, 2).await;
+    assert_eq!(outcomes, [Outcome::Lost, Outcome::Completed]);
+    assert_eq!(bench.journal.asks().await.unwrap(), []);
+    hub.stop().await;
+    let n_lines = bench.lines(&session).await.len();
+    bench.clock.pass(LEASE);
+    bench.hub().await.stop().await;
+    assert_eq!(bench.lines(&session).await.len(), n_lines);
+    bench.check(&session).await;
+}
+
+#[tokio::test]
+async fn the_owner_of_a_living_process_is_left_alone() {
+    let bench = Bench::new();
+    let hub = bench.hub().await;
+    let session = hub
+        .submit(bench.submit("claude", "wait"))
+        .await
+        .unwrap()
+        .session;
+    bench.running(&session).await;
+    let other = bench.hub().await;
+    assert_eq!(bench.runs(&session).await[0].end, None);
+    assert!(other.abort(&session).await.unwrap());
+    assert_eq!(bench.outcomes(&session, 1).await, [Outcome::Aborted]);
+    other.stop().await;
+    hub.stop().await;
+    assert_eq!(Owner::own().is_alive(), Some(true));
+}
+
+#[tokio::test]
+async fn two_hubs_never_have_one_session_both() {
+    let bench = Bench::new();
+    let hubs = [bench.hub().await, bench.hub().await];
+    let submit = bench.submit("replay:tools", "0");
+    let session = hubs[0].submit(submit).await.unwrap().session;
+    for n in 1..8 {
+        let prompt = n.to_string();
+        let submit = bench.submit_to(&session, &prompt);
+        hubs[n % 2].submit(submit).await.unwrap();
+    }
+    let outcomes = bench.outcomes(&session, 8).await;
+    assert_eq!(outcomes, [Outcome::Completed; 8]);
+    bench.check(&session).await;
+    for hub in hubs {
+        hub.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_hub_that_was_replaced_stops_and_writes_nothing() {
+    let bench = Bench::new();
+    let hub = bench.hub().await;
+    let session = hub
+        .submit(bench.submit("claude", "wait"))
+        .await
+        .unwrap()
+        .session;
+    bench.running(&session).await;
+    bench.clock.pass(LEASE);
+    let other = bench.hub().await;
+    assert_eq!(bench.outcomes(&session, 1).await, [Outcome::Lost]);
+    let n_lines = bench.lines(&session).await.len();
+    hub.stop().await;
+    assert_eq!(bench.lines(&session).await.len(), n_lines);
+    other.stop().await;
+    bench.check(&session).await;
+}

@@ -1,0 +1,215 @@
+//! Followers: the same list for everybody, wherever they begin and however slow they are.
+
+use std::collections::HashMap;
+
+use hub::{Delivered, Detached, Follow, Followed, Follower, Hub, MAX_FRAMES, Scope};
+use model::{Outcome, SessionId};
+use tokio::time::timeout;
+
+use crate::bench::{Bench, PATIENCE};
+
+fn one(session: &SessionId<'static>, after: u64, format: &str) -> Follow {
+    Follow {
+        scope: Scope::Session {
+            id: session.clone(),
+            after,
+        },
+        format: format.to_owned(),
+        profile: None,
+    }
+}
+
+/// The next frame; none when the follower was detached.
+async fn next(follower: &mut Follower) -> Result<Delivered, Detached> {
+    loop {
+        let followed = timeout(PATIENCE, follower.next()).await;
+        match followed.expect("it never came").unwrap() {
+            Followed::Delivered(it) => return Ok(it),
+            Followed::CaughtUp { .. } => (),
+            Followed::Detached(it) => return Err(it),
+        }
+    }
+}
+
+/// Everything up to event `head`, as cursors and text.
+async fn collect(follower: &mut Follower, last: u64) -> Vec<(u64, String)> {
+    let mut got = Vec::new();
+    while got.last().is_none_or(|it: &(u64, String)| it.0 < last) {
+        let it = next(follower).await.unwrap();
+        got.push((it.seq, String::from_utf8(it.bytes.to_vec()).unwrap()));
+    }
+    got
+}
+
+async fn played(bench: &Bench, hub: &Hub, n: usize) -> SessionId<'static> {
+    let submit = bench.submit("replay:tools", "play");
+    let session = hub.submit(submit).await.unwrap().session;
+    for _ in 1..n {
+        hub.submit(bench.submit_to(&session, "play")).await.unwrap();
+    }
+    let outcomes = bench.outcomes(&session, n).await;
+    assert_eq!(outcomes, vec![Outcome::Completed; n]);
+    session
+}
+
+#[tokio::test]
+async fn a_follower_gets_the_same_list_from_every_cursor() {
+    let bench = Bench::new();
+    let hub = bench.hub().await;
+    let session = played(&bench, &hub, 2).await;
+    let head = bench.lines(&session).await.len() as u64;
+    for format in ["linkspan", "thread", "ag-ui", "takopi"] {
+        let mut follower = hub.follow(one(&session, 0, format)).await.unwrap();
+        let last = if format == "linkspan" {
+            head
+        } else {
+            last(&bench, &session).await
+        };
+        let whole = collect(&mut follower, last).await;
+        // Half of them come while the channel is there, half of them open it anew.
+        let mut keeper = Some(follower);
+        for after in 0..last {
+            if after > last / 2 {
+                keeper = None;
+            }
+            let mut follower = hub.follow(one(&session, after, format)).await.unwrap();
+            let expected = whole.iter().filter(|it| it.0 > after);
+            let got = collect(&mut follower, last).await;
+            assert!(got.iter().eq(expected), "{format} after {after}");
+        }
+        drop(keeper);
+    }
+    hub.stop().await;
+}
+
+/// The end of the last run: every format has a word for it.
+async fn last(bench: &Bench, session: &SessionId<'static>) -> u64 {
+    let runs = bench.runs(session).await;
+    runs.last().unwrap().end.unwrap().seq
+}
+
+#[tokio::test]
+async fn who_follows_from_the_start_and_who_comes_later_see_the_same() {
+    let bench = Bench::new();
+    let hub = bench.hub().await;
+    let submit = hub::Submit {
+        speed: Some(50.0),
+        ..bench.submit("replay:tools", "play")
+    };
+    let session = hub.submit(submit).await.unwrap().session;
+    let mut early = hub.follow(one(&session, 0, "thread")).await.unwrap();
+    let first = next(&mut early).await.unwrap();
+    let mut later = hub
+        .follow(one(&session, first.seq, "thread"))
+        .await
+        .unwrap();
+    bench.outcomes(&session, 1).await;
+    let last = last(&bench, &session).await;
+    let live = collect(&mut early, last).await;
+    assert_eq!(collect(&mut later, last).await, live);
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn a_slow_follower_is_detached_and_comes_back_without_loss() {
+    let bench = Bench::new();
+    let hub = bench.hub().await;
+    let session = played(&bench, &hub, 1).await;
+    let head = bench.lines(&session).await.len() as u64;
+    let mut slow = hub.follow(one(&session, 0, "linkspan")).await.unwrap();
+    let mut got = collect(&mut slow, head).await;
+    // It is at the end, and stays there while more happens than is kept for it.
+    while timeout(PATIENCE, slow.next()).await.unwrap().unwrap()
+        != (Followed::CaughtUp {
+            session: std::sync::Arc::new(session.clone()),
+            cursor: head,
+        })
+    {}
+    let mut n_runs = 1;
+    while bench.lines(&session).await.len() < MAX_FRAMES + 2 * head as usize {
+        hub.submit(bench.submit_to(&session, "more")).await.unwrap();
+        n_runs += 1;
+        bench.outcomes(&session, n_runs).await;
+    }
+    let head = bench.lines(&session).await.len() as u64;
+    let mut fast = hub.follow(one(&session, 0, "linkspan")).await.unwrap();
+    let whole = collect(&mut fast, head).await;
+    let detached = loop {
+        match next(&mut slow).await {
+            Ok(it) => got.push((it.seq, String::from_utf8(it.bytes.to_vec()).unwrap())),
+            Err(detached) => break detached,
+        }
+    };
+    let cursor = got.last().unwrap().0;
+    assert_eq!(detached.cursors, HashMap::from([(session.clone(), cursor)]));
+    let mut again = hub.follow(one(&session, cursor, "linkspan")).await.unwrap();
+    got.extend(collect(&mut again, head).await);
+    assert!(got == whole);
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn who_follows_all_sessions_sees_each_without_gaps() {
+    let bench = Bench::new();
+    let hub = bench.hub().await;
+    let old = played(&bench, &hub, 1).await;
+    let follow = |after, since| Follow {
+        scope: Scope::All { after, since },
+        format: "linkspan".to_owned(),
+        profile: None,
+    };
+    let known = HashMap::from([(old.clone(), 5)]);
+    let mut all = hub.follow(follow(known, None)).await.unwrap();
+    let submit = bench.submit("replay:subagents", "new");
+    let new = hub.submit(submit).await.unwrap().session;
+    hub.submit(bench.submit_to(&old, "again")).await.unwrap();
+    bench.outcomes(&old, 2).await;
+    bench.outcomes(&new, 1).await;
+    let mut wanted = HashMap::new();
+    for (session, after) in [(&old, 5), (&new, 0)] {
+        let head = bench.lines(session).await.len() as u64;
+        wanted.insert((*session).clone(), (after + 1..=head).collect::<Vec<_>>());
+    }
+    let n: usize = wanted.values().map(Vec::len).sum();
+    let mut got: HashMap<_, Vec<u64>> = HashMap::new();
+    for _ in 0..n {
+        let it = next(&mut all).await.unwrap();
+        got.entry((*it.session).clone()).or_default().push(it.seq);
+    }
+    assert_eq!(got, wanted);
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn a_list_hears_of_new_sessions_and_of_their_ends() {
+    let bench = Bench::new();
+    let hub = bench.hub().await;
+    let mut changes = hub.changes();
+    let session = hub
+        .submit(bench.submit("claude", "wait"))
+        .await
+        .unwrap()
+        .session;
+    let mut state = async |wanted| loop {
+        let change = timeout(PATIENCE, changes.next()).await.unwrap().unwrap();
+        if change.session.id == session && change.session.state == wanted {
+            return change.queue;
+        }
+    };
+    assert_eq!(state(journal::State::Running).await, 0);
+    assert!(hub.abort(&session).await.unwrap());
+    assert_eq!(state(journal::State::Idle).await, 0);
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn a_cursor_that_is_not_there_is_refused() {
+    let bench = Bench::new();
+    let hub = bench.hub().await;
+    let session = played(&bench, &hub, 1).await;
+    let ahead = hub.follow(one(&session, 100_000, "thread")).await;
+    assert!(matches!(ahead, Err(hub::Error::NoSuchCursor { .. })));
+    let unknown = hub.follow(one(&session, 0, "nothing")).await;
+    assert!(matches!(unknown, Err(hub::Error::Format(_))));
+    hub.stop().await;
+}

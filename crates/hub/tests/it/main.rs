@@ -1,0 +1,10 @@
+//! Hubs on real journals in memory, with recordings and with a small agent that is a shell script.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod asks;
+mod bench;
+mod crash;
+mod follow;
+mod queue;
+mod store;

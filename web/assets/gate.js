@@ -5,7 +5,7 @@ import { set_token } from "./token.js";
 
 /** @param {"missing" | "refused"} why @param {() => void} again */
 export function gate(why, again) {
-  const input = h("input", { type: "password", "aria-label": "Token", placeholder: "Token", autocomplete: "off", spellcheck: "false" });
+  const input = h("input", { type: "text", class: "secret", "aria-label": "Token", placeholder: "Token", autocomplete: "off", spellcheck: "false" });
   const enter = () => {
     // People paste the whole address as well.
     const value = input.value.trim().replace(/^.*#token=/, "");

@@ -22,18 +22,25 @@ export function ask_card(row, context) {
   const send = async (/** @type {Answer} */ answer, /** @type {HTMLElement} */ card) => {
     const fields = card.querySelectorAll("button, input, textarea");
     for (const it of fields) it.toggleAttribute("disabled", true);
+    // The news of it may come before the answer to it.
+    is_mine = true;
     const problem = await context.settle(row, answer);
-    is_mine = problem === undefined;
-    if (problem === undefined || row.settled) return;
+    if (problem === undefined) return;
+    is_mine = false;
+    if (row.settled) {
+      state = "";
+      update();
+      return;
+    }
     for (const it of fields) it.toggleAttribute("disabled", false);
-    card.querySelector(".problem")?.remove();
-    card.append(h("p", { class: "problem", role: "alert" }, problem));
+    card.querySelector(".late")?.remove();
+    card.append(h("p", { class: "problem late", role: "alert" }, problem));
   };
   const update = () => {
-    const now = row.settled ? `settled ${row.settled.decision}` : `open ${context.can_change(row)}`;
+    const now = row.settled ? `settled ${row.settled.decision}` : "open";
+    // Known a moment later than the ask itself; what somebody picked or typed by then has to stay.
+    if (now === "open") node.querySelector(".edit")?.toggleAttribute("hidden", !context.can_change(row));
     if (now === state) return;
-    // Whoever types into it would lose what was typed.
-    if (!row.settled && state !== "" && node.contains(document.activeElement)) return;
     state = now;
     node.replaceChildren(row.settled ? settled(row, is_mine) : open(row, context, send));
   };
@@ -109,7 +116,7 @@ function permission_form(row, context, card, send) {
     editor.hidden = !editor.hidden;
     if (editor.value === "") editor.value = JSON.stringify(input, null, 2);
     if (!editor.hidden) editor.focus();
-  });
+  }, { class: "edit", hidden: !context.can_change(row) });
   card.append(
     editor,
     reason,
@@ -119,7 +126,7 @@ function permission_form(row, context, card, send) {
       button("Allow once", allow("allow"), { class: "primary" }),
       ask.suggestions !== undefined && button("Always allow", allow("allow_always"), { title: remembered(ask.suggestions) }),
       no,
-      context.can_change(row) && input !== undefined && edit,
+      input !== undefined && edit,
     ),
     problem,
   );
@@ -162,7 +169,10 @@ function question_form(row, card, send) {
     };
     fields.push({ question, read });
   }
+  const problem = h("p", { class: "problem", role: "alert", hidden: true }, "Every question needs an answer.");
   const answer = () => {
+    problem.hidden = fields.every((it) => it.read().length > 0);
+    if (!problem.hidden) return;
     /** @type {Record<string, unknown>} */
     const answers = {};
     for (const { question, read } of fields) {
@@ -172,5 +182,5 @@ function question_form(row, card, send) {
     }
     send({ decision: "allow", input: { ...row.ask.input, answers } }, card);
   };
-  card.append(h("div", { class: "actions" }, button("Answer", answer, { class: "primary" }), button("Skip", () => send({ decision: "deny", message: "no answer" }, card), { class: "deny" })));
+  card.append(h("div", { class: "actions" }, button("Answer", answer, { class: "primary" }), button("Skip", () => send({ decision: "deny", message: "no answer" }, card), { class: "deny" })), problem);
 }

@@ -43,7 +43,7 @@ export function tool_card(row, context) {
       picture_icon = fresh;
       shown = now;
     }
-    node.className = `card ${now} ${tone(row)}`;
+    node.className = `card k-${now} ${tone(row)}`;
     const [label, subject] = headline(row);
     name.textContent = label;
     title.textContent = subject;
@@ -141,7 +141,7 @@ function pieces(row, context) {
     add("report", agent.report, () => {
       const node = h("div", { class: "prose report", dir: "auto" });
       markdown(node, agent.report ?? "");
-      return node;
+      return h("div", null, h("p", { class: "field" }, h("b", null, "Report")), node);
     });
   } else {
     results(row, context, out);

@@ -24,6 +24,7 @@ let open;
 let is_at_end = true;
 let is_forking = false;
 let is_cost_shown = false;
+let is_stopping = false;
 /** Counts navigations: an answer that comes after the next one is not for us. */
 let visit = 0;
 /** @type {Wire.Engines} */
@@ -37,6 +38,8 @@ socket.onstate = (state) => {
 };
 socket.is_refused = () => get("/api/engines").then(() => false, (error) => error instanceof ApiError && error.status === 401);
 socket.onopen = () => {
+  // Of the sessions that nobody looks at, their state is enough.
+  socket.send({ control: "unsubscribe" });
   void list.refresh();
   void open?.follower.sync();
   if (open) void refresh_detail();
@@ -118,8 +121,12 @@ function refuse() {
 async function navigate() {
   const here = (visit += 1);
   const name = /^#\/s\/([^?&]+)/.exec(location.hash)?.[1];
-  open?.follower.stop();
+  if (open) {
+    open.follower.stop();
+    socket.send({ control: "unsubscribe", sessionId: open.session.id });
+  }
   open = undefined;
+  is_stopping = false;
   is_forking = false;
   is_cost_shown = false;
   document.body.classList.toggle("in-session", name !== undefined);
@@ -281,12 +288,13 @@ function draw_top() {
   const { story } = follower;
   const title = session.title || story.first_prompt.split("\n")[0]?.slice(0, 120) || session.native || session.id;
   const is_busy = session.state !== "idle" || story.is_running;
+  is_stopping &&= is_busy;
   const is_waiting = story.asks.size > 0 || session.state === "waiting";
   document.title = `${is_waiting ? "◆ " : is_busy ? "● " : ""}${title} · linkspan`;
   const facts = [session.engine, story.facts.model, session.cwd ?? story.facts.cwd, story.facts.mode && story.facts.mode !== "default" ? `${story.facts.mode} mode` : ""];
   const used = [tokens_in_out(story.is_running ? story.run_tokens : story.tokens), story.has_cost && dollars(story.cost)].filter(Boolean).join(" · ");
   const can = engines.engines.find((it) => it.name === session.engine)?.can;
-  const sig = JSON.stringify([title, facts, used, is_busy, is_forking, is_cost_shown, session.native, can]);
+  const sig = JSON.stringify([title, facts, used, is_busy, is_stopping, is_forking, is_cost_shown, session.native, can]);
   if (top.dataset.sig === sig && !is_cost_shown) return;
   const had_focus = top.contains(document.activeElement) ? document.activeElement?.textContent : undefined;
   top.dataset.sig = sig;
@@ -299,7 +307,7 @@ function draw_top() {
       button(used || "Usage", () => toggle_cost(), { class: "text usage", "aria-expanded": String(is_cost_shown), title: "Tokens and cost" }),
       (can?.fork ?? true) && button("Fork", () => fork(), { title: "Start a new session that begins with this one" }),
       session.native && button("Copy id", () => void navigator.clipboard.writeText(session.native ?? ""), { title: `Native id ${visible(session.native)}`, class: "copy" }),
-      is_busy && button("Stop", () => void abort(), { class: "stop" }),
+      is_busy && button(is_stopping ? "Stopping…" : "Stop", () => void abort(), { class: "stop", disabled: is_stopping }),
     ),
     is_cost_shown ? cost_card(story) : "",
   );
@@ -320,12 +328,17 @@ function fork() {
 
 async function abort() {
   if (!open) return;
+  is_stopping = true;
+  draw_top();
   try {
     const { aborted } = await post(`${session_path(open.session.id)}/abort`, {});
-    if (!aborted) say("Nothing was running.");
+    if (aborted) return;
+    say("Nothing was running.");
   } catch (error) {
     say(sentence(error));
   }
+  is_stopping = false;
+  draw_top();
 }
 
 function draw_pills() {

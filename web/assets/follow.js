@@ -19,6 +19,8 @@ export class Follower {
   #abort = new AbortController();
   #is_loading = false;
   #again = false;
+  /** Where the last gap was: asking twice at once would not fill it. */
+  #gap = -1;
   /** Called at most once per frame, after the story changed. */
   onchange = () => {};
   /** Everything stored is there. */
@@ -36,6 +38,7 @@ export class Follower {
 
   /** Fetches what is stored after the cursor, then listens; also after a lost connection. */
   async sync() {
+    if (this.#abort.signal.aborted) return;
     if (this.#is_loading) {
       this.#again = true;
       return;
@@ -119,7 +122,9 @@ export class Follower {
     for (; n < this.#queue.length && performance.now() < ends; n += 1) {
       if (this.story.add(JSON.parse(this.#queue[n] ?? "")) === "gap") {
         this.#queue.length = 0;
-        void this.sync();
+        const is_stuck = this.#gap === this.story.cursor;
+        this.#gap = this.story.cursor;
+        setTimeout(() => void this.sync(), is_stuck ? 2000 : 0);
         break;
       }
     }

@@ -9,6 +9,9 @@ const FIRST_PAUSE = 250;
 const LONGEST_PAUSE = 15_000;
 /** A connection that lived this long was a good one: the pauses start over. */
 const GOOD = 5_000;
+/** Milliseconds between two signs of life that are asked for, and without any before the line is dead. */
+const BEAT = 20_000;
+const DEAD = 50_000;
 
 /** @typedef {"connecting" | "open" | "lost" | "refused"} State */
 
@@ -19,6 +22,9 @@ export class Socket {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #opened_at = 0;
+  #heard_at = 0;
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  #beat;
   #is_stopped = false;
   /** @type {State} */
   state = "connecting";
@@ -39,11 +45,14 @@ export class Socket {
     let was_open = false;
     socket.onopen = () => {
       was_open = true;
-      this.#opened_at = performance.now();
+      this.#opened_at = this.#heard_at = performance.now();
+      clearInterval(this.#beat);
+      this.#beat = setInterval(() => this.#check(), BEAT);
       this.#set("open");
       this.onopen();
     };
     socket.onmessage = (it) => {
+      this.#heard_at = performance.now();
       if (typeof it.data === "string" && socket === this.#socket) this.onframe(it.data);
     };
     socket.onclose = () => {
@@ -53,6 +62,7 @@ export class Socket {
 
   stop() {
     this.#is_stopped = true;
+    clearInterval(this.#beat);
     clearTimeout(this.#timer);
     this.#socket?.close();
     this.#socket = undefined;
@@ -72,9 +82,20 @@ export class Socket {
     return true;
   }
 
+  /** A machine that slept holds a connection that nobody else knows of. */
+  #check() {
+    if (performance.now() - this.#heard_at < DEAD) {
+      this.send({ control: "echo" });
+      return;
+    }
+    this.#socket?.close();
+    void this.#again(true);
+  }
+
   /** @param {boolean} was_open */
   async #again(was_open) {
     this.#socket = undefined;
+    clearInterval(this.#beat);
     this.#set("lost");
     if (was_open && performance.now() - this.#opened_at > GOOD) this.#pause = FIRST_PAUSE;
     if (await this.is_refused()) {

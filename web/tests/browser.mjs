@@ -1,20 +1,17 @@
 // The page in a real browser, against the mock: what people do, and what must never happen.
 //
-//   node web/tests/browser.mjs [--shots DIR] [--url URL --token TOKEN]
+//   node web/tests/browser.mjs
 //
 // Nothing may leave the machine, nothing may violate the policy, nothing may end up on the console.
 
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
 import { furnish, golden, long, start } from "./mock.mjs";
 
 const require = createRequire(new URL("../../peers/js/", import.meta.url));
 const puppeteer = require("puppeteer-core");
-
-const shots = process.argv.includes("--shots") ? process.argv[process.argv.indexOf("--shots") + 1] : undefined;
-if (shots) mkdirSync(shots, { recursive: true });
 
 const server = await start({ pace: 25 });
 const everything = furnish(server);

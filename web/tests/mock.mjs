@@ -213,8 +213,11 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
       it.on("close", () => sockets.delete(it));
       it.on("message", (text) => {
         const message = JSON.parse(text.toString());
+        if (message.control === "echo") it.send(JSON.stringify({ type: "bridge.echo" }));
+        if (message.control === "unsubscribe" && message.sessionId === undefined) it.only = new Set();
+        else if (message.control === "unsubscribe") it.only?.delete(message.sessionId);
         if (message.control !== "subscribe") return;
-        it.only = new Set([message.sessionId]);
+        it.only = (it.only ?? new Set()).add(message.sessionId);
         const target = sessions.get(message.sessionId);
         for (const line of target?.lines.slice(message.since) ?? []) it.send(line);
         it.send(JSON.stringify({ type: "bridge.caught_up", sessionId: message.sessionId, cursor: target?.lines.length ?? 0 }));

@@ -44,7 +44,13 @@ export function ask_card(row, context) {
     state = now;
     node.replaceChildren(row.settled ? settled(row, is_mine) : open(row, context, send));
   };
-  return { node, update, is_kept: true };
+  return {
+    node,
+    update,
+    get is_kept() {
+      return !row.settled;
+    },
+  };
 }
 
 /** @param {View.AskRow} row @param {boolean} is_mine */

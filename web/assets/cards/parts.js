@@ -36,19 +36,23 @@ export function block(kind, label, text) {
   return h("pre", { class: kind, tabindex: 0, "aria-label": label }, text.slice(0, MOST_CHARS));
 }
 
-/** Output: the first lines, and the rest if somebody wants it. @param {string} raw @param {string} label */
-export function output(raw, label = "Output") {
+/**
+ * Output: some lines, and the rest if somebody wants it. What failed says why at its end.
+ * @param {string} raw @param {string} label @param {boolean} from_end
+ */
+export function output(raw, label = "Output", from_end = false) {
   const text = plain(raw.trimEnd());
-  const cut = few(text);
-  if (cut === text.length) return block("output", label, text);
-  const pre = block("output", label, text.slice(0, cut));
-  const n = count_lines(text) - count_lines(text.slice(0, cut));
-  const more = button(n > 0 ? `Show ${plural(n, "more line")}` : "Show the rest", () => {
+  if (few(text) === text.length) return block("output", label, text);
+  const shown = from_end ? tail(text) : text.slice(0, few(text));
+  const pre = block("output", label, shown);
+  const n = count_lines(text) - count_lines(shown);
+  const words = n > 0 ? `Show ${plural(n, from_end ? "earlier line" : "more line")}` : "Show the rest";
+  const more = button(words, () => {
     pre.textContent = text.slice(0, MOST_CHARS);
     more.replaceWith(text.length > MOST_CHARS ? h("p", { class: "cut" }, "The rest is too long for a page.") : "");
     pre.focus({ preventScroll: true });
   }, { class: "more" });
-  return h("div", null, pre, more);
+  return from_end ? h("div", null, more, pre) : h("div", null, pre, more);
 }
 
 /** Output that is still coming: its end. @param {string} raw */

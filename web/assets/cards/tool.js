@@ -117,7 +117,8 @@ function pieces(row, context) {
   if (known?.command) add("command", known.command, () => block("command", "Command", visible(known.command ?? "")));
   const diffs = known?.diffs ?? [];
   for (const [n, it] of diffs.entries()) add(`diff ${n}`, `${it.path}\n${it.old}\n${it.new}`, () => changes(it, open));
-  if (known?.query) add("query", known.query, () => field("Query", known.query ?? ""));
+  const is_told = item.input !== undefined && Object.values(Object(item.input)).includes(known?.query);
+  if (known?.query && !is_told) add("query", known.query, () => field("Query", known.query ?? ""));
   const paths = (known?.paths ?? []).filter((it) => !diffs.some((diff) => diff.path === it.path));
   if (paths.length > 0) {
     add("paths", JSON.stringify(paths), () => h("p", { class: "path" }, ...paths.flatMap((it) => [file_link(it.path, open), it.line ? `:${it.line} ` : " "])));
@@ -132,7 +133,10 @@ function pieces(row, context) {
     const words = `${it.decision.replace("_", " ")}${it.message ? `: ${it.message}` : ""}`;
     add("decision", words, () => h("p", { class: "decision" }, visible(words)));
   }
-  if (agent?.prompt) add("prompt", agent.prompt, () => aside("Task", () => h("div", { class: "task" }, plain(agent.prompt ?? ""))));
+  // The first thing inside is often the very same text.
+  const first = row.children[0];
+  const is_inside = first?.kind === "message" && first.text === agent?.prompt;
+  if (agent?.prompt && !is_inside) add("prompt", agent.prompt, () => aside("Task", () => h("div", { class: "task" }, plain(agent.prompt ?? ""))));
   if (row.tokens) {
     const words = [tokens_in_out(row.tokens) && `${tokens_in_out(row.tokens)} tokens`, row.cost !== undefined && dollars(row.cost)].filter(Boolean).join(" · ");
     if (words) add("tokens", words, () => h("p", { class: "field" }, words));
@@ -163,7 +167,7 @@ function results(row, context, out) {
   const { text, images } = contents(result.content);
   if (text.trim() !== "") {
     const length = `${text.length}`;
-    out.push({ key: "output", sig: length, make: () => output(text) });
+    out.push({ key: "output", sig: length, make: () => output(text, "Output", row.status === "error") });
   }
   for (const [n, it] of images.entries()) {
     out.push({ key: `image ${n}`, sig: it.data.length, make: () => h("p", { class: "picture" }, picture(it.type, it.data) ?? `${it.type}, not shown`) });

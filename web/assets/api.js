@@ -1,0 +1,61 @@
+// Requests to the server that the page came from. Every error is one kind of error.
+
+import { token } from "./token.js";
+
+export class ApiError extends Error {
+  /** @param {number} status @param {string} code @param {string} message @param {string} [hint] */
+  constructor(status, code, message, hint) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.hint = hint;
+  }
+}
+
+/** @param {unknown} error */
+export function sentence(error) {
+  if (error instanceof ApiError) return error.hint ? `${error.message}; ${error.hint}` : error.message;
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** @param {string} path @param {RequestInit} [init] */
+export async function request(path, init = {}) {
+  let response;
+  try {
+    response = await fetch(path, {
+      ...init,
+      headers: { ...init.headers, Authorization: `Bearer ${token() ?? ""}` },
+      cache: "no-store",
+      credentials: "omit",
+      redirect: "error",
+    });
+  } catch (error) {
+    if (init.signal?.aborted) throw error;
+    throw new ApiError(0, "unreachable", "the server cannot be reached");
+  }
+  if (response.ok) return response;
+  const body = await response.json().catch(() => undefined);
+  const it = body?.error;
+  throw new ApiError(response.status, it?.code ?? "unknown", it?.message ?? `the server answered ${response.status}`, it?.hint);
+}
+
+/** @param {string} path @param {RequestInit} [init] */
+export async function get(path, init) {
+  return (await request(path, init)).json();
+}
+
+/** @param {string} path @param {any} body */
+export async function post(path, body) {
+  const headers = { "Content-Type": "application/json" };
+  return (await request(path, { method: "POST", headers, body: JSON.stringify(body) })).json();
+}
+
+/** @param {string} id */
+export function session_path(id) {
+  return `/api/sessions/${encodeURIComponent(id)}`;
+}
+
+/** A file below the directory of a session. @param {string} session @param {string} path */
+export async function file(session, path) {
+  return (await request(`${session_path(session)}/file?path=${encodeURIComponent(path)}`)).blob();
+}

@@ -1,0 +1,399 @@
+// The page as a whole: which session is open, what the socket says, what the keys do.
+
+import { ApiError, get, post, sentence, session_path } from "./api.js";
+import { cost_card } from "./cards/notes.js";
+import { Composer } from "./composer.js";
+import { button, by_id, h, icon } from "./dom.js";
+import { Feed } from "./feed.js";
+import { Follower } from "./follow.js";
+import { gate } from "./gate.js";
+import { SessionList } from "./list.js";
+import { Socket } from "./socket.js";
+import { draw_start } from "./start.js";
+import { forget_token, take_token, token } from "./token.js";
+import { open_file } from "./viewer.js";
+import { dollars, plural, tokens_in_out, visible } from "./words.js";
+
+const socket = new Socket();
+const list = new SessionList();
+const feed = new Feed(by_id("scroll"));
+const composer = new Composer();
+
+/** The open session; its id is linkspan's own. @type {{ session: Wire.Session, follower: Follower, can_change: Map<string, boolean> } | undefined} */
+let open;
+let is_at_end = true;
+let is_forking = false;
+let is_cost_shown = false;
+let is_stopping = false;
+/** Counts navigations: an answer that comes after the next one is not for us. */
+let visit = 0;
+/** @type {Wire.Engines} */
+let engines = { engines: [], replays: [] };
+
+socket.onstate = (state) => {
+  const words = { connecting: "Connecting…", open: "", lost: "Connection lost, trying again…", refused: "" };
+  by_id("link-state").textContent = words[state];
+  document.body.classList.toggle("offline", state === "lost");
+  if (state === "refused") refuse();
+};
+socket.is_refused = () => get("/api/engines").then(() => false, (error) => error instanceof ApiError && error.status === 401);
+socket.onopen = () => {
+  // Of the sessions that nobody looks at, their state is enough.
+  socket.send({ control: "unsubscribe" });
+  void list.refresh();
+  void open?.follower.sync();
+  if (open) void refresh_detail();
+};
+socket.onframe = (text) => {
+  if (text.startsWith('{"v":')) {
+    // An event names its session early; only what is followed has to be read.
+    if (open && text.slice(0, 400).includes(`"session":"${open.session.id}"`)) open.follower.push(text);
+    return;
+  }
+  const message = JSON.parse(text);
+  if (message.type === "bridge.session") session_changed(message.session);
+  else if (message.type === "bridge.detached" && message.sessionId === open?.session.id) void open?.follower.sync();
+};
+
+feed.onend = (now) => {
+  is_at_end = now;
+  draw_pills();
+};
+list.onerror = (error) => {
+  if (error instanceof ApiError && error.status === 401) refuse();
+};
+composer.onsent = (session) => {
+  is_forking = false;
+  feed.to_end();
+  if (open?.session.id === session) void refresh_detail();
+  else location.hash = `#/s/${encodeURIComponent(session)}`;
+};
+composer.oncancel_fork = () => {
+  is_forking = false;
+  aim();
+};
+
+addEventListener("hashchange", () => {
+  if (take_token()) start();
+  else void navigate();
+});
+addEventListener("online", () => socket.hurry());
+addEventListener("focus", () => socket.hurry());
+addEventListener("keydown", keys);
+setInterval(() => {
+  if (document.hidden) return;
+  feed.tick();
+  list.draw();
+}, 1000);
+
+take_token();
+start();
+
+function start() {
+  if (!token()) {
+    gate("missing", start);
+    by_id("app").hidden = true;
+    return;
+  }
+  by_id("gate").hidden = true;
+  by_id("app").hidden = false;
+  socket.stop();
+  socket.start();
+  get("/api/engines").then(
+    (all) => {
+      engines = all;
+      composer.engines(all);
+      draw_start(all, (engine) => composer.pick(engine), (replay) => void composer.send({ engine: replay, prompt: "Show me." }));
+    },
+    (error) => error instanceof ApiError && error.status === 401 && refuse(),
+  );
+  void navigate();
+}
+
+function refuse() {
+  socket.stop();
+  forget_token();
+  by_id("app").hidden = true;
+  gate("refused", start);
+}
+
+/** Opens what the address names. */
+async function navigate() {
+  const here = (visit += 1);
+  const name = /^#\/s\/([^?&]+)/.exec(location.hash)?.[1];
+  if (open) {
+    open.follower.stop();
+    socket.send({ control: "unsubscribe", sessionId: open.session.id });
+  }
+  open = undefined;
+  is_stopping = false;
+  is_forking = false;
+  is_cost_shown = false;
+  document.body.classList.toggle("in-session", name !== undefined);
+  document.body.classList.toggle("at-start", location.hash === "#/new");
+  by_id("start").hidden = name !== undefined;
+  by_id("scroll").hidden = name === undefined;
+  by_id("progress").hidden = true;
+  feed.show(undefined, undefined);
+  if (name === undefined) {
+    list.current = "";
+    list.draw();
+    aim();
+    draw_top();
+    return;
+  }
+  try {
+    const detail = await get(session_path(decodeURIComponent(name)));
+    if (here !== visit) return;
+    // Found by its native id: from here on it has its own address.
+    if (detail.id !== decodeURIComponent(name)) history.replaceState(null, "", `#/s/${encodeURIComponent(detail.id)}`);
+    follow(detail);
+  } catch (error) {
+    if (here !== visit) return;
+    if (error instanceof ApiError && error.status === 401) return refuse();
+    by_id("top").replaceChildren(back(), h("h1", null, error instanceof ApiError && error.status === 404 ? "There is no such session" : sentence(error)));
+    // The server may only be on its way back.
+    if (error instanceof ApiError && error.status === 0) setTimeout(() => here === visit && void navigate(), 1500);
+  }
+}
+
+/** @param {Wire.Detail} detail */
+function follow(detail) {
+  const { id } = detail;
+  const follower = new Follower(id, (since) => socket.send({ control: "subscribe", sessionId: id, since }));
+  const can_change = new Map();
+  open = { session: summary(detail), follower, can_change };
+  list.current = id;
+  list.draw();
+  take_detail(detail);
+  const { story } = follower;
+  let n_asks = 0;
+  let was_running = false;
+  follower.onchange = () => {
+    if (open?.follower !== follower) return;
+    progress(follower);
+    if (!follower.is_caught_up) return;
+    feed.changed();
+    draw_top();
+    draw_pills();
+    if (story.asks.size > n_asks) {
+      say(`The agent asks: ${[...story.asks.values()].at(-1)?.ask.title ?? ""}`);
+      void refresh_detail();
+    } else if (was_running && !story.is_running) say("The run has ended.");
+    n_asks = story.asks.size;
+    was_running = story.is_running;
+  };
+  follower.oncaught_up = () => {
+    by_id("progress").hidden = true;
+  };
+  follower.onerror = (error) => {
+    if (error instanceof ApiError && error.status === 401) refuse();
+    else if (socket.state === "open") setTimeout(() => open?.follower === follower && void follower.sync(), 1000);
+  };
+  feed.show(story, {
+    session: id,
+    cwd: () => story.facts.cwd,
+    can_change: (row) => can_change.get(row.id) ?? false,
+    settle: (row, answer) => settle(row, answer),
+    open_file: (path) => void open_file(id, path),
+  });
+  void follower.sync();
+}
+
+/** @param {Follower} follower */
+function progress(follower) {
+  const head = open?.session.head ?? 0;
+  const bar = by_id("progress");
+  bar.hidden = follower.is_caught_up || head < 2000;
+  if (!bar.hidden) bar.style.width = `${Math.min(100, (100 * follower.story.cursor) / head)}%`;
+}
+
+/** @param {View.AskRow} row @param {import("./cards.js").Answer} answer */
+async function settle(row, answer) {
+  try {
+    await post(`/api/asks/${encodeURIComponent(row.id)}`, answer);
+    return undefined;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 409) return `Somebody else was faster: ${error.message}`;
+    return sentence(error);
+  }
+}
+
+/** @param {Wire.Session} session */
+function session_changed(session) {
+  list.put(session);
+  if (open?.session.id !== session.id) return;
+  const before = open.session;
+  open.session = session;
+  if (before.queue !== session.queue || before.state !== session.state) void refresh_detail();
+  aim();
+  draw_top();
+}
+
+async function refresh_detail() {
+  const it = open;
+  if (!it) return;
+  try {
+    const detail = await get(session_path(it.session.id));
+    if (open === it) take_detail(detail);
+  } catch {
+    // The next change, or the next connection, asks again.
+  }
+}
+
+/** @param {Wire.Detail} detail */
+function take_detail(detail) {
+  if (!open) return;
+  open.session = summary(detail);
+  let is_new = false;
+  for (const it of detail.asks ?? []) {
+    is_new ||= open.can_change.get(it.id) !== it.can_change;
+    open.can_change.set(it.id, it.can_change);
+  }
+  if (is_new) {
+    for (const row of open.follower.story.asks.values()) row.version += 1;
+    feed.changed();
+  }
+  composer.queue(detail.queue ?? [], detail.id, () => void refresh_detail());
+  aim();
+  draw_top();
+}
+
+/** @param {Wire.Detail} detail @returns {Wire.Session} */
+function summary(detail) {
+  return { ...detail, queue: detail.queue?.length ?? 0 };
+}
+
+function aim() {
+  if (!open) {
+    composer.queue([], "", () => {});
+    composer.aim({ kind: "new" });
+  } else composer.aim({ kind: is_forking ? "fork" : "session", session: open.session });
+}
+
+function back() {
+  const link = h("a", { class: "back", href: "#/", "aria-label": "All sessions" }, icon("back"));
+  return link;
+}
+
+function draw_top() {
+  const top = by_id("top");
+  if (!open) {
+    document.title = "linkspan";
+    top.dataset.sig = "";
+    top.replaceChildren(h("h1", { class: "sr" }, "New session"), document.body.classList.contains("at-start") ? back() : "");
+    return;
+  }
+  const { session, follower } = open;
+  const { story } = follower;
+  const title = session.title || story.first_prompt.split("\n")[0]?.slice(0, 120) || session.native || session.id;
+  const is_busy = session.state !== "idle" || story.is_running;
+  is_stopping &&= is_busy;
+  const is_waiting = story.asks.size > 0 || session.state === "waiting";
+  document.title = `${is_waiting ? "◆ " : is_busy ? "● " : ""}${title} · linkspan`;
+  const facts = [session.engine, story.facts.model, session.cwd ?? story.facts.cwd, story.facts.mode && story.facts.mode !== "default" ? `${story.facts.mode} mode` : ""];
+  const used = [tokens_in_out(story.is_running ? story.run_tokens : story.tokens), story.has_cost && dollars(story.cost)].filter(Boolean).join(" · ");
+  const can = engines.engines.find((it) => it.name === session.engine)?.can;
+  const sig = JSON.stringify([title, facts, used, is_busy, is_stopping, is_forking, is_cost_shown, session.native, can]);
+  if (top.dataset.sig === sig && !is_cost_shown) return;
+  const had_focus = top.contains(document.activeElement) ? document.activeElement?.textContent : undefined;
+  top.dataset.sig = sig;
+  top.replaceChildren(
+    back(),
+    h("div", { class: "title" }, h("h1", { dir: "auto" }, visible(title)), h("p", { class: "facts" }, ...facts.filter(Boolean).map((it) => h("span", null, visible(String(it)))))),
+    h(
+      "div",
+      { class: "tools" },
+      button(used || "Usage", () => toggle_cost(), { class: "text usage", "aria-expanded": String(is_cost_shown), title: "Tokens and cost" }),
+      (can?.fork ?? true) && button("Fork", () => fork(), { title: "Start a new session that begins with this one" }),
+      session.native && button("Copy id", () => void navigator.clipboard.writeText(session.native ?? ""), { title: `Native id ${visible(session.native)}`, class: "copy" }),
+      is_busy && button(is_stopping ? "Stopping…" : "Stop", () => void abort(), { class: "stop", disabled: is_stopping }),
+    ),
+    is_cost_shown ? cost_card(story) : "",
+  );
+  if (had_focus) [...top.querySelectorAll("button")].find((it) => it.textContent === had_focus)?.focus();
+}
+
+function toggle_cost() {
+  is_cost_shown = !is_cost_shown;
+  by_id("top").dataset.sig = "";
+  draw_top();
+}
+
+function fork() {
+  is_forking = true;
+  aim();
+  composer.focus();
+}
+
+async function abort() {
+  if (!open) return;
+  is_stopping = true;
+  draw_top();
+  try {
+    const { aborted } = await post(`${session_path(open.session.id)}/abort`, {});
+    if (aborted) return;
+    say("Nothing was running.");
+  } catch (error) {
+    say(sentence(error));
+  }
+  is_stopping = false;
+  draw_top();
+}
+
+function draw_pills() {
+  const asks = open ? [...open.follower.story.asks.values()] : [];
+  const pills = [];
+  const [ask] = asks;
+  if (ask && !is_at_end) pills.push(button(`${plural(asks.length, "ask")} waiting`, () => feed.reveal(ask), { class: "pill odd" }));
+  if (!is_at_end) {
+    const node = button("", () => feed.to_end(), { class: "pill", "aria-label": "To the end" });
+    node.append(icon("down"));
+    pills.push(node);
+  }
+  by_id("pills").replaceChildren(...pills);
+}
+
+/** For those who listen. @param {string} words */
+function say(words) {
+  by_id("live").textContent = words;
+}
+
+/** @param {KeyboardEvent} it */
+function keys(it) {
+  const target = /** @type {Element | null} */ (it.target instanceof Element ? it.target : null);
+  const is_typing = target?.matches("input, textarea, select") ?? false;
+  if (/** @type {HTMLDialogElement} */ (by_id("viewer")).open || by_id("app").hidden) return;
+  if (it.key === "Escape") {
+    if (target?.id === "search" && list.clear_search()) return;
+    if (is_cost_shown) toggle_cost();
+    else if (is_forking) composer.oncancel_fork();
+    else if (is_typing) /** @type {HTMLElement} */ (target).blur();
+    else if (document.body.classList.contains("in-session")) location.hash = "#/";
+    return;
+  }
+  const is_list = target?.closest("#side") !== null && target !== null;
+  if (it.key === "ArrowDown" && is_list) step(it, 1);
+  else if (it.key === "ArrowUp" && is_list) step(it, -1);
+  else if (is_typing || it.ctrlKey || it.metaKey || it.altKey) return;
+  else if (it.key === "j") step(it, 1);
+  else if (it.key === "k") step(it, -1);
+  else if (it.key === "/") {
+    it.preventDefault();
+    list.focus_search();
+  } else if (it.key === "n") {
+    it.preventDefault();
+    location.hash = "#/new";
+    composer.focus();
+  } else if (it.key === "G") feed.to_end();
+  else if (it.key === "i") {
+    it.preventDefault();
+    composer.focus();
+  }
+}
+
+/** @param {KeyboardEvent} it @param {1 | -1} by */
+function step(it, by) {
+  it.preventDefault();
+  list.move(by);
+}

@@ -1,0 +1,67 @@
+// What was said and what was thought.
+
+import { h, patch, picture } from "../dom.js";
+import { blocks, render, web } from "../markdown.js";
+import { first_line, plain } from "../words.js";
+import { fold } from "./parts.js";
+
+/** @param {View.MessageRow} row @returns {import("../cards.js").View} */
+export function message_card(row) {
+  const body = h("div", { class: row.role === "assistant" ? "prose" : row.role === "user" && row.depth === 0 ? "prompt" : "task", dir: "auto" });
+  const extras = h("div", { class: "extras" });
+  const node = h("article", { class: `message ${row.role}`, "aria-label": row.role === "user" ? "Prompt" : row.role === "assistant" ? "Answer" : "Agent program" }, body);
+  let n_parts = 0;
+  const update = () => {
+    if (row.role === "assistant") markdown(body, row.text);
+    else body.textContent = plain(row.text);
+    node.hidden = row.text === "" && row.parts.length === 0;
+    node.classList.toggle("live", row.status === undefined);
+    if (row.parts.length === n_parts) return;
+    n_parts = row.parts.length;
+    extras.replaceChildren(...row.parts.map(part));
+    node.append(extras);
+  };
+  return { node, update };
+}
+
+/** Brings a node up to date with Markdown; blocks that did not change stay as they are. @param {Element} node @param {string} text */
+export function markdown(node, text) {
+  patch(
+    node,
+    blocks(text).map((it, n) => ({ key: `${n}`, sig: it.source, make: () => render(it) })),
+  );
+}
+
+/** @param {Wire.Part} part */
+function part(part) {
+  if (part.image) {
+    const img = picture(part.image.media_type, part.image.data);
+    return h("p", { class: "picture" }, img ?? `${part.image.media_type}, not shown`);
+  }
+  const url = part.image_url?.url;
+  if (url && web(url)) {
+    return h("p", { class: "picture" }, h("a", { href: url, rel: "noopener noreferrer", target: "_blank" }, url));
+  }
+  return h("p", { class: "picture" }, url ?? "An attachment");
+}
+
+/** @param {View.ReasoningRow} row @param {import("../cards.js").Context} context @returns {import("../cards.js").View} */
+export function reasoning_card(row, context) {
+  const prose = h("div", { class: "prose", dir: "auto" });
+  const glimpse = h("span", { dir: "auto" });
+  const label = h("b", null, "Thought");
+  const node = fold("aside reasoning", [label, glimpse], row, context, prose);
+  const update = () => {
+    node.hidden = row.text === "" && !row.hidden && row.status !== undefined;
+    label.textContent = row.status === undefined ? "Thinking…" : "Thought";
+    glimpse.textContent = row.hidden ? "hidden by the provider" : first_line(plain(row.text));
+    if (context.is_open(row)) markdown(prose, row.text);
+    node.open = context.is_open(row);
+  };
+  return { node: wrap(node), update };
+}
+
+/** @param {HTMLElement} node */
+function wrap(node) {
+  return h("div", { class: "folded", role: "article" }, node);
+}

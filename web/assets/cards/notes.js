@@ -1,0 +1,106 @@
+// The small print between what agents say and do: where a run starts and ends, notices, compactions.
+
+import { h } from "../dom.js";
+import { count, dollars, duration, plain, plural, show, tokens_in_out, visible } from "../words.js";
+import { markdown } from "./message.js";
+import { block, fold } from "./parts.js";
+
+/** @typedef {import("../cards.js").View} CardView */
+
+/** @param {View.RunRow} row @returns {CardView} */
+export function run_card(row) {
+  const time = row.at ? h("time", { datetime: row.at }, new Date(row.at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })) : "";
+  const words = row.cause === "wake_up" ? `Run ${row.n}, woken up` : `Run ${row.n}`;
+  return { node: h("article", { class: "run" }, h("h2", null, words, time)), update: () => {} };
+}
+
+/** @type {Record<string, [string, string]>} */
+const OUTCOMES = {
+  completed: ["✓ done", "good"],
+  failed: ["✗ failed", "bad"],
+  aborted: ["⊘ aborted", "odd"],
+  refused: ["⊘ refused", "odd"],
+  limit: ["✗ stopped at a limit", "bad"],
+  lost: ["? cut off", "odd"],
+};
+
+/** @param {View.EndRow} row @returns {CardView} */
+export function end_card(row) {
+  const [words, tone] = OUTCOMES[row.outcome] ?? [row.outcome, ""];
+  const facts = [
+    row.duration_ms !== undefined && duration(row.duration_ms),
+    tokens_in_out(row.tokens) && `${tokens_in_out(row.tokens)} tokens`,
+    row.cost ? dollars(row.cost) : "",
+    row.denials > 0 && `${row.denials} denied`,
+  ].filter(Boolean);
+  const why = row.error && row.outcome !== "aborted" && h("span", { class: "why" }, visible(row.error.message));
+  return { node: h("article", { class: `end ${tone}` }, h("p", null, h("b", null, words), ...facts.map((it) => h("span", null, String(it)))), why), update: () => {} };
+}
+
+/** @param {View.NoticeRow} row @returns {CardView} */
+export function notice_card(row) {
+  const strong = row.level === "warning" || row.level === "error";
+  const text = h("div", { class: `notice ${row.level}`, dir: "auto" }, strong && h("b", null, row.level === "error" ? "Error " : "Warning "), plain(row.text).slice(0, 5000));
+  return { node: h("article", { class: "notice-row" }, text), update: () => {} };
+}
+
+/** @param {View.CompactionRow} row @param {import("../cards.js").Context} context @returns {CardView} */
+export function compaction_card(row, context) {
+  const label = h("b", null);
+  const prose = h("div", { class: "prose", dir: "auto" });
+  const node = fold("aside", [label], row, context, prose);
+  const update = () => {
+    const { item } = row;
+    const sizes = item.tokens_before !== undefined && item.tokens_after !== undefined ? `: ${count(item.tokens_before)} → ${count(item.tokens_after)} tokens` : "";
+    label.textContent = row.status === undefined ? "Compacting the conversation…" : `Conversation compacted${item.trigger ? ` (${item.trigger})` : ""}${sizes}`;
+    if (context.is_open(row)) markdown(prose, item.summary ?? "");
+    node.open = context.is_open(row);
+  };
+  return { node: h("article", { class: "folded" }, node), update };
+}
+
+/** @param {View.OtherRow} row @param {import("../cards.js").Context} context @returns {CardView} */
+export function other_card(row, context) {
+  const label = h("b", null);
+  const glimpse = h("span", { dir: "auto" });
+  const body = h("div", null);
+  const node = fold("aside", [label, glimpse], row, context, body);
+  const update = () => {
+    label.textContent = visible(row.item.name ?? "Something else");
+    glimpse.textContent = plain(row.item.text ?? "").slice(0, 120);
+    if (context.is_open(row)) body.replaceChildren(block("plain", "Details", visible(row.item.text ?? show(row.item.data))));
+    node.open = context.is_open(row);
+  };
+  return { node: h("article", { class: "folded" }, node), update };
+}
+
+/** What a session took: by model and by sub-agent. @param {import("../fold.js").Story} story */
+export function cost_card(story) {
+  const head = [plural(story.n_runs, "run"), tokens_in_out(story.tokens) && `${tokens_in_out(story.tokens)} tokens`, story.has_cost && dollars(story.cost)].filter(Boolean);
+  const models = [...story.models.values()].filter((it) => tokens_in_out(it.tokens));
+  const agents = story.agents.map((it) => ({ name: it.agent?.description ?? it.agent?.name ?? "Agent", tokens: it.tokens ?? {}, cost: it.cost }));
+  return h(
+    "div",
+    { class: "cost" },
+    h("p", { class: "sum" }, head.join(" · ")),
+    models.length > 0 && table("Model", models.map((it) => ({ ...it, name: it.model }))),
+    agents.length > 0 && table("Sub-agent", agents),
+    agents.length > 0 && h("p", { class: "cut" }, "What sub-agents take is part of what their models take."),
+  );
+}
+
+/** @param {string} label @param {{ name: string, tokens: Wire.Tokens, cost?: number }[]} rows */
+function table(label, rows) {
+  const head = [label, "Input", "Cached", "Output", "Cost"];
+  const cells = (/** @type {Wire.Tokens} */ it) => [count((it.input ?? 0) + (it.cache_write ?? 0)), count(it.cache_read ?? 0), it.output === undefined ? "–" : count(it.output)];
+  return h(
+    "div",
+    { class: "table" },
+    h(
+      "table",
+      null,
+      h("thead", null, h("tr", null, ...head.map((it) => h("th", { scope: "col" }, it)))),
+      h("tbody", null, ...rows.map((row) => h("tr", null, h("th", { scope: "row" }, visible(row.name)), ...cells(row.tokens).map((it) => h("td", null, it)), h("td", null, row.cost === undefined ? "–" : dollars(row.cost))))),
+    ),
+  );
+}

@@ -1,0 +1,112 @@
+// The smaller parts that cards are made of.
+
+import { diff } from "../diff.js";
+import { button, h, picture_of } from "../dom.js";
+import { file } from "../api.js";
+import { plain, plural, visible } from "../words.js";
+
+/** Lines of an output that are shown before somebody asks for the rest. */
+const FEW_LINES = 16;
+/** Characters that are shown before somebody asks for the rest, and at most after that. */
+const FEW_CHARS = 4_000;
+const MOST_CHARS = 400_000;
+
+/**
+ * Something that opens and closes, and stays as it was left when it is drawn again.
+ * @param {string} kind @param {import("../dom.js").Child[]} head @param {View.Row} row @param {import("../cards.js").Context} context @param {import("../dom.js").Child[]} inside
+ */
+export function fold(kind, head, row, context, ...inside) {
+  const node = h("details", { class: kind }, h("summary", null, ...head), ...inside);
+  node.open = context.is_open(row);
+  node.addEventListener("toggle", () => context.set_open(row, node.open));
+  return node;
+}
+
+/** Something folded that nobody has to remember. @param {string} label @param {() => Element} make */
+export function aside(label, make) {
+  const node = h("details", { class: "aside" }, h("summary", null, h("b", null, label)));
+  node.addEventListener("toggle", () => {
+    if (node.open && node.childElementCount === 1) node.append(make());
+  });
+  return node;
+}
+
+/** Text as it is. @param {string} kind @param {string} label @param {string} text */
+export function block(kind, label, text) {
+  return h("pre", { class: kind, tabindex: 0, "aria-label": label }, text.slice(0, MOST_CHARS));
+}
+
+/**
+ * Output: some lines, and the rest if somebody wants it. What failed says why at its end.
+ * @param {string} raw @param {string} label @param {boolean} from_end
+ */
+export function output(raw, label = "Output", from_end = false) {
+  const text = plain(raw.trimEnd());
+  if (few(text) === text.length) return block("output", label, text);
+  const shown = from_end ? tail(text) : text.slice(0, few(text));
+  const pre = block("output", label, shown);
+  const n = count_lines(text) - count_lines(shown);
+  const words = n > 0 ? `Show ${plural(n, from_end ? "earlier line" : "more line")}` : "Show the rest";
+  const more = button(words, () => {
+    pre.textContent = text.slice(0, MOST_CHARS);
+    more.replaceWith(text.length > MOST_CHARS ? h("p", { class: "cut" }, "The rest is too long for a page.") : "");
+    pre.focus({ preventScroll: true });
+  }, { class: "more" });
+  return from_end ? h("div", null, more, pre) : h("div", null, pre, more);
+}
+
+/** Output that is still coming: its end. @param {string} raw */
+export function tail(raw) {
+  const lines = plain(raw.slice(-FEW_CHARS)).trimEnd().split("\n").slice(-FEW_LINES);
+  return lines.join("\n");
+}
+
+/** @param {string} text */
+function few(text) {
+  let at = -1;
+  for (let n = 0; n < FEW_LINES; n += 1) {
+    at = text.indexOf("\n", at + 1);
+    if (at < 0) return Math.min(text.length, text.length <= FEW_CHARS + 400 ? text.length : FEW_CHARS);
+  }
+  // Two lines are not worth a button.
+  if (count_lines(text.slice(at + 1, at + 400)) <= 2 && text.length < at + 400) return text.length;
+  return Math.min(at, FEW_CHARS);
+}
+
+/** @param {string} text */
+function count_lines(text) {
+  let n = text === "" ? 0 : 1;
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) n += 1;
+  return n;
+}
+
+/** @param {Wire.Diff} change @param {(path: string) => void} open */
+export function changes(change, open) {
+  const pre = h("pre", { class: "diff", tabindex: 0, "aria-label": "Changes" });
+  let n_chars = 0;
+  for (const line of diff(change.old ?? "", change.new)) {
+    n_chars += line.text.length;
+    if (n_chars > MOST_CHARS) break;
+    const text = visible(line.text);
+    if (line.side === "gap") pre.append(h("span", { class: "gap" }, `… ${plural(Number(line.text), "equal line")}\n`));
+    else if (line.side === "old") pre.append(h("del", null, `- ${text}\n`));
+    else if (line.side === "new") pre.append(h("ins", null, `+ ${text}\n`));
+    else pre.append(h("span", null, `  ${text}\n`));
+  }
+  return h("div", null, h("p", { class: "path" }, file_link(change.path, open)), pre);
+}
+
+/** @param {string} path @param {(path: string) => void} open */
+export function file_link(path, open) {
+  return button(visible(path), () => open(path), { class: "file" });
+}
+
+/** A picture from the session's directory; nothing if there is none. @param {string} session @param {string} path */
+export function preview(session, path) {
+  const node = h("p", { class: "picture" });
+  file(session, path).then(
+    (blob) => blob.type.startsWith("image/") && node.append(picture_of(blob, path), h("span", null, visible(path))),
+    () => node.remove(),
+  );
+  return node;
+}

@@ -1,0 +1,219 @@
+// A tool call: what it is in one line, and what it did when opened.
+
+import { h, icon, patch, picture } from "../dom.js";
+import { plus_minus } from "../diff.js";
+import { between, dollars, duration, first_line, plain, plural, show, tokens_in_out, visible } from "../words.js";
+import { markdown } from "./message.js";
+import { aside, block, changes, file_link, fold, output, preview, tail } from "./parts.js";
+
+/** Files that one output names and that are offered; and pictures that are shown at once. */
+const MAX_FILES = 12;
+const MAX_PICTURES = 4;
+
+const PATH = /(?<![\w:/.~-])(?:\.{0,2}\/)?(?:[\w@.+-]+\/)*[\w@+-][\w@.+-]*\.[A-Za-z][A-Za-z0-9]{0,9}(?![\w/])/g;
+const PICTURE = /\.(?:png|jpe?g|gif|webp)$/i;
+/** What looks like a file in most outputs; `example.com` and `foo.bar` do not. */
+const FILE = /\.(?:png|jpe?g|gif|webp|svg|pdf|md|txt|log|csv|json|jsonl|ya?ml|toml|html?|css|[cm]?[jt]sx?|rs|py|go|java|kt|swift|rb|php|c|h|cc|cpp|hpp|sh|sql|xml|diff|patch)$/i;
+
+const WORDS = { error: "failed", denied: "denied", cancelled: "cancelled", lost: "cut off" };
+
+/** @typedef {import("../cards.js").Context} Context */
+
+/** @param {View.ToolRow} row @param {Context} context @returns {import("../cards.js").View} */
+export function tool_card(row, context) {
+  const kind = row.item.class?.kind ?? "other";
+  const name = h("b", null);
+  const title = h("code", { dir: "auto" });
+  const facts = h("span", { class: "n" });
+  const how = h("span", { class: "how" });
+  const body = h("div", { class: "body" });
+  let shown = kind;
+  let picture_icon = icon(kind);
+  const node = fold("card", [picture_icon, name, title, facts, how], row, context, body);
+
+  const tick = () => {
+    facts.textContent = summary_facts(row);
+  };
+  const update = () => {
+    const { item } = row;
+    const now = row.agent ? "task" : (item.class?.kind ?? "other");
+    if (now !== shown) {
+      const fresh = icon(now);
+      picture_icon.replaceWith(fresh);
+      picture_icon = fresh;
+      shown = now;
+    }
+    node.className = `card k-${now} ${tone(row)}`;
+    const [label, subject] = headline(row);
+    name.textContent = label;
+    title.textContent = subject;
+    title.hidden = subject === "";
+    how.textContent = verdict(row);
+    how.hidden = how.textContent === "";
+    tick();
+    node.open = context.is_open(row);
+    if (node.open) patch(body, pieces(row, context));
+  };
+  return { node: h("article", { class: "folded" }, node), update, tick };
+}
+
+/** @param {View.ToolRow} row @returns {[string, string]} */
+function headline(row) {
+  const { item, agent } = row;
+  if (agent) {
+    const last = row.status === undefined ? glimpse(row) : "";
+    return [`Agent · ${visible(agent.name ?? "")}`, last || first_line(visible(agent.description ?? item.class?.title ?? ""))];
+  }
+  const mcp = item.class?.mcp;
+  const name = visible(mcp ? `${mcp.server} · ${mcp.tool}` : (item.name ?? "Tool"));
+  const title = first_line(visible(item.class?.title ?? ""));
+  if (title === name || (mcp && title === mcp.tool)) return [name, ""];
+  return [name, title.startsWith(`${name} `) ? title.slice(name.length + 1) : title];
+}
+
+/** What a sub-agent does at the moment. @param {View.ToolRow} row */
+function glimpse(row) {
+  const last = row.children.at(-1);
+  if (last?.kind === "tool") return `› ${headline(last).join(" ")}`;
+  return last?.kind === "message" && last.role === "assistant" ? `› ${first_line(plain(last.text))}` : "";
+}
+
+/** @param {View.ToolRow} row */
+function summary_facts(row) {
+  const facts = [];
+  if (row.children.length > 0) facts.push(plural(row.children.filter((it) => it.kind === "tool").length, "step"));
+  const diffs = row.item.class?.diffs;
+  if (diffs?.length) facts.push(plus_minus(diffs));
+  const ms = row.status === undefined && !row.agent_status ? between(row.at, new Date().toISOString()) : between(row.at, row.ended_at);
+  if (ms !== undefined && ms >= 100 && (row.status !== undefined || ms < 86_400_000)) facts.push(duration(ms));
+  return facts.filter(Boolean).join(" · ");
+}
+
+/** @param {View.ToolRow} row */
+function verdict(row) {
+  const code = row.item.class?.exit_code;
+  if (row.ask && !row.ask.settled) return "waits for you";
+  if (row.status === undefined) return "running";
+  if (row.status === "error" && code) return `exit ${code}`;
+  return row.status === "ok" ? "" : WORDS[row.status];
+}
+
+/** @param {View.ToolRow} row */
+function tone(row) {
+  if (row.ask && !row.ask.settled) return "odd";
+  if (row.status === undefined) return "live";
+  return row.status === "error" ? "bad" : row.status === "ok" ? "" : "odd";
+}
+
+/** @param {View.ToolRow} row @param {Context} context */
+function pieces(row, context) {
+  const { item, agent } = row;
+  const known = item.class;
+  /** @type {import("../dom.js").Piece[]} */
+  const out = [];
+  const add = (/** @type {string} */ key, /** @type {string | number} */ sig, /** @type {() => Element} */ make) => out.push({ key, sig, make });
+  const open = context.open_file;
+
+  if (known?.command) add("command", known.command, () => block("command", "Command", visible(known.command ?? "")));
+  const diffs = known?.diffs ?? [];
+  for (const [n, it] of diffs.entries()) add(`diff ${n}`, `${it.path}\n${it.old}\n${it.new}`, () => changes(it, open));
+  const is_told = item.input !== undefined && Object.values(Object(item.input)).includes(known?.query);
+  if (known?.query && !is_told) add("query", known.query, () => field("Query", known.query ?? ""));
+  const paths = (known?.paths ?? []).filter((it) => !diffs.some((diff) => diff.path === it.path));
+  if (paths.length > 0) {
+    add("paths", JSON.stringify(paths), () => h("p", { class: "path" }, ...paths.flatMap((it) => [file_link(it.path, open), it.line ? `:${it.line} ` : " "])));
+  }
+  if (row.typing) add("typing", row.typing.length, () => block("plain", "Input", visible(row.typing.slice(-2000))));
+  if (item.input !== undefined && !known?.command && diffs.length === 0 && !agent) {
+    const text = JSON.stringify(item.input);
+    if (text !== "{}" && text !== "null") add("input", text, () => inputs(item.input));
+  }
+  if (row.ask?.settled) {
+    const it = row.ask.settled;
+    const words = `${it.decision.replace("_", " ")}${it.message ? `: ${it.message}` : ""}`;
+    add("decision", words, () => h("p", { class: "decision" }, visible(words)));
+  }
+  // The first thing inside is often the very same text.
+  const first = row.children[0];
+  const is_inside = first?.kind === "message" && first.text === agent?.prompt;
+  if (agent?.prompt && !is_inside) add("prompt", agent.prompt, () => aside("Task", () => h("div", { class: "task" }, plain(agent.prompt ?? ""))));
+  if (row.tokens) {
+    const words = [tokens_in_out(row.tokens) && `${tokens_in_out(row.tokens)} tokens`, row.cost !== undefined && dollars(row.cost)].filter(Boolean).join(" · ");
+    if (words) add("tokens", words, () => h("p", { class: "field" }, words));
+  }
+  if (agent?.report) {
+    add("report", agent.report, () => {
+      const node = h("div", { class: "prose report", dir: "auto" });
+      markdown(node, agent.report ?? "");
+      return h("div", null, h("p", { class: "field" }, h("b", null, "Report")), node);
+    });
+  } else {
+    results(row, context, out);
+  }
+  if (out.length === 0) add("nothing", row.status ?? "", () => h("p", { class: "cut" }, row.status === undefined ? "Nothing yet." : "No output."));
+  return out;
+}
+
+/** @param {View.ToolRow} row @param {Context} context @param {import("../dom.js").Piece[]} out */
+function results(row, context, out) {
+  const { result } = row.item;
+  if (result === undefined) {
+    if (row.output === "") return;
+    const sig = row.output.length;
+    const update = (/** @type {Element} */ node) => (node.textContent = tail(row.output));
+    out.push({ key: "live", sig, make: () => block("output", "Output so far", tail(row.output)), update });
+    return;
+  }
+  const { text, images } = contents(result.content);
+  if (text.trim() !== "") {
+    const length = `${text.length}`;
+    out.push({ key: "output", sig: length, make: () => output(text, "Output", row.status === "error") });
+  }
+  for (const [n, it] of images.entries()) {
+    out.push({ key: `image ${n}`, sig: it.data.length, make: () => h("p", { class: "picture" }, picture(it.type, it.data) ?? `${it.type}, not shown`) });
+  }
+  const named = files(row, text);
+  if (named.length > 0) {
+    out.push({ key: "files", sig: named.join("\n"), make: () => h("p", { class: "path" }, "Files: ", ...named.flatMap((it) => [file_link(it, context.open_file), " "])) });
+  }
+  for (const it of named.filter((it) => PICTURE.test(it)).slice(0, MAX_PICTURES)) {
+    out.push({ key: `preview ${it}`, sig: it, make: () => preview(context.session, it) });
+  }
+}
+
+/** Text and pictures of a result. @param {any} content */
+function contents(content) {
+  /** @type {{ type: string, data: string }[]} */
+  const images = [];
+  if (!Array.isArray(content)) return { text: show(content ?? ""), images };
+  const texts = [];
+  for (const it of content) {
+    const data = it?.source?.data ?? it?.data;
+    if (typeof it?.text === "string") texts.push(it.text);
+    else if (it?.type === "image" && typeof data === "string") images.push({ type: it.source?.media_type ?? it.mimeType ?? "", data });
+    else texts.push(show(it));
+  }
+  return { text: texts.join("\n"), images };
+}
+
+/** Files that the call or its output names. @param {View.ToolRow} row @param {string} text */
+function files(row, text) {
+  const own = (row.item.class?.paths ?? []).map((it) => it.path);
+  const named = (text.slice(0, 20_000).match(PATH) ?? []).filter((it) => FILE.test(it));
+  const pictures = own.filter((it) => PICTURE.test(it));
+  return [...new Set([...pictures, ...named.filter((it) => !own.includes(it))])].slice(0, MAX_FILES);
+}
+
+/** @param {any} input */
+export function inputs(input) {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) return block("plain", "Input", visible(show(input)));
+  return h("div", null, ...Object.entries(input).map(([name, value]) => field(name, show(value))));
+}
+
+/** @param {string} name @param {string} raw */
+function field(name, raw) {
+  const value = visible(raw);
+  const label = h("b", null, visible(name));
+  if (value.length <= 120 && !value.includes("\n")) return h("p", { class: "field" }, label, " ", h("code", { dir: "auto" }, value));
+  return h("div", { class: "field" }, label, output(raw, name));
+}

@@ -1,0 +1,48 @@
+// A replacement as lines that go and lines that come. Pure.
+//
+// Lines that both sides begin or end with are context; what lies between is shown as removed and
+// added, as a whole. That is no minimal diff, but an edit is small and this is quick to read.
+
+/** @typedef {{ side: "both" | "old" | "new" | "gap", text: string }} Line */
+
+const CONTEXT = 3;
+
+/** @param {string} before @param {string} after @returns {Line[]} */
+export function diff(before, after) {
+  const old_lines = split(before);
+  const new_lines = split(after);
+  const shorter = Math.min(old_lines.length, new_lines.length);
+  let head = 0;
+  while (head < shorter && old_lines[head] === new_lines[head]) head += 1;
+  let tail = 0;
+  while (tail < shorter - head && old_lines[old_lines.length - 1 - tail] === new_lines[new_lines.length - 1 - tail]) tail += 1;
+  const lines = (/** @type {Line["side"]} */ side, /** @type {string[]} */ texts) => texts.map((text) => ({ side, text }));
+  const gap = (/** @type {number} */ n) => (n > 0 ? lines("gap", [String(n)]) : []);
+  return [
+    ...gap(head - Math.min(head, CONTEXT)),
+    ...lines("both", old_lines.slice(Math.max(0, head - CONTEXT), head)),
+    ...lines("old", old_lines.slice(head, old_lines.length - tail)),
+    ...lines("new", new_lines.slice(head, new_lines.length - tail)),
+    ...lines("both", old_lines.slice(old_lines.length - tail, old_lines.length - tail + CONTEXT)),
+    ...gap(tail - Math.min(tail, CONTEXT)),
+  ];
+}
+
+/** Lines that came and went. @param {Wire.Diff[]} diffs */
+export function plus_minus(diffs) {
+  let plus = 0;
+  let minus = 0;
+  for (const it of diffs) {
+    for (const line of diff(it.old ?? "", it.new)) {
+      if (line.side === "new") plus += 1;
+      else if (line.side === "old") minus += 1;
+    }
+  }
+  return [plus ? `+${plus}` : "", minus ? `−${minus}` : ""].filter(Boolean).join(" ");
+}
+
+/** @param {string} text */
+function split(text) {
+  const inner = text.endsWith("\n") ? text.slice(0, -1) : text;
+  return inner === "" ? [] : inner.split("\n").map((it) => (it.endsWith("\r") ? it.slice(0, -1) : it));
+}

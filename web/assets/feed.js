@@ -1,0 +1,257 @@
+// The feed: a list of any length of which only what is near the view is in the document.
+//
+// Heights are guessed until a row was shown once, then known. Whatever changes, the row somebody
+// reads stays where it is; whoever is at the end stays at the end.
+
+import { view_of } from "./cards.js";
+import { h } from "./dom.js";
+import { flat } from "./fold.js";
+
+/** Pixels above and below the view that are kept in the document. */
+const MARGIN = 700;
+/** Closer to the end than this counts as being at the end. */
+const AT_END = 48;
+
+/** @typedef {import("./cards.js").View} CardView */
+/** @typedef {import("./cards.js").Context} Context */
+
+/** Heights before a row was seen. @type {Record<View.Row["kind"], number>} */
+const GUESS = { run: 48, message: 120, reasoning: 34, tool: 46, plan: 140, compaction: 34, other: 34, notice: 34, ask: 180, end: 44 };
+
+export class Feed {
+  #before = h("div", { class: "pad" });
+  #rows = h("div", { class: "rows", role: "feed", "aria-label": "Conversation" });
+  #after = h("div", { class: "pad" });
+  /** @type {Map<number, CardView>} */
+  #views = new Map();
+  /** @type {View.Row[]} */
+  #flat = [];
+  #tops = new Float64Array(1);
+  /** @type {Map<number, boolean>} */
+  #open = new Map();
+  #is_stale = true;
+  #is_scheduled = false;
+  #is_at_end = true;
+  #last_top = 0;
+  /** @type {import("./fold.js").Story | undefined} */
+  #story;
+  /** @type {Context | undefined} */
+  #context;
+  #observer = new ResizeObserver(() => this.draw());
+  /** Called when somebody leaves the end, or comes back to it. */
+  onend = (/** @type {boolean} */ _is_at_end) => {};
+
+  /** @param {HTMLElement} scroller */
+  constructor(scroller) {
+    this.scroller = scroller;
+    scroller.append(this.#before, this.#rows, this.#after);
+    scroller.addEventListener("scroll", () => this.#scrolled(), { passive: true });
+    this.#observer.observe(scroller);
+  }
+
+  /** Shows another story, from its end. @param {import("./fold.js").Story | undefined} story @param {Omit<Context, "is_open" | "set_open"> | undefined} context */
+  show(story, context) {
+    for (const view of this.#views.values()) this.#observer.unobserve(view.node);
+    this.#views.clear();
+    this.#rows.replaceChildren();
+    this.#open.clear();
+    this.#story = story;
+    this.#context = context && {
+      ...context,
+      is_open: (row) => this.#is_open(row),
+      set_open: (row, is_open) => this.#set_open(row, is_open),
+    };
+    this.#at_end(true);
+    this.changed();
+  }
+
+  /** The story has grown. */
+  changed() {
+    this.#is_stale = true;
+    this.draw();
+  }
+
+  /** Draws with the next frame. */
+  draw() {
+    if (this.#is_scheduled) return;
+    this.#is_scheduled = true;
+    requestAnimationFrame(() => {
+      this.#is_scheduled = false;
+      this.#draw();
+    });
+  }
+
+  to_end() {
+    this.#at_end(true);
+    this.draw();
+  }
+
+  /** @param {View.Row} row */
+  reveal(row) {
+    for (let it = row.parent; it; it = it.parent) this.#open.set(it.key, true);
+    this.#at_end(false);
+    this.#is_stale = true;
+    this.#refresh();
+    const at = this.#flat.indexOf(row);
+    if (at < 0) return;
+    this.scroller.scrollTop = (this.#tops[at] ?? 0) - 60;
+    this.#last_top = this.scroller.scrollTop;
+    this.#draw();
+    this.#views.get(row.key)?.node.scrollIntoView({ block: "center" });
+  }
+
+  /** Cards whose time goes on. */
+  tick() {
+    for (const view of this.#views.values()) view.tick?.();
+  }
+
+  /** @param {View.Row} row */
+  #is_open(row) {
+    return this.#open.get(row.key) ?? false;
+  }
+
+  /** @param {View.Row} row @param {boolean} is_open */
+  #set_open(row, is_open) {
+    if (this.#is_open(row) === is_open) return;
+    this.#open.set(row.key, is_open);
+    if (is_open) this.#at_end(false);
+    this.#views.get(row.key)?.update();
+    this.changed();
+  }
+
+  #scrolled() {
+    const { scrollTop, scrollHeight, clientHeight } = this.scroller;
+    const rest = scrollHeight - scrollTop - clientHeight;
+    if (scrollTop < this.#last_top - 1 && rest > 2) this.#at_end(false);
+    else if (rest < AT_END && scrollTop > this.#last_top) this.#at_end(true);
+    this.#last_top = scrollTop;
+    this.draw();
+  }
+
+  /** @param {boolean} is_at_end */
+  #at_end(is_at_end) {
+    if (this.#is_at_end === is_at_end) return;
+    this.#is_at_end = is_at_end;
+    this.onend(is_at_end);
+  }
+
+  #refresh() {
+    if (this.#is_stale) this.#flat = flat(this.#story?.rows ?? [], (row) => this.#is_open(row));
+    this.#is_stale = false;
+    const n = this.#flat.length;
+    if (this.#tops.length !== n + 1) this.#tops = new Float64Array(n + 1);
+    let top = 0;
+    for (let at = 0; at < n; at += 1) {
+      this.#tops[at] = top;
+      const row = this.#flat[at];
+      if (row) top += row.height || GUESS[row.kind];
+    }
+    this.#tops[n] = top;
+  }
+
+  /** The row at this height. @param {number} y */
+  #at(y) {
+    let low = 0;
+    let high = Math.max(0, this.#flat.length - 1);
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((this.#tops[middle] ?? 0) <= y) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  #draw() {
+    if (!this.#story) {
+      this.#before.style.height = this.#after.style.height = "0";
+      return;
+    }
+    const view = this.scroller;
+    // The row at the upper edge, and how far it is from there: it will not move.
+    const anchor_row = this.#flat[this.#at(view.scrollTop)];
+    const anchor_off = anchor_row ? (this.#tops[this.#at(view.scrollTop)] ?? 0) - view.scrollTop : 0;
+    this.#refresh();
+    let top = view.scrollTop;
+    const anchored = () => {
+      if (this.#is_at_end) return Math.max(0, (this.#tops[this.#flat.length] ?? 0) - view.clientHeight);
+      const at = anchor_row ? this.#flat.indexOf(anchor_row) : -1;
+      return at < 0 ? top : (this.#tops[at] ?? 0) - anchor_off;
+    };
+    // Guessed heights become known ones by being drawn; two or three rounds are enough.
+    for (let round = 0; round < 4; round += 1) {
+      top = anchored();
+      const first = this.#at(top - MARGIN);
+      const last = this.#at(top + view.clientHeight + MARGIN);
+      this.#place(first, last);
+      if (!this.#measure(first, last)) break;
+      this.#refresh();
+    }
+    top = anchored();
+    if (this.#is_at_end) view.scrollTop = view.scrollHeight;
+    else if (Math.abs(view.scrollTop - top) > 0.5) view.scrollTop = top;
+    this.#last_top = view.scrollTop;
+  }
+
+  /** Puts these rows, and no others, into the document. @param {number} first @param {number} last */
+  #place(first, last) {
+    const wanted = new Set();
+    /** @type {Element | null} */
+    let at = this.#rows.firstElementChild;
+    const n = this.#flat.length;
+    for (let i = first; i <= last && i < n; i += 1) {
+      const row = this.#flat[i];
+      if (row) wanted.add(row.key);
+    }
+    for (const [key, view] of this.#views) {
+      if (wanted.has(key)) continue;
+      this.#observer.unobserve(view.node);
+      if (view.node === at) at = at.nextElementSibling;
+      view.node.remove();
+      // What somebody has begun to answer is not thrown away.
+      if (!view.is_kept) this.#views.delete(key);
+    }
+    for (let i = first; i <= last && i < n; i += 1) {
+      const row = this.#flat[i];
+      if (!row || !this.#context) continue;
+      let view = this.#views.get(row.key);
+      if (!view) {
+        view = view_of(row, this.#context);
+        view.node.classList.add("row");
+        view.node.style.setProperty("--depth", String(row.depth));
+        if (row.depth > 0) view.node.classList.add("inside");
+        this.#views.set(row.key, view);
+        view.update();
+        view.seen = row.version;
+      } else if (view.seen !== row.version) {
+        view.update();
+        view.seen = row.version;
+      }
+      view.node.setAttribute("aria-posinset", String(i + 1));
+      view.node.setAttribute("aria-setsize", String(n));
+      if (view.node === at) at = at.nextElementSibling;
+      else {
+        this.#rows.insertBefore(view.node, at);
+        this.#observer.observe(view.node);
+      }
+    }
+    this.#before.style.height = `${this.#tops[first] ?? 0}px`;
+    this.#after.style.height = `${(this.#tops[n] ?? 0) - (this.#tops[Math.min(n, last + 1)] ?? 0)}px`;
+  }
+
+  /** True if a height was not what it was thought to be. @param {number} first @param {number} last */
+  #measure(first, last) {
+    let is_new = false;
+    for (let i = first; i <= last && i < this.#flat.length; i += 1) {
+      const row = this.#flat[i];
+      const view = row && this.#views.get(row.key);
+      if (!row || !view) continue;
+      // A row of no height would be guessed again for ever.
+      const height = Math.max(0.01, view.node.getBoundingClientRect().height);
+      if (Math.abs(height - row.height) > 0.25) {
+        row.height = height;
+        is_new = true;
+      }
+    }
+    return is_new;
+  }
+}

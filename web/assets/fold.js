@@ -1,0 +1,354 @@
+// Folds canonical events into what the feed shows: a list of rows, some with rows inside.
+//
+// Pure: no DOM, no clock, no network. One event at a time and in order of `seq`; an event that was
+// seen already changes nothing, one that comes too early is refused, and the caller asks again
+// from `cursor`. A row's `version` counts its changes, so that a view redraws only what is new.
+
+/** Text of one streaming channel that is kept; the closing event carries the whole. */
+const MAX_STREAMED = 2_000_000;
+
+/** @typedef {{ model: string, tokens: Wire.Tokens, cost?: number }} ModelTotal */
+
+/** The story of one session so far. */
+export class Story {
+  /** @param {string} session */
+  constructor(session) {
+    this.session = session;
+    /** The seq of the last event that was folded. */
+    this.cursor = 0;
+    /** @type {View.Row[]} */
+    this.rows = [];
+    /** @type {{ native?: string, model?: string, cwd?: string, mode?: string, version?: string, engine?: string }} */
+    this.facts = {};
+    this.is_running = false;
+    this.n_runs = 0;
+    this.cost = 0;
+    this.has_cost = false;
+    /** @type {Wire.Tokens} */
+    this.tokens = {};
+    /** Tokens of the run that is going on. @type {Wire.Tokens} */
+    this.run_tokens = {};
+    /** @type {Map<string, ModelTotal>} */
+    this.models = new Map();
+    /** Calls that started a sub-agent. @type {View.ToolRow[]} */
+    this.agents = [];
+    /** Asks that wait, by the agent's own id. @type {Map<string, View.AskRow>} */
+    this.asks = new Map();
+    /** @type {Map<string, View.ItemRow>} */
+    this.open = new Map();
+    /** Tool calls by id, for what happens inside of them. @type {Map<string, View.ToolRow>} */
+    this.calls = new Map();
+    this.first_prompt = "";
+  }
+
+  /**
+   * @param {Wire.Event} event
+   * @returns {"new" | "seen" | "gap"}
+   */
+  add(event) {
+    if (event.seq <= this.cursor) return "seen";
+    if (event.seq > this.cursor + 1) return "gap";
+    this.cursor = event.seq;
+    const data = event.data ?? {};
+    switch (event.type) {
+      case "session.bound":
+        this.#bound(event, data);
+        break;
+      case "run.started":
+        this.is_running = true;
+        this.n_runs += 1;
+        this.run_tokens = {};
+        this.#push(event, { ...base(event), kind: "run", n: this.n_runs, cause: data.cause });
+        break;
+      case "run.ended":
+        this.#ended(event, data);
+        break;
+      case "item.opened":
+      case "item.updated":
+        this.#item(event, data, undefined);
+        break;
+      case "item.closed":
+        this.#item(event, data.item, data.status);
+        break;
+      case "item.delta":
+        this.#delta(event, data);
+        break;
+      case "ask.opened":
+        this.#ask(event, data);
+        break;
+      case "ask.settled":
+        this.#settled(event, data);
+        break;
+      case "usage.reported":
+        this.#usage(event, data);
+        break;
+      case "notice.raised":
+        if (data.level === "debug") break;
+        this.#push(event, { ...base(event), kind: "notice", level: data.level, code: data.code, text: data.text });
+        break;
+      case "frame.unmapped":
+        // The agent said something that linkspan has no word for; nothing a reader could use.
+        break;
+      default:
+        // A later server may know more; what this page does not know it does not show.
+        break;
+    }
+    return "new";
+  }
+
+  /** @param {Wire.Event} event @param {any} data */
+  #bound(event, data) {
+    const facts = this.facts;
+    facts.engine = event.engine ?? facts.engine;
+    for (const name of /** @type {const} */ (["native", "model", "cwd", "version"])) {
+      if (data[name]) facts[name] = data[name];
+    }
+    if (data.permission_mode) facts.mode = data.permission_mode;
+    if (data.how === "mismatch") {
+      const text = `the agent resumed another session: ${data.native}`;
+      this.#push(event, { ...base(event), kind: "notice", level: "warning", code: "mismatch", text });
+    }
+  }
+
+  /** @param {Wire.Event} event @param {any} data */
+  #ended(event, data) {
+    this.is_running = false;
+    for (const it of data.models ?? []) this.#model(it.model, it.tokens, it.cost_usd);
+    if (!data.models?.length && data.usage) {
+      this.#model(data.usage.model ?? this.facts.model ?? "all", data.usage.tokens, data.usage.cost_usd);
+    }
+    // By model where that is known, because it includes the sub-agents.
+    const cost = sum(data.models ?? []) ?? data.usage?.cost_usd;
+    if (cost !== undefined) {
+      this.cost += cost;
+      this.has_cost = true;
+    }
+    const tokens = data.usage?.tokens ?? this.run_tokens;
+    this.tokens = plus(this.tokens, tokens);
+    this.run_tokens = {};
+    this.#push(event, {
+      ...base(event),
+      kind: "end",
+      outcome: data.outcome,
+      error: data.error,
+      answer: data.answer,
+      denials: data.denials?.length ?? 0,
+      duration_ms: data.duration_ms,
+      tokens,
+      cost,
+    });
+  }
+
+  /** @param {string} model @param {Wire.Tokens} tokens @param {number | undefined} cost */
+  #model(model, tokens, cost) {
+    const total = this.models.get(model) ?? { model, tokens: {} };
+    total.tokens = plus(total.tokens, tokens);
+    if (cost !== undefined) total.cost = (total.cost ?? 0) + cost;
+    this.models.set(model, total);
+  }
+
+  /** @param {Wire.Event} event @param {Wire.Item} item @param {Wire.Status | undefined} status */
+  #item(event, item, status) {
+    if (item.kind === "subagent") return this.#subagent(event, item, status);
+    const name = place(event, item.id);
+    let row = this.open.get(name);
+    if (!row) {
+      row = fresh(event, item);
+      this.open.set(name, row);
+      this.#push(event, row);
+      if (row.kind === "tool") this.calls.set(item.id, row);
+    }
+    row.version += 1;
+    fill(row, item);
+    if (row.kind === "message" && row.role === "user" && !event.path?.length && !this.first_prompt) {
+      this.first_prompt = row.text;
+    }
+    if (status) {
+      row.status = status;
+      if (row.kind === "tool") row.ended_at = event.at;
+      this.open.delete(name);
+    }
+    touch(row.parent);
+  }
+
+  /** @param {Wire.Event} event @param {Wire.Item} item @param {Wire.Status | undefined} status */
+  #subagent(event, item, status) {
+    let row = this.calls.get(item.call ?? "");
+    if (!row) {
+      // Some agents have no call for it: the sub-agent is then its own card.
+      const call = { kind: /** @type {const} */ ("tool"), id: item.call ?? item.id, name: item.name, class: { kind: "task", title: item.description ?? item.name ?? "Agent" } };
+      row = /** @type {View.ToolRow} */ (fresh(event, call));
+      this.calls.set(call.id, row);
+      this.#push(event, row);
+    }
+    if (!row.agent) this.agents.push(row);
+    row.agent = item;
+    if (status) {
+      row.agent_status = status;
+      if (!this.open.has(place(event, row.item.id))) row.status ??= status;
+      row.ended_at ??= event.at;
+    }
+    touch(row);
+  }
+
+  /** @param {Wire.Event} event @param {{ item: string, channel: string, text: string }} data */
+  #delta(event, data) {
+    const row = this.open.get(place(event, data.item));
+    if (!row) return;
+    row.version += 1;
+    if (row.kind === "tool") {
+      if (data.channel === "input") row.typing = grow(row.typing, data.text);
+      else row.output = grow(row.output, data.text);
+    } else if (row.kind === "message" || row.kind === "reasoning") {
+      row.text = grow(row.text, data.text);
+    }
+    touch(row.parent);
+  }
+
+  /** @param {Wire.Event} event @param {Wire.Ask} ask */
+  #ask(event, ask) {
+    const tool = ask.item === undefined ? undefined : this.calls.get(ask.item);
+    /** @type {View.AskRow} */
+    const row = { ...base(event), kind: "ask", id: `${this.session}:${event.seq}`, ask, tool };
+    this.asks.set(ask.id, row);
+    if (tool) {
+      tool.ask = row;
+      touch(tool);
+    }
+    // Somebody has to see it, so it stands at the outside even if a sub-agent asks.
+    this.rows.push(row);
+  }
+
+  /** @param {Wire.Event} event @param {any} data */
+  #settled(event, data) {
+    const row = this.asks.get(data.id);
+    if (!row) return;
+    this.asks.delete(data.id);
+    row.settled = { decision: data.decision, message: data.message, origin: event.origin, input: data.input };
+    row.version += 1;
+    touch(row.tool);
+  }
+
+  /** @param {Wire.Event} event @param {any} data */
+  #usage(event, data) {
+    const call = event.path?.at(-1);
+    const row = call === undefined ? undefined : this.calls.get(call);
+    if (row && data.scope === "call") {
+      row.tokens = data.basis === "delta" ? plus(row.tokens ?? {}, data.tokens) : data.tokens;
+      if (data.cost_usd !== undefined) row.cost = (row.cost ?? 0) + data.cost_usd;
+      touch(row);
+    }
+    if (data.scope === "call" && data.basis === "delta") this.run_tokens = plus(this.run_tokens, data.tokens);
+  }
+
+  /** @param {Wire.Event} event @param {View.Row} row */
+  #push(event, row) {
+    const call = event.path?.at(-1);
+    const parent = call === undefined ? undefined : this.calls.get(call);
+    if (!parent) {
+      this.rows.push(row);
+      return;
+    }
+    row.parent = parent;
+    row.depth = parent.depth + 1;
+    parent.children.push(row);
+    touch(parent);
+  }
+}
+
+/**
+ * The rows in the order they are shown; what is inside of a closed card is left out.
+ * @param {View.Row[]} rows
+ * @param {(row: View.Row) => boolean} is_open
+ * @param {View.Row[]} out
+ */
+export function flat(rows, is_open, out = []) {
+  for (const row of rows) {
+    out.push(row);
+    if (row.kind === "tool" && row.children.length > 0 && is_open(row)) flat(row.children, is_open, out);
+  }
+  return out;
+}
+
+/** @param {Wire.Tokens} a @param {Wire.Tokens | undefined} b @returns {Wire.Tokens} */
+export function plus(a, b) {
+  /** @type {Wire.Tokens} */
+  const both = { ...a };
+  for (const name of /** @type {const} */ (["input", "cache_read", "cache_write", "output", "reasoning"])) {
+    const more = b?.[name];
+    if (more !== undefined) both[name] = (both[name] ?? 0) + more;
+  }
+  return both;
+}
+
+/** @param {Wire.Event} event */
+function base(event) {
+  return { key: event.seq, version: 0, depth: 0, height: 0, at: event.at };
+}
+
+/** Two sub-agents may use one id. @param {Wire.Event} event @param {string} id */
+function place(event, id) {
+  return event.path?.length ? `${event.path.join("\n")}\n${id}` : id;
+}
+
+/** @param {Wire.Event} event @param {Wire.Item} item @returns {View.ItemRow} */
+function fresh(event, item) {
+  const it = base(event);
+  switch (item.kind) {
+    case "message":
+      return { ...it, kind: "message", role: item.role ?? "assistant", text: "", parts: [] };
+    case "reasoning":
+      return { ...it, kind: "reasoning", text: "", hidden: false };
+    case "tool":
+      return { ...it, kind: "tool", item, typing: "", output: "", children: [] };
+    case "plan":
+      return { ...it, kind: "plan", entries: [] };
+    case "compaction":
+      return { ...it, kind: "compaction", item };
+    default:
+      return { ...it, kind: "other", item };
+  }
+}
+
+/** @param {View.ItemRow} row @param {Wire.Item} item */
+function fill(row, item) {
+  switch (row.kind) {
+    case "message":
+      row.text = item.text ?? "";
+      row.parts = item.parts ?? [];
+      break;
+    case "reasoning":
+      row.text = item.text ?? "";
+      row.hidden = !row.text && item.encrypted !== undefined;
+      break;
+    case "plan":
+      row.entries = item.entries ?? [];
+      break;
+    case "tool":
+      row.item = item;
+      if (item.input !== undefined) row.typing = "";
+      // The result says it all again.
+      if (item.result !== undefined) row.output = "";
+      break;
+    case "compaction":
+    case "other":
+      row.item = item;
+      break;
+  }
+}
+
+/** A card changes with what is inside of it. @param {View.ToolRow | undefined} row */
+function touch(row) {
+  for (let it = row; it; it = it.parent) it.version += 1;
+}
+
+/** @param {string} text @param {string} more */
+function grow(text, more) {
+  return text.length < MAX_STREAMED ? text + more : text;
+}
+
+/** @param {{ cost_usd?: number }[]} models */
+function sum(models) {
+  const known = models.filter((it) => it.cost_usd !== undefined);
+  return known.length > 0 ? known.reduce((total, it) => total + (it.cost_usd ?? 0), 0) : undefined;
+}

@@ -1,0 +1,140 @@
+// Follows one session: what is stored comes in pages over HTTP, what is new over the socket.
+//
+// Nothing is lost and nothing comes twice, because all goes through the story's cursor: after a
+// lost connection, a gap or a detach the follower asks again for what comes after it. Frames are
+// folded in slices, so that a session of any length leaves the page answering.
+
+import { request, session_path } from "./api.js";
+import { Story } from "./fold.js";
+
+/** Milliseconds of work before the page gets a turn. */
+const SLICE = 8;
+/** Events of one request. */
+const PAGE = 5_000;
+
+export class Follower {
+  /** Frames that wait to be folded. @type {string[]} */
+  #queue = [];
+  #is_scheduled = false;
+  #abort = new AbortController();
+  #is_loading = false;
+  #again = false;
+  /** Where the last gap was: asking twice at once would not fill it. */
+  #gap = -1;
+  /** Called at most once per frame, after the story changed. */
+  onchange = () => {};
+  /** Everything stored is there. */
+  oncaught_up = () => {};
+  onerror = (/** @type {unknown} */ _error) => {};
+  /** @type {(since: number) => void} */
+  #subscribe;
+  is_caught_up = false;
+
+  /** @param {string} session @param {(since: number) => void} subscribe */
+  constructor(session, subscribe) {
+    this.story = new Story(session);
+    this.#subscribe = subscribe;
+  }
+
+  /** Fetches what is stored after the cursor, then listens; also after a lost connection. */
+  async sync() {
+    if (this.#abort.signal.aborted) return;
+    if (this.#is_loading) {
+      this.#again = true;
+      return;
+    }
+    this.#is_loading = true;
+    try {
+      do {
+        this.#again = false;
+        this.#queue.length = 0;
+        while (await this.#page());
+        this.#subscribe(this.story.cursor);
+      } while (this.#again);
+      this.is_caught_up = true;
+      this.oncaught_up();
+      this.onchange();
+    } catch (error) {
+      if (!this.#abort.signal.aborted) this.onerror(error);
+    } finally {
+      this.#is_loading = false;
+    }
+  }
+
+  /** One event of this session, as it came over the socket. @param {string} text */
+  push(text) {
+    this.#queue.push(text);
+    this.#schedule();
+  }
+
+  stop() {
+    this.#abort.abort();
+    this.#queue.length = 0;
+  }
+
+  /** Reads one page; true if there may be more. */
+  async #page() {
+    const { signal } = this.#abort;
+    const path = `${session_path(this.story.session)}/events?after=${this.story.cursor}&limit=${PAGE}&format=linkspan`;
+    const response = await request(path, { signal, headers: { Accept: "application/x-ndjson" } });
+    const before = this.story.cursor;
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    let slice_ends = performance.now() + SLICE;
+    while (reader) {
+      const { value, done } = await reader.read();
+      const lines = (rest + (value ?? "")).split("\n");
+      rest = done ? "" : (lines.pop() ?? "");
+      for (const line of lines) {
+        if (line !== "") this.story.add(JSON.parse(line));
+        if (performance.now() > slice_ends) {
+          await turn();
+          if (signal.aborted) return false;
+          this.onchange();
+          slice_ends = performance.now() + SLICE;
+        }
+      }
+      if (done) break;
+    }
+    return this.story.cursor > before;
+  }
+
+  #schedule() {
+    if (this.#is_scheduled || this.#queue.length === 0) return;
+    this.#is_scheduled = true;
+    const run = () => {
+      this.#is_scheduled = false;
+      this.#drain();
+    };
+    // A page in the background gets no frames, but still has to keep up.
+    if (document.hidden) setTimeout(run, 100);
+    else requestAnimationFrame(run);
+  }
+
+  #drain() {
+    // Until the pages are in, what comes live would be a gap; the subscription tells it again.
+    if (this.#is_loading) {
+      this.#queue.length = 0;
+      return;
+    }
+    const ends = performance.now() + SLICE;
+    let n = 0;
+    for (; n < this.#queue.length && performance.now() < ends; n += 1) {
+      if (this.story.add(JSON.parse(this.#queue[n] ?? "")) === "gap") {
+        this.#queue.length = 0;
+        const is_stuck = this.#gap === this.story.cursor;
+        this.#gap = this.story.cursor;
+        setTimeout(() => void this.sync(), is_stuck ? 2000 : 0);
+        break;
+      }
+    }
+    this.#queue.splice(0, n);
+    this.onchange();
+    this.#schedule();
+  }
+}
+
+/** Lets the browser do what waits: input first, then paint. */
+function turn() {
+  return new Promise((done) => setTimeout(done, 0));
+}

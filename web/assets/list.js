@@ -1,0 +1,154 @@
+// The list of sessions: newest first, searched on the server, kept live by the socket.
+
+import { get, sentence } from "./api.js";
+import { by_id, h, patch } from "./dom.js";
+import { ago, visible } from "./words.js";
+
+/** Sessions of one request. */
+const PAGE = 100;
+/** Milliseconds without a key before a search starts. */
+const PAUSE = 150;
+
+const STATES = { idle: "", running: "running", waiting: "waits for you" };
+
+export class SessionList {
+  /** @type {Map<string, Wire.Session>} */
+  #sessions = new Map();
+  /** @type {string | null} */
+  #next = null;
+  #text = "";
+  #load = 0;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #node = by_id("list");
+  #note = by_id("list-note");
+  #search = /** @type {HTMLInputElement} */ (by_id("search"));
+  #is_fetching = false;
+  current = "";
+  onerror = (/** @type {unknown} */ _error) => {};
+
+  constructor() {
+    this.#search.addEventListener("input", () => {
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => void this.refresh(), PAUSE);
+    });
+    by_id("list-scroll").addEventListener("scroll", () => void this.#more(), { passive: true });
+  }
+
+  /** Asks the server for the first page. */
+  async refresh() {
+    this.#text = this.#search.value.trim();
+    const load = (this.#load += 1);
+    try {
+      const page = await this.#page(null);
+      // A later search was faster.
+      if (load !== this.#load) return;
+      this.#sessions = new Map(page.sessions.map((it) => [it.id, it]));
+      this.#next = page.next;
+      this.draw();
+    } catch (error) {
+      this.onerror(error);
+    }
+  }
+
+  /** A session is new, or changed. @param {Wire.Session} session */
+  put(session) {
+    // What a search did not find it does not show; the server knows why.
+    if (this.#text !== "" && !this.#sessions.has(session.id)) return;
+    this.#sessions.set(session.id, session);
+    this.draw();
+  }
+
+  /** @param {string} id */
+  find(id) {
+    return this.#sessions.get(id);
+  }
+
+  focus_search() {
+    this.#search.focus();
+    this.#search.select();
+  }
+
+  /** Empties the search; false if it was empty. */
+  clear_search() {
+    if (this.#search.value === "") return false;
+    this.#search.value = "";
+    void this.refresh();
+    return true;
+  }
+
+  /** Moves the focus along the list. @param {1 | -1} step */
+  move(step) {
+    const links = [...this.#node.querySelectorAll("a")];
+    const at = links.findIndex((it) => it === document.activeElement);
+    const from = at >= 0 ? at : links.findIndex((it) => it.getAttribute("aria-current") === "page");
+    const to = links[from < 0 ? 0 : Math.min(links.length - 1, Math.max(0, from + step))];
+    to?.focus();
+    to?.scrollIntoView({ block: "nearest" });
+  }
+
+  draw() {
+    const now = Date.now();
+    const sorted = [...this.#sessions.values()].sort((a, b) => (a.active_at < b.active_at ? 1 : a.active_at > b.active_at ? -1 : 0));
+    patch(
+      this.#node,
+      sorted.map((it) => {
+        const is_here = it.id === this.current;
+        const when = ago(it.active_at, now);
+        const sig = [it.title, it.state, it.engine, it.cwd, when, it.queue, is_here].join("\n");
+        return { key: it.id, sig, make: () => this.#entry(it, when, is_here), update: (node) => this.#update(node, it, when, is_here) };
+      }),
+    );
+    this.#note.hidden = sorted.length > 0;
+    this.#note.textContent = this.#text ? "No session has this in it." : "No sessions yet.";
+  }
+
+  /** @param {Wire.Session} it @param {string} when @param {boolean} is_here */
+  #entry(it, when, is_here) {
+    const node = h("li", null, h("a", { href: `#/s/${encodeURIComponent(it.id)}` }, h("b", { dir: "auto" }), h("small", null)));
+    this.#update(node, it, when, is_here);
+    return node;
+  }
+
+  /** In place, so that whoever has the focus keeps it. @param {Element} node @param {Wire.Session} it @param {string} when @param {boolean} is_here */
+  #update(node, it, when, is_here) {
+    const link = node.firstElementChild;
+    const [title, facts] = link?.children ?? [];
+    if (!link || !title || !facts) return;
+    link.className = it.state;
+    if (is_here) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+    title.textContent = visible(it.title || it.native || it.id);
+    const where = it.cwd?.split("/").filter(Boolean).at(-1);
+    const state = STATES[it.state] ?? "";
+    const queue = it.queue > 0 ? `${it.queue} queued` : "";
+    facts.replaceChildren(state ? h("span", { class: "state" }, state) : "", [it.engine, where && visible(where), queue, when].filter(Boolean).join(" · "));
+  }
+
+  async #more() {
+    const view = by_id("list-scroll");
+    if (this.#is_fetching || this.#next === null || view.scrollHeight - view.scrollTop - view.clientHeight > 400) return;
+    this.#is_fetching = true;
+    const load = this.#load;
+    try {
+      const page = await this.#page(this.#next);
+      if (load !== this.#load) return;
+      for (const it of page.sessions) if (!this.#sessions.has(it.id)) this.#sessions.set(it.id, it);
+      this.#next = page.next;
+      this.draw();
+    } catch (error) {
+      this.#note.hidden = false;
+      this.#note.textContent = sentence(error);
+    } finally {
+      this.#is_fetching = false;
+    }
+  }
+
+  /** @param {string | null} after @returns {Promise<{ sessions: Wire.Session[], next: string | null }>} */
+  #page(after) {
+    const query = new URLSearchParams({ limit: String(PAGE) });
+    if (this.#text) query.set("text", this.#text);
+    if (after) query.set("after", after);
+    return get(`/api/sessions?${query}`);
+  }
+}

@@ -1,0 +1,118 @@
+// One WebSocket to the server, opened again whenever it is lost, with growing pauses.
+//
+// It knows nothing of what the frames mean: `onopen` says that a fresh connection stands (whoever
+// follows a session then asks for what came since its cursor), `onframe` hands on each text.
+
+import { token } from "./token.js";
+
+const FIRST_PAUSE = 250;
+const LONGEST_PAUSE = 15_000;
+/** A connection that lived this long was a good one: the pauses start over. */
+const GOOD = 5_000;
+/** Milliseconds between two signs of life that are asked for, and without any before the line is dead. */
+const BEAT = 20_000;
+const DEAD = 50_000;
+
+/** @typedef {"connecting" | "open" | "lost" | "refused"} State */
+
+export class Socket {
+  /** @type {WebSocket | undefined} */
+  #socket;
+  #pause = FIRST_PAUSE;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #opened_at = 0;
+  #heard_at = 0;
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  #beat;
+  #is_stopped = false;
+  /** @type {State} */
+  state = "connecting";
+  onopen = () => {};
+  onframe = (/** @type {string} */ _text) => {};
+  onstate = (/** @type {State} */ _state) => {};
+  /** Asked after each failed attempt, since a browser does not say why: true if the token is refused. */
+  is_refused = async () => false;
+
+  start() {
+    this.#is_stopped = false;
+    clearTimeout(this.#timer);
+    this.#set("connecting");
+    const url = new URL("/ws?format=linkspan", location.href);
+    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+    const socket = new WebSocket(url, ["linkspan", `token.${token() ?? ""}`]);
+    this.#socket = socket;
+    let was_open = false;
+    socket.onopen = () => {
+      was_open = true;
+      this.#opened_at = this.#heard_at = performance.now();
+      clearInterval(this.#beat);
+      this.#beat = setInterval(() => this.#check(), BEAT);
+      this.#set("open");
+      this.onopen();
+    };
+    socket.onmessage = (it) => {
+      this.#heard_at = performance.now();
+      if (typeof it.data === "string" && socket === this.#socket) this.onframe(it.data);
+    };
+    socket.onclose = () => {
+      if (socket === this.#socket && !this.#is_stopped) void this.#again(was_open);
+    };
+  }
+
+  stop() {
+    this.#is_stopped = true;
+    clearInterval(this.#beat);
+    clearTimeout(this.#timer);
+    this.#socket?.close();
+    this.#socket = undefined;
+  }
+
+  /** Try now rather than after the pause: the machine is back, or somebody looks. */
+  hurry() {
+    if (this.state !== "lost" || this.#is_stopped) return;
+    this.#pause = FIRST_PAUSE;
+    this.start();
+  }
+
+  /** Sends a control message; false if there is no connection. @param {Record<string, unknown>} message */
+  send(message) {
+    if (this.#socket?.readyState !== WebSocket.OPEN) return false;
+    this.#socket.send(JSON.stringify(message));
+    return true;
+  }
+
+  /** A machine that slept holds a connection that nobody else knows of. */
+  #check() {
+    if (performance.now() - this.#heard_at < DEAD) {
+      this.send({ control: "echo" });
+      return;
+    }
+    this.#socket?.close();
+    void this.#again(true);
+  }
+
+  /** @param {boolean} was_open */
+  async #again(was_open) {
+    this.#socket = undefined;
+    clearInterval(this.#beat);
+    this.#set("lost");
+    if (was_open && performance.now() - this.#opened_at > GOOD) this.#pause = FIRST_PAUSE;
+    if (await this.is_refused()) {
+      this.#is_stopped = true;
+      this.#set("refused");
+      return;
+    }
+    if (this.#is_stopped || this.#socket) return;
+    // Many pages lose a server at once; they do not all come back at once.
+    this.#timer = setTimeout(() => this.start(), this.#pause * (0.75 + Math.random() / 2));
+    this.#pause = Math.min(LONGEST_PAUSE, this.#pause * 2);
+  }
+
+  /** @param {State} state */
+  #set(state) {
+    if (this.state === state) return;
+    this.state = state;
+    this.onstate(state);
+  }
+}

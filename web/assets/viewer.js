@@ -1,0 +1,28 @@
+// A file of the session's directory, in a window of its own inside the page.
+
+import { file, sentence } from "./api.js";
+import { button, by_id, h, picture_of } from "./dom.js";
+import { visible } from "./words.js";
+
+const MAX_TEXT = 1_000_000;
+
+/** @param {string} session @param {string} path */
+export async function open_file(session, path) {
+  const dialog = /** @type {HTMLDialogElement} */ (by_id("viewer"));
+  const body = h("div", { class: "viewer-body" }, h("p", { class: "note" }, "Loading…"));
+  const save = h("a", { class: "button", hidden: true }, "Save");
+  dialog.replaceChildren(h("header", null, h("b", { dir: "auto" }, visible(path)), save, button("Close", () => dialog.close())), body);
+  if (!dialog.open) dialog.showModal();
+  try {
+    const blob = await file(session, path);
+    if (blob.type.startsWith("image/")) body.replaceChildren(picture_of(blob, path));
+    else body.replaceChildren(h("pre", { class: "plain", tabindex: 0 }, visible((await blob.text()).slice(0, MAX_TEXT))));
+    const url = URL.createObjectURL(blob);
+    save.href = url;
+    save.download = path.split("/").at(-1) ?? "file";
+    save.hidden = false;
+    dialog.addEventListener("close", () => URL.revokeObjectURL(url), { once: true });
+  } catch (error) {
+    body.replaceChildren(h("p", { class: "note" }, `Cannot show it: ${sentence(error)}`));
+  }
+}

@@ -1,0 +1,90 @@
+// Numbers, times and foreign text in the form people read. Pure.
+
+/** @param {number} ms */
+export function duration(ms) {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  const s = ms / 1000;
+  if (s < 60) return `${s < 10 ? s.toFixed(1) : Math.round(s)} s`;
+  const min = Math.floor(s / 60);
+  if (min < 60) return `${min} min ${Math.round(s % 60)} s`;
+  return `${Math.floor(min / 60)} h ${min % 60} min`;
+}
+
+/** Milliseconds between two moments, if both are known. @param {string | undefined} from @param {string | undefined} to */
+export function between(from, to) {
+  if (!from || !to) return undefined;
+  const ms = Date.parse(to) - Date.parse(from);
+  return Number.isFinite(ms) && ms >= 0 ? ms : undefined;
+}
+
+/** @param {number} n */
+export function count(n) {
+  if (n < 10_000) return n.toLocaleString("en");
+  if (n < 1_000_000) return `${(n / 1000).toFixed(n < 100_000 ? 1 : 0)}k`;
+  return `${(n / 1_000_000).toFixed(1)}M`;
+}
+
+/** @param {number} usd */
+export function dollars(usd) {
+  if (usd === 0) return "$0";
+  return usd < 0.1 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(2)}`;
+}
+
+/** @param {number} n @param {string} word */
+export function plural(n, word) {
+  return `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
+}
+
+/** All that went in, cached or not. @param {Wire.Tokens} tokens */
+export function all_input(tokens) {
+  return (tokens.input ?? 0) + (tokens.cache_read ?? 0) + (tokens.cache_write ?? 0);
+}
+
+/** @param {Wire.Tokens | undefined} tokens */
+export function tokens_in_out(tokens) {
+  if (!tokens) return "";
+  const input = all_input(tokens);
+  const output = tokens.output ?? 0;
+  return input || output ? `${count(input)} in / ${count(output)} out` : "";
+}
+
+/** How long ago, in a few letters. @param {string} at @param {number} now */
+export function ago(at, now) {
+  const s = Math.max(0, (now - Date.parse(at)) / 1000);
+  if (!Number.isFinite(s)) return "";
+  if (s < 60) return "now";
+  if (s < 3600) return `${Math.floor(s / 60)} min`;
+  if (s < 86_400) return `${Math.floor(s / 3600)} h`;
+  if (s < 604_800) return `${Math.floor(s / 86_400)} d`;
+  return at.slice(0, 10);
+}
+
+/** The first line that says something. @param {string} text @param {number} max */
+export function first_line(text, max = 120) {
+  const line = text.slice(0, 4000).split("\n").find((it) => it.trim() !== "")?.trim() ?? "";
+  return line.length > max ? `${line.slice(0, max - 1)}…` : line;
+}
+
+const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g;
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+
+/**
+ * Text in which nothing hides: characters without a shape, and those that turn the order of
+ * reading, are spelled out. For what somebody is about to allow.
+ * @param {string} text
+ */
+export function visible(text) {
+  return text.replaceAll("\r\n", "\n").replace(HIDDEN, (it) => {
+    return `⟨U+${it.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`;
+  });
+}
+
+/** Output of a program without the colors and moves meant for a terminal. @param {string} text */
+export function plain(text) {
+  return visible(text.replace(ESCAPES, ""));
+}
+
+/** A value as text. @param {any} value */
+export function show(value) {
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2) ?? "";
+}

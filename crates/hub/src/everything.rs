@@ -14,9 +14,9 @@ use crate::catch_up::{Render, Style};
 use crate::channel::READ_AGAIN;
 use crate::error::{Error, Result};
 use crate::follow::{Delivered, Detached, Followed, One};
-use crate::hub::Shared;
 use crate::record::now;
 use crate::ring::{Frame, Ring, Taken};
+use crate::shared::Shared;
 
 /// A session that says nothing for so long is let go of, until it goes on.
 const QUIET: Duration = Duration::from_secs(60);
@@ -159,6 +159,8 @@ pub(crate) struct All {
     /// What was read of the first of them.
     read: VecDeque<Frame>,
     buffer: VecDeque<Frame>,
+    /// Sessions that were not behind, and have not been said to be.
+    level: Vec<(SessionId<'static>, u64)>,
     /// The ring may have gone on while the log was read.
     was_behind: bool,
     is_detached: bool,
@@ -182,6 +184,7 @@ impl All {
             behind: VecDeque::new(),
             read: VecDeque::new(),
             buffer: VecDeque::new(),
+            level: Vec::new(),
             was_behind: false,
             is_detached: false,
         };
@@ -199,6 +202,10 @@ impl All {
             }
             if !self.read.is_empty() || !self.behind.is_empty() {
                 continue;
+            }
+            if let Some((session, cursor)) = self.level.pop() {
+                let session = Arc::new(session);
+                return Ok(Followed::CaughtUp { session, cursor });
             }
             if self.is_detached {
                 return Ok(Followed::Detached(self.detached()));
@@ -320,8 +327,10 @@ impl All {
         }
         for (id, seen) in self.seen.clone() {
             let found = journal.find_session(&id).await?;
-            if found.is_some_and(|it| it.head > seen) {
-                self.lag(Arc::new(id), seen)?;
+            match found {
+                Some(it) if it.head > seen => self.lag(Arc::new(id), seen)?,
+                Some(_) => self.level.push((id, seen)),
+                None => (),
             }
         }
         Ok(())

@@ -43,6 +43,8 @@ async fn prompts_that_wait_are_seen_and_can_be_taken_back() {
         .submit(bench.submit_to(&session, "third"))
         .await
         .unwrap();
+    let positions = [first.position, second.position, third.position];
+    assert_eq!(positions, [0, 1, 2]);
     let queue = hub.queue(&session).await.unwrap();
     let queue: Vec<_> = queue.iter().map(|it| (it.number, &*it.prompt)).collect();
     assert_eq!(queue, [(second.number, "second"), (third.number, "third")]);

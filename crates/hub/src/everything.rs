@@ -263,7 +263,7 @@ impl All {
         };
         let seen = match self.seen.get(&*frame.session) {
             Some(seen) => *seen,
-            None => self.begin(frame).await?,
+            None => begin(&*self.shared.config.journal, frame, self.since).await?,
         };
         if frame.after > seen {
             let session = Arc::clone(&frame.session);
@@ -272,18 +272,6 @@ impl All {
         }
         let is_new = frame.seq > seen;
         Ok(self.buffer.pop_front().filter(|_| is_new))
-    }
-
-    /// What is known of a session that was not heard of before this frame.
-    async fn begin(&self, frame: &Frame) -> Result<u64> {
-        let found = self
-            .shared
-            .config
-            .journal
-            .find_session(&frame.session)
-            .await?;
-        let is_new = found.is_some_and(|it| it.created_at >= self.since);
-        Ok(if is_new { 0 } else { frame.after })
     }
 
     fn deliver(&mut self, frame: Frame) -> Delivered {
@@ -342,6 +330,14 @@ impl All {
             since: Some(self.since),
         }
     }
+}
+
+/// What is known of a session that was not heard of before this frame: nothing of a new one, else
+/// whatever came before.
+async fn begin(journal: &dyn Journal, frame: &Frame, since: Timestamp) -> journal::Result<u64> {
+    let found = journal.find_session(&frame.session).await?;
+    let is_new = found.is_some_and(|it| it.created_at >= since);
+    Ok(if is_new { 0 } else { frame.after })
 }
 
 /// The sessions that were made at that time or later.

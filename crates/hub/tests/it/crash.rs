@@ -53,7 +53,7 @@ async fn the_owner_of_a_living_process_is_left_alone() {
     assert_eq!(Owner::own().is_alive(), Some(true));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn two_hubs_never_have_one_session_both() {
     let bench = Bench::new();
     let hubs = [bench.hub().await, bench.hub().await];

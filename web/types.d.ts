@@ -192,8 +192,10 @@ declare namespace View {
     agent_status?: Wire.Status;
     children: Row[];
     ask?: AskRow;
+    /** What its sub-agent took, and with which model. */
     tokens?: Wire.Tokens;
     cost?: number;
+    model?: string;
   }
   interface PlanRow extends RowBase {
     kind: "plan";

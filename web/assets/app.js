@@ -22,6 +22,8 @@ const composer = new Composer();
 /** The open session; its id is linkspan's own. @type {{ session: Wire.Session, follower: Follower, can_change: Map<string, boolean> } | undefined} */
 let open;
 let is_at_end = true;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let offline;
 let is_forking = false;
 let is_cost_shown = false;
 let is_stopping = false;
@@ -32,8 +34,14 @@ let engines = { engines: [], replays: [] };
 
 socket.onstate = (state) => {
   const words = { connecting: "Connecting…", open: "", lost: "Connection lost, trying again…", refused: "" };
-  by_id("link-state").textContent = words[state];
-  document.body.classList.toggle("offline", state === "lost");
+  clearTimeout(offline);
+  // A short interruption is nobody's business.
+  const show = () => {
+    for (const id of ["link-state", "lost"]) by_id(id).textContent = words[state];
+    document.body.classList.toggle("offline", state === "lost");
+  };
+  if (state === "open") show();
+  else offline = setTimeout(show, 800);
   if (state === "refused") refuse();
 };
 socket.is_refused = () => get("/api/engines").then(() => false, (error) => error instanceof ApiError && error.status === 401);
@@ -83,8 +91,8 @@ addEventListener("keydown", keys);
 setInterval(() => {
   if (document.hidden) return;
   feed.tick();
-  list.draw();
 }, 1000);
+setInterval(() => list.draw(), 20_000);
 
 take_token();
 start();

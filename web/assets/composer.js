@@ -7,11 +7,11 @@ import { first_line, visible } from "./words.js";
 const KEY = "linkspan.choices";
 const PERMISSIONS = [
   ["", "permissions: as configured"],
-  ["ask", "ask me"],
-  ["accept-edits", "accept edits, ask for the rest"],
-  ["plan", "plan only"],
-  ["deny", "deny what would be asked"],
-  ["allow", "allow everything"],
+  ["ask", "permissions: ask me"],
+  ["accept-edits", "permissions: accept edits, ask for the rest"],
+  ["plan", "permissions: plan only"],
+  ["deny", "permissions: deny what would be asked"],
+  ["allow", "permissions: allow everything"],
 ];
 
 /** @typedef {{ kind: "new" } | { kind: "session", session: Wire.Session } | { kind: "fork", session: Wire.Session }} Target */
@@ -49,7 +49,8 @@ export class Composer {
     const saved = choices();
     this.#model.value = saved.model ?? "";
     this.#cwd.value = saved.cwd ?? "";
-    this.#permissions.value = saved.permissions ?? "";
+    // Somebody is here to answer.
+    this.#permissions.value = saved.permissions ?? "ask";
   }
 
   /** @param {Wire.Engines} all */

@@ -226,8 +226,8 @@ export class Feed {
         view.update();
         view.seen = row.version;
       }
-      view.node.setAttribute("aria-posinset", String(i + 1));
-      view.node.setAttribute("aria-setsize", String(n));
+      if (view.node.getAttribute("aria-posinset") !== `${i + 1}`) view.node.setAttribute("aria-posinset", `${i + 1}`);
+      if (view.node.getAttribute("aria-setsize") !== `${n}`) view.node.setAttribute("aria-setsize", `${n}`);
       if (view.node === at) at = at.nextElementSibling;
       else {
         this.#rows.insertBefore(view.node, at);

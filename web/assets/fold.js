@@ -235,6 +235,7 @@ export class Story {
     const row = call === undefined ? undefined : this.calls.get(call);
     if (row && data.scope === "call") {
       row.tokens = data.basis === "delta" ? plus(row.tokens ?? {}, data.tokens) : data.tokens;
+      row.model = data.model ?? row.model;
       if (data.cost_usd !== undefined) row.cost = (row.cost ?? 0) + data.cost_usd;
       touch(row);
     }
@@ -254,6 +255,24 @@ export class Story {
     parent.children.push(row);
     touch(parent);
   }
+}
+
+/**
+ * What a sub-agent cost: as its agent says or else, about, its share of what its model cost.
+ * @param {Story} story @param {View.ToolRow} row
+ * @returns {{ usd: number, is_guess: boolean } | undefined}
+ */
+export function agent_cost(story, row) {
+  if (row.cost !== undefined) return { usd: row.cost, is_guess: false };
+  const total = story.models.get(row.model ?? "");
+  const whole = weight(total?.tokens);
+  if (total?.cost === undefined || whole === 0 || !row.tokens) return undefined;
+  return { usd: total.cost * Math.min(1, weight(row.tokens) / whole), is_guess: true };
+}
+
+/** Tokens by what they cost beside each other; providers differ little in this. @param {Wire.Tokens | undefined} it */
+function weight(it) {
+  return (it?.input ?? 0) + 1.25 * (it?.cache_write ?? 0) + 0.1 * (it?.cache_read ?? 0) + 5 * (it?.output ?? 0);
 }
 
 /**

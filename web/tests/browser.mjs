@@ -41,7 +41,7 @@ async function open(path = "/#token=test", { is_offline_fine = false } = {}) {
   });
   page.on("request", (it) => {
     if (!it.url().startsWith(server.url) && !it.url().startsWith("blob:")) complaints.push(`a request: ${it.url()}`);
-    if (it.url().split("#")[0].includes("test")) complaints.push(`the token is in an address: ${it.url()}`);
+    if (/token=test|Bearer/.test(it.url().split("#")[0])) complaints.push(`the token is in an address: ${it.url()}`);
   });
   page.on("popup", () => complaints.push("a window was opened"));
   await page.evaluateOnNewDocument(() => {
@@ -243,6 +243,26 @@ await scene("lost connections lose no event, show none twice, and move nothing",
   await close(page);
 });
 
+await scene("a server that is away is waited for", async () => {
+  const page = await open(`/#token=test/s/${everything.id}`, { is_offline_fine: true });
+  await page.setViewport({ width: 400, height: 800 });
+  await sees(page, "cut off");
+  server.is_down = true;
+  server.drop();
+  await sees(page, "trying again", "#lost");
+  server.append(everything, { type: "notice.raised", data: { level: "info", code: "x", text: "said while you were away" } });
+  server.is_down = false;
+  await sees(page, "said while you were away");
+  await until(page, () => document.querySelector("#lost").textContent === "");
+  await close(page);
+});
+
+await scene("no parameter of the address leads anywhere else", async () => {
+  const page = await open(`/?gatewayUrl=ws://evil.test/&server=http://evil.test&token=other&format=thread#token=test/s/${everything.id}&server=evil.test`);
+  await sees(page, "said while you were away");
+  await close(page);
+});
+
 await scene("a second prompt waits, is taken back, and goes into the open session", async () => {
   server.submitted.length = 0;
   const page = await open();
@@ -270,7 +290,7 @@ await scene("a fork starts a session of its own", async () => {
   await page.keyboard.press("Enter");
   await page.keyboard.up("Control");
   await until(page, (id) => location.hash.startsWith("#/s/") && !location.hash.includes(id), everything.id);
-  assert.deepEqual(server.submitted[0], { prompt: "another way", fork: everything.id });
+  assert.deepEqual(server.submitted[0], { prompt: "another way", fork: everything.id, permissions: "ask" });
   await close(page);
 });
 
@@ -383,6 +403,8 @@ await scene("50,000 events stay smooth", async () => {
   const slow = await page.evaluate(() => window.__slow);
   console.log(`        opened in ${opened} ms, longest task ${Math.max(0, ...slow_open)} ms, ${n_rows} rows in the document; jumping about: frames p50 ${Math.round(scroll[60])} ms, p95 ${Math.round(scroll[114])} ms, longest task ${Math.max(0, ...slow)} ms`);
   assert.ok(n_rows < 120, `${n_rows} rows`);
+  // Far above what it takes; a machine with other work to do is slow, too.
+  assert.ok(Math.max(0, ...slow_open) < 400);
   await close(page);
 });
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
-import { Story, flat } from "../assets/fold.js";
+import { Story, agent_cost, flat } from "../assets/fold.js";
 
 const FIXTURES = new URL("../../fixtures/", import.meta.url);
 
@@ -106,6 +106,14 @@ test("cost is told by run and by model", () => {
   const [story] = stories(golden.find((it) => it.name.endsWith("everything.events.jsonl")).events);
   assert.equal(story.cost, 0.01);
   assert.deepEqual([...story.models.values()], [{ model: "m1", tokens: { input: 10, cache_read: 20, cache_write: 5, output: 7 }, cost: 0.01 }]);
+});
+
+test("a sub-agent costs its share of its model, by tokens", () => {
+  const [story] = stories(golden.find((it) => it.name.endsWith("subagent_nested.events.jsonl")).events);
+  const [outer, inner] = story.agents;
+  const part = (25 + 1.25 * 7 + 0.1 * 100) / (150 + 1.25 * 42 + 0.1 * 600 + 5 * 90);
+  assert.deepEqual(agent_cost(story, outer), { usd: story.cost * part, is_guess: true });
+  assert.equal(agent_cost(story, inner), undefined);
 });
 
 test("50,000 events fold in a moment", () => {

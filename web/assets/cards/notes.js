@@ -1,6 +1,7 @@
 // The small print between what agents say and do: where a run starts and ends, notices, compactions.
 
 import { h } from "../dom.js";
+import { agent_cost } from "../fold.js";
 import { count, dollars, duration, plain, plural, show, tokens_in_out, visible } from "../words.js";
 import { markdown } from "./message.js";
 import { block, fold } from "./parts.js";
@@ -78,18 +79,21 @@ export function other_card(row, context) {
 export function cost_card(story) {
   const head = [plural(story.n_runs, "run"), tokens_in_out(story.tokens) && `${tokens_in_out(story.tokens)} tokens`, story.has_cost && dollars(story.cost)].filter(Boolean);
   const models = [...story.models.values()].filter((it) => tokens_in_out(it.tokens));
-  const agents = story.agents.map((it) => ({ name: it.agent?.description ?? it.agent?.name ?? "Agent", tokens: it.tokens ?? {}, cost: it.cost }));
+  const agents = story.agents.map((it) => {
+    const cost = agent_cost(story, it);
+    return { name: it.agent?.description ?? it.agent?.name ?? "Agent", tokens: it.tokens ?? {}, cost: cost && `${cost.is_guess ? "≈ " : ""}${dollars(cost.usd)}` };
+  });
   return h(
     "div",
     { class: "cost" },
     h("p", { class: "sum" }, head.join(" · ")),
-    models.length > 0 && table("Model", models.map((it) => ({ ...it, name: it.model }))),
+    models.length > 0 && table("Model", models.map((it) => ({ name: it.model, tokens: it.tokens, cost: it.cost === undefined ? undefined : dollars(it.cost) }))),
     agents.length > 0 && table("Sub-agent", agents),
-    agents.length > 0 && h("p", { class: "cut" }, "What sub-agents take is part of what their models take."),
+    agents.length > 0 && h("p", { class: "cut" }, "What sub-agents take is part of what their models take; ≈ is their share of it by tokens."),
   );
 }
 
-/** @param {string} label @param {{ name: string, tokens: Wire.Tokens, cost?: number }[]} rows */
+/** @param {string} label @param {{ name: string, tokens: Wire.Tokens, cost?: string }[]} rows */
 function table(label, rows) {
   const head = [label, "Input", "Cached", "Output", "Cost"];
   const cells = (/** @type {Wire.Tokens} */ it) => [count((it.input ?? 0) + (it.cache_write ?? 0)), count(it.cache_read ?? 0), it.output === undefined ? "–" : count(it.output)];
@@ -100,7 +104,7 @@ function table(label, rows) {
       "table",
       null,
       h("thead", null, h("tr", null, ...head.map((it) => h("th", { scope: "col" }, it)))),
-      h("tbody", null, ...rows.map((row) => h("tr", null, h("th", { scope: "row" }, visible(row.name)), ...cells(row.tokens).map((it) => h("td", null, it)), h("td", null, row.cost === undefined ? "–" : dollars(row.cost))))),
+      h("tbody", null, ...rows.map((row) => h("tr", null, h("th", { scope: "row" }, visible(row.name)), ...cells(row.tokens).map((it) => h("td", null, it)), h("td", null, row.cost ?? "–")))),
     ),
   );
 }

@@ -54,7 +54,7 @@ export function tool_card(row, context) {
     node.open = context.is_open(row);
     if (node.open) patch(body, pieces(row, context));
   };
-  return { node: h("article", { class: "folded" }, node), update, tick };
+  return { node: h("article", { class: "folded" }, node), update, tick: () => row.status === undefined && tick() };
 }
 
 /** @param {View.ToolRow} row @returns {[string, string]} */

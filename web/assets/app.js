@@ -44,7 +44,11 @@ socket.onstate = (state) => {
   else offline = setTimeout(show, 800);
   if (state === "refused") refuse();
 };
-socket.is_refused = () => get("/api/engines").then(() => false, (error) => error instanceof ApiError && error.status === 401);
+socket.is_refused = () =>
+  get("/api/engines").then(
+    () => false,
+    (error) => error instanceof ApiError && error.status === 401,
+  );
 socket.onopen = () => {
   // Of the sessions that nobody looks at, their state is enough.
   socket.send({ control: "unsubscribe" });
@@ -111,7 +115,11 @@ function start() {
     (all) => {
       engines = all;
       composer.engines(all);
-      draw_start(all, (engine) => composer.pick(engine), (replay) => void composer.send({ engine: replay, prompt: "Show me." }));
+      draw_start(
+        all,
+        (engine) => composer.pick(engine),
+        (replay) => void composer.send({ engine: replay, prompt: "Show me." }),
+      );
     },
     (error) => error instanceof ApiError && error.status === 401 && refuse(),
   );
@@ -159,7 +167,10 @@ async function navigate() {
   } catch (error) {
     if (here !== visit) return;
     if (error instanceof ApiError && error.status === 401) return refuse();
-    by_id("top").replaceChildren(back(), h("h1", null, error instanceof ApiError && error.status === 404 ? "There is no such session" : sentence(error)));
+    by_id("top").replaceChildren(
+      back(),
+      h("h1", null, error instanceof ApiError && error.status === 404 ? "There is no such session" : sentence(error)),
+    );
     // The server may only be on its way back.
     if (error instanceof ApiError && error.status === 0) setTimeout(() => here === visit && void navigate(), 1500);
   }
@@ -289,7 +300,10 @@ function draw_top() {
   if (!open) {
     document.title = "linkspan";
     top.dataset.sig = "";
-    top.replaceChildren(h("h1", { class: "sr" }, "New session"), document.body.classList.contains("at-start") ? back() : "");
+    top.replaceChildren(
+      h("h1", { class: "sr" }, "New session"),
+      document.body.classList.contains("at-start") ? back() : "",
+    );
     return;
   }
   const { session, follower } = open;
@@ -299,23 +313,57 @@ function draw_top() {
   is_stopping &&= is_busy;
   const is_waiting = story.asks.size > 0 || session.state === "waiting";
   document.title = `${is_waiting ? "◆ " : is_busy ? "● " : ""}${title} · linkspan`;
-  const facts = [session.engine, story.facts.model, session.cwd ?? story.facts.cwd, story.facts.mode && story.facts.mode !== "default" ? `${story.facts.mode} mode` : ""];
-  const used = [tokens_in_out(story.is_running ? story.run_tokens : story.tokens), story.has_cost && dollars(story.cost)].filter(Boolean).join(" · ");
+  const facts = [
+    session.engine,
+    story.facts.model,
+    session.cwd ?? story.facts.cwd,
+    story.facts.mode && story.facts.mode !== "default" ? `${story.facts.mode} mode` : "",
+  ];
+  const used = [
+    tokens_in_out(story.is_running ? story.run_tokens : story.tokens),
+    story.has_cost && dollars(story.cost),
+  ]
+    .filter(Boolean)
+    .join(" · ");
   const can = engines.engines.find((it) => it.name === session.engine)?.can;
-  const sig = JSON.stringify([title, facts, used, is_busy, is_stopping, is_forking, is_cost_shown, session.native, can]);
+  const sig = JSON.stringify([
+    title,
+    facts,
+    used,
+    is_busy,
+    is_stopping,
+    is_forking,
+    is_cost_shown,
+    session.native,
+    can,
+  ]);
   if (top.dataset.sig === sig && !is_cost_shown) return;
   const had_focus = top.contains(document.activeElement) ? document.activeElement?.textContent : undefined;
   top.dataset.sig = sig;
   top.replaceChildren(
     back(),
-    h("div", { class: "title" }, h("h1", { dir: "auto" }, visible(title)), h("p", { class: "facts" }, ...facts.filter(Boolean).map((it) => h("span", null, visible(String(it)))))),
+    h(
+      "div",
+      { class: "title" },
+      h("h1", { dir: "auto" }, visible(title)),
+      h("p", { class: "facts" }, ...facts.filter(Boolean).map((it) => h("span", null, visible(String(it))))),
+    ),
     h(
       "div",
       { class: "tools" },
-      button(used || "Usage", () => toggle_cost(), { class: "text usage", "aria-expanded": String(is_cost_shown), title: "Tokens and cost" }),
+      button(used || "Usage", () => toggle_cost(), {
+        class: "text usage",
+        "aria-expanded": String(is_cost_shown),
+        title: "Tokens and cost",
+      }),
       (can?.fork ?? true) && button("Fork", () => fork(), { title: "Start a new session that begins with this one" }),
-      session.native && button("Copy id", () => void navigator.clipboard.writeText(session.native ?? ""), { title: `Native id ${visible(session.native)}`, class: "copy" }),
-      is_busy && button(is_stopping ? "Stopping…" : "Stop", () => void abort(), { class: "stop", disabled: is_stopping }),
+      session.native &&
+        button("Copy id", () => void navigator.clipboard.writeText(session.native ?? ""), {
+          title: `Native id ${visible(session.native)}`,
+          class: "copy",
+        }),
+      is_busy &&
+        button(is_stopping ? "Stopping…" : "Stop", () => void abort(), { class: "stop", disabled: is_stopping }),
     ),
     is_cost_shown ? cost_card(story) : "",
   );
@@ -353,7 +401,8 @@ function draw_pills() {
   const asks = open ? [...open.follower.story.asks.values()] : [];
   const pills = [];
   const [ask] = asks;
-  if (ask && !is_at_end) pills.push(button(`${plural(asks.length, "ask")} waiting`, () => feed.reveal(ask), { class: "pill odd" }));
+  if (ask && !is_at_end)
+    pills.push(button(`${plural(asks.length, "ask")} waiting`, () => feed.reveal(ask), { class: "pill odd" }));
   if (!is_at_end) {
     const node = button("", () => feed.to_end(), { class: "pill", "aria-label": "To the end" });
     node.append(icon("down"));

@@ -176,7 +176,12 @@ export class Story {
     let row = this.calls.get(item.call ?? "");
     if (!row) {
       // Some agents have no call for it: the sub-agent is then its own card.
-      const call = { kind: /** @type {const} */ ("tool"), id: item.call ?? item.id, name: item.name, class: { kind: "task", title: item.description ?? item.name ?? "Agent" } };
+      const call = {
+        kind: /** @type {const} */ ("tool"),
+        id: item.call ?? item.id,
+        name: item.name,
+        class: { kind: "task", title: item.description ?? item.name ?? "Agent" },
+      };
       row = /** @type {View.ToolRow} */ (fresh(event, call));
       this.calls.set(call.id, row);
       this.#push(event, row);

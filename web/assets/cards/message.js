@@ -7,9 +7,19 @@ import { fold } from "./parts.js";
 
 /** @param {View.MessageRow} row @returns {import("../cards.js").View} */
 export function message_card(row) {
-  const body = h("div", { class: row.role === "assistant" ? "prose" : row.role === "user" && row.depth === 0 ? "prompt" : "task", dir: "auto" });
+  const body = h("div", {
+    class: row.role === "assistant" ? "prose" : row.role === "user" && row.depth === 0 ? "prompt" : "task",
+    dir: "auto",
+  });
   const extras = h("div", { class: "extras" });
-  const node = h("article", { class: `message ${row.role}`, "aria-label": row.role === "user" ? "Prompt" : row.role === "assistant" ? "Answer" : "Agent program" }, body);
+  const node = h(
+    "article",
+    {
+      class: `message ${row.role}`,
+      "aria-label": row.role === "user" ? "Prompt" : row.role === "assistant" ? "Answer" : "Agent program",
+    },
+    body,
+  );
   let n_parts = 0;
   const update = () => {
     if (row.role === "assistant") markdown(body, row.text);

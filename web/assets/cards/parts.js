@@ -47,11 +47,15 @@ export function output(raw, label = "Output", from_end = false) {
   const pre = block("output", label, shown);
   const n = count_lines(text) - count_lines(shown);
   const words = n > 0 ? `Show ${plural(n, from_end ? "earlier line" : "more line")}` : "Show the rest";
-  const more = button(words, () => {
-    pre.textContent = text.slice(0, MOST_CHARS);
-    more.replaceWith(text.length > MOST_CHARS ? h("p", { class: "cut" }, "The rest is too long for a page.") : "");
-    pre.focus({ preventScroll: true });
-  }, { class: "more" });
+  const more = button(
+    words,
+    () => {
+      pre.textContent = text.slice(0, MOST_CHARS);
+      more.replaceWith(text.length > MOST_CHARS ? h("p", { class: "cut" }, "The rest is too long for a page.") : "");
+      pre.focus({ preventScroll: true });
+    },
+    { class: "more" },
+  );
   return from_end ? h("div", null, more, pre) : h("div", null, pre, more);
 }
 

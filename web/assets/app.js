@@ -443,10 +443,20 @@ function keys(it) {
     location.hash = "#/new";
     composer.focus();
   } else if (it.key === "G") feed.to_end();
+  else if (it.key === "a") to_ask(it);
   else if (it.key === "i") {
     it.preventDefault();
     composer.focus();
   }
+}
+
+/** To the ask that waits longest; answering it takes one more key. @param {KeyboardEvent} it */
+function to_ask(it) {
+  const [ask] = open?.follower.story.asks.values() ?? [];
+  if (!ask) return;
+  it.preventDefault();
+  feed.reveal(ask);
+  /** @type {HTMLElement | null} */ (document.querySelector(".ask.open button, .ask.open input"))?.focus();
 }
 
 /** @param {KeyboardEvent} it @param {1 | -1} by */

@@ -262,6 +262,32 @@ await scene("search, keys and escape", async () => {
   await close(page);
 });
 
+await scene("what is to be allowed is shown whole, or the page says what is missing", async () => {
+  const it = server.session({ title: "Long" });
+  const text = `${"x".repeat(20_000)}\n${"line\n".repeat(3_000)}`;
+  const tool = {
+    kind: "tool",
+    id: "t1",
+    name: "Write",
+    class: { kind: "write", title: "Write a", diffs: [{ path: "a", new: text }] },
+  };
+  server.append(it, { type: "run.started", data: { cause: "prompt" } });
+  server.append(it, { type: "item.opened", data: tool });
+  const input = { command: "rm \u202e-rf /" };
+  server.append(it, {
+    type: "ask.opened",
+    data: { id: "a1", kind: "permission", item: "t1", tool: "Write", title: "Write a", input },
+  });
+  const page = await open(`/#token=test/s/${it.id}`);
+  await sees(page, "10,000 more characters not shown", ".ask.open");
+  await sees(page, "1,001 more lines not shown", ".ask.open");
+  await sees(page, "rm ⟨U+202E⟩-rf /", ".ask.open");
+  await page.evaluate(() => document.activeElement?.blur());
+  await page.keyboard.press("a");
+  await until(page, () => document.activeElement?.closest(".ask.open") !== null);
+  await close(page);
+});
+
 await scene("a file opens in the page", async () => {
   const it = server.session({ title: "Files" });
   const tool = {

@@ -3,7 +3,10 @@
 import { h, patch, picture } from "../dom.js";
 import { blocks, render, web } from "../markdown.js";
 import { first_line, plain } from "../words.js";
-import { fold } from "./parts.js";
+import { fold, output } from "./parts.js";
+
+/** Characters from which a prompt is folded; people paste whole files. */
+const LONG = 6_000;
 
 /** @param {View.MessageRow} row @returns {import("../cards.js").View} */
 export function message_card(row) {
@@ -23,6 +26,7 @@ export function message_card(row) {
   let n_parts = 0;
   const update = () => {
     if (row.role === "assistant") markdown(body, row.text);
+    else if (row.text.length > LONG) body.replaceChildren(output(row.text, "Text"));
     else body.textContent = plain(row.text);
     node.hidden = row.text === "" && row.parts.length === 0;
     node.classList.toggle("live", row.status === undefined);

@@ -230,7 +230,6 @@ declare namespace View {
     kind: "end";
     outcome: string;
     error?: { code: string; message: string };
-    answer?: string;
     denials: number;
     duration_ms?: number;
     tokens?: Wire.Tokens;

@@ -211,7 +211,6 @@ function follow(detail) {
   };
   feed.show(story, {
     session: id,
-    cwd: () => story.facts.cwd,
     can_change: (row) => can_change.get(row.id) ?? false,
     settle: (row, answer) => settle(row, answer),
     open_file: (path) => void open_file(id, path),

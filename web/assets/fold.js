@@ -131,7 +131,6 @@ export class Story {
       kind: "end",
       outcome: data.outcome,
       error: data.error,
-      answer: data.answer,
       denials: data.denials?.length ?? 0,
       duration_ms: data.duration_ms,
       tokens,

@@ -5,7 +5,7 @@
 // message redraws its last block and nothing else.
 
 /**
- * @typedef {{ kind: "p" | "quote" | "html", text: string }
+ * @typedef {{ kind: "p" | "quote", text: string }
  *   | { kind: "heading", level: number, text: string }
  *   | { kind: "code", lang: string, text: string }
  *   | { kind: "rule" }

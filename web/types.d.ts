@@ -192,8 +192,10 @@ declare namespace View {
     agent_status?: Wire.Status;
     children: Row[];
     ask?: AskRow;
+    /** What its sub-agent took, and with which model. */
     tokens?: Wire.Tokens;
     cost?: number;
+    model?: string;
   }
   interface PlanRow extends RowBase {
     kind: "plan";
@@ -228,7 +230,6 @@ declare namespace View {
     kind: "end";
     outcome: string;
     error?: { code: string; message: string };
-    answer?: string;
     denials: number;
     duration_ms?: number;
     tokens?: Wire.Tokens;

@@ -36,7 +36,12 @@ export async function request(path, init = {}) {
   if (response.ok) return response;
   const body = await response.json().catch(() => undefined);
   const it = body?.error;
-  throw new ApiError(response.status, it?.code ?? "unknown", it?.message ?? `the server answered ${response.status}`, it?.hint);
+  throw new ApiError(
+    response.status,
+    it?.code ?? "unknown",
+    it?.message ?? `the server answered ${response.status}`,
+    it?.hint,
+  );
 }
 
 /** @param {string} path @param {RequestInit} [init] */

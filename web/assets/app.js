@@ -22,6 +22,8 @@ const composer = new Composer();
 /** The open session; its id is linkspan's own. @type {{ session: Wire.Session, follower: Follower, can_change: Map<string, boolean> } | undefined} */
 let open;
 let is_at_end = true;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let offline;
 let is_forking = false;
 let is_cost_shown = false;
 let is_stopping = false;
@@ -32,11 +34,21 @@ let engines = { engines: [], replays: [] };
 
 socket.onstate = (state) => {
   const words = { connecting: "Connecting…", open: "", lost: "Connection lost, trying again…", refused: "" };
-  by_id("link-state").textContent = words[state];
-  document.body.classList.toggle("offline", state === "lost");
+  clearTimeout(offline);
+  // A short interruption is nobody's business.
+  const show = () => {
+    for (const id of ["link-state", "lost"]) by_id(id).textContent = words[state];
+    document.body.classList.toggle("offline", state === "lost");
+  };
+  if (state === "open") show();
+  else offline = setTimeout(show, 800);
   if (state === "refused") refuse();
 };
-socket.is_refused = () => get("/api/engines").then(() => false, (error) => error instanceof ApiError && error.status === 401);
+socket.is_refused = () =>
+  get("/api/engines").then(
+    () => false,
+    (error) => error instanceof ApiError && error.status === 401,
+  );
 socket.onopen = () => {
   // Of the sessions that nobody looks at, their state is enough.
   socket.send({ control: "unsubscribe" });
@@ -83,8 +95,8 @@ addEventListener("keydown", keys);
 setInterval(() => {
   if (document.hidden) return;
   feed.tick();
-  list.draw();
 }, 1000);
+setInterval(() => list.draw(), 20_000);
 
 take_token();
 start();
@@ -103,7 +115,11 @@ function start() {
     (all) => {
       engines = all;
       composer.engines(all);
-      draw_start(all, (engine) => composer.pick(engine), (replay) => void composer.send({ engine: replay, prompt: "Show me." }));
+      draw_start(
+        all,
+        (engine) => composer.pick(engine),
+        (replay) => void composer.send({ engine: replay, prompt: "Show me." }),
+      );
     },
     (error) => error instanceof ApiError && error.status === 401 && refuse(),
   );
@@ -151,7 +167,10 @@ async function navigate() {
   } catch (error) {
     if (here !== visit) return;
     if (error instanceof ApiError && error.status === 401) return refuse();
-    by_id("top").replaceChildren(back(), h("h1", null, error instanceof ApiError && error.status === 404 ? "There is no such session" : sentence(error)));
+    by_id("top").replaceChildren(
+      back(),
+      h("h1", null, error instanceof ApiError && error.status === 404 ? "There is no such session" : sentence(error)),
+    );
     // The server may only be on its way back.
     if (error instanceof ApiError && error.status === 0) setTimeout(() => here === visit && void navigate(), 1500);
   }
@@ -192,7 +211,6 @@ function follow(detail) {
   };
   feed.show(story, {
     session: id,
-    cwd: () => story.facts.cwd,
     can_change: (row) => can_change.get(row.id) ?? false,
     settle: (row, answer) => settle(row, answer),
     open_file: (path) => void open_file(id, path),
@@ -281,7 +299,10 @@ function draw_top() {
   if (!open) {
     document.title = "linkspan";
     top.dataset.sig = "";
-    top.replaceChildren(h("h1", { class: "sr" }, "New session"), document.body.classList.contains("at-start") ? back() : "");
+    top.replaceChildren(
+      h("h1", { class: "sr" }, "New session"),
+      document.body.classList.contains("at-start") ? back() : "",
+    );
     return;
   }
   const { session, follower } = open;
@@ -291,23 +312,57 @@ function draw_top() {
   is_stopping &&= is_busy;
   const is_waiting = story.asks.size > 0 || session.state === "waiting";
   document.title = `${is_waiting ? "◆ " : is_busy ? "● " : ""}${title} · linkspan`;
-  const facts = [session.engine, story.facts.model, session.cwd ?? story.facts.cwd, story.facts.mode && story.facts.mode !== "default" ? `${story.facts.mode} mode` : ""];
-  const used = [tokens_in_out(story.is_running ? story.run_tokens : story.tokens), story.has_cost && dollars(story.cost)].filter(Boolean).join(" · ");
+  const facts = [
+    session.engine,
+    story.facts.model,
+    session.cwd ?? story.facts.cwd,
+    story.facts.mode && story.facts.mode !== "default" ? `${story.facts.mode} mode` : "",
+  ];
+  const used = [
+    tokens_in_out(story.is_running ? story.run_tokens : story.tokens),
+    story.has_cost && dollars(story.cost),
+  ]
+    .filter(Boolean)
+    .join(" · ");
   const can = engines.engines.find((it) => it.name === session.engine)?.can;
-  const sig = JSON.stringify([title, facts, used, is_busy, is_stopping, is_forking, is_cost_shown, session.native, can]);
+  const sig = JSON.stringify([
+    title,
+    facts,
+    used,
+    is_busy,
+    is_stopping,
+    is_forking,
+    is_cost_shown,
+    session.native,
+    can,
+  ]);
   if (top.dataset.sig === sig && !is_cost_shown) return;
   const had_focus = top.contains(document.activeElement) ? document.activeElement?.textContent : undefined;
   top.dataset.sig = sig;
   top.replaceChildren(
     back(),
-    h("div", { class: "title" }, h("h1", { dir: "auto" }, visible(title)), h("p", { class: "facts" }, ...facts.filter(Boolean).map((it) => h("span", null, visible(String(it)))))),
+    h(
+      "div",
+      { class: "title" },
+      h("h1", { dir: "auto" }, visible(title)),
+      h("p", { class: "facts" }, ...facts.filter(Boolean).map((it) => h("span", null, visible(String(it))))),
+    ),
     h(
       "div",
       { class: "tools" },
-      button(used || "Usage", () => toggle_cost(), { class: "text usage", "aria-expanded": String(is_cost_shown), title: "Tokens and cost" }),
+      button(used || "Usage", () => toggle_cost(), {
+        class: "text usage",
+        "aria-expanded": String(is_cost_shown),
+        title: "Tokens and cost",
+      }),
       (can?.fork ?? true) && button("Fork", () => fork(), { title: "Start a new session that begins with this one" }),
-      session.native && button("Copy id", () => void navigator.clipboard.writeText(session.native ?? ""), { title: `Native id ${visible(session.native)}`, class: "copy" }),
-      is_busy && button(is_stopping ? "Stopping…" : "Stop", () => void abort(), { class: "stop", disabled: is_stopping }),
+      session.native &&
+        button("Copy id", () => void navigator.clipboard.writeText(session.native ?? ""), {
+          title: `Native id ${visible(session.native)}`,
+          class: "copy",
+        }),
+      is_busy &&
+        button(is_stopping ? "Stopping…" : "Stop", () => void abort(), { class: "stop", disabled: is_stopping }),
     ),
     is_cost_shown ? cost_card(story) : "",
   );
@@ -345,7 +400,8 @@ function draw_pills() {
   const asks = open ? [...open.follower.story.asks.values()] : [];
   const pills = [];
   const [ask] = asks;
-  if (ask && !is_at_end) pills.push(button(`${plural(asks.length, "ask")} waiting`, () => feed.reveal(ask), { class: "pill odd" }));
+  if (ask && !is_at_end)
+    pills.push(button(`${plural(asks.length, "ask")} waiting`, () => feed.reveal(ask), { class: "pill odd" }));
   if (!is_at_end) {
     const node = button("", () => feed.to_end(), { class: "pill", "aria-label": "To the end" });
     node.append(icon("down"));
@@ -386,10 +442,20 @@ function keys(it) {
     location.hash = "#/new";
     composer.focus();
   } else if (it.key === "G") feed.to_end();
+  else if (it.key === "a") to_ask(it);
   else if (it.key === "i") {
     it.preventDefault();
     composer.focus();
   }
+}
+
+/** To the ask that waits longest; answering it takes one more key. @param {KeyboardEvent} it */
+function to_ask(it) {
+  const [ask] = open?.follower.story.asks.values() ?? [];
+  if (!ask) return;
+  it.preventDefault();
+  feed.reveal(ask);
+  /** @type {HTMLElement | null} */ (document.querySelector(".ask.open button, .ask.open input"))?.focus();
 }
 
 /** @param {KeyboardEvent} it @param {1 | -1} by */

@@ -7,11 +7,11 @@ import { first_line, visible } from "./words.js";
 const KEY = "linkspan.choices";
 const PERMISSIONS = [
   ["", "permissions: as configured"],
-  ["ask", "ask me"],
-  ["accept-edits", "accept edits, ask for the rest"],
-  ["plan", "plan only"],
-  ["deny", "deny what would be asked"],
-  ["allow", "allow everything"],
+  ["ask", "permissions: ask me"],
+  ["accept-edits", "permissions: accept edits, ask for the rest"],
+  ["plan", "permissions: plan only"],
+  ["deny", "permissions: deny what would be asked"],
+  ["allow", "permissions: allow everything"],
 ];
 
 /** @typedef {{ kind: "new" } | { kind: "session", session: Wire.Session } | { kind: "fork", session: Wire.Session }} Target */
@@ -23,10 +23,32 @@ export class Composer {
   #problem = h("p", { class: "problem", role: "alert", hidden: true });
   #queue = h("ol", { class: "queue", "aria-label": "Waiting prompts", hidden: true });
   #engine = h("select", { "aria-label": "Agent" });
-  #model = h("input", { type: "text", placeholder: "model: default", "aria-label": "Model", autocomplete: "off", spellcheck: "false" });
-  #permissions = h("select", { "aria-label": "Permissions" }, ...PERMISSIONS.map(([value, label]) => h("option", { value }, label)));
-  #cwd = h("input", { type: "text", placeholder: "directory: default", "aria-label": "Directory", autocomplete: "off", spellcheck: "false" });
-  #resume = h("input", { type: "text", placeholder: "go on with id…", "aria-label": "Native id of a session to go on with", autocomplete: "off", spellcheck: "false" });
+  #model = h("input", {
+    type: "text",
+    placeholder: "model: default",
+    "aria-label": "Model",
+    autocomplete: "off",
+    spellcheck: "false",
+  });
+  #permissions = h(
+    "select",
+    { "aria-label": "Permissions" },
+    ...PERMISSIONS.map(([value, label]) => h("option", { value }, label)),
+  );
+  #cwd = h("input", {
+    type: "text",
+    placeholder: "directory: default",
+    "aria-label": "Directory",
+    autocomplete: "off",
+    spellcheck: "false",
+  });
+  #resume = h("input", {
+    type: "text",
+    placeholder: "go on with id…",
+    "aria-label": "Native id of a session to go on with",
+    autocomplete: "off",
+    spellcheck: "false",
+  });
   #options = h("div", { class: "options" });
   #hint = h("p", { class: "hint" });
   /** @type {Target} */
@@ -49,14 +71,18 @@ export class Composer {
     const saved = choices();
     this.#model.value = saved.model ?? "";
     this.#cwd.value = saved.cwd ?? "";
-    this.#permissions.value = saved.permissions ?? "";
+    // Somebody is here to answer.
+    this.#permissions.value = saved.permissions ?? "ask";
   }
 
   /** @param {Wire.Engines} all */
   engines(all) {
     const saved = choices().engine;
     const installed = all.engines.filter((it) => it.installed);
-    const options = [...installed.map((it) => h("option", { value: it.name }, it.version ? `${it.name} ${it.version}` : it.name)), ...all.replays.map((it) => h("option", { value: it.name }, it.name))];
+    const options = [
+      ...installed.map((it) => h("option", { value: it.name }, it.version ? `${it.name} ${it.version}` : it.name)),
+      ...all.replays.map((it) => h("option", { value: it.name }, it.name)),
+    ];
     this.#engine.replaceChildren(...options);
     const names = options.map((it) => it.value);
     const wanted = saved && names.includes(saved) ? saved : (installed.find((it) => it.default)?.name ?? names[0]);
@@ -76,9 +102,15 @@ export class Composer {
     this.#options.replaceChildren();
     this.#hint.replaceChildren();
     this.#hint.hidden = target.kind !== "fork";
-    if (target.kind === "new") add(this.#options, this.#engine, this.#permissions, this.#model, this.#cwd, this.#resume);
+    if (target.kind === "new")
+      add(this.#options, this.#engine, this.#permissions, this.#model, this.#cwd, this.#resume);
     else add(this.#options, this.#permissions, this.#model);
-    if (target.kind === "fork") add(this.#hint, "The next prompt starts a new session that begins with what this one holds. ", button("Not now", () => this.oncancel_fork(), { class: "text" }));
+    if (target.kind === "fork")
+      add(
+        this.#hint,
+        "The next prompt starts a new session that begins with what this one holds. ",
+        button("Not now", () => this.oncancel_fork(), { class: "text" }),
+      );
     this.#placeholder();
   }
 
@@ -102,7 +134,12 @@ export class Composer {
           }
           again();
         };
-        return h("li", null, h("span", { dir: "auto" }, visible(first_line(it.prompt))), button("Take back", () => void take_back(), { class: "text" }));
+        return h(
+          "li",
+          null,
+          h("span", { dir: "auto" }, visible(first_line(it.prompt))),
+          button("Take back", () => void take_back(), { class: "text" }),
+        );
       }),
     );
   }
@@ -153,7 +190,14 @@ export class Composer {
     const target = this.#target;
     const name = target.kind === "new" ? "the agent" : target.session.engine;
     const busy = target.kind === "session" && target.session.state !== "idle";
-    this.#text.placeholder = target.kind === "fork" ? "First prompt of the fork" : busy ? `${name} is at work; this waits its turn` : target.kind === "session" ? `Go on with ${name}` : "What is to be done?";
+    this.#text.placeholder =
+      target.kind === "fork"
+        ? "First prompt of the fork"
+        : busy
+          ? `${name} is at work; this waits its turn`
+          : target.kind === "session"
+            ? `Go on with ${name}`
+            : "What is to be done?";
   }
 
   #grow() {

@@ -15,8 +15,10 @@ export function diff(before, after) {
   let head = 0;
   while (head < shorter && old_lines[head] === new_lines[head]) head += 1;
   let tail = 0;
-  while (tail < shorter - head && old_lines[old_lines.length - 1 - tail] === new_lines[new_lines.length - 1 - tail]) tail += 1;
-  const lines = (/** @type {Line["side"]} */ side, /** @type {string[]} */ texts) => texts.map((text) => ({ side, text }));
+  while (tail < shorter - head && old_lines[old_lines.length - 1 - tail] === new_lines[new_lines.length - 1 - tail])
+    tail += 1;
+  const lines = (/** @type {Line["side"]} */ side, /** @type {string[]} */ texts) =>
+    texts.map((text) => ({ side, text }));
   const gap = (/** @type {number} */ n) => (n > 0 ? lines("gap", [String(n)]) : []);
   return [
     ...gap(head - Math.min(head, CONTEXT)),

@@ -104,8 +104,6 @@ const ICONS = {
   back: "M10 3L5 8l5 5",
   down: "M8 3v10M4 9l4 4 4-4",
   send: "M2.5 8L13.5 3l-3 10.5L8 9.5z",
-  stop: "M4 4h8v8H4z",
-  plus: "M8 3v10M3 8h10",
 };
 
 /** @param {string} name */

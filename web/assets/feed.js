@@ -16,7 +16,18 @@ const AT_END = 48;
 /** @typedef {import("./cards.js").Context} Context */
 
 /** Heights before a row was seen. @type {Record<View.Row["kind"], number>} */
-const GUESS = { run: 48, message: 120, reasoning: 34, tool: 46, plan: 140, compaction: 34, other: 34, notice: 34, ask: 180, end: 44 };
+const GUESS = {
+  run: 48,
+  message: 120,
+  reasoning: 34,
+  tool: 46,
+  plan: 140,
+  compaction: 34,
+  other: 34,
+  notice: 34,
+  ask: 180,
+  end: 44,
+};
 
 export class Feed {
   #before = h("div", { class: "pad" });
@@ -226,8 +237,8 @@ export class Feed {
         view.update();
         view.seen = row.version;
       }
-      view.node.setAttribute("aria-posinset", String(i + 1));
-      view.node.setAttribute("aria-setsize", String(n));
+      if (view.node.getAttribute("aria-posinset") !== `${i + 1}`) view.node.setAttribute("aria-posinset", `${i + 1}`);
+      if (view.node.getAttribute("aria-setsize") !== `${n}`) view.node.setAttribute("aria-setsize", `${n}`);
       if (view.node === at) at = at.nextElementSibling;
       else {
         this.#rows.insertBefore(view.node, at);

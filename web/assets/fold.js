@@ -131,7 +131,6 @@ export class Story {
       kind: "end",
       outcome: data.outcome,
       error: data.error,
-      answer: data.answer,
       denials: data.denials?.length ?? 0,
       duration_ms: data.duration_ms,
       tokens,
@@ -176,7 +175,12 @@ export class Story {
     let row = this.calls.get(item.call ?? "");
     if (!row) {
       // Some agents have no call for it: the sub-agent is then its own card.
-      const call = { kind: /** @type {const} */ ("tool"), id: item.call ?? item.id, name: item.name, class: { kind: "task", title: item.description ?? item.name ?? "Agent" } };
+      const call = {
+        kind: /** @type {const} */ ("tool"),
+        id: item.call ?? item.id,
+        name: item.name,
+        class: { kind: "task", title: item.description ?? item.name ?? "Agent" },
+      };
       row = /** @type {View.ToolRow} */ (fresh(event, call));
       this.calls.set(call.id, row);
       this.#push(event, row);
@@ -235,6 +239,7 @@ export class Story {
     const row = call === undefined ? undefined : this.calls.get(call);
     if (row && data.scope === "call") {
       row.tokens = data.basis === "delta" ? plus(row.tokens ?? {}, data.tokens) : data.tokens;
+      row.model = data.model ?? row.model;
       if (data.cost_usd !== undefined) row.cost = (row.cost ?? 0) + data.cost_usd;
       touch(row);
     }
@@ -254,6 +259,24 @@ export class Story {
     parent.children.push(row);
     touch(parent);
   }
+}
+
+/**
+ * What a sub-agent cost: as its agent says or else, about, its share of what its model cost.
+ * @param {Story} story @param {View.ToolRow} row
+ * @returns {{ usd: number, is_guess: boolean } | undefined}
+ */
+export function agent_cost(story, row) {
+  if (row.cost !== undefined) return { usd: row.cost, is_guess: false };
+  const total = story.models.get(row.model ?? "");
+  const whole = weight(total?.tokens);
+  if (total?.cost === undefined || whole === 0 || !row.tokens) return undefined;
+  return { usd: total.cost * Math.min(1, weight(row.tokens) / whole), is_guess: true };
+}
+
+/** Tokens by what they cost beside each other; providers differ little in this. @param {Wire.Tokens | undefined} it */
+function weight(it) {
+  return (it?.input ?? 0) + 1.25 * (it?.cache_write ?? 0) + 0.1 * (it?.cache_read ?? 0) + 5 * (it?.output ?? 0);
 }
 
 /**

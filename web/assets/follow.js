@@ -136,5 +136,6 @@ export class Follower {
 
 /** Lets the browser do what waits: input first, then paint. */
 function turn() {
-  return new Promise((done) => setTimeout(done, 0));
+  const { scheduler } = /** @type {any} */ (globalThis);
+  return scheduler?.yield ? scheduler.yield() : new Promise((done) => setTimeout(done, 0));
 }

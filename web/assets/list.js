@@ -89,14 +89,21 @@ export class SessionList {
 
   draw() {
     const now = Date.now();
-    const sorted = [...this.#sessions.values()].sort((a, b) => (a.active_at < b.active_at ? 1 : a.active_at > b.active_at ? -1 : 0));
+    const sorted = [...this.#sessions.values()].sort((a, b) =>
+      a.active_at < b.active_at ? 1 : a.active_at > b.active_at ? -1 : 0,
+    );
     patch(
       this.#node,
       sorted.map((it) => {
         const is_here = it.id === this.current;
         const when = ago(it.active_at, now);
         const sig = [it.title, it.state, it.engine, it.cwd, when, it.queue, is_here].join("\n");
-        return { key: it.id, sig, make: () => this.#entry(it, when, is_here), update: (node) => this.#update(node, it, when, is_here) };
+        return {
+          key: it.id,
+          sig,
+          make: () => this.#entry(it, when, is_here),
+          update: (node) => this.#update(node, it, when, is_here),
+        };
       }),
     );
     this.#note.hidden = sorted.length > 0;
@@ -105,7 +112,11 @@ export class SessionList {
 
   /** @param {Wire.Session} it @param {string} when @param {boolean} is_here */
   #entry(it, when, is_here) {
-    const node = h("li", null, h("a", { href: `#/s/${encodeURIComponent(it.id)}` }, h("b", { dir: "auto" }), h("small", null)));
+    const node = h(
+      "li",
+      null,
+      h("a", { href: `#/s/${encodeURIComponent(it.id)}` }, h("b", { dir: "auto" }), h("small", null)),
+    );
     this.#update(node, it, when, is_here);
     return node;
   }
@@ -122,12 +133,16 @@ export class SessionList {
     const where = it.cwd?.split("/").filter(Boolean).at(-1);
     const state = STATES[it.state] ?? "";
     const queue = it.queue > 0 ? `${it.queue} queued` : "";
-    facts.replaceChildren(state ? h("span", { class: "state" }, state) : "", [it.engine, where && visible(where), queue, when].filter(Boolean).join(" · "));
+    facts.replaceChildren(
+      state ? h("span", { class: "state" }, state) : "",
+      [it.engine, where && visible(where), queue, when].filter(Boolean).join(" · "),
+    );
   }
 
   async #more() {
     const view = by_id("list-scroll");
-    if (this.#is_fetching || this.#next === null || view.scrollHeight - view.scrollTop - view.clientHeight > 400) return;
+    if (this.#is_fetching || this.#next === null || view.scrollHeight - view.scrollTop - view.clientHeight > 400)
+      return;
     this.#is_fetching = true;
     const load = this.#load;
     try {

@@ -5,7 +5,7 @@
 // message redraws its last block and nothing else.
 
 /**
- * @typedef {{ kind: "p" | "quote" | "html", text: string }
+ * @typedef {{ kind: "p" | "quote", text: string }
  *   | { kind: "heading", level: number, text: string }
  *   | { kind: "code", lang: string, text: string }
  *   | { kind: "rule" }
@@ -57,7 +57,8 @@ export function blocks(text) {
       body = { kind: "rule" };
     } else if (/^ {0,3}>/.test(line)) {
       const inside = [];
-      while (at < lines.length && /^ {0,3}>/.test(lines[at] ?? "")) inside.push((lines[at++] ?? "").replace(/^ {0,3}> ?/, ""));
+      while (at < lines.length && /^ {0,3}>/.test(lines[at] ?? ""))
+        inside.push((lines[at++] ?? "").replace(/^ {0,3}> ?/, ""));
       body = { kind: "quote", text: inside.join("\n") };
     } else if (BULLET.test(line)) {
       const list = read_list(lines, at);
@@ -65,7 +66,9 @@ export function blocks(text) {
       body = list.body;
     } else if (line.includes("|") && TABLE_RULE.test(lines[at + 1] ?? "") && (lines[at + 1] ?? "").includes("-")) {
       const head = cells(line);
-      const align = cells(lines[at + 1] ?? "").map((it) => (it.endsWith(":") ? (it.startsWith(":") ? "center" : "right") : ""));
+      const align = cells(lines[at + 1] ?? "").map((it) =>
+        it.endsWith(":") ? (it.startsWith(":") ? "center" : "right") : "",
+      );
       const rows = [];
       at += 2;
       while (at < lines.length && (lines[at] ?? "").includes("|")) rows.push(cells(lines[at++] ?? ""));
@@ -83,7 +86,14 @@ export function blocks(text) {
 /** True if a paragraph ends before this line. @param {string[]} lines @param {number} at */
 function starts(lines, at) {
   const line = lines[at] ?? "";
-  return line.trim() === "" || FENCE.test(line) || HEADING.test(line) || RULE.test(line) || /^ {0,3}>/.test(line) || /^ {0,3}(?:[-*+]|1[.)])\s+\S/.test(line);
+  return (
+    line.trim() === "" ||
+    FENCE.test(line) ||
+    HEADING.test(line) ||
+    RULE.test(line) ||
+    /^ {0,3}>/.test(line) ||
+    /^ {0,3}(?:[-*+]|1[.)])\s+\S/.test(line)
+  );
 }
 
 /** @param {string} line @param {string} mark */
@@ -126,7 +136,10 @@ function read_list(lines, at) {
 
 /** @param {string} line */
 function cells(line) {
-  const inner = line.trim().replace(/^\|/, "").replace(/(?<!\\)\|$/, "");
+  const inner = line
+    .trim()
+    .replace(/^\|/, "")
+    .replace(/(?<!\\)\|$/, "");
   return inner.split(/(?<!\\)\|/).map((it) => it.trim().replaceAll("\\|", "|"));
 }
 
@@ -141,8 +154,8 @@ const INLINE = new RegExp(
   [
     "(?<escape>\\\\[!-/:-@\\[-`{-~])",
     "(?<code>(?<ticks>`+)(?!`)(?<inside>[^`]|[^`][^]{0,2000}?[^`])\\k<ticks>(?!`))",
-    "(?<image>!\\[(?<alt>[^\\[\\]\\n]{0,500})\\]\\((?<src>[^()\\s]{1,2000}(?:\\([^()\\s]{0,500}\\))?)(?:\\s+\"[^\"\\n]{0,500}\")?\\))",
-    "(?<link>\\[(?<label>(?:[^\\[\\]]|\\[[^\\[\\]]{0,300}\\]){1,1000})\\]\\((?<href>[^()\\s]{1,2000}(?:\\([^()\\s]{0,500}\\))?)(?:\\s+\"[^\"\\n]{0,500}\")?\\))",
+    '(?<image>!\\[(?<alt>[^\\[\\]\\n]{0,500})\\]\\((?<src>[^()\\s]{1,2000}(?:\\([^()\\s]{0,500}\\))?)(?:\\s+"[^"\\n]{0,500}")?\\))',
+    '(?<link>\\[(?<label>(?:[^\\[\\]]|\\[[^\\[\\]]{0,300}\\]){1,1000})\\]\\((?<href>[^()\\s]{1,2000}(?:\\([^()\\s]{0,500}\\))?)(?:\\s+"[^"\\n]{0,500}")?\\))',
     "(?<auto><(?<address>https?://[^<>\\s]{1,2000})>)",
     "(?<bare>https?://[^\\s<>\"'`\\])]{1,2000})",
     "(?<strong>(?<two>\\*\\*|__)(?=\\S)(?<bold>[^]{0,2000}?\\S)\\k<two>)",
@@ -181,7 +194,9 @@ function mark(all, it, depth) {
     // The end of a sentence is no part of an address.
     const address = it.bare.replace(/[.,;:!?*_~]+$/, "");
     /** @type {Inline[]} */
-    const link = web(address) ? [{ kind: "link", href: address, inside: [{ kind: "text", text: address }] }] : [{ kind: "text", text: address }];
+    const link = web(address)
+      ? [{ kind: "link", href: address, inside: [{ kind: "text", text: address }] }]
+      : [{ kind: "text", text: address }];
     return address === it.bare ? link : [...link, { kind: "text", text: it.bare.slice(address.length) }];
   }
   const href = it.href ?? it.src ?? it.address ?? "";
@@ -192,14 +207,21 @@ function mark(all, it, depth) {
 
 /** A link has no link inside. @param {Inline[]} parts @returns {Inline[]} */
 function unlinked(parts) {
-  return parts.flatMap((it) => (it.kind === "link" ? unlinked(it.inside) : "inside" in it ? [{ ...it, inside: unlinked(it.inside) }] : [it]));
+  return parts.flatMap((it) =>
+    it.kind === "link" ? unlinked(it.inside) : "inside" in it ? [{ ...it, inside: unlinked(it.inside) }] : [it],
+  );
 }
 
 /** True for an address that a link may have. @param {string} href */
 export function web(href) {
   try {
     const url = new URL(href);
-    return (url.protocol === "https:" || url.protocol === "http:") && url.username === "" && url.password === "" && /^https?:\/\//i.test(href);
+    return (
+      (url.protocol === "https:" || url.protocol === "http:") &&
+      url.username === "" &&
+      url.password === "" &&
+      /^https?:\/\//i.test(href)
+    );
   } catch {
     return false;
   }

@@ -11,12 +11,22 @@ export async function open_file(session, path) {
   const dialog = /** @type {HTMLDialogElement} */ (by_id("viewer"));
   const body = h("div", { class: "viewer-body" }, h("p", { class: "note" }, "Loading…"));
   const save = h("a", { class: "button", hidden: true }, "Save");
-  dialog.replaceChildren(h("header", null, h("b", { dir: "auto" }, visible(path)), save, button("Close", () => dialog.close())), body);
+  dialog.replaceChildren(
+    h(
+      "header",
+      null,
+      h("b", { dir: "auto" }, visible(path)),
+      save,
+      button("Close", () => dialog.close()),
+    ),
+    body,
+  );
   if (!dialog.open) dialog.showModal();
   try {
     const blob = await file(session, path);
     if (blob.type.startsWith("image/")) body.replaceChildren(picture_of(blob, path));
-    else body.replaceChildren(h("pre", { class: "plain", tabindex: 0 }, visible((await blob.text()).slice(0, MAX_TEXT))));
+    else
+      body.replaceChildren(h("pre", { class: "plain", tabindex: 0 }, visible((await blob.text()).slice(0, MAX_TEXT))));
     const url = URL.createObjectURL(blob);
     save.href = url;
     save.download = path.split("/").at(-1) ?? "file";

@@ -61,7 +61,12 @@ export function ago(at, now) {
 
 /** The first line that says something. @param {string} text @param {number} max */
 export function first_line(text, max = 120) {
-  const line = text.slice(0, 4000).split("\n").find((it) => it.trim() !== "")?.trim() ?? "";
+  const line =
+    text
+      .slice(0, 4000)
+      .split("\n")
+      .find((it) => it.trim() !== "")
+      ?.trim() ?? "";
   return line.length > max ? `${line.slice(0, max - 1)}…` : line;
 }
 
@@ -86,5 +91,5 @@ export function plain(text) {
 
 /** A value as text. @param {any} value */
 export function show(value) {
-  return typeof value === "string" ? value : JSON.stringify(value, null, 2) ?? "";
+  return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
 }

@@ -1,93 +1,26 @@
 // The page in a real browser, against the mock: what people do, and what must never happen.
 //
 //   node web/tests/browser.mjs
-//
-// Nothing may leave the machine, nothing may violate the policy, nothing may end up on the console.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 
-import { furnish, golden, long, start } from "./mock.mjs";
-
-const require = createRequire(new URL("../../peers/js/", import.meta.url));
-const puppeteer = require("puppeteer-core");
-
-const server = await start({ pace: 25 });
-const everything = furnish(server);
-const browser = await puppeteer.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: [
-    // Root has no sandbox to go into; the pages are ours, and the machine is a test's.
-    ...(process.getuid?.() === 0 ? ["--no-sandbox"] : []),
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--no-first-run",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-  ],
-});
-const complaints = [];
-let failed = 0;
-
-/** A fresh tab, as somebody opens it. */
-async function open(path = "/#token=test", { is_offline_fine = false } = {}) {
-  const context = await browser.createBrowserContext();
-  const page = await context.newPage();
-  page.on("dialog", (it) => (complaints.push(`a dialog: ${it.message()}`), it.dismiss()));
-  page.on("pageerror", (it) => complaints.push(`an error: ${it.stack ?? it.message}`));
-  page.on("console", (it) => {
-    const is_expected = is_offline_fine && /WebSocket|Failed to load resource|ERR_/.test(it.text());
-    if (!is_expected && !/status of 4\d\d/.test(it.text())) complaints.push(`on the console: ${it.text()}`);
-  });
-  page.on("request", (it) => {
-    if (!it.url().startsWith(server.url) && !it.url().startsWith("blob:")) complaints.push(`a request: ${it.url()}`);
-    if (it.url().split("#")[0].includes("test")) complaints.push(`the token is in an address: ${it.url()}`);
-  });
-  page.on("popup", () => complaints.push("a window was opened"));
-  await page.evaluateOnNewDocument(() => {
-    window.__violations = [];
-    document.addEventListener("securitypolicyviolation", (it) => window.__violations.push(`${it.violatedDirective} ${it.blockedURI}`));
-    window.__slow = [];
-    new PerformanceObserver((list) => window.__slow.push(...list.getEntries().map((it) => Math.round(it.duration)))).observe({ type: "longtask", buffered: true });
-  });
-  await page.setViewport({ width: 1280, height: 900 });
-  await page.goto(server.url + path);
-  return page;
-}
-
-async function close(page) {
-  const seen = await page.evaluate(() => ({ violations: window.__violations, xss: window.__xss }));
-  complaints.push(...seen.violations.map((it) => `the policy was violated: ${it}`));
-  if (seen.xss !== undefined) complaints.push("a script ran");
-  await page.browserContext().close();
-}
-
-const text = (page, selector = "#scroll") => page.$eval(selector, (it) => it.textContent);
-const until = (page, what, ...args) => page.waitForFunction(what, { timeout: 10_000, polling: 50 }, ...args);
-const sees = (page, words, selector = "#scroll") => until(page, (selector, words) => document.querySelector(selector)?.textContent.includes(words), selector, words);
-const click = (page, words) => page.evaluate((words) => [...document.querySelectorAll("button, a, summary")].find((it) => it.checkVisibility() && it.textContent.includes(words)).click(), words);
-const session_id = (page) => page.evaluate(() => decodeURIComponent(location.hash.slice(4)));
-
-async function scene(name, act) {
-  const before = complaints.length;
-  const began = performance.now();
-  try {
-    await act();
-    assert.deepEqual(complaints.slice(before), []);
-    console.log(`ok      ${name} (${Math.round(performance.now() - began)} ms)`);
-  } catch (error) {
-    failed += 1;
-    console.log(`FAILED  ${name}\n${error.stack}\n${complaints.slice(before).join("\n")}`);
-  }
-}
-
-/** Starts a replay by its card and waits for its session. */
-async function play(page, name) {
-  await until(page, (name) => [...document.querySelectorAll("#start button")].some((it) => it.textContent.startsWith(name)), name);
-  await page.evaluate((name) => [...document.querySelectorAll("#start button")].find((it) => it.textContent.startsWith(name)).click(), name);
-  await until(page, () => location.hash.startsWith("#/s/"));
-  return session_id(page);
-}
+import { golden, long, start } from "./mock.mjs";
+import {
+  browser,
+  click,
+  close,
+  everything,
+  finish,
+  open,
+  play,
+  scene,
+  sees,
+  server,
+  session_id,
+  text,
+  until,
+} from "./stage.mjs";
 
 await scene("the token moves out of the address", async () => {
   const page = await open();
@@ -150,7 +83,9 @@ await scene("an approval is answered once, and who is late is told", async () =>
   const other = await open(`/#token=test/s/${id}`);
   await sees(page, "Allow this?");
   await sees(other, "Allow this?");
-  await until(page, () => [...document.querySelectorAll(".ask.open button")].some((it) => it.textContent === "Edit…" && !it.hidden));
+  await until(page, () =>
+    [...document.querySelectorAll(".ask.open button")].some((it) => it.textContent === "Edit…" && !it.hidden),
+  );
   await click(page, "Allow once");
   await sees(page, "Allowed by you");
   await sees(other, "Allowed by a client");
@@ -159,7 +94,13 @@ await scene("an approval is answered once, and who is late is told", async () =>
   await page.keyboard.type("not today");
   await page.keyboard.press("Enter");
   await sees(page, "Denied by you");
-  assert.deepEqual(server.answers.map(({ decision, message }) => ({ decision, message })), [{ decision: "allow", message: undefined }, { decision: "deny", message: "not today" }]);
+  assert.deepEqual(
+    server.answers.map(({ decision, message }) => ({ decision, message })),
+    [
+      { decision: "allow", message: undefined },
+      { decision: "deny", message: "not today" },
+    ],
+  );
   await close(other);
   await close(page);
 });
@@ -182,7 +123,9 @@ await scene("an input is changed before it is allowed", async () => {
   server.answers.length = 0;
   const page = await open();
   await play(page, "permission");
-  await until(page, () => [...document.querySelectorAll(".ask.open button")].some((it) => it.textContent === "Edit…" && !it.hidden));
+  await until(page, () =>
+    [...document.querySelectorAll(".ask.open button")].some((it) => it.textContent === "Edit…" && !it.hidden),
+  );
   await click(page, "Edit…");
   await page.evaluate(() => {
     const editor = document.querySelector(".ask.open textarea");
@@ -215,7 +158,9 @@ await scene("a reload in the middle of a run loses nothing", async () => {
   server.pace = 2;
   await sees(page, "✓ done");
   server.pace = 25;
-  const said = golden("openresponses/recorded-lmstudio-basic.1").findLast((it) => it.type === "item.closed" && it.data.item.role === "assistant").data.item.text;
+  const said = golden("openresponses/recorded-lmstudio-basic.1").findLast(
+    (it) => it.type === "item.closed" && it.data.item.role === "assistant",
+  ).data.item.text;
   const letters = (it) => it.replace(/[^\p{L}\p{N}]/gu, "");
   await page.evaluate(() => (document.getElementById("scroll").scrollTop = 0));
   assert.ok(letters(await text(page)).includes(letters(said)));
@@ -236,10 +181,36 @@ await scene("lost connections lose no event, show none twice, and move nothing",
   server.pace = 25;
   assert.equal(await page.$$eval("[data-mine]", (all) => all.length), 1);
   const target = server.sessions.get(id);
-  const said = target.events.findLast((it) => it.type === "item.closed" && it.data.item.role === "assistant").data.item.text;
+  const said = target.events.findLast((it) => it.type === "item.closed" && it.data.item.role === "assistant").data.item
+    .text;
   const letters = (it) => it.replace(/[^\p{L}\p{N}]/gu, "");
   const shown = letters(await text(page));
   assert.equal(shown.split(letters(said)).length, 2);
+  await close(page);
+});
+
+await scene("a server that is away is waited for", async () => {
+  const page = await open(`/#token=test/s/${everything.id}`, { is_offline_fine: true });
+  await page.setViewport({ width: 400, height: 800 });
+  await sees(page, "cut off");
+  server.is_down = true;
+  server.drop();
+  await sees(page, "trying again", "#lost");
+  server.append(everything, {
+    type: "notice.raised",
+    data: { level: "info", code: "x", text: "said while you were away" },
+  });
+  server.is_down = false;
+  await sees(page, "said while you were away");
+  await until(page, () => document.querySelector("#lost").textContent === "");
+  await close(page);
+});
+
+await scene("no parameter of the address leads anywhere else", async () => {
+  const page = await open(
+    `/?gatewayUrl=ws://evil.test/&server=http://evil.test&token=other&format=thread#token=test/s/${everything.id}&server=evil.test`,
+  );
+  await sees(page, "said while you were away");
   await close(page);
 });
 
@@ -270,7 +241,7 @@ await scene("a fork starts a session of its own", async () => {
   await page.keyboard.press("Enter");
   await page.keyboard.up("Control");
   await until(page, (id) => location.hash.startsWith("#/s/") && !location.hash.includes(id), everything.id);
-  assert.deepEqual(server.submitted[0], { prompt: "another way", fork: everything.id });
+  assert.deepEqual(server.submitted[0], { prompt: "another way", fork: everything.id, permissions: "ask" });
   await close(page);
 });
 
@@ -291,12 +262,47 @@ await scene("search, keys and escape", async () => {
   await close(page);
 });
 
-await scene("a file opens in the page", async () => {
-  const it = server.session({ title: "Files" });
-  const tool = { kind: "tool", id: "t1", name: "Bash", input: { command: "plot" }, class: { kind: "shell", title: "plot", command: "plot" } };
+await scene("what is to be allowed is shown whole, or the page says what is missing", async () => {
+  const it = server.session({ title: "Long" });
+  const text = `${"x".repeat(20_000)}\n${"line\n".repeat(3_000)}`;
+  const tool = {
+    kind: "tool",
+    id: "t1",
+    name: "Write",
+    class: { kind: "write", title: "Write a", diffs: [{ path: "a", new: text }] },
+  };
   server.append(it, { type: "run.started", data: { cause: "prompt" } });
   server.append(it, { type: "item.opened", data: tool });
-  server.append(it, { type: "item.closed", data: { status: "ok", item: { ...tool, result: { content: "wrote out/plot.png and notes.md, see example.com" } } } });
+  const input = { command: "rm \u202e-rf /" };
+  server.append(it, {
+    type: "ask.opened",
+    data: { id: "a1", kind: "permission", item: "t1", tool: "Write", title: "Write a", input },
+  });
+  const page = await open(`/#token=test/s/${it.id}`);
+  await sees(page, "10,000 more characters not shown", ".ask.open");
+  await sees(page, "1,001 more lines not shown", ".ask.open");
+  await sees(page, "rm ⟨U+202E⟩-rf /", ".ask.open");
+  await page.evaluate(() => document.activeElement?.blur());
+  await page.keyboard.press("a");
+  await until(page, () => document.activeElement?.closest(".ask.open") !== null);
+  await close(page);
+});
+
+await scene("a file opens in the page", async () => {
+  const it = server.session({ title: "Files" });
+  const tool = {
+    kind: "tool",
+    id: "t1",
+    name: "Bash",
+    input: { command: "plot" },
+    class: { kind: "shell", title: "plot", command: "plot" },
+  };
+  server.append(it, { type: "run.started", data: { cause: "prompt" } });
+  server.append(it, { type: "item.opened", data: tool });
+  server.append(it, {
+    type: "item.closed",
+    data: { status: "ok", item: { ...tool, result: { content: "wrote out/plot.png and notes.md, see example.com" } } },
+  });
   server.append(it, { type: "run.ended", data: { outcome: "completed" } });
   const page = await open(`/#token=test/s/${it.id}`);
   await sees(page, "plot");
@@ -311,23 +317,66 @@ await scene("a file opens in the page", async () => {
 });
 
 await scene("hostile text in every field runs nothing", async () => {
-  const payloads = readFileSync(new URL("../../fixtures/model/xss.payloads.jsonl", import.meta.url), "utf8").split("\n").filter(Boolean).map((it) => JSON.parse(it));
+  const payloads = readFileSync(new URL("../../fixtures/model/xss.payloads.jsonl", import.meta.url), "utf8")
+    .split("\n")
+    .filter(Boolean)
+    .map((it) => JSON.parse(it));
   const it = server.session({ title: payloads[0], native: `n-${payloads[1]}`, engine: payloads[10] });
-  server.append(it, { type: "session.bound", data: { native: payloads[2], model: payloads[3], cwd: payloads[4], permission_mode: payloads[5], how: "init" } });
+  server.append(it, {
+    type: "session.bound",
+    data: { native: payloads[2], model: payloads[3], cwd: payloads[4], permission_mode: payloads[5], how: "init" },
+  });
   server.append(it, { type: "run.started", data: { cause: "prompt" } });
   for (const [n, text] of payloads.entries()) {
     const items = [
-      { kind: "message", id: `u${n}`, role: "user", text, parts: [{ image: { media_type: text, data: text } }, { image_url: { url: text } }] },
+      {
+        kind: "message",
+        id: `u${n}`,
+        role: "user",
+        text,
+        parts: [{ image: { media_type: text, data: text } }, { image_url: { url: text } }],
+      },
       { kind: "message", id: `m${n}`, role: "assistant", text },
       { kind: "reasoning", id: `r${n}`, text },
-      { kind: "tool", id: `t${n}`, name: text, input: { [text]: text }, class: { kind: text, title: text, command: text, paths: [{ path: text }], diffs: [{ path: text, old: text, new: `${text}x` }], query: text, mcp: { server: text, tool: text } }, result: { content: [{ type: "text", text }, { type: "image", mimeType: text, data: text }] } },
+      {
+        kind: "tool",
+        id: `t${n}`,
+        name: text,
+        input: { [text]: text },
+        class: {
+          kind: text,
+          title: text,
+          command: text,
+          paths: [{ path: text }],
+          diffs: [{ path: text, old: text, new: `${text}x` }],
+          query: text,
+          mcp: { server: text, tool: text },
+        },
+        result: {
+          content: [
+            { type: "text", text },
+            { type: "image", mimeType: text, data: text },
+          ],
+        },
+      },
       { kind: "plan", id: `p${n}`, entries: [{ text, status: "pending" }] },
       { kind: "other", id: `o${n}`, name: text, text, data: text },
       { kind: "compaction", id: `c${n}`, trigger: text, summary: text },
     ];
     for (const item of items) server.append(it, { type: "item.closed", data: { status: "ok", item } });
     server.append(it, { type: "notice.raised", data: { level: "warning", code: text, text } });
-    server.append(it, { type: "ask.opened", data: { id: `a${n}`, kind: "permission", tool: text, title: text, description: text, input: { command: text }, suggestions: [{ mode: text }] } });
+    server.append(it, {
+      type: "ask.opened",
+      data: {
+        id: `a${n}`,
+        kind: "permission",
+        tool: text,
+        title: text,
+        description: text,
+        input: { command: text },
+        suggestions: [{ mode: text }],
+      },
+    });
     server.append(it, { type: "ask.settled", data: { id: `a${n}`, decision: "denied", message: text } });
   }
   server.append(it, { type: "run.ended", data: { outcome: "failed", error: { code: "x", message: payloads[6] } } });
@@ -342,9 +391,11 @@ await scene("hostile text in every field runs nothing", async () => {
       for (const it of scroll.querySelectorAll("summary")) if (!it.parentElement.open) it.click();
       await new Promise((done) => requestAnimationFrame(done));
       for (const it of document.querySelectorAll("#app *")) {
-        if (/^(?:SCRIPT|IFRAME|OBJECT|EMBED|STYLE|BASE|META|LINK|FORM|VIDEO|AUDIO)$/.test(it.tagName)) bad.push(it.tagName);
+        if (/^(?:SCRIPT|IFRAME|OBJECT|EMBED|STYLE|BASE|META|LINK|FORM|VIDEO|AUDIO)$/.test(it.tagName))
+          bad.push(it.tagName);
         for (const { name, value } of it.attributes) {
-          if (/^on/.test(name) || (/^(?:href|src)$/.test(name) && !/^(?:https?:|blob:|#\/)/.test(value))) bad.push(`${it.tagName} ${name}=${value}`);
+          if (/^on/.test(name) || (/^(?:href|src)$/.test(name) && !/^(?:https?:|blob:|#\/)/.test(value)))
+            bad.push(`${it.tagName} ${name}=${value}`);
         }
       }
       const before = scroll.scrollTop;
@@ -381,8 +432,12 @@ await scene("50,000 events stay smooth", async () => {
     return times.sort((a, b) => a - b);
   });
   const slow = await page.evaluate(() => window.__slow);
-  console.log(`        opened in ${opened} ms, longest task ${Math.max(0, ...slow_open)} ms, ${n_rows} rows in the document; jumping about: frames p50 ${Math.round(scroll[60])} ms, p95 ${Math.round(scroll[114])} ms, longest task ${Math.max(0, ...slow)} ms`);
+  console.log(
+    `        opened in ${opened} ms, longest task ${Math.max(0, ...slow_open)} ms, ${n_rows} rows in the document; jumping about: frames p50 ${Math.round(scroll[60])} ms, p95 ${Math.round(scroll[114])} ms, longest task ${Math.max(0, ...slow)} ms`,
+  );
   assert.ok(n_rows < 120, `${n_rows} rows`);
+  // Far above what it takes; a machine with other work to do is slow, too.
+  assert.ok(Math.max(0, ...slow_open) < 400);
   await close(page);
 });
 
@@ -393,12 +448,14 @@ await scene("what somebody reads does not move while more comes", async () => {
   await sees(page, "✓ done");
   await page.evaluate(() => (document.getElementById("scroll").scrollTop -= 3000));
   await new Promise((done) => setTimeout(done, 200));
-  const place = () => page.evaluate(() => {
-    const row = [...document.querySelectorAll(".row")].find((it) => it.getBoundingClientRect().top > 200);
-    return [row.getAttribute("aria-posinset"), Math.round(row.getBoundingClientRect().top)];
-  });
+  const place = () =>
+    page.evaluate(() => {
+      const row = [...document.querySelectorAll(".row")].find((it) => it.getBoundingClientRect().top > 200);
+      return [row.getAttribute("aria-posinset"), Math.round(row.getBoundingClientRect().top)];
+    });
   const before = await place();
-  for (let n = 0; n < 50; n += 1) server.append(it, { type: "notice.raised", data: { level: "info", code: "x", text: `more ${n}` } });
+  for (let n = 0; n < 50; n += 1)
+    server.append(it, { type: "notice.raised", data: { level: "info", code: "x", text: `more ${n}` } });
   await new Promise((done) => setTimeout(done, 300));
   assert.deepEqual(await place(), before);
   await page.evaluate(() => document.querySelector(".pill").click());
@@ -413,7 +470,13 @@ await scene("nothing sticks out on a phone", async () => {
   for (const hash of [`#/s/${everything.id}`, "#/", "#/new"]) {
     await page.evaluate((hash) => (location.hash = hash), hash);
     await new Promise((done) => setTimeout(done, 250));
-    const wide = await page.evaluate(() => [...document.querySelectorAll("body *")].filter((it) => it.checkVisibility() && !it.closest("pre, .table, .sr") && it.getBoundingClientRect().right > 401).map((it) => `${it.tagName}.${it.className}`));
+    const wide = await page.evaluate(() =>
+      [...document.querySelectorAll("body *")]
+        .filter(
+          (it) => it.checkVisibility() && !it.closest("pre, .table, .sr") && it.getBoundingClientRect().right > 401,
+        )
+        .map((it) => `${it.tagName}.${it.className}`),
+    );
     assert.deepEqual(wide, []);
   }
   await close(page);
@@ -429,7 +492,4 @@ await scene("with nothing installed the recordings come first", async () => {
   await bare.stop();
 });
 
-await browser.close();
-await server.stop();
-console.log(failed === 0 ? "all is well" : `${failed} failed`);
-process.exit(failed === 0 ? 0 : 1);
+await finish();

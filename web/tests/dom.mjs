@@ -1,6 +1,13 @@
 // As much of a document as making nodes needs: names, attributes, children, text.
 
-const PROPERTIES = { href: "href", rel: "rel", target: "target", className: "class", tabIndex: "tabindex", start: "start" };
+const PROPERTIES = {
+  href: "href",
+  rel: "rel",
+  target: "target",
+  className: "class",
+  tabIndex: "tabindex",
+  start: "start",
+};
 
 class FakeElement {
   constructor(name) {

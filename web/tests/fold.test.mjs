@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
-import { Story, flat } from "../assets/fold.js";
+import { Story, agent_cost, flat } from "../assets/fold.js";
 
 const FIXTURES = new URL("../../fixtures/", import.meta.url);
 
@@ -13,7 +13,10 @@ const golden = readdirSync(FIXTURES, { recursive: true })
   .map((name) => ({ name, events: events(readFileSync(new URL(name, FIXTURES), "utf8")) }));
 
 function events(text) {
-  return text.split("\n").filter(Boolean).map((it) => JSON.parse(it));
+  return text
+    .split("\n")
+    .filter(Boolean)
+    .map((it) => JSON.parse(it));
 }
 
 /** All rows, also those inside of cards. */
@@ -38,9 +41,15 @@ for (const { name, events } of golden) {
   test(`${name} is whole`, () => {
     for (const story of stories(events)) {
       const all = rows(story);
-      const open = all.filter((it) => "status" in it === false && ["message", "reasoning", "tool", "plan", "compaction", "other"].includes(it.kind));
+      const open = all.filter(
+        (it) =>
+          "status" in it === false && ["message", "reasoning", "tool", "plan", "compaction", "other"].includes(it.kind),
+      );
       assert.deepEqual(open, []);
-      assert.deepEqual(all.filter((it) => it.kind === "ask" && !it.settled), []);
+      assert.deepEqual(
+        all.filter((it) => it.kind === "ask" && !it.settled),
+        [],
+      );
       assert.deepEqual([...story.open.keys(), ...story.asks.keys()], []);
       assert.equal(story.is_running, false);
       assert.equal(new Set(all.map((it) => it.key)).size, all.length);
@@ -92,20 +101,49 @@ test("streamed text is what the closing event says", () => {
 test("what a sub-agent does is inside of the call that started it", () => {
   const nested = golden.find((it) => it.name.endsWith("subagent_nested.events.jsonl"));
   const [story] = stories(nested.events);
-  const shown = rows(story).map((it) => `${"  ".repeat(it.depth)}${it.kind} ${it.text ?? it.item?.class?.title ?? it.outcome ?? ""}`.trimEnd());
-  assert.deepEqual(shown, ["run", "tool Outer", "  message [[lane:outer]] do outer", "  tool Inner", "message Top done.", "end completed"]);
-  assert.deepEqual(story.agents.map((it) => [it.agent.description, it.tokens?.input]), [["Outer", 25], ["Inner", undefined]]);
+  const shown = rows(story).map((it) =>
+    `${"  ".repeat(it.depth)}${it.kind} ${it.text ?? it.item?.class?.title ?? it.outcome ?? ""}`.trimEnd(),
+  );
+  assert.deepEqual(shown, [
+    "run",
+    "tool Outer",
+    "  message [[lane:outer]] do outer",
+    "  tool Inner",
+    "message Top done.",
+    "end completed",
+  ]);
+  assert.deepEqual(
+    story.agents.map((it) => [it.agent.description, it.tokens?.input]),
+    [
+      ["Outer", 25],
+      ["Inner", undefined],
+    ],
+  );
 });
 
 test("a closed card hides what is inside", () => {
   const [story] = stories(golden.find((it) => it.name.endsWith("subagent_nested.events.jsonl")).events);
-  assert.deepEqual(flat(story.rows, () => false).map((it) => it.depth), [0, 0, 0, 0]);
+  assert.deepEqual(
+    flat(story.rows, () => false).map((it) => it.depth),
+    [0, 0, 0, 0],
+  );
 });
 
 test("cost is told by run and by model", () => {
   const [story] = stories(golden.find((it) => it.name.endsWith("everything.events.jsonl")).events);
   assert.equal(story.cost, 0.01);
-  assert.deepEqual([...story.models.values()], [{ model: "m1", tokens: { input: 10, cache_read: 20, cache_write: 5, output: 7 }, cost: 0.01 }]);
+  assert.deepEqual(
+    [...story.models.values()],
+    [{ model: "m1", tokens: { input: 10, cache_read: 20, cache_write: 5, output: 7 }, cost: 0.01 }],
+  );
+});
+
+test("a sub-agent costs its share of its model, by tokens", () => {
+  const [story] = stories(golden.find((it) => it.name.endsWith("subagent_nested.events.jsonl")).events);
+  const [outer, inner] = story.agents;
+  const part = (25 + 1.25 * 7 + 0.1 * 100) / (150 + 1.25 * 42 + 0.1 * 600 + 5 * 90);
+  assert.deepEqual(agent_cost(story, outer), { usd: story.cost * part, is_guess: true });
+  assert.equal(agent_cost(story, inner), undefined);
 });
 
 test("50,000 events fold in a moment", () => {
@@ -117,7 +155,10 @@ test("50,000 events fold in a moment", () => {
   for (let n = 0; seq < 50_000; n += 1) {
     add("item.opened", { kind: "message", id: `m${n}`, role: "assistant", text: "" });
     for (let word = 0; word < 8; word += 1) add("item.delta", { item: `m${n}`, channel: "text", text: "word " });
-    add("item.closed", { status: "ok", item: { kind: "message", id: `m${n}`, role: "assistant", text: "word ".repeat(8) } });
+    add("item.closed", {
+      status: "ok",
+      item: { kind: "message", id: `m${n}`, role: "assistant", text: "word ".repeat(8) },
+    });
   }
   assert.ok(performance.now() - began < 1000);
   assert.equal(story.rows.length, 5001);

@@ -17,10 +17,18 @@ const { WebSocketServer } = require("ws");
 
 const WEB = fileURLToPath(new URL("..", import.meta.url));
 const FIXTURES = fileURLToPath(new URL("../../fixtures/", import.meta.url));
-const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml" };
+const TYPES = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
 export const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' blob:; frame-ancestors 'none'; form-action 'none'; base-uri 'none'";
-const PNG = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAIAAAACUFjqAAAAEklEQVR4nGNgYPiPBw0kJTLSAACxYwGfzaMTDwAAAABJRU5ErkJggg==", "base64");
+const PNG = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAIAAAACUFjqAAAAEklEQVR4nGNgYPiPBw0kJTLSAACxYwGfzaMTDwAAAABJRU5ErkJggg==",
+  "base64",
+);
 const REPLAYS = {
   everything: "model/everything",
   tools: "claude/multi_tool.partial",
@@ -33,7 +41,10 @@ const REPLAYS = {
 
 /** Events of a golden file. */
 export function golden(name) {
-  return readFileSync(join(FIXTURES, `${name}.events.jsonl`), "utf8").split("\n").filter(Boolean).map((it) => JSON.parse(it));
+  return readFileSync(join(FIXTURES, `${name}.events.jsonl`), "utf8")
+    .split("\n")
+    .filter(Boolean)
+    .map((it) => JSON.parse(it));
 }
 
 export async function start({ port = 0, token = "test", pace = 40, installed = true } = {}) {
@@ -41,22 +52,63 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
   const sockets = new Set();
 
   const summary = (it) => ({
-    id: it.id, engine: it.engine, native: it.native, cwd: "/workspace", title: it.title, created_at: it.created_at, active_at: it.active_at,
-    head: it.events.length, bytes: 0, state: it.asks.size > 0 ? "waiting" : it.is_running ? "running" : "idle", queue: it.queue.length,
+    id: it.id,
+    engine: it.engine,
+    native: it.native,
+    cwd: "/workspace",
+    title: it.title,
+    created_at: it.created_at,
+    active_at: it.active_at,
+    head: it.events.length,
+    bytes: 0,
+    state: it.asks.size > 0 ? "waiting" : it.is_running ? "running" : "idle",
+    queue: it.queue.length,
   });
   const tell = (it) => send({ type: "bridge.session", session: summary(it) });
   const send = (message) => {
     for (const socket of sockets) socket.send(JSON.stringify(message));
   };
 
-  function session({ engine = "claude", title, at = new Date().toISOString(), id = randomUUID(), native = randomUUID() }) {
-    const it = { id, engine, native, title, created_at: at, active_at: at, events: [], lines: [], queue: [], asks: new Map(), is_running: false, wake: undefined, abort: false };
+  function session({
+    engine = "claude",
+    title,
+    at = new Date().toISOString(),
+    id = randomUUID(),
+    native = randomUUID(),
+  }) {
+    const it = {
+      id,
+      engine,
+      native,
+      title,
+      created_at: at,
+      active_at: at,
+      events: [],
+      lines: [],
+      queue: [],
+      asks: new Map(),
+      is_running: false,
+      wake: undefined,
+      abort: false,
+    };
     sessions.set(id, it);
     return it;
   }
 
   function append(it, event, at = new Date().toISOString()) {
-    const full = { v: 1, seq: it.events.length + 1, at: event.at ?? at, session: it.id, run: event.run, engine: it.engine, path: event.path, origin: event.origin ?? "agent", why: event.why, type: event.type, data: event.data };
+    const full = {
+      v: 1,
+      seq: it.events.length + 1,
+      at: event.at ?? at,
+      session: it.id,
+      run: event.run,
+      engine: it.engine,
+      path: event.path,
+      origin: event.origin ?? "agent",
+      why: event.why,
+      type: event.type,
+      data: event.data,
+    };
     const line = JSON.stringify(full);
     it.events.push(full);
     it.lines.push(line);
@@ -92,19 +144,45 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
       if (event.type === "ask.opened") {
         const seq = it.events.length;
         const id = `${it.id}:${seq}`;
-        it.asks.set(id, { id, session: it.id, seq, ask: data.id, run, at: new Date().toISOString(), answered: false, data, can_change: data.kind !== "plan" });
+        it.asks.set(id, {
+          id,
+          session: it.id,
+          seq,
+          ask: data.id,
+          run,
+          at: new Date().toISOString(),
+          answered: false,
+          data,
+          can_change: data.kind !== "plan",
+        });
         tell(it);
         const answer = await new Promise((done) => (it.wake = done));
         it.asks.delete(id);
-        const decision = answer === "abort" ? "withdrawn" : { allow: "allowed", allow_always: "allowed_always", deny: "denied" }[answer.decision];
-        append(it, { run, origin: answer === "abort" ? "linkspan" : "client", type: "ask.settled", data: { id: data.id, decision, message: answer.message, input: answer.input } });
+        const decision =
+          answer === "abort"
+            ? "withdrawn"
+            : { allow: "allowed", allow_always: "allowed_always", deny: "denied" }[answer.decision];
+        append(it, {
+          run,
+          origin: answer === "abort" ? "linkspan" : "client",
+          type: "ask.settled",
+          data: { id: data.id, decision, message: answer.message, input: answer.input },
+        });
         tell(it);
       }
       if (it.abort) break;
       await sleep(server.pace);
     }
     if (it.abort) {
-      for (const { path, item } of open.values()) append(it, { run, path, origin: "linkspan", why: "abort", type: "item.closed", data: { status: "cancelled", item } });
+      for (const { path, item } of open.values())
+        append(it, {
+          run,
+          path,
+          origin: "linkspan",
+          why: "abort",
+          type: "item.closed",
+          data: { status: "cancelled", item },
+        });
       append(it, { run, origin: "linkspan", why: "abort", type: "run.ended", data: { outcome: "aborted" } });
     }
     it.is_running = false;
@@ -125,7 +203,11 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
 
   const http = createServer(async (request, response) => {
     const url = new URL(request.url, "http://localhost");
-    const headers = { "Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer" };
+    const headers = {
+      "Content-Security-Policy": POLICY,
+      "X-Content-Type-Options": "nosniff",
+      "Referrer-Policy": "no-referrer",
+    };
     const answer = (status, body, type = "application/json") => {
       response.writeHead(status, { ...headers, "Content-Type": type });
       response.end(typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body));
@@ -134,31 +216,63 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
     if (url.pathname === "/") return answer(200, readFileSync(join(WEB, "index.html")), TYPES[".html"]);
     if (url.pathname.startsWith("/assets/")) {
       try {
-        return answer(200, readFileSync(join(WEB, normalize(url.pathname))), TYPES[extname(url.pathname)] ?? "text/plain");
+        return answer(
+          200,
+          readFileSync(join(WEB, normalize(url.pathname))),
+          TYPES[extname(url.pathname)] ?? "text/plain",
+        );
       } catch {
         return fail(404, "not_found", "there is no such file");
       }
     }
-    if (request.headers.authorization !== `Bearer ${token}`) return fail(401, "unauthorized", "the token is missing or wrong");
+    if (request.headers.authorization !== `Bearer ${token}`)
+      return fail(401, "unauthorized", "the token is missing or wrong");
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
     const body = chunks.length > 0 ? JSON.parse(Buffer.concat(chunks).toString()) : {};
     const [, , what, name, part, n] = url.pathname.split("/").map(decodeURIComponent);
-    const it = what === "sessions" && name ? (sessions.get(name) ?? [...sessions.values()].find((it) => it.native === name)) : undefined;
+    const it =
+      what === "sessions" && name
+        ? (sessions.get(name) ?? [...sessions.values()].find((it) => it.native === name))
+        : undefined;
     if (what === "engines") {
-      const engine = (name, summary, install) => ({ name, summary, installed, version: installed ? "2.1.0" : null, install, default: name === "claude", can: { resume: true, fork: true, continue: true, ask: true, interrupt: true } });
-      const engines = [engine("claude", "Claude Code", "npm install -g @anthropic-ai/claude-code"), engine("codex", "Codex", "npm install -g @openai/codex"), { ...engine("gemini", "Gemini CLI", "npm install -g @google/gemini-cli"), installed: false, version: null }];
-      return answer(200, { engines, replays: Object.keys(REPLAYS).map((name) => ({ name: `replay:${name}`, summary: `A recording: ${REPLAYS[name]}` })) });
+      const engine = (name, summary, install) => ({
+        name,
+        summary,
+        installed,
+        version: installed ? "2.1.0" : null,
+        install,
+        default: name === "claude",
+        can: { resume: true, fork: true, continue: true, ask: true, interrupt: true },
+      });
+      const engines = [
+        engine("claude", "Claude Code", "npm install -g @anthropic-ai/claude-code"),
+        engine("codex", "Codex", "npm install -g @openai/codex"),
+        { ...engine("gemini", "Gemini CLI", "npm install -g @google/gemini-cli"), installed: false, version: null },
+      ];
+      return answer(200, {
+        engines,
+        replays: Object.keys(REPLAYS).map((name) => ({
+          name: `replay:${name}`,
+          summary: `A recording: ${REPLAYS[name]}`,
+        })),
+      });
     }
     if (what === "sessions" && !name) {
       const text = (url.searchParams.get("text") ?? "").toLowerCase();
-      const all = [...sessions.values()].filter((it) => `${it.title} ${it.native} ${it.engine}`.toLowerCase().includes(text)).sort((a, b) => (a.active_at < b.active_at ? 1 : -1));
+      const all = [...sessions.values()]
+        .filter((it) => `${it.title} ${it.native} ${it.engine}`.toLowerCase().includes(text))
+        .sort((a, b) => (a.active_at < b.active_at ? 1 : -1));
       const from = Number(url.searchParams.get("after") ?? 0);
       const limit = Number(url.searchParams.get("limit") ?? 100);
-      return answer(200, { sessions: all.slice(from, from + limit).map(summary), next: from + limit < all.length ? String(from + limit) : null });
+      return answer(200, {
+        sessions: all.slice(from, from + limit).map(summary),
+        next: from + limit < all.length ? String(from + limit) : null,
+      });
     }
     if (what === "sessions" && !it) return fail(404, "no_such_session", "there is no such session");
-    if (what === "sessions" && !part) return answer(200, { ...summary(it), runs: [], asks: [...it.asks.values()], queue: it.queue });
+    if (what === "sessions" && !part)
+      return answer(200, { ...summary(it), runs: [], asks: [...it.asks.values()], queue: it.queue });
     if (part === "events") {
       const after = Number(url.searchParams.get("after") ?? 0);
       const lines = it.lines.slice(after, after + Math.min(server.page, Number(url.searchParams.get("limit") ?? 1000)));
@@ -178,12 +292,17 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
     if (part === "file") {
       const path = url.searchParams.get("path") ?? "";
       if (path.endsWith(".png")) return answer(200, PNG, "image/png");
-      return path.includes("missing") ? fail(404, "no_such_file", "there is no such file") : answer(200, `contents of ${path}\n`, "text/plain; charset=utf-8");
+      return path.includes("missing")
+        ? fail(404, "no_such_file", "there is no such file")
+        : answer(200, `contents of ${path}\n`, "text/plain; charset=utf-8");
     }
     if (what === "runs") {
       server.submitted.push(body);
       let target = body.session ? sessions.get(body.session) : undefined;
-      target ??= session({ engine: body.engine?.startsWith("replay") ? "replay" : (body.engine ?? "claude"), title: body.prompt.split("\n")[0] });
+      target ??= session({
+        engine: body.engine?.startsWith("replay") ? "replay" : (body.engine ?? "claude"),
+        title: body.prompt.split("\n")[0],
+      });
       target.replay ??= body.engine?.replace("replay:", "") ?? "tools";
       if (target.is_running) {
         target.queue.push({ prompt: body.prompt });
@@ -193,7 +312,8 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
       void play(target, target.replay, body.prompt);
       return answer(202, { session: target.id, run: null, position: 0 });
     }
-    if (what === "asks" && !name) return answer(200, { asks: [...sessions.values()].flatMap((it) => [...it.asks.values()]) });
+    if (what === "asks" && !name)
+      return answer(200, { asks: [...sessions.values()].flatMap((it) => [...it.asks.values()]) });
     if (what === "asks") {
       server.answers.push({ id: name, ...body });
       return settle(name, body) ? answer(200, {}) : fail(409, "already_settled", "it was allowed by another client");
@@ -220,7 +340,9 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
         it.only = (it.only ?? new Set()).add(message.sessionId);
         const target = sessions.get(message.sessionId);
         for (const line of target?.lines.slice(message.since) ?? []) it.send(line);
-        it.send(JSON.stringify({ type: "bridge.caught_up", sessionId: message.sessionId, cursor: target?.lines.length ?? 0 }));
+        it.send(
+          JSON.stringify({ type: "bridge.caught_up", sessionId: message.sessionId, cursor: target?.lines.length ?? 0 }),
+        );
       });
     });
   });
@@ -262,7 +384,8 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
 export function long(server, n_events, title = "A very long session") {
   const it = server.session({ title });
   let n = 0;
-  const add = (type, data, path) => server.append(it, { type, data, path, run: "r1" }, new Date(1_790_000_000_000 + 50 * n++).toISOString());
+  const add = (type, data, path) =>
+    server.append(it, { type, data, path, run: "r1" }, new Date(1_790_000_000_000 + 50 * n++).toISOString());
   add("session.bound", { native: it.native, how: "init", model: "m1", cwd: "/workspace" });
   add("run.started", { cause: "prompt" });
   for (let i = 0; n < n_events - 1; i += 1) {
@@ -270,20 +393,43 @@ export function long(server, n_events, title = "A very long session") {
     add("item.opened", { kind: "message", id: `m${i}`, role: "assistant", text: "" });
     for (const word of text.match(/[^]{1,40}/g)) add("item.delta", { item: `m${i}`, channel: "text", text: word });
     add("item.closed", { status: "ok", item: { kind: "message", id: `m${i}`, role: "assistant", text } });
-    const tool = { kind: "tool", id: `t${i}`, name: "Bash", input: { command: `make step-${i}` }, class: { kind: "shell", title: `make step-${i}`, command: `make step-${i}` } };
+    const tool = {
+      kind: "tool",
+      id: `t${i}`,
+      name: "Bash",
+      input: { command: `make step-${i}` },
+      class: { kind: "shell", title: `make step-${i}`, command: `make step-${i}` },
+    };
     add("item.opened", tool);
-    add("item.closed", { status: i % 7 === 3 ? "error" : "ok", item: { ...tool, class: { ...tool.class, exit_code: i % 7 === 3 ? 2 : 0 }, result: { content: `line of output ${i}\n`.repeat(1 + (i % 40)) } } });
+    add("item.closed", {
+      status: i % 7 === 3 ? "error" : "ok",
+      item: {
+        ...tool,
+        class: { ...tool.class, exit_code: i % 7 === 3 ? 2 : 0 },
+        result: { content: `line of output ${i}\n`.repeat(1 + (i % 40)) },
+      },
+    });
   }
-  add("run.ended", { outcome: "completed", duration_ms: 50 * n, models: [{ model: "m1", tokens: { input: 10, output: 20 }, cost_usd: 0.5 }] });
+  add("run.ended", {
+    outcome: "completed",
+    duration_ms: 50 * n,
+    models: [{ model: "m1", tokens: { input: 10, output: 20 }, cost_usd: 0.5 }],
+  });
   return it;
 }
 
 /** Something of everything, so that there is a list to look at. */
 export function furnish(server) {
-  const names = readdirSync(join(FIXTURES, "claude")).filter((it) => it.endsWith(".events.jsonl")).slice(0, 30);
+  const names = readdirSync(join(FIXTURES, "claude"))
+    .filter((it) => it.endsWith(".events.jsonl"))
+    .slice(0, 30);
   for (const [n, name] of names.entries()) {
     const at = new Date(Date.now() - (n + 4) * 3_700_000).toISOString();
-    server.past(`claude/${name.replace(".events.jsonl", "")}`, name.replace(".events.jsonl", "").replaceAll(/[._]/g, " "), at);
+    server.past(
+      `claude/${name.replace(".events.jsonl", "")}`,
+      name.replace(".events.jsonl", "").replaceAll(/[._]/g, " "),
+      at,
+    );
   }
   server.past("codex/app_server.duplex", "Codex, over its app server", new Date(Date.now() - 60_000).toISOString());
   return server.past("model/everything", "Something of everything", new Date().toISOString());
@@ -291,7 +437,10 @@ export function furnish(server) {
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
   const at = process.argv.indexOf("--port");
-  const server = await start({ port: at > 0 ? Number(process.argv[at + 1]) : 8788, installed: !process.argv.includes("--nothing-installed") });
+  const server = await start({
+    port: at > 0 ? Number(process.argv[at + 1]) : 8788,
+    installed: !process.argv.includes("--nothing-installed"),
+  });
   furnish(server);
   long(server, 50_000);
   console.error(`listening on ${server.url}/#token=test`);

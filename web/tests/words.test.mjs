@@ -7,10 +7,22 @@ import { diff, plus_minus } from "../assets/diff.js";
 import { ago, count, dollars, duration, first_line, plain, visible } from "../assets/words.js";
 
 test("durations, counts, dollars and ages", () => {
-  assert.deepEqual([0, 999, 1500, 59_000, 61_000, 3_700_000].map(duration), ["0 ms", "999 ms", "1.5 s", "59 s", "1 min 1 s", "1 h 1 min"]);
+  assert.deepEqual([0, 999, 1500, 59_000, 61_000, 3_700_000].map(duration), [
+    "0 ms",
+    "999 ms",
+    "1.5 s",
+    "59 s",
+    "1 min 1 s",
+    "1 h 1 min",
+  ]);
   assert.deepEqual([7, 9_999, 12_345, 123_456, 2_500_000].map(count), ["7", "9,999", "12.3k", "123k", "2.5M"]);
   assert.deepEqual([0, 0.00273, 0.5].map(dollars), ["$0", "$0.0027", "$0.50"]);
-  assert.deepEqual(["2026-01-01T00:00:00Z", "2025-12-31T23:00:00Z", "2025-12-30T00:00:00Z"].map((it) => ago(it, Date.parse("2026-01-01T00:00:30Z"))), ["now", "1 h", "2 d"]);
+  assert.deepEqual(
+    ["2026-01-01T00:00:00Z", "2025-12-31T23:00:00Z", "2025-12-30T00:00:00Z"].map((it) =>
+      ago(it, Date.parse("2026-01-01T00:00:30Z")),
+    ),
+    ["now", "1 h", "2 d"],
+  );
 });
 
 test("characters without a shape are spelled out, the others stay", () => {
@@ -20,7 +32,13 @@ test("characters without a shape are spelled out, the others stay", () => {
 });
 
 test("a change is what lies between what both sides share", () => {
-  assert.deepEqual(diff("a\nb\nc\nd\ne\nf", "a\nb\nc\nX\ne\nf").map((it) => `${it.side} ${it.text}`), ["both a", "both b", "both c", "old d", "new X", "both e", "both f"]);
-  assert.deepEqual(diff("", "x\n\ny\n").map((it) => it.side), ["new", "new", "new"]);
+  assert.deepEqual(
+    diff("a\nb\nc\nd\ne\nf", "a\nb\nc\nX\ne\nf").map((it) => `${it.side} ${it.text}`),
+    ["both a", "both b", "both c", "old d", "new X", "both e", "both f"],
+  );
+  assert.deepEqual(
+    diff("", "x\n\ny\n").map((it) => it.side),
+    ["new", "new", "new"],
+  );
   assert.equal(plus_minus([{ path: "a", old: "x\ny", new: "x\nz\nw" }]), "+2 −1");
 });

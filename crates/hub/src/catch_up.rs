@@ -10,8 +10,10 @@ use formats::{WriterConfig, registry};
 use journal::{Deltas, Journal, Read, Result, Stored};
 use model::{Event, SessionId, Writer};
 
-use crate::record::PAGE;
 use crate::ring::Frame;
+
+/// Events and bytes read at once: little, because many may be catching up.
+const PAGE: (u32, usize) = (256, 256 << 10);
 
 /// What events become.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -10,7 +10,8 @@ use tokio::sync::{Notify, broadcast};
 use tokio::time::sleep;
 
 use crate::everything::Everything;
-use crate::hub::{Shared, queued};
+use crate::hub::queued;
+use crate::shared::Shared;
 
 /// Changes that may wait for one listener; who is later than that asks for the whole list again.
 const MAX_CHANGES: usize = 256;
@@ -108,6 +109,31 @@ impl Directory {
         all.push(Arc::downgrade(everything));
     }
 
+    /// Whether a session is as it was when it was looked at last.
+    fn is_known(&self, session: &Session) -> bool {
+        let known = self.known();
+        match known.get(&session.id) {
+            Some(Known {
+                told: Some(told), ..
+            }) => told.session == *session,
+            Some(Known { head, told: None }) => *head == session.head,
+            None => false,
+        }
+    }
+
+    /// The sessions that had prompts waiting.
+    fn with_queue(&self) -> Vec<SessionId<'static>> {
+        let has_queue = |it: &Known| it.told.as_ref().is_some_and(|it| it.queue > 0);
+        let known = self.known();
+        let waiting = known.iter().filter(|it| has_queue(it.1));
+        waiting.map(|it| it.0.clone()).collect()
+    }
+
+    fn all(&self) -> Vec<Arc<Everything>> {
+        let all = self.everything();
+        all.iter().filter_map(std::sync::Weak::upgrade).collect()
+    }
+
     fn touched(&self) -> MutexGuard<'_, HashSet<SessionId<'static>>> {
         self.touched.lock().expect("nobody panics while holding it")
     }
@@ -144,19 +170,17 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
 async fn look(shared: &Arc<Shared>) -> journal::Result<()> {
     let directory = &shared.directory;
     let journal = &shared.config.journal;
-    let mut ids: HashSet<_> = std::mem::take(&mut *directory.touched());
-    ids.extend(
-        journal
-            .open_runs()
-            .await?
-            .into_iter()
-            .map(|it| it.run.session),
-    );
+    let mut ids = std::mem::take(&mut *directory.touched());
+    ids.extend(journal.pending().await?);
+    ids.extend(directory.with_queue());
     let newest = journal.list(SessionQuery::default(), None, NEWEST).await?;
     for session in newest.sessions {
-        ids.remove(&session.id);
-        changed(shared, session).await?;
+        if ids.remove(&session.id) || !directory.is_known(&session) {
+            changed(shared, session).await?;
+        }
     }
+    let open = journal.open_runs().await?;
+    ids.extend(open.into_iter().map(|it| it.run.session));
     for id in ids {
         if let Some(session) = journal.find_session(&id).await? {
             changed(shared, session).await?;
@@ -168,30 +192,28 @@ async fn look(shared: &Arc<Shared>) -> journal::Result<()> {
 async fn changed(shared: &Arc<Shared>, session: Session) -> journal::Result<()> {
     let directory = &shared.directory;
     let before = directory.known().get(&session.id).cloned();
-    let status = shared.status(&session.id);
-    let is_same = |told: &Arc<SessionChanged>| is_same(&told.session, &session);
-    let is_settled = before
-        .as_ref()
-        .is_some_and(|it| it.told.as_ref().is_some_and(is_same));
     let head = before.as_ref().map_or(0, |it| it.head);
     if session.head > head {
-        let all: Vec<_> = directory
-            .everything()
-            .iter()
-            .filter_map(|it| it.upgrade())
-            .collect();
-        for everything in all {
+        for everything in directory.all() {
             everything.goes_on(shared, &session, head);
         }
     }
+    let status = shared.status(&session.id);
     let commands = shared.config.journal.commands(&session.id, 0).await?;
     let waiting = commands.into_iter().filter_map(queued);
-    let queue = waiting
-        .filter(|it| Some(it.number) != status.current)
-        .count();
-    let told = before.and_then(|it| it.told);
-    let is_news = !is_settled || told.as_ref().is_some_and(|it| it.queue != queue);
-    let now = Arc::new(SessionChanged { session, queue });
+    let waiting = waiting.filter(|it| Some(it.number) != status.current);
+    let now = Arc::new(SessionChanged {
+        queue: waiting.count(),
+        session,
+    });
+    let is_news = match before {
+        Some(Known {
+            told: Some(told), ..
+        }) => !is_same(&told, &now),
+        // It was there when the hub was opened.
+        Some(Known { head, told: None }) => head != now.session.head || now.queue > 0,
+        None => true,
+    };
     let known = Known {
         head: now.session.head,
         told: Some(Arc::clone(&now)),
@@ -205,10 +227,16 @@ async fn changed(shared: &Arc<Shared>, session: Session) -> journal::Result<()> 
 }
 
 /// Whether a list would show them alike. The number of events changes too often to be told.
-fn is_same(a: &Session, b: &Session) -> bool {
-    a.state == b.state
-        && a.title == b.title
-        && a.native == b.native
-        && a.cwd == b.cwd
-        && a.active_at == b.active_at
+fn is_same(a: &SessionChanged, b: &SessionChanged) -> bool {
+    let SessionChanged {
+        session: of_a,
+        queue,
+    } = a;
+    let of_b = &b.session;
+    *queue == b.queue
+        && of_a.state == of_b.state
+        && of_a.title == of_b.title
+        && of_a.native == of_b.native
+        && of_a.cwd == of_b.cwd
+        && of_a.active_at == of_b.active_at
 }

@@ -16,13 +16,13 @@ use std::time::{Duration, Instant};
 use journal::{Batch, Command, Error, Order, Watch};
 use model::SessionId;
 use runner::{Agent, Permissions, StartError};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, watch};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use crate::append::{Appender, Failed, Remedy};
-use crate::hub::{Shared, Status};
 use crate::order::{Prompt, Settings};
 use crate::record::Record;
+use crate::shared::{Shared, Status};
 
 type Starting = Pin<Box<dyn Future<Output = Result<Agent, StartError>> + Send>>;
 
@@ -47,6 +47,8 @@ pub(crate) struct Desk {
     /// Asks that were seen to, in case the agent is slow to notice.
     answered: Vec<String>,
     is_stopping: bool,
+    /// Its run was told to stop.
+    is_aborting: bool,
 }
 
 /// A prompt that waits.
@@ -64,6 +66,8 @@ struct Current {
     n_runs: u64,
     /// Its run has begun.
     is_told: bool,
+    /// The agent was there before it.
+    is_warm: bool,
 }
 
 /// How a desk came to its end.
@@ -80,20 +84,22 @@ enum Left {
 enum Woken {
     Stored(Result<(), Failed>),
     Hint(bool),
-    Started(Result<Agent, StartError>),
+    Started(Result<Box<Agent>, StartError>),
     Stepped(runner::Step),
     Tick,
     Idle,
     Stop,
+    Abort,
 }
 
 /// Sees to a session until there is nothing more to do for it.
-pub(crate) async fn run(shared: Arc<Shared>, session: SessionId<'static>) {
+/// `abort` stops its run when the journal cannot say so.
+pub(crate) async fn run(shared: Arc<Shared>, session: SessionId<'static>, abort: Arc<Notify>) {
     let scope = journal::Scope::Session(session.clone());
     let mut watch = shared.config.journal.watch(scope);
     let mut stop = shared.stop.subscribe();
     while let Some(mut desk) = claim::claim(&shared, &session, &mut watch, &mut stop).await {
-        let left = desk.serve(&mut watch, &mut stop).await;
+        let left = desk.serve(&mut watch, &mut stop, &abort).await;
         shared.set_status(&session, Status::default());
         let lease = desk.appender.lease.clone();
         drop(desk);
@@ -108,7 +114,12 @@ pub(crate) async fn run(shared: Arc<Shared>, session: SessionId<'static>) {
 }
 
 impl Desk {
-    async fn serve(&mut self, watch: &mut Watch, stop: &mut watch::Receiver<bool>) -> Left {
+    async fn serve(
+        &mut self,
+        watch: &mut Watch,
+        stop: &mut watch::Receiver<bool>,
+        abort: &Notify,
+    ) -> Left {
         let mut ticks =
             interval((self.shared.config.limits.lease / 3).max(Duration::from_millis(1)));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -121,7 +132,7 @@ impl Desk {
             if self.is_done() {
                 return Left::Done;
             }
-            match self.wait(watch, stop, &mut ticks).await {
+            match self.wait(watch, stop, abort, &mut ticks).await {
                 Woken::Stored(Ok(())) => self.shared.touch(&self.session),
                 Woken::Stored(Err(failed)) => match self.failed(failed) {
                     Remedy::Wait => (),
@@ -147,6 +158,9 @@ impl Desk {
                 }
                 Woken::Idle => self.leave(),
                 Woken::Stop => self.stop(),
+                Woken::Abort => {
+                    self.abort();
+                }
             }
         }
     }
@@ -155,6 +169,7 @@ impl Desk {
         &mut self,
         watch: &mut Watch,
         stop: &mut watch::Receiver<bool>,
+        abort: &Notify,
         ticks: &mut tokio::time::Interval,
     ) -> Woken {
         let Self {
@@ -166,16 +181,18 @@ impl Desk {
             ..
         } = self;
         // An agent that was told to stop is heard to its end, whatever the store does.
-        let may_step = record.has_room() || self.is_stopping || self.is_leaving;
+        let is_ending = self.is_stopping || self.is_leaving || self.is_aborting;
+        let may_step = record.has_room() || is_ending;
         let idle = warm.as_ref().map(|it| it.1);
         tokio::select! {
             stored = appender.stored(), if appender.is_busy() => Woken::Stored(stored),
             is_open = watch.changed() => Woken::Hint(is_open),
-            started = next(starting), if starting.is_some() => Woken::Started(started),
+            started = next(starting), if starting.is_some() => Woken::Started(started.map(Box::new)),
             step = step(agent, record), if agent.is_some() && may_step => Woken::Stepped(step),
             _ = ticks.tick() => Woken::Tick,
             () = until(idle), if idle.is_some() => Woken::Idle,
             _ = stop.wait_for(|it| *it), if !self.is_stopping => Woken::Stop,
+            () = abort.notified() => Woken::Abort,
         }
     }
 

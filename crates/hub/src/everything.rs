@@ -14,9 +14,9 @@ use crate::catch_up::{Render, Style};
 use crate::channel::READ_AGAIN;
 use crate::error::{Error, Result};
 use crate::follow::{Delivered, Detached, Followed, One};
-use crate::hub::Shared;
 use crate::record::now;
 use crate::ring::{Frame, Ring, Taken};
+use crate::shared::Shared;
 
 /// A session that says nothing for so long is let go of, until it goes on.
 const QUIET: Duration = Duration::from_secs(60);
@@ -159,6 +159,8 @@ pub(crate) struct All {
     /// What was read of the first of them.
     read: VecDeque<Frame>,
     buffer: VecDeque<Frame>,
+    /// Sessions that were not behind, and have not been said to be.
+    level: Vec<(SessionId<'static>, u64)>,
     /// The ring may have gone on while the log was read.
     was_behind: bool,
     is_detached: bool,
@@ -182,6 +184,7 @@ impl All {
             behind: VecDeque::new(),
             read: VecDeque::new(),
             buffer: VecDeque::new(),
+            level: Vec::new(),
             was_behind: false,
             is_detached: false,
         };
@@ -199,6 +202,10 @@ impl All {
             }
             if !self.read.is_empty() || !self.behind.is_empty() {
                 continue;
+            }
+            if let Some((session, cursor)) = self.level.pop() {
+                let session = Arc::new(session);
+                return Ok(Followed::CaughtUp { session, cursor });
             }
             if self.is_detached {
                 return Ok(Followed::Detached(self.detached()));
@@ -256,7 +263,7 @@ impl All {
         };
         let seen = match self.seen.get(&*frame.session) {
             Some(seen) => *seen,
-            None => self.begin(frame).await?,
+            None => begin(&*self.shared.config.journal, frame, self.since).await?,
         };
         if frame.after > seen {
             let session = Arc::clone(&frame.session);
@@ -265,18 +272,6 @@ impl All {
         }
         let is_new = frame.seq > seen;
         Ok(self.buffer.pop_front().filter(|_| is_new))
-    }
-
-    /// What is known of a session that was not heard of before this frame.
-    async fn begin(&self, frame: &Frame) -> Result<u64> {
-        let found = self
-            .shared
-            .config
-            .journal
-            .find_session(&frame.session)
-            .await?;
-        let is_new = found.is_some_and(|it| it.created_at >= self.since);
-        Ok(if is_new { 0 } else { frame.after })
     }
 
     fn deliver(&mut self, frame: Frame) -> Delivered {
@@ -320,8 +315,10 @@ impl All {
         }
         for (id, seen) in self.seen.clone() {
             let found = journal.find_session(&id).await?;
-            if found.is_some_and(|it| it.head > seen) {
-                self.lag(Arc::new(id), seen)?;
+            match found {
+                Some(it) if it.head > seen => self.lag(Arc::new(id), seen)?,
+                Some(_) => self.level.push((id, seen)),
+                None => (),
             }
         }
         Ok(())
@@ -333,6 +330,14 @@ impl All {
             since: Some(self.since),
         }
     }
+}
+
+/// What is known of a session that was not heard of before this frame: nothing of a new one, else
+/// whatever came before.
+async fn begin(journal: &dyn Journal, frame: &Frame, since: Timestamp) -> journal::Result<u64> {
+    let found = journal.find_session(&frame.session).await?;
+    let is_new = found.is_some_and(|it| it.created_at >= since);
+    Ok(if is_new { 0 } else { frame.after })
 }
 
 /// The sessions that were made at that time or later.

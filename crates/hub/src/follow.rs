@@ -11,8 +11,8 @@ use crate::catch_up::{Render, Style};
 use crate::channel::Channel;
 use crate::error::{Error, Result};
 use crate::everything::All;
-use crate::hub::Shared;
 use crate::ring::{Frame, Taken};
+use crate::shared::Shared;
 
 /// What is to be followed, and how it is to look.
 #[derive(Clone, Debug)]
@@ -145,6 +145,7 @@ pub(crate) struct One {
     cursor: u64,
     buffer: VecDeque<Frame>,
     mode: Mode,
+    is_caught_up: bool,
 }
 
 #[derive(Debug)]
@@ -189,6 +190,7 @@ impl One {
             cursor: after,
             buffer: VecDeque::new(),
             mode,
+            is_caught_up: false,
         })
     }
 
@@ -226,6 +228,7 @@ impl One {
                 Mode::Live(place) => match ring.take(place, &mut self.buffer) {
                     Taken::Some => (),
                     Taken::Lost => self.mode = Mode::Detached,
+                    Taken::Nothing if !self.is_caught_up => return Ok(self.caught_up(self.cursor)),
                     // An error means that the channel is gone, which this follower keeps alive.
                     Taken::Nothing => self.news.changed().await.map_err(|_| Error::Stopped)?,
                 },
@@ -233,8 +236,7 @@ impl One {
                     if let Some(place) = ring.find(render.at) {
                         let cursor = render.at;
                         self.mode = Mode::Live(place);
-                        let session = Arc::clone(&self.session);
-                        return Ok(Followed::CaughtUp { session, cursor });
+                        return Ok(self.caught_up(cursor));
                     }
                     let journal = &self.shared.config.journal;
                     let is_end = render.page(&**journal, &mut self.buffer).await?;
@@ -245,6 +247,12 @@ impl One {
                 }
             }
         }
+    }
+
+    fn caught_up(&mut self, cursor: u64) -> Followed {
+        self.is_caught_up = true;
+        let session = Arc::clone(&self.session);
+        Followed::CaughtUp { session, cursor }
     }
 
     fn ready(&mut self) -> Option<Delivered> {

@@ -1,28 +1,23 @@
-//! The handle: what can be asked of a hub, and what its desks share.
+//! The handle: what can be asked of a hub.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use journal::{Command, Journal, NewSession, Order, Owner, Session, State};
+use journal::{Command, Journal, NewSession, Order, Session, State};
 use model::{SessionId, Timestamp};
 use runner::{Answer, NotSettled, engines, process};
-use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::catch_up::Style;
-use crate::changes::{Changes, Directory};
-use crate::channel::Channels;
-use crate::config::{HubConfig, is_dead};
-use crate::desk;
+use crate::changes::Changes;
+use crate::config::HubConfig;
 use crate::error::{Error, Result};
-use crate::everything::Everything;
 use crate::follow::{Follow, Follower};
 use crate::order::{Abort, Prompt, Settings, Submit, Target, Told, bytes};
-use crate::{lost, setup};
+use crate::setup;
+use crate::shared::{self, Shared};
 
 /// What a graceful stop may take before it becomes a hard one.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
@@ -55,55 +50,23 @@ pub struct Queued {
     pub prompt: String,
 }
 
-/// What a desk lets others know.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Status {
-    /// The prompt that is worked on.
-    pub(crate) current: Option<u64>,
-    pub(crate) takes_changes: bool,
-}
-
-pub(crate) struct Shared {
-    pub(crate) config: HubConfig,
-    pub(crate) owner: Owner,
-    pub(crate) stop: watch::Sender<bool>,
-    /// One for each agent that may stay without work.
-    pub(crate) warm: Arc<Semaphore>,
-    pub(crate) directory: Directory,
-    pub(crate) channels: Channels,
-    everything: Mutex<HashMap<Style, Weak<Everything>>>,
-    desks: Mutex<HashMap<SessionId<'static>, JoinHandle<()>>>,
-    status: Mutex<HashMap<SessionId<'static>, Status>>,
-    replies: Mutex<HashMap<(SessionId<'static>, u64), oneshot::Sender<bool>>>,
-    trouble: watch::Sender<Option<String>>,
-}
-
 impl Hub {
     /// Opens a hub: ends the agents of dead programs, closes their runs as lost, and goes on with the
     /// prompts that wait.
     pub async fn open(config: HubConfig) -> Result<Self> {
         tokio::task::spawn_blocking(process::end_orphans).await.ok();
-        let shared = Arc::new(Shared {
-            owner: Owner::new(config.owner.clone()),
-            stop: watch::Sender::new(false),
-            warm: Arc::new(Semaphore::new(config.limits.max_warm)),
-            directory: Directory::default(),
-            channels: Channels::default(),
-            everything: Mutex::default(),
-            desks: Mutex::default(),
-            status: Mutex::default(),
-            replies: Mutex::default(),
-            trouble: watch::Sender::new(None),
-            config,
-        });
-        shared.close_lost().await?;
+        let shared = Arc::new(Shared::new(config));
+        // A store that cannot be written can be read; the sweep tries again.
+        if let Err(Error::Journal(err)) = shared.close_lost().await {
+            shared.in_trouble(&err);
+        }
         shared.directory.fill(&*shared.config.journal).await?;
         for session in shared.config.journal.pending().await? {
             shared.see_to(&session);
         }
         let tasks = vec![
             tokio::spawn(crate::changes::watch(Arc::clone(&shared))),
-            tokio::spawn(sweep(Arc::clone(&shared))),
+            tokio::spawn(shared::sweep(Arc::clone(&shared))),
         ];
         Ok(Self { shared, tasks })
     }
@@ -133,8 +96,7 @@ impl Hub {
         let (session, prompt) = self.place(&submit).await?;
         let order = Order::Prompt(bytes(&prompt));
         let number = self.journal().command(&session, order).await?;
-        let waiting = self.waiting(&session).await?;
-        let position = waiting.iter().filter(|it| it.number < number).count();
+        let position = self.position(&session, number).await?;
         self.shared.see_to(&session);
         self.shared.touch(&session);
         Ok(Submitted {
@@ -142,6 +104,16 @@ impl Hub {
             number,
             position,
         })
+    }
+
+    /// How many prompts come before this one. The one that is worked on is done with as a command
+    /// once its run has begun.
+    async fn position(&self, session: &SessionId<'static>, number: u64) -> Result<usize> {
+        let found = self.journal().find_session(session).await?;
+        let has_run = found.is_some_and(|it| it.state != State::Idle);
+        let waiting = self.waiting(session).await?;
+        let before = waiting.iter().filter(|it| it.number < number).count();
+        Ok(before + usize::from(has_run))
     }
 
     /// The session that a prompt belongs to, made if need be, and the prompt as it waits there.
@@ -189,7 +161,7 @@ impl Hub {
             prompt: submit.prompt.clone(),
             resume,
             fork,
-            speed: submit.speed,
+            speed: submit.speed.filter(|it| *it > 0.0),
             settings: Settings::new(submit, engine, cwd),
         };
         Ok((id, prompt))
@@ -228,7 +200,7 @@ impl Hub {
             return Ok(false);
         }
         let prompt = Some(number);
-        self.order(session, Abort { prompt }).await
+        self.order(session, Abort { prompt, of: None }).await
     }
 
     /// Stops the run of a session; false when there is none. Prompts that wait are worked on next.
@@ -239,7 +211,17 @@ impl Hub {
         if is_idle {
             return Ok(false);
         }
-        self.order(session, Abort { prompt: None }).await
+        let of = self.shared.status(session).current;
+        let ordered = self.order(session, Abort { prompt: None, of }).await;
+        match ordered {
+            // What cannot be written down can still be done.
+            Err(Error::Journal(journal::Error::Storage(_)))
+                if self.shared.abort_here(&found.id) =>
+            {
+                Ok(true)
+            }
+            ordered => ordered,
+        }
     }
 
     /// Tells the owner of a session, and what came of it.
@@ -282,7 +264,8 @@ impl Hub {
             if !is_json {
                 return Err(NotSettled::BadInput.into());
             }
-            if self.shared.is_ours(session) && !self.shared.status(session).takes_changes {
+            let status = self.shared.status(session);
+            if status.current.is_some() && !status.takes_changes {
                 return Err(NotSettled::FixedInput.into());
             }
         }
@@ -298,7 +281,7 @@ impl Hub {
 
     /// What keeps the journal from being written, as long as something does.
     pub fn trouble(&self) -> Option<String> {
-        self.shared.trouble.borrow().clone()
+        self.shared.trouble()
     }
 
     /// Follows one session or all of them.
@@ -314,7 +297,7 @@ impl Hub {
     /// Ends all runs as aborted and lets the agents go. Prompts that wait stay where they are.
     pub async fn stop(mut self) {
         self.shared.stop.send_replace(true);
-        let desks: Vec<_> = self.shared.desks().drain().map(|it| it.1).collect();
+        let desks: Vec<_> = self.shared.desks().drain().map(|it| it.1.task).collect();
         let aborts: Vec<_> = desks.iter().map(JoinHandle::abort_handle).collect();
         let all = async {
             for desk in desks {
@@ -338,16 +321,8 @@ impl Drop for Hub {
             task.abort();
         }
         for (_, desk) in self.shared.desks().drain() {
-            desk.abort();
+            desk.task.abort();
         }
-    }
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared")
-            .field("owner", &self.owner)
-            .finish_non_exhaustive()
     }
 }
 
@@ -356,134 +331,6 @@ impl fmt::Debug for Hub {
         f.debug_struct("Hub")
             .field("owner", &self.shared.owner)
             .finish_non_exhaustive()
-    }
-}
-
-impl Shared {
-    /// Sees to it that a session has a desk.
-    pub(crate) fn see_to(self: &Arc<Self>, session: &SessionId<'static>) {
-        let mut desks = self.desks();
-        if *self.stop.borrow() || desks.contains_key(session) {
-            return;
-        }
-        let shared = Arc::clone(self);
-        let id = session.clone();
-        let desk = async move {
-            desk::run(Arc::clone(&shared), id.clone()).await;
-            shared.desks().remove(&id);
-            shared.statuses().remove(&id);
-            shared.touch(&id);
-            // Whoever left an order in between saw a desk, and relied on it.
-            let pending = shared.config.journal.commands(&id, 0).await;
-            if pending.is_ok_and(|it| !it.is_empty()) {
-                shared.see_to(&id);
-            }
-        };
-        desks.insert(session.clone(), tokio::spawn(desk));
-    }
-
-    /// All sessions in a format.
-    pub(crate) fn everything(&self, style: Style) -> Arc<Everything> {
-        let mut all = self
-            .everything
-            .lock()
-            .expect("nobody panics while holding it");
-        if let Some(everything) = all.get(&style).and_then(Weak::upgrade) {
-            return everything;
-        }
-        all.retain(|_, it| it.strong_count() > 0);
-        let everything = Arc::new(Everything::new(style.clone()));
-        all.insert(style, Arc::downgrade(&everything));
-        self.directory.register(&everything);
-        everything
-    }
-
-    /// Closes the runs of dead owners as lost.
-    async fn close_lost(&self) -> Result<()> {
-        let journal = &self.config.journal;
-        for open in journal.open_runs().await? {
-            let holder = open.holder.as_ref();
-            let is_lost = holder.is_none_or(|it| it.lapsed || is_dead(&it.owner));
-            let session = &open.run.session;
-            if !is_lost || self.is_ours(session) {
-                continue;
-            }
-            match desk::acquire(self, session).await {
-                Ok(lease) => {
-                    let closed = lost::close(&**journal, &lease).await;
-                    journal.release(&lease).await?;
-                    closed?;
-                    self.touch(session);
-                }
-                // Somebody else was faster.
-                Err(journal::Error::Held { .. } | journal::Error::NoSession { .. }) => (),
-                Err(err) => return Err(err.into()),
-            }
-        }
-        Ok(())
-    }
-
-    fn is_ours(&self, session: &SessionId<'_>) -> bool {
-        self.desks().contains_key(&session.clone().into_owned())
-    }
-
-    pub(crate) fn touch(&self, session: &SessionId<'static>) {
-        self.trouble.send_if_modified(|it| it.take().is_some());
-        self.directory.touch(session);
-    }
-
-    pub(crate) fn in_trouble(&self, err: &journal::Error) {
-        if let journal::Error::Storage(fault) = err {
-            self.trouble.send_replace(Some(fault.to_string()));
-        }
-    }
-
-    pub(crate) fn status(&self, session: &SessionId<'_>) -> Status {
-        let status = self.statuses().get(&session.clone().into_owned()).copied();
-        status.unwrap_or_default()
-    }
-
-    pub(crate) fn set_status(&self, session: &SessionId<'static>, status: Status) {
-        let before = self.statuses().insert(session.clone(), status);
-        if before != Some(status) {
-            self.directory.touch(session);
-        }
-    }
-
-    fn expect_reply(&self, session: &SessionId<'static>, number: u64) -> oneshot::Receiver<bool> {
-        let (tx, rx) = oneshot::channel();
-        self.replies().insert((session.clone(), number), tx);
-        rx
-    }
-
-    pub(crate) fn reply(&self, session: &SessionId<'static>, number: u64, is_done: bool) {
-        let reply = self.replies().remove(&(session.clone(), number));
-        if let Some(reply) = reply {
-            // Who does not wait any more does not mind.
-            reply.send(is_done).ok();
-        }
-    }
-
-    fn desks(&self) -> MutexGuard<'_, HashMap<SessionId<'static>, JoinHandle<()>>> {
-        self.desks.lock().expect("nobody panics while holding it")
-    }
-
-    fn statuses(&self) -> MutexGuard<'_, HashMap<SessionId<'static>, Status>> {
-        self.status.lock().expect("nobody panics while holding it")
-    }
-
-    fn replies(&self) -> MutexGuard<'_, HashMap<(SessionId<'static>, u64), oneshot::Sender<bool>>> {
-        self.replies.lock().expect("nobody panics while holding it")
-    }
-}
-
-/// Looks after the runs of owners that die while this one lives.
-async fn sweep(shared: Arc<Shared>) {
-    loop {
-        sleep(shared.config.limits.lease).await;
-        if let Err(Error::Journal(err)) = shared.close_lost().await {
-            shared.in_trouble(&err);
-        }
     }
 }
 

@@ -20,6 +20,7 @@ mod order;
 mod record;
 mod ring;
 mod setup;
+mod shared;
 
 pub use changes::{Changes, SessionChanged};
 pub use config::{HubConfig, Limits, own_name};

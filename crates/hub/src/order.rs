@@ -115,6 +115,9 @@ pub(crate) struct Abort {
     /// A prompt that waits, by its number; absent is the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) prompt: Option<u64>,
+    /// The prompt whose run is meant; absent is any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) of: Option<u64>,
 }
 
 /// An answer on its way to the agent.

@@ -10,7 +10,13 @@ import { inputs } from "./tool.js";
 /** @typedef {import("../cards.js").Answer} Answer */
 
 const HEADINGS = { permission: "Allow this?", question: "The agent asks", plan: "Go ahead with this plan?" };
-const DECISIONS = { allowed: "Allowed", allowed_always: "Always allowed", denied: "Denied", withdrawn: "No longer asked", lost: "Never answered" };
+const DECISIONS = {
+  allowed: "Allowed",
+  allowed_always: "Always allowed",
+  denied: "Denied",
+  withdrawn: "No longer asked",
+  lost: "Never answered",
+};
 
 /** @param {View.AskRow} row @param {Context} context @returns {import("../cards.js").View} */
 export function ask_card(row, context) {
@@ -64,15 +70,40 @@ function settled(row, is_mine) {
   return h(
     "div",
     { class: `ask ${tone}` },
-    h("p", null, h("b", null, `${word}${who}`), ` ${visible(row.ask.title)}`, it?.message ? `: ${visible(it.message)}` : ""),
-    answers && h("p", { class: "field" }, visible(Object.values(answers).map((value) => (typeof value === "string" ? value : (value?.answers ?? []).join(", "))).join(" · "))),
+    h(
+      "p",
+      null,
+      h("b", null, `${word}${who}`),
+      ` ${visible(row.ask.title)}`,
+      it?.message ? `: ${visible(it.message)}` : "",
+    ),
+    answers &&
+      h(
+        "p",
+        { class: "field" },
+        visible(
+          Object.values(answers)
+            .map((value) => (typeof value === "string" ? value : (value?.answers ?? []).join(", ")))
+            .join(" · "),
+        ),
+      ),
   );
 }
 
 /** @param {View.AskRow} row @param {Context} context @param {(answer: Answer, card: HTMLElement) => void} send */
 function open(row, context, send) {
   const { ask } = row;
-  const card = h("div", { class: "ask open" }, h("p", null, h("b", null, HEADINGS[ask.kind] ?? "Allow this?"), " ", h("span", { class: "tool-name" }, visible(ask.tool))));
+  const card = h(
+    "div",
+    { class: "ask open" },
+    h(
+      "p",
+      null,
+      h("b", null, HEADINGS[ask.kind] ?? "Allow this?"),
+      " ",
+      h("span", { class: "tool-name" }, visible(ask.tool)),
+    ),
+  );
   if (ask.kind === "question" && questions(ask).length > 0) question_form(row, card, send);
   else permission_form(row, context, card, send);
   return card;
@@ -118,11 +149,15 @@ function permission_form(row, context, card, send) {
   };
   const no = button("Deny", deny, { class: "deny" });
   reason.addEventListener("keydown", (it) => it.key === "Enter" && deny());
-  const edit = button("Edit…", () => {
-    editor.hidden = !editor.hidden;
-    if (editor.value === "") editor.value = JSON.stringify(input, null, 2);
-    if (!editor.hidden) editor.focus();
-  }, { class: "edit", hidden: !context.can_change(row) });
+  const edit = button(
+    "Edit…",
+    () => {
+      editor.hidden = !editor.hidden;
+      if (editor.value === "") editor.value = JSON.stringify(input, null, 2);
+      if (!editor.hidden) editor.focus();
+    },
+    { class: "edit", hidden: !context.can_change(row) },
+  );
   card.append(
     editor,
     reason,
@@ -130,7 +165,8 @@ function permission_form(row, context, card, send) {
       "div",
       { class: "actions" },
       button("Allow once", allow("allow"), { class: "primary" }),
-      ask.suggestions !== undefined && button("Always allow", allow("allow_always"), { title: remembered(ask.suggestions) }),
+      ask.suggestions !== undefined &&
+        button("Always allow", allow("allow_always"), { title: remembered(ask.suggestions) }),
       no,
       input !== undefined && edit,
     ),
@@ -142,7 +178,8 @@ function permission_form(row, context, card, send) {
 function remembered(suggestions) {
   const rules = Array.isArray(suggestions) ? suggestions : [];
   const words = rules.flatMap((it) => {
-    if (Array.isArray(it?.rules)) return it.rules.map((/** @type {any} */ rule) => `${rule.toolName}(${rule.ruleContent ?? "*"})`);
+    if (Array.isArray(it?.rules))
+      return it.rules.map((/** @type {any} */ rule) => `${rule.toolName}(${rule.ruleContent ?? "*"})`);
     if (Array.isArray(it?.directories)) return it.directories;
     return it?.mode ?? (it?.kind === "allow_always" ? it.name : []) ?? [];
   });
@@ -162,12 +199,26 @@ function question_form(row, card, send) {
   const fields = [];
   for (const [n, question] of list.entries()) {
     const name = `ask-${row.key}-${n}`;
-    const other = h("input", { type: "text", placeholder: question.options?.length ? "Or in your own words" : "Your answer", "aria-label": "Your own answer" });
+    const other = h("input", {
+      type: "text",
+      placeholder: question.options?.length ? "Or in your own words" : "Your answer",
+      "aria-label": "Your own answer",
+    });
     const boxes = (question.options ?? []).map((option) => {
       const box = h("input", { type: question.multiSelect ? "checkbox" : "radio", name, value: option.label });
-      return { box, label: h("label", { class: "option" }, box, h("span", null, visible(option.label), option.description && h("small", null, visible(option.description)))) };
+      return {
+        box,
+        label: h(
+          "label",
+          { class: "option" },
+          box,
+          h("span", null, visible(option.label), option.description && h("small", null, visible(option.description))),
+        ),
+      };
     });
-    card.append(h("fieldset", null, h("legend", null, visible(question.question)), ...boxes.map((it) => it.label), other));
+    card.append(
+      h("fieldset", null, h("legend", null, visible(question.question)), ...boxes.map((it) => it.label), other),
+    );
     const read = () => {
       const own = other.value.trim();
       const picked = boxes.filter((it) => it.box.checked).map((it) => it.box.value);
@@ -188,5 +239,13 @@ function question_form(row, card, send) {
     }
     send({ decision: "allow", input: { ...row.ask.input, answers } }, card);
   };
-  card.append(h("div", { class: "actions" }, button("Answer", answer, { class: "primary" }), button("Skip", () => send({ decision: "deny", message: "no answer" }, card), { class: "deny" })), problem);
+  card.append(
+    h(
+      "div",
+      { class: "actions" },
+      button("Answer", answer, { class: "primary" }),
+      button("Skip", () => send({ decision: "deny", message: "no answer" }, card), { class: "deny" }),
+    ),
+    problem,
+  );
 }

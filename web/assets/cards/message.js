@@ -3,16 +3,30 @@
 import { h, patch, picture } from "../dom.js";
 import { blocks, render, web } from "../markdown.js";
 import { first_line, plain } from "../words.js";
-import { fold } from "./parts.js";
+import { fold, output } from "./parts.js";
+
+/** Characters from which a prompt is folded; people paste whole files. */
+const LONG = 6_000;
 
 /** @param {View.MessageRow} row @returns {import("../cards.js").View} */
 export function message_card(row) {
-  const body = h("div", { class: row.role === "assistant" ? "prose" : row.role === "user" && row.depth === 0 ? "prompt" : "task", dir: "auto" });
+  const body = h("div", {
+    class: row.role === "assistant" ? "prose" : row.role === "user" && row.depth === 0 ? "prompt" : "task",
+    dir: "auto",
+  });
   const extras = h("div", { class: "extras" });
-  const node = h("article", { class: `message ${row.role}`, "aria-label": row.role === "user" ? "Prompt" : row.role === "assistant" ? "Answer" : "Agent program" }, body);
+  const node = h(
+    "article",
+    {
+      class: `message ${row.role}`,
+      "aria-label": row.role === "user" ? "Prompt" : row.role === "assistant" ? "Answer" : "Agent program",
+    },
+    body,
+  );
   let n_parts = 0;
   const update = () => {
     if (row.role === "assistant") markdown(body, row.text);
+    else if (row.text.length > LONG) body.replaceChildren(output(row.text, "Text"));
     else body.textContent = plain(row.text);
     node.hidden = row.text === "" && row.parts.length === 0;
     node.classList.toggle("live", row.status === undefined);

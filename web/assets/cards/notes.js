@@ -1,6 +1,7 @@
 // The small print between what agents say and do: where a run starts and ends, notices, compactions.
 
 import { h } from "../dom.js";
+import { agent_cost } from "../fold.js";
 import { count, dollars, duration, plain, plural, show, tokens_in_out, visible } from "../words.js";
 import { markdown } from "./message.js";
 import { block, fold } from "./parts.js";
@@ -9,7 +10,13 @@ import { block, fold } from "./parts.js";
 
 /** @param {View.RunRow} row @returns {CardView} */
 export function run_card(row) {
-  const time = row.at ? h("time", { datetime: row.at }, new Date(row.at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })) : "";
+  const time = row.at
+    ? h(
+        "time",
+        { datetime: row.at },
+        new Date(row.at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" }),
+      )
+    : "";
   const words = row.cause === "wake_up" ? `Run ${row.n}, woken up` : `Run ${row.n}`;
   return { node: h("article", { class: "run" }, h("h2", null, words, time)), update: () => {} };
 }
@@ -34,13 +41,26 @@ export function end_card(row) {
     row.denials > 0 && `${row.denials} denied`,
   ].filter(Boolean);
   const why = row.error && row.outcome !== "aborted" && h("span", { class: "why" }, visible(row.error.message));
-  return { node: h("article", { class: `end ${tone}` }, h("p", null, h("b", null, words), ...facts.map((it) => h("span", null, String(it)))), why), update: () => {} };
+  return {
+    node: h(
+      "article",
+      { class: `end ${tone}` },
+      h("p", null, h("b", null, words), ...facts.map((it) => h("span", null, String(it)))),
+      why,
+    ),
+    update: () => {},
+  };
 }
 
 /** @param {View.NoticeRow} row @returns {CardView} */
 export function notice_card(row) {
   const strong = row.level === "warning" || row.level === "error";
-  const text = h("div", { class: `notice ${row.level}`, dir: "auto" }, strong && h("b", null, row.level === "error" ? "Error " : "Warning "), plain(row.text).slice(0, 5000));
+  const text = h(
+    "div",
+    { class: `notice ${row.level}`, dir: "auto" },
+    strong && h("b", null, row.level === "error" ? "Error " : "Warning "),
+    plain(row.text).slice(0, 5000),
+  );
   return { node: h("article", { class: "notice-row" }, text), update: () => {} };
 }
 
@@ -51,8 +71,14 @@ export function compaction_card(row, context) {
   const node = fold("aside", [label], row, context, prose);
   const update = () => {
     const { item } = row;
-    const sizes = item.tokens_before !== undefined && item.tokens_after !== undefined ? `: ${count(item.tokens_before)} → ${count(item.tokens_after)} tokens` : "";
-    label.textContent = row.status === undefined ? "Compacting the conversation…" : `Conversation compacted${item.trigger ? ` (${item.trigger})` : ""}${sizes}`;
+    const sizes =
+      item.tokens_before !== undefined && item.tokens_after !== undefined
+        ? `: ${count(item.tokens_before)} → ${count(item.tokens_after)} tokens`
+        : "";
+    label.textContent =
+      row.status === undefined
+        ? "Compacting the conversation…"
+        : `Conversation compacted${item.trigger ? ` (${item.trigger})` : ""}${sizes}`;
     if (context.is_open(row)) markdown(prose, item.summary ?? "");
     node.open = context.is_open(row);
   };
@@ -68,7 +94,8 @@ export function other_card(row, context) {
   const update = () => {
     label.textContent = visible(row.item.name ?? "Something else");
     glimpse.textContent = plain(row.item.text ?? "").slice(0, 120);
-    if (context.is_open(row)) body.replaceChildren(block("plain", "Details", visible(row.item.text ?? show(row.item.data))));
+    if (context.is_open(row))
+      body.replaceChildren(block("plain", "Details", visible(row.item.text ?? show(row.item.data))));
     node.open = context.is_open(row);
   };
   return { node: h("article", { class: "folded" }, node), update };
@@ -76,23 +103,51 @@ export function other_card(row, context) {
 
 /** What a session took: by model and by sub-agent. @param {import("../fold.js").Story} story */
 export function cost_card(story) {
-  const head = [plural(story.n_runs, "run"), tokens_in_out(story.tokens) && `${tokens_in_out(story.tokens)} tokens`, story.has_cost && dollars(story.cost)].filter(Boolean);
+  const head = [
+    plural(story.n_runs, "run"),
+    tokens_in_out(story.tokens) && `${tokens_in_out(story.tokens)} tokens`,
+    story.has_cost && dollars(story.cost),
+  ].filter(Boolean);
   const models = [...story.models.values()].filter((it) => tokens_in_out(it.tokens));
-  const agents = story.agents.map((it) => ({ name: it.agent?.description ?? it.agent?.name ?? "Agent", tokens: it.tokens ?? {}, cost: it.cost }));
+  const agents = story.agents.map((it) => {
+    const cost = agent_cost(story, it);
+    return {
+      name: it.agent?.description ?? it.agent?.name ?? "Agent",
+      tokens: it.tokens ?? {},
+      cost: cost && `${cost.is_guess ? "≈ " : ""}${dollars(cost.usd)}`,
+    };
+  });
   return h(
     "div",
     { class: "cost" },
     h("p", { class: "sum" }, head.join(" · ")),
-    models.length > 0 && table("Model", models.map((it) => ({ ...it, name: it.model }))),
+    models.length > 0 &&
+      table(
+        "Model",
+        models.map((it) => ({
+          name: it.model,
+          tokens: it.tokens,
+          cost: it.cost === undefined ? undefined : dollars(it.cost),
+        })),
+      ),
     agents.length > 0 && table("Sub-agent", agents),
-    agents.length > 0 && h("p", { class: "cut" }, "What sub-agents take is part of what their models take."),
+    agents.length > 0 &&
+      h(
+        "p",
+        { class: "cut" },
+        "What sub-agents take is part of what their models take; ≈ is their share of it by tokens.",
+      ),
   );
 }
 
-/** @param {string} label @param {{ name: string, tokens: Wire.Tokens, cost?: number }[]} rows */
+/** @param {string} label @param {{ name: string, tokens: Wire.Tokens, cost?: string }[]} rows */
 function table(label, rows) {
   const head = [label, "Input", "Cached", "Output", "Cost"];
-  const cells = (/** @type {Wire.Tokens} */ it) => [count((it.input ?? 0) + (it.cache_write ?? 0)), count(it.cache_read ?? 0), it.output === undefined ? "–" : count(it.output)];
+  const cells = (/** @type {Wire.Tokens} */ it) => [
+    count((it.input ?? 0) + (it.cache_write ?? 0)),
+    count(it.cache_read ?? 0),
+    it.output === undefined ? "–" : count(it.output),
+  ];
   return h(
     "div",
     { class: "table" },
@@ -100,7 +155,19 @@ function table(label, rows) {
       "table",
       null,
       h("thead", null, h("tr", null, ...head.map((it) => h("th", { scope: "col" }, it)))),
-      h("tbody", null, ...rows.map((row) => h("tr", null, h("th", { scope: "row" }, visible(row.name)), ...cells(row.tokens).map((it) => h("td", null, it)), h("td", null, row.cost === undefined ? "–" : dollars(row.cost))))),
+      h(
+        "tbody",
+        null,
+        ...rows.map((row) =>
+          h(
+            "tr",
+            null,
+            h("th", { scope: "row" }, visible(row.name)),
+            ...cells(row.tokens).map((it) => h("td", null, it)),
+            h("td", null, row.cost ?? "–"),
+          ),
+        ),
+      ),
     ),
   );
 }

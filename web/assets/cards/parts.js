@@ -10,6 +10,9 @@ const FEW_LINES = 16;
 /** Characters that are shown before somebody asks for the rest, and at most after that. */
 const FEW_CHARS = 4_000;
 const MOST_CHARS = 400_000;
+/** Lines of a change that are shown, and characters of one of them; what is left out is said. */
+const MOST_LINES = 2_000;
+const MOST_OF_LINE = 10_000;
 
 /**
  * Something that opens and closes, and stays as it was left when it is drawn again.
@@ -33,7 +36,12 @@ export function aside(label, make) {
 
 /** Text as it is. @param {string} kind @param {string} label @param {string} text */
 export function block(kind, label, text) {
-  return h("pre", { class: kind, tabindex: 0, "aria-label": label }, text.slice(0, MOST_CHARS));
+  return h("pre", { class: kind, tabindex: 0, "aria-label": label }, short(text, MOST_CHARS));
+}
+
+/** Whoever allows something has to know that there is more of it. @param {string} text @param {number} max */
+function short(text, max) {
+  return text.length > max ? `${text.slice(0, max)} … ${plural(text.length - max, "more character")} not shown` : text;
 }
 
 /**
@@ -47,11 +55,15 @@ export function output(raw, label = "Output", from_end = false) {
   const pre = block("output", label, shown);
   const n = count_lines(text) - count_lines(shown);
   const words = n > 0 ? `Show ${plural(n, from_end ? "earlier line" : "more line")}` : "Show the rest";
-  const more = button(words, () => {
-    pre.textContent = text.slice(0, MOST_CHARS);
-    more.replaceWith(text.length > MOST_CHARS ? h("p", { class: "cut" }, "The rest is too long for a page.") : "");
-    pre.focus({ preventScroll: true });
-  }, { class: "more" });
+  const more = button(
+    words,
+    () => {
+      pre.textContent = text.slice(0, MOST_CHARS);
+      more.replaceWith(text.length > MOST_CHARS ? h("p", { class: "cut" }, "The rest is too long for a page.") : "");
+      pre.focus({ preventScroll: true });
+    },
+    { class: "more" },
+  );
   return from_end ? h("div", null, more, pre) : h("div", null, pre, more);
 }
 
@@ -83,16 +95,16 @@ function count_lines(text) {
 /** @param {Wire.Diff} change @param {(path: string) => void} open */
 export function changes(change, open) {
   const pre = h("pre", { class: "diff", tabindex: 0, "aria-label": "Changes" });
-  let n_chars = 0;
-  for (const line of diff(change.old ?? "", change.new)) {
-    n_chars += line.text.length;
-    if (n_chars > MOST_CHARS) break;
-    const text = visible(line.text);
+  const lines = diff(change.old ?? "", change.new);
+  for (const line of lines.slice(0, MOST_LINES)) {
+    const text = short(visible(line.text), MOST_OF_LINE);
     if (line.side === "gap") pre.append(h("span", { class: "gap" }, `… ${plural(Number(line.text), "equal line")}\n`));
     else if (line.side === "old") pre.append(h("del", null, `- ${text}\n`));
     else if (line.side === "new") pre.append(h("ins", null, `+ ${text}\n`));
     else pre.append(h("span", null, `  ${text}\n`));
   }
+  const n_left = lines.length - MOST_LINES;
+  if (n_left > 0) pre.append(h("span", { class: "gap" }, `… ${plural(n_left, "more line")} not shown`));
   return h("div", null, h("p", { class: "path" }, file_link(change.path, open)), pre);
 }
 

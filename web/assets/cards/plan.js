@@ -16,7 +16,14 @@ export function plan_card(row) {
       return h("li", { class: CLASSES[it.status] }, h("span", { class: "sr" }, SAID[it.status]), visible(text));
     });
     node.hidden = entries.length === 0;
-    node.replaceChildren(h("div", { class: "plan" }, h("h3", null, "Plan ", h("span", null, `${n_done}/${row.entries.length}`)), h("ul", { class: "todo" }, ...entries)));
+    node.replaceChildren(
+      h(
+        "div",
+        { class: "plan" },
+        h("h3", null, "Plan ", h("span", null, `${n_done}/${row.entries.length}`)),
+        h("ul", { class: "todo" }, ...entries),
+      ),
+    );
   };
   return { node, update };
 }

@@ -13,7 +13,8 @@ const MAX_PICTURES = 4;
 const PATH = /(?<![\w:/.~-])(?:\.{0,2}\/)?(?:[\w@.+-]+\/)*[\w@+-][\w@.+-]*\.[A-Za-z][A-Za-z0-9]{0,9}(?![\w/])/g;
 const PICTURE = /\.(?:png|jpe?g|gif|webp)$/i;
 /** What looks like a file in most outputs; `example.com` and `foo.bar` do not. */
-const FILE = /\.(?:png|jpe?g|gif|webp|svg|pdf|md|txt|log|csv|json|jsonl|ya?ml|toml|html?|css|[cm]?[jt]sx?|rs|py|go|java|kt|swift|rb|php|c|h|cc|cpp|hpp|sh|sql|xml|diff|patch)$/i;
+const FILE =
+  /\.(?:png|jpe?g|gif|webp|svg|pdf|md|txt|log|csv|json|jsonl|ya?ml|toml|html?|css|[cm]?[jt]sx?|rs|py|go|java|kt|swift|rb|php|c|h|cc|cpp|hpp|sh|sql|xml|diff|patch)$/i;
 
 const WORDS = { error: "failed", denied: "denied", cancelled: "cancelled", lost: "cut off" };
 
@@ -54,7 +55,7 @@ export function tool_card(row, context) {
     node.open = context.is_open(row);
     if (node.open) patch(body, pieces(row, context));
   };
-  return { node: h("article", { class: "folded" }, node), update, tick };
+  return { node: h("article", { class: "folded" }, node), update, tick: () => row.status === undefined && tick() };
 }
 
 /** @param {View.ToolRow} row @returns {[string, string]} */
@@ -62,7 +63,10 @@ function headline(row) {
   const { item, agent } = row;
   if (agent) {
     const last = row.status === undefined ? glimpse(row) : "";
-    return [`Agent · ${visible(agent.name ?? "")}`, last || first_line(visible(agent.description ?? item.class?.title ?? ""))];
+    return [
+      `Agent · ${visible(agent.name ?? "")}`,
+      last || first_line(visible(agent.description ?? item.class?.title ?? "")),
+    ];
   }
   const mcp = item.class?.mcp;
   const name = visible(mcp ? `${mcp.server} · ${mcp.tool}` : (item.name ?? "Tool"));
@@ -84,7 +88,10 @@ function summary_facts(row) {
   if (row.children.length > 0) facts.push(plural(row.children.filter((it) => it.kind === "tool").length, "step"));
   const diffs = row.item.class?.diffs;
   if (diffs?.length) facts.push(plus_minus(diffs));
-  const ms = row.status === undefined && !row.agent_status ? between(row.at, new Date().toISOString()) : between(row.at, row.ended_at);
+  const ms =
+    row.status === undefined && !row.agent_status
+      ? between(row.at, new Date().toISOString())
+      : between(row.at, row.ended_at);
   if (ms !== undefined && ms >= 100 && (row.status !== undefined || ms < 86_400_000)) facts.push(duration(ms));
   return facts.filter(Boolean).join(" · ");
 }
@@ -111,7 +118,8 @@ function pieces(row, context) {
   const known = item.class;
   /** @type {import("../dom.js").Piece[]} */
   const out = [];
-  const add = (/** @type {string} */ key, /** @type {string | number} */ sig, /** @type {() => Element} */ make) => out.push({ key, sig, make });
+  const add = (/** @type {string} */ key, /** @type {string | number} */ sig, /** @type {() => Element} */ make) =>
+    out.push({ key, sig, make });
   const open = context.open_file;
 
   if (known?.command) add("command", known.command, () => block("command", "Command", visible(known.command ?? "")));
@@ -121,7 +129,9 @@ function pieces(row, context) {
   if (known?.query && !is_told) add("query", known.query, () => field("Query", known.query ?? ""));
   const paths = (known?.paths ?? []).filter((it) => !diffs.some((diff) => diff.path === it.path));
   if (paths.length > 0) {
-    add("paths", JSON.stringify(paths), () => h("p", { class: "path" }, ...paths.flatMap((it) => [file_link(it.path, open), it.line ? `:${it.line} ` : " "])));
+    add("paths", JSON.stringify(paths), () =>
+      h("p", { class: "path" }, ...paths.flatMap((it) => [file_link(it.path, open), it.line ? `:${it.line} ` : " "])),
+    );
   }
   if (row.typing) add("typing", row.typing.length, () => block("plain", "Input", visible(row.typing.slice(-2000))));
   if (item.input !== undefined && !known?.command && diffs.length === 0 && !agent) {
@@ -136,9 +146,15 @@ function pieces(row, context) {
   // The first thing inside is often the very same text.
   const first = row.children[0];
   const is_inside = first?.kind === "message" && first.text === agent?.prompt;
-  if (agent?.prompt && !is_inside) add("prompt", agent.prompt, () => aside("Task", () => h("div", { class: "task" }, plain(agent.prompt ?? ""))));
+  if (agent?.prompt && !is_inside)
+    add("prompt", agent.prompt, () => aside("Task", () => h("div", { class: "task" }, plain(agent.prompt ?? ""))));
   if (row.tokens) {
-    const words = [tokens_in_out(row.tokens) && `${tokens_in_out(row.tokens)} tokens`, row.cost !== undefined && dollars(row.cost)].filter(Boolean).join(" · ");
+    const words = [
+      tokens_in_out(row.tokens) && `${tokens_in_out(row.tokens)} tokens`,
+      row.cost !== undefined && dollars(row.cost),
+    ]
+      .filter(Boolean)
+      .join(" · ");
     if (words) add("tokens", words, () => h("p", { class: "field" }, words));
   }
   if (agent?.report) {
@@ -150,7 +166,10 @@ function pieces(row, context) {
   } else {
     results(row, context, out);
   }
-  if (out.length === 0) add("nothing", row.status ?? "", () => h("p", { class: "cut" }, row.status === undefined ? "Nothing yet." : "No output."));
+  if (out.length === 0)
+    add("nothing", row.status ?? "", () =>
+      h("p", { class: "cut" }, row.status === undefined ? "Nothing yet." : "No output."),
+    );
   return out;
 }
 
@@ -170,11 +189,20 @@ function results(row, context, out) {
     out.push({ key: "output", sig: length, make: () => output(text, "Output", row.status === "error") });
   }
   for (const [n, it] of images.entries()) {
-    out.push({ key: `image ${n}`, sig: it.data.length, make: () => h("p", { class: "picture" }, picture(it.type, it.data) ?? `${it.type}, not shown`) });
+    out.push({
+      key: `image ${n}`,
+      sig: it.data.length,
+      make: () => h("p", { class: "picture" }, picture(it.type, it.data) ?? `${it.type}, not shown`),
+    });
   }
   const named = files(row, text);
   if (named.length > 0) {
-    out.push({ key: "files", sig: named.join("\n"), make: () => h("p", { class: "path" }, "Files: ", ...named.flatMap((it) => [file_link(it, context.open_file), " "])) });
+    out.push({
+      key: "files",
+      sig: named.join("\n"),
+      make: () =>
+        h("p", { class: "path" }, "Files: ", ...named.flatMap((it) => [file_link(it, context.open_file), " "])),
+    });
   }
   for (const it of named.filter((it) => PICTURE.test(it)).slice(0, MAX_PICTURES)) {
     out.push({ key: `preview ${it}`, sig: it, make: () => preview(context.session, it) });
@@ -190,7 +218,8 @@ function contents(content) {
   for (const it of content) {
     const data = it?.source?.data ?? it?.data;
     if (typeof it?.text === "string") texts.push(it.text);
-    else if (it?.type === "image" && typeof data === "string") images.push({ type: it.source?.media_type ?? it.mimeType ?? "", data });
+    else if (it?.type === "image" && typeof data === "string")
+      images.push({ type: it.source?.media_type ?? it.mimeType ?? "", data });
     else texts.push(show(it));
   }
   return { text: texts.join("\n"), images };
@@ -206,7 +235,8 @@ function files(row, text) {
 
 /** @param {any} input */
 export function inputs(input) {
-  if (typeof input !== "object" || input === null || Array.isArray(input)) return block("plain", "Input", visible(show(input)));
+  if (typeof input !== "object" || input === null || Array.isArray(input))
+    return block("plain", "Input", visible(show(input)));
   return h("div", null, ...Object.entries(input).map(([name, value]) => field(name, show(value))));
 }
 
@@ -214,6 +244,7 @@ export function inputs(input) {
 function field(name, raw) {
   const value = visible(raw);
   const label = h("b", null, visible(name));
-  if (value.length <= 120 && !value.includes("\n")) return h("p", { class: "field" }, label, " ", h("code", { dir: "auto" }, value));
+  if (value.length <= 120 && !value.includes("\n"))
+    return h("p", { class: "field" }, label, " ", h("code", { dir: "auto" }, value));
   return h("div", { class: "field" }, label, output(raw, name));
 }

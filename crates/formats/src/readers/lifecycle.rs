@@ -167,7 +167,8 @@ impl Lifecycle {
 
     pub(crate) fn emit(&mut self, cx: &mut Context<'_>, body: Body<'_>) {
         let path = std::mem::take(&mut cx.path);
-        self.emit_at(cx, &path, body);
+        let told = self.used.told_path(&path);
+        self.emit_at(cx, &told, body);
         cx.path = path;
     }
 
@@ -235,7 +236,7 @@ impl Lifecycle {
         let id = self.used.unique(&key);
         *item.id_mut() = id;
         self.emit(cx, Body::ItemOpened(item.clone()));
-        let path = cx.path.to_vec();
+        let path = self.used.told_path(&cx.path).into_owned();
         let item = item.into_owned();
         self.open.push(Open {
             key,
@@ -482,7 +483,10 @@ impl Lifecycle {
         let id = self.used.unique(&ItemId::new(format!("ask {key}")));
         let id = AskId::new(id.as_str().trim_start_matches("ask ").to_owned());
         let item = ask.item.clone().map(ItemId::into_owned);
-        let path = cx.path.to_vec();
+        let path = self.used.told_path(&cx.path).into_owned();
+        if let Some(told) = item.as_ref().and_then(|it| self.used.told(it)) {
+            ask.item = Some(told);
+        }
         ask.id = id.clone();
         self.emit(cx, Body::AskOpened(ask));
         self.asks.push(OpenAsk {

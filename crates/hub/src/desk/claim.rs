@@ -11,9 +11,9 @@ use tokio::time::sleep;
 use super::Desk;
 use crate::append::Appender;
 use crate::config::is_dead;
-use crate::hub::Shared;
 use crate::lost;
 use crate::record::Record;
+use crate::shared::Shared;
 
 /// Between two tries to get a session that somebody else has.
 const TRY_AGAIN: Duration = Duration::from_millis(200);
@@ -104,5 +104,6 @@ async fn open(shared: &Arc<Shared>, lease: &Lease) -> journal::Result<Desk> {
         warm: None,
         answered: Vec::new(),
         is_stopping: false,
+        is_aborting: false,
     })
 }

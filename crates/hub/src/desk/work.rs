@@ -22,10 +22,12 @@ impl Desk {
 
     pub(super) fn told_to_abort(&mut self, number: u64, body: &[u8]) {
         let is_done = match serde_json::from_slice(body) {
-            Ok(Abort { prompt: None }) => self.abort(),
             Ok(Abort {
                 prompt: Some(prompt),
+                ..
             }) => self.remove(prompt),
+            Ok(Abort { of: Some(of), .. }) if !self.is_at(of) => false,
+            Ok(Abort { .. }) => self.abort(),
             Err(_) => false,
         };
         self.record.done(number);
@@ -56,7 +58,11 @@ impl Desk {
         true
     }
 
-    fn abort(&mut self) -> bool {
+    fn is_at(&self, prompt: u64) -> bool {
+        self.current.as_ref().is_some_and(|it| it.number == prompt)
+    }
+
+    pub(super) fn abort(&mut self) -> bool {
         if self.starting.take().is_some() {
             self.came_to_nothing(RunEnded::new(Outcome::Aborted, None));
             return true;
@@ -64,6 +70,7 @@ impl Desk {
         match &mut self.agent {
             Some(agent) if self.current.is_some() => {
                 agent.abort();
+                self.is_aborting = true;
                 true
             }
             _ => false,
@@ -103,6 +110,7 @@ impl Desk {
             permissions,
             n_runs: self.record.n_runs(),
             is_told: false,
+            is_warm: self.agent.is_some(),
             prompt: prompt.clone(),
         });
         match &mut self.agent {
@@ -124,10 +132,10 @@ impl Desk {
         }
     }
 
-    pub(super) fn started(&mut self, started: Result<Agent, StartError>) {
+    pub(super) fn started(&mut self, started: Result<Box<Agent>, StartError>) {
         self.starting = None;
         match started {
-            Ok(agent) => self.agent = Some(agent),
+            Ok(agent) => self.agent = Some(*agent),
             Err(err) => self.came_to_nothing(failed("start_failed", chain(&err))),
         }
     }
@@ -159,7 +167,9 @@ impl Desk {
             Step::Told => self.answer(),
             // A run that background work began is not the prompt's.
             Step::Ended => {
-                self.current.take_if(|it| it.is_told);
+                if self.current.take_if(|it| it.is_told).is_some() {
+                    self.is_aborting = false;
+                }
                 if self.is_stopping {
                     self.leave();
                 }
@@ -174,6 +184,12 @@ impl Desk {
         self.warm = None;
         self.answered.clear();
         self.current.take_if(|it| it.is_told);
+        let is_aborted = std::mem::take(&mut self.is_aborting);
+        // An agent that ended while it had no work ends no run: another one is started.
+        if !is_aborted && let Some(current) = self.current.take_if(|it| it.is_warm) {
+            let Current { number, prompt, .. } = current;
+            return self.queue.push_front(Waiting { number, prompt });
+        }
         let message = "the agent ended before it began to work".to_owned();
         self.came_to_nothing(failed("process_exit", message));
     }

@@ -1,5 +1,8 @@
 //! Owners that die, and owners that share a journal.
 
+use std::sync::Arc;
+
+use journal::{Config, Sqlite, SystemClock};
 use model::Outcome;
 use runner::process::Owner;
 
@@ -53,7 +56,7 @@ async fn the_owner_of_a_living_process_is_left_alone() {
     assert_eq!(Owner::own().is_alive(), Some(true));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn two_hubs_never_have_one_session_both() {
     let bench = Bench::new();
     let hubs = [bench.hub().await, bench.hub().await];
@@ -90,4 +93,44 @@ async fn a_hub_that_was_replaced_stops_and_writes_nothing() {
     assert_eq!(bench.lines(&session).await.len(), n_lines);
     other.stop().await;
     bench.check(&session).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_life_on_disk_goes_on_after_a_crash() {
+    let mut bench = Bench::new();
+    let path = bench.dir.path().join("journal.db");
+    let open = async || {
+        let config = Config {
+            clock: Arc::new(SystemClock::new()),
+            cut: None,
+        };
+        Sqlite::open(&path, config).await.unwrap()
+    };
+    bench.journal = Arc::new(open().await);
+    let mut config = bench.config();
+    config.limits.lease = std::time::Duration::from_millis(500);
+    let hub = hub::Hub::open(config).await.unwrap();
+    let session = hub
+        .submit(bench.submit("replay:tools", "one"))
+        .await
+        .unwrap()
+        .session;
+    assert_eq!(bench.outcomes(&session, 1).await, [Outcome::Completed]);
+    let submit = hub::Submit {
+        speed: Some(1.0),
+        ..bench.submit_to(&session, "two")
+    };
+    hub.submit(submit).await.unwrap();
+    bench.running(&session).await;
+    hub.submit(bench.submit_to(&session, "three"))
+        .await
+        .unwrap();
+    drop(hub);
+    bench.journal = Arc::new(open().await);
+    let hub = bench.hub().await;
+    let outcomes = bench.outcomes(&session, 3).await;
+    let expected = [Outcome::Completed, Outcome::Lost, Outcome::Completed];
+    assert_eq!(outcomes, expected);
+    bench.check(&session).await;
+    hub.stop().await;
 }

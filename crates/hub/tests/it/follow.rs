@@ -88,6 +88,48 @@ async fn last(bench: &Bench, session: &SessionId<'static>) -> u64 {
     runs.last().unwrap().end.unwrap().seq
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_who_come_and_go_all_see_the_same() {
+    let bench = Bench::new();
+    let hub = std::sync::Arc::new(bench.hub().await);
+    let submit = bench.submit("replay:tools", "play");
+    let session = hub.submit(submit).await.unwrap().session;
+    let n_runs = 12;
+    for _ in 1..n_runs {
+        hub.submit(bench.submit_to(&session, "play")).await.unwrap();
+    }
+    let mut tasks = tokio::task::JoinSet::new();
+    for n in 0..32_u64 {
+        let (hub, session) = (std::sync::Arc::clone(&hub), session.clone());
+        tasks.spawn(async move {
+            let mut got: Vec<(u64, String)> = Vec::new();
+            let mut n_ends = 0;
+            // Each stays for another number of frames before it comes back.
+            while n_ends < n_runs {
+                let after = got.last().map_or(0, |it| it.0);
+                let mut follower = hub.follow(one(&session, after, "ag-ui")).await.unwrap();
+                for _ in 0..n % 7 * 5 + 1 {
+                    let Ok(it) = next(&mut follower).await else {
+                        break;
+                    };
+                    let text = String::from_utf8(it.bytes.to_vec()).unwrap();
+                    n_ends += text.matches("RUN_FINISHED").count();
+                    got.push((it.seq, text));
+                    if n_ends >= n_runs {
+                        break;
+                    }
+                }
+            }
+            got
+        });
+    }
+    let all = timeout(PATIENCE, tasks.join_all()).await.unwrap();
+    for got in &all {
+        assert!(*got == all[0]);
+    }
+    bench.check(&session).await;
+}
+
 #[tokio::test]
 async fn who_follows_from_the_start_and_who_comes_later_see_the_same() {
     let bench = Bench::new();

@@ -24,7 +24,42 @@ async fn prompts_of_a_session_run_one_after_the_other() {
     let runs = bench.runs(&session).await;
     let names: Vec<_> = runs.iter().map(|it| it.run.as_str()).collect();
     assert_eq!(names, ["r1", "r2", "r3"]);
+    let read = journal::Read {
+        after: 0,
+        deltas: journal::Deltas::Keep,
+        max_events: 1,
+        max_bytes: 1,
+    };
+    let frames = bench.journal.frames(&session, read).await.unwrap();
+    let recording = &runner::engines::REPLAYS[0];
+    let mut lines = recording.bytes.split(|it| *it == b'\n');
+    assert_eq!(frames[0].bytes, lines.next().unwrap());
     bench.check(&session).await;
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn what_happens_inside_a_sub_agent_is_told_of_that_of_its_own_run() {
+    let bench = Bench::new();
+    let hub = bench.hub().await;
+    let submit = bench.submit("replay:subagents", "one");
+    let session = hub.submit(submit).await.unwrap().session;
+    hub.submit(bench.submit_to(&session, "two")).await.unwrap();
+    bench.outcomes(&session, 2).await;
+    let lines = bench.lines(&session).await;
+    let events = lines.iter().map(|it| model::Event::from_json(it).unwrap());
+    let mut opened = Vec::new();
+    let mut n_inside = 0;
+    for event in events {
+        match &event.body {
+            model::Body::RunStarted(_) => opened.clear(),
+            model::Body::ItemOpened(item) => opened.push(item.id().clone().into_owned()),
+            _ => (),
+        }
+        n_inside += event.path.len();
+        assert!(event.path.iter().all(|it| opened.contains(it)), "{event:?}");
+    }
+    assert!(n_inside > 0);
     hub.stop().await;
 }
 
@@ -43,6 +78,8 @@ async fn prompts_that_wait_are_seen_and_can_be_taken_back() {
         .submit(bench.submit_to(&session, "third"))
         .await
         .unwrap();
+    let positions = [first.position, second.position, third.position];
+    assert_eq!(positions, [0, 1, 2]);
     let queue = hub.queue(&session).await.unwrap();
     let queue: Vec<_> = queue.iter().map(|it| (it.number, &*it.prompt)).collect();
     assert_eq!(queue, [(second.number, "second"), (third.number, "third")]);

@@ -159,3 +159,28 @@ async fn a_full_disk_holds_the_run_and_shows_nothing_of_it() {
     bench.check(&session).await;
     hub.stop().await;
 }
+
+#[tokio::test]
+async fn a_run_can_be_stopped_while_the_disk_is_full() {
+    let is_full = Arc::new(AtomicBool::new(false));
+    let switch = Arc::clone(&is_full);
+    let bench = Bench::with(|inner| {
+        Arc::new(Full {
+            inner,
+            is_full: switch,
+        })
+    });
+    let hub = bench.hub().await;
+    let submit = bench.submit("claude", "wait");
+    let session = hub.submit(submit).await.unwrap().session;
+    bench.running(&session).await;
+    is_full.store(true, Ordering::SeqCst);
+    assert!(hub.abort(&session).await.unwrap());
+    while hub.trouble().is_none() {
+        tokio::task::yield_now().await;
+    }
+    is_full.store(false, Ordering::SeqCst);
+    assert_eq!(bench.outcomes(&session, 1).await, [Outcome::Aborted]);
+    bench.check(&session).await;
+    hub.stop().await;
+}

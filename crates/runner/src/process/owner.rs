@@ -140,7 +140,8 @@ mod tests {
     fn agent(owner: &str, marker: Marker) -> Child {
         let mut command = Command::new("sleep");
         command.arg("60").env(OWNER, owner);
-        let child = command.env(VARIABLE, marker.to_string()).spawn().unwrap();
+        command.env(VARIABLE, marker.to_string());
+        let child = command.spawn().expect("there is a sleep");
         while !marker.is_alive() {
             thread::yield_now();
         }

@@ -1,6 +1,7 @@
 //! Which ids were given out, so that none is used twice.
 
-use std::collections::{HashSet, VecDeque};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use model::ItemId;
@@ -14,6 +15,8 @@ pub struct ItemIds {
     hashes: HashSet<u64>,
     order: VecDeque<u64>,
     n_repeated: u64,
+    /// What ids mean that were given out before and had to be changed.
+    renamed: HashMap<ItemId<'static>, ItemId<'static>>,
 }
 
 impl ItemIds {
@@ -30,7 +33,32 @@ impl ItemIds {
             self.n_repeated += 1;
             candidate = ItemId::new(format!("{id}~{}", self.n_repeated + 1));
         }
+        if self.renamed.len() > MAX_USED {
+            self.renamed.clear();
+        }
+        if candidate == *id {
+            self.renamed.remove(id);
+        } else {
+            self.renamed.insert(id.clone(), candidate.clone());
+        }
         candidate
+    }
+
+    /// The id under which the last item of this id was told.
+    pub(super) fn told(&self, id: &ItemId<'_>) -> Option<ItemId<'static>> {
+        if self.renamed.is_empty() {
+            return None;
+        }
+        self.renamed.get(&id.clone().into_owned()).cloned()
+    }
+
+    /// The same for all of a path.
+    pub(super) fn told_path<'a>(&self, path: &'a [ItemId<'static>]) -> Cow<'a, [ItemId<'static>]> {
+        if self.renamed.is_empty() || path.is_empty() {
+            return Cow::Borrowed(path);
+        }
+        let told = |id: &ItemId<'static>| self.told(id).unwrap_or_else(|| id.clone());
+        Cow::Owned(path.iter().map(told).collect())
     }
 
     fn insert(&mut self, id: &ItemId<'_>) -> bool {

@@ -1,0 +1,229 @@
+//! What the desks of a hub share, and what they know of each other.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+use journal::Owner;
+use model::SessionId;
+use tokio::sync::{Notify, Semaphore, oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use crate::catch_up::Style;
+use crate::changes::Directory;
+use crate::channel::Channels;
+use crate::config::{HubConfig, is_dead};
+use crate::desk;
+use crate::error::{Error, Result};
+use crate::everything::Everything;
+use crate::lost;
+
+/// What a desk lets others know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Status {
+    /// The prompt that is worked on.
+    pub(crate) current: Option<u64>,
+    pub(crate) takes_changes: bool,
+}
+
+/// A desk, from the outside.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    pub(crate) task: JoinHandle<()>,
+    /// Stops the run when the journal cannot be told to.
+    pub(crate) abort: Arc<Notify>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) config: HubConfig,
+    pub(crate) owner: Owner,
+    pub(crate) stop: watch::Sender<bool>,
+    /// One for each agent that may stay without work.
+    pub(crate) warm: Arc<Semaphore>,
+    pub(crate) directory: Directory,
+    pub(crate) channels: Channels,
+    everything: Mutex<HashMap<Style, Weak<Everything>>>,
+    desks: Mutex<HashMap<SessionId<'static>, Handle>>,
+    status: Mutex<HashMap<SessionId<'static>, Status>>,
+    replies: Mutex<HashMap<(SessionId<'static>, u64), oneshot::Sender<bool>>>,
+    trouble: watch::Sender<Option<String>>,
+}
+
+impl Shared {
+    pub(crate) fn new(config: HubConfig) -> Self {
+        Self {
+            owner: Owner::new(config.owner.clone()),
+            stop: watch::Sender::new(false),
+            warm: Arc::new(Semaphore::new(config.limits.max_warm)),
+            directory: Directory::default(),
+            channels: Channels::default(),
+            everything: Mutex::default(),
+            desks: Mutex::default(),
+            status: Mutex::default(),
+            replies: Mutex::default(),
+            trouble: watch::Sender::new(None),
+            config,
+        }
+    }
+
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.trouble.borrow().clone()
+    }
+
+    /// Sees to it that a session has a desk.
+    pub(crate) fn see_to(self: &Arc<Self>, session: &SessionId<'static>) {
+        let mut desks = self.desks();
+        let is_there = desks.get(session).is_some_and(|it| !it.task.is_finished());
+        if *self.stop.borrow() || is_there {
+            return;
+        }
+        let abort = Arc::new(Notify::new());
+        let told = Arc::clone(&abort);
+        let shared = Arc::clone(self);
+        let id = session.clone();
+        let desk = async move {
+            desk::run(Arc::clone(&shared), id.clone(), told).await;
+            shared.desks().remove(&id);
+            shared.statuses().remove(&id);
+            shared.touch(&id);
+            // Whoever left an order in between saw a desk, and relied on it.
+            let pending = shared.config.journal.commands(&id, 0).await;
+            if pending.is_ok_and(|it| !it.is_empty()) {
+                shared.see_to(&id);
+            }
+        };
+        let task = tokio::spawn(desk);
+        desks.insert(session.clone(), Handle { task, abort });
+    }
+
+    /// All sessions in a format.
+    pub(crate) fn everything(&self, style: Style) -> Arc<Everything> {
+        let mut all = self
+            .everything
+            .lock()
+            .expect("nobody panics while holding it");
+        if let Some(everything) = all.get(&style).and_then(Weak::upgrade) {
+            return everything;
+        }
+        all.retain(|_, it| it.strong_count() > 0);
+        let everything = Arc::new(Everything::new(style.clone()));
+        all.insert(style, Arc::downgrade(&everything));
+        self.directory.register(&everything);
+        everything
+    }
+
+    /// Closes the runs of dead owners as lost.
+    pub(crate) async fn close_lost(&self) -> Result<()> {
+        let journal = &self.config.journal;
+        for open in journal.open_runs().await? {
+            let holder = open.holder.as_ref();
+            let is_lost = holder.is_none_or(|it| it.lapsed || is_dead(&it.owner));
+            let session = &open.run.session;
+            if !is_lost || self.is_ours(session) {
+                continue;
+            }
+            match desk::acquire(self, session).await {
+                Ok(lease) => {
+                    let closed = lost::close(&**journal, &lease).await;
+                    journal.release(&lease).await?;
+                    closed?;
+                    self.touch(session);
+                }
+                // Somebody else was faster.
+                Err(journal::Error::Held { .. } | journal::Error::NoSession { .. }) => (),
+                Err(err) => return Err(err.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops the run of a desk of ours, without the journal.
+    pub(crate) fn abort_here(&self, session: &SessionId<'static>) -> bool {
+        let is_at_work = self.status(session).current.is_some();
+        let desks = self.desks();
+        let desk = desks.get(session).filter(|_| is_at_work);
+        desk.map(|it| it.abort.notify_one()).is_some()
+    }
+
+    fn is_ours(&self, session: &SessionId<'_>) -> bool {
+        self.desks().contains_key(&session.clone().into_owned())
+    }
+
+    pub(crate) fn touch(&self, session: &SessionId<'static>) {
+        self.trouble.send_if_modified(|it| it.take().is_some());
+        self.directory.touch(session);
+    }
+
+    pub(crate) fn in_trouble(&self, err: &journal::Error) {
+        if let journal::Error::Storage(fault) = err {
+            self.trouble.send_replace(Some(fault.to_string()));
+        }
+    }
+
+    pub(crate) fn status(&self, session: &SessionId<'_>) -> Status {
+        let status = self.statuses().get(&session.clone().into_owned()).copied();
+        status.unwrap_or_default()
+    }
+
+    pub(crate) fn set_status(&self, session: &SessionId<'static>, status: Status) {
+        let before = self.statuses().insert(session.clone(), status);
+        if before != Some(status) {
+            self.directory.touch(session);
+        }
+    }
+
+    pub(crate) fn expect_reply(
+        &self,
+        session: &SessionId<'static>,
+        number: u64,
+    ) -> oneshot::Receiver<bool> {
+        let (tx, rx) = oneshot::channel();
+        self.replies().insert((session.clone(), number), tx);
+        rx
+    }
+
+    pub(crate) fn reply(&self, session: &SessionId<'static>, number: u64, is_done: bool) {
+        let reply = self.replies().remove(&(session.clone(), number));
+        if let Some(reply) = reply {
+            // Who does not wait any more does not mind.
+            reply.send(is_done).ok();
+        }
+    }
+
+    pub(crate) fn desks(&self) -> MutexGuard<'_, HashMap<SessionId<'static>, Handle>> {
+        self.desks.lock().expect("nobody panics while holding it")
+    }
+
+    fn statuses(&self) -> MutexGuard<'_, HashMap<SessionId<'static>, Status>> {
+        self.status.lock().expect("nobody panics while holding it")
+    }
+
+    pub(crate) fn replies(
+        &self,
+    ) -> MutexGuard<'_, HashMap<(SessionId<'static>, u64), oneshot::Sender<bool>>> {
+        self.replies.lock().expect("nobody panics while holding it")
+    }
+}
+
+/// Looks after the runs of owners that die while this one lives.
+pub(crate) async fn sweep(shared: Arc<Shared>) {
+    loop {
+        sleep(shared.config.limits.lease).await;
+        if let Err(Error::Journal(err)) = shared.close_lost().await {
+            shared.in_trouble(&err);
+        }
+        // What cannot be read now is read the next time.
+        for session in shared.config.journal.pending().await.unwrap_or_default() {
+            shared.see_to(&session);
+        }
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("owner", &self.owner)
+            .finish_non_exhaustive()
+    }
+}

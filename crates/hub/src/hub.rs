@@ -295,7 +295,7 @@ impl Hub {
     }
 
     /// Ends all runs as aborted and lets the agents go. Prompts that wait stay where they are.
-    pub async fn stop(mut self) {
+    pub async fn stop(&self) {
         self.shared.stop.send_replace(true);
         let desks: Vec<_> = self.shared.desks().drain().map(|it| it.1.task).collect();
         let aborts: Vec<_> = desks.iter().map(JoinHandle::abort_handle).collect();
@@ -308,7 +308,7 @@ impl Hub {
         if timeout(STOP_LIMIT, all).await.is_err() {
             aborts.iter().for_each(|it| it.abort());
         }
-        for task in self.tasks.drain(..) {
+        for task in &self.tasks {
             task.abort();
         }
     }

@@ -1,5 +1,7 @@
 //! The flags, defined once: `--help`, the completions and the man pages are printed from here.
 
+mod store;
+
 use std::env;
 use std::path::PathBuf;
 
@@ -9,6 +11,8 @@ use clap_complete::Shell;
 use formats::registry::{FORMATS, Format};
 
 use crate::exit;
+
+pub(crate) use store::{DataDir, ReplayArgs, Role, ServeArgs, SessionsArgs, State, TokenArgs};
 
 const EXAMPLE: &str = "\
 Example:
@@ -23,7 +27,8 @@ Examples:
 const SHOW_EXAMPLE: &str = "\
 Examples:
   linkspan show run.jsonl
-  linkspan show --no-pager run.jsonl | head";
+  linkspan show --no-pager run.jsonl | head
+  linkspan show 01991a2b-5c6d-7e8f-9a0b-1c2d3e4f5a6b";
 
 const RUN_EXAMPLE: &str = "\
 Examples:
@@ -78,6 +83,14 @@ pub(crate) enum Command {
     Show(ShowArgs),
     #[command(before_help = RUN_EXAMPLE, after_long_help = exit::RUN_HELP)]
     Run(Box<RunArgs>),
+    #[command(before_help = store::SERVE_EXAMPLE, after_long_help = exit::HELP)]
+    Serve(ServeArgs),
+    #[command(before_help = store::TOKEN_EXAMPLE)]
+    Token(TokenArgs),
+    #[command(before_help = store::SESSIONS_EXAMPLE)]
+    Sessions(SessionsArgs),
+    #[command(before_help = store::REPLAY_EXAMPLE, after_long_help = exit::HELP)]
+    Replay(ReplayArgs),
     #[command(before_help = FORMATS_EXAMPLE)]
     Formats(FormatsArgs),
     #[command(before_help = ENGINES_EXAMPLE)]
@@ -130,7 +143,7 @@ pub(crate) struct ConvertArgs {
     pub(crate) color: Color,
 }
 
-/// Show a recording as a transcript, page by page on a terminal
+/// Show a recording or a session as a transcript, page by page on a terminal
 ///
 /// The pager is the one that `PAGER` names, else `less -FRX`; without one, and when stdout is no
 /// terminal, the transcript is printed.
@@ -140,8 +153,11 @@ pub(crate) struct ShowArgs {
     #[arg(long, value_name = "FORMAT", default_value = linkspan::AUTO, value_parser = sources())]
     pub(crate) from: String,
 
-    /// The file to read; `-` or nothing is stdin
+    /// The file to read, or the id of a session; `-` or nothing is stdin
     pub(crate) input: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) data: DataDir,
 
     /// Print without a pager, also on a terminal
     #[arg(long)]

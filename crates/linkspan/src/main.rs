@@ -4,6 +4,7 @@ mod cli;
 mod commands;
 mod exit;
 mod settings;
+mod store;
 mod streams;
 mod table;
 mod unknown;
@@ -38,6 +39,10 @@ fn run(cli: &Cli) -> Result<(), exit::Failure> {
         Command::Convert(args) => commands::convert::run(args),
         Command::Show(args) => commands::show::run(args),
         Command::Run(args) => commands::run::run(args),
+        Command::Serve(args) => commands::serve::run(args),
+        Command::Token(args) => commands::token::run(args),
+        Command::Sessions(args) => commands::sessions::run(args),
+        Command::Replay(args) => commands::replay::run(args),
         Command::Formats(args) => commands::formats::run(args),
         Command::Engines(args) => commands::engines::run(args),
         Command::Config(args) => commands::config::run(args),

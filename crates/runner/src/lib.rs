@@ -24,4 +24,4 @@ pub use dialogue::{Acp, Claude, Codex, Dialogue, NotSettled, Outbox, Warning, se
 pub use live::Ended;
 pub use policy::{Asked, Verdict, nobody, verdict};
 pub use request::{Answer, Launch, Mode, Permissions, Request, Resume, Stdin, Talk};
-pub use state::{new_id, state_folder};
+pub use state::{data_folder, new_id, state_folder};

@@ -13,6 +13,11 @@ pub fn state_folder() -> Option<PathBuf> {
     Some(state.join("linkspan"))
 }
 
+/// The folder of what is worth keeping, such as the journal. None without a home directory.
+pub fn data_folder() -> Option<PathBuf> {
+    Some(choose_base_strategy().ok()?.data_dir().join("linkspan"))
+}
+
 /// A new id of a session: unique, and later ones sort behind earlier ones.
 pub fn new_id() -> String {
     Uuid::now_v7().to_string()

@@ -1,17 +1,21 @@
-//! `linkspan show`: a recording as a transcript, through a pager when somebody looks at it.
+//! `linkspan show`: a recording or a session as a transcript, through a pager when somebody looks at it.
 
 use std::env;
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
 use formats::{ReaderConfig, WriterConfig, registry};
+use journal::{Journal, Session};
 use linkspan::{AUTO, Error, Options, convert};
+use tokio::runtime::Runtime;
 
+use super::replay;
 use crate::cli::ShowArgs;
 use crate::exit::{self, Failure, shown};
 use crate::streams::Input;
-use crate::unknown;
+use crate::{store, unknown};
 
 /// Leaves at once when everything fits on the screen, shows colours, and leaves the text there.
 const DEFAULT_PAGER: &str = "less -FRX";
@@ -19,6 +23,24 @@ const DEFAULT_PAGER: &str = "less -FRX";
 const LESS_FLAGS: &str = "FRX";
 
 pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
+    if let Some((runtime, journal, session)) = stored(args)? {
+        let is_terminal = io::stdout().is_terminal();
+        let config = WriterConfig {
+            color: args.color.is_wanted(is_terminal),
+            ..WriterConfig::default()
+        };
+        let write = |out: &mut dyn Write| {
+            let journal = Arc::clone(&journal);
+            runtime.block_on(replay::write(journal, &session, "text", &config, out))
+        };
+        return match Some(is_terminal && !args.no_pager)
+            .filter(|it| *it)
+            .and_then(|_| Pager::start())
+        {
+            Some(pager) => pager.feed(|mut pipe| write(&mut *pipe)),
+            None => write(&mut io::stdout()),
+        };
+    }
     if args.from != AUTO {
         registry::find_reader(&args.from).map_err(unknown::source)?;
     }
@@ -48,6 +70,27 @@ pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
         Err(Error::Format(err)) => Err(unknown::target(err)),
         Err(Error::Unsure(why)) => Err(unknown::unsure(&input.name, why)),
     }
+}
+
+/// The session that is meant, if the input is not a file but the id of one.
+fn stored(args: &ShowArgs) -> Result<Option<(Runtime, Arc<dyn Journal>, Session)>, Failure> {
+    let Some(id) = args.input.as_deref().filter(|it| !it.exists()) else {
+        return Ok(None);
+    };
+    // Without a home there is no journal, and a file may be missing all the same.
+    let Ok(folder) = store::folder(&args.data) else {
+        return Ok(None);
+    };
+    let (Some(id), true) = (id.to_str().filter(|it| *it != "-"), store::exists(&folder)) else {
+        return Ok(None);
+    };
+    let runtime = store::runtime()?;
+    let found = runtime.block_on(async {
+        let journal = store::open(&folder).await?;
+        let session = store::find(&*journal, id).await?;
+        Ok(session.map(|session| (journal, session)))
+    })?;
+    Ok(found.map(|(journal, session)| (runtime, journal, session)))
 }
 
 fn options(args: &ShowArgs, from: &str, input: &Input, is_terminal: bool) -> Options {

@@ -1,0 +1,175 @@
+//! The flags of the commands around the journal: serving it, looking into it, and who may.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{Color, ConfigFile, targets};
+
+pub(super) const SERVE_EXAMPLE: &str = "\
+Examples:
+  linkspan serve
+  linkspan serve --listen 127.0.0.1:0 --data-dir /srv/linkspan
+  linkspan serve --listen 0.0.0.0:8787 --tls-cert cert.pem --tls-key key.pem \\
+    --origin https://dev.example.com:8787";
+
+pub(super) const TOKEN_EXAMPLE: &str = "\
+Examples:
+  linkspan token
+  linkspan token --role watch
+  linkspan token --revoke 1a2b3c4d";
+
+pub(super) const SESSIONS_EXAMPLE: &str = "\
+Examples:
+  linkspan sessions
+  linkspan sessions --state running --json | jq -r .id";
+
+pub(super) const REPLAY_EXAMPLE: &str = "\
+Examples:
+  linkspan replay 01991a2b-5c6d-7e8f-9a0b-1c2d3e4f5a6b --to markdown
+  linkspan replay 01991a2b-5c6d-7e8f-9a0b-1c2d3e4f5a6b --to linkspan > run.jsonl";
+
+/// Where the journal is.
+#[derive(Args, Debug)]
+pub(crate) struct DataDir {
+    /// Where sessions and tokens are kept; else `LINKSPAN_DATA_DIR`, else the user's own data directory
+    #[arg(long = "data-dir", value_name = "DIR")]
+    pub(crate) path: Option<PathBuf>,
+}
+
+/// Serve sessions to browsers and programs, and take prompts from them
+///
+/// Says where it listens when it is ready, and on the first start the address of the page with its
+/// token. Whoever has a token can run agents here, so keep it. Ctrl-C ends all runs and leaves; a second
+/// one leaves at once.
+#[derive(Args, Debug)]
+pub(crate) struct ServeArgs {
+    /// Where to listen; port 0 picks one
+    ///
+    /// An address that other machines reach needs `--tls-cert` and `--tls-key`, or `--behind-proxy`.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
+    pub(crate) listen: SocketAddr,
+
+    #[command(flatten)]
+    pub(crate) data: DataDir,
+
+    /// The file with the token that opens everything; else the one in the data directory
+    ///
+    /// `LINKSPAN_TOKEN` gives the token itself, without a file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) file: ConfigFile,
+
+    /// The certificate of the server and those above it, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// The key of the certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+
+    /// A proxy in front encrypts, and nobody else reaches the address
+    #[arg(long, conflicts_with = "tls_cert")]
+    pub(crate) behind_proxy: bool,
+
+    /// Another address of the page, as browsers write it; may be repeated
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) origin: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Role {
+    /// Look at sessions
+    Watch,
+    /// Also give prompts and stop runs
+    Prompt,
+    /// Also answer what agents ask
+    Approve,
+    /// Everything
+    Admin,
+}
+
+/// Print the address of the page with its token, and make, list and revoke tokens
+///
+/// A running server takes a new token at once and closes what a revoked one has opened.
+#[derive(Args, Debug)]
+pub(crate) struct TokenArgs {
+    /// Make a token that may do this, and print it; it is not shown again
+    #[arg(long, value_enum)]
+    pub(crate) role: Option<Role>,
+
+    /// Revoke the token of this id
+    #[arg(long, value_name = "ID", conflicts_with = "role")]
+    pub(crate) revoke: Option<String>,
+
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) data: DataDir,
+
+    /// The file with the token that opens everything; else the one in the data directory
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+}
+
+/// List sessions, the newest first
+#[derive(Args, Debug)]
+pub(crate) struct SessionsArgs {
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// How many
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: u32,
+
+    /// Only those of this engine
+    #[arg(short, long, value_name = "ENGINE")]
+    pub(crate) engine: Option<String>,
+
+    /// Only those in this state
+    #[arg(long, value_enum)]
+    pub(crate) state: Option<State>,
+
+    /// Only those with this text in their title, directory or id
+    #[arg(long)]
+    pub(crate) text: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) data: DataDir,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum State {
+    Idle,
+    Running,
+    /// The agent has asked something
+    Waiting,
+}
+
+/// Write a session in any format
+#[derive(Args, Debug)]
+pub(crate) struct ReplayArgs {
+    /// The session, by its id here or by the agent's own
+    pub(crate) id: String,
+
+    /// The format of the output
+    #[arg(long, value_name = "FORMAT", value_parser = targets())]
+    pub(crate) to: String,
+
+    /// A shape of the output other than the default; see `linkspan formats`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+
+    /// Whether output made for people is coloured
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+
+    #[command(flatten)]
+    pub(crate) data: DataDir,
+}

@@ -1,0 +1,54 @@
+//! `linkspan replay`: a session of the journal in any format.
+
+use std::io::{self, IsTerminal, Write};
+
+use formats::{WriterConfig, registry};
+use journal::{Journal, Session};
+use std::sync::Arc;
+
+use crate::cli::ReplayArgs;
+use crate::exit::Failure;
+use crate::{store, unknown};
+
+pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
+    let config = WriterConfig {
+        profile: args.profile.clone(),
+        live: false,
+        began: None,
+        color: args.color.is_wanted(io::stdout().is_terminal()),
+    };
+    registry::writer(&args.to, &config).map_err(unknown::target)?;
+    let folder = store::folder(&args.data)?;
+    if !store::exists(&folder) {
+        return Err(store::not_found(&args.id));
+    }
+    store::runtime()?.block_on(async {
+        let journal = store::open(&folder).await?;
+        let session = store::find(&*journal, &args.id).await?;
+        let session = session.ok_or_else(|| store::not_found(&args.id))?;
+        write(
+            journal,
+            &session,
+            &args.to,
+            &config,
+            &mut io::stdout().lock(),
+        )
+        .await
+    })
+}
+
+/// Writes all of a session.
+pub(super) async fn write(
+    journal: Arc<dyn Journal>,
+    session: &Session,
+    to: &str,
+    config: &WriterConfig,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let mut export = server::export(journal, session, to, config).map_err(unknown::target)?;
+    while let Some(piece) = export.next().await.map_err(store::failed)? {
+        out.write_all(&piece)
+            .map_err(|err| Failure::write("stdout", &err))?;
+    }
+    out.flush().map_err(|err| Failure::write("stdout", &err))
+}

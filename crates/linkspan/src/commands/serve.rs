@@ -1,0 +1,143 @@
+//! `linkspan serve`: the doors, from flags to the end of the last run.
+
+use std::env;
+use std::path::Path;
+use std::pin::pin;
+
+use hub::{HubConfig, Limits};
+use runner::locks::Locks;
+use runner::process::Guard;
+use server::{Exposure, Keys, Secret, ServeConfig, Tls, TokenError};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::cli::ServeArgs;
+use crate::exit::{self, Code, Failure, chain};
+use crate::{settings, store};
+
+/// A token shorter than this may be found by trying.
+const MIN_TOKEN: usize = 32;
+
+pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
+    let settings = settings::load(&args.file)?.config;
+    let folder = store::folder(&args.data)?;
+    let keys = keys(&folder, args.token_file.as_deref())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|err| Failure::io("cannot start", &err, None))?;
+    let served = runtime.block_on(async {
+        let hub = HubConfig {
+            journal: store::open(&folder).await?,
+            settings,
+            guard: Guard::own(),
+            locks: runner::state_folder().map(|it| Locks::new(it.join("locks"))),
+            owner: hub::own_name(),
+            limits: Limits::default(),
+        };
+        serve(args, hub, &folder, keys).await
+    });
+    // Whatever still reads or writes a file does not keep anybody waiting.
+    runtime.shutdown_background();
+    served
+}
+
+/// The tokens of the data directory; `LINKSPAN_TOKEN` is one without a file.
+pub(super) fn keys(folder: &Path, file: Option<&Path>) -> Result<Keys, Failure> {
+    let given = env::var("LINKSPAN_TOKEN").ok();
+    let given = given.filter(|it| !it.is_empty() && file.is_none());
+    Keys::open(folder, file, given.map(Secret::new)).map_err(token_failed)
+}
+
+pub(super) fn token_failed(err: TokenError) -> Failure {
+    let hint = server::Error::from(err);
+    refused(&hint)
+}
+
+fn refused(err: &server::Error) -> Failure {
+    let code = match err {
+        server::Error::Exposed(_) | server::Error::BadOrigin(_) => Code::Usage,
+        server::Error::Token(TokenError::NoKey(_)) => Code::Usage,
+        server::Error::Listen { .. }
+        | server::Error::Tls { .. }
+        | server::Error::Write { .. }
+        | server::Error::Token(_)
+        | server::Error::Hub(_) => Code::Io,
+    };
+    Failure::Said {
+        code,
+        message: chain(err),
+        hint: err.hint().map(str::to_owned),
+    }
+}
+
+async fn serve(args: &ServeArgs, hub: HubConfig, folder: &Path, keys: Keys) -> Result<(), Failure> {
+    let signals = |err| Failure::io("cannot listen for signals", &err, None);
+    let mut stops = Stops::new().map_err(signals)?;
+    if keys.first().reveal().len() < MIN_TOKEN {
+        exit::say(
+            "linkspan: the token is short enough to be found by trying; give it 32 characters\n",
+        );
+    }
+    let page = keys
+        .is_new
+        .then(|| format!("/#token={}", keys.first().reveal()));
+    let config = ServeConfig {
+        hub,
+        listen: args.listen,
+        data_dir: folder.to_owned(),
+        keys,
+        exposure: match (&args.tls_cert, &args.tls_key) {
+            (Some(cert), Some(key)) => Exposure::Tls(Tls {
+                cert: cert.clone(),
+                key: key.clone(),
+            }),
+            _ if args.behind_proxy => Exposure::BehindProxy,
+            _ => Exposure::Loopback,
+        },
+        public: args.origin.clone(),
+    };
+    let server = server::bind(config).await.map_err(|err| refused(&err))?;
+    let url = server.url();
+    exit::say(&format!("listening on {url}\n"));
+    if let Some(page) = page {
+        exit::say(&format!("open {url}{page}\n"));
+    }
+    let (tx, rx) = tokio::sync::oneshot::channel::<()>();
+    let mut running = pin!(server.run(async {
+        rx.await.ok();
+    }));
+    tokio::select! {
+        () = &mut running => return Ok(()),
+        () = stops.next() => (),
+    }
+    exit::say("linkspan: stopping; once more leaves at once\n");
+    // An error means that it has ended by itself.
+    tx.send(()).ok();
+    tokio::select! {
+        () = running => (),
+        () = stops.next() => (),
+    }
+    Ok(())
+}
+
+/// Everything that means: stop.
+struct Stops([Signal; 3]);
+
+impl Stops {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self([
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::hangup())?,
+        ]))
+    }
+
+    async fn next(&mut self) {
+        let [interrupt, terminate, hangup] = &mut self.0;
+        tokio::select! {
+            _ = interrupt.recv() => (),
+            _ = terminate.recv() => (),
+            _ = hangup.recv() => (),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! `linkspan sessions`: what the journal holds, the newest first.
+
+use journal::{Session, SessionQuery, State};
+use serde_json::json;
+
+use crate::cli::{self, SessionsArgs};
+use crate::exit::{self, Failure, shown};
+use crate::{store, table};
+
+/// Characters of a title that are shown.
+const MAX_TITLE: usize = 60;
+
+pub(crate) fn run(args: &SessionsArgs) -> Result<(), Failure> {
+    let folder = store::folder(&args.data)?;
+    let sessions = match store::exists(&folder) {
+        true => store::runtime()?.block_on(async {
+            let journal = store::open(&folder).await?;
+            let listing = journal.list(query(args), None, args.limit.max(1)).await;
+            listing.map(|it| it.sessions).map_err(store::failed)
+        })?,
+        false => Vec::new(),
+    };
+    let text = match args.json {
+        true => sessions.iter().map(line).collect(),
+        false => page(&sessions),
+    };
+    exit::print(text.as_bytes())
+}
+
+fn query(args: &SessionsArgs) -> SessionQuery {
+    SessionQuery {
+        engine: args.engine.clone(),
+        text: args.text.clone(),
+        state: args.state.map(|it| match it {
+            cli::State::Idle => State::Idle,
+            cli::State::Running => State::Running,
+            cli::State::Waiting => State::Waiting,
+        }),
+    }
+}
+
+fn state(session: &Session) -> &'static str {
+    match session.state {
+        State::Idle => "idle",
+        State::Running => "running",
+        State::Waiting => "waiting",
+    }
+}
+
+fn line(session: &Session) -> String {
+    let line = json!({
+        "id": session.id.as_str(),
+        "engine": session.engine,
+        "native": session.native.as_ref().map(|it| it.as_str()),
+        "cwd": session.cwd,
+        "title": session.title,
+        "created_at": session.created_at,
+        "active_at": session.active_at,
+        "head": session.head,
+        "bytes": session.bytes,
+        "state": state(session),
+    });
+    format!("{line}\n")
+}
+
+fn page(sessions: &[Session]) -> String {
+    if sessions.is_empty() {
+        return "no sessions yet; `linkspan run` and `linkspan serve` make them\n".to_owned();
+    }
+    let heading = ["session", "engine", "state", "last active", "title"].map(str::to_owned);
+    let rows = sessions.iter().map(|it| {
+        let title = it.title.as_deref().unwrap_or_default();
+        let title: String = title.chars().take(MAX_TITLE).collect();
+        [
+            shown(it.id.as_str()),
+            shown(&it.engine),
+            state(it).to_owned(),
+            it.active_at.to_string(),
+            shown(&title),
+        ]
+    });
+    let rows: Vec<[String; 5]> = [heading].into_iter().chain(rows).collect();
+    table::aligned(&rows)
+}

@@ -1,0 +1,90 @@
+//! `linkspan token`: the address of the page again, and tokens for others.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+use server::{Key, Keys};
+
+use super::serve::{keys, token_failed};
+use crate::cli::{Role, TokenArgs};
+use crate::exit::{self, Failure};
+use crate::{store, table};
+
+/// Where a server listens when nobody has said.
+const USUAL: &str = "http://127.0.0.1:8787";
+
+pub(crate) fn run(args: &TokenArgs) -> Result<(), Failure> {
+    let folder = store::folder(&args.data)?;
+    let mut keys = keys(&folder, args.token_file.as_deref())?;
+    if let Some(id) = &args.revoke {
+        keys.revoke(id).map_err(token_failed)?;
+        exit::say(&format!("linkspan: revoked `{id}`\n"));
+        return Ok(());
+    }
+    let url = url(&folder);
+    let text = match args.role {
+        Some(role) => make(&mut keys, role, &url, args.json)?,
+        None if args.json => lines(&keys, &url),
+        None => page(&keys, &url),
+    };
+    exit::print(text.as_bytes())
+}
+
+/// Where the page is: the server of this directory says so while it runs.
+fn url(folder: &Path) -> String {
+    let noted = fs::read_to_string(folder.join("address"));
+    noted.unwrap_or_else(|_| USUAL.to_owned())
+}
+
+fn make(keys: &mut Keys, role: Role, url: &str, is_json: bool) -> Result<String, Failure> {
+    let role = match role {
+        Role::Watch => server::Role::Watch,
+        Role::Prompt => server::Role::Prompt,
+        Role::Approve => server::Role::Approve,
+        Role::Admin => server::Role::Admin,
+    };
+    let (key, secret) = keys.make(role).map_err(token_failed)?;
+    let token = secret.reveal();
+    let page = format!("{url}/#token={token}");
+    if is_json {
+        let line = json!({ "id": key.id, "role": role.name(), "token": token, "url": page });
+        return Ok(format!("{line}\n"));
+    }
+    let id = &key.id;
+    exit::say(&format!(
+        "linkspan: this token is not shown again; `linkspan token --revoke {id}` takes it back\n"
+    ));
+    Ok(format!("{page}\n"))
+}
+
+fn lines(keys: &Keys, url: &str) -> String {
+    let token = keys.first().reveal();
+    let page = format!("{url}/#token={token}");
+    let first = json!({ "id": null, "role": "admin", "token": token, "url": page });
+    let others = keys.list().iter();
+    let others = others
+        .map(|it| json!({ "id": it.id, "role": it.role.name(), "created_at": it.created_at }));
+    let lines = [first].into_iter().chain(others);
+    lines.map(|it| format!("{it}\n")).collect()
+}
+
+fn page(keys: &Keys, url: &str) -> String {
+    let page = format!("{url}/#token={}\n", keys.first().reveal());
+    if keys.list().is_empty() {
+        return page;
+    }
+    let row = |it: &Key| {
+        [
+            it.id.clone(),
+            it.role.name().to_owned(),
+            it.created_at.to_string(),
+        ]
+    };
+    let heading = ["token", "may", "made"].map(str::to_owned);
+    let rows: Vec<_> = [heading]
+        .into_iter()
+        .chain(keys.list().iter().map(row))
+        .collect();
+    format!("{page}\n{}", table::aligned(&rows))
+}

@@ -1,0 +1,60 @@
+//! `/api`: what each route takes and answers.
+
+pub(crate) mod asks;
+pub(crate) mod engines;
+pub(crate) mod events;
+pub(crate) mod files;
+pub(crate) mod runs;
+pub(crate) mod sessions;
+
+use axum::body::to_bytes;
+use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use serde::de::DeserializeOwned;
+
+use crate::config::MAX_BODY;
+use crate::error::ApiError;
+
+pub(crate) async fn healthz() -> impl IntoResponse {
+    (
+        [(header::CONTENT_TYPE, "text/plain; charset=utf-8")],
+        "ok\n",
+    )
+}
+
+/// A body in JSON.
+#[derive(Debug)]
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let body = to_bytes(request.into_body(), MAX_BODY).await;
+        let body = body.map_err(|_| {
+            let words = format!("a body may have {MAX_BODY} bytes");
+            ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", words)
+        })?;
+        match serde_json::from_slice(&body) {
+            Ok(it) => Ok(Self(it)),
+            Err(err) => Err(ApiError::bad(format!("the body cannot be read: {err}"))),
+        }
+    }
+}
+
+/// What follows the question mark.
+#[derive(Debug)]
+pub(crate) struct Params<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        match Query::try_from_uri(&parts.uri) {
+            Ok(Query(it)) => Ok(Self(it)),
+            Err(err) => Err(ApiError::bad(format!("the query cannot be read: {err}"))),
+        }
+    }
+}

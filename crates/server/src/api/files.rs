@@ -1,0 +1,135 @@
+//! Files below a session's directory: texts and images, and nothing that a link leads out to.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path as FsPath, PathBuf};
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::Params;
+use crate::error::{ApiError, Result};
+use crate::state::App;
+
+/// Bytes of a file that are shown.
+const MAX_FILE: u64 = 16 << 20;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct FileParams {
+    path: String,
+}
+
+pub(crate) async fn read(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    Params(params): Params<FileParams>,
+) -> Result<Response> {
+    let session = app.hub.find(&id).await?;
+    let none = || {
+        ApiError::new(
+            StatusCode::NOT_FOUND,
+            "no_such_file",
+            "there is no such file",
+        )
+    };
+    let cwd = session.cwd.map(PathBuf::from).ok_or_else(none)?;
+    let path = PathBuf::from(params.path);
+    let read = tokio::task::spawn_blocking(move || load(&cwd, &path)).await;
+    let bytes = match read.map_err(io::Error::other).flatten() {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => {
+            let words = format!("it is no file, or has more than {MAX_FILE} bytes");
+            return Err(ApiError::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "not_shown",
+                words,
+            ));
+        }
+        // Whether a file is missing or lies elsewhere is not told apart.
+        Err(_) => return Err(none()),
+    };
+    let Some(kind) = kind(&bytes) else {
+        return Err(ApiError::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "not_shown",
+            "only texts and images are shown",
+        ));
+    };
+    let mut response = Response::new(Body::from(bytes));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    // Opened by itself it is a download, never a page of this server.
+    let attachment = HeaderValue::from_static("attachment");
+    headers.insert(header::CONTENT_DISPOSITION, attachment);
+    Ok(response)
+}
+
+/// The bytes of a file; none when it is no file or too long.
+fn load(cwd: &FsPath, path: &FsPath) -> io::Result<Option<Vec<u8>>> {
+    let path = path.strip_prefix(cwd).unwrap_or(path);
+    let file = open(cwd, path)?;
+    let found = file.metadata()?;
+    if !found.is_file() || found.len() > MAX_FILE {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
+    Ok(Some(bytes).filter(|it| it.len() as u64 <= MAX_FILE))
+}
+
+/// The kernel itself sees to it that the path stays below the directory, whatever changes meanwhile.
+#[cfg(target_os = "linux")]
+fn open(cwd: &FsPath, path: &FsPath) -> io::Result<File> {
+    use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
+    let dir = open(
+        cwd,
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
+    // Without NONBLOCK a pipe in the directory would hold the thread.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    Ok(openat2(dir, path, flags, Mode::empty(), beneath)?.into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open(cwd: &FsPath, path: &FsPath) -> io::Result<File> {
+    let cwd = cwd.canonicalize()?;
+    let path = cwd.join(path).canonicalize()?;
+    match path.starts_with(&cwd) && path.is_file() {
+        true => File::open(path),
+        false => Err(io::ErrorKind::NotFound.into()),
+    }
+}
+
+/// What a file is, by what it holds; its name may lie.
+fn kind(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => Some("image/webp"),
+        _ if bytes.contains(&0) => None,
+        _ => str::from_utf8(bytes)
+            .ok()
+            .map(|_| "text/plain; charset=utf-8"),
+    }
+}

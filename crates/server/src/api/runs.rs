@@ -1,0 +1,159 @@
+//! Prompts: what a client may say about one, and what it needs the right for.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use hub::{Submit, Submitted, Target};
+use runner::Mode;
+use runner::config::mode;
+use runner::engines::{Recording, Selected, select};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Json;
+use crate::config::MAX_PROMPT;
+use crate::error::{ApiError, Result, reply};
+use crate::state::App;
+use crate::tokens::{Caller, Role};
+
+/// A prompt as clients send it, under the names of the bridge too.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Fields {
+    #[serde(alias = "text")]
+    pub(crate) prompt: Option<String>,
+    #[serde(alias = "provider")]
+    pub(crate) engine: Option<String>,
+    #[serde(alias = "sessionId", alias = "session_id")]
+    pub(crate) session: Option<String>,
+    pub(crate) resume: Option<String>,
+    pub(crate) fork: Option<String>,
+    #[serde(alias = "workingDir", alias = "cd")]
+    pub(crate) cwd: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) permissions: Option<String>,
+    #[serde(default)]
+    pub(crate) allow: Vec<String>,
+    #[serde(default)]
+    pub(crate) deny: Vec<String>,
+    #[serde(alias = "output_style")]
+    pub(crate) output_style: Option<String>,
+    pub(crate) verbosity: Option<String>,
+    pub(crate) speed: Option<f64>,
+}
+
+pub(crate) async fn submit(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Json(fields): Json<Fields>,
+) -> Result<Response> {
+    let submitted = take(&app, &caller, fields).await?;
+    let body = json!({
+        "session": submitted.session.as_str(),
+        "run": null,
+        "number": submitted.number,
+        "position": submitted.position,
+    });
+    Ok(reply(StatusCode::ACCEPTED, &body))
+}
+
+/// Gives a prompt to the hub, if the caller may.
+pub(crate) async fn take(app: &App, caller: &Caller, fields: Fields) -> Result<Submitted> {
+    let submit = fields.submit()?;
+    check_role(app, caller, &submit)?;
+    let submitted = app.hub.submit(submit).await?;
+    app.metrics.submitted();
+    Ok(submitted)
+}
+
+impl Fields {
+    fn submit(self) -> Result<Submit> {
+        let prompt = self.prompt.unwrap_or_default();
+        if prompt.len() > MAX_PROMPT {
+            let words = format!("a prompt may have {MAX_PROMPT} bytes");
+            return Err(ApiError::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "prompt_too_long",
+                words,
+            ));
+        }
+        let permissions = match self.permissions.as_deref() {
+            None => None,
+            Some(word) => Some(mode(word).ok_or_else(|| {
+                ApiError::bad("permissions are `ask`, `allow`, `deny`, `accept-edits` or `plan`")
+            })?),
+        };
+        if self.speed.is_some_and(|it| !(it.is_finite() && it >= 0.0)) {
+            return Err(ApiError::bad("a speed is a number such as 2 or 0.5"));
+        }
+        let target = match (self.session, self.resume, self.fork) {
+            (None, None, None) => Target::New,
+            (Some(it), None, None) => Target::Session(it),
+            (None, Some(it), None) => Target::Native(it),
+            (None, None, Some(it)) => Target::Fork(it),
+            _ => {
+                return Err(ApiError::bad(
+                    "`session`, `resume` and `fork` exclude each other",
+                ));
+            }
+        };
+        Ok(Submit {
+            target,
+            engine: self.engine.map(|it| engine_name(&it).to_owned()),
+            cwd: self.cwd.map(PathBuf::from),
+            model: self.model,
+            permissions,
+            allow: self.allow,
+            deny: self.deny,
+            output_style: self.output_style,
+            verbosity: self.verbosity,
+            // As in `linkspan run --speed`: 0 does not wait at all.
+            speed: self.speed.filter(|it| *it > 0.0),
+            ..Submit::new(prompt)
+        })
+    }
+}
+
+/// The name of an engine, however a client of the bridge calls it.
+pub(crate) fn engine_name(name: &str) -> &str {
+    match name {
+        "claude_code" | "claude-code" => "claude",
+        other => other,
+    }
+}
+
+/// Some prompts say more than a prompt: whoever may not answer asks may not say yes to all of them, and
+/// a command line or a file of this machine is the owner's to name.
+fn check_role(app: &App, caller: &Caller, submit: &Submit) -> Result<()> {
+    let is_yes = matches!(submit.permissions, Some(Mode::Allow | Mode::AcceptEdits))
+        || !submit.allow.is_empty();
+    if is_yes && caller.role < Role::Approve {
+        return Err(ApiError::forbidden(
+            "a token for `approve` is needed to allow tools beforehand",
+        ));
+    }
+    let Some(name) = submit.engine.as_deref() else {
+        return Ok(());
+    };
+    let settings = app.engines.settings();
+    let is_named = match select(name, settings) {
+        Ok(Selected::Replay(Recording::Bundled(_))) => true,
+        Ok(Selected::Replay(Recording::File(_))) => false,
+        Ok(Selected::Agent(agent)) => {
+            let value = name.split_once(':').map(|it| it.1);
+            agent.engine.value.is_none() || value.is_some_and(|it| settings.acp(it).is_some())
+        }
+        // The hub says what is wrong with it.
+        Err(_) => true,
+    };
+    match is_named || caller.role == Role::Admin {
+        true => Ok(()),
+        false => Err(ApiError::forbidden(
+            "a token for `admin` is needed to name a command or a file as the engine",
+        )),
+    }
+}

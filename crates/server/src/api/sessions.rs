@@ -1,0 +1,216 @@
+//! Sessions: the list, one of them, and what can be done to its run and its queue.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use journal::{Deltas, Journal, Kind, Place, Read, Run, Session, SessionQuery};
+use model::{Body, Event, Outcome, SessionId, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Params, asks};
+use crate::error::{ApiError, Result, reply};
+use crate::state::App;
+
+/// Sessions in one answer.
+const MAX_LIMIT: u32 = 500;
+const USUAL_LIMIT: u32 = 100;
+/// Runs that are told of a session, the newest ones.
+const MAX_RUNS: u32 = 100;
+
+/// A session as clients see it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Summary {
+    id: String,
+    engine: String,
+    native: Option<String>,
+    cwd: Option<String>,
+    title: Option<String>,
+    created_at: Timestamp,
+    active_at: Timestamp,
+    head: u64,
+    bytes: u64,
+    state: &'static str,
+    queue: usize,
+}
+
+impl Summary {
+    pub(crate) fn new(session: Session, queue: usize) -> Self {
+        Self {
+            id: session.id.to_string(),
+            engine: session.engine,
+            native: session.native.map(|it| it.to_string()),
+            cwd: session.cwd,
+            title: session.title,
+            created_at: session.created_at,
+            active_at: session.active_at,
+            head: session.head,
+            bytes: session.bytes,
+            state: state_name(session.state),
+            queue,
+        }
+    }
+}
+
+fn state_name(state: journal::State) -> &'static str {
+    match state {
+        journal::State::Idle => "idle",
+        journal::State::Running => "running",
+        journal::State::Waiting => "waiting",
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct ListParams {
+    limit: Option<u32>,
+    after: Option<String>,
+    engine: Option<String>,
+    text: Option<String>,
+    state: Option<String>,
+}
+
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    Params(params): Params<ListParams>,
+) -> Result<Response> {
+    Ok(reply(StatusCode::OK, &page(&app, params).await?))
+}
+
+/// A page of the list.
+pub(crate) async fn page(app: &App, params: ListParams) -> Result<Value> {
+    let state = match params.state.as_deref() {
+        None | Some("") => None,
+        Some("idle") => Some(journal::State::Idle),
+        Some("running") => Some(journal::State::Running),
+        Some("waiting") => Some(journal::State::Waiting),
+        Some(_) => return Err(ApiError::bad("a state is `idle`, `running` or `waiting`")),
+    };
+    let some = |it: Option<String>| it.filter(|it| !it.is_empty());
+    let query = SessionQuery {
+        engine: some(params.engine),
+        text: some(params.text),
+        state,
+    };
+    let after = match some(params.after) {
+        None => None,
+        Some(after) => Some(
+            place(&after)
+                .ok_or_else(|| ApiError::bad("`after` is not the `next` of an earlier answer"))?,
+        ),
+    };
+    let limit = params.limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_LIMIT);
+    let listing = app.hub.journal().list(query, after, limit).await?;
+    let next = listing
+        .next
+        .map(|it| format!("{}.{}", it.active_at.millis(), it.id));
+    let mut sessions = Vec::new();
+    for session in listing.sessions {
+        let queue = app.hub.queue(&session.id).await?.len();
+        sessions.push(Summary::new(session, queue));
+    }
+    Ok(json!({ "sessions": sessions, "next": next }))
+}
+
+fn place(text: &str) -> Option<Place> {
+    let (at, id) = text.split_once('.')?;
+    Some(Place {
+        active_at: Timestamp::from_millis(at.parse().ok()?),
+        id: SessionId::new(id.to_owned()),
+    })
+}
+
+pub(crate) async fn show(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<Response> {
+    let session = app.hub.find(&id).await?;
+    let id = session.id.clone();
+    let journal = app.hub.journal();
+    let queue = app.hub.queue(&id).await?;
+    let mut detail = json!(Summary::new(session, queue.len()));
+    let mut runs = Vec::new();
+    for run in journal.runs(&id, None, MAX_RUNS).await? {
+        let cost = cost(&**journal, &run).await?;
+        runs.push(run_view(&run, cost));
+    }
+    detail["runs"] = runs.into();
+    detail["asks"] = asks::open(&app, Some(&id)).await?.into();
+    detail["queue"] = queue
+        .iter()
+        .map(|it| json!({ "number": it.number, "at": it.at, "prompt": it.prompt }))
+        .collect();
+    Ok(reply(StatusCode::OK, &detail))
+}
+
+fn run_view(run: &Run, cost: Option<f64>) -> Value {
+    json!({
+        "id": run.run.as_str(),
+        "started_at": run.started_at,
+        "ended_at": run.end.map(|it| it.at),
+        "outcome": run.end.map(|it| outcome(it.outcome)),
+        "cost_usd": cost,
+    })
+}
+
+/// What a run has cost, all its models together.
+async fn cost(journal: &dyn Journal, run: &Run) -> Result<Option<f64>> {
+    let Some(end) = run.end else { return Ok(None) };
+    let read = Read {
+        after: end.seq - 1,
+        deltas: Deltas::Keep,
+        max_events: 1,
+        max_bytes: 1,
+    };
+    let page = journal.read(&run.session, read).await?;
+    let Some(stored) = page.events.first().filter(|it| it.kind == Kind::RunEnded) else {
+        return Ok(None);
+    };
+    let line = str::from_utf8(&stored.line).unwrap_or_default();
+    let Ok(event) = Event::from_json(line) else {
+        return Ok(None);
+    };
+    let Body::RunEnded(ended) = &event.body else {
+        return Ok(None);
+    };
+    let costs = ended.models.iter().filter_map(|it| it.cost_usd);
+    Ok(costs.reduce(|a, b| a + b))
+}
+
+pub(crate) fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Completed => "completed",
+        Outcome::Failed => "failed",
+        Outcome::Aborted => "aborted",
+        Outcome::Refused => "refused",
+        Outcome::Limit => "limit",
+        Outcome::Lost => "lost",
+    }
+}
+
+pub(crate) async fn abort(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<Response> {
+    let session = app.hub.find(&id).await?;
+    let aborted = app.hub.abort(&session.id).await?;
+    Ok(reply(StatusCode::OK, &json!({ "aborted": aborted })))
+}
+
+pub(crate) async fn unqueue(
+    State(app): State<Arc<App>>,
+    Path((id, number)): Path<(String, String)>,
+) -> Result<Response> {
+    let number = number.parse();
+    let number = number.map_err(|_| ApiError::bad("a prompt that waits has a number"))?;
+    remove(&app, &id, number).await?;
+    Ok(reply(StatusCode::OK, &json!({ "removed": true })))
+}
+
+/// Takes a prompt out of a queue.
+pub(crate) async fn remove(app: &App, id: &str, number: u64) -> Result<()> {
+    let session = app.hub.find(id).await?;
+    match app.hub.remove_queued(&session.id, number).await? {
+        true => Ok(()),
+        false => Err(ApiError::new(
+            StatusCode::NOT_FOUND,
+            "no_such_prompt",
+            "this prompt does not wait any more",
+        )),
+    }
+}

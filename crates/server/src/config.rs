@@ -1,0 +1,136 @@
+//! What a server is opened with, and where it may listen.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hub::HubConfig;
+
+use crate::tokens::{Keys, TokenError};
+
+/// Bytes of a request's body.
+pub(crate) const MAX_BODY: usize = 4 << 20;
+/// Bytes of a message over the WebSocket.
+pub(crate) const MAX_MESSAGE: usize = 1 << 20;
+/// Bytes of a prompt.
+pub(crate) const MAX_PROMPT: usize = 1 << 20;
+/// Connections at a time; more wait to be accepted.
+pub(crate) const MAX_CLIENTS: usize = 4096;
+/// Sessions that one WebSocket follows one by one.
+pub(crate) const MAX_SUBSCRIPTIONS: usize = 64;
+/// Until a connection has said what it wants, TLS included.
+pub(crate) const HANDSHAKE: Duration = Duration::from_secs(5);
+/// Between two signs of life that are asked for.
+pub(crate) const PING: Duration = Duration::from_secs(20);
+/// Without any sign of life before a client is taken for dead.
+pub(crate) const DEAD: Duration = Duration::from_secs(60);
+/// For how long one write may wait for the client.
+pub(crate) const WRITE: Duration = Duration::from_secs(10);
+/// What clients get to finish when the server stops.
+pub(crate) const STOP: Duration = Duration::from_secs(10);
+
+#[derive(Debug)]
+pub struct ServeConfig {
+    pub hub: HubConfig,
+    /// Port 0 picks one.
+    pub listen: SocketAddr,
+    /// Where the server keeps its own notes.
+    pub data_dir: PathBuf,
+    pub keys: Keys,
+    pub exposure: Exposure,
+    /// Other addresses of the page, such as `https://agents.example.com`.
+    pub public: Vec<String>,
+}
+
+/// Who may reach the listener.
+#[derive(Debug)]
+pub enum Exposure {
+    /// This machine alone.
+    Loopback,
+    /// Anybody, encrypted.
+    Tls(Tls),
+    /// A proxy that encrypts, and that alone can reach the listener.
+    BehindProxy,
+}
+
+#[derive(Debug)]
+pub struct Tls {
+    pub cert: PathBuf,
+    pub key: PathBuf,
+}
+
+impl ServeConfig {
+    /// Refuses what would let anybody listen in.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let is_open = !self.listen.ip().is_loopback();
+        match (&self.exposure, is_open) {
+            (Exposure::Loopback, true) => Err(Error::Exposed(self.listen)),
+            _ => self.public.iter().try_for_each(|it| check_origin(it)),
+        }
+    }
+}
+
+/// An origin as browsers write it: scheme, name, perhaps a port, and nothing else.
+fn check_origin(origin: &str) -> Result<(), Error> {
+    let bad = || Error::BadOrigin(origin.to_owned());
+    let (scheme, host) = origin.split_once("://").ok_or_else(bad)?;
+    let is_part = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || ".-:[]".contains(it);
+    match matches!(scheme, "http" | "https") && !host.is_empty() && host.chars().all(is_part) {
+        true => Ok(()),
+        false => Err(bad()),
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("`{0}` can be reached from other machines, and nothing would be encrypted")]
+    Exposed(SocketAddr),
+    #[error("`{0}` is not the address of a page")]
+    BadOrigin(String),
+    #[error("cannot listen on `{address}`")]
+    Listen {
+        address: SocketAddr,
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot use the certificate `{}` and its key", path.display())]
+    Tls {
+        path: PathBuf,
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    #[error("cannot write `{}`", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    #[error(transparent)]
+    Hub(#[from] hub::Error),
+}
+
+impl Error {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Exposed(_) => Some(
+                "give `--tls-cert` and `--tls-key`, or `--behind-proxy` if a proxy in front encrypts",
+            ),
+            Self::BadOrigin(_) => {
+                Some("write it as browsers do, such as `https://agents.example.com`")
+            }
+            Self::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
+                Some("another program listens there; `--listen 127.0.0.1:0` picks a free port")
+            }
+            Self::Token(TokenError::Exposed(_)) => Some("`chmod 600` it, and make a new token"),
+            Self::Listen { .. }
+            | Self::Tls { .. }
+            | Self::Write { .. }
+            | Self::Token(_)
+            | Self::Hub(_) => None,
+        }
+    }
+}

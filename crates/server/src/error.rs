@@ -1,0 +1,176 @@
+//! What a client is told when something is not done: a code for programs, a sentence for people.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use journal::Fault;
+use runner::NotSettled;
+use serde::Serialize;
+use serde_json::json;
+
+pub(crate) type Result<T, E = ApiError> = std::result::Result<T, E>;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ApiError {
+    pub(crate) status: StatusCode,
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl ApiError {
+    pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            code,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The request cannot mean anything.
+    pub(crate) fn bad(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_request", message)
+    }
+
+    pub(crate) fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", message)
+    }
+
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", message)
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut error = json!({ "code": self.code, "message": self.message });
+        if let Some(hint) = self.hint {
+            error["hint"] = hint.into();
+        }
+        let mut response = reply(self.status, &json!({ "error": error }));
+        if self.status == StatusCode::UNAUTHORIZED {
+            let scheme = HeaderValue::from_static("Bearer");
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, scheme);
+        }
+        response
+    }
+}
+
+/// An answer in JSON.
+pub(crate) fn reply(status: StatusCode, body: &impl Serialize) -> Response {
+    let json = serde_json::to_vec(body).expect("answers are plain data with string keys");
+    let mut response = Response::new(Body::from(json));
+    *response.status_mut() = status;
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}
+
+impl From<hub::Error> for ApiError {
+    fn from(err: hub::Error) -> Self {
+        let words = chain(&err);
+        let bad = |code| Self::new(StatusCode::BAD_REQUEST, code, words.clone());
+        match err {
+            hub::Error::NoSession(_) => no_session(words),
+            hub::Error::EmptyPrompt => bad("empty_prompt"),
+            hub::Error::OtherEngine { .. } => bad("other_engine"),
+            hub::Error::NotNamed(_) => Self::new(StatusCode::CONFLICT, "not_named_yet", words),
+            hub::Error::Cwd { .. } => bad("bad_directory"),
+            hub::Error::Recording { .. } | hub::Error::UnknownRecording(_) => bad("bad_recording"),
+            hub::Error::Engine(err) => {
+                let hint = err.hint();
+                Self {
+                    hint,
+                    ..bad("bad_engine")
+                }
+            }
+            hub::Error::Answer(NotSettled::BadInput) => bad("bad_input"),
+            hub::Error::Answer(_) => {
+                Self::new(StatusCode::CONFLICT, "cannot_be_answered_so", words)
+            }
+            hub::Error::NoSuchCursor { .. } => bad("no_such_cursor"),
+            hub::Error::Format(_) => bad("unknown_format"),
+            hub::Error::Stopped => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "stopping",
+                "the server is stopping",
+            ),
+            hub::Error::Journal(err) => err.into(),
+        }
+    }
+}
+
+impl From<journal::Error> for ApiError {
+    fn from(err: journal::Error) -> Self {
+        let words = chain(&err);
+        match err {
+            journal::Error::NoSession { .. } => no_session(words),
+            journal::Error::NoAsk { .. } => Self::new(StatusCode::NOT_FOUND, "no_such_ask", words),
+            journal::Error::Answered { decision, .. } => {
+                let how = decision.map_or("its answer is on its way".to_owned(), |it| {
+                    format!("it was {}", word(it))
+                });
+                let words = format!("this was answered before: {how}");
+                Self::new(StatusCode::CONFLICT, "already_settled", words)
+            }
+            journal::Error::TooManyCommands { .. } => {
+                Self::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", words)
+            }
+            journal::Error::TooLarge { .. } => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", words)
+            }
+            journal::Error::Storage(Fault::Full) => {
+                let hint = "make room; nothing has to be started again";
+                Self::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", words).hint(hint)
+            }
+            journal::Error::Storage(_) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "storage", words)
+            }
+            journal::Error::SessionExists { .. }
+            | journal::Error::Held { .. }
+            | journal::Error::Fenced { .. }
+            | journal::Error::OutOfOrder { .. }
+            | journal::Error::RunStarted { .. }
+            | journal::Error::RunNotOpen { .. }
+            | journal::Error::AskOpen { .. }
+            | journal::Error::AskNotOpen { .. } => {
+                Self::new(StatusCode::CONFLICT, "conflict", words)
+            }
+        }
+    }
+}
+
+fn no_session(words: String) -> ApiError {
+    ApiError::new(StatusCode::NOT_FOUND, "no_such_session", words)
+        .hint("`linkspan sessions` lists them")
+}
+
+fn word(decision: model::Decision) -> &'static str {
+    match decision {
+        model::Decision::Allowed => "allowed",
+        model::Decision::AllowedAlways => "allowed for good",
+        model::Decision::Denied => "denied",
+        model::Decision::Withdrawn => "withdrawn by the agent",
+        model::Decision::Lost => "lost with its run",
+    }
+}
+
+/// An error and what caused it, in one line.
+pub(crate) fn chain(err: &dyn std::error::Error) -> String {
+    let mut text = err.to_string();
+    let mut cause = err.source();
+    while let Some(err) = cause {
+        text.push_str(": ");
+        text.push_str(&err.to_string());
+        cause = err.source();
+    }
+    text
+}

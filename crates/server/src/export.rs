@@ -1,0 +1,212 @@
+//! What is stored of a session, in any format, from the beginning or behind a cursor.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use formats::{WriterConfig, registry};
+use journal::{Deltas, Journal, Read, Session, State, Stored};
+use model::{Event, SessionId, Writer};
+
+/// Events and bytes read at once.
+const PAGE: (u32, usize) = (1024, 1 << 20);
+
+/// A place in a session's stream in some format. An event may become several frames; who has only some
+/// of those of event N is at `N.k`, with k of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cursor {
+    pub(crate) seq: u64,
+    /// How many frames of the event after `seq` are known.
+    pub(crate) n_known: usize,
+}
+
+impl Cursor {
+    /// Behind frame `n` of the `of` frames of event `seq`.
+    pub(crate) fn behind(seq: u64, n: usize, of: usize) -> Self {
+        match n == of {
+            true => Self { seq, n_known: 0 },
+            false => Self {
+                seq: seq - 1,
+                n_known: n,
+            },
+        }
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (seq, known) = match text.split_once('.') {
+            Some((seq, known)) => (seq, Some(known)),
+            None => (text, None),
+        };
+        let seq: u64 = seq.parse().map_err(|_| ())?;
+        match known {
+            None => Ok(Self { seq, n_known: 0 }),
+            Some(known) => Ok(Self {
+                seq: seq.checked_sub(1).ok_or(())?,
+                n_known: known.parse().map_err(|_| ())?,
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.n_known {
+            0 => write!(f, "{}", self.seq),
+            n => write!(f, "{}.{n}", self.seq + 1),
+        }
+    }
+}
+
+/// A session on its way out.
+pub struct Export {
+    journal: Arc<dyn Journal>,
+    session: SessionId<'static>,
+    /// Absent where the stored line is what is wanted.
+    writer: Option<Box<dyn Writer>>,
+    at: u64,
+    after: Cursor,
+    /// Nothing behind this is told.
+    last: u64,
+    /// The stream is complete there.
+    is_whole: bool,
+    is_done: bool,
+    /// Frames are lines, and some of the first ones may be known.
+    has_lines: bool,
+}
+
+impl fmt::Debug for Export {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Export").finish_non_exhaustive()
+    }
+}
+
+/// Everything that is stored of a session by now.
+pub fn export(
+    journal: Arc<dyn Journal>,
+    session: &Session,
+    format: &str,
+    config: &WriterConfig,
+) -> Result<Export, registry::Error> {
+    Export::new(journal, session, format, config, Cursor::default(), None)
+}
+
+impl Export {
+    pub(crate) fn new(
+        journal: Arc<dyn Journal>,
+        session: &Session,
+        format: &str,
+        config: &WriterConfig,
+        after: Cursor,
+        limit: Option<u64>,
+    ) -> Result<Self, registry::Error> {
+        let writer = registry::writer(format, config)?;
+        let is_stored = format == "linkspan" && config.profile.is_none();
+        let last = limit.map_or(session.head, |it| after.seq.saturating_add(it));
+        Ok(Self {
+            journal,
+            session: session.id.clone(),
+            writer: (!is_stored).then_some(writer),
+            // A writer has to see what came before, too.
+            at: if is_stored { after.seq } else { 0 },
+            after,
+            last: last.min(session.head),
+            is_whole: last >= session.head && session.state == State::Idle,
+            is_done: false,
+            has_lines: is_lines(format),
+        })
+    }
+
+    /// The next piece; none at the end.
+    pub async fn next(&mut self) -> journal::Result<Option<Bytes>> {
+        let mut out = Vec::new();
+        while !self.is_done && out.is_empty() {
+            if self.at >= self.last {
+                self.is_done = true;
+                if let Some(writer) = self.writer.as_mut().filter(|_| self.is_whole) {
+                    writer.end(&mut out);
+                }
+                break;
+            }
+            let wanted = u32::try_from(self.last - self.at).unwrap_or(u32::MAX);
+            let read = Read {
+                after: self.at,
+                deltas: Deltas::Keep,
+                max_events: wanted.min(PAGE.0),
+                max_bytes: PAGE.1,
+            };
+            let page = self.journal.read(&self.session, read).await?;
+            for stored in &page.events {
+                self.write(stored, &mut out);
+            }
+            self.at = page.next.max(self.at + 1);
+        }
+        Ok((!out.is_empty()).then(|| out.into()))
+    }
+
+    fn write(&mut self, stored: &Stored, out: &mut Vec<u8>) {
+        let Some(writer) = &mut self.writer else {
+            out.extend_from_slice(&stored.line);
+            out.push(b'\n');
+            return;
+        };
+        let before = out.len();
+        let line = str::from_utf8(&stored.line).ok();
+        // What a later version has stored cannot be told by this one.
+        if let Some(event) = line.and_then(|it| Event::from_json(it).ok()) {
+            writer.event(&event, out);
+        }
+        if stored.seq <= self.after.seq {
+            out.truncate(before);
+        } else if stored.seq == self.after.seq + 1 && self.has_lines {
+            let known = out[before..].split_inclusive(|it| *it == b'\n');
+            let n: usize = known.take(self.after.n_known).map(<[u8]>::len).sum();
+            out.drain(before..before + n);
+        }
+    }
+}
+
+/// Whether every line of a format is a frame.
+pub(crate) fn is_lines(format: &str) -> bool {
+    !matches!(format, "ag-ui" | "text" | "markdown" | "html")
+}
+
+/// The frames in what one event has become.
+pub(crate) fn frames<'a>(format: &str, bytes: &'a [u8]) -> Vec<&'a [u8]> {
+    let lines = bytes.split(|it| *it == b'\n');
+    match format {
+        "text" | "markdown" | "html" => vec![bytes],
+        "ag-ui" => lines.filter_map(|it| it.strip_prefix(b"data: ")).collect(),
+        _ => lines.filter(|it| !it.is_empty()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_read_as_it_is_written() {
+        for text in ["0", "7", "7.1", "1.3"] {
+            assert_eq!(
+                text.parse::<Cursor>().map(|it| it.to_string()),
+                Ok(text.to_owned())
+            );
+        }
+        for text in ["", "x", "-1", "0.1", "1.", "1.x", "1.2.3"] {
+            assert_eq!(text.parse::<Cursor>(), Err(()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_cursor_within_an_event_says_how_much_of_it_is_known() {
+        let cursors: Vec<String> = (1..=3)
+            .map(|n| Cursor::behind(5, n, 3).to_string())
+            .collect();
+        assert_eq!(cursors, ["5.1", "5.2", "5"]);
+    }
+}

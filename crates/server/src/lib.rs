@@ -1,0 +1,27 @@
+//! The doors: HTTP, WebSocket and the page, and who may come through them.
+//!
+//! Whoever reaches a door can run commands through an agent, so every request passes the same checks in
+//! the same order (`door`): is it meant for this server, does it come from our own page, does it hold a
+//! token, may that token do this. `routes` is the one table of what there is and who may use it.
+
+mod api;
+mod assets;
+mod bridge;
+mod config;
+mod door;
+mod error;
+mod export;
+mod failures;
+mod listen;
+mod metrics;
+mod openapi;
+mod origins;
+mod routes;
+mod state;
+mod tokens;
+mod ws;
+
+pub use config::{Error, Exposure, ServeConfig, Tls};
+pub use export::{Export, export};
+pub use listen::{Server, bind};
+pub use tokens::{Key, Keys, Role, Secret, TokenError};

@@ -1,0 +1,233 @@
+//! The listener: accepts, encrypts if it was told to, and ends in peace.
+
+use std::fmt;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::{Arc, RwLock};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use hub::Hub;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tower_service::Service;
+
+use crate::api::engines::Engines;
+use crate::bridge::Bridge;
+use crate::config::{Error, Exposure, HANDSHAKE, MAX_CLIENTS, STOP, ServeConfig, Tls};
+use crate::door::Peer;
+use crate::failures::Failures;
+use crate::metrics::Metrics;
+use crate::origins::Origins;
+use crate::routes;
+use crate::state::App;
+use crate::tokens::replace;
+
+/// Until a request's head is there; a connection that is kept for the next one waits as long.
+const HEAD: Duration = Duration::from_secs(30);
+/// Until a connection is accepted after one could not be.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
+/// A server that listens, and answers nothing before it runs.
+pub struct Server {
+    app: Arc<App>,
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    notes: PathBuf,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+/// Opens the hub and the listener.
+pub async fn bind(config: ServeConfig) -> Result<Server, Error> {
+    config.check()?;
+    let tls = match &config.exposure {
+        Exposure::Tls(tls) => Some(acceptor(tls)?),
+        Exposure::Loopback | Exposure::BehindProxy => None,
+    };
+    let failed = |source| Error::Listen {
+        address: config.listen,
+        source,
+    };
+    let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    let settings = config.hub.settings.clone();
+    let app = Arc::new(App {
+        hub: Hub::open(config.hub).await?,
+        keys: RwLock::new(config.keys),
+        revoked: watch::Sender::new(()),
+        origins: Origins::new(address, tls.is_some(), &config.public),
+        failures: Failures::default(),
+        metrics: Metrics::default(),
+        bridge: Bridge::open(&config.data_dir),
+        engines: Engines::new(settings),
+        address,
+        is_tls: tls.is_some(),
+        began: Instant::now(),
+        stop: watch::Sender::new(false),
+    });
+    let server = Server {
+        tasks: vec![app.watch_keys()],
+        app,
+        listener,
+        tls,
+        notes: config.data_dir.join("address"),
+    };
+    replace(&server.notes, server.url().as_bytes()).map_err(|source| Error::Write {
+        path: server.notes.clone(),
+        source,
+    })?;
+    Ok(server)
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("url", &self.url())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Where it can be reached on this machine.
+    pub fn url(&self) -> String {
+        let scheme = if self.app.is_tls { "https" } else { "http" };
+        let mut address = self.app.address;
+        if address.ip().is_unspecified() {
+            address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+        }
+        format!("{scheme}://{address}")
+    }
+
+    /// Serves until `stop`, then lets clients finish and ends all runs.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let router = routes::router(&self.app);
+        let clients = Arc::new(Semaphore::new(MAX_CLIENTS));
+        let mut connections = JoinSet::new();
+        let mut stop = pin!(stop);
+        loop {
+            let accept = async {
+                let permit = Arc::clone(&clients).acquire_owned().await;
+                (permit, self.listener.accept().await)
+            };
+            let (permit, accepted) = tokio::select! {
+                accepted = accept => accepted,
+                () = &mut stop => break,
+                // Nothing but the memory of those that are gone.
+                Some(_) = connections.join_next() => continue,
+            };
+            let Ok((stream, peer)) = accepted else {
+                // Too many files are open, or the client is gone already.
+                sleep(ACCEPT_AGAIN).await;
+                continue;
+            };
+            let serve = connect(
+                stream,
+                peer,
+                self.tls.clone(),
+                router.clone(),
+                self.app.stop.subscribe(),
+            );
+            connections.spawn(async move {
+                serve.await;
+                drop(permit);
+            });
+        }
+        drop(self.listener);
+        self.app.stop.send_replace(true);
+        let all = async { while connections.join_next().await.is_some() {} };
+        if timeout(STOP, all).await.is_err() {
+            connections.shutdown().await;
+        }
+        self.app.hub.stop().await;
+        for task in &self.tasks {
+            task.abort();
+        }
+        // Somebody else may have taken the place, and it is only a note.
+        fs::remove_file(&self.notes).ok();
+    }
+}
+
+async fn connect(
+    stream: TcpStream,
+    peer: SocketAddr,
+    tls: Option<TlsAcceptor>,
+    router: Router,
+    stop: watch::Receiver<bool>,
+) {
+    // Events are small, and nobody wants to wait for more of them.
+    stream.set_nodelay(true).ok();
+    match tls {
+        None => serve(stream, peer, router, stop).await,
+        Some(tls) => {
+            // Who does not finish the handshake has nothing to be told.
+            if let Ok(Ok(stream)) = timeout(HANDSHAKE, tls.accept(stream)).await {
+                serve(stream, peer, router, stop).await;
+            }
+        }
+    }
+}
+
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    peer: SocketAddr,
+    router: Router,
+    mut stop: watch::Receiver<bool>,
+) {
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(Peer(peer));
+        router.clone().call(request)
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    let mut connection = pin!(connection);
+    tokio::select! {
+        // How a connection ends is the client's affair.
+        ended = connection.as_mut() => drop(ended),
+        () = stopped(&mut stop) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await.ok();
+        }
+    }
+}
+
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // An error means that there is no server any more.
+    stop.wait_for(|it| *it).await.ok();
+}
+
+fn acceptor(tls: &Tls) -> Result<TlsAcceptor, Error> {
+    let failed = |path: &Path, source: Box<dyn std::error::Error + Send + Sync>| Error::Tls {
+        path: path.to_owned(),
+        source,
+    };
+    let certs: Result<Vec<_>, _> = CertificateDer::pem_file_iter(&tls.cert)
+        .map_err(|err| failed(&tls.cert, err.into()))?
+        .collect();
+    let certs = certs.map_err(|err| failed(&tls.cert, err.into()))?;
+    let key = PrivateKeyDer::from_pem_file(&tls.key).map_err(|err| failed(&tls.key, err.into()))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(|it| it.with_no_client_auth().with_single_cert(certs, key))
+        .map_err(|err| failed(&tls.cert, err.into()))?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}

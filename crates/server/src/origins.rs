@@ -1,0 +1,94 @@
+//! Which requests are meant for this server: the names it answers to, and the pages it trusts.
+//!
+//! A name has to match to the letter, port included: a foreign name that leads here (DNS rebinding) and a
+//! foreign page that reaches here (CSRF) are both told apart by nothing else. Nothing is taken from
+//! `X-Forwarded-*` or `Forwarded`: anybody can write those.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::http::{HeaderMap, Uri, header};
+
+/// What is wrong with where a request went or came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// There is no single `Host`.
+    NoHost,
+    /// It was sent to somebody else.
+    Misdirected,
+    /// It comes from a page that is not ours.
+    ForeignPage,
+}
+
+/// The names of this server.
+#[derive(Clone, Debug)]
+pub(crate) struct Origins {
+    /// As `Host` says it.
+    hosts: Vec<String>,
+    /// As `Origin` says it.
+    origins: Vec<String>,
+}
+
+impl Origins {
+    /// The names of a server at this address; `public` are those it has elsewhere, such as
+    /// `https://agents.example.com`.
+    pub(crate) fn new(address: SocketAddr, is_tls: bool, public: &[String]) -> Self {
+        let (scheme, usual) = if is_tls { ("https", 443) } else { ("http", 80) };
+        let mut names = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
+        names.push("[::1]".to_owned());
+        match address.ip() {
+            ip if ip.is_unspecified() => (),
+            IpAddr::V4(ip) => names.push(ip.to_string()),
+            IpAddr::V6(ip) => names.push(format!("[{ip}]")),
+        }
+        names.dedup();
+        let port = address.port();
+        let mut hosts: Vec<String> = names.iter().map(|it| format!("{it}:{port}")).collect();
+        if port == usual {
+            // Browsers leave out the port that goes without saying.
+            hosts.extend(names);
+        }
+        let mut origins: Vec<String> = hosts.iter().map(|it| format!("{scheme}://{it}")).collect();
+        for origin in public {
+            if let Some((_, host)) = origin.split_once("://") {
+                hosts.push(host.to_owned());
+                origins.push(origin.clone());
+            }
+        }
+        Self { hosts, origins }
+    }
+
+    /// Whether a request was meant for us.
+    pub(crate) fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refused> {
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let (Some(host), None) = (hosts.next(), hosts.next()) else {
+            return Err(Refused::NoHost);
+        };
+        let is_ours = |it: &[u8]| self.hosts.iter().any(|host| host.as_bytes() == it);
+        let authority = uri.authority().map(|it| it.as_str().as_bytes());
+        match is_ours(host.as_bytes()) && authority.is_none_or(is_ours) {
+            true => Ok(()),
+            false => Err(Refused::Misdirected),
+        }
+    }
+
+    /// Whether a request comes from our own page, or from no page at all. Anybody may lead a browser
+    /// to the page itself (`is_page`): it holds nothing.
+    pub(crate) fn check_origin(&self, headers: &HeaderMap, is_page: bool) -> Result<(), Refused> {
+        for origin in headers.get_all(header::ORIGIN) {
+            let is_ours = |it: &String| it.as_bytes() == origin.as_bytes();
+            if !self.origins.iter().any(is_ours) {
+                return Err(Refused::ForeignPage);
+            }
+        }
+        let is_visit = is_page
+            && headers
+                .get("sec-fetch-mode")
+                .is_some_and(|it| it == "navigate");
+        for site in headers.get_all("sec-fetch-site") {
+            if !is_visit && site != "same-origin" && site != "none" {
+                return Err(Refused::ForeignPage);
+            }
+        }
+        Ok(())
+    }
+}

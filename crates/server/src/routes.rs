@@ -1,0 +1,170 @@
+//! The one table of routes: what there is, and who may use it. The router and the OpenAPI document are
+//! made from it, so that no route is without a policy.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::{Method, StatusCode};
+use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodRouter, delete, get, post};
+
+use crate::error::ApiError;
+use crate::state::App;
+use crate::tokens::Role;
+use crate::{api, assets, door, metrics, openapi, ws};
+
+/// Who may use a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Anybody who reaches the server: it holds nothing and does nothing.
+    Public,
+    Role(Role),
+}
+
+#[derive(Debug)]
+pub(crate) struct Route {
+    pub(crate) method: Method,
+    pub(crate) path: &'static str,
+    pub(crate) access: Access,
+    pub(crate) summary: &'static str,
+    handler: fn() -> MethodRouter<Arc<App>>,
+}
+
+const WATCH: Access = Access::Role(Role::Watch);
+const PROMPT: Access = Access::Role(Role::Prompt);
+const APPROVE: Access = Access::Role(Role::Approve);
+
+/// Every route.
+pub(crate) const ROUTES: &[Route] = &[
+    Route {
+        method: Method::GET,
+        path: "/",
+        access: Access::Public,
+        summary: "The page",
+        handler: || get(assets::index),
+    },
+    Route {
+        method: Method::GET,
+        path: "/assets/{*path}",
+        access: Access::Public,
+        summary: "The page's own files",
+        handler: || get(assets::asset),
+    },
+    Route {
+        method: Method::GET,
+        path: "/healthz",
+        access: Access::Public,
+        summary: "Says that the server answers",
+        handler: || get(api::healthz),
+    },
+    Route {
+        method: Method::GET,
+        path: "/ws",
+        access: WATCH,
+        summary: "The bridge: events out, controls in, one JSON object per text message",
+        handler: || get(ws::upgrade),
+    },
+    Route {
+        method: Method::GET,
+        path: "/api/engines",
+        access: WATCH,
+        summary: "The agents that can be run here, and the bundled recordings",
+        handler: || get(api::engines::list),
+    },
+    Route {
+        method: Method::GET,
+        path: "/api/sessions",
+        access: WATCH,
+        summary: "Sessions, the newest first",
+        handler: || get(api::sessions::list),
+    },
+    Route {
+        method: Method::GET,
+        path: "/api/sessions/{id}",
+        access: WATCH,
+        summary: "A session with its runs, asks and queue, by linkspan's id or the agent's",
+        handler: || get(api::sessions::show),
+    },
+    Route {
+        method: Method::GET,
+        path: "/api/sessions/{id}/events",
+        access: WATCH,
+        summary: "A session's events in any format: JSON lines, or live with `Accept: text/event-stream`",
+        handler: || get(api::events::read),
+    },
+    Route {
+        method: Method::GET,
+        path: "/api/sessions/{id}/file",
+        access: WATCH,
+        summary: "A text or an image below the session's directory",
+        handler: || get(api::files::read),
+    },
+    Route {
+        method: Method::POST,
+        path: "/api/sessions/{id}/abort",
+        access: PROMPT,
+        summary: "Stops the session's run",
+        handler: || post(api::sessions::abort),
+    },
+    Route {
+        method: Method::DELETE,
+        path: "/api/sessions/{id}/queue/{n}",
+        access: PROMPT,
+        summary: "Takes back the n-th prompt that waits",
+        handler: || delete(api::sessions::unqueue),
+    },
+    Route {
+        method: Method::POST,
+        path: "/api/runs",
+        access: PROMPT,
+        summary: "Gives a prompt to an agent",
+        handler: || post(api::runs::submit),
+    },
+    Route {
+        method: Method::GET,
+        path: "/api/asks",
+        access: WATCH,
+        summary: "What agents wait for, the oldest first",
+        handler: || get(api::asks::list),
+    },
+    Route {
+        method: Method::POST,
+        path: "/api/asks/{id}",
+        access: APPROVE,
+        summary: "Answers what an agent asked; of several answers one is taken",
+        handler: || post(api::asks::settle),
+    },
+    Route {
+        method: Method::GET,
+        path: "/api/metrics",
+        access: WATCH,
+        summary: "Figures for Prometheus",
+        handler: || get(metrics::show),
+    },
+    Route {
+        method: Method::GET,
+        path: "/api/openapi.json",
+        access: WATCH,
+        summary: "This document",
+        handler: || get(openapi::show),
+    },
+];
+
+pub(crate) fn router(app: &Arc<App>) -> Router {
+    let mut router = Router::new();
+    for route in ROUTES {
+        let guard = from_fn_with_state((Arc::clone(app), route.access), door::inner);
+        router = router.route(route.path, (route.handler)().route_layer(guard));
+    }
+    router
+        .fallback(async || ApiError::not_found("there is no such route"))
+        .method_not_allowed_fallback(async || {
+            ApiError::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method_not_allowed",
+                "this route takes other methods",
+            )
+        })
+        .layer(from_fn_with_state(Arc::clone(app), door::outer))
+        .with_state(Arc::clone(app))
+}

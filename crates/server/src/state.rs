@@ -1,0 +1,72 @@
+//! What all requests share.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use hub::Hub;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use crate::api::engines::Engines;
+use crate::bridge::Bridge;
+use crate::failures::Failures;
+use crate::metrics::Metrics;
+use crate::origins::Origins;
+use crate::tokens::{Caller, Keys};
+
+/// How often the tokens are looked at: one that was revoked is of no use a second later.
+const REFRESH: Duration = Duration::from_millis(500);
+
+pub(crate) struct App {
+    pub(crate) hub: Hub,
+    pub(crate) keys: RwLock<Keys>,
+    /// Told when tokens have changed.
+    pub(crate) revoked: watch::Sender<()>,
+    pub(crate) origins: Origins,
+    pub(crate) failures: Failures,
+    pub(crate) metrics: Metrics,
+    pub(crate) bridge: Bridge,
+    pub(crate) engines: Engines,
+    pub(crate) address: SocketAddr,
+    pub(crate) is_tls: bool,
+    pub(crate) began: Instant,
+    pub(crate) stop: watch::Sender<bool>,
+}
+
+impl App {
+    /// Whose token this is.
+    pub(crate) fn find_caller(&self, token: &str) -> Option<Caller> {
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        keys.find(token)
+    }
+
+    /// Whether somebody who came in may stay.
+    pub(crate) fn knows(&self, caller: &Caller) -> bool {
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        keys.knows(caller)
+    }
+
+    /// Looks for tokens that were made or revoked, as long as the server runs.
+    pub(crate) fn watch_keys(self: &Arc<Self>) -> JoinHandle<()> {
+        let app = Arc::downgrade(self);
+        tokio::spawn(async move {
+            loop {
+                sleep(REFRESH).await;
+                let Some(app) = app.upgrade() else { return };
+                let mut keys = app.keys.write().unwrap_or_else(PoisonError::into_inner);
+                // A file that cannot be read now takes nobody's token away.
+                if keys.refresh().unwrap_or(false) {
+                    app.revoked.send_replace(());
+                }
+            }
+        })
+    }
+}
+
+impl std::fmt::Debug for App {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("App").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,379 @@
+//! Tokens: one secret that opens everything, and others that open less.
+//!
+//! The first one lies in a file of its own that only its owner can read, so that the page's address can
+//! be printed again. The others are kept as hashes: they are shown once, when they are made.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use model::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use subtle::{Choice, ConstantTimeEq};
+
+/// Bytes of a token.
+const LENGTH: usize = 32;
+/// What a token made by us begins with, so that scanners for leaked secrets can know it.
+const PREFIX: &str = "lsp_";
+
+/// What a token may do; each may do what those before it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Look.
+    Watch,
+    /// Give prompts, stop runs.
+    Prompt,
+    /// Answer what agents ask.
+    Approve,
+    /// Everything.
+    Admin,
+}
+
+impl Role {
+    pub const ALL: [Self; 4] = [Self::Watch, Self::Prompt, Self::Approve, Self::Admin];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Watch => "watch",
+            Self::Prompt => "prompt",
+            Self::Approve => "approve",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// A token in the open; it is neither printed nor compared by accident.
+#[derive(Clone)]
+pub struct Secret(String);
+
+impl Secret {
+    /// One that somebody else has chosen.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    fn generate() -> io::Result<Self> {
+        let mut bytes = [0; LENGTH];
+        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+        Ok(Self(format!("{PREFIX}{}", hex(&bytes))))
+    }
+
+    /// The text itself, for whoever shows it to the one person it is for.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// A token that was handed out, without the token.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Key {
+    pub id: String,
+    pub role: Role,
+    pub created_at: Timestamp,
+    hash: String,
+}
+
+/// Who somebody is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Caller {
+    /// The key's id; none is the first token.
+    pub(crate) key: Option<String>,
+    pub(crate) role: Role,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    #[error("cannot read the token file `{}`", path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot write the token file `{}`", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("others can read the token file `{}`", .0.display())]
+    Exposed(PathBuf),
+    #[error("the token file `{}` is empty", .0.display())]
+    Empty(PathBuf),
+    #[error("the token file `{}` is not what linkspan writes", path.display())]
+    Malformed {
+        path: PathBuf,
+        #[source]
+        source: serde_json::Error,
+    },
+    #[error("no token is called `{0}`")]
+    NoKey(String),
+}
+
+/// The tokens of a data directory.
+#[derive(Debug)]
+pub struct Keys {
+    first: Secret,
+    keys: Vec<Key>,
+    path: PathBuf,
+    /// The first token was made just now.
+    pub is_new: bool,
+}
+
+impl Keys {
+    /// Reads the tokens of a data directory, and makes the first one if there is none. `given` is a
+    /// first token that is not in a file; `file` is another place for it than the usual one.
+    pub fn open(
+        dir: &Path,
+        file: Option<&Path>,
+        given: Option<Secret>,
+    ) -> Result<Self, TokenError> {
+        make_private(dir).map_err(|source| TokenError::Write {
+            path: dir.to_owned(),
+            source,
+        })?;
+        let usual = dir.join("token");
+        let (first, is_new) = match given {
+            Some(secret) => (secret, false),
+            None => first(file.unwrap_or(&usual))?,
+        };
+        let path = dir.join("tokens.json");
+        Ok(Self {
+            first,
+            keys: read(&path)?,
+            path,
+            is_new,
+        })
+    }
+
+    /// The token that opens everything.
+    pub fn first(&self) -> &Secret {
+        &self.first
+    }
+
+    /// The others, the oldest first.
+    pub fn list(&self) -> &[Key] {
+        &self.keys
+    }
+
+    /// Makes a token; a running server takes it at once.
+    pub fn make(&mut self, role: Role) -> Result<(Key, Secret), TokenError> {
+        let failed = |source| TokenError::Write {
+            path: self.path.clone(),
+            source,
+        };
+        let secret = Secret::generate().map_err(failed)?;
+        let hash = hash(secret.reveal());
+        let key = Key {
+            // Short enough to be typed; it tells nothing about the token but its hash.
+            id: hash[..8].to_owned(),
+            role,
+            created_at: now(),
+            hash,
+        };
+        self.keys.push(key.clone());
+        self.write()?;
+        Ok((key, secret))
+    }
+
+    /// Takes a token back; a running server closes what it opened.
+    pub fn revoke(&mut self, id: &str) -> Result<(), TokenError> {
+        let before = self.keys.len();
+        self.keys.retain(|it| it.id != id);
+        if self.keys.len() == before {
+            return Err(TokenError::NoKey(id.to_owned()));
+        }
+        self.write()
+    }
+
+    /// Whose token this is. All are looked at, and each as long as the others.
+    pub(crate) fn find(&self, token: &str) -> Option<Caller> {
+        let given = hash(token);
+        let same = |it: &str| -> Choice { it.as_bytes().ct_eq(given.as_bytes()) };
+        let mut found = None;
+        if bool::from(same(&hash(&self.first.0))) {
+            let role = Role::Admin;
+            found = Some(Caller { key: None, role });
+        }
+        for key in &self.keys {
+            if bool::from(same(&key.hash)) {
+                let (id, role) = (key.id.clone(), key.role);
+                found = Some(Caller {
+                    key: Some(id),
+                    role,
+                });
+            }
+        }
+        found
+    }
+
+    /// Whether a caller that came in earlier would come in now.
+    pub(crate) fn knows(&self, caller: &Caller) -> bool {
+        match &caller.key {
+            None => true,
+            Some(id) => self
+                .keys
+                .iter()
+                .any(|it| it.id == *id && it.role == caller.role),
+        }
+    }
+
+    /// Reads again what may have changed; true if it has.
+    pub(crate) fn refresh(&mut self) -> Result<bool, TokenError> {
+        let keys = read(&self.path)?;
+        let has_changed = keys != self.keys;
+        self.keys = keys;
+        Ok(has_changed)
+    }
+
+    fn write(&self) -> Result<(), TokenError> {
+        let json = serde_json::to_vec_pretty(&self.keys).expect("keys are plain data");
+        replace(&self.path, &json).map_err(|source| TokenError::Write {
+            path: self.path.clone(),
+            source,
+        })
+    }
+}
+
+/// A directory that its owner alone can enter.
+fn make_private(dir: &Path) -> io::Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)?;
+    let mode = fs::metadata(dir)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        fs::set_permissions(dir, fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+/// The token in this file, which is made if there is none.
+fn first(path: &Path) -> Result<(Secret, bool), TokenError> {
+    let failed = |source| TokenError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    match fs::metadata(path) {
+        Ok(found) if found.mode() & 0o077 != 0 => Err(TokenError::Exposed(path.to_owned())),
+        Ok(_) => {
+            let text = fs::read_to_string(path).map_err(failed)?;
+            match text.trim() {
+                "" => Err(TokenError::Empty(path.to_owned())),
+                token => Ok((Secret::new(token), false)),
+            }
+        }
+        Err(err) if err.kind() == io::ErrorKind::NotFound => {
+            let failed = |source| TokenError::Write {
+                path: path.to_owned(),
+                source,
+            };
+            let secret = Secret::generate().map_err(failed)?;
+            replace(path, format!("{}\n", secret.reveal()).as_bytes()).map_err(failed)?;
+            Ok((secret, true))
+        }
+        Err(err) => Err(failed(err)),
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<Key>, TokenError> {
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => {
+            let path = path.to_owned();
+            return Err(TokenError::Read { path, source });
+        }
+    };
+    serde_json::from_slice(&text).map_err(|source| TokenError::Malformed {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Writes a file that its owner alone can read, whole or not at all.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let beside = path.with_extension("new");
+    fs::remove_file(&beside).or_else(|err| match err.kind() {
+        io::ErrorKind::NotFound => Ok(()),
+        _ => Err(err),
+    })?;
+    let mut file: File = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&beside)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&beside, path)
+}
+
+fn hash(text: &str) -> String {
+    hex(&Sha256::digest(text.as_bytes()))
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|it| format!("{it:02x}")).collect()
+}
+
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let millis = since.ok().and_then(|it| i64::try_from(it.as_millis()).ok());
+    Timestamp::from_millis(millis.unwrap_or_default())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_made_once_and_nobody_else_can_read_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        let made = Keys::open(&data, None, None).unwrap();
+        let found = Keys::open(&data, None, None).unwrap();
+        assert_eq!((made.is_new, found.is_new), (true, false));
+        assert_eq!(made.first().reveal(), found.first().reveal());
+        assert_eq!(made.first().reveal().len(), PREFIX.len() + 2 * LENGTH);
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!((mode(&data), mode(&data.join("token"))), (0o700, 0o600));
+        fs::set_permissions(data.join("token"), fs::Permissions::from_mode(0o640)).unwrap();
+        let refused = Keys::open(&data, None, None).unwrap_err().to_string();
+        assert!(refused.starts_with("others can read"), "{refused}");
+    }
+
+    #[test]
+    fn a_token_opens_until_it_is_revoked() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut keys = Keys::open(dir.path(), None, Some(Secret::new("given"))).unwrap();
+        let (key, secret) = keys.make(Role::Watch).unwrap();
+        let mut served = Keys::open(dir.path(), None, Some(Secret::new("given"))).unwrap();
+        let caller = served.find(secret.reveal()).unwrap();
+        assert_eq!(caller.role, Role::Watch);
+        assert_eq!(served.find("given").unwrap().role, Role::Admin);
+        assert_eq!(served.find("give"), None);
+        let stored = fs::read_to_string(dir.path().join("tokens.json")).unwrap();
+        assert!(!stored.contains(secret.reveal()));
+        keys.revoke(&key.id).unwrap();
+        assert!(served.refresh().unwrap());
+        assert_eq!(served.find(secret.reveal()), None);
+        assert!(!served.knows(&caller));
+        assert!(keys.revoke(&key.id).is_err());
+    }
+
+    #[test]
+    fn a_secret_is_not_printed_by_accident() {
+        assert_eq!(format!("{:?}", Secret::new("abc")), "Secret(…)");
+    }
+}

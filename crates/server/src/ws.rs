@@ -1,0 +1,330 @@
+//! `GET /ws`: events out, controls in, one JSON object per text message.
+//!
+//! One task per client, and it waits for nobody but its own socket: whoever reads too slowly loses its
+//! place in the hub's rings and is let go with its cursor. Controls are worked on one at a time, beside
+//! the events; the next one is read when the last one is answered.
+
+mod controls;
+mod subscriptions;
+mod verbs;
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Extension;
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use formats::{WriterConfig, registry};
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use hub::{Changes, Delivered, Followed, SessionChanged};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use self::controls::{Control, Told};
+use self::subscriptions::{Subscriptions, Wire};
+use crate::api::Params;
+use crate::api::sessions::Summary;
+use crate::config::{DEAD, MAX_CLIENTS, MAX_MESSAGE, PING, WRITE};
+use crate::error::{ApiError, Result};
+use crate::metrics::{Following, Metrics};
+use crate::state::App;
+use crate::tokens::Caller;
+
+/// Formats that have a meaning frame by frame.
+const FORMATS: [&str; 6] = ["thread", "linkspan", "takopi", "acp", "openhands", "ag-ui"];
+/// Frames that are written together at most; who sends more at once would not hear a control.
+const MAX_BATCH: usize = 256;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct WsParams {
+    format: Option<String>,
+    profile: Option<String>,
+}
+
+pub(crate) async fn upgrade(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Params(params): Params<WsParams>,
+    request: Request,
+) -> Result<Response> {
+    let format = params.format.unwrap_or_else(|| "thread".to_owned());
+    if !FORMATS.contains(&&*format) {
+        let words = format!("the formats of the bridge are {}", FORMATS.join(", "));
+        return Err(ApiError::new(
+            StatusCode::BAD_REQUEST,
+            "unknown_format",
+            words,
+        ));
+    }
+    let config = WriterConfig {
+        profile: params.profile.clone(),
+        ..WriterConfig::default()
+    };
+    registry::writer(&format, &config).map_err(|err| ApiError::from(hub::Error::Format(err)))?;
+    if usize::try_from(app.metrics.n_followers()).unwrap_or_default() >= MAX_CLIENTS {
+        let words = "there are as many clients as there may be";
+        return Err(ApiError::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too_many_clients",
+            words,
+        ));
+    }
+    let (mut parts, _) = request.into_parts();
+    let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &app).await;
+    let upgrade = upgrade.map_err(|err| ApiError::bad(err.body_text()))?;
+    let wire = Wire {
+        format,
+        profile: params.profile,
+    };
+    let upgrade = upgrade
+        .protocols(["linkspan"])
+        .max_message_size(MAX_MESSAGE)
+        .max_frame_size(MAX_MESSAGE);
+    Ok(upgrade.on_upgrade(async move |socket| {
+        if let Ok(client) = Client::new(app, caller, wire, socket).await {
+            client.run().await;
+        }
+    }))
+}
+
+type Busy = Pin<Box<dyn Future<Output = Told> + Send>>;
+
+/// Somebody at the other end of a socket.
+struct Client {
+    app: Arc<App>,
+    caller: Caller,
+    sink: SplitSink<WebSocket, Message>,
+    stream: SplitStream<WebSocket>,
+    subscriptions: Subscriptions,
+    changes: Changes,
+    /// The control that is being worked on.
+    busy: Option<Busy>,
+    heard: Instant,
+    revoked: watch::Receiver<()>,
+    stop: watch::Receiver<bool>,
+    /// The session this client gave its last prompt to.
+    last: Option<String>,
+    _counted: Following,
+}
+
+enum Woken {
+    Received(Option<Message>),
+    Told(Told),
+    Followed(hub::Result<Followed>),
+    Changed(Option<Arc<SessionChanged>>),
+    Beat,
+    Revoked,
+    Stop,
+}
+
+/// Why a client is let go.
+struct Gone;
+
+impl From<axum::Error> for Gone {
+    fn from(_: axum::Error) -> Self {
+        Self
+    }
+}
+
+impl Client {
+    async fn new(
+        app: Arc<App>,
+        caller: Caller,
+        wire: Wire,
+        socket: WebSocket,
+    ) -> hub::Result<Self> {
+        let (sink, stream) = socket.split();
+        Ok(Self {
+            subscriptions: Subscriptions::new(&app.hub, wire).await?,
+            changes: app.hub.changes(),
+            revoked: app.revoked.subscribe(),
+            stop: app.stop.subscribe(),
+            _counted: Metrics::follows(&app),
+            app,
+            caller,
+            sink,
+            stream,
+            busy: None,
+            heard: Instant::now(),
+            last: None,
+        })
+    }
+
+    async fn run(mut self) {
+        let mut beats = interval(PING);
+        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let woken = tokio::select! {
+                message = self.stream.next(), if self.busy.is_none() => {
+                    Woken::Received(message.and_then(Result::ok))
+                }
+                told = next(&mut self.busy), if self.busy.is_some() => Woken::Told(told),
+                followed = self.subscriptions.next() => Woken::Followed(followed),
+                change = self.changes.next() => Woken::Changed(change),
+                _ = beats.tick() => Woken::Beat,
+                _ = self.revoked.changed() => Woken::Revoked,
+                _ = self.stop.wait_for(|it| *it) => Woken::Stop,
+            };
+            if self.woken(woken).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn woken(&mut self, woken: Woken) -> Result<(), Gone> {
+        match woken {
+            Woken::Received(None) => Err(Gone),
+            Woken::Received(Some(message)) => self.received(message).await,
+            Woken::Told(told) => self.told(told).await,
+            Woken::Followed(Ok(followed)) => self.followed(followed).await,
+            Woken::Followed(Err(err)) => {
+                let err = ApiError::from(err);
+                self.send(&controls::failed(None, &err)).await?;
+                self.close(close_code::ERROR, "the journal cannot be read")
+                    .await
+            }
+            Woken::Changed(Some(change)) => self.changed(&change).await,
+            Woken::Changed(None) => {
+                self.send(&json!({ "type": "bridge.sessions_changed" }))
+                    .await
+            }
+            Woken::Beat if self.heard.elapsed() > DEAD => Err(Gone),
+            Woken::Beat => {
+                self.flush(|_| Some(Message::Ping(Default::default())))
+                    .await
+            }
+            Woken::Revoked if self.app.knows(&self.caller) => Ok(()),
+            Woken::Revoked => {
+                self.close(close_code::POLICY, "the token was revoked")
+                    .await
+            }
+            Woken::Stop => self.close(close_code::AWAY, "the server is stopping").await,
+        }
+    }
+
+    async fn received(&mut self, message: Message) -> Result<(), Gone> {
+        self.heard = Instant::now();
+        match message {
+            Message::Text(text) => {
+                let control = controls::read(&text);
+                self.control(control).await
+            }
+            Message::Binary(_) => {
+                let err = ApiError::bad("messages are text, one JSON object each");
+                self.send(&controls::failed(None, &err)).await
+            }
+            Message::Ping(_) | Message::Pong(_) => Ok(()),
+            Message::Close(_) => Err(Gone),
+        }
+    }
+
+    async fn control(&mut self, control: Result<Control, Box<Told>>) -> Result<(), Gone> {
+        let control = match control {
+            Ok(control) => control,
+            Err(told) => return self.told(*told).await,
+        };
+        if let Some(told) = self.subscriptions.control(&self.app.hub, &control).await {
+            return self.told(told).await;
+        }
+        let app = Arc::clone(&self.app);
+        let (caller, last) = (self.caller.clone(), self.last.clone());
+        self.busy = Some(Box::pin(verbs::act(app, caller, last, control)));
+        Ok(())
+    }
+
+    async fn told(&mut self, told: Told) -> Result<(), Gone> {
+        if told.session.is_some() {
+            self.last = told.session;
+        }
+        self.send(&told.reply).await
+    }
+
+    async fn followed(&mut self, followed: Followed) -> Result<(), Gone> {
+        match followed {
+            Followed::Delivered(first) => self.deliver(first).await,
+            Followed::CaughtUp { session, cursor } => {
+                let session = session.as_str();
+                let reply =
+                    json!({ "type": "bridge.caught_up", "sessionId": session, "cursor": cursor });
+                self.send(&reply).await
+            }
+            Followed::Detached(detached) => {
+                self.app.metrics.detached();
+                for (session, cursor) in &detached.cursors {
+                    let reply = json!({
+                        "type": "bridge.detached", "sessionId": session.as_str(),
+                        "cursor": cursor, "reason": "slow",
+                    });
+                    self.send(&reply).await?;
+                }
+                self.close(close_code::AGAIN, "too slow; come back with your cursors")
+                    .await
+            }
+        }
+    }
+
+    /// Sends an event and all that are ready behind it.
+    async fn deliver(&mut self, first: Delivered) -> Result<(), Gone> {
+        let mut frames = Vec::new();
+        let mut next = Some(first);
+        while let Some(delivered) = next {
+            self.app.metrics.delivered(delivered.bytes.len());
+            self.subscriptions.frames(&delivered, &mut frames);
+            next = match frames.len() < MAX_BATCH {
+                true => self.subscriptions.ready(),
+                false => None,
+            };
+        }
+        let mut frames = frames.into_iter();
+        self.flush(|_| frames.next().map(Message::Text)).await
+    }
+
+    async fn changed(&mut self, change: &SessionChanged) -> Result<(), Gone> {
+        let session = Summary::new(change.session.clone(), change.queue);
+        self.send(&json!({ "type": "bridge.session", "session": session }))
+            .await
+    }
+
+    async fn send(&mut self, reply: &Value) -> Result<(), Gone> {
+        let text: Utf8Bytes = reply.to_string().into();
+        let mut text = Some(text);
+        self.flush(|_| text.take().map(Message::Text)).await
+    }
+
+    /// Writes messages until there are none, within the time a client may take.
+    async fn flush(&mut self, mut next: impl FnMut(()) -> Option<Message>) -> Result<(), Gone> {
+        let write = async {
+            while let Some(message) = next(()) {
+                self.sink.feed(message).await?;
+            }
+            self.sink.flush().await
+        };
+        timeout(WRITE, write).await.map_err(|_| Gone)??;
+        Ok(())
+    }
+
+    async fn close(&mut self, code: u16, reason: &'static str) -> Result<(), Gone> {
+        let frame = CloseFrame {
+            code,
+            reason: Utf8Bytes::from_static(reason),
+        };
+        let mut close = Some(Message::Close(Some(frame)));
+        self.flush(|_| close.take()).await?;
+        Err(Gone)
+    }
+}
+
+async fn next(busy: &mut Option<Busy>) -> Told {
+    let told = match busy {
+        Some(busy) => busy.await,
+        None => std::future::pending().await,
+    };
+    *busy = None;
+    told
+}

@@ -1,0 +1,97 @@
+//! Controls as they come, and replies as they go. What cannot be read is told so and nothing else: it
+//! never becomes a prompt.
+
+use serde_json::{Map, Value, json};
+
+use crate::error::ApiError;
+
+/// A control that could be read.
+#[derive(Debug)]
+pub(super) struct Control {
+    pub(super) verb: String,
+    /// Whatever the client wants to find its reply by.
+    pub(super) request: Option<Value>,
+    pub(super) fields: Map<String, Value>,
+}
+
+/// What a client is told.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) reply: Value,
+    /// A session that a prompt of this client went to.
+    pub(super) session: Option<String>,
+}
+
+impl Control {
+    pub(super) fn reply(&self, kind: &str, reply: Value) -> Told {
+        answer(self.request.clone(), kind, reply)
+    }
+
+    pub(super) fn failed(&self, err: &ApiError) -> Told {
+        Told {
+            reply: failed(self.request.clone(), err),
+            session: None,
+        }
+    }
+
+    /// The first of these fields that holds a text.
+    pub(super) fn text(&self, names: &[&str]) -> Option<&str> {
+        names
+            .iter()
+            .find_map(|name| self.fields.get(*name)?.as_str())
+    }
+}
+
+/// Reads a message; an error is what to tell about it.
+pub(super) fn read(text: &str) -> Result<Control, Box<Told>> {
+    let refuse = |request: Option<Value>, code, words: String| {
+        let mut err = ApiError::bad(words);
+        err.code = code;
+        Err(Box::new(Told {
+            reply: failed(request, &err),
+            session: None,
+        }))
+    };
+    let mut fields = match serde_json::from_str(text) {
+        Ok(Value::Object(fields)) => fields,
+        Ok(_) => return refuse(None, "bad_message", "a message is a JSON object".to_owned()),
+        Err(err) => return refuse(None, "bad_message", format!("a message is JSON: {err}")),
+    };
+    let request = fields
+        .remove("requestId")
+        .or_else(|| fields.remove("request_id"));
+    match fields.remove("control") {
+        Some(Value::String(verb)) => Ok(Control {
+            verb,
+            request,
+            fields,
+        }),
+        _ => refuse(
+            request,
+            "bad_message",
+            "a message names its `control`".to_owned(),
+        ),
+    }
+}
+
+fn answer(request: Option<Value>, kind: &str, mut reply: Value) -> Told {
+    if let Value::Object(fields) = &mut reply {
+        fields.insert("type".to_owned(), kind.into());
+        if let Some(request) = request {
+            fields.insert("requestId".to_owned(), request);
+        }
+    }
+    Told {
+        reply,
+        session: None,
+    }
+}
+
+/// An error as the bridge tells it.
+pub(super) fn failed(request: Option<Value>, err: &ApiError) -> Value {
+    let mut reply = json!({ "code": err.code, "message": err.message });
+    if let Some(hint) = &err.hint {
+        reply["hint"] = hint.as_str().into();
+    }
+    answer(request, "bridge.error", reply).reply
+}

@@ -1,0 +1,218 @@
+//! What a client follows, and how events look on its wire.
+
+use std::collections::HashMap;
+
+use axum::extract::ws::Utf8Bytes;
+use futures_util::future::select_all;
+use hub::{Delivered, Follow, Followed, Follower, Hub, Scope};
+use model::SessionId;
+use serde_json::{Value, json};
+
+use super::controls::{Control, Told};
+use crate::config::MAX_SUBSCRIPTIONS;
+use crate::error::{ApiError, Result};
+use crate::export::{Cursor, frames};
+
+/// The format of a socket.
+#[derive(Clone, Debug)]
+pub(super) struct Wire {
+    pub(super) format: String,
+    pub(super) profile: Option<String>,
+}
+
+impl Wire {
+    async fn follow(
+        &self,
+        hub: &Hub,
+        session: Option<SessionId<'static>>,
+        after: HashMap<String, Cursor>,
+    ) -> hub::Result<Following> {
+        let scope = match &session {
+            Some(id) => Scope::Session {
+                id: id.clone(),
+                after: after.get(id.as_str()).map_or(0, |it| it.seq),
+            },
+            None => Scope::All {
+                after: after
+                    .iter()
+                    .map(|(id, cursor)| (SessionId::new(id.clone()), cursor.seq))
+                    .collect(),
+                since: None,
+            },
+        };
+        let follow = Follow {
+            scope,
+            format: self.format.clone(),
+            profile: self.profile.clone(),
+        };
+        Ok(Following {
+            session,
+            follower: hub.follow(follow).await?,
+            after,
+        })
+    }
+}
+
+/// Everything, or some sessions one by one.
+#[derive(Debug)]
+pub(super) struct Subscriptions {
+    wire: Wire,
+    followers: Vec<Following>,
+}
+
+#[derive(Debug)]
+struct Following {
+    /// None is all of them.
+    session: Option<SessionId<'static>>,
+    follower: Follower,
+    /// Where the client was; it may know some frames of the next event.
+    after: HashMap<String, Cursor>,
+}
+
+impl Subscriptions {
+    /// All sessions, as clients of the bridge expect it.
+    pub(super) async fn new(hub: &Hub, wire: Wire) -> hub::Result<Self> {
+        let all = wire.follow(hub, None, HashMap::new()).await?;
+        let followers = vec![all];
+        Ok(Self { wire, followers })
+    }
+
+    /// Waits for something that is followed. May be dropped and called again.
+    pub(super) async fn next(&mut self) -> hub::Result<Followed> {
+        if self.followers.is_empty() {
+            return std::future::pending().await;
+        }
+        let all = self.followers.iter_mut();
+        let (followed, _, _) = select_all(all.map(|it| Box::pin(it.follower.next()))).await;
+        followed
+    }
+
+    /// What is there already.
+    pub(super) fn ready(&mut self) -> Option<Delivered> {
+        self.followers.iter_mut().find_map(|it| it.follower.ready())
+    }
+
+    /// Works on a control about subscriptions; none when it is about something else.
+    pub(super) async fn control(&mut self, hub: &Hub, control: &Control) -> Option<Told> {
+        let session = control.text(&["sessionId", "session", "session_id"]);
+        let done = match control.verb.as_str() {
+            "subscribe" => {
+                self.subscribe(hub, session, control.fields.get("since"))
+                    .await
+            }
+            "unsubscribe" => self.unsubscribe(hub, session).await,
+            _ => return None,
+        };
+        let kind = format!("bridge.{}d", control.verb);
+        Some(match done {
+            Ok(session) => control.reply(&kind, json!({ "sessionId": session })),
+            Err(err) => control.failed(&err),
+        })
+    }
+
+    async fn subscribe(
+        &mut self,
+        hub: &Hub,
+        session: Option<&str>,
+        since: Option<&Value>,
+    ) -> Result<Option<String>> {
+        let Some(session) = session else {
+            let after = cursors(since)?;
+            let all = self.wire.follow(hub, None, after).await?;
+            self.followers = vec![all];
+            return Ok(None);
+        };
+        let id = hub.find(session).await?.id;
+        let after = HashMap::from([(id.to_string(), cursor(since)?)]);
+        let follower = self.wire.follow(hub, Some(id.clone()), after).await?;
+        // Who names a session does not want all of them any more.
+        self.followers
+            .retain(|it| it.session.is_some() && it.session.as_ref() != Some(&id));
+        if self.followers.len() >= MAX_SUBSCRIPTIONS {
+            let words = format!("one socket follows {MAX_SUBSCRIPTIONS} sessions, or all");
+            return Err(ApiError::bad(words));
+        }
+        self.followers.push(follower);
+        Ok(Some(id.to_string()))
+    }
+
+    async fn unsubscribe(&mut self, hub: &Hub, session: Option<&str>) -> Result<Option<String>> {
+        let Some(session) = session else {
+            self.followers.clear();
+            return Ok(None);
+        };
+        let id = hub.find(session).await?.id;
+        self.followers.retain(|it| it.session.as_ref() != Some(&id));
+        Ok(Some(id.to_string()))
+    }
+
+    /// What an event becomes on this wire.
+    pub(super) fn frames(&self, delivered: &Delivered, out: &mut Vec<Utf8Bytes>) {
+        if self.wire.format == "linkspan" {
+            // Stored as it is sent: nothing is copied, whoever else gets it.
+            let line = delivered.bytes.slice(..delivered.bytes.len() - 1);
+            out.extend(Utf8Bytes::try_from(line).ok());
+            return;
+        }
+        let frames = frames(&self.wire.format, &delivered.bytes);
+        let session = delivered.session.as_str();
+        for (n, frame) in frames.iter().enumerate().skip(self.n_known(delivered)) {
+            let cursor = Cursor::behind(delivered.seq, n + 1, frames.len());
+            let Ok(frame) = str::from_utf8(frame) else {
+                continue;
+            };
+            out.push(self.frame(session, cursor, frame).into());
+        }
+    }
+
+    /// How many frames of this event the client has.
+    fn n_known(&self, delivered: &Delivered) -> usize {
+        let cursors = self.followers.iter();
+        let mut cursors = cursors.filter_map(|it| it.after.get(delivered.session.as_str()));
+        let cursor = cursors.find(|it| it.seq + 1 == delivered.seq);
+        cursor.map_or(0, |it| it.n_known)
+    }
+
+    fn frame(&self, session: &str, cursor: Cursor, frame: &str) -> String {
+        let cursor = match cursor.n_known {
+            0 => cursor.to_string(),
+            _ => format!("\"{cursor}\""),
+        };
+        let session = Value::from(session);
+        match frame.strip_prefix('{') {
+            // Its own fields stay as they are, whatever they hold.
+            Some(rest) if self.wire.format == "thread" && rest != "}" => {
+                format!("{{\"sessionId\":{session},\"cursor\":{cursor},{rest}")
+            }
+            _ => format!(
+                "{{\"type\":\"bridge.event\",\"sessionId\":{session},\"cursor\":{cursor},\"data\":{frame}}}"
+            ),
+        }
+    }
+}
+
+/// A cursor as a client sends it: a number, or a text such as `7.1`.
+fn cursor(since: Option<&Value>) -> Result<Cursor> {
+    let text = match since {
+        None | Some(Value::Null) => return Ok(Cursor::default()),
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Number(number)) => number.to_string(),
+        Some(_) => String::new(),
+    };
+    text.parse()
+        .map_err(|()| ApiError::bad("`since` is a cursor such as 7"))
+}
+
+/// Cursors of several sessions.
+fn cursors(since: Option<&Value>) -> Result<HashMap<String, Cursor>> {
+    match since {
+        None | Some(Value::Null) => Ok(HashMap::new()),
+        Some(Value::Object(all)) => all
+            .iter()
+            .map(|(id, since)| Ok((id.clone(), cursor(Some(since))?)))
+            .collect(),
+        Some(_) => Err(ApiError::bad(
+            "for all sessions `since` is an object of ids and cursors",
+        )),
+    }
+}

@@ -1,0 +1,406 @@
+//! What the controls of the bridge do: the verbs that its clients know, and ours.
+
+use std::env;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::http::StatusCode;
+use formats::WriterConfig;
+use hub::Submitted;
+use journal::{Session, SessionQuery, State};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::controls::{Control, Told};
+use crate::api::runs::{Fields, engine_name, take};
+use crate::api::{asks, sessions};
+use crate::bridge::{MAX_PROJECTS, Resume};
+use crate::error::{ApiError, Result};
+use crate::export::export;
+use crate::state::App;
+use crate::tokens::{Caller, Role};
+
+/// Sessions that are looked at to find the last one of a directory.
+const MAX_SEARCH: u32 = 500;
+/// Bytes of a session that `thread` shows; more is read by cursor.
+const MAX_THREAD: usize = 4 << 20;
+/// Bytes of a project.
+const MAX_PROJECT: usize = 64 << 10;
+
+/// Which right a verb needs; none is a verb that nobody knows.
+fn role(verb: &str) -> Option<Role> {
+    Some(match verb {
+        "run.submit"
+        | "run.abort"
+        | "interrupt"
+        | "queue.remove"
+        | "provider.select"
+        | "claude.session.resume"
+        | "project.save"
+        | "project.delete" => Role::Prompt,
+        "ask.settle" => Role::Approve,
+        "history" | "thread" | "bridge.status" | "echo" | "debug.echo" | "debug.ping"
+        | "projects" | "sessions" | "engines" | "asks" => Role::Watch,
+        _ => return None,
+    })
+}
+
+/// Works on a control. `last` is the session this client gave its last prompt to.
+pub(super) async fn act(
+    app: Arc<App>,
+    caller: Caller,
+    last: Option<String>,
+    control: Control,
+) -> Told {
+    let acted = match role(&control.verb) {
+        None => Err(unknown(&control.verb)),
+        Some(role) if caller.role < role => Err(ApiError::forbidden(format!(
+            "a token for `{}` is needed for this",
+            role.name()
+        ))),
+        // The right is looked at for each control: a token may be revoked while its socket is open.
+        Some(_) if !app.knows(&caller) => Err(ApiError::forbidden("the token was revoked")),
+        Some(_) => dispatch(&app, &caller, last, &control).await,
+    };
+    acted.unwrap_or_else(|err| control.failed(&err))
+}
+
+fn unknown(verb: &str) -> ApiError {
+    let verb: String = verb.chars().take(80).collect();
+    ApiError::new(
+        StatusCode::BAD_REQUEST,
+        "unknown_control",
+        format!("no control is called `{verb}`"),
+    )
+}
+
+async fn dispatch(
+    app: &App,
+    caller: &Caller,
+    last: Option<String>,
+    control: &Control,
+) -> Result<Told> {
+    match control.verb.as_str() {
+        "run.submit" => submit(app, caller, control).await,
+        "run.abort" | "interrupt" => abort(app, last, control).await,
+        "queue.remove" => unqueue(app, control).await,
+        "ask.settle" => settle(app, control).await,
+        "provider.select" => select(app, control),
+        "claude.session.resume" => resume(app, control),
+        "projects" => Ok(projects(app, control)),
+        "project.save" => save(app, control),
+        "project.delete" => {
+            app.bridge.delete(needed(control, &["id"])?);
+            Ok(projects(app, control))
+        }
+        "sessions" => {
+            let page = sessions::page(app, fields(control)?).await?;
+            Ok(control.reply("bridge.sessions", page))
+        }
+        "asks" => {
+            let asks = asks::open(app, None).await?;
+            Ok(control.reply("bridge.asks", json!({ "asks": asks })))
+        }
+        "engines" => {
+            let engines = app.engines.list().await;
+            Ok(control.reply("bridge.engines", (*engines).clone()))
+        }
+        "history" => history(app, control).await,
+        "thread" => thread(app, control).await,
+        "bridge.status" => status(app, control).await,
+        _ => Ok(echo(control)),
+    }
+}
+
+/// The fields of a control as one value.
+fn fields<T: DeserializeOwned>(control: &Control) -> Result<T> {
+    let fields = Value::Object(control.fields.clone());
+    serde_json::from_value(fields)
+        .map_err(|err| ApiError::bad(format!("the fields cannot be read: {err}")))
+}
+
+fn needed<'a>(control: &'a Control, names: &[&str]) -> Result<&'a str> {
+    control
+        .text(names)
+        .ok_or_else(|| ApiError::bad(format!("`{}` is missing", names[0])))
+}
+
+async fn submit(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
+    let thread = control.text(&["threadDocId", "threadId", "thread_id"]);
+    let thread = thread.map_or_else(runner::new_id, str::to_owned);
+    let mut prompt: Fields = fields(control)?;
+    let project = control.text(&["projectId", "project_id"]);
+    if let Some(project) = project.and_then(|it| app.bridge.project(it)) {
+        from_project(&project, &mut prompt);
+    }
+    let engine = prompt.engine.take().or_else(|| app.bridge.provider());
+    let engine = engine.map(|it| engine_name(&it).to_owned());
+    let wanted = control.text(&["resumeId", "resume_id"]);
+    if prompt.session.is_none() && prompt.resume.is_none() && prompt.fork.is_none() {
+        let cwd = directory(prompt.cwd.as_deref());
+        go_on(app, wanted, engine.as_deref(), &cwd, &mut prompt).await?;
+    }
+    prompt.engine = engine.clone();
+    let n_bytes = prompt.prompt.as_ref().map_or(0, String::len);
+    let Submitted {
+        session,
+        number,
+        position,
+    } = take(app, caller, prompt).await?;
+    let mut told = control.reply(
+        "bridge.run_submit",
+        json!({
+            "threadDocId": thread, "sessionId": session.as_str(), "number": number,
+            "position": position, "provider": engine, "resumeId": wanted, "len": n_bytes,
+        }),
+    );
+    told.session = Some(session.to_string());
+    Ok(told)
+}
+
+/// What a project says about a prompt that does not say it itself.
+fn from_project(project: &Map<String, Value>, prompt: &mut Fields) {
+    let text = |name: &str| project.get(name)?.as_str().map(str::to_owned);
+    prompt.cwd = prompt.cwd.take().or_else(|| text("workingDir"));
+    prompt.model = prompt.model.take().or_else(|| text("model"));
+    let agent = text("agentFile").filter(|it| engine_name(it) == "claude");
+    prompt.engine = prompt.engine.take().or(agent);
+}
+
+/// A run begins anew, unless the prompt or an earlier choice says otherwise.
+async fn go_on(
+    app: &App,
+    wanted: Option<&str>,
+    engine: Option<&str>,
+    cwd: &str,
+    prompt: &mut Fields,
+) -> Result<()> {
+    let chosen = app.bridge.resume(engine.unwrap_or("claude"), cwd);
+    match (wanted, chosen) {
+        (Some("new" | "none"), _) | (None, None) => (),
+        (Some("last"), _) | (None, Some(Resume { session: None, .. })) => {
+            prompt.session = last_session(app, engine, cwd).await?;
+        }
+        (Some(id), _) => named(app, id, prompt).await?,
+        (
+            None,
+            Some(Resume {
+                session: Some(id), ..
+            }),
+        ) => named(app, &id, prompt).await?,
+    }
+    Ok(())
+}
+
+/// A session by our id, or one of the agent's that the journal may not have.
+async fn named(app: &App, id: &str, prompt: &mut Fields) -> Result<()> {
+    match app.hub.find(id).await {
+        Ok(session) => prompt.session = Some(session.id.to_string()),
+        Err(hub::Error::NoSession(_)) => prompt.resume = Some(id.to_owned()),
+        Err(err) => return Err(err.into()),
+    }
+    Ok(())
+}
+
+async fn last_session(app: &App, engine: Option<&str>, cwd: &str) -> Result<Option<String>> {
+    let query = SessionQuery {
+        engine: engine.map(str::to_owned),
+        ..SessionQuery::default()
+    };
+    let listing = app.hub.journal().list(query, None, MAX_SEARCH).await?;
+    let mut sessions = listing.sessions.into_iter();
+    let last = sessions.find(|it| it.cwd.as_deref() == Some(cwd));
+    Ok(last.map(|it| it.id.to_string()))
+}
+
+/// A directory as sessions name it.
+fn directory(cwd: Option<&str>) -> String {
+    let path = cwd.map_or_else(env::current_dir, |it| Ok(it.into()));
+    let path = path.and_then(|it| it.canonicalize());
+    // One that is not there has no sessions; the hub says so when it is to work there.
+    path.map_or_else(
+        |_| cwd.unwrap_or_default().to_owned(),
+        |it| it.to_string_lossy().into_owned(),
+    )
+}
+
+async fn abort(app: &App, last: Option<String>, control: &Control) -> Result<Told> {
+    let names = [
+        "sessionId",
+        "session",
+        "session_id",
+        "threadDocId",
+        "threadId",
+        "thread_id",
+    ];
+    let session = match (control.text(&names), last) {
+        (Some(id), last) => match (app.hub.find(id).await, last) {
+            // The client's own name for the thread it spoke to last.
+            (Err(hub::Error::NoSession(_)), Some(last)) => app.hub.find(&last).await?,
+            (found, _) => found?,
+        },
+        (None, Some(last)) => app.hub.find(&last).await?,
+        (None, None) => only_running(app).await?,
+    };
+    let aborted = app.hub.abort(&session.id).await?;
+    let reply = json!({ "sessionId": session.id.as_str(), "aborted": aborted });
+    Ok(control.reply("bridge.run_abort", reply))
+}
+
+async fn only_running(app: &App) -> Result<Session> {
+    let mut running = Vec::new();
+    for state in [State::Running, State::Waiting] {
+        let query = SessionQuery {
+            state: Some(state),
+            ..SessionQuery::default()
+        };
+        running.extend(app.hub.journal().list(query, None, 2).await?.sessions);
+    }
+    match (running.pop(), running.is_empty()) {
+        (Some(session), true) => Ok(session),
+        (Some(_), false) => Err(ApiError::bad(
+            "several sessions run: name one with `sessionId`",
+        )),
+        (None, _) => Err(ApiError::new(
+            StatusCode::CONFLICT,
+            "nothing_runs",
+            "no session runs",
+        )),
+    }
+}
+
+async fn unqueue(app: &App, control: &Control) -> Result<Told> {
+    let id = needed(control, &["sessionId", "session", "session_id"])?;
+    let number = control.fields.get("number").and_then(Value::as_u64);
+    let number = number.ok_or_else(|| ApiError::bad("`number` is missing"))?;
+    sessions::remove(app, id, number).await?;
+    let reply = json!({ "sessionId": id, "number": number });
+    Ok(control.reply("bridge.queue_removed", reply))
+}
+
+async fn settle(app: &App, control: &Control) -> Result<Told> {
+    let id = needed(control, &["askId", "ask_id", "id"])?;
+    asks::answer_ask(app, id, fields(control)?).await?;
+    Ok(control.reply("bridge.ask_settled", json!({ "askId": id })))
+}
+
+fn select(app: &App, control: &Control) -> Result<Told> {
+    let provider = engine_name(needed(control, &["provider", "engine"])?).to_owned();
+    runner::engines::select(&provider, app.engines.settings())
+        .map_err(|err| ApiError::from(hub::Error::Engine(err)))?;
+    app.bridge.select(provider.clone());
+    Ok(control.reply("bridge.provider", json!({ "provider": provider })))
+}
+
+fn resume(app: &App, control: &Control) -> Result<Told> {
+    let enabled = control.fields.get("enabled").and_then(Value::as_bool);
+    let enabled = enabled.ok_or_else(|| ApiError::bad("`enabled` is true or false"))?;
+    let engine = engine_name(control.text(&["provider", "engine"]).unwrap_or("claude"));
+    let cwd = directory(control.text(&["cwd", "workingDir"]));
+    let session = control.text(&["session_id", "sessionId"]);
+    let resume = enabled.then(|| Resume {
+        engine: engine.to_owned(),
+        cwd: cwd.clone(),
+        session: session.map(str::to_owned),
+    });
+    app.bridge.set_resume(engine, &cwd, resume);
+    let reply = json!({ "enabled": enabled, "provider": engine, "cwd": cwd, "sessionId": session });
+    Ok(control.reply("bridge.session_resume", reply))
+}
+
+fn projects(app: &App, control: &Control) -> Told {
+    control.reply("bridge.projects", json!({ "items": app.bridge.projects() }))
+}
+
+fn save(app: &App, control: &Control) -> Result<Told> {
+    let project = control.fields.get("project").and_then(Value::as_object);
+    let mut project = project
+        .cloned()
+        .ok_or_else(|| ApiError::bad("`project` is missing"))?;
+    if !project.get("workingDir").is_some_and(Value::is_string) {
+        return Err(ApiError::bad("a project has a `workingDir`"));
+    }
+    if control.fields["project"].to_string().len() > MAX_PROJECT {
+        return Err(ApiError::bad(format!(
+            "a project may have {MAX_PROJECT} bytes"
+        )));
+    }
+    let id = project.get("id").and_then(Value::as_str);
+    let id = id.map_or_else(runner::new_id, str::to_owned);
+    project.insert("id".to_owned(), id.as_str().into());
+    match app.bridge.save(&id, project) {
+        true => Ok(projects(app, control)),
+        false => Err(ApiError::bad(format!("{MAX_PROJECTS} projects are kept"))),
+    }
+}
+
+async fn history(app: &App, control: &Control) -> Result<Told> {
+    let limit = control.fields.get("limit").and_then(Value::as_u64);
+    let limit = u32::try_from(limit.unwrap_or(20).clamp(1, 500)).unwrap_or(500);
+    let query = SessionQuery::default();
+    let listing = app.hub.journal().list(query, None, limit).await?;
+    let items = listing.sessions.into_iter().map(|it| {
+        json!({
+            "id": it.id.as_str(), "resumeId": it.native.as_ref().map(|it| it.as_str()),
+            "provider": it.engine, "path": null, "mtime": it.active_at.millis(),
+            "title": it.title, "snippet": it.title, "cwd": it.cwd, "head": it.head,
+        })
+    });
+    let items: Vec<Value> = items.collect();
+    Ok(control.reply("bridge.history", json!({ "items": items })))
+}
+
+async fn thread(app: &App, control: &Control) -> Result<Told> {
+    let id = needed(control, &["id", "sessionId", "session"])?;
+    let session = app.hub.find(id).await?;
+    let config = WriterConfig::default();
+    let journal = Arc::clone(app.hub.journal());
+    let mut export = export(journal, &session, "thread", &config)
+        .map_err(|err| ApiError::from(hub::Error::Format(err)))?;
+    let mut items: Vec<Value> = Vec::new();
+    let mut n_bytes = 0;
+    let mut is_whole = true;
+    while let Some(piece) = export.next().await? {
+        n_bytes += piece.len();
+        if n_bytes > MAX_THREAD {
+            is_whole = false;
+            break;
+        }
+        let lines = piece.split(|it| *it == b'\n');
+        items.extend(lines.filter_map(|it| serde_json::from_slice::<Value>(it).ok()));
+    }
+    let thread = json!({
+        "title": session.title, "items": items, "is_whole": is_whole,
+        "resume_id": session.native.as_ref().map(|it| it.as_str()),
+        "started_ts": session.created_at.millis(), "cursor": session.head,
+    });
+    let reply = json!({ "id": session.id.as_str(), "thread": thread });
+    Ok(control.reply("bridge.thread", reply))
+}
+
+async fn status(app: &App, control: &Control) -> Result<Told> {
+    let listing = app
+        .hub
+        .journal()
+        .list(SessionQuery::default(), None, 1)
+        .await?;
+    let last = listing.sessions.first().map(|it| it.id.to_string());
+    let running = app.hub.journal().open_runs().await?.len();
+    let reply = json!({
+        "bind": app.address.to_string(), "version": env!("CARGO_PKG_VERSION"),
+        "provider": app.bridge.provider(), "running": running,
+        "clients": app.metrics.n_followers(), "last_thread_id": last,
+        "trouble": app.hub.trouble(), "uptime": app.began.elapsed().as_secs(),
+    });
+    Ok(control.reply("bridge.status", reply))
+}
+
+fn echo(control: &Control) -> Told {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let millis = since.map(|it| it.as_millis()).unwrap_or_default();
+    let reply = json!({
+        "ts": u64::try_from(millis).unwrap_or_default(),
+        "tag": control.fields.get("tag"), "payload": control.fields.get("payload"),
+    });
+    control.reply("bridge.echo", reply)
+}

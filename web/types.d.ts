@@ -128,7 +128,7 @@ declare namespace Wire {
   }
 
   interface Detail extends Omit<Session, "queue"> {
-    queue: { prompt: string }[];
+    queue: { number: number; at?: string; prompt: string }[];
     asks: OpenAsk[];
     runs: { id: string; started_at: string; ended_at?: string; outcome?: string; cost_usd?: number }[];
   }

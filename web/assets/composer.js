@@ -118,14 +118,14 @@ export class Composer {
     this.#text.focus();
   }
 
-  /** @param {{ prompt: string }[]} waiting @param {string} session @param {() => void} again */
+  /** @param {{ number: number, prompt: string }[]} waiting @param {string} session @param {() => void} again */
   queue(waiting, session, again) {
     this.#queue.hidden = waiting.length === 0;
     this.#queue.replaceChildren(
-      ...waiting.map((it, n) => {
+      ...waiting.map((it) => {
         const take_back = async () => {
           try {
-            await request(`${session_path(session)}/queue/${n + 1}`, { method: "DELETE" });
+            await request(`${session_path(session)}/queue/${it.number}`, { method: "DELETE" });
             if (this.#text.value.trim() === "") this.#text.value = it.prompt;
             this.#grow();
             this.focus();

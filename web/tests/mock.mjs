@@ -285,7 +285,7 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
       return answer(200, { aborted });
     }
     if (part === "queue") {
-      it.queue.splice(Number(n) - 1, 1);
+      it.queue = it.queue.filter((it) => it.number !== Number(n));
       tell(it);
       return answer(200, {});
     }
@@ -305,7 +305,7 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
       });
       target.replay ??= body.engine?.replace("replay:", "") ?? "tools";
       if (target.is_running) {
-        target.queue.push({ prompt: body.prompt });
+        target.queue.push({ number: server.submitted.length, prompt: body.prompt });
         tell(target);
         return answer(202, { session: target.id, run: null, position: target.queue.length });
       }

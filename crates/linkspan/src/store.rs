@@ -16,7 +16,7 @@ use crate::exit::{Code, Failure, chain};
 /// The directory of sessions and tokens.
 pub(crate) fn folder(said: &DataDir) -> Result<PathBuf, Failure> {
     let variable = || env::var_os("LINKSPAN_DATA_DIR").filter(|it| !it.is_empty());
-    let said = said.path.clone().or_else(|| variable().map(PathBuf::from));
+    let said = said.dir.clone().or_else(|| variable().map(PathBuf::from));
     said.or_else(runner::data_folder).ok_or_else(|| {
         Failure::usage(
             "there is no home directory to keep sessions in",

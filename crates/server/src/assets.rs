@@ -100,7 +100,6 @@ fn kind(name: &str) -> &'static str {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod tests {
     use std::fs;
     use std::path::Path;

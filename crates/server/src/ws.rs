@@ -195,10 +195,7 @@ impl Client {
                     .await
             }
             Woken::Beat if self.heard.elapsed() > DEAD => Err(Gone),
-            Woken::Beat => {
-                self.flush(|_| Some(Message::Ping(Default::default())))
-                    .await
-            }
+            Woken::Beat => self.write([Message::Ping(Default::default())]).await,
             Woken::Revoked if self.app.knows(&self.caller) => Ok(()),
             Woken::Revoked => {
                 self.close(close_code::POLICY, "the token was revoked")
@@ -281,8 +278,7 @@ impl Client {
                 false => None,
             };
         }
-        let mut frames = frames.into_iter();
-        self.flush(|_| frames.next().map(Message::Text)).await
+        self.write(frames.into_iter().map(Message::Text)).await
     }
 
     async fn changed(&mut self, change: &SessionChanged) -> Result<(), Gone> {
@@ -293,14 +289,13 @@ impl Client {
 
     async fn send(&mut self, reply: &Value) -> Result<(), Gone> {
         let text: Utf8Bytes = reply.to_string().into();
-        let mut text = Some(text);
-        self.flush(|_| text.take().map(Message::Text)).await
+        self.write([Message::Text(text)]).await
     }
 
-    /// Writes messages until there are none, within the time a client may take.
-    async fn flush(&mut self, mut next: impl FnMut(()) -> Option<Message>) -> Result<(), Gone> {
+    /// Writes messages, within the time a client may take.
+    async fn write(&mut self, messages: impl IntoIterator<Item = Message>) -> Result<(), Gone> {
         let write = async {
-            while let Some(message) = next(()) {
+            for message in messages {
                 self.sink.feed(message).await?;
             }
             self.sink.flush().await
@@ -314,8 +309,7 @@ impl Client {
             code,
             reason: Utf8Bytes::from_static(reason),
         };
-        let mut close = Some(Message::Close(Some(frame)));
-        self.flush(|_| close.take()).await?;
+        self.write([Message::Close(Some(frame))]).await?;
         Err(Gone)
     }
 }

@@ -35,7 +35,7 @@ Examples:
 pub(crate) struct DataDir {
     /// Where sessions and tokens are kept; else `LINKSPAN_DATA_DIR`, else the user's own data directory
     #[arg(long = "data-dir", value_name = "DIR")]
-    pub(crate) path: Option<PathBuf>,
+    pub(crate) dir: Option<PathBuf>,
 }
 
 /// Serve sessions to browsers and programs, and take prompts from them

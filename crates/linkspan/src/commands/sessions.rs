@@ -20,6 +20,10 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<(), Failure> {
         })?,
         false => Vec::new(),
     };
+    if sessions.is_empty() {
+        exit::say("linkspan: there are no such sessions\n");
+        return Ok(());
+    }
     let text = match args.json {
         true => sessions.iter().map(line).collect(),
         false => page(&sessions),
@@ -64,9 +68,6 @@ fn line(session: &Session) -> String {
 }
 
 fn page(sessions: &[Session]) -> String {
-    if sessions.is_empty() {
-        return "no sessions yet; `linkspan run` and `linkspan serve` make them\n".to_owned();
-    }
     let heading = ["session", "engine", "state", "last active", "title"].map(str::to_owned);
     let rows = sessions.iter().map(|it| {
         let title = it.title.as_deref().unwrap_or_default();

@@ -20,6 +20,9 @@ use crate::error::{ApiError, Result, reply};
 use crate::state::App;
 use crate::tokens::{Caller, Role};
 
+/// Bytes of an id.
+const MAX_ID: usize = 512;
+
 /// A prompt as clients send it, under the names of the bridge too.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -90,6 +93,12 @@ impl Fields {
         if self.speed.is_some_and(|it| !(it.is_finite() && it >= 0.0)) {
             return Err(ApiError::bad("a speed is a number such as 2 or 0.5"));
         }
+        for id in [&self.session, &self.resume, &self.fork]
+            .into_iter()
+            .flatten()
+        {
+            check_id(id)?;
+        }
         let target = match (self.session, self.resume, self.fork) {
             (None, None, None) => Target::New,
             (Some(it), None, None) => Target::Session(it),
@@ -115,6 +124,15 @@ impl Fields {
             speed: self.speed.filter(|it| *it > 0.0),
             ..Submit::new(prompt)
         })
+    }
+}
+
+/// An id is opaque, but never a flag of the program it is given to.
+fn check_id(id: &str) -> Result<()> {
+    let is_fine = !id.is_empty() && id.len() <= MAX_ID && !id.starts_with('-');
+    match is_fine && !id.contains(char::is_control) {
+        true => Ok(()),
+        false => Err(ApiError::bad("this is not the id of a session")),
     }
 }
 

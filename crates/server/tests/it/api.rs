@@ -1,0 +1,406 @@
+//! `/api` from outside: prompts in, sessions and events out, errors that say what is wrong.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::{Value, json};
+
+use crate::house::House;
+
+fn lines(body: &str) -> Vec<Value> {
+    body.lines()
+        .map(|it| serde_json::from_str(it).unwrap())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_prompt_becomes_a_session_that_can_be_read_in_every_format() {
+    let house = House::new().await;
+    let cwd = house.dir.path().canonicalize().unwrap();
+    let prompt = json!({ "prompt": "hello\nthere", "engine": "replay:tools", "cwd": cwd });
+    let id = house.submit(prompt).await;
+    let session = house.ended(&id, 1).await;
+    let run = &session["runs"][0];
+    assert_eq!(
+        (
+            &session["title"],
+            &session["state"],
+            &run["outcome"],
+            &run["id"]
+        ),
+        (
+            &json!("hello"),
+            &json!("idle"),
+            &json!("completed"),
+            &json!("r1")
+        )
+    );
+    assert!(run["cost_usd"].as_f64().unwrap() > 0.0);
+    let by_native = house
+        .get(&format!(
+            "/api/sessions/{}",
+            session["native"].as_str().unwrap()
+        ))
+        .await;
+    assert_eq!(by_native.json(), session);
+    let events = lines(&house.get(&format!("/api/sessions/{id}/events")).await.body);
+    let numbers: Vec<u64> = events
+        .iter()
+        .map(|it| it["seq"].as_u64().unwrap())
+        .collect();
+    let head = session["head"].as_u64().unwrap();
+    assert_eq!(numbers, (1..=head).collect::<Vec<_>>());
+    assert!(events.iter().all(|it| it["session"] == id));
+    let page = lines(
+        &house
+            .get(&format!("/api/sessions/{id}/events?after=3&limit=2"))
+            .await
+            .body,
+    );
+    assert_eq!(page, events[3..5]);
+    for (format, kind) in [
+        ("thread", "application/x-ndjson"),
+        ("takopi", "application/x-ndjson"),
+        ("openhands", "application/x-ndjson"),
+        ("acp", "application/x-ndjson"),
+        ("ag-ui", "text/event-stream"),
+        ("text", "text/plain"),
+        ("markdown", "text/markdown"),
+        ("html", "text/html"),
+    ] {
+        let answer = house
+            .get(&format!("/api/sessions/{id}/events?format={format}"))
+            .await;
+        assert_eq!(answer.status, 200, "{format}");
+        assert!(
+            answer.head.contains(&format!("content-type: {kind}")),
+            "{}",
+            answer.head
+        );
+        assert!(!answer.body.is_empty(), "{format}");
+    }
+}
+
+#[tokio::test]
+async fn the_list_is_paged_and_filtered() {
+    let house = House::new().await;
+    for n in 0..5 {
+        let engine = if n % 2 == 0 {
+            "replay:tools"
+        } else {
+            "replay:failure"
+        };
+        let id = house
+            .submit(json!({ "prompt": format!("prompt {n}"), "engine": engine }))
+            .await;
+        house.ended(&id, 1).await;
+    }
+    let mut titles = Vec::new();
+    let mut path = "/api/sessions?limit=2".to_owned();
+    loop {
+        let page = house.get(&path).await.json();
+        let sessions = page["sessions"].as_array().unwrap();
+        titles.extend(
+            sessions
+                .iter()
+                .map(|it| it["title"].as_str().unwrap().to_owned()),
+        );
+        match page["next"].as_str() {
+            Some(next) => path = format!("/api/sessions?limit=2&after={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(
+        titles,
+        ["prompt 4", "prompt 3", "prompt 2", "prompt 1", "prompt 0"]
+    );
+    let count = async |query: &str| {
+        let page = house.get(&format!("/api/sessions?{query}")).await.json();
+        page["sessions"].as_array().unwrap().len()
+    };
+    assert_eq!(count("engine=replay:failure").await, 2);
+    assert_eq!(count("text=PROMPT%203").await, 1);
+    assert_eq!(count("state=idle").await, 5);
+    assert_eq!(count("state=running").await, 0);
+}
+
+#[tokio::test]
+async fn what_cannot_be_done_is_said_in_json() {
+    let house = House::new().await;
+    let long = "x".repeat((1 << 20) + 1);
+    let runs = [
+        (json!({}), 400, "empty_prompt"),
+        (json!({ "prompt": " " }), 400, "empty_prompt"),
+        (json!({ "prompt": 1 }), 400, "bad_request"),
+        (json!({ "prompt": long }), 413, "prompt_too_long"),
+        (
+            json!({ "prompt": "x", "engine": "none" }),
+            400,
+            "bad_engine",
+        ),
+        (
+            json!({ "prompt": "x", "engine": "replay:tools", "cwd": "/none" }),
+            400,
+            "bad_directory",
+        ),
+        (
+            json!({ "prompt": "x", "session": "none" }),
+            404,
+            "no_such_session",
+        ),
+        (
+            json!({ "prompt": "x", "session": "a", "fork": "b" }),
+            400,
+            "bad_request",
+        ),
+        (
+            json!({ "prompt": "x", "permissions": "yes" }),
+            400,
+            "bad_request",
+        ),
+        (json!({ "prompt": "x", "speed": -1 }), 400, "bad_request"),
+    ];
+    for (body, status, code) in runs {
+        let answer = house.post("/api/runs", &body).await;
+        assert_eq!((answer.status, answer.code().as_str()), (status, code));
+    }
+    let id = house
+        .submit(json!({ "prompt": "x", "engine": "replay:tools" }))
+        .await;
+    house.ended(&id, 1).await;
+    for (path, status, code) in [
+        ("/api/sessions/none".to_owned(), 404, "no_such_session"),
+        ("/api/sessions?state=x".to_owned(), 400, "bad_request"),
+        ("/api/sessions?limit=x".to_owned(), 400, "bad_request"),
+        ("/api/sessions?after=x".to_owned(), 400, "bad_request"),
+        (
+            format!("/api/sessions/{id}/events?format=none"),
+            400,
+            "unknown_format",
+        ),
+        (
+            format!("/api/sessions/{id}/events?profile=none"),
+            400,
+            "unknown_format",
+        ),
+        (
+            format!("/api/sessions/{id}/events?after=x"),
+            400,
+            "bad_request",
+        ),
+        ("/nowhere".to_owned(), 404, "not_found"),
+        ("/assets/none.js".to_owned(), 404, "not_found"),
+        ("/assets/../index.html".to_owned(), 404, "not_found"),
+        ("/ws?format=none".to_owned(), 400, "unknown_format"),
+        ("/ws".to_owned(), 400, "bad_request"),
+    ] {
+        let answer = house.get(&path).await;
+        assert_eq!(
+            (answer.status, answer.code().as_str()),
+            (status, code),
+            "{path}"
+        );
+    }
+    let answer = house.post("/api/sessions", &json!({})).await;
+    assert_eq!(
+        (answer.status, answer.code().as_str()),
+        (405, "method_not_allowed")
+    );
+    let answer = house
+        .post("/api/asks/none", &json!({ "decision": "allow" }))
+        .await;
+    assert_eq!(
+        (answer.status, answer.code().as_str()),
+        (404, "no_such_ask")
+    );
+    let answer = house
+        .post(
+            &format!("/api/asks/{id}:1"),
+            &json!({ "decision": "allow" }),
+        )
+        .await;
+    assert_eq!(
+        (answer.status, answer.code().as_str()),
+        (404, "no_such_ask")
+    );
+}
+
+#[tokio::test]
+async fn prompts_wait_in_line_and_can_be_taken_back() {
+    let house = House::new().await;
+    let id = house.ask_agent("wait").await;
+    house.until(&id, |it| it["state"] == "running").await;
+    let second = house
+        .post("/api/runs", &json!({ "prompt": "second", "session": id }))
+        .await
+        .json();
+    let third = house
+        .post("/api/runs", &json!({ "prompt": "third", "session": id }))
+        .await
+        .json();
+    assert_eq!(
+        (&second["position"], &third["position"]),
+        (&json!(1), &json!(2))
+    );
+    let queue = house
+        .until(&id, |it| it["queue"].as_array().unwrap().len() == 2)
+        .await["queue"]
+        .clone();
+    let prompts: Vec<&Value> = queue
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["prompt"])
+        .collect();
+    assert_eq!(prompts, ["second", "third"]);
+    let path = format!("/api/sessions/{id}/queue/{}", second["number"]);
+    let token = house.bearer("first");
+    assert_eq!(house.request("DELETE", &path, &token, "").await.status, 200);
+    assert_eq!(
+        house.request("DELETE", &path, &token, "").await.code(),
+        "no_such_prompt"
+    );
+    let aborted = house
+        .post(&format!("/api/sessions/{id}/abort"), &json!({}))
+        .await;
+    assert_eq!(aborted.json(), json!({ "aborted": true }));
+    let session = house.ended(&id, 2).await;
+    let outcomes: Vec<&Value> = session["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["outcome"])
+        .collect();
+    assert_eq!(outcomes, ["completed", "aborted"]);
+    let aborted = house
+        .post(&format!("/api/sessions/{id}/abort"), &json!({}))
+        .await;
+    assert_eq!(aborted.json(), json!({ "aborted": false }));
+    house.stop().await;
+}
+
+#[tokio::test]
+async fn files_stay_below_the_session_s_directory() {
+    let house = House::new().await;
+    let work = house.dir.path().canonicalize().unwrap().join("work");
+    fs::create_dir_all(work.join("sub")).unwrap();
+    fs::write(work.join("sub/note.txt"), "words\n").unwrap();
+    fs::write(work.join("page.html"), "<script>alert(1)</script>").unwrap();
+    fs::write(work.join("image.bin"), b"\x89PNG\r\n\x1a\n").unwrap();
+    fs::write(work.join("binary"), b"\0\x01\xff").unwrap();
+    symlink("../data/token", work.join("out")).unwrap();
+    symlink("/etc/passwd", work.join("absolute")).unwrap();
+    symlink("sub/note.txt", work.join("inside")).unwrap();
+    symlink("..", work.join("up")).unwrap();
+    let id = house
+        .submit(json!({ "prompt": "x", "engine": "claude", "cwd": work }))
+        .await;
+    house.ended(&id, 1).await;
+    let read = async |path: &str| {
+        house
+            .get(&format!("/api/sessions/{id}/file?path={path}"))
+            .await
+    };
+    let absolute = work.join("sub/note.txt");
+    for path in [
+        "sub/note.txt",
+        "inside",
+        "./sub/../sub/note.txt",
+        absolute.to_str().unwrap(),
+    ] {
+        let answer = read(path).await;
+        assert_eq!(
+            (answer.status, answer.body.as_str()),
+            (200, "words\n"),
+            "{path}"
+        );
+        assert!(answer.head.contains("content-disposition: attachment"));
+    }
+    assert!(
+        read("page.html")
+            .await
+            .head
+            .contains("content-type: text/plain")
+    );
+    assert!(
+        read("image.bin")
+            .await
+            .head
+            .contains("content-type: image/png")
+    );
+    for (path, status) in [
+        ("binary", 415),
+        ("sub", 422),
+        (".", 422),
+        ("", 404),
+        ("none", 404),
+        ("out", 404),
+        ("absolute", 404),
+        ("up/data/token", 404),
+        ("../data/token", 404),
+        ("/etc/passwd", 404),
+        ("sub/../../data/token", 404),
+        ("%2e%2e/data/token", 404),
+        ("/proc/self/environ", 404),
+        ("note.txt%00", 404),
+        ("..%5cdata%5ctoken", 404),
+    ] {
+        let answer = read(path).await;
+        assert_eq!(answer.status, status, "{path}: {answer:?}");
+        assert!(!answer.body.contains("lsp_"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_page_is_served_whole_and_known_again() {
+    let house = House::new().await;
+    let page = house.request("GET", "/", "", "").await;
+    assert!(
+        page.head.contains("content-type: text/html"),
+        "{}",
+        page.head
+    );
+    let tag = page
+        .head
+        .lines()
+        .find_map(|it| it.strip_prefix("etag: "))
+        .unwrap();
+    let again = house
+        .request("GET", "/", &format!("If-None-Match: {tag}\r\n"), "")
+        .await;
+    assert_eq!((again.status, again.body.as_str()), (304, ""));
+    for (name, kind) in [
+        ("app.js", "text/javascript"),
+        ("page.css", "text/css"),
+        ("icon.svg", "image/svg+xml"),
+        ("cards/tool.js", "text/javascript"),
+    ] {
+        let file = house
+            .request("GET", &format!("/assets/{name}"), "", "")
+            .await;
+        assert_eq!(file.status, 200, "{name}");
+        assert!(
+            file.head.contains(&format!("content-type: {kind}")),
+            "{name}: {}",
+            file.head
+        );
+    }
+}
+
+#[tokio::test]
+async fn figures_count_what_happened() {
+    let house = House::new().await;
+    let id = house
+        .submit(json!({ "prompt": "x", "engine": "replay:tools" }))
+        .await;
+    house.ended(&id, 1).await;
+    let figures = house.get("/api/metrics").await.body;
+    assert!(
+        figures.contains("\nlinkspan_prompts_total 1\n"),
+        "{figures}"
+    );
+    assert!(
+        figures.contains("\nlinkspan_store_trouble 0\n"),
+        "{figures}"
+    );
+}

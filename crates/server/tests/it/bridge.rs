@@ -1,0 +1,295 @@
+//! The bridge: what its clients say, what they are told, and what never becomes a prompt.
+
+use futures_util::SinkExt;
+use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::house::House;
+
+async fn n_sessions(house: &House) -> usize {
+    let page = house.get("/api/sessions").await.json();
+    page["sessions"].as_array().unwrap().len()
+}
+
+#[tokio::test]
+async fn a_run_is_submitted_and_its_events_come_with_their_cursors() {
+    let house = House::new().await;
+    let mut socket = house.socket("", "prompt").await;
+    let reply = socket
+        .call(json!({
+            "control": "run.submit", "threadDocId": "t1", "text": "hello",
+            "provider": "replay:tools", "resumeId": "new",
+        }))
+        .await;
+    let id = reply["sessionId"].as_str().unwrap().to_owned();
+    assert_eq!(
+        reply,
+        json!({
+            "type": "bridge.run_submit", "threadDocId": "t1", "sessionId": id, "number": 1,
+            "position": 0, "provider": "replay:tools", "resumeId": "new", "len": 5,
+        })
+    );
+    let mut socket = house.socket("", "watch").await;
+    socket
+        .send(&json!({ "control": "subscribe", "sessionId": id }))
+        .await;
+    let started = socket.next_of("thread.started").await;
+    assert_eq!(started["sessionId"], id);
+    let end = socket.next_of("turn.completed").await;
+    assert!(end["cursor"].as_u64().unwrap() > 10, "{end}");
+}
+
+#[tokio::test]
+async fn everybody_hears_of_new_sessions_and_of_all_events() {
+    let house = House::new().await;
+    let mut socket = house.socket("", "watch").await;
+    assert_eq!(
+        socket.call(json!({ "control": "echo", "tag": "t" })).await["tag"],
+        "t"
+    );
+    let id = house
+        .submit(json!({ "prompt": "x", "engine": "replay:tools" }))
+        .await;
+    let session = socket.next_of("bridge.session").await;
+    assert_eq!(session["session"]["id"], id);
+    assert_eq!(socket.next_of("turn.completed").await["sessionId"], id);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_told_so_and_never_becomes_a_prompt() {
+    let house = House::new().await;
+    let mut socket = house.socket("", "admin").await;
+    let deep = format!(
+        "{{\"control\":\"run.submit\",\"x\":{}1{}}}",
+        "[".repeat(5000),
+        "]".repeat(5000)
+    );
+    let messages = [
+        "",
+        " ",
+        "hello",
+        "fix the test",
+        "{",
+        "{}",
+        "[]",
+        "null",
+        "true",
+        "1",
+        "\"run\"",
+        "{\"control\":1}",
+        "{\"control\":null}",
+        "{\"control\":\"\"}",
+        "{\"control\":\"run\"}",
+        "{\"control\":\"run.Submit\",\"text\":\"x\"}",
+        "{\"control\":\"run.submit \"}",
+        "{\"control\":\"run.submit\",\"text\":1}",
+        "{\"control\":\"run.submit\",\"text\":[\"x\"]}",
+        "{\"control\":\"run.submit\",\"text\":\"\"}",
+        "{\"control\":\"run.submit\"}",
+        "{\"control\":\"run.submit\",\"text\":\"a\",\"prompt\":\"b\"}",
+        "{\"control\":\"run.submit\",\"text\":\"x\",\"provider\":\"none\"}",
+        "{\"control\":\"run.submit\",\"text\":\"x\",\"resumeId\":\"--help\"}",
+        "{\"control\":\"run.submit\",\"text\":\"x\",\"permissions\":\"x\"}",
+        "{\"control\":\"run.submit\",\"text\":\"x\"",
+        "{\"cd\":\"/\",\"resume\":\"last\"}\nhello",
+        "{\"control\":\"run.abort\"}",
+        "{\"control\":\"interrupt\"}",
+        "{\"Control\":\"run.submit\",\"text\":\"x\"}",
+        "{\"control\":\"ask.settle\",\"askId\":\"x\"}",
+        "{\"control\":\"thread\",\"id\":\"none\"}",
+        "{\"control\":\"subscribe\",\"sessionId\":\"none\"}",
+        "{\"control\":\"subscribe\",\"since\":\"x\"}",
+        "{\"control\":\"queue.remove\",\"sessionId\":\"x\"}",
+        "{\"control\":\"project.save\"}",
+        "{\"control\":\"claude.session.resume\"}",
+        "{\"control\":\"provider.select\",\"provider\":\"x\"}",
+        "{\"text\":\"x\"}",
+        "\u{feff}{\"control\":\"run.submit\",\"text\":\"x\"}",
+        &deep,
+    ];
+    for message in messages {
+        socket.send_text(message).await;
+        let reply = socket.next().await.unwrap();
+        assert_eq!(reply["type"], "bridge.error", "{message}: {reply}");
+        let has_words = reply["code"].is_string() && reply["message"].is_string();
+        assert!(has_words, "{message}: {reply}");
+    }
+    let binary = Message::binary(&b"{\"control\":\"run.submit\",\"text\":\"x\"}"[..]);
+    socket.socket.send(binary).await.unwrap();
+    assert_eq!(socket.next().await.unwrap()["type"], "bridge.error");
+    assert_eq!(n_sessions(&house).await, 0);
+    // More than a message may have ends the connection, and nothing else.
+    let long = format!(
+        "{{\"control\":\"run.submit\",\"text\":\"{}\"}}",
+        "x".repeat(2 << 20)
+    );
+    socket.socket.send(Message::text(long)).await.ok();
+    assert_eq!(socket.next().await, None);
+    assert_eq!(n_sessions(&house).await, 0);
+}
+
+#[tokio::test]
+async fn every_verb_asks_for_its_right() {
+    let house = House::new().await;
+    let verbs = [
+        ("run.submit", "prompt"),
+        ("run.abort", "prompt"),
+        ("interrupt", "prompt"),
+        ("queue.remove", "prompt"),
+        ("provider.select", "prompt"),
+        ("claude.session.resume", "prompt"),
+        ("project.save", "prompt"),
+        ("project.delete", "prompt"),
+        ("ask.settle", "approve"),
+        ("history", "watch"),
+        ("thread", "watch"),
+        ("bridge.status", "watch"),
+        ("echo", "watch"),
+        ("projects", "watch"),
+        ("sessions", "watch"),
+        ("engines", "watch"),
+        ("asks", "watch"),
+        ("subscribe", "watch"),
+        ("unsubscribe", "watch"),
+    ];
+    let roles = ["watch", "prompt", "approve", "admin"];
+    let rank = |role: &str| roles.iter().position(|it| *it == role).unwrap();
+    for role in roles {
+        let mut socket = house.socket("", role).await;
+        for (verb, needed) in verbs {
+            let reply = socket.call(json!({ "control": verb })).await;
+            let is_refused = reply["code"] == "forbidden";
+            assert_eq!(
+                is_refused,
+                rank(role) < rank(needed),
+                "{role} {verb}: {reply}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_run_is_stopped_by_either_verb() {
+    let house = House::new().await;
+    let mut socket = house.socket("", "prompt").await;
+    let cwd = house.dir.path();
+    for verb in ["run.abort", "interrupt"] {
+        let control =
+            json!({ "control": "run.submit", "prompt": "wait", "engine": "claude", "cwd": cwd });
+        let reply = socket.call(control).await;
+        let id = reply["sessionId"].as_str().unwrap();
+        house.until(id, |it| it["state"] == "running").await;
+        let reply = socket.call(json!({ "control": verb })).await;
+        assert_eq!(
+            reply,
+            json!({ "type": "bridge.run_abort", "sessionId": id, "aborted": true })
+        );
+        let session = house.ended(id, 1).await;
+        assert_eq!(session["runs"][0]["outcome"], "aborted");
+    }
+    house.stop().await;
+}
+
+#[tokio::test]
+async fn prompts_begin_anew_unless_somebody_said_otherwise() {
+    let house = House::new().await;
+    let mut socket = house.socket("", "prompt").await;
+    let cwd = house.dir.path().canonicalize().unwrap();
+    let submit = async |socket: &mut crate::house::Socket, more: Value| {
+        let mut control = json!({ "control": "run.submit", "text": "x", "cwd": cwd });
+        control
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        let reply = socket.call(control).await;
+        let id = reply["sessionId"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{reply}"))
+            .to_owned();
+        let n = reply["number"].as_u64().unwrap();
+        house.ended(&id, usize::try_from(n).unwrap()).await;
+        id
+    };
+    let select = json!({ "control": "provider.select", "provider": "claude_code" });
+    assert_eq!(socket.call(select).await["provider"], "claude");
+    let first = submit(&mut socket, json!({})).await;
+    let second = submit(&mut socket, json!({})).await;
+    assert_ne!(first, second);
+    assert_eq!(
+        submit(&mut socket, json!({ "resumeId": "last" })).await,
+        second
+    );
+    assert_eq!(
+        submit(&mut socket, json!({ "resumeId": first })).await,
+        first
+    );
+    let resume = json!({ "control": "claude.session.resume", "enabled": true, "cwd": cwd });
+    assert_eq!(socket.call(resume).await["enabled"], true);
+    assert_eq!(submit(&mut socket, json!({})).await, first);
+    assert_ne!(
+        submit(&mut socket, json!({ "resumeId": "new" })).await,
+        first
+    );
+    let resume = json!({ "control": "claude.session.resume", "enabled": false, "cwd": cwd });
+    assert_eq!(socket.call(resume).await["enabled"], false);
+    let fresh = submit(&mut socket, json!({})).await;
+    assert!(fresh != first && fresh != second);
+    house.stop().await;
+}
+
+#[tokio::test]
+async fn projects_history_and_threads_are_remembered() {
+    let house = House::new().await;
+    let mut socket = house.socket("", "prompt").await;
+    let project = json!({ "id": "p", "name": "P", "workingDir": house.dir.path(), "todos": [] });
+    let saved = socket
+        .call(json!({ "control": "project.save", "project": project }))
+        .await;
+    assert_eq!(
+        saved,
+        json!({ "type": "bridge.projects", "items": [project] })
+    );
+    let control = json!({
+        "control": "run.submit", "text": "x", "projectId": "p", "provider": "replay:tools",
+    });
+    let id = socket.call(control).await["sessionId"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let session = house.ended(&id, 1).await;
+    assert_eq!(session["title"], "x");
+    let history = socket
+        .call(json!({ "control": "history", "limit": 5 }))
+        .await;
+    assert_eq!(history["items"][0]["id"], id);
+    let thread = socket.call(json!({ "control": "thread", "id": id })).await;
+    let items = thread["thread"]["items"].as_array().unwrap();
+    assert_eq!(items[0]["type"], "thread.started");
+    assert_eq!(items.last().unwrap()["type"], "turn.completed");
+    let status = socket.call(json!({ "control": "bridge.status" })).await;
+    assert_eq!(
+        (&status["last_thread_id"], &status["running"]),
+        (&json!(id), &json!(0))
+    );
+    let gone = socket
+        .call(json!({ "control": "project.delete", "id": "p" }))
+        .await;
+    assert_eq!(gone["items"], json!([]));
+    house.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_that_stops_says_goodbye() {
+    let house = House::new().await;
+    let mut socket = house.socket("?format=acp", "watch").await;
+    let id = house.ask_agent("wait").await;
+    house.until(&id, |it| it["state"] == "running").await;
+    let journal = house.journal.clone();
+    house.stop().await;
+    while socket.next().await.is_some() {}
+    let runs = journal
+        .runs(&model::SessionId::new(&*id), None, 9)
+        .await
+        .unwrap();
+    assert_eq!(runs[0].end.unwrap().outcome, model::Outcome::Aborted);
+}

@@ -1,0 +1,10 @@
+//! Servers on real sockets, with journals in memory, recordings and a small agent that is a shell script.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod api;
+mod asks;
+mod bridge;
+mod follow;
+mod house;
+mod walls;

@@ -1,0 +1,522 @@
+//! Nobody gets in who should not: tokens, names, pages, roles.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use server::{Exposure, Keys};
+
+use crate::house::{House, config};
+
+/// Method, path and role of every route, from the document that the server itself gives.
+async fn routes(house: &House) -> Vec<(String, String, Option<String>)> {
+    let document = house.get("/api/openapi.json").await.json();
+    let mut routes = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let role = operation["x-role"].as_str().map(str::to_owned);
+            let path = path.replace("{path}", "app.js").replace("{id}", "x");
+            routes.push((method.to_uppercase(), path.replace("{n}", "1"), role));
+        }
+    }
+    routes
+}
+
+/// What a WebSocket needs to be opened; other routes do not mind.
+const UPGRADE: &str = "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+
+#[tokio::test]
+async fn no_route_opens_without_the_right_token() {
+    let house = House::new().await;
+    let token = house.token("first").to_owned();
+    let bearer = |token: &str| format!("Authorization: Bearer {token}\r\n");
+    let wrong = [
+        String::new(),
+        bearer(""),
+        bearer("x"),
+        bearer(&token[..token.len() - 1]),
+        bearer(&token[1..]),
+        bearer(&format!("{token}x")),
+        bearer(&format!("{token} x")),
+        bearer(&token.to_uppercase()),
+        bearer(&token.replace("lsp_", "")),
+        format!("{}{}", bearer(&token), bearer(&token)),
+        format!("Authorization: {token}\r\n"),
+        format!("Authorization: Basic {token}\r\n"),
+        format!("X-Token: {token}\r\n"),
+        format!("X-Api-Key: {token}\r\n"),
+        format!("Proxy-Authorization: Bearer {token}\r\n"),
+        format!("Cookie: token={token}; linkspan={token}\r\n"),
+        format!("Sec-WebSocket-Protocol: linkspan, token.{token}x\r\n"),
+        format!("Sec-WebSocket-Protocol: {token}\r\n"),
+    ];
+    let mut n_public = 0;
+    for (method, path, role) in routes(&house).await {
+        if role.is_none() {
+            n_public += 1;
+            continue;
+        }
+        let body = r#"{"prompt":"x","engine":"replay:tools","decision":"allow"}"#;
+        for headers in &wrong {
+            let headers = format!("{UPGRADE}{headers}");
+            let answer = house.request(&method, &path, &headers, body).await;
+            let is_refused = matches!(answer.status, 401 | 429);
+            assert!(is_refused, "{method} {path} {headers}: {answer:?}");
+        }
+        let path = format!("{path}?token={token}&access_token={token}");
+        let answer = house.request(&method, &path, UPGRADE, body).await;
+        assert!(
+            matches!(answer.status, 401 | 429),
+            "{method} {path}: {answer:?}"
+        );
+    }
+    assert_eq!(n_public, 3, "the page, its files, and `/healthz`");
+    let sessions = house.get("/api/sessions").await.json();
+    assert_eq!(sessions, json!({ "sessions": [], "next": null }));
+}
+
+#[tokio::test]
+async fn every_role_may_do_what_its_routes_say_and_no_more() {
+    let house = House::new().await;
+    let roles = ["watch", "prompt", "approve", "admin"];
+    let rank = |role: &str| roles.iter().position(|it| *it == role).unwrap();
+    for (method, path, needed) in routes(&house).await {
+        let Some(needed) = needed else { continue };
+        for role in roles {
+            // Nothing in it can be done: whoever may is told that it is a bad request.
+            let answer = house
+                .request(&method, &path, &house.bearer(role), "{")
+                .await;
+            let is_refused = answer.status == 403;
+            assert_eq!(
+                is_refused,
+                rank(role) < rank(&needed),
+                "{role} {method} {path}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_that_says_yes_beforehand_needs_the_right_to() {
+    let house = House::new().await;
+    let prompts = [
+        (json!({ "permissions": "allow" }), "approve"),
+        (json!({ "permissions": "accept-edits" }), "approve"),
+        (json!({ "allow": ["Bash"] }), "approve"),
+        (json!({ "engine": "acp:/bin/sh -c id" }), "admin"),
+        (json!({ "engine": "replay:/etc/passwd" }), "admin"),
+    ];
+    for (mut fields, needed) in prompts {
+        fields["prompt"] = "x".into();
+        let body = fields.to_string();
+        let bearer = house.bearer(if needed == "admin" {
+            "approve"
+        } else {
+            "prompt"
+        });
+        let answer = house.request("POST", "/api/runs", &bearer, &body).await;
+        assert_eq!(answer.status, 403, "{fields}");
+        assert!(answer.body.contains(needed), "{fields}: {}", answer.body);
+    }
+    let sessions = house.get("/api/sessions").await.json();
+    assert_eq!(sessions["sessions"], json!([]));
+}
+
+#[tokio::test]
+async fn a_foreign_name_is_refused_before_anything_else() {
+    let house = House::new().await;
+    let port = house.address.port();
+    let other = port.wrapping_add(1).max(1);
+    let token = house.bearer("first");
+    let mut hosts: Vec<String> = [
+        "",
+        " ",
+        "evil.com",
+        "localhost",
+        "127.0.0.1",
+        "[::1]",
+        "::1",
+        "0",
+        "0.0.0.0",
+        "127.1",
+        "127.0.1",
+        "2130706433",
+        "0x7f000001",
+        "017700000001",
+        "localhost.",
+        "null",
+        "*",
+    ]
+    .iter()
+    .map(|it| (*it).to_owned())
+    .collect();
+    for name in [
+        "evil.com",
+        "localhost.evil.com",
+        "evil.com.localhost",
+        "127.0.0.1.evil.com",
+        "127.0.0.1.nip.io",
+        "localtest.me",
+        "lvh.me",
+        "a.localhost",
+        "localhost.localdomain",
+        "LOCALHOST",
+        "LocalHost",
+        "localhost.",
+        "127.0.0.1.",
+        "0",
+        "0.0.0.0",
+        "127.1",
+        "127.0.1",
+        "127.0.0.2",
+        "127.0.0.01",
+        "127.0.0.1 ",
+        "2130706433",
+        "0x7f000001",
+        "0x7f.1",
+        "017700000001",
+        "0177.0.0.1",
+        "[::]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[0:0:0:0:0:0:0:1]",
+        "[::1%25lo]",
+        "::1",
+        "[::1]]",
+        "user@127.0.0.1",
+        "127.0.0.1@evil.com",
+        "127.0.0.1#",
+        "127.0.0.1/",
+        "127.0.0.1,evil.com",
+        "evil.com,127.0.0.1",
+        "xn--lcalhost-8ib",
+        "192.168.0.1",
+        "10.0.0.1",
+        "169.254.169.254",
+        "host.docker.internal",
+        "linkspan.local",
+        "%6cocalhost",
+        "localhost%00",
+    ] {
+        hosts.push(format!("{name}:{port}"));
+    }
+    for name in ["localhost", "127.0.0.1", "[::1]"] {
+        hosts.push(format!("{name}:{other}"));
+        hosts.push(format!("{name}:0{port}"));
+        hosts.push(format!("{name}:{port}0"));
+        hosts.push(format!("{name}:+{port}"));
+        hosts.push(format!("{name}:"));
+    }
+    assert!(hosts.len() >= 60, "{}", hosts.len());
+    for host in &hosts {
+        let forwarded =
+            format!("X-Forwarded-Host: 127.0.0.1:{port}\r\nForwarded: host=127.0.0.1:{port}\r\n");
+        let request = format!(
+            "GET /api/sessions HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{token}{forwarded}\r\n"
+        );
+        let answer = house.knock(&request).await;
+        assert!(matches!(answer.status, 400 | 421), "`{host}`: {answer:?}");
+    }
+    let several = [
+        format!("GET / HTTP/1.1\r\nConnection: close\r\n{token}\r\n"),
+        format!(
+            "GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: evil.com\r\nConnection: close\r\n\r\n"
+        ),
+        format!(
+            "GET / HTTP/1.1\r\nHost: evil.com\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
+        ),
+        format!(
+            "GET http://evil.com/ HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
+        ),
+        "GET / HTTP/1.0\r\n\r\n".to_owned(),
+    ];
+    for request in several {
+        let answer = house.knock(&request).await;
+        assert!(matches!(answer.status, 400 | 421), "{request}: {answer:?}");
+    }
+    for host in ["127.0.0.1", "localhost", "[::1]"] {
+        let request =
+            format!("GET /healthz HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n");
+        assert_eq!(house.knock(&request).await.body, "ok\n");
+    }
+}
+
+#[tokio::test]
+async fn a_foreign_page_is_refused_whatever_it_holds() {
+    let house = House::new().await;
+    let port = house.address.port();
+    let other = port.wrapping_add(1).max(1);
+    let token = house.bearer("first");
+    let mut origins: Vec<String> = [
+        "null",
+        "",
+        "*",
+        "file://",
+        "about:blank",
+        "data:",
+        "blob:http://127.0.0.1",
+        "chrome-extension://abcdefghijklmnop",
+        "moz-extension://1",
+        "http://",
+        "https://",
+        "http://evil.com",
+        "https://evil.com",
+        "http://127.0.0.1",
+        "http://localhost",
+        "http://[::1]",
+        "vscode-webview://x",
+        "app://localhost",
+        "capacitor://localhost",
+    ]
+    .iter()
+    .map(|it| (*it).to_owned())
+    .collect();
+    for name in [
+        "evil.com",
+        "localhost.evil.com",
+        "127.0.0.1.evil.com",
+        "evil-localhost",
+        "xlocalhost",
+        "localhostx",
+        "a.localhost",
+        "localhost.",
+        "127.0.0.1.",
+        "127.1",
+        "127.0.0.2",
+        "0.0.0.0",
+        "0",
+        "2130706433",
+        "0x7f000001",
+        "[::ffff:127.0.0.1]",
+        "[::]",
+        "LOCALHOST",
+        "LocalHost",
+        "user@localhost",
+        "localhost@evil.com",
+        "user:pass@127.0.0.1",
+        "xn--lcalhost-8ib",
+        "127.0.0.1.nip.io",
+        "lvh.me",
+        "localtest.me",
+        "192.168.0.1",
+        "%6cocalhost",
+    ] {
+        origins.push(format!("http://{name}:{port}"));
+    }
+    for name in ["127.0.0.1", "localhost", "[::1]"] {
+        origins.push(format!("https://{name}:{port}"));
+        origins.push(format!("HTTP://{name}:{port}"));
+        origins.push(format!("ws://{name}:{port}"));
+        origins.push(format!("http://{name}:{other}"));
+        origins.push(format!("http://{name}:0{port}"));
+        origins.push(format!("http://{name}:{port}/"));
+        origins.push(format!("http://{name}:{port}.evil.com"));
+        origins.push(format!("http://{name}:{port}, http://evil.com"));
+        origins.push(format!("{name}:{port}"));
+    }
+    assert!(origins.len() >= 60, "{}", origins.len());
+    for origin in &origins {
+        let headers = format!("{token}{UPGRADE}Origin: {origin}\r\n");
+        for path in ["/api/sessions", "/ws", "/", "/healthz"] {
+            let answer = house.request("GET", path, &headers, "").await;
+            assert_eq!(answer.status, 403, "`{origin}` {path}: {answer:?}");
+        }
+        let body = r#"{"prompt":"x","engine":"replay:tools"}"#;
+        let answer = house.request("POST", "/api/runs", &headers, body).await;
+        assert_eq!(answer.status, 403, "`{origin}`");
+    }
+    let ours = format!("Origin: http://127.0.0.1:{port}\r\n");
+    let two = format!("{token}{ours}Origin: http://evil.com\r\n");
+    assert_eq!(
+        house.request("GET", "/api/sessions", &two, "").await.status,
+        403
+    );
+    for site in ["cross-site", "same-site", "x"] {
+        let headers = format!("{token}Sec-Fetch-Site: {site}\r\n");
+        assert_eq!(
+            house
+                .request("GET", "/api/sessions", &headers, "")
+                .await
+                .status,
+            403
+        );
+        // A link to the page is no attack.
+        let headers = format!("{headers}Sec-Fetch-Mode: navigate\r\n");
+        assert_eq!(
+            house
+                .request("GET", "/api/sessions", &headers, "")
+                .await
+                .status,
+            403
+        );
+        assert_eq!(house.request("GET", "/", &headers, "").await.status, 200);
+    }
+    for site in ["same-origin", "none"] {
+        let headers = format!("{token}{ours}Sec-Fetch-Site: {site}\r\n");
+        let answer = house.request("GET", "/api/sessions", &headers, "").await;
+        assert_eq!(answer.status, 200);
+        assert!(!answer.head.contains("access-control-"), "{}", answer.head);
+    }
+    let sessions = house.get("/api/sessions").await.json();
+    assert_eq!(sessions["sessions"], json!([]));
+}
+
+#[tokio::test]
+async fn every_answer_says_what_a_page_of_it_may_do() {
+    let house = House::new().await;
+    let answers = [
+        house.get("/").await,
+        house.get("/assets/app.js").await,
+        house.get("/healthz").await,
+        house.get("/api/sessions").await,
+        house.get("/api/sessions/none").await,
+        house.get("/nowhere").await,
+        house.post("/", &json!({})).await,
+        house.request("GET", "/api/sessions", "", "").await,
+        house.request("GET", "/", "Origin: null\r\n", "").await,
+        house
+            .knock("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            .await,
+    ];
+    for answer in answers {
+        for header in [
+            "content-security-policy: default-src 'none'; script-src 'self'",
+            "frame-ancestors 'none'",
+            "x-content-type-options: nosniff",
+            "referrer-policy: no-referrer",
+            "cross-origin-opener-policy: same-origin",
+            "cross-origin-resource-policy: same-origin",
+        ] {
+            assert!(answer.head.contains(header), "{header}: {answer:?}");
+        }
+        assert!(!answer.head.contains("set-cookie"), "{answer:?}");
+        if answer.status >= 400 {
+            assert!(!answer.code().is_empty());
+        }
+    }
+}
+
+#[tokio::test]
+async fn wrong_tokens_are_told_to_wait_and_right_ones_are_not() {
+    let house = House::new().await;
+    let wrong = "Authorization: Bearer wrong\r\n";
+    let mut statuses = Vec::new();
+    for _ in 0..12 {
+        statuses.push(
+            house
+                .request("GET", "/api/sessions", wrong, "")
+                .await
+                .status,
+        );
+    }
+    let mut expected = vec![401; 10];
+    expected.extend([429, 429]);
+    assert_eq!(statuses, expected);
+    assert_eq!(house.get("/api/sessions").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_revoked_token_closes_what_it_opened_within_a_second() {
+    let house = House::new().await;
+    let mut socket = house.socket("?format=linkspan", "watch").await;
+    let mut other = house.socket("?format=linkspan", "prompt").await;
+    let mut keys = Keys::open(&house.dir.path().join("data"), None, None).unwrap();
+    keys.revoke(&house.keys["watch"]).unwrap();
+    let began = Instant::now();
+    while socket.next().await.is_some() {}
+    assert!(
+        began.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        began.elapsed()
+    );
+    let headers = house.bearer("watch");
+    assert_eq!(
+        house
+            .request("GET", "/api/sessions", &headers, "")
+            .await
+            .status,
+        401
+    );
+    assert_eq!(
+        other.call(json!({ "control": "echo", "tag": 1 })).await["tag"],
+        1
+    );
+}
+
+#[tokio::test]
+async fn browsers_bring_their_token_as_a_subprotocol() {
+    let house = House::new().await;
+    let offered = format!("linkspan, token.{}", house.token("watch"));
+    let socket = house
+        .try_socket("", &[("Sec-WebSocket-Protocol", &offered)])
+        .await
+        .unwrap();
+    assert_eq!(socket.protocol.as_deref(), Some("linkspan"));
+    let offered = "linkspan, token.wrong";
+    assert!(
+        house
+            .try_socket("", &[("Sec-WebSocket-Protocol", offered)])
+            .await
+            .is_err()
+    );
+    // That is for sockets alone.
+    let headers = format!("Sec-WebSocket-Protocol: token.{}\r\n", house.token("watch"));
+    assert_eq!(
+        house
+            .request("GET", "/api/sessions", &headers, "")
+            .await
+            .status,
+        401
+    );
+}
+
+#[tokio::test]
+async fn an_address_that_others_reach_needs_encryption() {
+    let house = House::new().await;
+    for (listen, exposure, is_refused) in [
+        ("0.0.0.0:0", Exposure::Loopback, true),
+        ("[::]:0", Exposure::Loopback, true),
+        ("192.168.0.1:0", Exposure::Loopback, true),
+        ("169.254.169.254:0", Exposure::Loopback, true),
+        ("127.0.0.2:0", Exposure::Loopback, false),
+        ("127.0.0.1:0", Exposure::BehindProxy, false),
+        ("0.0.0.0:0", Exposure::BehindProxy, false),
+    ] {
+        let keys = Keys::open(&house.dir.path().join("data"), None, None).unwrap();
+        let mut config = config(house.dir.path(), house.journal.clone(), keys);
+        config.listen = listen.parse().unwrap();
+        config.exposure = exposure;
+        let bound = server::bind(config).await;
+        let refused = matches!(bound, Err(server::Error::Exposed(_)));
+        assert_eq!(refused, is_refused, "{listen}: {bound:?}");
+    }
+}
+
+#[test]
+fn every_route_is_in_the_table() {
+    let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = Vec::new();
+    let mut folders = vec![sources];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let adds = [
+                ".route(",
+                ".route_service(",
+                ".nest",
+                ".merge(",
+                ".fallback_service(",
+            ];
+            let n: usize = adds.iter().map(|it| text.matches(it).count()).sum();
+            if n > 0 {
+                found.push((path.file_name().unwrap().to_str().unwrap().to_owned(), n));
+            }
+        }
+    }
+    assert_eq!(found, [("routes.rs".to_owned(), 1)]);
+}

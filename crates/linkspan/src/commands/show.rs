@@ -23,23 +23,8 @@ const DEFAULT_PAGER: &str = "less -FRX";
 const LESS_FLAGS: &str = "FRX";
 
 pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
-    if let Some((runtime, journal, session)) = stored(args)? {
-        let is_terminal = io::stdout().is_terminal();
-        let config = WriterConfig {
-            color: args.color.is_wanted(is_terminal),
-            ..WriterConfig::default()
-        };
-        let write = |out: &mut dyn Write| {
-            let journal = Arc::clone(&journal);
-            runtime.block_on(replay::write(journal, &session, "text", &config, out))
-        };
-        return match Some(is_terminal && !args.no_pager)
-            .filter(|it| *it)
-            .and_then(|_| Pager::start())
-        {
-            Some(pager) => pager.feed(|mut pipe| write(&mut *pipe)),
-            None => write(&mut io::stdout()),
-        };
+    if let Some(stored) = Stored::find(args)? {
+        return stored.show(args);
     }
     if args.from != AUTO {
         registry::find_reader(&args.from).map_err(unknown::source)?;
@@ -72,25 +57,56 @@ pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
     }
 }
 
-/// The session that is meant, if the input is not a file but the id of one.
-fn stored(args: &ShowArgs) -> Result<Option<(Runtime, Arc<dyn Journal>, Session)>, Failure> {
-    let Some(id) = args.input.as_deref().filter(|it| !it.exists()) else {
-        return Ok(None);
-    };
-    // Without a home there is no journal, and a file may be missing all the same.
-    let Ok(folder) = store::folder(&args.data) else {
-        return Ok(None);
-    };
-    let (Some(id), true) = (id.to_str().filter(|it| *it != "-"), store::exists(&folder)) else {
-        return Ok(None);
-    };
-    let runtime = store::runtime()?;
-    let found = runtime.block_on(async {
-        let journal = store::open(&folder).await?;
-        let session = store::find(&*journal, id).await?;
-        Ok(session.map(|session| (journal, session)))
-    })?;
-    Ok(found.map(|(journal, session)| (runtime, journal, session)))
+/// A session of the journal.
+struct Stored {
+    runtime: Runtime,
+    journal: Arc<dyn Journal>,
+    session: Session,
+}
+
+impl Stored {
+    /// The session that is meant, if the input is not a file but the id of one.
+    fn find(args: &ShowArgs) -> Result<Option<Self>, Failure> {
+        let Some(id) = args.input.as_deref().filter(|it| !it.exists()) else {
+            return Ok(None);
+        };
+        // Without a home there is no journal, and a file may be missing all the same.
+        let Ok(folder) = store::folder(&args.data) else {
+            return Ok(None);
+        };
+        let (Some(id), true) = (id.to_str().filter(|it| *it != "-"), store::exists(&folder)) else {
+            return Ok(None);
+        };
+        let runtime = store::runtime()?;
+        let (journal, session) = runtime.block_on(async {
+            let journal = store::open(&folder).await?;
+            let session = store::find(&*journal, id).await?;
+            Ok((journal, session))
+        })?;
+        Ok(session.map(|session| Self {
+            runtime,
+            journal,
+            session,
+        }))
+    }
+
+    fn show(&self, args: &ShowArgs) -> Result<(), Failure> {
+        let is_terminal = io::stdout().is_terminal();
+        let config = WriterConfig {
+            color: args.color.is_wanted(is_terminal),
+            ..WriterConfig::default()
+        };
+        let write = |out: &mut dyn Write| {
+            let journal = Arc::clone(&self.journal);
+            let written = replay::write(journal, &self.session, "text", &config, out);
+            self.runtime.block_on(written)
+        };
+        let is_paged = is_terminal && !args.no_pager;
+        match is_paged.then(Pager::start).flatten() {
+            Some(pager) => pager.feed(|mut pipe| write(&mut *pipe)),
+            None => write(&mut io::stdout()),
+        }
+    }
 }
 
 fn options(args: &ShowArgs, from: &str, input: &Input, is_terminal: bool) -> Options {

@@ -12,6 +12,8 @@ mod program;
 mod run;
 #[cfg(target_os = "linux")]
 mod runner;
+#[cfg(target_os = "linux")]
+mod serve;
 mod show;
 mod streaming;
 #[cfg(target_os = "linux")]

@@ -237,6 +237,9 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) file: ConfigFile,
 
+    #[command(flatten)]
+    pub(crate) data: DataDir,
+
     /// How fast a recording is played; 0 does not wait at all
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = speed)]
     pub(crate) speed: f64,

@@ -4,6 +4,7 @@
 //! a key; in a pipe the chosen format, written as it comes. The first Ctrl-C stops the agent in its own
 //! way, the second ends it. The exit code is the outcome's.
 
+mod keep;
 mod plan;
 mod prompt;
 mod question;
@@ -13,12 +14,13 @@ mod view;
 use std::io::{self, IsTerminal, StdoutLock, Write};
 
 use formats::{WriterConfig, registry};
-use model::{Event, Outcome, Sink, Writer};
+use model::{Event, Frame, Outcome, Sink, Writer};
 use runner::locks::Held;
 use runner::{Agent, Answer, Asked, Permissions, StartError, Step, Verdict, nobody, verdict};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
+use self::keep::{Keep, RENEW};
 use self::plan::Plan;
 use self::question::{Question, Reply};
 use self::tty::Tty;
@@ -35,7 +37,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         .enable_all()
         .build()
         .map_err(|err| Failure::io("cannot start", &err, None))?;
-    runtime.block_on(follow(plan, output, tty))
+    runtime.block_on(follow(args, plan, output, tty))
 }
 
 /// Whether there may be somebody to answer.
@@ -43,13 +45,27 @@ fn asked_on(_args: &RunArgs) -> bool {
     io::stderr().is_terminal() || io::stdout().is_terminal()
 }
 
-async fn follow(plan: Plan, output: Output, tty: Option<Tty>) -> Result<(), Failure> {
+async fn follow(
+    args: &RunArgs,
+    mut plan: Plan,
+    output: Output,
+    tty: Option<Tty>,
+) -> Result<(), Failure> {
     let permissions = plan.permissions.clone();
+    let keep = Keep::open(args, &plan.kept).await?;
+    keep.prepare(&mut plan.setup);
     let started = Agent::start(plan.setup, |held| exit::say(&waiting(held))).await;
-    let agent = started.map_err(not_started)?;
+    let agent = match started {
+        Ok(agent) => agent,
+        Err(err) => {
+            keep.finish().await;
+            return Err(not_started(err));
+        }
+    };
     let mut session = Session {
         agent,
         output,
+        keep,
         permissions,
         asking: Asking {
             tty,
@@ -58,7 +74,10 @@ async fn follow(plan: Plan, output: Output, tty: Option<Tty>) -> Result<(), Fail
         },
         n_presses: 0,
     };
-    session.run().await?;
+    let ran = session.run().await;
+    let keep = std::mem::take(&mut session.keep);
+    keep.finish().await;
+    ran?;
     session.end()
 }
 
@@ -85,6 +104,7 @@ fn not_started(err: StartError) -> Failure {
 struct Session {
     agent: Agent,
     output: Output,
+    keep: Keep,
     permissions: Permissions,
     asking: Asking,
     n_presses: u32,
@@ -103,6 +123,8 @@ enum Woken {
     Pressed,
     Typed(Option<String>),
     Ticked,
+    Kept(journal::Result<()>),
+    Beat,
 }
 
 impl Session {
@@ -110,26 +132,36 @@ impl Session {
         let mut stops =
             Stops::new().map_err(|err| Failure::io("cannot listen for signals", &err, None))?;
         let mut ticks = ticks();
+        let mut beats = interval(RENEW);
         loop {
             let Self {
                 agent,
                 output,
+                keep,
                 asking,
                 ..
             } = self;
             let is_moving = output.view.is_some();
+            let has_room = keep.has_room();
+            let (record, mut storing) = keep.parts();
+            let mut told = Told { output, record };
             let woken = tokio::select! {
                 biased;
                 () = stops.next() => Woken::Pressed,
-                step = agent.step(output) => Woken::Stepped(step),
+                step = agent.step(&mut told), if has_room => Woken::Stepped(step),
+                kept = storing.next() => Woken::Kept(kept),
                 line = asking.line(), if asking.question.is_some() => Woken::Typed(line),
                 _ = ticks.tick(), if is_moving => Woken::Ticked,
+                _ = beats.tick() => Woken::Beat,
             };
             match woken {
                 Woken::Pressed => self.pressed()?,
                 Woken::Typed(line) => self.typed(line)?,
                 Woken::Ticked => self.output.tick()?,
+                Woken::Kept(kept) => self.keep.stored(kept),
+                Woken::Beat => self.keep.renew().await,
                 Woken::Stepped(step) => {
+                    self.keep.commit();
                     self.flush()?;
                     self.ask()?;
                     match step {
@@ -405,6 +437,27 @@ impl Output {
         self.writer.end(&mut self.bytes);
         self.erase()?;
         self.flush()
+    }
+}
+
+/// What the agent tells goes to whoever looks, and into the journal.
+struct Told<'a> {
+    output: &'a mut Output,
+    record: Option<&'a mut dyn Sink>,
+}
+
+impl Sink for Told<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        if let Some(record) = &mut self.record {
+            record.event(event);
+        }
+        self.output.event(event);
+    }
+
+    fn frame(&mut self, frame: Frame<'_>) {
+        if let Some(record) = &mut self.record {
+            record.frame(frame);
+        }
     }
 }
 

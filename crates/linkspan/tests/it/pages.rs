@@ -130,6 +130,6 @@ fn every_command_has_a_manual_page() {
     assert_eq!(
         run(&["man", "convrt"], b"").shown(),
         "linkspan: there is no command `convrt`\n\n\
-         hint: did you mean `convert`? commands: convert, show, run, formats, engines, config, completions, man\nexit 2\n"
+         hint: did you mean `convert`? commands: convert, show, run, serve, token, sessions, replay, formats, engines, config, completions, man\nexit 2\n"
     );
 }

@@ -4,7 +4,10 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, fs, process, thread};
+
+static N_STARTED: AtomicUsize = AtomicUsize::new(0);
 
 /// The program with its arguments, cut off from the settings of whoever runs the tests.
 pub(crate) fn linkspan(args: &[&str]) -> Command {
@@ -14,6 +17,10 @@ pub(crate) fn linkspan(args: &[&str]) -> Command {
         command.env_remove(name);
     }
     command.env("TERM", "xterm-256color");
+    // Each has a journal of its own: the sessions of the tests are all called alike.
+    let n = N_STARTED.fetch_add(1, Ordering::Relaxed);
+    let data = format!("{}/data-{}-{n}", env!("CARGO_TARGET_TMPDIR"), process::id());
+    command.env("LINKSPAN_DATA_DIR", data);
     command
 }
 

@@ -284,13 +284,13 @@ fn a_session_in_use_is_waited_for_or_not() {
     let hasty = run(&folder, &["--resume", "s-1", "--no-wait", "hi"]);
     assert_eq!(hasty.code, Some(5));
     let said = format!(
-        "linkspan: session `s-1` is in use by linkspan run (process {}, since ",
+        "linkspan: session `s-1` is in use by process {}\n",
         first.id()
     );
     assert!(hasty.stderr.starts_with(&said), "{}", hasty.stderr);
     let patient = run(&folder, &["--resume", "s-1", "hi"]);
     assert_eq!(patient.code, Some(0));
-    let said = format!("linkspan: waiting for linkspan run (process {}", first.id());
+    let said = format!("linkspan: waiting for process {}\n", first.id());
     assert!(patient.stderr.starts_with(&said), "{}", patient.stderr);
     assert!(first.wait().unwrap().success());
 }

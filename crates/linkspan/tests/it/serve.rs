@@ -257,3 +257,29 @@ fn what_would_be_open_to_all_is_not_started() {
         none.stderr
     );
 }
+
+#[test]
+fn a_run_is_found_where_the_server_looks() {
+    let folder = Folder::new("serve-run");
+    let data = folder.path("data");
+    let args = ["run", "--engine", "replay:tools", "--speed", "0"];
+    let ran = run(
+        &[
+            &args[..],
+            &["--to", "linkspan", "--data-dir", &data, "hello"],
+        ]
+        .concat(),
+        b"",
+    );
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    let listed = run(&["sessions", "--json", "--data-dir", &data], b"");
+    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+    assert_eq!(
+        (&listed["title"], &listed["engine"], &listed["state"]),
+        (&json!("hello"), &json!("replay:tools"), &json!("idle"))
+    );
+    let served = Served::start(&folder);
+    let events = served.events(listed["id"].as_str().unwrap());
+    assert_eq!(events, ran.stdout.lines().collect::<Vec<_>>());
+    check(&events, 0);
+}

@@ -15,10 +15,23 @@ use crate::exit::{Code, Failure, chain};
 use crate::settings::{self, find_program};
 use crate::streams::Input;
 
+/// The longest title that is made of a prompt, in characters.
+const MAX_TITLE: usize = 80;
+
 /// What is to be done.
 pub(super) struct Plan {
     pub(super) setup: Setup,
     pub(super) permissions: Permissions,
+    pub(super) kept: Kept,
+}
+
+/// Under which name the journal keeps it.
+pub(super) struct Kept {
+    pub(super) engine: String,
+    pub(super) cwd: Option<PathBuf>,
+    pub(super) title: String,
+    /// The agent's session that it goes on with.
+    pub(super) native: Option<String>,
 }
 
 impl Plan {
@@ -28,7 +41,7 @@ impl Plan {
         if let Some(name) = args.engine.as_deref().or(config.default_engine())
             && let Selected::Replay(recording) = engines::select(name, &config).map_err(refused)?
         {
-            return replay(args, &recording, &config);
+            return replay(args, name, &recording, &config);
         }
         let prompt = Prompt::read(&args.prompt)?;
         let chosen = choose(args, &config, &prompt)?;
@@ -47,8 +60,21 @@ impl Plan {
             permissions,
         };
         let setup = agent(args, &config, &chosen, &request)?;
+        let kept = Kept {
+            engine: chosen.name.clone(),
+            cwd: Some(request.cwd),
+            title: title(&request.prompt),
+            native: match request.resume {
+                Resume::Session(native) => Some(native),
+                Resume::Fresh | Resume::Latest | Resume::Fork(_) => None,
+            },
+        };
         let permissions = request.permissions;
-        Ok(Self { setup, permissions })
+        Ok(Self {
+            setup,
+            permissions,
+            kept,
+        })
     }
 }
 
@@ -181,7 +207,12 @@ fn agent(
         .map_err(refused)
 }
 
-fn replay(args: &RunArgs, recording: &Recording, config: &Config) -> Result<Plan, Failure> {
+fn replay(
+    args: &RunArgs,
+    engine: &str,
+    recording: &Recording,
+    config: &Config,
+) -> Result<Plan, Failure> {
     let name = match recording {
         Recording::Bundled(it) => it.name.to_owned(),
         Recording::File(path) => path.to_string_lossy().into_owned(),
@@ -190,6 +221,12 @@ fn replay(args: &RunArgs, recording: &Recording, config: &Config) -> Result<Plan
     let prompt = match &*args.prompt {
         [] => None,
         words => Some(Prompt::read(words)?.text),
+    };
+    let kept = Kept {
+        engine: engine.to_owned(),
+        cwd: env::current_dir().ok(),
+        title: title(prompt.as_deref().unwrap_or(&name)),
+        native: None,
     };
     let setup = Setup {
         engine: format.to_owned(),
@@ -212,7 +249,18 @@ fn replay(args: &RunArgs, recording: &Recording, config: &Config) -> Result<Plan
     Ok(Plan {
         setup,
         permissions: Permissions::default(),
+        kept,
     })
+}
+
+/// The first line of a prompt that says something.
+fn title(prompt: &str) -> String {
+    let line = prompt.lines().find(|it| !it.trim().is_empty());
+    line.unwrap_or_default()
+        .trim()
+        .chars()
+        .take(MAX_TITLE)
+        .collect()
 }
 
 /// Where sessions are locked: one place for all who work on this machine as this user.

@@ -1,0 +1,166 @@
+//! A session that a program runs by itself, without a hub: recorded under the session's lease, so that
+//! nobody else writes it meanwhile, and everybody can follow it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use journal::{Error, Journal, Lease, NewSession, Owner, Result, Takeover};
+use model::{SessionId, Sink};
+use runner::Earlier;
+use tokio::time::timeout;
+
+use crate::append::{Appender, Remedy};
+use crate::config::{Limits, is_dead};
+use crate::lost;
+use crate::record::Record;
+
+/// What is left to be stored at the end may take so long.
+const LAST: Duration = Duration::from_secs(5);
+
+/// Takes what an agent tells, and stores it.
+pub struct Recorder {
+    journal: Arc<dyn Journal>,
+    appender: Appender,
+    record: Record,
+}
+
+/// What is on its way into the journal.
+pub struct Storing<'a>(&'a mut Appender);
+
+impl std::fmt::Debug for Storing<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Storing").finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recorder")
+            .field("session", &self.appender.lease.session)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Recorder {
+    /// Begins a session.
+    pub async fn create(
+        journal: Arc<dyn Journal>,
+        session: NewSession,
+        owner: &str,
+    ) -> Result<Self> {
+        let id = journal.create(session).await?.id;
+        Self::open(journal, &id, owner).await
+    }
+
+    /// Goes on with a session; fails with [`Error::Held`] while somebody else has it.
+    pub async fn open(
+        journal: Arc<dyn Journal>,
+        session: &SessionId<'static>,
+        owner: &str,
+    ) -> Result<Self> {
+        let lease = acquire(&*journal, session, &Owner::new(owner)).await?;
+        match record(&*journal, &lease).await {
+            Ok(record) => Ok(Self {
+                appender: Appender::new(Arc::clone(&journal), lease),
+                journal,
+                record,
+            }),
+            Err(err) => {
+                // Others need not wait until it lapses; why it failed is what counts.
+                journal.release(&lease).await.ok();
+                Err(err)
+            }
+        }
+    }
+
+    pub fn session(&self) -> &SessionId<'static> {
+        &self.appender.lease.session
+    }
+
+    /// Where the agent's events go on.
+    pub fn earlier(&self) -> Earlier {
+        self.record.earlier()
+    }
+
+    /// What was told by steps that have returned goes on its way, unless something is on it.
+    pub fn commit(&mut self) {
+        self.record.commit();
+        self.appender.begin(&mut self.record);
+    }
+
+    /// False: what is told faster than it is stored has to wait.
+    pub fn has_room(&self) -> bool {
+        self.record.has_room()
+    }
+
+    /// Where the agent tells, and what is on its way meanwhile.
+    pub fn parts(&mut self) -> (&mut dyn Sink, Storing<'_>) {
+        (&mut self.record, Storing(&mut self.appender))
+    }
+
+    /// Keeps the session for a while longer.
+    pub async fn renew(&self) -> Result<()> {
+        let ttl = Limits::default().lease;
+        match self.journal.renew(&self.appender.lease, ttl).await {
+            // Only the next owner takes it away; a disk that is full does not.
+            Err(Error::Storage(_)) => Ok(()),
+            renewed => renewed,
+        }
+    }
+
+    /// Stores what is left, and lets the session go; false when not everything could be stored.
+    pub async fn finish(mut self) -> bool {
+        self.commit();
+        let all = async {
+            while self.appender.is_busy() {
+                self.parts().1.next().await?;
+                self.commit();
+            }
+            Ok::<(), Error>(())
+        };
+        let is_stored = matches!(timeout(LAST, all).await, Ok(Ok(())));
+        // Who finds it lapsed takes it anyway.
+        self.journal.release(&self.appender.lease).await.ok();
+        is_stored
+    }
+}
+
+impl Storing<'_> {
+    /// Waits until something more is stored; for ever when nothing is on its way. What could not be
+    /// stored is tried again; an error means that nothing will be.
+    pub async fn next(&mut self) -> Result<()> {
+        let Err(failed) = self.0.stored().await else {
+            return Ok(());
+        };
+        let error = failed.error.clone();
+        match self.0.failed(failed) {
+            Remedy::Wait => Ok(()),
+            Remedy::GiveUp | Remedy::Lose => Err(error),
+        }
+    }
+}
+
+async fn acquire(
+    journal: &dyn Journal,
+    session: &SessionId<'static>,
+    owner: &Owner,
+) -> Result<Lease> {
+    let ttl = Limits::default().lease;
+    match journal.acquire(session, owner, ttl, Takeover::Lapsed).await {
+        Err(Error::Held { owner: dead, .. }) if is_dead(&dead) => {
+            let takeover = Takeover::Dead(dead);
+            journal.acquire(session, owner, ttl, takeover).await
+        }
+        acquired => acquired,
+    }
+}
+
+/// The record of a session, with nothing left open in its log.
+async fn record(journal: &dyn Journal, lease: &Lease) -> Result<Record> {
+    let head = lost::close(journal, lease).await?;
+    let found = journal.find_session(&lease.session).await?;
+    let session = found.ok_or_else(|| Error::NoSession {
+        session: lease.session.clone(),
+    })?;
+    Record::open(journal, &session, head).await
+}

@@ -1,0 +1,177 @@
+//! The run on its way into the journal, where `linkspan serve` and `linkspan sessions` find it.
+//!
+//! A journal that cannot be used is no reason not to run: it is said once, and nothing is kept.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hub::{Recorder, Storing};
+use journal::{Error, Journal, NewSession, Owner};
+use model::{SessionId, Sink};
+use runner::Setup;
+use tokio::time::sleep;
+
+use super::plan::Kept;
+use crate::cli::RunArgs;
+use crate::exit::{self, Code, Failure, chain};
+use crate::store;
+
+/// How often the session is kept from lapsing.
+pub(super) const RENEW: Duration = Duration::from_secs(10);
+/// Between two tries to get a session that somebody else has.
+const TRY_AGAIN: Duration = Duration::from_millis(200);
+
+/// The recorder, if there is one.
+#[derive(Debug, Default)]
+pub(super) struct Keep(Option<Recorder>);
+
+impl Keep {
+    /// Fails only where somebody else has the session and nobody wants to wait.
+    pub(super) async fn open(args: &RunArgs, kept: &Kept) -> Result<Self, Failure> {
+        let opened = match store::folder(&args.data) {
+            Ok(folder) => store::open(&folder).await,
+            Err(failure) => Err(failure),
+        };
+        let journal = match opened {
+            Ok(journal) => journal,
+            Err(failure) => {
+                exit::say(&format!("{}; this run is not kept\n", failure.message()));
+                return Ok(Self::default());
+            }
+        };
+        match claim(journal, kept, args.no_wait).await {
+            Ok(recorder) => Ok(Self(Some(recorder))),
+            Err(Error::Held { session, owner }) => Err(Failure::Said {
+                code: Code::Busy,
+                message: format!(
+                    "session `{}` is in use by {}",
+                    exit::shown(kept.native.as_deref().unwrap_or(session.as_str())),
+                    process(&owner)
+                ),
+                hint: Some("leave `--no-wait` out to wait for it".to_owned()),
+            }),
+            Err(err) => {
+                not_kept(&err);
+                Ok(Self::default())
+            }
+        }
+    }
+
+    /// The agent goes on where the session is.
+    pub(super) fn prepare(&self, setup: &mut Setup) {
+        if let Some(recorder) = &self.0 {
+            setup.session = recorder.session().to_string();
+            setup.earlier = recorder.earlier();
+        }
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.0.as_ref().is_none_or(Recorder::has_room)
+    }
+
+    /// Where the agent tells, and what is on its way meanwhile.
+    pub(super) fn parts(&mut self) -> (Option<&mut dyn Sink>, Pending<'_>) {
+        match &mut self.0 {
+            Some(recorder) => {
+                let (sink, storing) = recorder.parts();
+                (Some(sink), Pending(Some(storing)))
+            }
+            None => (None, Pending(None)),
+        }
+    }
+
+    pub(super) fn commit(&mut self) {
+        if let Some(recorder) = &mut self.0 {
+            recorder.commit();
+        }
+    }
+
+    /// Something was stored, or nothing will be any more.
+    pub(super) fn stored(&mut self, stored: journal::Result<()>) {
+        match stored {
+            Ok(()) => self.commit(),
+            Err(err) => {
+                not_kept(&err);
+                self.0 = None;
+            }
+        }
+    }
+
+    pub(super) async fn renew(&mut self) {
+        if let Some(recorder) = &self.0
+            && let Err(err) = recorder.renew().await
+        {
+            not_kept(&err);
+            self.0 = None;
+        }
+    }
+
+    pub(super) async fn finish(self) {
+        if let Some(recorder) = self.0
+            && !recorder.finish().await
+        {
+            exit::say("linkspan: the end of this run could not be kept\n");
+        }
+    }
+}
+
+/// What is on its way into the journal, if anything is.
+pub(super) struct Pending<'a>(Option<Storing<'a>>);
+
+impl Pending<'_> {
+    pub(super) async fn next(&mut self) -> journal::Result<()> {
+        match &mut self.0 {
+            Some(storing) => storing.next().await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// The session's recorder; who else has the session is waited for.
+async fn claim(
+    journal: Arc<dyn Journal>,
+    kept: &Kept,
+    is_hasty: bool,
+) -> journal::Result<Recorder> {
+    let owner = hub::own_name();
+    let native = kept.native.as_deref().map(SessionId::new);
+    let found = match &native {
+        Some(native) => journal.find_native(native).await?,
+        None => None,
+    };
+    let Some(session) = found else {
+        let session = NewSession {
+            id: SessionId::new(runner::new_id()),
+            engine: kept.engine.clone(),
+            cwd: kept
+                .cwd
+                .as_ref()
+                .map(|it| it.to_string_lossy().into_owned()),
+            title: Some(kept.title.clone()),
+        };
+        return Recorder::create(journal, session, &owner).await;
+    };
+    let mut was_told = false;
+    loop {
+        match Recorder::open(Arc::clone(&journal), &session.id, &owner).await {
+            Err(Error::Held { owner, .. }) if !is_hasty => {
+                if !was_told {
+                    exit::say(&format!("linkspan: waiting for {}\n", process(&owner)));
+                    was_told = true;
+                }
+                sleep(TRY_AGAIN).await;
+            }
+            opened => return opened,
+        }
+    }
+}
+
+/// Which process has a session: owners are named after theirs.
+fn process(owner: &Owner) -> String {
+    let pid = owner.as_str().split('.').next().unwrap_or_default();
+    format!("process {}", exit::shown(pid))
+}
+
+fn not_kept(err: &Error) {
+    exit::say(&format!("linkspan: {}; this run is not kept\n", chain(err)));
+}

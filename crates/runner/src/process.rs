@@ -275,6 +275,8 @@ fn command(launch: &Launch, guard: &Guard) -> process::Command {
         }
     };
     command.args(&launch.args);
+    // Whoever holds it may answer what the agent asks.
+    command.env_remove("LINKSPAN_TOKEN");
     for name in &launch.env_remove {
         command.env_remove(name);
     }

@@ -13,8 +13,9 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use serde::de::DeserializeOwned;
+use tokio::time::timeout;
 
-use crate::config::MAX_BODY;
+use crate::config::{BODY, MAX_BODY};
 use crate::error::ApiError;
 
 pub(crate) async fn healthz() -> impl IntoResponse {
@@ -32,7 +33,14 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
-        let body = to_bytes(request.into_body(), MAX_BODY).await;
+        let body = timeout(BODY, to_bytes(request.into_body(), MAX_BODY)).await;
+        let body = body.map_err(|_| {
+            ApiError::new(
+                StatusCode::REQUEST_TIMEOUT,
+                "too_slow",
+                "the body did not come in time",
+            )
+        })?;
         let body = body.map_err(|_| {
             let words = format!("a body may have {MAX_BODY} bytes");
             ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", words)

@@ -21,6 +21,8 @@ pub(crate) const MAX_CLIENTS: usize = 4096;
 pub(crate) const MAX_SUBSCRIPTIONS: usize = 64;
 /// Until a connection has said what it wants, TLS included.
 pub(crate) const HANDSHAKE: Duration = Duration::from_secs(5);
+/// Until a request's body is there.
+pub(crate) const BODY: Duration = Duration::from_secs(30);
 /// Between two signs of life that are asked for.
 pub(crate) const PING: Duration = Duration::from_secs(20);
 /// Without any sign of life before a client is taken for dead.
@@ -126,6 +128,9 @@ impl Error {
                 Some("another program listens there; `--listen 127.0.0.1:0` picks a free port")
             }
             Self::Token(TokenError::Exposed(_)) => Some("`chmod 600` it, and make a new token"),
+            Self::Token(TokenError::Writable(_)) => {
+                Some("name a directory of your own with `--data-dir`")
+            }
             Self::Listen { .. }
             | Self::Tls { .. }
             | Self::Write { .. }

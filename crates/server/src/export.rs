@@ -75,8 +75,8 @@ pub struct Export {
     /// The stream is complete there.
     is_whole: bool,
     is_done: bool,
-    /// Frames are lines, and some of the first ones may be known.
-    has_lines: bool,
+    /// What a frame ends with.
+    frame_end: &'static [u8],
 }
 
 impl fmt::Debug for Export {
@@ -117,7 +117,7 @@ impl Export {
             last: last.min(session.head),
             is_whole: last >= session.head && session.state == State::Idle,
             is_done: false,
-            has_lines: is_lines(format),
+            frame_end: if format == "ag-ui" { b"\n\n" } else { b"\n" },
         })
     }
 
@@ -162,17 +162,24 @@ impl Export {
         }
         if stored.seq <= self.after.seq {
             out.truncate(before);
-        } else if stored.seq == self.after.seq + 1 && self.has_lines {
-            let known = out[before..].split_inclusive(|it| *it == b'\n');
-            let n: usize = known.take(self.after.n_known).map(<[u8]>::len).sum();
-            out.drain(before..before + n);
+        } else if stored.seq == self.after.seq + 1 {
+            let known = end_of(&out[before..], self.after.n_known, self.frame_end);
+            out.drain(before..before + known);
         }
     }
 }
 
-/// Whether every line of a format is a frame.
-pub(crate) fn is_lines(format: &str) -> bool {
-    !matches!(format, "ag-ui" | "text" | "markdown" | "html")
+/// Where the first `n` frames end.
+fn end_of(bytes: &[u8], n: usize, frame_end: &[u8]) -> usize {
+    let mut at = 0;
+    for _ in 0..n {
+        let mut places = bytes[at..].windows(frame_end.len());
+        match places.position(|it| it == frame_end) {
+            Some(place) => at += place + frame_end.len(),
+            None => return bytes.len(),
+        }
+    }
+    at
 }
 
 /// The frames in what one event has become.

@@ -42,6 +42,9 @@ const HEAD: Duration = Duration::from_secs(30);
 /// Until a connection is accepted after one could not be.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
+/// Until it is looked again whether everybody has left.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
 /// A server that listens, and answers nothing before it runs.
 pub struct Server {
     app: Arc<App>,
@@ -148,7 +151,13 @@ impl Server {
         }
         drop(self.listener);
         self.app.stop.send_replace(true);
-        let all = async { while connections.join_next().await.is_some() {} };
+        let all = async {
+            while connections.join_next().await.is_some() {}
+            // WebSockets have left their connections behind, and say goodbye by themselves.
+            while self.app.metrics.n_followers() > 0 {
+                sleep(LOOK_AGAIN).await;
+            }
+        };
         if timeout(STOP, all).await.is_err() {
             connections.shutdown().await;
         }

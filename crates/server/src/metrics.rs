@@ -8,6 +8,8 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 
+use crate::config::MAX_CLIENTS;
+use crate::error::{ApiError, Result};
 use crate::state::App;
 
 #[derive(Debug, Default)]
@@ -61,10 +63,19 @@ impl Metrics {
         self.followers.load(Ordering::Relaxed)
     }
 
-    /// Somebody follows, until what is returned is dropped.
-    pub(crate) fn follows(app: &Arc<App>) -> Following {
-        app.metrics.followers.fetch_add(1, Ordering::Relaxed);
-        Following(Arc::clone(app))
+    /// Somebody follows, until what is returned is dropped; not more than there may be.
+    pub(crate) fn follows(app: &Arc<App>) -> Result<Following> {
+        // Counted first, so that what is dropped below is counted out again.
+        let before = app.metrics.followers.fetch_add(1, Ordering::Relaxed);
+        let following = Following(Arc::clone(app));
+        if usize::try_from(before).unwrap_or_default() < MAX_CLIENTS {
+            return Ok(following);
+        }
+        Err(ApiError::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too_many_clients",
+            "there are as many clients as there may be",
+        ))
     }
 
     fn text(&self, app: &App) -> String {

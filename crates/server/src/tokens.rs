@@ -6,7 +6,7 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -108,6 +108,8 @@ pub enum TokenError {
     },
     #[error("others can read the token file `{}`", .0.display())]
     Exposed(PathBuf),
+    #[error("everybody can write to `{}`", .0.display())]
+    Writable(PathBuf),
     #[error("the token file `{}` is empty", .0.display())]
     Empty(PathBuf),
     #[error("the token file `{}` is not what linkspan writes", path.display())]
@@ -138,10 +140,7 @@ impl Keys {
         file: Option<&Path>,
         given: Option<Secret>,
     ) -> Result<Self, TokenError> {
-        make_private(dir).map_err(|source| TokenError::Write {
-            path: dir.to_owned(),
-            source,
-        })?;
+        make_private(dir)?;
         let usual = dir.join("token");
         let (first, is_new) = match given {
             Some(secret) => (secret, false),
@@ -245,17 +244,22 @@ impl Keys {
     }
 }
 
-/// A directory that its owner alone can enter.
-fn make_private(dir: &Path) -> io::Result<()> {
+/// Makes a directory that its owner alone can enter. One that is there stays as it is, but nobody else
+/// may put a token into it.
+fn make_private(dir: &Path) -> Result<(), TokenError> {
+    let failed = |source| TokenError::Write {
+        path: dir.to_owned(),
+        source,
+    };
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
-        .create(dir)?;
-    let mode = fs::metadata(dir)?.permissions().mode();
-    if mode & 0o077 != 0 {
-        fs::set_permissions(dir, fs::Permissions::from_mode(0o700))?;
+        .create(dir)
+        .map_err(failed)?;
+    match fs::metadata(dir).map_err(failed)?.mode() & 0o002 {
+        0 => Ok(()),
+        _ => Err(TokenError::Writable(dir.to_owned())),
     }
-    Ok(())
 }
 
 /// The token in this file, which is made if there is none.
@@ -334,6 +338,8 @@ fn now() -> Timestamp {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -350,6 +356,9 @@ mod tests {
         fs::set_permissions(data.join("token"), fs::Permissions::from_mode(0o640)).unwrap();
         let refused = Keys::open(&data, None, None).unwrap_err().to_string();
         assert!(refused.starts_with("others can read"), "{refused}");
+        fs::set_permissions(&data, fs::Permissions::from_mode(0o777)).unwrap();
+        let refused = Keys::open(&data, None, None).unwrap_err().to_string();
+        assert!(refused.starts_with("everybody can write"), "{refused}");
     }
 
     #[test]

@@ -30,7 +30,7 @@ use self::controls::{Control, Told};
 use self::subscriptions::{Subscriptions, Wire};
 use crate::api::Params;
 use crate::api::sessions::Summary;
-use crate::config::{DEAD, MAX_CLIENTS, MAX_MESSAGE, PING, WRITE};
+use crate::config::{DEAD, MAX_MESSAGE, PING, WRITE};
 use crate::error::{ApiError, Result};
 use crate::metrics::{Following, Metrics};
 use crate::state::App;
@@ -67,14 +67,7 @@ pub(crate) async fn upgrade(
         ..WriterConfig::default()
     };
     registry::writer(&format, &config).map_err(|err| ApiError::from(hub::Error::Format(err)))?;
-    if usize::try_from(app.metrics.n_followers()).unwrap_or_default() >= MAX_CLIENTS {
-        let words = "there are as many clients as there may be";
-        return Err(ApiError::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "too_many_clients",
-            words,
-        ));
-    }
+    let counted = Metrics::follows(&app)?;
     let (mut parts, _) = request.into_parts();
     let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &app).await;
     let upgrade = upgrade.map_err(|err| ApiError::bad(err.body_text()))?;
@@ -87,7 +80,7 @@ pub(crate) async fn upgrade(
         .max_message_size(MAX_MESSAGE)
         .max_frame_size(MAX_MESSAGE);
     Ok(upgrade.on_upgrade(async move |socket| {
-        if let Ok(client) = Client::new(app, caller, wire, socket).await {
+        if let Ok(client) = Client::new(app, caller, wire, socket, counted).await {
             client.run().await;
         }
     }))
@@ -138,6 +131,7 @@ impl Client {
         caller: Caller,
         wire: Wire,
         socket: WebSocket,
+        counted: Following,
     ) -> hub::Result<Self> {
         let (sink, stream) = socket.split();
         Ok(Self {
@@ -145,7 +139,7 @@ impl Client {
             changes: app.hub.changes(),
             revoked: app.revoked.subscribe(),
             stop: app.stop.subscribe(),
-            _counted: Metrics::follows(&app),
+            _counted: counted,
             app,
             caller,
             sink,

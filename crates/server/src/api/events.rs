@@ -137,7 +137,7 @@ async fn live(app: Arc<App>, caller: Caller, follow: Follow, after: Cursor) -> R
         after,
         revoked: app.revoked.subscribe(),
         stop: app.stop.subscribe(),
-        _counted: Metrics::follows(&app),
+        _counted: Metrics::follows(&app)?,
         app,
     };
     let pieces = unfold(live, async |mut live| {

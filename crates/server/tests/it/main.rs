@@ -7,4 +7,6 @@ mod asks;
 mod bridge;
 mod follow;
 mod house;
+mod names;
+mod slow;
 mod walls;

@@ -29,5 +29,5 @@ pub use error::{Error, Result};
 pub use follow::{Delivered, Detached, Follow, Followed, Follower, Scope};
 pub use hub::{Hub, Queued, Submitted};
 pub use order::{Submit, Target};
-pub use recorder::{Recorder, Storing};
+pub use recorder::{Recorder, Storing, Wish};
 pub use ring::{MAX_BYTES, MAX_FRAMES};

@@ -4,14 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use journal::{Error, Journal, Lease, NewSession, Owner, Result, Takeover};
+use journal::{Command, Error, Journal, Lease, NewSession, Order, Owner, Result, Takeover};
 use model::{SessionId, Sink};
-use runner::Earlier;
+use runner::{Answer, Earlier};
 use tokio::time::timeout;
 
 use crate::append::{Appender, Remedy};
 use crate::config::{Limits, is_dead};
 use crate::lost;
+use crate::order::{Abort, Told};
 use crate::record::Record;
 
 /// What is left to be stored at the end may take so long.
@@ -22,6 +23,19 @@ pub struct Recorder {
     journal: Arc<dyn Journal>,
     appender: Appender,
     record: Record,
+    /// The last command that was looked at.
+    n_seen: u64,
+}
+
+/// What somebody else wants from whoever runs the session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wish {
+    Abort,
+    /// Give the agent this answer to what it asked.
+    Settle {
+        ask: String,
+        answer: Answer,
+    },
 }
 
 /// What is on its way into the journal.
@@ -64,6 +78,7 @@ impl Recorder {
                 appender: Appender::new(Arc::clone(&journal), lease),
                 journal,
                 record,
+                n_seen: 0,
             }),
             Err(err) => {
                 // Others need not wait until it lapses; why it failed is what counts.
@@ -82,9 +97,14 @@ impl Recorder {
         self.record.earlier()
     }
 
-    /// What was told by steps that have returned goes on its way, unless something is on it.
+    /// A step of the agent has returned: what it told may be stored.
     pub fn commit(&mut self) {
         self.record.commit();
+        self.go_on();
+    }
+
+    /// What may be stored goes on its way, unless something is on it.
+    pub fn go_on(&mut self) {
         self.appender.begin(&mut self.record);
     }
 
@@ -96,6 +116,41 @@ impl Recorder {
     /// Where the agent tells, and what is on its way meanwhile.
     pub fn parts(&mut self) -> (&mut dyn Sink, Storing<'_>) {
         (&mut self.record, Storing(&mut self.appender))
+    }
+
+    /// What was asked of the session's owner since the last time. Prompts stay in the queue: whoever
+    /// has the session next works on them.
+    pub async fn wishes(&mut self) -> Result<Vec<Wish>> {
+        let session = self.session().clone();
+        let commands = self.journal.commands(&session, self.n_seen).await?;
+        let mut wishes = Vec::new();
+        for Command { number, order, .. } in commands {
+            self.n_seen = number;
+            match order {
+                Order::Prompt(_) => continue,
+                Order::Abort(body) => match serde_json::from_slice(&body) {
+                    Ok(Abort {
+                        prompt: Some(prompt),
+                        ..
+                    }) => self.record.done(prompt),
+                    Ok(Abort { .. }) => wishes.push(Wish::Abort),
+                    Err(_) => (),
+                },
+                Order::Settle { ask, answer } => wishes.extend(self.answer(ask, &answer)),
+            }
+            self.record.done(number);
+        }
+        self.go_on();
+        Ok(wishes)
+    }
+
+    fn answer(&self, seq: u64, answer: &[u8]) -> Option<Wish> {
+        let ask = self.record.asks().iter().find(|it| it.seq == seq)?;
+        let answer = serde_json::from_slice::<Told>(answer).ok()?;
+        Some(Wish::Settle {
+            ask: ask.id.clone(),
+            answer: answer.into(),
+        })
     }
 
     /// Keeps the session for a while longer.
@@ -114,7 +169,7 @@ impl Recorder {
         let all = async {
             while self.appender.is_busy() {
                 self.parts().1.next().await?;
-                self.commit();
+                self.go_on();
             }
             Ok::<(), Error>(())
         };

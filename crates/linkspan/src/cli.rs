@@ -35,6 +35,7 @@ Examples:
   linkspan run 'fix the failing test'
   linkspan run --engine codex --to ag-ui 'explain this repository'
   git diff | linkspan run 'review this change:' -
+  linkspan run --attach 01991a2b-5c6d-7e8f-9a0b-1c2d3e4f5a6b
   linkspan run --engine replay:tools";
 
 const FORMATS_EXAMPLE: &str = "\
@@ -203,6 +204,10 @@ pub(crate) struct RunArgs {
     /// Begin a new session with what another one holds
     #[arg(long, value_name = "ID", group = "session")]
     pub(crate) fork: Option<String>,
+
+    /// Show a session that somebody else runs, as it happens; leaving does not stop it
+    #[arg(long, value_name = "ID", group = "session", conflicts_with = "prompt")]
+    pub(crate) attach: Option<String>,
 
     /// The model, by the agent's own name for it
     #[arg(short, long)]

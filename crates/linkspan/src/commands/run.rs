@@ -4,45 +4,45 @@
 //! a key; in a pipe the chosen format, written as it comes. The first Ctrl-C stops the agent in its own
 //! way, the second ends it. The exit code is the outcome's.
 
+mod attach;
 mod keep;
+mod output;
 mod plan;
 mod prompt;
 mod question;
 mod tty;
 mod view;
 
-use std::io::{self, IsTerminal, StdoutLock, Write};
+use std::io::{self, IsTerminal};
+use std::time::Duration;
 
-use formats::{WriterConfig, registry};
-use model::{Event, Frame, Outcome, Sink, Writer};
+use hub::Wish;
+use model::Outcome;
 use runner::locks::Held;
 use runner::{Agent, Answer, Asked, Permissions, StartError, Step, Verdict, nobody, verdict};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use self::keep::{Keep, RENEW};
+use self::keep::{BEAT, Keep};
+use self::output::{Output, Told};
 use self::plan::Plan;
 use self::question::{Question, Reply};
 use self::tty::Tty;
-use self::view::{TICK, View};
+use self::view::TICK;
 use crate::cli::RunArgs;
 use crate::exit::{self, Code, Failure};
-use crate::unknown;
+use crate::store;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let output = Output::new(args)?;
-    let tty = asked_on(args).then(Tty::open).flatten();
+    if let Some(id) = &args.attach {
+        return store::runtime()?.block_on(attach::run(args, id, output));
+    }
+    // Whether there may be somebody to answer.
+    let is_attended = io::stderr().is_terminal() || io::stdout().is_terminal();
+    let tty = is_attended.then(Tty::open).flatten();
     let plan = Plan::new(args, tty.is_some())?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|err| Failure::io("cannot start", &err, None))?;
-    runtime.block_on(follow(args, plan, output, tty))
-}
-
-/// Whether there may be somebody to answer.
-fn asked_on(_args: &RunArgs) -> bool {
-    io::stderr().is_terminal() || io::stdout().is_terminal()
+    store::runtime()?.block_on(follow(args, plan, output, tty))
 }
 
 async fn follow(
@@ -131,8 +131,8 @@ impl Session {
     async fn run(&mut self) -> Result<(), Failure> {
         let mut stops =
             Stops::new().map_err(|err| Failure::io("cannot listen for signals", &err, None))?;
-        let mut ticks = ticks();
-        let mut beats = interval(RENEW);
+        let mut ticks = every(TICK);
+        let mut beats = every(BEAT);
         loop {
             let Self {
                 agent,
@@ -148,8 +148,8 @@ impl Session {
             let woken = tokio::select! {
                 biased;
                 () = stops.next() => Woken::Pressed,
-                step = agent.step(&mut told), if has_room => Woken::Stepped(step),
                 kept = storing.next() => Woken::Kept(kept),
+                step = agent.step(&mut told), if has_room => Woken::Stepped(step),
                 line = asking.line(), if asking.question.is_some() => Woken::Typed(line),
                 _ = ticks.tick(), if is_moving => Woken::Ticked,
                 _ = beats.tick() => Woken::Beat,
@@ -159,7 +159,7 @@ impl Session {
                 Woken::Typed(line) => self.typed(line)?,
                 Woken::Ticked => self.output.tick()?,
                 Woken::Kept(kept) => self.keep.stored(kept),
-                Woken::Beat => self.keep.renew().await,
+                Woken::Beat => self.obey().await,
                 Woken::Stepped(step) => {
                     self.keep.commit();
                     self.flush()?;
@@ -170,6 +170,16 @@ impl Session {
                         Step::Gone => return Ok(()),
                     }
                 }
+            }
+        }
+    }
+
+    /// Does what others want, who found the run in the journal.
+    async fn obey(&mut self) {
+        for wish in self.keep.beat().await {
+            match wish {
+                Wish::Abort => self.agent.abort(),
+                Wish::Settle { ask, answer } => self.settle(&ask, &answer),
             }
         }
     }
@@ -286,13 +296,17 @@ impl Session {
 
     fn end(mut self) -> Result<(), Failure> {
         self.output.end()?;
-        let outcome = self.agent.last().map(|it| it.outcome);
-        match outcome.unwrap_or(Outcome::Lost) {
-            Outcome::Completed => Ok(()),
-            Outcome::Failed | Outcome::Lost => Err(Failure::Silent(Code::Failed)),
-            Outcome::Refused | Outcome::Limit => Err(Failure::Silent(Code::Unfinished)),
-            Outcome::Aborted => Err(Failure::Silent(Code::Interrupted)),
-        }
+        told_by(self.agent.last().map(|it| it.outcome))
+    }
+}
+
+/// The exit code tells how the run ended.
+fn told_by(outcome: Option<Outcome>) -> Result<(), Failure> {
+    match outcome.unwrap_or(Outcome::Lost) {
+        Outcome::Completed => Ok(()),
+        Outcome::Failed | Outcome::Lost => Err(Failure::Silent(Code::Failed)),
+        Outcome::Refused | Outcome::Limit => Err(Failure::Silent(Code::Unfinished)),
+        Outcome::Aborted => Err(Failure::Silent(Code::Interrupted)),
     }
 }
 
@@ -359,113 +373,8 @@ impl Stops {
     }
 }
 
-fn ticks() -> Interval {
-    let mut ticks = interval(TICK);
+fn every(period: Duration) -> Interval {
+    let mut ticks = interval(period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks
-}
-
-/// Where the events go.
-struct Output {
-    writer: Box<dyn Writer>,
-    /// Written, and not yet allowed to be shown.
-    bytes: Vec<u8>,
-    stdout: StdoutLock<'static>,
-    view: Option<View>,
-    is_gone: bool,
-}
-
-impl Output {
-    fn new(args: &RunArgs) -> Result<Self, Failure> {
-        let is_terminal = io::stdout().is_terminal();
-        let color = args.color.is_wanted(is_terminal);
-        let config = WriterConfig {
-            profile: args.profile.clone(),
-            live: is_terminal || args.to != "text",
-            began: None,
-            color,
-        };
-        let writer = registry::writer(&args.to, &config).map_err(unknown::target)?;
-        let is_watched = is_terminal && args.to == "text";
-        Ok(Self {
-            writer,
-            bytes: Vec::new(),
-            stdout: io::stdout().lock(),
-            view: is_watched.then(|| View::new(color)),
-            is_gone: false,
-        })
-    }
-
-    fn flush(&mut self) -> Result<(), Failure> {
-        let Self { bytes, stdout, .. } = self;
-        if self.is_gone {
-            bytes.clear();
-            return Ok(());
-        }
-        let written = match &mut self.view {
-            Some(view) => view.print(bytes, stdout),
-            None if bytes.is_empty() => Ok(()),
-            None => stdout.write_all(bytes).and_then(|()| stdout.flush()),
-        };
-        bytes.clear();
-        written.map_err(|err| Failure::write("stdout", &err))
-    }
-
-    fn tick(&mut self) -> Result<(), Failure> {
-        let Some(view) = &mut self.view else {
-            return Ok(());
-        };
-        view.tick(&mut self.stdout)
-            .map_err(|err| Failure::write("stdout", &err))
-    }
-
-    fn erase(&mut self) -> Result<(), Failure> {
-        let Some(view) = &mut self.view else {
-            return Ok(());
-        };
-        view.erase(&mut self.stdout)
-            .map_err(|err| Failure::write("stdout", &err))
-    }
-
-    fn pause(&mut self, is_paused: bool) {
-        if let Some(view) = &mut self.view {
-            view.pause(is_paused);
-        }
-    }
-
-    fn end(&mut self) -> Result<(), Failure> {
-        self.writer.end(&mut self.bytes);
-        self.erase()?;
-        self.flush()
-    }
-}
-
-/// What the agent tells goes to whoever looks, and into the journal.
-struct Told<'a> {
-    output: &'a mut Output,
-    record: Option<&'a mut dyn Sink>,
-}
-
-impl Sink for Told<'_> {
-    fn event(&mut self, event: &Event<'_>) {
-        if let Some(record) = &mut self.record {
-            record.event(event);
-        }
-        self.output.event(event);
-    }
-
-    fn frame(&mut self, frame: Frame<'_>) {
-        if let Some(record) = &mut self.record {
-            record.frame(frame);
-        }
-    }
-}
-
-impl Sink for Output {
-    fn event(&mut self, event: &Event<'_>) {
-        if let Some(view) = &mut self.view {
-            view.event(event);
-        }
-        self.writer.event(event, &mut self.bytes);
-    }
 }

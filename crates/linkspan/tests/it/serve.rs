@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::program::{Folder, linkspan, run};
+use crate::program::{Folder, linkspan, machine, ran, run};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often the server is killed in the middle of its work.
@@ -282,4 +282,68 @@ fn a_run_is_found_where_the_server_looks() {
     let events = served.events(listed["id"].as_str().unwrap());
     assert_eq!(events, ran.stdout.lines().collect::<Vec<_>>());
     check(&events, 0);
+}
+
+#[test]
+fn a_run_in_another_process_is_stopped_from_the_server() {
+    let script = r#"echo '{"type":"system","subtype":"init","session_id":"s-9","model":"m","cwd":"/w","uuid":"u1"}'
+while :; do sleep 0.1; done"#;
+    let folder = machine("serve-stop", &[("claude", script)], "interrupt_grace = 1\n");
+    let data = folder.path("data");
+    let path = std::env::var("PATH").unwrap();
+    let running = linkspan(&["run", "--engine", "claude", "--to", "linkspan", "work"])
+        .args(["--data-dir", &data])
+        .env("PATH", format!("{}:{path}", folder.path("bin")))
+        .env("XDG_CONFIG_HOME", folder.path("config"))
+        .env("XDG_STATE_HOME", folder.path("state"))
+        .current_dir(folder.path(""))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let served = Served::start(&folder);
+    let began = Instant::now();
+    // By the agent's own name for it, as soon as it is known.
+    let aborted = loop {
+        let answer = served.body("POST", "/api/sessions/s-9/abort", "");
+        if answer.contains("aborted") {
+            break answer;
+        }
+        assert!(began.elapsed() < PATIENCE, "{answer}");
+        thread::sleep(Duration::from_millis(20));
+    };
+    assert_eq!(aborted, r#"{"aborted":true}"#);
+    let ran = ran(running.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(130), "{}", ran.stderr);
+    let events = served.events("s-9");
+    assert_eq!(events, ran.stdout.lines().collect::<Vec<_>>());
+    check(&events, 0);
+}
+
+#[test]
+fn a_session_of_the_server_is_shown_as_it_happens() {
+    let folder = Folder::new("serve-attach");
+    let served = Served::start(&folder);
+    let prompt = json!({ "prompt": "hello", "engine": "replay:tools", "speed": 5 });
+    let id = served.submit(&prompt);
+    let data = folder.path("data");
+    let attached = run(
+        &[
+            "run",
+            "--attach",
+            &id,
+            "--to",
+            "linkspan",
+            "--data-dir",
+            &data,
+        ],
+        b"",
+    );
+    assert_eq!((attached.code, attached.stderr.as_str()), (Some(0), ""));
+    let events = served.events(&id);
+    assert_eq!(attached.stdout.lines().collect::<Vec<_>>(), events);
+    assert_eq!(kind(&events[events.len() - 1]), "run.ended");
+    let none = run(&["run", "--attach", "none", "--data-dir", &data], b"");
+    assert_eq!(none.code, Some(2), "{}", none.stderr);
 }

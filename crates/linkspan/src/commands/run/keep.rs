@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hub::{Recorder, Storing};
+use hub::{Recorder, Storing, Wish};
 use journal::{Error, Journal, NewSession, Owner};
 use model::{SessionId, Sink};
 use runner::Setup;
@@ -16,14 +16,19 @@ use crate::cli::RunArgs;
 use crate::exit::{self, Code, Failure, chain};
 use crate::store;
 
-/// How often the session is kept from lapsing.
-pub(super) const RENEW: Duration = Duration::from_secs(10);
+/// How often the journal is asked for what others want.
+pub(super) const BEAT: Duration = Duration::from_millis(500);
+/// Beats after which the session is kept from lapsing.
+const RENEW: u64 = 20;
 /// Between two tries to get a session that somebody else has.
 const TRY_AGAIN: Duration = Duration::from_millis(200);
 
 /// The recorder, if there is one.
 #[derive(Debug, Default)]
-pub(super) struct Keep(Option<Recorder>);
+pub(super) struct Keep {
+    recorder: Option<Recorder>,
+    n_beats: u64,
+}
 
 impl Keep {
     /// Fails only where somebody else has the session and nobody wants to wait.
@@ -40,7 +45,10 @@ impl Keep {
             }
         };
         match claim(journal, kept, args.no_wait).await {
-            Ok(recorder) => Ok(Self(Some(recorder))),
+            Ok(recorder) => Ok(Self {
+                recorder: Some(recorder),
+                n_beats: 0,
+            }),
             Err(Error::Held { session, owner }) => Err(Failure::Said {
                 code: Code::Busy,
                 message: format!(
@@ -59,19 +67,19 @@ impl Keep {
 
     /// The agent goes on where the session is.
     pub(super) fn prepare(&self, setup: &mut Setup) {
-        if let Some(recorder) = &self.0 {
+        if let Some(recorder) = &self.recorder {
             setup.session = recorder.session().to_string();
             setup.earlier = recorder.earlier();
         }
     }
 
     pub(super) fn has_room(&self) -> bool {
-        self.0.as_ref().is_none_or(Recorder::has_room)
+        self.recorder.as_ref().is_none_or(Recorder::has_room)
     }
 
     /// Where the agent tells, and what is on its way meanwhile.
     pub(super) fn parts(&mut self) -> (Option<&mut dyn Sink>, Pending<'_>) {
-        match &mut self.0 {
+        match &mut self.recorder {
             Some(recorder) => {
                 let (sink, storing) = recorder.parts();
                 (Some(sink), Pending(Some(storing)))
@@ -81,7 +89,7 @@ impl Keep {
     }
 
     pub(super) fn commit(&mut self) {
-        if let Some(recorder) = &mut self.0 {
+        if let Some(recorder) = &mut self.recorder {
             recorder.commit();
         }
     }
@@ -89,25 +97,37 @@ impl Keep {
     /// Something was stored, or nothing will be any more.
     pub(super) fn stored(&mut self, stored: journal::Result<()>) {
         match stored {
-            Ok(()) => self.commit(),
+            Ok(()) => {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.go_on();
+                }
+            }
             Err(err) => {
                 not_kept(&err);
-                self.0 = None;
+                self.recorder = None;
             }
         }
     }
 
-    pub(super) async fn renew(&mut self) {
-        if let Some(recorder) = &self.0
+    /// Looks what others want from this run, and keeps the session.
+    pub(super) async fn beat(&mut self) -> Vec<Wish> {
+        self.n_beats += 1;
+        let Some(recorder) = &mut self.recorder else {
+            return Vec::new();
+        };
+        if self.n_beats.is_multiple_of(RENEW)
             && let Err(err) = recorder.renew().await
         {
             not_kept(&err);
-            self.0 = None;
+            self.recorder = None;
+            return Vec::new();
         }
+        // What cannot be read now is read with the next beat.
+        recorder.wishes().await.unwrap_or_default()
     }
 
     pub(super) async fn finish(self) {
-        if let Some(recorder) = self.0
+        if let Some(recorder) = self.recorder
             && !recorder.finish().await
         {
             exit::say("linkspan: the end of this run could not be kept\n");

@@ -1,0 +1,115 @@
+//! `linkspan run --attach`: a session that somebody else runs, shown as it happens.
+//!
+//! It reads the journal and nothing else, so whoever runs the session need not be asked. Leaving it
+//! leaves the run alone.
+
+use journal::{Deltas, Journal, Read, Scope, State};
+use model::{Body, Event, Outcome, SessionId, Sink};
+
+use super::output::Output;
+use super::view::TICK;
+use super::{Stops, every, told_by};
+use crate::cli::RunArgs;
+use crate::exit::{Code, Failure};
+use crate::store;
+
+/// Events and bytes read at once.
+const PAGE: (u32, usize) = (1024, 1 << 20);
+
+pub(super) async fn run(args: &RunArgs, id: &str, output: Output) -> Result<(), Failure> {
+    let folder = store::folder(&args.data)?;
+    if !store::exists(&folder) {
+        return Err(store::not_found(id));
+    }
+    let journal = store::open(&folder).await?;
+    let session = store::find(&*journal, id).await?;
+    let session = session.ok_or_else(|| store::not_found(id))?;
+    let mut attached = Attached {
+        journal: &*journal,
+        session: session.id,
+        after: 0,
+        outcome: None,
+        output,
+    };
+    attached.follow().await?;
+    attached.output.end()?;
+    told_by(attached.outcome)
+}
+
+struct Attached<'a> {
+    journal: &'a dyn Journal,
+    session: SessionId<'static>,
+    after: u64,
+    /// Of the last run that has ended.
+    outcome: Option<Outcome>,
+    output: Output,
+}
+
+impl Attached<'_> {
+    /// Shows everything until nothing runs and nothing waits.
+    async fn follow(&mut self) -> Result<(), Failure> {
+        let mut stops =
+            Stops::new().map_err(|err| Failure::io("cannot listen for signals", &err, None))?;
+        let mut watch = self.journal.watch(Scope::Session(self.session.clone()));
+        let mut ticks = every(TICK);
+        loop {
+            self.read().await?;
+            if self.is_over().await? {
+                return Ok(());
+            }
+            loop {
+                let is_moving = self.output.view.is_some();
+                tokio::select! {
+                    is_open = watch.changed() => match is_open {
+                        true => break,
+                        false => return Ok(()),
+                    },
+                    () = stops.next() => {
+                        self.output.erase()?;
+                        return Err(Failure::Silent(Code::Interrupted));
+                    }
+                    _ = ticks.tick(), if is_moving => self.output.tick()?,
+                }
+            }
+        }
+    }
+
+    /// Shows what is new.
+    async fn read(&mut self) -> Result<(), Failure> {
+        loop {
+            let read = Read {
+                after: self.after,
+                deltas: Deltas::Keep,
+                max_events: PAGE.0,
+                max_bytes: PAGE.1,
+            };
+            let page = self.journal.read(&self.session, read).await;
+            let page = page.map_err(store::failed)?;
+            for stored in &page.events {
+                let line = str::from_utf8(&stored.line).unwrap_or_default();
+                // What a later version has stored cannot be told by this one.
+                if let Ok(event) = Event::from_json(line) {
+                    if let Body::RunEnded(ended) = &event.body {
+                        self.outcome = Some(ended.outcome);
+                    }
+                    self.output.event(&event);
+                }
+            }
+            self.output.flush()?;
+            self.after = self.after.max(page.next);
+            if page.next >= page.head {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn is_over(&self) -> Result<bool, Failure> {
+        let found = self.journal.find_session(&self.session).await;
+        let Some(found) = found.map_err(store::failed)? else {
+            return Ok(true);
+        };
+        let waiting = self.journal.commands(&self.session, 0).await;
+        let is_waiting = !waiting.map_err(store::failed)?.is_empty();
+        Ok(found.state == State::Idle && found.head <= self.after && !is_waiting)
+    }
+}

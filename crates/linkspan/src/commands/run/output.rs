@@ -1,0 +1,116 @@
+//! Where what the agent tells goes: to a terminal with a line that moves, or into a pipe.
+
+use std::io::{self, IsTerminal, StdoutLock, Write};
+
+use formats::{WriterConfig, registry};
+use model::{Event, Frame, Sink, Writer};
+
+use super::view::View;
+use crate::cli::RunArgs;
+use crate::exit::Failure;
+use crate::unknown;
+
+/// Where the events go.
+pub(super) struct Output {
+    writer: Box<dyn Writer>,
+    /// Written, and not yet allowed to be shown.
+    bytes: Vec<u8>,
+    stdout: StdoutLock<'static>,
+    pub(super) view: Option<View>,
+    pub(super) is_gone: bool,
+}
+
+impl Output {
+    pub(super) fn new(args: &RunArgs) -> Result<Self, Failure> {
+        let is_terminal = io::stdout().is_terminal();
+        let color = args.color.is_wanted(is_terminal);
+        let config = WriterConfig {
+            profile: args.profile.clone(),
+            live: is_terminal || args.to != "text",
+            began: None,
+            color,
+        };
+        let writer = registry::writer(&args.to, &config).map_err(unknown::target)?;
+        let is_watched = is_terminal && args.to == "text";
+        Ok(Self {
+            writer,
+            bytes: Vec::new(),
+            stdout: io::stdout().lock(),
+            view: is_watched.then(|| View::new(color)),
+            is_gone: false,
+        })
+    }
+
+    pub(super) fn flush(&mut self) -> Result<(), Failure> {
+        let Self { bytes, stdout, .. } = self;
+        if self.is_gone {
+            bytes.clear();
+            return Ok(());
+        }
+        let written = match &mut self.view {
+            Some(view) => view.print(bytes, stdout),
+            None if bytes.is_empty() => Ok(()),
+            None => stdout.write_all(bytes).and_then(|()| stdout.flush()),
+        };
+        bytes.clear();
+        written.map_err(|err| Failure::write("stdout", &err))
+    }
+
+    pub(super) fn tick(&mut self) -> Result<(), Failure> {
+        let Some(view) = &mut self.view else {
+            return Ok(());
+        };
+        view.tick(&mut self.stdout)
+            .map_err(|err| Failure::write("stdout", &err))
+    }
+
+    pub(super) fn erase(&mut self) -> Result<(), Failure> {
+        let Some(view) = &mut self.view else {
+            return Ok(());
+        };
+        view.erase(&mut self.stdout)
+            .map_err(|err| Failure::write("stdout", &err))
+    }
+
+    pub(super) fn pause(&mut self, is_paused: bool) {
+        if let Some(view) = &mut self.view {
+            view.pause(is_paused);
+        }
+    }
+
+    pub(super) fn end(&mut self) -> Result<(), Failure> {
+        self.writer.end(&mut self.bytes);
+        self.erase()?;
+        self.flush()
+    }
+}
+
+/// What the agent tells goes to whoever looks, and into the journal.
+pub(super) struct Told<'a> {
+    pub(super) output: &'a mut Output,
+    pub(super) record: Option<&'a mut dyn Sink>,
+}
+
+impl Sink for Told<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        if let Some(record) = &mut self.record {
+            record.event(event);
+        }
+        self.output.event(event);
+    }
+
+    fn frame(&mut self, frame: Frame<'_>) {
+        if let Some(record) = &mut self.record {
+            record.frame(frame);
+        }
+    }
+}
+
+impl Sink for Output {
+    fn event(&mut self, event: &Event<'_>) {
+        if let Some(view) = &mut self.view {
+            view.event(event);
+        }
+        self.writer.event(event, &mut self.bytes);
+    }
+}

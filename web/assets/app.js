@@ -64,6 +64,7 @@ socket.onframe = (text) => {
   }
   const message = JSON.parse(text);
   if (message.type === "bridge.session") session_changed(message.session);
+  else if (message.type === "bridge.sessions_changed") void list.refresh();
   else if (message.type === "bridge.detached" && message.sessionId === open?.session.id) void open?.follower.sync();
 };
 

@@ -327,12 +327,12 @@ impl Agent {
         } = self;
         let mut sink = live.sink(sink, now);
         framer.push(source.heard(), &mut |frame| {
+            reader.frame(frame, &mut sink);
             if let (Some(dialogue), Frame::Data(data)) = (dialogue.as_mut(), frame)
                 && let Ok(line) = std::str::from_utf8(data)
             {
                 dialogue.line(line, outbox);
             }
-            reader.frame(frame, &mut sink);
         });
     }
 

@@ -10,6 +10,7 @@ mod question;
 mod tty;
 mod view;
 
+use std::fs;
 use std::io::{self, IsTerminal, StdoutLock, Write};
 
 use formats::{WriterConfig, registry};
@@ -306,25 +307,49 @@ impl Asking {
 }
 
 /// Everything that means: stop.
-struct Stops([Signal; 3]);
+struct Stops([Option<Signal>; 3]);
 
 impl Stops {
     fn new() -> io::Result<Self> {
-        Ok(Self([
-            signal(SignalKind::interrupt())?,
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::hangup())?,
-        ]))
+        let kinds = [
+            SignalKind::interrupt(),
+            SignalKind::terminate(),
+            SignalKind::hangup(),
+        ];
+        let ignored = ignored();
+        let mut stops = [const { None }; 3];
+        for (stop, kind) in stops.iter_mut().zip(kinds) {
+            // Whoever started us with a signal ignored, as `nohup` does, wants it that way.
+            if ignored >> (kind.as_raw_value() - 1) & 1 == 0 {
+                *stop = Some(signal(kind)?);
+            }
+        }
+        Ok(Self(stops))
     }
 
     async fn next(&mut self) {
         let [interrupt, terminate, hangup] = &mut self.0;
         tokio::select! {
-            _ = interrupt.recv() => (),
-            _ = terminate.recv() => (),
-            _ = hangup.recv() => (),
+            () = heard(interrupt) => (),
+            () = heard(terminate) => (),
+            () = heard(hangup) => (),
         }
     }
+}
+
+async fn heard(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// The signals that are ignored, a bit each, the first for signal 1. None where nobody tells.
+fn ignored() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|it| it.strip_prefix("SigIgn:"));
+    mask.and_then(|it| u64::from_str_radix(it.trim(), 16).ok())
+        .unwrap_or_default()
 }
 
 fn ticks() -> Interval {

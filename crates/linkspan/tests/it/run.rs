@@ -245,6 +245,34 @@ fn the_first_interrupt_aborts_the_run() {
 }
 
 #[test]
+fn an_interrupt_that_is_ignored_from_the_start_stays_ignored() {
+    let folder = claude("run-nohup", &[INIT, HELLO, RESULT]);
+    let nohup = format!(
+        "trap '' HUP; exec {} run --engine claude --to linkspan hi",
+        env!("CARGO_BIN_EXE_linkspan")
+    );
+    let slow = [INIT, "sleep 1", HELLO, RESULT].join("\n");
+    folder.file(
+        "bin/claude",
+        &format!("#!/bin/sh\nPATH=/usr/bin:/bin\n{slow}\n"),
+    );
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", &nohup])
+        .env_clear()
+        .env("PATH", folder.path("bin"))
+        .env("HOME", folder.path(""))
+        .stdin(Stdio::null())
+        .current_dir(folder.path("work"));
+    let mut child = started(&mut command);
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    lines.read_line(&mut String::new()).unwrap();
+    kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
+    lines.read_to_string(&mut String::new()).unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
 fn the_second_interrupt_kills_what_does_not_listen() {
     let folder = claude(
         "run-kill",

@@ -266,23 +266,13 @@ impl Conversation {
     /// A recording is played anew for every run.
     fn replay(&self, recording: &Recording, prompt: &str) -> Result<Setup, ConversationError> {
         let (input, format) = open(recording).map_err(ConversationError::Recording)?;
-        Ok(Setup {
-            engine: format.to_owned(),
-            session: runner::new_id(),
-            format,
-            expect: None,
-            in_use: None,
-            work: Work::Replay {
-                input,
-                speed: f64::INFINITY,
-                prompt: Some(prompt.to_owned()),
-            },
-            limits: (&self.config.settings).into(),
-            locks: None,
-            holder: String::new(),
-            is_hasty: false,
-            login_hint: None,
-        })
+        let work = Work::Replay {
+            input,
+            speed: f64::INFINITY,
+            prompt: Some(prompt.to_owned()),
+        };
+        let limits = (&self.config.settings).into();
+        Ok(Setup::replay(format, work, limits))
     }
 }
 

@@ -8,6 +8,7 @@ use crate::dialogue::Dialogue;
 use crate::locks::{self, Held, Lock, Locks};
 use crate::process::{Guard, Patience, SpawnError};
 use crate::request::Launch;
+use crate::state::new_id;
 
 /// What an agent is started with.
 #[derive(Debug)]
@@ -101,6 +102,23 @@ pub enum StartError {
 }
 
 impl Setup {
+    /// A recording in this format: it is nobody's session, and needs no lock.
+    pub fn replay(format: &'static str, work: Work, limits: Limits) -> Self {
+        Self {
+            engine: format.to_owned(),
+            session: new_id(),
+            format,
+            expect: None,
+            in_use: None,
+            work,
+            limits,
+            locks: None,
+            holder: String::new(),
+            is_hasty: false,
+            login_hint: None,
+        }
+    }
+
     /// Locks the session that is resumed; waits for it unless that is not wanted.
     pub(super) async fn lock(
         &self,

@@ -191,25 +191,14 @@ fn replay(args: &RunArgs, recording: &Recording, config: &Config) -> Result<Plan
         [] => None,
         words => Some(Prompt::read(words)?.text),
     };
-    let setup = Setup {
-        engine: format.to_owned(),
-        session: runner::new_id(),
-        format,
-        expect: None,
-        in_use: None,
-        work: Work::Replay {
-            input,
-            speed: args.speed,
-            prompt,
-        },
-        limits: config.into(),
-        locks: None,
-        holder: String::new(),
-        is_hasty: false,
-        login_hint: None,
+    let speed = args.speed;
+    let work = Work::Replay {
+        input,
+        speed,
+        prompt,
     };
     Ok(Plan {
-        setup,
+        setup: Setup::replay(format, work, config.into()),
         permissions: Permissions::default(),
     })
 }

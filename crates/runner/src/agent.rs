@@ -104,9 +104,7 @@ impl Agent {
                 prompt,
                 echoes,
             } => {
-                if !echoes {
-                    live.prompted(&prompt);
-                }
+                live.prompted(&prompt, echoes);
                 (Source::process(&launch, &guard, marker)?, None)
             }
             Work::Dialogue {
@@ -116,6 +114,7 @@ impl Agent {
                 mut dialogue,
             } => {
                 let source = Source::process(&launch, &guard, marker)?;
+                live.prompted(&prompt, true);
                 dialogue.open(&mut outbox);
                 dialogue.prompt(&prompt, &mut outbox);
                 (source, Some(dialogue))
@@ -126,7 +125,7 @@ impl Agent {
                 prompt,
             } => {
                 if let Some(prompt) = prompt {
-                    live.prompted(&prompt);
+                    live.prompted(&prompt, false);
                 }
                 (Source::replay(input, format.framing, speed), None)
             }
@@ -182,6 +181,7 @@ impl Agent {
     /// The next prompt of an agent that is talked with.
     pub fn prompt(&mut self, prompt: &str) {
         if let Some(dialogue) = &mut self.dialogue {
+            self.live.prompted(prompt, true);
             dialogue.prompt(prompt, &mut self.outbox);
         }
     }

@@ -9,6 +9,7 @@ mod engines;
 mod errors;
 mod pages;
 mod program;
+mod prompts;
 mod run;
 #[cfg(target_os = "linux")]
 mod runner;

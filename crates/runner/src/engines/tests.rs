@@ -362,3 +362,24 @@ fn bundled_recordings_are_what_they_say() {
         assert!((row.unwrap().recognises)(first), "{}", replay.name);
     }
 }
+
+#[test]
+fn the_model_of_the_config_is_chosen_in_a_session_that_is_talked_with() {
+    let config = config("[engines.opencode]\nmodel = \"big\"\n");
+    let request = request(Mode::Ask, Talk::Dialogue, Resume::Fresh);
+    let mut dialogue = agent("opencode", &config).dialogue(&request);
+    let mut out = crate::dialogue::Outbox::default();
+    dialogue.open(&mut out);
+    for answer in [
+        r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}"#,
+        r#"{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s","models":{"currentModelId":"small","availableModels":[]}}}"#,
+    ] {
+        dialogue.line(answer, &mut out);
+    }
+    assert_eq!(
+        out.lines.last().map(String::as_str),
+        Some(
+            r#"{"jsonrpc":"2.0","id":3,"method":"session/set_model","params":{"sessionId":"s","modelId":"big"}}"#
+        )
+    );
+}

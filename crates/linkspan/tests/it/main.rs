@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "../agents/table.rs"]
+mod agents_table;
 mod config;
 mod conversation;
 mod convert;

@@ -29,7 +29,9 @@ usage: cargo xtask <task>
                         the same for long, 600 by default, after N hostile agents, 2000 by
                         default, and as many more of all else that the runner is tested with
   bench convert [--megabytes N] [--rounds N]
-                        throughput and memory of every writer, beside what bounds them";
+                        throughput and memory of every writer, beside what bounds them
+  bench run [--agents FOLDER] [--pieces N] [--rounds N] [--starts N]
+                        what `linkspan run` costs beside the agent's program alone";
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();

@@ -51,8 +51,21 @@ impl Stream {
     }
 }
 
+/// Whether the goals are meant for an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Goals {
+    Judged,
+    None,
+}
+
 /// The first of `streams` is the copy.
-pub(super) fn streams(agent: &str, options: &Options, streams: &[Stream], steal: f64) -> String {
+pub(super) fn streams(
+    agent: &str,
+    goals: Goals,
+    options: &Options,
+    streams: &[Stream],
+    steal: f64,
+) -> String {
     let mut text = format!(
         "\n{} pieces of text from {agent}, {} rounds, {:.1} % of the processors stolen\n\n",
         options.pieces,
@@ -79,15 +92,19 @@ pub(super) fn streams(agent: &str, options: &Options, streams: &[Stream], steal:
         let is_quiet = steal <= MAX_STEAL && is_steady(&stream.micros);
         let both = is_quiet && is_steady(&copy.micros);
         let ours = |cell: String| if at == 0 { String::new() } else { cell };
+        let judged = |cell: String| match goals {
+            Goals::Judged => ours(cell),
+            Goals::None => String::new(),
+        };
         cells.push([
             stream.name.clone(),
             format!("{micros:.1}"),
             range(&stream.micros),
-            ours(goal("≤ 50", is_quiet, micros <= MAX_MICROS)),
+            judged(goal("≤ 50", is_quiet, micros <= MAX_MICROS)),
             format!("{ratio:.2}x"),
-            ours(goal("≤ 3x", both, ratio <= MAX_OF_COPY)),
+            judged(goal("≤ 3x", both, ratio <= MAX_OF_COPY)),
             format!("{:.1}", stream.megabytes),
-            ours(goal("≤ 20", true, stream.megabytes <= MAX_MEGABYTES)),
+            judged(goal("≤ 20", true, stream.megabytes <= MAX_MEGABYTES)),
             ours(format!("{:.1}", stream.guard_megabytes)),
             ours(format!("{:.1}", stream.guard_millis)),
         ]);

@@ -31,9 +31,10 @@ pub(crate) fn steps(args: &[&str]) -> Result<Vec<Step>> {
 fn runner(runs: usize) -> Result<Warnings> {
     let mut tests = cargo();
     tests
-        .args(["test", "--package", "linkspan", "--test", "it", "runner::"])
+        // Nothing is chosen before the dashes: cargo would not build the agents then, which are examples.
+        .args(["test", "--package", "linkspan", "--", "runner::"])
         // One after the other, so that the figures of each are its own.
-        .args(["--", "--test-threads", "1"])
+        .args(["--test-threads", "1"])
         .env("LINKSPAN_SOAK_RUNS", runs.to_string());
     run(&mut tests)?;
     Ok(Warnings::new())

@@ -13,6 +13,8 @@ const MAX_MEGABYTES: f64 = 20.0;
 const MAX_LATER: f64 = 1.05;
 /// How much sooner an agent that is there already has to answer.
 const MIN_SOONER: f64 = 3.0;
+/// Fewer rounds are a first look.
+const MIN_ROUNDS: usize = 3;
 
 /// The rounds of one contender.
 #[derive(Debug)]
@@ -89,8 +91,8 @@ pub(super) fn streams(
     for (at, stream) in streams.iter().enumerate() {
         let micros = median(stream.micros.iter().copied());
         let ratio = stream.ratio(copy);
-        let is_quiet = steal <= MAX_STEAL && is_steady(&stream.micros);
-        let both = is_quiet && is_steady(&copy.micros);
+        let is_quiet = steal <= MAX_STEAL && is_sure(&stream.micros);
+        let both = is_quiet && is_sure(&copy.micros);
         let ours = |cell: String| if at == 0 { String::new() } else { cell };
         let judged = |cell: String| match goals {
             Goals::Judged => ours(cell),
@@ -135,7 +137,7 @@ pub(super) fn starts(options: &Options, starts: &Starts, steal: f64) -> String {
         options.starts,
         100.0 * steal
     );
-    let is_quiet = |rounds: [&[f64]; 2]| steal <= MAX_STEAL && rounds.into_iter().all(is_steady);
+    let is_quiet = |rounds: [&[f64]; 2]| steal <= MAX_STEAL && rounds.into_iter().all(is_sure);
     let middle = |rounds: &[f64]| median(rounds.iter().copied());
     let later = middle(&starts.run) / middle(&starts.bare);
     let sooner = middle(&starts.fresh) / middle(&starts.warm);
@@ -188,6 +190,10 @@ pub(super) fn starts(options: &Options, starts: &Starts, steal: f64) -> String {
     ];
     align(&mut text, &cells);
     text
+}
+
+fn is_sure(rounds: &[f64]) -> bool {
+    rounds.len() >= MIN_ROUNDS && is_steady(rounds)
 }
 
 fn range(rounds: &[f64]) -> String {

@@ -17,7 +17,8 @@ use formats::{WriterConfig, registry};
 use model::{Event, Outcome, Sink, Writer};
 use runner::locks::Held;
 use runner::{Agent, Answer, Asked, Permissions, StartError, Step, Verdict, nobody, verdict};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use self::plan::Plan;
@@ -109,7 +110,7 @@ enum Woken {
 impl Session {
     async fn run(&mut self) -> Result<(), Failure> {
         let mut stops =
-            Stops::new().map_err(|err| Failure::io("cannot listen for signals", &err, None))?;
+            stops().map_err(|err| Failure::io("cannot listen for signals", &err, None))?;
         let mut ticks = ticks();
         loop {
             let Self {
@@ -121,7 +122,7 @@ impl Session {
             let is_moving = output.view.is_some();
             let woken = tokio::select! {
                 biased;
-                () = stops.next() => Woken::Pressed,
+                Some(()) = stops.recv() => Woken::Pressed,
                 step = agent.step(output) => Woken::Stepped(step),
                 line = asking.line(), if asking.question.is_some() => Woken::Typed(line),
                 _ = ticks.tick(), if is_moving => Woken::Ticked,
@@ -306,42 +307,26 @@ impl Asking {
     }
 }
 
-/// Everything that means: stop.
-struct Stops([Option<Signal>; 3]);
-
-impl Stops {
-    fn new() -> io::Result<Self> {
-        let kinds = [
-            SignalKind::interrupt(),
-            SignalKind::terminate(),
-            SignalKind::hangup(),
-        ];
-        let ignored = ignored();
-        let mut stops = [const { None }; 3];
-        for (stop, kind) in stops.iter_mut().zip(kinds) {
-            // Whoever started us with a signal ignored, as `nohup` does, wants it that way.
-            if ignored >> (kind.as_raw_value() - 1) & 1 == 0 {
-                *stop = Some(signal(kind)?);
-            }
-        }
-        Ok(Self(stops))
-    }
-
-    async fn next(&mut self) {
-        let [interrupt, terminate, hangup] = &mut self.0;
-        tokio::select! {
-            () = heard(interrupt) => (),
-            () = heard(terminate) => (),
-            () = heard(hangup) => (),
+/// Everything that means: stop. The channel is what the loop waits on: it is cheaper than the signals,
+/// and the loop turns once for every piece of text.
+fn stops() -> io::Result<mpsc::Receiver<()>> {
+    let kinds = [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ];
+    let (tx, rx) = mpsc::channel(1);
+    let ignored = ignored();
+    for kind in kinds {
+        // Whoever started us with a signal ignored, as `nohup` does, wants it that way.
+        if ignored >> (kind.as_raw_value() - 1) & 1 == 0 {
+            let (mut signal, tx) = (signal(kind)?, tx.clone());
+            tokio::spawn(async move {
+                while signal.recv().await.is_some() && tx.send(()).await.is_ok() {}
+            });
         }
     }
-}
-
-async fn heard(signal: &mut Option<Signal>) {
-    match signal {
-        Some(signal) => drop(signal.recv().await),
-        None => std::future::pending().await,
-    }
+    Ok(rx)
 }
 
 /// The signals that are ignored, a bit each, the first for signal 1. None where nobody tells.

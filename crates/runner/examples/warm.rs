@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use model::{Body, Event, Origin, Sink};
 use runner::config::Config;
-use runner::engines::{self, Selected};
+use runner::engines::{self, Selected, Surroundings};
 use runner::process::{Guard, PATIENCE, find_program};
-use runner::{Agent, Limits, Permissions, Request, Resume, Setup, Step, Talk, Work};
+use runner::{Agent, Limits, Permissions, Request, Resume, Setup, Step, Talk};
 use serde_json::json;
 
 #[tokio::main(flavor = "current_thread")]
@@ -24,23 +24,20 @@ async fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: warm LINKSPAN PROGRAM PROMPT PROMPT".into());
     };
     let mut clock = Clock::start();
-    let mut agent = Agent::start(setup(linkspan, program)?, |_| ()).await?;
-    let mut answered = Vec::new();
-    for prompt in [first, second] {
-        if !answered.is_empty() {
-            clock = Clock::start();
-        }
-        agent.prompt(prompt);
-        while agent.step(&mut clock).await == Step::Told {}
-        answered.push(clock.json()?);
-    }
+    let mut agent = Agent::start(setup(linkspan, program, first)?, |_| ()).await?;
+    while agent.step(&mut clock).await == Step::Told {}
+    let mut answered = vec![clock.json()?];
+    clock = Clock::start();
+    agent.prompt(second);
+    while agent.step(&mut clock).await == Step::Told {}
+    answered.push(clock.json()?);
     agent.close();
     while agent.step(&mut clock).await != Step::Gone {}
     writeln!(io::stdout(), "{}", json!(answered))?;
     Ok(())
 }
 
-fn setup(linkspan: &str, program: &str) -> Result<Setup, Box<dyn Error>> {
+fn setup(linkspan: &str, program: &str, prompt: &str) -> Result<Setup, Box<dyn Error>> {
     let Selected::Agent(mut chosen) = engines::select("claude", &Config::load(None, |_| None)?)?
     else {
         return Err("claude is an agent".into());
@@ -48,7 +45,7 @@ fn setup(linkspan: &str, program: &str) -> Result<Setup, Box<dyn Error>> {
     chosen.config.program = Some(program.to_owned());
     chosen.config.use_api_billing = true;
     let request = Request {
-        prompt: String::new(),
+        prompt: prompt.to_owned(),
         resume: Resume::Fresh,
         model: None,
         cwd: env::current_dir()?,
@@ -56,27 +53,18 @@ fn setup(linkspan: &str, program: &str) -> Result<Setup, Box<dyn Error>> {
         talk: Talk::Dialogue,
     };
     let find = |name: &str| find_program(name.as_ref(), env::var_os("PATH").as_deref());
-    Ok(Setup {
-        engine: chosen.label().to_owned(),
-        session: runner::new_id(),
-        format: chosen.format(Talk::Dialogue),
-        expect: None,
-        in_use: None,
-        work: Work::Dialogue {
-            launch: chosen.launch(&request, find)?,
-            guard: Guard::Exe(PathBuf::from(linkspan)),
-            dialogue: chosen.dialogue(&request),
-        },
+    let around = Surroundings {
         limits: Limits {
             start: None,
             idle: None,
             patience: PATIENCE,
         },
+        guard: Guard::Exe(PathBuf::from(linkspan)),
         locks: None,
         holder: String::new(),
         is_hasty: false,
-        login_hint: None,
-    })
+    };
+    Ok(chosen.setup(&request, around, find, |_| false)?)
 }
 
 /// When the agent was first heard of.

@@ -15,8 +15,8 @@ use runner::engines::{self, Recording, Selected, Surroundings};
 use runner::locks::Locks;
 use runner::process::{Guard, NotFound, find_program};
 use runner::{
-    Agent, Answer, Asked, Ended, Mode, Permissions, Request, Resume, Setup, StartError, Step, Talk,
-    Verdict, Work, nobody, verdict,
+    Agent, Answer, Asked, Ended, Mode, NotSettled, Permissions, Request, Resume, Setup, StartError,
+    Step, Talk, Verdict, Work, nobody, verdict,
 };
 use tokio::sync::Notify;
 
@@ -226,6 +226,11 @@ impl Conversation {
             match step {
                 Step::Told => (),
                 Step::Ended => return agent.last().cloned().unwrap_or(lost),
+                // A conversation names its session, so nobody is met in it.
+                Step::Busy => {
+                    self.agent = None;
+                    return lost;
+                }
                 Step::Gone => {
                     let ended = agent.last().cloned();
                     self.agent = None;
@@ -307,8 +312,15 @@ fn answer(agent: &mut Agent, permissions: &Permissions, on_ask: &mut Option<OnAs
                 message: nobody(&asked),
             },
         };
-        // One that was withdrawn meanwhile needs no answer.
-        agent.settle(asked.ask.id.as_str(), &answer).ok();
+        let id = asked.ask.id.as_str();
+        match agent.settle(id, &answer) {
+            // One that was withdrawn meanwhile needs no answer.
+            Ok(()) | Err(NotSettled::NotOpen) => (),
+            Err(err @ (NotSettled::BadInput | NotSettled::FixedInput)) => {
+                let message = err.to_string();
+                agent.settle(id, &Answer::Deny { message }).ok();
+            }
+        }
     }
 }
 

@@ -7,48 +7,60 @@
 mod plan;
 mod prompt;
 mod question;
+mod stops;
 mod tty;
 mod view;
 
-use std::fs;
+use std::env;
 use std::io::{self, IsTerminal, StdoutLock, Write};
 
 use formats::{WriterConfig, registry};
-use model::{Event, Outcome, Sink, Writer};
+use model::{Body, Event, Outcome, Sink, Writer};
 use runner::locks::Held;
-use runner::{Agent, Answer, Asked, Permissions, StartError, Step, Verdict, nobody, verdict};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
+use runner::{
+    Agent, Answer, Asked, NotSettled, Permissions, Setup, StartError, Step, Verdict, nobody,
+    verdict,
+};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use self::plan::Plan;
 use self::question::{Question, Reply};
+use self::stops::Stops;
 use self::tty::Tty;
 use self::view::{TICK, View};
 use crate::cli::RunArgs;
 use crate::exit::{self, Code, Failure};
 use crate::unknown;
 
+/// What is held back while somebody is asked; past it the transcript goes on.
+const MAX_HELD: usize = 1024 * 1024;
+
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let output = Output::new(args)?;
-    let tty = asked_on(args).then(Tty::open).flatten();
+    let tty = is_attended().then(Tty::open).flatten();
     let plan = Plan::new(args, tty.is_some())?;
+    let stops = Stops::new().map_err(|err| Failure::io("cannot listen for signals", &err, None))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|err| Failure::io("cannot start", &err, None))?;
-    runtime.block_on(follow(plan, output, tty))
+    runtime.block_on(follow(args, plan, output, tty, stops))
 }
 
 /// Whether there may be somebody to answer.
-fn asked_on(_args: &RunArgs) -> bool {
+fn is_attended() -> bool {
     io::stderr().is_terminal() || io::stdout().is_terminal()
 }
 
-async fn follow(plan: Plan, output: Output, tty: Option<Tty>) -> Result<(), Failure> {
-    let permissions = plan.permissions.clone();
-    let started = Agent::start(plan.setup, |held| exit::say(&waiting(held))).await;
-    let agent = started.map_err(not_started)?;
+async fn follow(
+    args: &RunArgs,
+    plan: Plan,
+    output: Output,
+    tty: Option<Tty>,
+    stops: Stops,
+) -> Result<(), Failure> {
+    let (permissions, prompt) = (plan.permissions, plan.prompt);
+    let agent = started(plan.setup).await?;
     let mut session = Session {
         agent,
         output,
@@ -56,12 +68,28 @@ async fn follow(plan: Plan, output: Output, tty: Option<Tty>) -> Result<(), Fail
         asking: Asking {
             tty,
             question: None,
-            skipped: Vec::new(),
+            settled: Vec::new(),
         },
+        stops,
         n_presses: 0,
     };
-    session.run().await?;
+    while let Done::Busy(native) = session.run().await? {
+        // Nothing was shown yet: begin anew, with the session by its name, which is waited for.
+        session.agent.step_to_end().await;
+        let is_attended = session.asking.tty.is_some();
+        let Some(prompt) = prompt.clone() else {
+            break;
+        };
+        let plan = Plan::for_agent(args, is_attended, prompt, Some(&native))?;
+        session.output = Output::new(args)?;
+        session.agent = started(plan.setup).await?;
+    }
     session.end()
+}
+
+async fn started(setup: Setup) -> Result<Agent, Failure> {
+    let agent = Agent::start(setup, |held| exit::say(&waiting(held))).await;
+    agent.map_err(not_started)
 }
 
 fn waiting(held: &Held) -> String {
@@ -89,14 +117,22 @@ struct Session {
     output: Output,
     permissions: Permissions,
     asking: Asking,
+    stops: Stops,
     n_presses: u32,
+}
+
+/// How following an agent ended.
+enum Done {
+    Gone,
+    /// The newest session was asked for, and this one is it, and in use.
+    Busy(String),
 }
 
 struct Asking {
     tty: Option<Tty>,
     question: Option<Question>,
-    /// Asks that were seen to, in case the agent is slow to notice.
-    skipped: Vec<String>,
+    /// Asks that were answered, in case the agent is slow to notice.
+    settled: Vec<String>,
 }
 
 /// What woke the loop.
@@ -108,21 +144,20 @@ enum Woken {
 }
 
 impl Session {
-    async fn run(&mut self) -> Result<(), Failure> {
-        let mut stops =
-            stops().map_err(|err| Failure::io("cannot listen for signals", &err, None))?;
+    async fn run(&mut self) -> Result<Done, Failure> {
         let mut ticks = ticks();
         loop {
             let Self {
                 agent,
                 output,
                 asking,
+                stops,
                 ..
             } = self;
             let is_moving = output.view.is_some();
             let woken = tokio::select! {
                 biased;
-                Some(()) = stops.recv() => Woken::Pressed,
+                () = stops.next() => Woken::Pressed,
                 step = agent.step(output) => Woken::Stepped(step),
                 line = asking.line(), if asking.question.is_some() => Woken::Typed(line),
                 _ = ticks.tick(), if is_moving => Woken::Ticked,
@@ -131,13 +166,17 @@ impl Session {
                 Woken::Pressed => self.pressed()?,
                 Woken::Typed(line) => self.typed(line)?,
                 Woken::Ticked => self.output.tick()?,
+                Woken::Stepped(Step::Busy) => {
+                    let native = self.agent.native().unwrap_or_default();
+                    return Ok(Done::Busy(native.to_owned()));
+                }
                 Woken::Stepped(step) => {
                     self.flush()?;
                     self.ask()?;
                     match step {
-                        Step::Told => (),
+                        Step::Told | Step::Busy => (),
                         Step::Ended => self.agent.close(),
-                        Step::Gone => return Ok(()),
+                        Step::Gone => return Ok(Done::Gone),
                     }
                 }
             }
@@ -172,7 +211,7 @@ impl Session {
     fn ask(&mut self) -> Result<(), Failure> {
         let open: Vec<Asked> = self.agent.asks().to_vec();
         let is_open = |id: &str| open.iter().any(|it| it.ask.id.as_str() == id);
-        self.asking.skipped.retain(|it| is_open(it));
+        self.asking.settled.retain(|it| is_open(it));
         if self
             .asking
             .question
@@ -181,18 +220,17 @@ impl Session {
         {
             // It was withdrawn.
             self.asking.question = None;
-            self.output.pause(false);
+            self.resume()?;
         }
         for asked in open {
             let id = asked.ask.id.to_string();
-            if self.asking.skipped.contains(&id) {
+            if self.asking.settled.contains(&id) {
                 continue;
             }
             match verdict(&self.permissions, &asked) {
                 Verdict::Settle(answer) => self.settle(&id, &answer),
                 Verdict::Ask if self.asking.tty.is_none() => {
                     let message = nobody(&asked);
-                    exit::say(&denied(&asked));
                     self.settle(&id, &Answer::Deny { message });
                 }
                 Verdict::Ask => {
@@ -207,14 +245,24 @@ impl Session {
 
     fn put(&mut self, asked: Asked) -> Result<(), Failure> {
         self.output.erase()?;
+        let is_told = self.output.ends_with(asked.ask.id.as_str());
         self.output.pause(true);
         let question = Question::new(asked, self.agent.takes_changes());
         let mut words = question.prompt();
-        if self.output.view.is_none() {
+        if !is_told {
             words.insert_str(0, &question.heading());
         }
         self.asking.question = Some(question);
+        if let Some(tty) = &mut self.asking.tty {
+            tty.forget();
+        }
         self.asking.show(&words)
+    }
+
+    /// Goes on with the transcript, which has waited for an answer.
+    fn resume(&mut self) -> Result<(), Failure> {
+        self.output.pause(false);
+        self.flush()
     }
 
     fn typed(&mut self, line: Option<String>) -> Result<(), Failure> {
@@ -225,7 +273,7 @@ impl Session {
         let reply = match line {
             Some(line) => question.typed(&line),
             None => Reply::Settle(Answer::Deny {
-                message: "the terminal is gone".to_owned(),
+                message: "nobody answered".to_owned(),
             }),
         };
         self.replied(&id, reply)
@@ -235,27 +283,42 @@ impl Session {
         match reply {
             Reply::Show(text) => self.asking.show(&text),
             Reply::Edit(text) => {
+                // Ctrl-C in an editor is for the editor.
+                self.stops.lend(true);
                 let reply = self.asking.edit(&text);
+                self.stops.lend(false);
                 self.replied(id, reply)
             }
             Reply::Settle(answer) => {
-                self.asking.question = None;
-                self.output.pause(false);
                 self.settle(id, &answer);
-                Ok(())
+                if !self.asking.settled.iter().any(|it| it == id) {
+                    let prompt = self.asking.question.as_ref().map(Question::prompt);
+                    return self.asking.show(&prompt.unwrap_or_default());
+                }
+                self.asking.question = None;
+                self.resume()?;
+                self.ask()
             }
         }
     }
 
     fn settle(&mut self, id: &str, answer: &Answer) {
-        self.asking.skipped.push(id.to_owned());
-        if let Err(err) = self.agent.settle(id, answer) {
-            exit::say(&format!("linkspan: {err}\n"));
+        match self.agent.settle(id, answer) {
+            Ok(()) | Err(NotSettled::NotOpen) => self.asking.settled.push(id.to_owned()),
+            Err(err @ (NotSettled::BadInput | NotSettled::FixedInput)) => {
+                exit::say(&format!("linkspan: {err}\n"));
+            }
         }
     }
 
     fn end(mut self) -> Result<(), Failure> {
         self.output.end()?;
+        if self.output.is_gone {
+            return Ok(());
+        }
+        if self.asking.tty.is_none() {
+            exit::say(&self.output.denied());
+        }
         let outcome = self.agent.last().map(|it| it.outcome);
         match outcome.unwrap_or(Outcome::Lost) {
             Outcome::Completed => Ok(()),
@@ -264,16 +327,6 @@ impl Session {
             Outcome::Aborted => Err(Failure::Silent(Code::Interrupted)),
         }
     }
-}
-
-fn denied(asked: &Asked) -> String {
-    let ask = &asked.ask;
-    let title = ask.title.to_str();
-    let words = format!(
-        "linkspan: denied {} {title}\n\nhint: `--allow {}` allows it, `--permissions` says what else may be done\n",
-        ask.tool, ask.tool
-    );
-    formats::display_safe(&words).into_owned()
 }
 
 impl Asking {
@@ -307,36 +360,6 @@ impl Asking {
     }
 }
 
-/// Everything that means: stop. The channel is what the loop waits on: it is cheaper than the signals,
-/// and the loop turns once for every piece of text.
-fn stops() -> io::Result<mpsc::Receiver<()>> {
-    let kinds = [
-        SignalKind::interrupt(),
-        SignalKind::terminate(),
-        SignalKind::hangup(),
-    ];
-    let (tx, rx) = mpsc::channel(1);
-    let ignored = ignored();
-    for kind in kinds {
-        // Whoever started us with a signal ignored, as `nohup` does, wants it that way.
-        if ignored >> (kind.as_raw_value() - 1) & 1 == 0 {
-            let (mut signal, tx) = (signal(kind)?, tx.clone());
-            tokio::spawn(async move {
-                while signal.recv().await.is_some() && tx.send(()).await.is_ok() {}
-            });
-        }
-    }
-    Ok(rx)
-}
-
-/// The signals that are ignored, a bit each, the first for signal 1. None where nobody tells.
-fn ignored() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|it| it.strip_prefix("SigIgn:"));
-    mask.and_then(|it| u64::from_str_radix(it.trim(), 16).ok())
-        .unwrap_or_default()
-}
-
 fn ticks() -> Interval {
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -350,7 +373,11 @@ struct Output {
     bytes: Vec<u8>,
     stdout: StdoutLock<'static>,
     view: Option<View>,
+    /// Somebody is being asked; what comes meanwhile is shown afterwards.
+    is_paused: bool,
     is_gone: bool,
+    /// The tools that were not allowed.
+    denied: Vec<String>,
 }
 
 impl Output {
@@ -364,13 +391,16 @@ impl Output {
             color,
         };
         let writer = registry::writer(&args.to, &config).map_err(unknown::target)?;
-        let is_watched = is_terminal && args.to == "text";
+        let is_dumb = env::var_os("TERM").is_some_and(|it| it == "dumb");
+        let is_watched = is_terminal && args.to == "text" && !is_dumb;
         Ok(Self {
             writer,
             bytes: Vec::new(),
             stdout: io::stdout().lock(),
             view: is_watched.then(|| View::new(color)),
+            is_paused: false,
             is_gone: false,
+            denied: Vec::new(),
         })
     }
 
@@ -378,6 +408,9 @@ impl Output {
         let Self { bytes, stdout, .. } = self;
         if self.is_gone {
             bytes.clear();
+            return Ok(());
+        }
+        if self.is_paused && bytes.len() < MAX_HELD {
             return Ok(());
         }
         let written = match &mut self.view {
@@ -406,12 +439,37 @@ impl Output {
     }
 
     fn pause(&mut self, is_paused: bool) {
+        self.is_paused = is_paused && self.view.is_some();
         if let Some(view) = &mut self.view {
             view.pause(is_paused);
         }
     }
 
+    /// True when the transcript on the screen ends with this question.
+    fn ends_with(&self, ask: &str) -> bool {
+        self.view.as_ref().is_some_and(|it| it.ends_with(ask))
+    }
+
+    /// What to say about the tools that were not allowed.
+    fn denied(&self) -> String {
+        let flags: Vec<String> = self
+            .denied
+            .iter()
+            .map(|it| format!("--allow {it}"))
+            .collect();
+        match &*self.denied {
+            [] => String::new(),
+            denied => formats::display_safe(&format!(
+                "linkspan: not allowed: {}\n\nhint: `{}` allows it, `--permissions` says what else may be done\n",
+                denied.join(", "),
+                flags.join(" ")
+            ))
+            .into_owned(),
+        }
+    }
+
     fn end(&mut self) -> Result<(), Failure> {
+        self.is_paused = false;
         self.writer.end(&mut self.bytes);
         self.erase()?;
         self.flush()
@@ -422,6 +480,13 @@ impl Sink for Output {
     fn event(&mut self, event: &Event<'_>) {
         if let Some(view) = &mut self.view {
             view.event(event);
+        }
+        if let Body::RunEnded(ended) = &event.body {
+            for denial in &ended.denials {
+                if !self.denied.iter().any(|it| *it == denial.tool) {
+                    self.denied.push(denial.tool.to_string());
+                }
+            }
         }
         self.writer.event(event, &mut self.bytes);
     }

@@ -4,6 +4,8 @@
 
 #[path = "../agents/table.rs"]
 mod agents_table;
+#[cfg(target_os = "linux")]
+mod asks;
 mod config;
 mod conversation;
 mod convert;

@@ -467,8 +467,71 @@ fn a_reader_that_goes_away_ends_the_run() {
     lines.read_line(&mut String::new()).unwrap();
     drop(lines);
     let began = Instant::now();
-    child.wait().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(began.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn a_reader_that_stalls_does_not_make_it_deaf() {
+    let many = "i=0; while [ $i -lt 3000 ]; do i=$((i+1))";
+    let folder = claude("run-stall", &[INIT, many, HELLO, "done", "sleep 60"]);
+    let mut child = started(&mut command(&folder, &["--to", "linkspan", "hi"]));
+    // Until the pipe is full and somebody waits in a write.
+    std::thread::sleep(Duration::from_secs(2));
+    let began = Instant::now();
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(began.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn the_newest_session_is_left_to_whoever_is_in_it() {
+    let folder = claude("run-newest", &[INIT, "sleep 2", HELLO, RESULT]);
+    let mut first = started(&mut command(
+        &folder,
+        &["--to", "linkspan", "--resume", "s-1", "hi"],
+    ));
+    let mut lines = BufReader::new(first.stdout.take().unwrap());
+    lines.read_line(&mut String::new()).unwrap();
+    let hasty = run(
+        &folder,
+        &["--continue", "--no-wait", "--to", "linkspan", "hi"],
+    );
+    assert_eq!((hasty.code, &*hasty.stdout), (Some(5), ""));
+    let patient = run(&folder, &["--continue", "--to", "linkspan", "hi"]);
+    let said = format!("linkspan: waiting for linkspan run (process {}", first.id());
+    assert!(patient.stderr.starts_with(&said), "{}", patient.stderr);
+    assert_eq!(
+        (patient.code, &end(&patient)["outcome"]),
+        (Some(0), &"completed".into())
+    );
+    assert!(first.wait().unwrap().success());
+}
+
+#[test]
+fn what_was_denied_is_said_with_the_flag_that_allows_it() {
+    let result = r#"echo '{"type":"result","subtype":"success","is_error":false,"result":"no","session_id":"s-1","permission_denials":[{"tool_name":"WebFetch","tool_use_id":"t","tool_input":{}}],"uuid":"u3"}'"#;
+    let folder = claude("run-denied", &[INIT, HELLO, result]);
+    let ran = run(&folder, &["--to", "linkspan", "hi"]);
+    assert_eq!(
+        (ran.code, &*ran.stderr),
+        (
+            Some(0),
+            "linkspan: not allowed: WebFetch\n\n\
+             hint: `--allow WebFetch` allows it, `--permissions` says what else may be done\n"
+        )
+    );
+}
+
+#[test]
+fn sessions_that_cannot_be_locked_are_said_to_be() {
+    let folder = claude("run-unlocked", &[INIT, HELLO, RESULT]);
+    let blocked = folder.file("blocked", "");
+    let mut command = command(&folder, &["--to", "linkspan", "hi"]);
+    let ran = ran(command.env("XDG_STATE_HOME", blocked).output().unwrap());
+    let events = events(&ran);
+    let notice = events.iter().find(|it| it["data"]["code"] == "not_locked");
+    assert_eq!((ran.code, notice.is_some()), (Some(0), true));
 }
 
 #[test]

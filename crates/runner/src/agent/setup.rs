@@ -23,6 +23,8 @@ pub struct Setup {
     pub expect: Option<String>,
     /// The native session that has to be free: the one that is resumed.
     pub in_use: Option<String>,
+    /// The newest session was asked for: see [`super::Step::Busy`].
+    pub is_latest: bool,
     pub work: Work,
     pub limits: Limits,
     /// Absent for a recording: it is nobody's session.
@@ -110,6 +112,7 @@ impl Setup {
             format,
             expect: None,
             in_use: None,
+            is_latest: false,
             work,
             limits,
             locks: None,

@@ -64,6 +64,7 @@ impl Agent {
             format: self.format(request.talk),
             expect,
             in_use,
+            is_latest: request.resume == Resume::Latest,
             work,
             limits: around.limits,
             locks: around.locks,

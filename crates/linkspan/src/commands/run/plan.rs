@@ -19,6 +19,8 @@ use crate::streams::Input;
 pub(super) struct Plan {
     pub(super) setup: Setup,
     pub(super) permissions: Permissions,
+    /// What an agent was told; it may have come from stdin, which cannot be read again.
+    pub(super) prompt: Option<Prompt>,
 }
 
 impl Plan {
@@ -30,7 +32,17 @@ impl Plan {
         {
             return replay(args, &recording, &config);
         }
-        let prompt = Prompt::read(&args.prompt)?;
+        Self::for_agent(args, is_attended, Prompt::read(&args.prompt)?, None)
+    }
+
+    /// For an agent; `known` is a session that was found out meanwhile.
+    pub(super) fn for_agent(
+        args: &RunArgs,
+        is_attended: bool,
+        prompt: Prompt,
+        known: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let config = load(args)?;
         let chosen = choose(args, &config, &prompt)?;
         let unset = if is_attended { Mode::Ask } else { Mode::Deny };
         let permissions = Permissions {
@@ -40,15 +52,22 @@ impl Plan {
         };
         let request = Request {
             talk: talk(&chosen, permissions.mode, is_attended),
-            resume: resume(args, &prompt)?,
-            prompt: prompt.text,
+            resume: match known {
+                Some(id) => Resume::Session(id.to_owned()),
+                None => resume(args, &prompt)?,
+            },
+            prompt: prompt.text.clone(),
             model: args.model.clone(),
             cwd: cwd(args.cwd.as_deref())?,
             permissions,
         };
         let setup = agent(args, &config, &chosen, &request)?;
         let permissions = request.permissions;
-        Ok(Self { setup, permissions })
+        Ok(Self {
+            setup,
+            permissions,
+            prompt: Some(prompt),
+        })
     }
 }
 
@@ -128,6 +147,12 @@ fn talk(chosen: &engines::Agent, mode: Mode, is_attended: bool) -> Talk {
 fn resume(args: &RunArgs, prompt: &Prompt) -> Result<Resume, Failure> {
     let said = prompt.resume.as_ref().map(|it| &it.1);
     let flag = args.resume.as_ref().or(args.fork.as_ref());
+    if let (true, Some(said)) = (args.r#continue, said) {
+        return Err(Failure::usage(
+            format!("the prompt goes on with session `{said}`, and `--continue` with the newest"),
+            "leave one of them out",
+        ));
+    }
     if let (Some(flag), Some(said)) = (flag, said)
         && flag != said
     {
@@ -182,6 +207,12 @@ fn agent(
 }
 
 fn replay(args: &RunArgs, recording: &Recording, config: &Config) -> Result<Plan, Failure> {
+    if args.resume.is_some() || args.fork.is_some() || args.r#continue {
+        return Err(Failure::usage(
+            "a recording has no sessions to go on with",
+            "leave `--resume`, `--continue` and `--fork` out",
+        ));
+    }
     let name = match recording {
         Recording::Bundled(it) => it.name.to_owned(),
         Recording::File(path) => path.to_string_lossy().into_owned(),
@@ -200,6 +231,7 @@ fn replay(args: &RunArgs, recording: &Recording, config: &Config) -> Result<Plan
     Ok(Plan {
         setup: Setup::replay(format, work, config.into()),
         permissions: Permissions::default(),
+        prompt: None,
     })
 }
 

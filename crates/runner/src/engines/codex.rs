@@ -4,23 +4,35 @@
 
 use super::invocation::{Prompt, prompt};
 use super::{EngineConfig, Error, Invocation, guard};
-use crate::request::{Mode, Request, Resume, Stdin, Talk};
+use crate::request::{Mode, Permissions, Request, Resume, Stdin, Talk};
 
 pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
+    lists(request)?;
     match request.talk {
         Talk::OneShot => exec(config, request),
         Talk::Dialogue => app_server(config, request),
     }
 }
 
+/// What Codex asks for can be answered by its name. What it does without asking cannot be denied.
+fn lists(request: &Request) -> Result<(), Error> {
+    let Permissions { mode, allow, deny } = &request.permissions;
+    guard::whole_tools(allow)?;
+    let is_allowing = *mode == Mode::Allow || request.has_somebody_to_ask();
+    let what = match (allow.as_slice(), deny.as_slice()) {
+        ([], []) => return Ok(()),
+        (_, []) if is_allowing => return Ok(()),
+        (_, []) => "allow single tools where it asks nobody",
+        (_, [..]) => "deny single tools",
+    };
+    Err(Error::Unable {
+        engine: "codex",
+        what,
+        hint: "choose what it may do with `--permissions`, or with `sandbox` in the config",
+    })
+}
+
 fn exec(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
-    if !request.permissions.allow.is_empty() || !request.permissions.deny.is_empty() {
-        return Err(Error::Unable {
-            engine: "codex",
-            what: "allow or deny single tools",
-            hint: "choose what it may do with `--permissions`, or with `sandbox` in the config",
-        });
-    }
     let (stdin, text) = match prompt(request) {
         Prompt::Argument(text) => (Stdin::Closed, text),
         Prompt::Stdin(text) => (Stdin::Text(text.to_owned()), "-"),

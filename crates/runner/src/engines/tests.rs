@@ -1,5 +1,6 @@
 //! What every request becomes, whole, and what is refused.
 
+mod codex;
 mod hostile;
 mod lists;
 

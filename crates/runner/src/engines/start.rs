@@ -98,7 +98,7 @@ impl Agent {
         request.model = request.model.or_else(|| self.config.model.clone());
         match self.format(Talk::Dialogue) {
             "claude" => Box::new(dialogue::Claude::default()),
-            "codex" => Box::new(dialogue::Codex::new(&request)),
+            "codex" => Box::new(dialogue::Codex::new(&request, self.config.sandbox.clone())),
             _ => Box::new(dialogue::Acp::new(&request)),
         }
     }

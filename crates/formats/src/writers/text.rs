@@ -358,7 +358,7 @@ impl Transcript {
         });
         if let Some(reason) = reason {
             let text = format!("{verdict}: {reason}");
-            calls::marked("", style, &text, &self.page, &mut self.losses, out);
+            calls::reason(style, &text, &self.page, &mut self.losses, out);
             if !facts.is_empty() {
                 self.page.line(Indent("  "), DIM, &Safe::new(&facts), out);
             }

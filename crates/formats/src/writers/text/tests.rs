@@ -673,3 +673,21 @@ fn a_long_error_keeps_its_last_words() {
     );
     assert!(!text.contains("left out"), "{text}");
 }
+
+#[test]
+fn a_session_that_was_not_found_is_not_offered_again() {
+    let said = |role| closed(Status::Ok, message("m", role, "hello"));
+    let run = |said: Vec<Event<'static>>, outcome| {
+        let mut events = vec![bound("s-1", "opus"), started()];
+        events.extend(said);
+        events.push(ended(outcome, Some("no such session")));
+        written(&FILE, &events).contains("claude --resume s-1")
+    };
+    let offers = [
+        run(vec![], Outcome::Failed),
+        run(vec![said(Role::User)], Outcome::Failed),
+        run(vec![said(Role::Assistant)], Outcome::Failed),
+        run(vec![], Outcome::Aborted),
+    ];
+    assert_eq!(offers, [false, false, true, true]);
+}

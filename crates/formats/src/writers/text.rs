@@ -88,7 +88,7 @@ pub(crate) struct Transcript {
 struct Run {
     is_open: bool,
     has_answer: bool,
-    /// Something was said or done in it.
+    /// The agent said or did something in it.
     has_items: bool,
     n_turns: u64,
     /// The last error that was told, so that the end does not tell it again.
@@ -160,7 +160,7 @@ impl Transcript {
     }
 
     fn opened(&mut self, item: &Item<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        self.run.has_items = true;
+        self.run.has_items |= facts::is_of_agent(item);
         match item {
             Item::Tool(tool) => self.call_opened(tool, path, out),
             Item::Plan(plan) => self.plan(plan, path, out),
@@ -194,6 +194,7 @@ impl Transcript {
         heard: Heard,
         out: &mut Vec<u8>,
     ) {
+        self.run.has_items |= facts::is_of_agent(&closed.item);
         match &closed.item {
             Item::Message(message) => self.message(message, path, heard, out),
             Item::Reasoning(_) if heard == Heard::TheEnd => (),
@@ -338,7 +339,9 @@ impl Transcript {
         self.calls.clear();
         self.plans.clear();
         let run = std::mem::take(&mut self.run);
-        self.can_resume |= run.has_items || ended.outcome != Outcome::Lost;
+        // A session that was not found fails at once, and there is nothing to go on with.
+        self.can_resume |=
+            run.has_items || !matches!(ended.outcome, Outcome::Lost | Outcome::Failed);
         self.page.begin(Kind::End, &[], out);
         self.verdict(ended, &run, out);
     }
@@ -358,7 +361,7 @@ impl Transcript {
         });
         if let Some(reason) = reason {
             let text = format!("{verdict}: {reason}");
-            calls::marked("", style, &text, &self.page, &mut self.losses, out);
+            calls::reason(style, &text, &self.page, &mut self.losses, out);
             if !facts.is_empty() {
                 self.page.line(Indent("  "), DIM, &Safe::new(&facts), out);
             }

@@ -160,6 +160,37 @@ pub(super) fn marked(
     }
 }
 
+/// Why a run ended: the first line, and the last of a long rest, because programs that crash say
+/// what is wrong at the end.
+pub(super) fn reason(
+    style: Style,
+    text: &str,
+    page: &Page,
+    losses: &mut Losses,
+    out: &mut Vec<u8>,
+) {
+    let safe = Safe::new(text.trim());
+    let n = safe.lines().count();
+    let n_left_out = if n > MAX_LINES {
+        // One line says what stands first, another that some are missing.
+        n - 1 - (MAX_LINES - 2)
+    } else {
+        0
+    };
+    for (n, line) in safe.lines().enumerate() {
+        match n {
+            0 => page.line(Indent(""), style, &line, out),
+            1 if n_left_out > 0 => {
+                losses.count("cut text");
+                let text = format!("… {n_left_out} lines left out");
+                page.line(Indent("  "), DIM, &Safe::new(&text), out);
+            }
+            _ if n <= n_left_out => (),
+            _ => page.line(Indent("  "), style, &line, out),
+        }
+    }
+}
+
 /// True when a call that went well has said everything with its headline.
 pub(super) fn speaks_for_itself(tool: &Tool<'_>) -> bool {
     !tool.class.diffs.is_empty()

@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use model::{
     Body, Cause, Channel, Compaction, Delta, Event, Item, ItemClosed, ItemId, Level, Losses,
     Message, Notice, Other, Outcome, Part, Reasoning, Role, RunEnded, RunStarted, Scope,
-    SessionBound, Text, Usage, Writer,
+    SessionBound, Text, Timestamp, Usage, Writer,
 };
 
 use self::floor::{Floor, Heard};
@@ -71,6 +71,8 @@ const HARNESS: Voice = Voice {
 #[derive(Clone, Debug)]
 pub(crate) struct Transcript {
     live: bool,
+    /// When that happened which is being written.
+    now: Option<Timestamp>,
     page: Page,
     floor: Floor,
     session: Option<Session>,
@@ -99,6 +101,7 @@ impl Transcript {
     pub(crate) fn new(config: &WriterConfig) -> Self {
         Self {
             live: config.live,
+            now: None,
             page: Page::new(config.color),
             floor: Floor::default(),
             session: None,
@@ -113,6 +116,7 @@ impl Transcript {
 
     fn write(&mut self, event: &Event<'_>, heard: Heard, out: &mut Vec<u8>) {
         let path = &*event.path;
+        self.now = event.at;
         match &event.body {
             Body::SessionBound(bound) => self.bound(bound, &event.engine, out),
             Body::RunStarted(started) => self.started(started, out),

@@ -691,3 +691,42 @@ fn a_session_that_was_not_found_is_not_offered_again() {
     ];
     assert_eq!(offers, [false, false, true, true]);
 }
+
+#[test]
+fn a_call_that_took_long_says_how_long() {
+    let shell = |result| tool("t", "Bash", class(ToolKind::Shell, "npm test"), result);
+    let run = |config, millis, status, result| {
+        let mut opened = opened(shell(None));
+        opened.at = Some(Timestamp::from_millis(0));
+        let mut closed = closed(status, shell(result));
+        closed.at = Some(Timestamp::from_millis(millis));
+        written(config, &[opened, closed])
+    };
+    let shown = [
+        run(&FILE, 3_260, Status::Ok, Some("fine")),
+        run(&FILE, 999, Status::Ok, Some("fine")),
+        run(&FILE, -5_000, Status::Ok, Some("fine")),
+        run(&LIVE, 3_260, Status::Ok, Some("fine")),
+        run(&LIVE, 3_260, Status::Ok, Some("")),
+        run(&LIVE, 61_000, Status::Error, Some("boom")),
+        run(&LIVE, 3_260, Status::Denied, None),
+    ];
+    expect![[r#"
+        ● Bash  npm test · 3.2s
+          ⎿ fine
+        ● Bash  npm test
+          ⎿ fine
+        ● Bash  npm test
+          ⎿ fine
+        ● Bash  npm test
+          ⎿ 3.2s
+            fine
+        ● Bash  npm test
+          ⎿ (no output) · 3.2s
+        ● Bash  npm test
+          ⎿ ✗ failed after 1m 01s: boom
+        ● Bash  npm test
+          ⎿ ⊘ denied
+    "#]]
+    .assert_eq(&shown.concat());
+}

@@ -146,6 +146,20 @@ impl Conversation {
         self.unsent.push(text.into());
     }
 
+    /// Later runs use another model; false when the agent that is there cannot change it.
+    pub fn set_model(&mut self, model: &str) -> bool {
+        self.config.model = Some(model.to_owned());
+        let agent = self.agent.as_mut();
+        agent.is_none_or(|it| it.set_model(model))
+    }
+
+    /// Later runs may do more, or less; false when only the answers to what the agent asks can follow.
+    pub fn set_permissions(&mut self, mode: Mode) -> bool {
+        self.permissions.mode = mode;
+        let agent = self.agent.as_mut();
+        agent.is_none_or(|it| it.set_mode(mode))
+    }
+
     pub fn state(&self) -> State {
         self.state
     }

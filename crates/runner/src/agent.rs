@@ -21,7 +21,7 @@ use crate::live::{Ended, Live, Now, Reason};
 use crate::locks::{self, Held, Lock, Locks};
 use crate::policy::Asked;
 use crate::process::{self, Ladder, Marker};
-use crate::request::Answer;
+use crate::request::{Answer, Mode};
 use crate::stderr::Stderr;
 
 /// What a step came to.
@@ -214,6 +214,18 @@ impl Agent {
             Some(dialogue) => dialogue.settle(ask, answer, &mut self.outbox),
             None => Err(NotSettled::NotOpen),
         }
+    }
+
+    /// Later runs use another model; false when this agent cannot change it.
+    pub fn set_model(&mut self, model: &str) -> bool {
+        let dialogue = self.dialogue.as_mut();
+        dialogue.is_some_and(|it| it.set_model(model, &mut self.outbox))
+    }
+
+    /// Later runs may do more, or less; false when this agent cannot change it.
+    pub fn set_mode(&mut self, mode: Mode) -> bool {
+        let dialogue = self.dialogue.as_mut();
+        dialogue.is_some_and(|it| it.set_mode(mode, &mut self.outbox))
     }
 
     /// Whether an answer may change what runs.

@@ -98,6 +98,7 @@ fn asked(world: &World) -> Running<'_> {
 
 fn during_an_allowed_tool(world: &World) {
     let mut running = asked(world);
+    running.wait_for_word("[y] allow once");
     running.answer("y");
     world.wait_for_file("started");
     stopped(running);

@@ -17,6 +17,7 @@ pub(crate) const TESTS: &[(&str, fn(&World))] = &[
             world.script([Turn::of([(world.peer.asking)(STAY)])]);
             let mut running = world.start(&Call::attended(PROMPT));
             running.wait_for("the question", |it| it["type"] == "ask.opened");
+            running.wait_for_word("[y] allow once");
             running.answer("y");
             killed(world, running);
         },

@@ -27,6 +27,8 @@ fn asked(world: &World, answer: impl Fn(&mut Running<'_>)) -> Ran {
         !world.file("made.txt").exists(),
         "it did not wait for the answer"
     );
+    // What is typed before the question is put does not answer it.
+    running.wait_for_word("[y] allow once");
     answer(&mut running);
     running.end()
 }

@@ -31,7 +31,17 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     all("a text, talked with"),
     all("a prompt that begins with a dash"),
     all("a prompt in many scripts"),
-    all("a prompt of a megabyte"),
+    Behaviour {
+        name: "a prompt of a megabyte",
+        cells: [
+            Cell::Yes,
+            Cell::Yes,
+            Cell::Yes,
+            Cell::Never(
+                "it repeats the prompt and may leave before that is read; talked with it works",
+            ),
+        ],
+    },
     all("a prompt of a megabyte, talked with"),
     all("tools"),
     all("a tool that fails"),

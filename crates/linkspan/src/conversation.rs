@@ -13,7 +13,7 @@ use model::{Event, Outcome, Sink};
 use runner::config::{self, Config};
 use runner::engines::{self, Recording, Selected, Surroundings};
 use runner::locks::Locks;
-use runner::process::{Guard, NotFound, find_program};
+use runner::process::{Guard, find_on_path};
 use runner::{
     Agent, Answer, Asked, Ended, Mode, NotSettled, Permissions, Request, Resume, Setup, StartError,
     Step, Talk, Verdict, Work, nobody, verdict,
@@ -279,7 +279,7 @@ impl Conversation {
             is_hasty: false,
         };
         let is_set = |name: &str| env::var_os(name).is_some();
-        Ok(agent.setup(&request, around, find, is_set)?)
+        Ok(agent.setup(&request, around, find_on_path, is_set)?)
     }
 
     /// A recording is played anew for every run.
@@ -336,10 +336,6 @@ fn answer(agent: &mut Agent, permissions: &Permissions, on_ask: &mut Option<OnAs
             }
         }
     }
-}
-
-fn find(program: &str) -> Result<PathBuf, NotFound> {
-    find_program(program.as_ref(), env::var_os("PATH").as_deref())
 }
 
 /// The tools of an agent by the names OpenHands has for them; other names are kept.

@@ -303,6 +303,13 @@ impl Agent {
 
     /// Sends what is to be sent, and shows it to the reader: it is part of what happened.
     fn say(&mut self, sink: &mut dyn Sink) {
+        if self.live.is_mismatch() && self.stopping.is_none() {
+            // Another session than the one asked for must not be worked on.
+            self.stop();
+        }
+        if self.outbox.is_empty() {
+            return;
+        }
         let now = now();
         let Outbox {
             lines,
@@ -321,10 +328,6 @@ impl Agent {
         }
         if let Some(failure) = failure {
             self.give_up(&failure.code, failure.message.to_string());
-        }
-        if self.live.is_mismatch() && self.stopping.is_none() {
-            // Another session than the one asked for must not be worked on.
-            self.stop();
         }
     }
 

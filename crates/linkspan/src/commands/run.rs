@@ -170,17 +170,23 @@ impl Session {
                     let native = self.agent.native().unwrap_or_default();
                     return Ok(Done::Busy(native.to_owned()));
                 }
-                Woken::Stepped(step) => {
-                    self.flush()?;
-                    self.ask()?;
-                    match step {
-                        Step::Told | Step::Busy => (),
-                        Step::Ended => self.agent.close(),
-                        Step::Gone => return Ok(Done::Gone),
-                    }
+                Woken::Stepped(Step::Told) => self.show()?,
+                Woken::Stepped(Step::Ended) => {
+                    self.show()?;
+                    self.agent.close();
+                }
+                Woken::Stepped(Step::Gone) => {
+                    self.show()?;
+                    return Ok(Done::Gone);
                 }
             }
         }
+    }
+
+    /// Shows what was told, and sees to what is asked.
+    fn show(&mut self) -> Result<(), Failure> {
+        self.flush()?;
+        self.ask()
     }
 
     fn flush(&mut self) -> Result<(), Failure> {
@@ -373,8 +379,6 @@ struct Output {
     bytes: Vec<u8>,
     stdout: StdoutLock<'static>,
     view: Option<View>,
-    /// Somebody is being asked; what comes meanwhile is shown afterwards.
-    is_paused: bool,
     is_gone: bool,
     /// The tools that were not allowed.
     denied: Vec<String>,
@@ -398,7 +402,6 @@ impl Output {
             bytes: Vec::new(),
             stdout: io::stdout().lock(),
             view: is_watched.then(|| View::new(color)),
-            is_paused: false,
             is_gone: false,
             denied: Vec::new(),
         })
@@ -410,7 +413,9 @@ impl Output {
             bytes.clear();
             return Ok(());
         }
-        if self.is_paused && bytes.len() < MAX_HELD {
+        // Somebody is being asked; what comes meanwhile is shown afterwards.
+        let is_paused = self.view.as_ref().is_some_and(View::is_paused);
+        if is_paused && bytes.len() < MAX_HELD {
             return Ok(());
         }
         let written = match &mut self.view {
@@ -439,7 +444,6 @@ impl Output {
     }
 
     fn pause(&mut self, is_paused: bool) {
-        self.is_paused = is_paused && self.view.is_some();
         if let Some(view) = &mut self.view {
             view.pause(is_paused);
         }
@@ -469,7 +473,7 @@ impl Output {
     }
 
     fn end(&mut self) -> Result<(), Failure> {
-        self.is_paused = false;
+        self.pause(false);
         self.writer.end(&mut self.bytes);
         self.erase()?;
         self.flush()

@@ -6,13 +6,13 @@ use std::{env, io};
 use runner::config::Config;
 use runner::engines::{self, Recording, Selected, Surroundings};
 use runner::locks::Locks;
-use runner::process::Guard;
+use runner::process::{Guard, find_on_path};
 use runner::{Mode, Permissions, Request, Resume, Setup, Talk, Work};
 
 use super::prompt::Prompt;
 use crate::cli::{self, RunArgs};
 use crate::exit::{Code, Failure, chain};
-use crate::settings::{self, find_program};
+use crate::settings;
 use crate::streams::Input;
 
 /// What is to be done.
@@ -114,7 +114,7 @@ fn choose(args: &RunArgs, config: &Config, prompt: &Prompt) -> Result<engines::A
     let chosen = match name.or(config.default_engine()) {
         Some(name) => engines::select(name, config).map_err(refused)?,
         None => {
-            return engines::first_installed(config, find_program).map_err(refused);
+            return engines::first_installed(config, find_on_path).map_err(refused);
         }
     };
     let mut chosen = match chosen {
@@ -202,7 +202,7 @@ fn agent(
     };
     let is_set = |name: &str| env::var_os(name).is_some();
     chosen
-        .setup(request, around, find_program, is_set)
+        .setup(request, around, find_on_path, is_set)
         .map_err(refused)
 }
 

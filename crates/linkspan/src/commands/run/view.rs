@@ -123,6 +123,10 @@ impl View {
         self.last_ask.as_deref() == Some(ask)
     }
 
+    pub(super) fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
     pub(super) fn pause(&mut self, is_paused: bool) {
         self.last_ask = None;
         self.is_paused = is_paused;

@@ -9,6 +9,7 @@ mod dialects;
 mod floor;
 mod measure;
 mod readers;
+mod run;
 mod table;
 mod text;
 
@@ -29,7 +30,8 @@ use corpus::Kind;
 use measure::{Sample, Steal};
 
 const USAGE: &str = "usage: cargo xtask bench convert [--megabytes N] [--rounds N]
-       cargo xtask bench growth [--rounds N]";
+       cargo xtask bench growth [--rounds N]
+       cargo xtask bench run [--agents FOLDER] [--pieces N] [--rounds N] [--starts N]";
 
 /// The sizes that `growth` compares.
 const SIZES: [u64; 3] = [10, 100, 1000];
@@ -41,6 +43,7 @@ pub(crate) fn run(args: &[&str]) -> Result<ExitCode> {
     match args {
         ["convert", rest @ ..] => convert(&options(rest)?)?,
         ["growth", rest @ ..] => growth(&options(rest)?)?,
+        ["run", rest @ ..] => run::run(&run::Options::read(rest)?)?,
         // What follows is run by the above, built for speed.
         ["corpus", name, megabytes, path] => {
             let (megabytes, path) = (megabytes.parse()?, Path::new(path));
@@ -49,6 +52,8 @@ pub(crate) fn run(args: &[&str]) -> Result<ExitCode> {
                 None => dialects::write(name, megabytes, path)?,
             }
         }
+        ["copy", program, args @ ..] => run::pipe::copy(program, args)?,
+        ["play", path, micros] => run::pipe::play(Path::new(path), micros.parse()?)?,
         ["floor", floor, path] => print(&format!("{}\n", floor::run(floor, Path::new(path))?))?,
         _ => bail!("{USAGE}"),
     }

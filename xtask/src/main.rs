@@ -10,6 +10,7 @@ mod peers;
 mod process;
 mod python;
 mod report;
+mod soak;
 mod test;
 
 use std::{env, process::ExitCode};
@@ -24,9 +25,13 @@ usage: cargo xtask <task>
   test                  everything below, and what cargo checks: fmt, clippy, tests, docs
   peers                 install the real clients and validators, judge our output with them
   fuzz [--seconds N]    fuzz every target for N seconds, 10 by default
-  soak [--seconds N]    the same for long, 600 by default
+  soak [--seconds N] [--runs N]
+                        the same for long, 600 by default, after N hostile agents, 2000 by
+                        default, and as many more of all else that the runner is tested with
   bench convert [--megabytes N] [--rounds N]
-                        throughput and memory of every writer, beside what bounds them";
+                        throughput and memory of every writer, beside what bounds them
+  bench run [--agents FOLDER] [--pieces N] [--rounds N] [--starts N]
+                        what `linkspan run` costs beside the agent's program alone";
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -45,7 +50,7 @@ fn run(args: &[&str]) -> Result<ExitCode> {
         ["test"] => Ok(report::run_all(&test::steps())),
         ["peers"] => Ok(report::run_all(&[Step::new("peers", peers::run)])),
         ["fuzz", rest @ ..] => fuzz_for(seconds(rest, fuzz::SHORT)?),
-        ["soak", rest @ ..] => fuzz_for(seconds(rest, fuzz::LONG)?),
+        ["soak", rest @ ..] => Ok(report::run_all(&soak::steps(rest)?)),
         ["bench", rest @ ..] => bench::run(rest),
         // A new task (`dist`, …) is one arm here and one module.
         _ => bail!("{USAGE}"),

@@ -5,10 +5,10 @@
 //! each judge its files. A peer that cannot be installed is a failure in CI; elsewhere it
 //! is a warning, because a contributor without Python 3.12 should still get through.
 
+mod install;
+
 use std::{
-    collections::hash_map::DefaultHasher,
-    env, fs,
-    hash::{Hash, Hasher},
+    fs,
     path::{Path, PathBuf},
     process::Command,
     sync::atomic::{AtomicUsize, Ordering},
@@ -20,8 +20,7 @@ use serde::Deserialize;
 
 use crate::{
     matrix::{self, Converted, Loss},
-    process::{capture, cargo, root, run as run_command, run_with_retries, target_dir},
-    python,
+    process::{capture, cargo, root, run as run_command, target_dir},
     report::{Warnings, say},
 };
 
@@ -139,7 +138,7 @@ impl Judge {
 
 pub(crate) fn run() -> Result<Warnings> {
     let work = target_dir()?.join("peers");
-    let (interpreters, warnings) = install(&work)?;
+    let (interpreters, warnings) = install::install(&work)?;
     let judges = JUDGES
         .iter()
         .filter_map(|&it| Some((it, interpreters.of(it)?)));
@@ -172,6 +171,11 @@ pub(crate) fn run() -> Result<Warnings> {
             failures.push(judge.script());
         }
     }
+    if let Some(programs) = interpreters.agents()
+        && try_agents(programs).is_err()
+    {
+        failures.push("the agents");
+    }
     if !failures.is_empty() {
         bail!(
             "rejected by {}; the files are in {}",
@@ -186,6 +190,15 @@ pub(crate) fn run() -> Result<Warnings> {
     Ok(warnings)
 }
 
+/// Runs the real agents, in `crates/linkspan/tests/agents`.
+fn try_agents(programs: &Path) -> Result<()> {
+    say("run the agents, which takes some minutes");
+    let mut command = cargo();
+    command.args(["test", "--quiet", "--package", "linkspan"]);
+    command.args(["--test", "agents"]);
+    run_command(command.env("LINKSPAN_AGENTS", programs))
+}
+
 fn command(judge: Judge, interpreter: &Path) -> Command {
     let mut command = Command::new(interpreter);
     // Python would otherwise leave compiled files in the tree.
@@ -194,118 +207,6 @@ fn command(judge: Judge, interpreter: &Path) -> Command {
         .current_dir(root())
         .env("PYTHONDONTWRITEBYTECODE", "1");
     command
-}
-
-/// What runs the judges; `None` where it could not be installed.
-struct Interpreters {
-    node: Option<PathBuf>,
-    python: Option<PathBuf>,
-    has_browser: bool,
-}
-
-impl Interpreters {
-    fn of(&self, judge: Judge) -> Option<&Path> {
-        match judge {
-            Judge::AgUi | Judge::Acp | Judge::Thread => self.node.as_deref(),
-            Judge::OpenHands => self.python.as_deref(),
-            Judge::Html => self.node.as_deref().filter(|_| self.has_browser),
-        }
-    }
-}
-
-fn install(work: &Path) -> Result<(Interpreters, Warnings)> {
-    let mut warnings = Warnings::new();
-    let mut or_warn = |what: &str, result: Result<PathBuf>| match result {
-        Ok(it) => Ok(Some(it)),
-        Err(err) if env::var("CI").is_ok_and(|it| it == "true") => {
-            Err(err.context(format!("cannot install {what}")))
-        }
-        Err(err) => {
-            let warning = format!("NOT JUDGED by {what}, which cannot be installed: {err:#}");
-            say(&warning);
-            warnings.push(warning);
-            Ok(None)
-        }
-    };
-    let node = or_warn("the JavaScript peers", install_js())?;
-    let python = or_warn("the Python peers", install_python(work))?;
-    let browser = or_warn("Chromium", install_browser())?;
-    let interpreters = Interpreters {
-        node,
-        python,
-        has_browser: browser.is_some(),
-    };
-    Ok((interpreters, warnings))
-}
-
-/// The browser of the distribution: a download of its own could not be pinned by a lock file.
-fn install_browser() -> Result<PathBuf> {
-    let browser =
-        PathBuf::from(env::var_os("CHROMIUM").unwrap_or_else(|| "/usr/bin/chromium".into()));
-    if browser.exists() {
-        return Ok(browser);
-    }
-    if !Path::new("/usr/bin/apt-get").exists() {
-        bail!("install it, and set CHROMIUM to its path");
-    }
-    say("install chromium, which needs root");
-    let apt = |words: &[&str]| {
-        let mut command = Command::new("apt-get");
-        command.args(["-qq", "-y"]).args(words);
-        command.env("DEBIAN_FRONTEND", "noninteractive");
-        command
-    };
-    run_with_retries(|| apt(&["update"]))?;
-    run_with_retries(|| apt(&["install", "--no-install-recommends", "chromium"]))?;
-    Ok(browser)
-}
-
-// In place, because Node looks for packages beside the script that imports them.
-fn install_js() -> Result<PathBuf> {
-    let node = PathBuf::from("node");
-    let dir = root().join("peers/js");
-    let stamp = dir.join("node_modules").join(format!(
-        ".installed-{}",
-        hash(&dir.join("package-lock.json"))?
-    ));
-    if stamp.exists() {
-        return Ok(node);
-    }
-    capture(Command::new(&node).arg("--version"))?;
-    say("install peers/js");
-    run_with_retries(|| {
-        let mut command = Command::new("npm");
-        command
-            .args([
-                "ci",
-                "--ignore-scripts",
-                "--no-audit",
-                "--no-fund",
-                "--no-update-notifier",
-                "--loglevel=error",
-            ])
-            .current_dir(&dir);
-        command
-    })?;
-    fs::write(stamp, "")?;
-    Ok(node)
-}
-
-fn install_python(work: &Path) -> Result<PathBuf> {
-    let requirements = root().join("peers/python/requirements.txt");
-    let dir = work.join(format!("python-{}", hash(&requirements)?));
-    if !dir.exists() {
-        say("install peers/python, which takes some minutes");
-    }
-    python::environment(&dir, &requirements)
-}
-
-fn hash(file: &Path) -> Result<String> {
-    let mut hasher = DefaultHasher::new();
-    fs::read(file)
-        .with_context(|| format!("cannot read `{}`", file.display()))?
-        .hash(&mut hasher);
-    Ok(format!("{:016x}", hasher.finish()))
 }
 
 impl Output {

@@ -1,16 +1,19 @@
 //! Resume lines: the one line in a chat message by which a session is found again.
 //!
 //! The forms are those of takopi 0.22.3 and of each agent's own command line: `claude --resume <id>`,
-//! `codex resume <id>`, and so on. A line holds nothing else; quoted lines and `--resume=<id>` are prose.
+//! `codex resume <id>`, and so on. A line holds nothing else; quoted lines, `--resume=<id>` and the
+//! commands of any other program (`vagrant resume box`) are prose.
 //! Several engines' lines in one text: the last line wins, whichever engine it names.
 
-/// The resume line of a session, in backticks; none when the id could not be read back from it.
+/// The resume line of a session, in backticks; none when the engine has none, or the id could not be
+/// read back from it.
 pub fn format(engine: &str, id: &str) -> Option<String> {
     let command = match engine {
         "claude" | "gemini" => format!("{engine} --resume {id}"),
         "opencode" => format!("{engine} --session {id}"),
         "pi" => format!("{engine} --session {}", quoted(id)),
-        _ => format!("{engine} resume {id}"),
+        "codex" | "mock" => format!("{engine} resume {id}"),
+        _ => return None,
     };
     let line = format!("`{command}`");
     let (read_engine, read_id) = parse(&line)?;
@@ -68,12 +71,12 @@ fn find(line: &str) -> Option<(String, String)> {
         {
             ("opencode", id)
         }
-        // Three bare words may be prose; what `format` printed has its backticks.
-        [engine, "resume", id] if is_quoted && !has_own_form(engine) => (engine, id),
+        // The engine of takopi's own tests. Three bare words may be prose; what `format` printed has
+        // its backticks.
+        ["mock", "resume", id] if is_quoted => ("mock", id),
         _ => return None,
     };
-    let is_plain = !engine.contains('`') && !id.contains('`');
-    is_plain.then(|| (engine.to_owned(), id.to_owned()))
+    (!id.contains('`')).then(|| (engine.to_owned(), id.to_owned()))
 }
 
 /// Pi's ids may be paths with spaces, so they reach to the end of the line.
@@ -124,11 +127,6 @@ fn is_session(flag: &str, id: &str) -> bool {
         })
 }
 
-/// The agent has a command line of its own that goes on with a session.
-pub(crate) fn has_own_form(engine: &str) -> bool {
-    is_any(engine, &["claude", "codex", "gemini", "opencode", "pi"])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,7 +147,6 @@ mod tests {
             ("pi", "/a dir/s.jsonl", "`pi --session \"/a dir/s.jsonl\"`"),
             ("pi", "say \"x\"", r#"`pi --session "say \"x\""`"#),
             ("mock", "abc", "`mock resume abc`"),
-            ("openhands", "abc", "`openhands resume abc`"),
         ] {
             assert_eq!(format(engine, id).as_deref(), Some(line));
             check(line, engine, id);
@@ -193,6 +190,8 @@ mod tests {
             "pi --session",
             "please resume it",
             "mock resume abc",
+            "`vagrant resume box`",
+            "`openhands resume abc`",
             "use `claude --resume abc`",
             "claude --resume `abc`",
             "` claude --resume abc`",
@@ -225,6 +224,7 @@ mod tests {
             ("pi", ""),
             ("pi", "a\nb"),
             ("pi", "'a'"),
+            ("openhands", "a"),
             ("two words", "a"),
             ("", "a"),
         ] {

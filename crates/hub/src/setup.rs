@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use formats::detect::Detector;
 use runner::engines::{self, Recording, Selected, Surroundings};
-use runner::process::{NotFound, find_program};
+use runner::process::find_on_path;
 use runner::{Earlier, Mode, Permissions, Request, Resume, Setup, Talk, Work};
 
 use crate::config::HubConfig;
@@ -21,7 +21,7 @@ const READ_SIZE: usize = 64 * 1024;
 pub(crate) fn default_engine(config: &HubConfig) -> Result<String> {
     match config.settings.default_engine() {
         Some(name) => Ok(name.to_owned()),
-        None => Ok(engines::first_installed(&config.settings, find)?.name),
+        None => Ok(engines::first_installed(&config.settings, find_on_path)?.name),
     }
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn setup(
         is_hasty: false,
     };
     let is_set = |name: &str| env::var_os(name).is_some();
-    let mut setup = agent.setup(&request, around, find, is_set)?;
+    let mut setup = agent.setup(&request, around, find_on_path, is_set)?;
     session.clone_into(&mut setup.session);
     setup.earlier = earlier;
     Ok(setup)
@@ -106,28 +106,16 @@ fn replay(
     earlier: Earlier,
 ) -> Result<Setup> {
     let (input, format) = open(recording)?;
+    let work = Work::Replay {
+        input,
+        speed: prompt.speed.unwrap_or(f64::INFINITY),
+        prompt: Some(prompt.prompt.clone()),
+    };
     Ok(Setup {
-        engine: format.to_owned(),
         session: session.to_owned(),
-        format,
-        expect: None,
-        in_use: None,
         earlier,
-        work: Work::Replay {
-            input,
-            speed: prompt.speed.unwrap_or(f64::INFINITY),
-            prompt: Some(prompt.prompt.clone()),
-        },
-        limits: (&config.settings).into(),
-        locks: None,
-        holder: String::new(),
-        is_hasty: false,
-        login_hint: None,
+        ..Setup::replay(format, work, (&config.settings).into())
     })
-}
-
-fn find(program: &str) -> Result<PathBuf, NotFound> {
-    find_program(program.as_ref(), env::var_os("PATH").as_deref())
 }
 
 /// Opens a recording, and tells its format.

@@ -271,8 +271,8 @@ pub(crate) enum Permissions {
 fn speed(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(0.0) => Ok(f64::INFINITY),
-        Ok(speed) if speed > 0.0 => Ok(speed),
-        _ => Err("it is a number such as 2 or 0.5".to_owned()),
+        Ok(speed) if speed >= 0.001 => Ok(speed),
+        _ => Err("it is 0, or a number from 0.001 on".to_owned()),
     }
 }
 

@@ -13,9 +13,9 @@ use model::{Event, Outcome, Sink};
 use runner::config::{self, Config};
 use runner::engines::{self, Recording, Selected, Surroundings};
 use runner::locks::Locks;
-use runner::process::{Guard, NotFound, find_program};
+use runner::process::{Guard, find_on_path};
 use runner::{
-    Agent, Answer, Asked, Earlier, Ended, Mode, Permissions, Request, Resume, Setup, StartError,
+    Agent, Answer, Asked, Ended, Mode, NotSettled, Permissions, Request, Resume, Setup, StartError,
     Step, Talk, Verdict, Work, nobody, verdict,
 };
 use tokio::sync::Notify;
@@ -146,6 +146,20 @@ impl Conversation {
         self.unsent.push(text.into());
     }
 
+    /// Later runs use another model; false when the agent that is there cannot change it.
+    pub fn set_model(&mut self, model: &str) -> bool {
+        self.config.model = Some(model.to_owned());
+        let agent = self.agent.as_mut();
+        agent.is_none_or(|it| it.set_model(model))
+    }
+
+    /// Later runs may do more, or less; false when only the answers to what the agent asks can follow.
+    pub fn set_permissions(&mut self, mode: Mode) -> bool {
+        self.permissions.mode = mode;
+        let agent = self.agent.as_mut();
+        agent.is_none_or(|it| it.set_mode(mode))
+    }
+
     pub fn state(&self) -> State {
         self.state
     }
@@ -226,6 +240,11 @@ impl Conversation {
             match step {
                 Step::Told => (),
                 Step::Ended => return agent.last().cloned().unwrap_or(lost),
+                // A conversation names its session, so nobody is met in it.
+                Step::Busy => {
+                    self.agent = None;
+                    return lost;
+                }
                 Step::Gone => {
                     let ended = agent.last().cloned();
                     self.agent = None;
@@ -260,30 +279,19 @@ impl Conversation {
             is_hasty: false,
         };
         let is_set = |name: &str| env::var_os(name).is_some();
-        Ok(agent.setup(&request, around, find, is_set)?)
+        Ok(agent.setup(&request, around, find_on_path, is_set)?)
     }
 
     /// A recording is played anew for every run.
     fn replay(&self, recording: &Recording, prompt: &str) -> Result<Setup, ConversationError> {
         let (input, format) = open(recording).map_err(ConversationError::Recording)?;
-        Ok(Setup {
-            engine: format.to_owned(),
-            session: runner::new_id(),
-            format,
-            expect: None,
-            in_use: None,
-            earlier: Earlier::default(),
-            work: Work::Replay {
-                input,
-                speed: f64::INFINITY,
-                prompt: Some(prompt.to_owned()),
-            },
-            limits: (&self.config.settings).into(),
-            locks: None,
-            holder: String::new(),
-            is_hasty: false,
-            login_hint: None,
-        })
+        let work = Work::Replay {
+            input,
+            speed: f64::INFINITY,
+            prompt: Some(prompt.to_owned()),
+        };
+        let limits = (&self.config.settings).into();
+        Ok(Setup::replay(format, work, limits))
     }
 }
 
@@ -318,13 +326,16 @@ fn answer(agent: &mut Agent, permissions: &Permissions, on_ask: &mut Option<OnAs
                 message: nobody(&asked),
             },
         };
-        // One that was withdrawn meanwhile needs no answer.
-        agent.settle(asked.ask.id.as_str(), &answer).ok();
+        let id = asked.ask.id.as_str();
+        match agent.settle(id, &answer) {
+            // One that was withdrawn meanwhile needs no answer.
+            Ok(()) | Err(NotSettled::NotOpen) => (),
+            Err(err @ (NotSettled::BadInput | NotSettled::FixedInput)) => {
+                let message = err.to_string();
+                agent.settle(id, &Answer::Deny { message }).ok();
+            }
+        }
     }
-}
-
-fn find(program: &str) -> Result<PathBuf, NotFound> {
-    find_program(program.as_ref(), env::var_os("PATH").as_deref())
 }
 
 /// The tools of an agent by the names OpenHands has for them; other names are kept.

@@ -95,7 +95,7 @@ impl Failure {
         let hint = match err.kind() {
             io::ErrorKind::NotFound => Some("the folder has to exist"),
             io::ErrorKind::PermissionDenied => Some("choose a place you may write to"),
-            io::ErrorKind::StorageFull => Some("make room, or write somewhere else with `-o`"),
+            io::ErrorKind::StorageFull => Some("make room, or write somewhere else"),
             _ => None,
         };
         Self::io(&format!("cannot write `{}`", shown(name)), err, hint)

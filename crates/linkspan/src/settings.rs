@@ -2,10 +2,8 @@
 
 use std::env;
 use std::error::Error as _;
-use std::path::PathBuf;
 
 use runner::config::{self, Config, File};
-use runner::process::{self, NotFound};
 
 use crate::cli::ConfigFile;
 use crate::exit::{Code, Failure, shown};
@@ -20,11 +18,6 @@ pub(crate) fn load(file: &ConfigFile) -> Result<Settings, Failure> {
     let file = File::find(file.path.as_deref(), variable);
     let config = Config::load(file.as_ref(), variable).map_err(bad_config)?;
     Ok(Settings { config, file })
-}
-
-/// Looks for a program as a shell does.
-pub(crate) fn find_program(name: &str) -> Result<PathBuf, NotFound> {
-    process::find_program(name.as_ref(), env::var_os("PATH").as_deref())
 }
 
 /// A value that is no text is kept as far as it is, and then is not what anybody expects.

@@ -18,10 +18,10 @@ pub use self::setup::{Earlier, Limits, Setup, StartError, Work};
 use self::source::{Heard, Source};
 use crate::dialogue::{Dialogue, NotSettled, Outbox, sent};
 use crate::live::{Ended, Live, Now, Reason};
-use crate::locks::{Held, Lock, Locks};
+use crate::locks::{self, Held, Lock, Locks};
 use crate::policy::Asked;
 use crate::process::{self, Ladder, Marker};
-use crate::request::Answer;
+use crate::request::{Answer, Mode};
 use crate::stderr::Stderr;
 
 /// What a step came to.
@@ -31,8 +31,20 @@ pub enum Step {
     Told,
     /// A run has ended, and the agent can be prompted again.
     Ended,
+    /// The newest session was asked for, and somebody else is in it ([`Agent::native`] names it). The
+    /// agent was ended at once; nothing that was told counts.
+    Busy,
     /// The agent is gone, and everything it started with it.
     Gone,
+}
+
+/// What taking the lock of a session came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hold {
+    /// There was nothing to do.
+    Idle,
+    Taken,
+    Busy,
 }
 
 /// An agent at work.
@@ -56,6 +68,8 @@ pub struct Agent {
     held: Option<Holding>,
     /// Who works on the session, for those who wait for it.
     holder: String,
+    /// The newest session was asked for, whichever that is.
+    is_latest: bool,
     marker: Marker,
     /// Nothing was heard of the agent yet, since then.
     silent_since: Option<Instant>,
@@ -107,9 +121,7 @@ impl Agent {
                 prompt,
                 echoes,
             } => {
-                if !echoes {
-                    live.prompted(&prompt);
-                }
+                live.prompted(&prompt, echoes);
                 (Source::process(&launch, &guard, marker)?, None)
             }
             Work::Dialogue {
@@ -119,6 +131,7 @@ impl Agent {
                 mut dialogue,
             } => {
                 let source = Source::process(&launch, &guard, marker)?;
+                live.prompted(&prompt, true);
                 dialogue.open(&mut outbox);
                 dialogue.prompt(&prompt, &mut outbox);
                 (source, Some(dialogue))
@@ -129,7 +142,7 @@ impl Agent {
                 prompt,
             } => {
                 if let Some(prompt) = prompt {
-                    live.prompted(&prompt);
+                    live.prompted(&prompt, false);
                 }
                 (Source::replay(input, format.framing, speed), None)
             }
@@ -152,6 +165,7 @@ impl Agent {
                 .zip(setup.in_use)
                 .map(|(lock, session)| Holding { session, lock }),
             holder: setup.holder,
+            is_latest: setup.is_latest,
             marker,
             silent_since: Some(now),
             heard_at: now,
@@ -166,8 +180,10 @@ impl Agent {
             return Step::Gone;
         }
         self.say(sink);
-        if self.hold().await {
-            return self.told();
+        match self.hold(sink).await {
+            Hold::Idle => (),
+            Hold::Taken => return self.told(),
+            Hold::Busy => return Step::Busy,
         }
         let deadline = self.deadline();
         match self.source.next(deadline).await {
@@ -178,23 +194,41 @@ impl Agent {
             Heard::Gone => return self.finish(sink),
         }
         self.say(sink);
-        self.hold().await;
-        self.told()
+        match self.hold(sink).await {
+            Hold::Idle | Hold::Taken => self.told(),
+            Hold::Busy => Step::Busy,
+        }
     }
 
     /// The next prompt of an agent that is talked with.
     pub fn prompt(&mut self, prompt: &str) {
+        self.heard_at = Instant::now();
         if let Some(dialogue) = &mut self.dialogue {
+            self.live.prompted(prompt, true);
             dialogue.prompt(prompt, &mut self.outbox);
         }
     }
 
     /// Answers an ask. The second answer is told so.
     pub fn settle(&mut self, ask: &str, answer: &Answer) -> Result<(), NotSettled> {
+        // However long somebody thought about it, the agent was not idle.
+        self.heard_at = Instant::now();
         match &mut self.dialogue {
             Some(dialogue) => dialogue.settle(ask, answer, &mut self.outbox),
             None => Err(NotSettled::NotOpen),
         }
+    }
+
+    /// Later runs use another model; false when this agent cannot change it.
+    pub fn set_model(&mut self, model: &str) -> bool {
+        let dialogue = self.dialogue.as_mut();
+        dialogue.is_some_and(|it| it.set_model(model, &mut self.outbox))
+    }
+
+    /// Later runs may do more, or less; false when this agent cannot change it.
+    pub fn set_mode(&mut self, mode: Mode) -> bool {
+        let dialogue = self.dialogue.as_mut();
+        dialogue.is_some_and(|it| it.set_mode(mode, &mut self.outbox))
     }
 
     /// Whether an answer may change what runs.
@@ -236,6 +270,12 @@ impl Agent {
         self.source.kill();
     }
 
+    /// Waits until a killed agent and all it started are gone.
+    pub async fn step_to_end(&mut self) {
+        self.source.kill();
+        self.source.ended().await;
+    }
+
     /// How the last run ended.
     pub fn last(&self) -> Option<&Ended> {
         self.live.last()
@@ -266,6 +306,13 @@ impl Agent {
 
     /// Sends what is to be sent, and shows it to the reader: it is part of what happened.
     fn say(&mut self, sink: &mut dyn Sink) {
+        if self.live.is_mismatch() && self.stopping.is_none() {
+            // Another session than the one asked for must not be worked on.
+            self.stop();
+        }
+        if self.outbox.is_empty() {
+            return;
+        }
         let now = now();
         let Outbox {
             lines,
@@ -286,35 +333,44 @@ impl Agent {
         if let Some(failure) = failure {
             self.give_up(&failure.code, failure.message.to_string());
         }
-        if self.live.is_mismatch() && self.stopping.is_none() {
-            // Another session than the one asked for must not be worked on.
-            self.stop();
-        }
     }
 
-    /// Takes the lock of a session that has become known; true when it did.
-    async fn hold(&mut self) -> bool {
+    /// Takes the lock of a session that has become known.
+    async fn hold<S: Sink>(&mut self, sink: &mut S) -> Hold {
         let (Some(locks), Some(native)) = (&self.locks, self.live.native()) else {
-            return false;
+            return Hold::Idle;
         };
         if self.held.as_ref().is_some_and(|it| it.session == native) {
-            return false;
+            return Hold::Idle;
         }
-        let place = locks.queue(&self.engine, native, &self.holder).await;
-        let lock = match place {
-            Ok(place) => place.wait().await,
-            Err(err) => Err(err),
+        let session = native.to_owned();
+        let place = match locks.queue(&self.engine, &session, &self.holder).await {
+            Ok(place) => place,
+            Err(err) => return self.not_held(sink, &err),
         };
+        if self.is_latest && place.held().is_some() {
+            // Which session is the newest only its agent knows, and it must not work on this one.
+            self.source.kill();
+            self.is_gone = true;
+            return Hold::Busy;
+        }
+        // Nobody else knows a session that is new, so this does not take long.
+        let lock = place.wait().await;
         match lock.and_then(|it| it.protect(self.marker).map(|()| it)) {
             // A fork leaves the session that it began with.
-            Ok(lock) => {
-                let session = native.to_owned();
-                self.held = Some(Holding { session, lock });
-            }
-            // Its agent works already; that nobody can be kept out is no reason to lose what it says.
-            Err(_) => self.locks = None,
+            Ok(lock) => self.held = Some(Holding { session, lock }),
+            Err(err) => return self.not_held(sink, &err),
         }
-        true
+        Hold::Taken
+    }
+
+    /// Its agent works already; that nobody can be kept out is no reason to lose what it says.
+    fn not_held(&mut self, sink: &mut dyn Sink, err: &locks::Error) -> Hold {
+        self.locks = None;
+        let text = format!("the session is not locked: {err}: {}", err.source);
+        self.live
+            .notice(sink, now(), Level::Warning, "not_locked", &text);
+        Hold::Taken
     }
 
     fn heard(&mut self, sink: &mut dyn Sink) {
@@ -331,13 +387,13 @@ impl Agent {
         } = self;
         let mut sink = live.sink(sink, now);
         framer.push(source.heard(), &mut |frame| {
+            sink.frame(frame);
+            reader.frame(frame, &mut sink);
             if let (Some(dialogue), Frame::Data(data)) = (dialogue.as_mut(), frame)
                 && let Ok(line) = std::str::from_utf8(data)
             {
                 dialogue.line(line, outbox);
             }
-            sink.frame(frame);
-            reader.frame(frame, &mut sink);
         });
     }
 
@@ -410,6 +466,10 @@ impl Agent {
     fn finish(&mut self, sink: &mut dyn Sink) -> Step {
         let now = now();
         self.complained_last(sink, now);
+        if let Some(err) = self.source.error() {
+            let message = format!("the recording could not be read: {err}");
+            self.give_up("read_error", message);
+        }
         let mut reason = self.reason.take().unwrap_or_default();
         reason.stderr = self.stderr.tail();
         let end = End {

@@ -89,6 +89,10 @@ pub enum NotSettled {
 }
 
 impl Outbox {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lines.is_empty() && self.warnings.is_empty() && self.failure.is_none()
+    }
+
     fn send(&mut self, message: &impl Serialize) {
         let line = serde_json::to_string(message);
         self.lines

@@ -32,8 +32,10 @@ pub(crate) struct Live {
     run: Option<RunId<'static>>,
     /// The first run begins with the agent; its first word may be its last.
     run_began: Option<Instant>,
-    /// A prompt that no stream will repeat.
-    prompt: Option<String>,
+    /// A prompt that was not told yet.
+    prompt: Option<Prompt>,
+    /// Whether the run is about a prompt.
+    is_prompted: bool,
     n_prompts: u64,
     native: Option<String>,
     asks: Vec<Asked>,
@@ -45,6 +47,14 @@ pub(crate) struct Live {
     login_hint: Option<String>,
     is_mismatch: bool,
     reason: Option<Reason>,
+}
+
+/// A prompt, and who tells it.
+#[derive(Debug)]
+struct Prompt {
+    text: String,
+    /// The stream does, unless the agent fails before.
+    is_echoed: bool,
 }
 
 /// How the last run ended.
@@ -79,6 +89,7 @@ impl Live {
             run: None,
             run_began: Some(began),
             prompt: None,
+            is_prompted: false,
             n_prompts: 0,
             native: None,
             asks: Vec::new(),
@@ -98,9 +109,12 @@ impl Live {
         self.n_prompts = n_runs;
     }
 
-    /// The next run is about this, and its stream will not say so.
-    pub(crate) fn prompted(&mut self, prompt: &str) {
-        self.prompt = Some(prompt.to_owned());
+    /// The next run is about this; `is_echoed` says that the agent's stream will tell it.
+    pub(crate) fn prompted(&mut self, prompt: &str, is_echoed: bool) {
+        self.prompt = Some(Prompt {
+            text: prompt.to_owned(),
+            is_echoed,
+        });
     }
 
     pub(crate) fn ends_because(&mut self, reason: Reason) {
@@ -211,7 +225,7 @@ impl Live {
                 parts: Vec::new(),
             })
         };
-        let (opened, item) = (message(String::new()), message(prompt));
+        let (opened, item) = (message(String::new()), message(prompt.text));
         self.emit(out, now, Origin::Client, Body::ItemOpened(opened));
         let status = Status::Ok;
         let closed = Body::ItemClosed(ItemClosed { status, item });
@@ -222,7 +236,8 @@ impl Live {
         match &event.body {
             Body::SessionBound(it) if it.how == Binding::Mismatch => self.is_mismatch = true,
             Body::SessionBound(it) => self.native = Some(it.native.to_string()),
-            Body::RunStarted(_) => {
+            Body::RunStarted(started) => {
+                self.is_prompted = started.cause == Cause::Prompt;
                 self.run = event.run.clone().map(RunId::into_owned);
                 self.run_began.get_or_insert(now.instant);
             }
@@ -236,6 +251,9 @@ impl Live {
                 self.called(&tool.id, tool.class.kind);
             }
             Body::ItemClosed(closed) => {
+                if self.run.is_some() && is_prompt(event, &closed.item) {
+                    self.prompt = None;
+                }
                 let id = closed.item.id();
                 self.calls.retain(|it| it.0 != *id);
             }
@@ -311,6 +329,12 @@ impl Reason {
     }
 }
 
+/// True for what the user said; prompts of sub-agents are further down.
+fn is_prompt(event: &Event<'_>, item: &Item<'_>) -> bool {
+    let is_user = matches!(item, Item::Message(it) if it.role == Role::User);
+    is_user && event.path.is_empty()
+}
+
 /// True when an agent ended because nobody has logged in to its provider.
 fn is_login(error: &RunError<'_>) -> bool {
     error.code == "authentication_failed" || error.message.to_str().contains("/login")
@@ -334,6 +358,9 @@ impl Sink for Passing<'_> {
 
     fn event(&mut self, event: &Event<'_>) {
         let Self { live, out, now } = self;
+        if matches!(event.body, Body::RunEnded(_)) && live.is_prompted {
+            live.show_prompt(*out, *now);
+        }
         live.seq += 1;
         let body = match &event.body {
             Body::RunEnded(it) => Body::RunEnded(live.ended(it, event.why, *now)),
@@ -357,6 +384,7 @@ impl Sink for Passing<'_> {
         live.note(event, *now);
         if let Body::RunStarted(started) = &event.body
             && started.cause == Cause::Prompt
+            && live.prompt.as_ref().is_some_and(|it| !it.is_echoed)
         {
             live.show_prompt(*out, *now);
         }

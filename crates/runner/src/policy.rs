@@ -32,10 +32,12 @@ pub fn verdict(permissions: &Permissions, asked: &Asked) -> Verdict {
     }
     match permissions.mode {
         Mode::Ask => Verdict::Ask,
-        Mode::Allow | Mode::AcceptEdits if !is_permission => Verdict::Ask,
+        // A plan is there to be approved, and a question to be answered.
+        Mode::Allow | Mode::AcceptEdits | Mode::Plan if !is_permission => Verdict::Ask,
         Mode::Allow => allow,
         Mode::AcceptEdits if is_edit(asked.kind) => allow,
         Mode::AcceptEdits => Verdict::Ask,
+        Mode::Plan if !can_change(asked.kind) => Verdict::Ask,
         Mode::Plan => deny("this is for planning: nothing may be changed".to_owned()),
         Mode::Deny => deny(nobody(asked)),
     }
@@ -72,6 +74,18 @@ fn is_edit(kind: ToolKind) -> bool {
         | ToolKind::Think
         | ToolKind::Mode
         | ToolKind::Other => false,
+    }
+}
+
+/// Whether a tool of this kind may leave something changed; unknown ones may.
+fn can_change(kind: ToolKind) -> bool {
+    match kind {
+        ToolKind::Shell | ToolKind::Mcp | ToolKind::Other => true,
+        ToolKind::Edit | ToolKind::Write | ToolKind::Delete | ToolKind::Move => true,
+        ToolKind::Read | ToolKind::Search | ToolKind::Fetch | ToolKind::WebSearch => false,
+        // What a sub-agent wants to change, it asks for by itself.
+        ToolKind::Task => false,
+        ToolKind::Todo | ToolKind::Ask | ToolKind::Think | ToolKind::Mode => false,
     }
 }
 
@@ -123,7 +137,7 @@ mod tests {
             (Mode::Ask, ["ask", "ask", "ask"]),
             (Mode::Allow, ["allow", "allow", "ask"]),
             (Mode::AcceptEdits, ["ask", "allow", "ask"]),
-            (Mode::Plan, [planning, planning, planning]),
+            (Mode::Plan, [planning, planning, "ask"]),
             (
                 Mode::Deny,
                 [
@@ -137,6 +151,33 @@ mod tests {
             let got = [&shell, &edit, &question].map(|it| said(mode, &[], &[], it));
             assert_eq!(got, expected, "{mode:?}");
         }
+    }
+
+    #[test]
+    fn planning_asks_for_looks_and_approvals_and_denies_changes() {
+        let plan = asked(AskKind::Plan, "ExitPlanMode", ToolKind::Mode);
+        assert_eq!(said(Mode::Plan, &[], &[], &plan), "ask");
+        let kinds = [
+            ToolKind::Read,
+            ToolKind::Search,
+            ToolKind::Fetch,
+            ToolKind::WebSearch,
+            ToolKind::Task,
+            ToolKind::Shell,
+            ToolKind::Edit,
+            ToolKind::Write,
+            ToolKind::Delete,
+            ToolKind::Move,
+            ToolKind::Mcp,
+            ToolKind::Other,
+        ];
+        let shown =
+            kinds.map(|it| said(Mode::Plan, &[], &[], &asked(AskKind::Permission, "t", it)));
+        let planning = "this is for planning: nothing may be changed";
+        let expected = std::array::from_fn(|at| if at < 5 { "ask" } else { planning });
+        assert_eq!(shown, expected);
+        let shell = asked(AskKind::Permission, "Bash", ToolKind::Shell);
+        assert_eq!(said(Mode::Plan, &["Bash"], &[], &shell), "allow");
     }
 
     #[test]

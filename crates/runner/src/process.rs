@@ -28,7 +28,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, sleep_until};
 
-pub use find::{NotFound, find_program};
+pub use find::{NotFound, find_on_path, find_program};
 pub use ladder::{Drain, Ladder, PATIENCE, Patience, Step};
 pub use marker::{Marker, VARIABLE};
 pub use owner::{NotAnOwner, OWNER, Owner, end_orphans};

@@ -16,6 +16,8 @@ use serde_json::value::RawValue;
 const MAX_AHEAD: usize = 4096;
 /// Bytes read at once.
 const READ_SIZE: usize = 64 * 1024;
+/// Longer than anybody waits.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 /// The pace of a recording that tells no times.
 const UNTIMED: Duration = Duration::from_millis(20);
 
@@ -107,7 +109,7 @@ impl Replay {
     }
 
     fn scaled(&self, gap: Duration) -> Duration {
-        Duration::try_from_secs_f64(gap.as_secs_f64() / self.speed).unwrap_or_default()
+        Duration::try_from_secs_f64(gap.as_secs_f64() / self.speed).unwrap_or(FOREVER)
     }
 
     fn read(&mut self) -> io::Result<()> {

@@ -64,7 +64,7 @@ pub(crate) fn watch(command: &mut Command) -> Result<Sample> {
     })
 }
 
-fn is_dead(pid: u32) -> Result<bool> {
+pub(super) fn is_dead(pid: u32) -> Result<bool> {
     Ok(stat(pid)?.first().is_some_and(|state| state == "Z"))
 }
 
@@ -77,14 +77,17 @@ fn stat(pid: u32) -> Result<Vec<String>> {
     Ok(fields.split_whitespace().map(str::to_owned).collect())
 }
 
-fn peak(pid: u32) -> Result<Option<u64>> {
+/// The most memory it has had so far, in kilobytes; nothing once it is dead.
+pub(super) fn peak(pid: u32) -> Result<Option<u64>> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let peak = status.lines().find_map(|it| it.strip_prefix("VmHWM:"));
     Ok(peak.and_then(|it| it.trim().trim_end_matches(" kB").parse().ok()))
 }
 
+/// What it has used itself, without its children.
+///
 /// The scheduler counts nanoseconds of the first thread, the ticks count all threads.
-fn cpu(pid: u32) -> Result<Duration> {
+pub(super) fn cpu(pid: u32) -> Result<Duration> {
     let fields = stat(pid)?;
     let ticks = |at: usize| fields.get(at).and_then(|it| it.parse::<u64>().ok());
     let ticks = ticks(11).context("user time")? + ticks(12).context("system time")?;

@@ -13,7 +13,7 @@ use super::{
 };
 
 /// Above these a number says more about the machine than about the program.
-const MAX_STEAL: f64 = 0.05;
+pub(super) const MAX_STEAL: f64 = 0.05;
 const MAX_RANGE: f64 = 1.5;
 /// How much memory a conversion may take, whatever the size of its input.
 const MAX_MEMORY_KILOBYTES: u64 = 64 * 1024;
@@ -66,15 +66,8 @@ impl Row {
         )
     }
 
-    /// With enough rounds the best and the worst do not count: one bad second is not a bad machine.
     fn is_steady(&self) -> bool {
-        let mut rates = self.rates.clone();
-        rates.sort_by(f64::total_cmp);
-        let inner = match rates.len() {
-            0..5 => &rates[..],
-            n => &rates[1..n - 1],
-        };
-        inner.last() <= inner.first().map(|it| it * MAX_RANGE).as_ref()
+        is_steady(&self.rates)
     }
 
     /// How fast beside another, round by round: both had the same good and bad minutes.
@@ -84,7 +77,18 @@ impl Row {
     }
 }
 
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+/// With enough rounds the best and the worst do not count: one bad second is not a bad machine.
+pub(super) fn is_steady(rounds: &[f64]) -> bool {
+    let mut rounds = rounds.to_vec();
+    rounds.sort_by(f64::total_cmp);
+    let inner = match rounds.len() {
+        0..5 => &rounds[..],
+        n => &rounds[1..n - 1],
+    };
+    inner.last() <= inner.first().map(|it| it * MAX_RANGE).as_ref()
+}
+
+pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
@@ -266,7 +270,7 @@ pub(crate) fn memory(
 }
 
 /// Columns to the right, the first one to the left.
-fn align<const N: usize>(text: &mut String, rows: &[[String; N]]) {
+pub(super) fn align<const N: usize>(text: &mut String, rows: &[[String; N]]) {
     let width = |at: usize| {
         rows.iter()
             .map(|row| row[at].chars().count())

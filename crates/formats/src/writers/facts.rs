@@ -1,6 +1,6 @@
 //! The first and the last lines of a transcript: who ran where, how it ended, what it took.
 
-use model::{Compaction, ModelUsage, Outcome, RunEnded, SessionBound};
+use model::{Compaction, Item, ModelUsage, Outcome, Role, RunEnded, SessionBound};
 
 use crate::resume;
 
@@ -68,6 +68,19 @@ impl Session {
             self.mode = now.mode;
         }
         (!news.is_empty()).then(|| news.join(" · "))
+    }
+}
+
+/// The agent said or did it, and was not only told it.
+pub(crate) fn is_of_agent(item: &Item<'_>) -> bool {
+    match item {
+        Item::Message(message) => message.role == Role::Assistant,
+        Item::Reasoning(_)
+        | Item::Tool(_)
+        | Item::Plan(_)
+        | Item::Subagent(_)
+        | Item::Compaction(_)
+        | Item::Other(_) => true,
     }
 }
 

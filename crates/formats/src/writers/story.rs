@@ -67,7 +67,7 @@ pub(crate) struct Story<M> {
 struct Run {
     is_open: bool,
     has_answer: bool,
-    /// Something was said or done in it.
+    /// The agent said or did something in it.
     has_items: bool,
     n_requests: u64,
     /// The last error that was told, so that the end does not tell it again.
@@ -192,7 +192,7 @@ impl<M: Markup> Story<M> {
     }
 
     fn opened(&mut self, item: &Item<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        self.run.has_items = true;
+        self.run.has_items |= facts::is_of_agent(item);
         match item {
             Item::Tool(tool) => self.call_known(tool),
             Item::Plan(plan) => self.plan(plan, path, out),
@@ -220,6 +220,7 @@ impl<M: Markup> Story<M> {
     }
 
     fn closed(&mut self, closed: &ItemClosed<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+        self.run.has_items |= facts::is_of_agent(&closed.item);
         match &closed.item {
             Item::Message(message) => self.message(message, path, out),
             Item::Reasoning(reasoning) => self.reasoning(reasoning, path, out),
@@ -373,7 +374,9 @@ impl<M: Markup> Story<M> {
         self.calls.clear();
         self.plans.clear();
         let run = std::mem::take(&mut self.run);
-        self.can_resume |= run.has_items || ended.outcome != Outcome::Lost;
+        // A session that was not found fails at once, and there is nothing to go on with.
+        self.can_resume |=
+            run.has_items || !matches!(ended.outcome, Outcome::Lost | Outcome::Failed);
         self.totals.add(ended, self.session.as_ref());
         self.verdict(ended, &run, out);
     }

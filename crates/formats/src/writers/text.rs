@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use model::{
     Body, Cause, Channel, Compaction, Delta, Event, Item, ItemClosed, ItemId, Level, Losses,
     Message, Notice, Other, Outcome, Part, Reasoning, Role, RunEnded, RunStarted, Scope,
-    SessionBound, Text, Usage, Writer,
+    SessionBound, Text, Timestamp, Usage, Writer,
 };
 
 use self::floor::{Floor, Heard};
@@ -71,6 +71,8 @@ const HARNESS: Voice = Voice {
 #[derive(Clone, Debug)]
 pub(crate) struct Transcript {
     live: bool,
+    /// When that happened which is being written.
+    now: Option<Timestamp>,
     page: Page,
     floor: Floor,
     session: Option<Session>,
@@ -88,7 +90,7 @@ pub(crate) struct Transcript {
 struct Run {
     is_open: bool,
     has_answer: bool,
-    /// Something was said or done in it.
+    /// The agent said or did something in it.
     has_items: bool,
     n_turns: u64,
     /// The last error that was told, so that the end does not tell it again.
@@ -99,6 +101,7 @@ impl Transcript {
     pub(crate) fn new(config: &WriterConfig) -> Self {
         Self {
             live: config.live,
+            now: None,
             page: Page::new(config.color),
             floor: Floor::default(),
             session: None,
@@ -113,6 +116,7 @@ impl Transcript {
 
     fn write(&mut self, event: &Event<'_>, heard: Heard, out: &mut Vec<u8>) {
         let path = &*event.path;
+        self.now = event.at;
         match &event.body {
             Body::SessionBound(bound) => self.bound(bound, &event.engine, out),
             Body::RunStarted(started) => self.started(started, out),
@@ -160,7 +164,7 @@ impl Transcript {
     }
 
     fn opened(&mut self, item: &Item<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        self.run.has_items = true;
+        self.run.has_items |= facts::is_of_agent(item);
         match item {
             Item::Tool(tool) => self.call_opened(tool, path, out),
             Item::Plan(plan) => self.plan(plan, path, out),
@@ -194,6 +198,7 @@ impl Transcript {
         heard: Heard,
         out: &mut Vec<u8>,
     ) {
+        self.run.has_items |= facts::is_of_agent(&closed.item);
         match &closed.item {
             Item::Message(message) => self.message(message, path, heard, out),
             Item::Reasoning(_) if heard == Heard::TheEnd => (),
@@ -338,7 +343,9 @@ impl Transcript {
         self.calls.clear();
         self.plans.clear();
         let run = std::mem::take(&mut self.run);
-        self.can_resume |= run.has_items || ended.outcome != Outcome::Lost;
+        // A session that was not found fails at once, and there is nothing to go on with.
+        self.can_resume |=
+            run.has_items || !matches!(ended.outcome, Outcome::Lost | Outcome::Failed);
         self.page.begin(Kind::End, &[], out);
         self.verdict(ended, &run, out);
     }
@@ -358,7 +365,7 @@ impl Transcript {
         });
         if let Some(reason) = reason {
             let text = format!("{verdict}: {reason}");
-            calls::marked("", style, &text, &self.page, &mut self.losses, out);
+            calls::reason(style, &text, &self.page, &mut self.losses, out);
             if !facts.is_empty() {
                 self.page.line(Indent("  "), DIM, &Safe::new(&facts), out);
             }

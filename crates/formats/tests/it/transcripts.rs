@@ -102,29 +102,30 @@ fn a_sub_agent_stands_behind_a_bar() {
         "subagent_forward_text",
         Shown::File,
         expect![[r#"
-        claude 2.1.325 · claude-opus-5-5 · /workspace · session 4357180c-f7bb-46a6-9764-e7e601c60ab4
+            claude 2.1.325 · claude-opus-5-5 · /workspace · session 4357180c-f7bb-46a6-9764-e7e601c60ab4
 
-        Delegating.
+            Delegating.
 
-        ● Agent  Count files
-          ┃ › [[lane:sub1]] count the files
-          ┃
-          ┃ ∴ thinking
-          ┃   sub thinking here
-          ┃
-          ┃ Let me count.
-          ┃
-          ┃ ● Bash  ls | wc -l
-          ┃   ⎿ 4
-          ┃
-          ┃ There are 4 entries.
-          ⎿ There are 4 entries.
+            ● Agent  Count files
+              ┃ › [[lane:sub1]] count the files
+              ┃
+              ┃ ∴ thinking
+              ┃   sub thinking here
+              ┃
+              ┃ Let me count.
+              ┃
+              ┃ ● Bash  ls | wc -l
+              ┃   ⎿ 4
+              ┃
+              ┃ There are 4 entries.
+              ⎿ 1.3s
+                There are 4 entries.
 
-        The subagent counted the files.
+            The subagent counted the files.
 
-        ✓ done in 2.5s · 2 turns · 264 in / 30 out tokens · $0.0018
-          claude --resume 4357180c-f7bb-46a6-9764-e7e601c60ab4
-    "#]],
+            ✓ done in 2.5s · 2 turns · 264 in / 30 out tokens · $0.0018
+              claude --resume 4357180c-f7bb-46a6-9764-e7e601c60ab4
+        "#]],
     );
 }
 
@@ -184,7 +185,7 @@ fn a_background_agent_reports_later() {
             Started a background agent; waiting.
 
             ↳ Agent  Background count
-              ┃ ● Bash  sleep 1; ls | wc -l
+              ┃ ● Bash  sleep 1; ls | wc -l · 1.1s
               ┃   ⎿ 4
               ┃
               ┃ There are 4 entries.

@@ -174,7 +174,8 @@ impl Desk {
                     self.leave();
                 }
             }
-            Step::Gone => self.gone(),
+            // Nobody asks for the newest session here, so none is in use.
+            Step::Gone | Step::Busy => self.gone(),
         }
     }
 

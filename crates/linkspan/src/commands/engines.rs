@@ -2,16 +2,17 @@
 
 use runner::config::Config;
 use runner::engines::{self, DEFAULT_ORDER, ENGINES, Installed, REPLAYS, Replay};
+use runner::process::find_on_path;
 use serde::Serialize;
 
 use crate::cli::EnginesArgs;
 use crate::exit::{self, Failure, shown};
-use crate::settings::{self, find_program};
+use crate::settings;
 use crate::table;
 
 pub(crate) fn run(args: &EnginesArgs) -> Result<(), Failure> {
     let config = settings::load(&args.file)?.config;
-    let survey = engines::survey(&config, find_program);
+    let survey = engines::survey(&config, find_on_path);
     let choice = Choice::new(&config, &survey);
     let rows = rows(&config, survey, &choice);
     let text = if args.json {
@@ -107,7 +108,7 @@ fn rows(config: &Config, survey: Vec<Installed>, choice: &Choice) -> Vec<Row> {
 /// An ACP agent that the config names.
 fn agent(name: &str, config: &Config) -> Row {
     let program = config.acp(name).and_then(|it| it.program);
-    let path = program.and_then(|it| find_program(&it).ok());
+    let path = program.and_then(|it| find_on_path(&it).ok());
     Row {
         installed: Some(path.is_some()),
         path: path.map(|it| it.to_string_lossy().into_owned()),

@@ -10,6 +10,7 @@ mod output;
 mod plan;
 mod prompt;
 mod question;
+mod stops;
 mod tty;
 mod view;
 
@@ -19,14 +20,16 @@ use std::time::Duration;
 use hub::Wish;
 use model::Outcome;
 use runner::locks::Held;
-use runner::{Agent, Answer, Asked, Permissions, StartError, Step, Verdict, nobody, verdict};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use runner::{
+    Agent, Answer, Asked, NotSettled, Permissions, StartError, Step, Verdict, nobody, verdict,
+};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use self::keep::{BEAT, Keep};
 use self::output::{Output, Told};
 use self::plan::Plan;
 use self::question::{Question, Reply};
+use self::stops::Stops;
 use self::tty::Tty;
 use self::view::TICK;
 use crate::cli::RunArgs;
@@ -35,33 +38,29 @@ use crate::store;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let output = Output::new(args)?;
+    let stops = || Stops::new().map_err(|err| Failure::io("cannot listen for signals", &err, None));
     if let Some(id) = &args.attach {
-        return store::runtime()?.block_on(attach::run(args, id, output));
+        return store::runtime()?.block_on(attach::run(args, id, output, stops()?));
     }
-    // Whether there may be somebody to answer.
-    let is_attended = io::stderr().is_terminal() || io::stdout().is_terminal();
-    let tty = is_attended.then(Tty::open).flatten();
+    let tty = is_attended().then(Tty::open).flatten();
     let plan = Plan::new(args, tty.is_some())?;
-    store::runtime()?.block_on(follow(args, plan, output, tty))
+    store::runtime()?.block_on(follow(args, plan, output, tty, stops()?))
+}
+
+/// Whether there may be somebody to answer.
+fn is_attended() -> bool {
+    io::stderr().is_terminal() || io::stdout().is_terminal()
 }
 
 async fn follow(
     args: &RunArgs,
-    mut plan: Plan,
+    plan: Plan,
     output: Output,
     tty: Option<Tty>,
+    stops: Stops,
 ) -> Result<(), Failure> {
-    let permissions = plan.permissions.clone();
-    let keep = Keep::open(args, &plan.kept).await?;
-    keep.prepare(&mut plan.setup);
-    let started = Agent::start(plan.setup, |held| exit::say(&waiting(held))).await;
-    let agent = match started {
-        Ok(agent) => agent,
-        Err(err) => {
-            keep.finish().await;
-            return Err(not_started(err));
-        }
-    };
+    let (permissions, prompt) = (plan.permissions.clone(), plan.prompt.clone());
+    let (agent, keep) = started(args, plan).await?;
     let mut session = Session {
         agent,
         output,
@@ -70,15 +69,37 @@ async fn follow(
         asking: Asking {
             tty,
             question: None,
-            skipped: Vec::new(),
+            settled: Vec::new(),
         },
+        stops,
         n_presses: 0,
     };
-    let ran = session.run().await;
-    let keep = std::mem::take(&mut session.keep);
-    keep.finish().await;
-    ran?;
-    session.end()
+    loop {
+        let ran = session.run().await;
+        std::mem::take(&mut session.keep).finish().await;
+        let (Done::Busy(native), Some(prompt)) = (ran?, &prompt) else {
+            return session.end();
+        };
+        // Nothing was shown yet: begin anew, with the session by its name, which is waited for.
+        session.agent.step_to_end().await;
+        let is_attended = session.asking.tty.is_some();
+        let plan = Plan::for_agent(args, is_attended, prompt.clone(), Some(&native))?;
+        session.output = Output::new(args)?;
+        (session.agent, session.keep) = started(args, plan).await?;
+    }
+}
+
+/// Starts the agent, with the journal open for what it tells.
+async fn started(args: &RunArgs, mut plan: Plan) -> Result<(Agent, Keep), Failure> {
+    let keep = Keep::open(args, &plan.kept).await?;
+    keep.prepare(&mut plan.setup);
+    match Agent::start(plan.setup, |held| exit::say(&waiting(held))).await {
+        Ok(agent) => Ok((agent, keep)),
+        Err(err) => {
+            keep.finish().await;
+            Err(not_started(err))
+        }
+    }
 }
 
 fn waiting(held: &Held) -> String {
@@ -107,14 +128,22 @@ struct Session {
     keep: Keep,
     permissions: Permissions,
     asking: Asking,
+    stops: Stops,
     n_presses: u32,
+}
+
+/// How following an agent ended.
+enum Done {
+    Gone,
+    /// The newest session was asked for, and this one is it, and in use.
+    Busy(String),
 }
 
 struct Asking {
     tty: Option<Tty>,
     question: Option<Question>,
-    /// Asks that were seen to, in case the agent is slow to notice.
-    skipped: Vec<String>,
+    /// Asks that were answered, in case the agent is slow to notice.
+    settled: Vec<String>,
 }
 
 /// What woke the loop.
@@ -128,9 +157,7 @@ enum Woken {
 }
 
 impl Session {
-    async fn run(&mut self) -> Result<(), Failure> {
-        let mut stops =
-            Stops::new().map_err(|err| Failure::io("cannot listen for signals", &err, None))?;
+    async fn run(&mut self) -> Result<Done, Failure> {
         let mut ticks = every(TICK);
         let mut beats = every(BEAT);
         loop {
@@ -139,6 +166,7 @@ impl Session {
                 output,
                 keep,
                 asking,
+                stops,
                 ..
             } = self;
             let is_moving = output.view.is_some();
@@ -160,15 +188,18 @@ impl Session {
                 Woken::Ticked => self.output.tick()?,
                 Woken::Kept(kept) => self.keep.stored(kept),
                 Woken::Beat => self.obey().await,
-                Woken::Stepped(step) => {
-                    self.keep.commit();
-                    self.flush()?;
-                    self.ask()?;
-                    match step {
-                        Step::Told => (),
-                        Step::Ended => self.agent.close(),
-                        Step::Gone => return Ok(()),
-                    }
+                Woken::Stepped(Step::Busy) => {
+                    let native = self.agent.native().unwrap_or_default();
+                    return Ok(Done::Busy(native.to_owned()));
+                }
+                Woken::Stepped(Step::Told) => self.show()?,
+                Woken::Stepped(Step::Ended) => {
+                    self.show()?;
+                    self.agent.close();
+                }
+                Woken::Stepped(Step::Gone) => {
+                    self.show()?;
+                    return Ok(Done::Gone);
                 }
             }
         }
@@ -182,6 +213,13 @@ impl Session {
                 Wish::Settle { ask, answer } => self.settle(&ask, &answer),
             }
         }
+    }
+
+    /// Keeps and shows what was told, and sees to what is asked.
+    fn show(&mut self) -> Result<(), Failure> {
+        self.keep.commit();
+        self.flush()?;
+        self.ask()
     }
 
     fn flush(&mut self) -> Result<(), Failure> {
@@ -212,7 +250,7 @@ impl Session {
     fn ask(&mut self) -> Result<(), Failure> {
         let open: Vec<Asked> = self.agent.asks().to_vec();
         let is_open = |id: &str| open.iter().any(|it| it.ask.id.as_str() == id);
-        self.asking.skipped.retain(|it| is_open(it));
+        self.asking.settled.retain(|it| is_open(it));
         if self
             .asking
             .question
@@ -221,18 +259,17 @@ impl Session {
         {
             // It was withdrawn.
             self.asking.question = None;
-            self.output.pause(false);
+            self.resume()?;
         }
         for asked in open {
             let id = asked.ask.id.to_string();
-            if self.asking.skipped.contains(&id) {
+            if self.asking.settled.contains(&id) {
                 continue;
             }
             match verdict(&self.permissions, &asked) {
                 Verdict::Settle(answer) => self.settle(&id, &answer),
                 Verdict::Ask if self.asking.tty.is_none() => {
                     let message = nobody(&asked);
-                    exit::say(&denied(&asked));
                     self.settle(&id, &Answer::Deny { message });
                 }
                 Verdict::Ask => {
@@ -247,14 +284,24 @@ impl Session {
 
     fn put(&mut self, asked: Asked) -> Result<(), Failure> {
         self.output.erase()?;
+        let is_told = self.output.ends_with(asked.ask.id.as_str());
         self.output.pause(true);
         let question = Question::new(asked, self.agent.takes_changes());
         let mut words = question.prompt();
-        if self.output.view.is_none() {
+        if !is_told {
             words.insert_str(0, &question.heading());
         }
         self.asking.question = Some(question);
+        if let Some(tty) = &mut self.asking.tty {
+            tty.forget();
+        }
         self.asking.show(&words)
+    }
+
+    /// Goes on with the transcript, which has waited for an answer.
+    fn resume(&mut self) -> Result<(), Failure> {
+        self.output.pause(false);
+        self.flush()
     }
 
     fn typed(&mut self, line: Option<String>) -> Result<(), Failure> {
@@ -265,7 +312,7 @@ impl Session {
         let reply = match line {
             Some(line) => question.typed(&line),
             None => Reply::Settle(Answer::Deny {
-                message: "the terminal is gone".to_owned(),
+                message: "nobody answered".to_owned(),
             }),
         };
         self.replied(&id, reply)
@@ -275,27 +322,42 @@ impl Session {
         match reply {
             Reply::Show(text) => self.asking.show(&text),
             Reply::Edit(text) => {
+                // Ctrl-C in an editor is for the editor.
+                self.stops.lend(true);
                 let reply = self.asking.edit(&text);
+                self.stops.lend(false);
                 self.replied(id, reply)
             }
             Reply::Settle(answer) => {
-                self.asking.question = None;
-                self.output.pause(false);
                 self.settle(id, &answer);
-                Ok(())
+                if !self.asking.settled.iter().any(|it| it == id) {
+                    let prompt = self.asking.question.as_ref().map(Question::prompt);
+                    return self.asking.show(&prompt.unwrap_or_default());
+                }
+                self.asking.question = None;
+                self.resume()?;
+                self.ask()
             }
         }
     }
 
     fn settle(&mut self, id: &str, answer: &Answer) {
-        self.asking.skipped.push(id.to_owned());
-        if let Err(err) = self.agent.settle(id, answer) {
-            exit::say(&format!("linkspan: {err}\n"));
+        match self.agent.settle(id, answer) {
+            Ok(()) | Err(NotSettled::NotOpen) => self.asking.settled.push(id.to_owned()),
+            Err(err @ (NotSettled::BadInput | NotSettled::FixedInput)) => {
+                exit::say(&format!("linkspan: {err}\n"));
+            }
         }
     }
 
     fn end(mut self) -> Result<(), Failure> {
         self.output.end()?;
+        if self.output.is_gone {
+            return Ok(());
+        }
+        if self.asking.tty.is_none() {
+            exit::say(&self.output.denied());
+        }
         told_by(self.agent.last().map(|it| it.outcome))
     }
 }
@@ -308,16 +370,6 @@ fn told_by(outcome: Option<Outcome>) -> Result<(), Failure> {
         Outcome::Refused | Outcome::Limit => Err(Failure::Silent(Code::Unfinished)),
         Outcome::Aborted => Err(Failure::Silent(Code::Interrupted)),
     }
-}
-
-fn denied(asked: &Asked) -> String {
-    let ask = &asked.ask;
-    let title = ask.title.to_str();
-    let words = format!(
-        "linkspan: denied {} {title}\n\nhint: `--allow {}` allows it, `--permissions` says what else may be done\n",
-        ask.tool, ask.tool
-    );
-    formats::display_safe(&words).into_owned()
 }
 
 impl Asking {
@@ -347,28 +399,6 @@ impl Asking {
                 "  cannot edit: {err}; name an editor in `EDITOR`\n{}",
                 question.prompt()
             )),
-        }
-    }
-}
-
-/// Everything that means: stop.
-struct Stops([Signal; 3]);
-
-impl Stops {
-    fn new() -> io::Result<Self> {
-        Ok(Self([
-            signal(SignalKind::interrupt())?,
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::hangup())?,
-        ]))
-    }
-
-    async fn next(&mut self) {
-        let [interrupt, terminate, hangup] = &mut self.0;
-        tokio::select! {
-            _ = interrupt.recv() => (),
-            _ = terminate.recv() => (),
-            _ = hangup.recv() => (),
         }
     }
 }

@@ -138,6 +138,45 @@ done
 }
 
 #[test]
+fn model_and_permissions_are_switched_between_runs() {
+    let script = r#"
+PATH=/usr/bin:/bin
+while read -r line; do
+  echo "$line" >> "$HOME/said"
+  case $line in
+    *'"type":"user"'*)
+      echo '{"type":"system","subtype":"init","session_id":"s-1","model":"m"}'
+      echo '{"type":"result","subtype":"success","is_error":false,"result":"x","session_id":"s-1"}';;
+  esac
+done
+"#;
+    let folder = machine("conversation-switch", &[("agent", script)], "");
+    let mut conversation = conversation(&folder);
+    block_on(async {
+        conversation.send_message("one");
+        conversation.run().await.unwrap();
+        assert!(conversation.set_model("opus"));
+        assert!(conversation.set_permissions(Mode::Plan));
+        conversation.send_message("two");
+        conversation.run().await.unwrap();
+        conversation.close().await;
+    });
+    let said = fs::read_to_string(folder.path("said")).unwrap();
+    let requests: Vec<serde_json::Value> = said
+        .lines()
+        .map(|it| serde_json::from_str::<serde_json::Value>(it).unwrap()["request"].take())
+        .filter(|it| !it.is_null())
+        .collect();
+    assert_eq!(
+        requests,
+        [
+            serde_json::json!({"subtype": "set_model", "model": "opus"}),
+            serde_json::json!({"subtype": "set_permission_mode", "mode": "plan"}),
+        ]
+    );
+}
+
+#[test]
 fn without_somebody_to_ask_the_answer_is_no() {
     let folder = machine("conversation-deny", &[("agent", SCRIPT)], "");
     let mut conversation = conversation(&folder);

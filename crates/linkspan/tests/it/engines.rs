@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use expect_test::{Expect, expect};
 
+use crate::agents_table::{BEHAVIOURS, Cell, ENGINES};
 use crate::program::{Folder, Ran, linkspan, machine, ran};
 
 fn run(folder: &Folder, args: &[&str]) -> Ran {
@@ -158,5 +159,25 @@ fn a_bad_config_is_said_before_anything_is_asked() {
         hint: did you mean `default_engine`? known here: default_engine, model, permissions, start_timeout, idle_timeout, interrupt_grace, terminate_grace, claude, engines
         exit 2
     "#]],
+    );
+}
+
+#[test]
+fn the_manual_lists_what_is_tried_with_the_real_agents() {
+    let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | ")).replace("|  |", "| |");
+    let names = ENGINES.map(|it| format!("`{it}`"));
+    let mut table = row([&[String::new()], &names[..]].concat());
+    table.push_str(&row(vec!["---".to_owned(); 5]));
+    for behaviour in BEHAVIOURS {
+        let cells = behaviour.cells.map(|it| match it {
+            Cell::Yes => "yes".to_owned(),
+            Cell::Never(why) => format!("n/a: {why}"),
+        });
+        table.push_str(&row([&[behaviour.name.to_owned()], &cells[..]].concat()));
+    }
+    let manual = include_str!("../../../../docs/engines.md");
+    assert!(
+        manual.contains(&table),
+        "docs/engines.md lacks this table:\n{table}"
     );
 }

@@ -206,7 +206,7 @@ fn a_full_disk_is_said() {
     assert_eq!(
         ran.shown(),
         "linkspan: cannot write `/dev/full`: No space left on device\n\n\
-         hint: make room, or write somewhere else with `-o`\nexit 3\n"
+         hint: make room, or write somewhere else\nexit 3\n"
     );
     let full = fs::OpenOptions::new()
         .write(true)

@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "../agents/table.rs"]
+mod agents_table;
+#[cfg(target_os = "linux")]
+mod asks;
 mod config;
 mod conversation;
 mod convert;
@@ -9,6 +13,7 @@ mod engines;
 mod errors;
 mod pages;
 mod program;
+mod prompts;
 mod run;
 #[cfg(target_os = "linux")]
 mod runner;

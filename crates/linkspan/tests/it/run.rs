@@ -245,6 +245,34 @@ fn the_first_interrupt_aborts_the_run() {
 }
 
 #[test]
+fn an_interrupt_that_is_ignored_from_the_start_stays_ignored() {
+    let folder = claude("run-nohup", &[INIT, HELLO, RESULT]);
+    let nohup = format!(
+        "trap '' HUP; exec {} run --engine claude --to linkspan hi",
+        env!("CARGO_BIN_EXE_linkspan")
+    );
+    let slow = [INIT, "sleep 1", HELLO, RESULT].join("\n");
+    folder.file(
+        "bin/claude",
+        &format!("#!/bin/sh\nPATH=/usr/bin:/bin\n{slow}\n"),
+    );
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", &nohup])
+        .env_clear()
+        .env("PATH", folder.path("bin"))
+        .env("HOME", folder.path(""))
+        .stdin(Stdio::null())
+        .current_dir(folder.path("work"));
+    let mut child = started(&mut command);
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    lines.read_line(&mut String::new()).unwrap();
+    kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
+    lines.read_to_string(&mut String::new()).unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
 fn the_second_interrupt_kills_what_does_not_listen() {
     let folder = claude(
         "run-kill",
@@ -266,7 +294,7 @@ fn the_second_interrupt_kills_what_does_not_listen() {
         (Some(130), &"aborted".into())
     );
     assert!(
-        began.elapsed() < Duration::from_millis(900),
+        began.elapsed() < Duration::from_secs(3),
         "{:?}",
         began.elapsed()
     );
@@ -439,8 +467,115 @@ fn a_reader_that_goes_away_ends_the_run() {
     lines.read_line(&mut String::new()).unwrap();
     drop(lines);
     let began = Instant::now();
-    child.wait().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(began.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn a_reader_that_stalls_does_not_make_it_deaf() {
+    let many = "i=0; while [ $i -lt 3000 ]; do i=$((i+1))";
+    let folder = claude("run-stall", &[INIT, many, HELLO, "done", "sleep 60"]);
+    let mut child = started(&mut command(&folder, &["--to", "linkspan", "hi"]));
+    // Until the pipe is full and somebody waits in a write.
+    std::thread::sleep(Duration::from_secs(2));
+    let began = Instant::now();
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(began.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn the_newest_session_is_left_to_whoever_is_in_it() {
+    let folder = claude("run-newest", &[INIT, "sleep 2", HELLO, RESULT]);
+    let mut first = started(&mut command(
+        &folder,
+        &["--to", "linkspan", "--resume", "s-1", "hi"],
+    ));
+    let mut lines = BufReader::new(first.stdout.take().unwrap());
+    lines.read_line(&mut String::new()).unwrap();
+    let hasty = run(
+        &folder,
+        &["--continue", "--no-wait", "--to", "linkspan", "hi"],
+    );
+    assert_eq!((hasty.code, &*hasty.stdout), (Some(5), ""));
+    let patient = run(&folder, &["--continue", "--to", "linkspan", "hi"]);
+    let said = format!("linkspan: waiting for linkspan run (process {}", first.id());
+    assert!(patient.stderr.starts_with(&said), "{}", patient.stderr);
+    assert_eq!(
+        (patient.code, &end(&patient)["outcome"]),
+        (Some(0), &"completed".into())
+    );
+    assert!(first.wait().unwrap().success());
+}
+
+#[test]
+fn a_gigabyte_without_a_newline_costs_only_itself() {
+    let flood = "head -c 1073741824 /dev/zero | tr '\\0' x; echo";
+    let folder = claude("run-flood", &[INIT, flood, HELLO, RESULT]);
+    let mut child = started(&mut command(&folder, &["--to", "linkspan", "hi"]));
+    let status = format!("/proc/{}/status", child.id());
+    let watcher = std::thread::spawn(move || {
+        let mut peak = 0;
+        while let Ok(text) = fs::read_to_string(&status) {
+            let line = text.lines().find_map(|it| it.strip_prefix("VmHWM:"));
+            let Some(line) = line else { break };
+            peak = line.trim().trim_end_matches(" kB").parse().unwrap();
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        peak
+    });
+    let mut stdout = String::new();
+    child
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut stdout)
+        .unwrap();
+    let mut ran = ran(child.wait_with_output().unwrap());
+    ran.stdout = stdout;
+    let peak: u64 = watcher.join().unwrap();
+    assert_eq!(
+        (ran.code, &end(&ran)["outcome"]),
+        (Some(0), &"completed".into())
+    );
+    let events = events(&ran);
+    assert!(
+        events
+            .iter()
+            .any(|it| it["data"]["code"] == "oversized_line")
+    );
+    assert!(
+        events
+            .iter()
+            .any(|it| it["data"]["item"]["text"] == "Hello.")
+    );
+    assert!(peak < 160 * 1024, "{peak} kB");
+}
+
+#[test]
+fn what_was_denied_is_said_with_the_flag_that_allows_it() {
+    let result = r#"echo '{"type":"result","subtype":"success","is_error":false,"result":"no","session_id":"s-1","permission_denials":[{"tool_name":"WebFetch","tool_use_id":"t","tool_input":{}}],"uuid":"u3"}'"#;
+    let folder = claude("run-denied", &[INIT, HELLO, result]);
+    let ran = run(&folder, &["--to", "linkspan", "hi"]);
+    assert_eq!(
+        (ran.code, &*ran.stderr),
+        (
+            Some(0),
+            "linkspan: not allowed: WebFetch\n\n\
+             hint: `--allow WebFetch` allows it, `--permissions` says what else may be done\n"
+        )
+    );
+}
+
+#[test]
+fn sessions_that_cannot_be_locked_are_said_to_be() {
+    let folder = claude("run-unlocked", &[INIT, HELLO, RESULT]);
+    let blocked = folder.file("blocked", "");
+    let mut command = command(&folder, &["--to", "linkspan", "hi"]);
+    let ran = ran(command.env("XDG_STATE_HOME", blocked).output().unwrap());
+    let events = events(&ran);
+    let notice = events.iter().find(|it| it["data"]["code"] == "not_locked");
+    assert_eq!((ran.code, notice.is_some()), (Some(0), true));
 }
 
 #[test]

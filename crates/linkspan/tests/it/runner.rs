@@ -6,6 +6,7 @@ mod hostile;
 mod locks;
 
 use std::env;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -58,11 +59,24 @@ fn start_marked(script: &str, guard: &Guard, marker: Marker) -> Process {
 /// How many hostile agents the fast tier can afford; the soak asks for more, and for more of all else.
 const RUNS: usize = 200;
 
+/// Set by `cargo xtask soak` to how many there are then.
+const SOAK: &str = "LINKSPAN_SOAK_RUNS";
+
 /// How often something is done that the fast tier does `fast` times.
 fn rounds(fast: usize) -> usize {
-    match env::var("LINKSPAN_SOAK_RUNS") {
+    match env::var(SOAK) {
         Ok(runs) => fast * runs.parse::<usize>().unwrap() / RUNS,
         Err(_) => fast,
+    }
+}
+
+/// Says what a test of the soak did, and how long it took.
+fn soaked(began: Instant, what: &str) {
+    if env::var_os(SOAK).is_some() {
+        // Not by a macro: what those print is kept from whoever watches a test that passes.
+        let seconds = began.elapsed().as_secs_f64();
+        let line = format!("soak: {what}, {seconds:.1} s\n");
+        io::stderr().write_all(line.as_bytes()).unwrap();
     }
 }
 

@@ -8,6 +8,7 @@ use crate::dialogue::Dialogue;
 use crate::locks::{self, Held, Lock, Locks};
 use crate::process::{Guard, Patience, SpawnError};
 use crate::request::Launch;
+use crate::state::new_id;
 
 /// What an agent is started with.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct Setup {
     pub in_use: Option<String>,
     /// What the session holds already.
     pub earlier: Earlier,
+    /// The newest session was asked for: see [`super::Step::Busy`].
+    pub is_latest: bool,
     pub work: Work,
     pub limits: Limits,
     /// Absent for a recording: it is nobody's session.
@@ -111,6 +114,25 @@ pub enum StartError {
 }
 
 impl Setup {
+    /// A recording in this format: it is nobody's session, and needs no lock.
+    pub fn replay(format: &'static str, work: Work, limits: Limits) -> Self {
+        Self {
+            engine: format.to_owned(),
+            session: new_id(),
+            format,
+            expect: None,
+            in_use: None,
+            earlier: Earlier::default(),
+            is_latest: false,
+            work,
+            limits,
+            locks: None,
+            holder: String::new(),
+            is_hasty: false,
+            login_hint: None,
+        }
+    }
+
     /// Locks the session that is resumed; waits for it unless that is not wanted. The answer does not
     /// hold on to the setup, so that whoever waits for it may be moved to another thread.
     pub(super) fn lock<F: FnMut(&Held)>(

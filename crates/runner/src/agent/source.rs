@@ -1,6 +1,6 @@
 //! Where an agent's words come from: a process with its pipes, or a recording.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
 use formats::framing::Framing;
@@ -61,6 +61,7 @@ pub(super) struct Playing {
     next: Option<(Instant, Vec<u8>)>,
     frame: Vec<u8>,
     is_stopped: bool,
+    error: Option<io::Error>,
 }
 
 impl Source {
@@ -91,6 +92,7 @@ impl Source {
             next: None,
             frame: Vec::new(),
             is_stopped: false,
+            error: None,
         }))
     }
 
@@ -173,6 +175,21 @@ impl Source {
         match self {
             Self::Process(it) => it.process.kill(),
             Self::Replay(it) => it.is_stopped = true,
+        }
+    }
+
+    /// Waits for the end of the process.
+    pub(super) async fn ended(&mut self) {
+        if let Self::Process(it) = self {
+            it.exit = Some(it.process.wait().await);
+        }
+    }
+
+    /// Why a recording could not be read to its end.
+    pub(super) fn error(&self) -> Option<&io::Error> {
+        match self {
+            Self::Process(_) => None,
+            Self::Replay(it) => it.error.as_ref(),
         }
     }
 
@@ -265,7 +282,11 @@ impl Playing {
         if self.next.is_none() {
             match self.replay.next() {
                 Ok(Some(next)) => self.next = Some((Instant::now() + next.wait, next.frame)),
-                Ok(None) | Err(_) => return Heard::Gone,
+                Ok(None) => return Heard::Gone,
+                Err(err) => {
+                    self.error = Some(err);
+                    return Heard::Gone;
+                }
             }
         }
         if let Some((at, _)) = &self.next {

@@ -182,7 +182,12 @@ impl Acp {
             {
                 self.log_in(error, out);
             }
-            Asked::Initialize | Asked::Login | Asked::Open(_) | Asked::List => {
+            // Not every agent says which session it does not know, or that this is the trouble.
+            Asked::Open(Some(id)) => {
+                let text = format!("session `{id}` was not opened: {}", error.words());
+                out.fail("request_failed", text);
+            }
+            Asked::Initialize | Asked::Login | Asked::Open(None) | Asked::List => {
                 out.fail("request_failed", error.words());
             }
             Asked::Setting { what, is_vital } => {

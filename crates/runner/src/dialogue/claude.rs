@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{Dialogue, NotSettled, Outbox, in_one_line};
@@ -104,11 +105,38 @@ enum Behavior<'a> {
     Allow {
         updated_input: &'a RawValue,
         #[serde(skip_serializing_if = "Option::is_none")]
-        updated_permissions: Option<&'a RawValue>,
+        updated_permissions: Option<Vec<Suggestion>>,
     },
     Deny {
         message: &'a str,
     },
+}
+
+/// A change of the permissions that the agent suggests, as it travels.
+type Suggestion = serde_json::Map<String, Value>;
+
+/// What to grant of the suggestions for the rest of the session.
+///
+/// They may be meant for a file of the repository, where they would outlive the session. And next to
+/// a rule for this one thing may stand a mode that allows every edit: that is more than was asked
+/// about. Edits have no rule, so for them the mode is all there is.
+fn for_the_session(suggestions: &RawValue) -> Option<Vec<Suggestion>> {
+    let suggested: Vec<Suggestion> = serde_json::from_str(suggestions.get()).ok()?;
+    let of_type = |types: &[&str]| -> Vec<Suggestion> {
+        let is_of = |it: &&Suggestion| {
+            let of = it.get("type").and_then(Value::as_str);
+            of.is_some_and(|it| types.contains(&it))
+        };
+        suggested.iter().filter(is_of).cloned().collect()
+    };
+    let mut granted = of_type(&["addRules", "addDirectories"]);
+    if granted.is_empty() {
+        granted = of_type(&["setMode"]);
+    }
+    for it in &mut granted {
+        it.insert("destination".to_owned(), "session".into());
+    }
+    (!granted.is_empty()).then_some(granted)
 }
 
 impl Claude {
@@ -219,14 +247,16 @@ impl Dialogue for Claude {
             }
             Answer::Deny { .. } => None,
         };
-        let updated_input = changed.as_deref().or(asked.input.as_deref());
-        let allow = |updated_permissions| Behavior::Allow {
-            updated_input: updated_input.unwrap_or(&empty),
-            updated_permissions,
+        let lasting = match answer {
+            Answer::AllowAlways { .. } => asked.suggestions.as_deref().and_then(for_the_session),
+            Answer::Allow { .. } | Answer::Deny { .. } => None,
         };
+        let updated_input = changed.as_deref().or(asked.input.as_deref());
         let response = match answer {
-            Answer::Allow { .. } => allow(None),
-            Answer::AllowAlways { .. } => allow(asked.suggestions.as_deref()),
+            Answer::Allow { .. } | Answer::AllowAlways { .. } => Behavior::Allow {
+                updated_input: updated_input.unwrap_or(&empty),
+                updated_permissions: lasting,
+            },
             Answer::Deny { message } => Behavior::Deny { message },
         };
         out.send(&Message::ControlResponse {

@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 
 use self::asks::Wanted;
-use self::wire::{Limits, OpenThread, Thread, ThreadList, Told, TurnStarted};
+use self::wire::{Limits, OpenThread, Thread, ThreadList, Told, TurnLimits, TurnStarted};
 use super::rpc::{Error, Params, Rpc, Said};
 use super::{Dialogue, NotSettled, Outbox};
 use crate::request::{Answer, Mode, Request, Resume};
@@ -24,6 +24,7 @@ pub struct Codex {
     /// What the next turn changes.
     model: Option<String>,
     mode: Option<Mode>,
+    sandbox: Option<String>,
     thread: Option<String>,
     run: Run,
     asks: HashMap<String, Wanted>,
@@ -52,13 +53,15 @@ enum Run {
 }
 
 impl Codex {
-    pub fn new(request: &Request) -> Self {
+    /// `sandbox` is what the user chose, for the modes that leave the choice.
+    pub fn new(request: &Request, sandbox: Option<String>) -> Self {
         Self {
             rpc: Rpc::new(None),
             resume: request.resume.clone(),
             cwd: request.cwd.clone(),
             model: request.model.clone(),
             mode: Some(request.permissions.mode),
+            sandbox,
             thread: None,
             run: Run::None,
             asks: HashMap::new(),
@@ -111,7 +114,7 @@ impl Codex {
             exclude_turns: thread.as_ref().map(|_| true),
             thread_id: thread,
             cwd: &self.cwd,
-            limits: Limits::of(mode.unwrap_or_default()),
+            limits: Limits::of(mode.unwrap_or_default(), self.sandbox.as_deref()),
             model,
         };
         self.rpc.ask(Asked::Open, method, params, out);
@@ -144,7 +147,13 @@ impl Codex {
         };
         if let Some(prompt) = self.waiting.pop_front() {
             self.run = Run::Starting { is_unwanted: false };
-            let changes = wire::Changes::new(self.model.take(), self.mode.take());
+            let changes = wire::Changes {
+                model: self.model.take(),
+                limits: self
+                    .mode
+                    .take()
+                    .map(|it| TurnLimits::of(it, self.sandbox.as_deref())),
+            };
             let params = wire::StartTurn::new(thread, &prompt, changes);
             self.rpc.ask(Asked::Turn, "turn/start", params, out);
         }

@@ -1,10 +1,11 @@
 //! Any agent that speaks the Agent Client Protocol on stdio: the command is the user's own.
 
 use super::{EngineConfig, Error, Invocation, guard};
-use crate::request::{Request, Resume, Stdin, Talk};
+use crate::request::{Permissions, Request, Resume, Stdin, Talk};
 
 /// Session, model and mode are chosen by messages; there is nothing to add to the command.
 pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
+    lists(&request.permissions)?;
     match (&request.resume, request.talk) {
         (_, Talk::OneShot) => Err(Error::Unable {
             engine: "acp",
@@ -22,6 +23,19 @@ pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Inv
             Ok(talk(config))
         }
     }
+}
+
+/// What the agent asks for can be answered by its name. What it does without asking cannot be denied.
+fn lists(permissions: &Permissions) -> Result<(), Error> {
+    guard::whole_tools(&permissions.allow)?;
+    if permissions.deny.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Unable {
+        engine: "acp",
+        what: "deny single tools",
+        hint: "choose what it may do with `--permissions`, or in the agent's own settings",
+    })
 }
 
 fn talk(config: &EngineConfig) -> Invocation {

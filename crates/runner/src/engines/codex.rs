@@ -4,23 +4,35 @@
 
 use super::invocation::{Prompt, prompt};
 use super::{EngineConfig, Error, Invocation, guard};
-use crate::request::{Mode, Request, Resume, Stdin, Talk};
+use crate::request::{Mode, Permissions, Request, Resume, Stdin, Talk};
 
 pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
+    lists(request)?;
     match request.talk {
         Talk::OneShot => exec(config, request),
         Talk::Dialogue => app_server(config, request),
     }
 }
 
+/// What Codex asks for can be answered by its name. What it does without asking cannot be denied.
+fn lists(request: &Request) -> Result<(), Error> {
+    let Permissions { mode, allow, deny } = &request.permissions;
+    guard::whole_tools(allow)?;
+    let is_allowing = *mode == Mode::Allow || request.has_somebody_to_ask();
+    let what = match (allow.as_slice(), deny.as_slice()) {
+        ([], []) => return Ok(()),
+        (_, []) if is_allowing => return Ok(()),
+        (_, []) => "allow single tools where it asks nobody",
+        (_, [..]) => "deny single tools",
+    };
+    Err(Error::Unable {
+        engine: "codex",
+        what,
+        hint: "choose what it may do with `--permissions`, or with `sandbox` in the config",
+    })
+}
+
 fn exec(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
-    if !request.permissions.allow.is_empty() || !request.permissions.deny.is_empty() {
-        return Err(Error::Unable {
-            engine: "codex",
-            what: "allow or deny single tools",
-            hint: "choose what it may do with `--permissions`, or with `sandbox` in the config",
-        });
-    }
     let (stdin, text) = match prompt(request) {
         Prompt::Argument(text) => (Stdin::Closed, text),
         Prompt::Stdin(text) => (Stdin::Text(text.to_owned()), "-"),
@@ -71,27 +83,33 @@ fn settings(it: &mut Invocation, config: &EngineConfig, request: &Request) -> Re
     if let Some(verbosity) = &config.verbosity {
         setting(it, "model_verbosity", verbosity);
     }
-    let (sandbox, approval) = permissions(config, request);
-    setting(it, "sandbox_mode", sandbox);
-    setting(it, "approval_policy", approval);
+    let sandbox = config.sandbox.as_deref();
+    let limits = limits(request.permissions.mode, request.talk, sandbox);
+    setting(it, "sandbox_mode", limits.sandbox);
+    setting(it, "approval_policy", limits.approval);
     Ok(())
 }
 
 /// What commands can do, and when Codex asks.
-fn permissions<'a>(config: &'a EngineConfig, request: &Request) -> (&'a str, &'static str) {
-    let listed = config.sandbox.as_deref();
-    let approval = match request.has_somebody_to_ask() {
-        true => "on-request",
-        false => "never",
-    };
-    match request.permissions.mode {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limits<'a> {
+    pub(crate) sandbox: &'a str,
+    pub(crate) approval: &'static str,
+}
+
+/// `sandbox` is that of the config. The messages of a dialogue say the same as the arguments.
+pub(crate) fn limits(mode: Mode, talk: Talk, sandbox: Option<&str>) -> Limits<'_> {
+    let is_asking = mode.has_somebody_to_ask(talk);
+    let sandbox = match mode {
         // In a read-only sandbox every change is a question.
-        Mode::Ask if request.has_somebody_to_ask() => (listed.unwrap_or("read-only"), approval),
-        Mode::Ask | Mode::Deny | Mode::AcceptEdits => {
-            (listed.unwrap_or("workspace-write"), approval)
-        }
-        Mode::Allow => ("danger-full-access", approval),
-        Mode::Plan => ("read-only", approval),
+        Mode::Ask if is_asking => sandbox.unwrap_or("read-only"),
+        Mode::Ask | Mode::Deny | Mode::AcceptEdits => sandbox.unwrap_or("workspace-write"),
+        Mode::Allow => "danger-full-access",
+        Mode::Plan => "read-only",
+    };
+    Limits {
+        sandbox,
+        approval: if is_asking { "on-request" } else { "never" },
     }
 }
 

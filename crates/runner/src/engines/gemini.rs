@@ -13,13 +13,14 @@ pub(super) const ENV: &[(&str, &str)] = &[("GEMINI_CLI_NO_RELAUNCH", "true")];
 
 pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     let session = session(&request.resume)?;
-    if !request.permissions.deny.is_empty() && request.talk == Talk::OneShot {
+    if !request.permissions.deny.is_empty() {
         return Err(Error::Unable {
             engine: "gemini",
             what: "deny single tools",
             hint: "write a policy file, and name it in `args` in the config: `--policy=FILE`",
         });
     }
+    guard::whole_tools(&request.permissions.allow)?;
     let mut it = Invocation::new(Stdin::Closed);
     if request.talk == Talk::OneShot {
         it.args(["--output-format", "stream-json"]);

@@ -23,6 +23,19 @@ pub(super) fn tools(tools: &[String]) -> Result<(), Error> {
         .try_for_each(|it| word("the tool", it).map(|_| ()))
 }
 
+/// Tools for an engine that knows them by name only: a pattern such as `shell(rm *)` names none.
+pub(super) fn whole_tools(tools: &[String]) -> Result<(), Error> {
+    self::tools(tools)?;
+    match tools.iter().find(|it| it.contains('(')) {
+        Some(it) => Err(refused(
+            "the tool",
+            "is a pattern, where this engine takes the name of a whole tool",
+            it,
+        )),
+        None => Ok(()),
+    }
+}
+
 fn word<'a>(what: &'static str, value: &'a str) -> Result<&'a str, Error> {
     let why = if value.is_empty() {
         "is empty"

@@ -86,11 +86,17 @@ pub(super) fn prompt(request: &Request) -> Prompt<'_> {
 impl Request {
     /// Whether somebody answers when the agent asks.
     pub(super) fn has_somebody_to_ask(&self) -> bool {
-        let is_answered = match self.permissions.mode {
-            Mode::Ask | Mode::AcceptEdits | Mode::Plan => true,
-            Mode::Allow | Mode::Deny => false,
+        self.permissions.mode.has_somebody_to_ask(self.talk)
+    }
+}
+
+impl Mode {
+    pub(super) fn has_somebody_to_ask(self, talk: Talk) -> bool {
+        let is_answered = match self {
+            Self::Ask | Self::AcceptEdits | Self::Plan => true,
+            Self::Allow | Self::Deny => false,
         };
-        is_answered && self.talk == Talk::Dialogue
+        is_answered && talk == Talk::Dialogue
     }
 }
 

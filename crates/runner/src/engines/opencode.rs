@@ -9,6 +9,23 @@ use super::invocation::allowed;
 use super::{EngineConfig, Error, Invocation, guard};
 use crate::request::{Mode, Request, Resume, Stdin, Talk};
 
+/// Tools, and the name that OpenCode's rules have for them: one rule is for all changes of files.
+const TOOLS: &[(&str, &str)] = &[
+    ("apply_patch", "edit"),
+    ("bash", "bash"),
+    ("edit", "edit"),
+    ("glob", "glob"),
+    ("grep", "grep"),
+    ("list", "list"),
+    ("read", "read"),
+    ("shell", "bash"),
+    ("task", "task"),
+    ("todowrite", "todowrite"),
+    ("webfetch", "webfetch"),
+    ("websearch", "websearch"),
+    ("write", "edit"),
+];
+
 pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     let mut it = match request.talk {
         Talk::OneShot => run(config, request)?,
@@ -86,8 +103,18 @@ fn list(rules: &mut Map<String, Value>, tools: &[String], rule: &str) -> Result<
             Some((name, pattern)) => (name, pattern),
             None => (tool.as_str(), "*"),
         };
-        let patterns = rules.entry(name).or_insert_with(|| json!({}));
+        let patterns = rules.entry(own_name(name)).or_insert_with(|| json!({}));
+        if pattern == "*" {
+            // What was said of some commands before would be an exception otherwise.
+            *patterns = json!({});
+        }
         patterns[pattern] = json!(rule);
     }
     Ok(())
+}
+
+/// A rule under any other name would be no rule. Tools of tool servers are called as they are.
+fn own_name(name: &str) -> &str {
+    let known = TOOLS.iter().find(|it| it.0.eq_ignore_ascii_case(name));
+    known.map_or(name, |it| it.1)
 }

@@ -65,6 +65,7 @@ impl Agent {
             expect,
             in_use,
             earlier: Earlier::default(),
+            is_latest: request.resume == Resume::Latest,
             work,
             limits: around.limits,
             locks: around.locks,
@@ -93,11 +94,13 @@ impl Agent {
     }
 
     /// The machine that talks with it.
-    fn dialogue(&self, request: &Request) -> Box<dyn Dialogue> {
+    pub(super) fn dialogue(&self, request: &Request) -> Box<dyn Dialogue> {
+        let mut request = request.clone();
+        request.model = request.model.or_else(|| self.config.model.clone());
         match self.format(Talk::Dialogue) {
             "claude" => Box::new(dialogue::Claude::default()),
-            "codex" => Box::new(dialogue::Codex::new(request)),
-            _ => Box::new(dialogue::Acp::new(request)),
+            "codex" => Box::new(dialogue::Codex::new(&request, self.config.sandbox.clone())),
+            _ => Box::new(dialogue::Acp::new(&request)),
         }
     }
 

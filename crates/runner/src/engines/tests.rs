@@ -1,6 +1,8 @@
 //! What every request becomes, whole, and what is refused.
 
+mod codex;
 mod hostile;
+mod lists;
 
 use std::error::Error as _;
 use std::path::{Path, PathBuf};
@@ -112,8 +114,11 @@ fn check_full(name: &str, config_text: &str, expect: Expect) {
         for mode in [Mode::Deny, Mode::Ask] {
             let mut request = request(mode, talk, Resume::Fresh);
             request.model = Some("m \"1\"".to_owned());
-            request.permissions.allow = vec!["Bash(git log:*)".to_owned()];
-            request.permissions.deny = vec!["WebFetch".to_owned()];
+            // The others take no such lists.
+            if matches!(name, "claude" | "opencode") {
+                request.permissions.allow = vec!["Bash(git log:*)".to_owned()];
+                request.permissions.deny = vec!["WebFetch".to_owned()];
+            }
             text += &shown(&launch(name, &config(config_text), &request));
             text.push('\n');
         }
@@ -138,8 +143,8 @@ fn models_lists_and_settings_travel_as_values() {
         "codex",
         "[engines.codex]\nsandbox = 'read-only'\nverbosity = 'low'\nargs = ['--oss']",
         expect![[r#"
-            error: engine `codex` cannot allow or deny single tools; hint: choose what it may do with `--permissions`, or with `sandbox` in the config
-            error: engine `codex` cannot allow or deny single tools; hint: choose what it may do with `--permissions`, or with `sandbox` in the config
+            /bin/codex exec --json --skip-git-repo-check -c 'model='\''m "1"'\''' -c 'model_verbosity="low"' -c 'sandbox_mode="read-only"' -c 'approval_policy="never"' --oss -- 'fix it'
+            /bin/codex exec --json --skip-git-repo-check -c 'model='\''m "1"'\''' -c 'model_verbosity="low"' -c 'sandbox_mode="read-only"' -c 'approval_policy="never"' --oss -- 'fix it'
             /bin/codex app-server -c 'model='\''m "1"'\''' -c 'model_verbosity="low"' -c 'sandbox_mode="read-only"' -c 'approval_policy="never"' --oss <open
             /bin/codex app-server -c 'model='\''m "1"'\''' -c 'model_verbosity="low"' -c 'sandbox_mode="read-only"' -c 'approval_policy="on-request"' --oss <open
         "#]],
@@ -148,20 +153,20 @@ fn models_lists_and_settings_travel_as_values() {
         "opencode",
         "[engines.opencode]\nallowed_tools = ['bash']",
         expect![[r#"
-            OPENCODE_PERMISSION='{"Bash":{"git log:*":"allow"},"WebFetch":{"*":"deny"},"bash":{"*":"allow"}}' /bin/opencode run --format json --thinking --model 'm "1"' <<<"fix it"
-            OPENCODE_PERMISSION='{"Bash":{"git log:*":"allow"},"WebFetch":{"*":"deny"},"bash":{"*":"allow"}}' /bin/opencode run --format json --thinking --model 'm "1"' <<<"fix it"
-            OPENCODE_PERMISSION='{"Bash":{"git log:*":"allow"},"WebFetch":{"*":"deny"},"bash":{"*":"allow"}}' /bin/opencode acp <open
-            OPENCODE_PERMISSION='{"Bash":{"git log:*":"allow"},"WebFetch":{"*":"deny"},"bash":{"*":"allow"},"edit":{"*":"ask"},"webfetch":{"*":"ask"}}' /bin/opencode acp <open
+            OPENCODE_PERMISSION='{"bash":{"*":"allow","git log:*":"allow"},"webfetch":{"*":"deny"}}' /bin/opencode run --format json --thinking --model 'm "1"' <<<"fix it"
+            OPENCODE_PERMISSION='{"bash":{"*":"allow","git log:*":"allow"},"webfetch":{"*":"deny"}}' /bin/opencode run --format json --thinking --model 'm "1"' <<<"fix it"
+            OPENCODE_PERMISSION='{"bash":{"*":"allow","git log:*":"allow"},"webfetch":{"*":"deny"}}' /bin/opencode acp <open
+            OPENCODE_PERMISSION='{"bash":{"*":"allow","git log:*":"allow"},"edit":{"*":"ask"},"webfetch":{"*":"deny"}}' /bin/opencode acp <open
         "#]],
     );
     check_full(
         "gemini",
         "[engines.gemini]\nallowed_tools = []",
         expect![[r#"
-            error: engine `gemini` cannot deny single tools; hint: write a policy file, and name it in `args` in the config: `--policy=FILE`
-            error: engine `gemini` cannot deny single tools; hint: write a policy file, and name it in `args` in the config: `--policy=FILE`
-            GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --acp --skip-trust --approval-mode default '--allowed-tools=Bash(git log:*)' -m 'm "1"' <open
-            GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --acp --skip-trust --approval-mode default '--allowed-tools=Bash(git log:*)' -m 'm "1"' <open
+            GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode default -m 'm "1"' '--prompt=fix it'
+            GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode default -m 'm "1"' '--prompt=fix it'
+            GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --acp --skip-trust --approval-mode default -m 'm "1"' <open
+            GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --acp --skip-trust --approval-mode default -m 'm "1"' <open
         "#]],
     );
     check_full(
@@ -361,4 +366,25 @@ fn bundled_recordings_are_what_they_say() {
             .find(|it| it.name == replay.format);
         assert!((row.unwrap().recognises)(first), "{}", replay.name);
     }
+}
+
+#[test]
+fn the_model_of_the_config_is_chosen_in_a_session_that_is_talked_with() {
+    let config = config("[engines.opencode]\nmodel = \"big\"\n");
+    let request = request(Mode::Ask, Talk::Dialogue, Resume::Fresh);
+    let mut dialogue = agent("opencode", &config).dialogue(&request);
+    let mut out = crate::dialogue::Outbox::default();
+    dialogue.open(&mut out);
+    for answer in [
+        r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}"#,
+        r#"{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s","models":{"currentModelId":"small","availableModels":[]}}}"#,
+    ] {
+        dialogue.line(answer, &mut out);
+    }
+    assert_eq!(
+        out.lines.last().map(String::as_str),
+        Some(
+            r#"{"jsonrpc":"2.0","id":3,"method":"session/set_model","params":{"sessionId":"s","modelId":"big"}}"#
+        )
+    );
 }

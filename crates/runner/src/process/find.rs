@@ -35,6 +35,11 @@ pub fn find_program(program: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, No
     Err(not_found)
 }
 
+/// The same in the `PATH` of this program.
+pub fn find_on_path(program: &str) -> Result<PathBuf, NotFound> {
+    find_program(program.as_ref(), env::var_os("PATH").as_deref())
+}
+
 enum Kind {
     Program,
     File,

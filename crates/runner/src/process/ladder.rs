@@ -51,13 +51,6 @@ impl Ladder {
         }
     }
 
-    /// No more patience: the kill is due at once, unless it was done.
-    pub fn hurry(&mut self, now: Instant) {
-        if let Some(next) = &mut self.next {
-            *next = (now, Step::Kill);
-        }
-    }
-
     /// When [`Ladder::step`] is worth calling again; never after the kill.
     pub fn due(&self) -> Option<Instant> {
         self.next.map(|(at, _)| at)
@@ -136,16 +129,6 @@ mod tests {
         let late = now + Duration::from_secs(60);
         assert_eq!(ladder.step(late), Some(Step::Interrupt));
         assert_eq!(ladder.due(), Some(late + PATIENCE.interrupted));
-    }
-
-    #[test]
-    fn a_hurry_kills_at_once_and_only_once() {
-        let now = Instant::now();
-        let mut ladder = Ladder::asked(now, PATIENCE);
-        ladder.hurry(now);
-        assert_eq!(ladder.step(now), Some(Step::Kill));
-        ladder.hurry(now);
-        assert_eq!((ladder.due(), ladder.step(now)), (None, None));
     }
 
     #[test]

@@ -88,7 +88,7 @@ impl Acp {
         let meta: Meta<'c> = outcome.meta.parse().unwrap_or_default();
         let mut ended = match line.error.0 {
             Some(_) => failure(line),
-            None => stop(outcome.stop_reason.as_deref(), &meta),
+            None => stop(outcome.stop_reason.as_deref(), &meta, self.was_cancelled),
         };
         let (usage, models) = usage(&outcome, &meta);
         ended.usage = usage;
@@ -100,7 +100,7 @@ impl Acp {
 
     /// A turn is over by its state, as in version 2.
     pub(super) fn stopped<'c>(&mut self, cx: &mut Cx<'c>, reason: Option<&str>, json: &'c str) {
-        let mut ended = stop(reason, &Meta::default());
+        let mut ended = stop(reason, &Meta::default(), self.was_cancelled);
         ended.detail = serde_json::from_str(json).ok();
         self.end_run(cx, ended);
         self.next(cx);
@@ -217,13 +217,16 @@ impl Acp {
     }
 }
 
-fn stop<'c>(reason: Option<&str>, meta: &Meta<'c>) -> RunEnded<'c> {
+/// What a stop reason means. Agents that were cancelled by their client are to say so, but some, as
+/// OpenCode, say that they came to the end of their turn.
+fn stop<'c>(reason: Option<&str>, meta: &Meta<'c>, was_cancelled: bool) -> RunEnded<'c> {
     let outcome = match (reason, meta.outcome.as_deref()) {
         (_, Some("completed")) => Outcome::Completed,
         (Some("max_tokens" | "max_turn_requests"), _) => Outcome::Limit,
         (Some("refusal"), _) => Outcome::Refused,
         (Some("cancelled"), _) => Outcome::Aborted,
         (Some("error"), _) => Outcome::Failed,
+        (Some(_) | None, _) if was_cancelled => Outcome::Aborted,
         (Some(_) | None, _) => Outcome::Completed,
     };
     let error = match outcome {

@@ -77,6 +77,40 @@ fn a_cancelled_prompt_is_aborted() {
 }
 
 #[test]
+fn a_prompt_that_its_client_cancelled_is_aborted_whatever_the_agent_calls_it() {
+    check(
+        &[
+            &prompt(1, "go"),
+            CANCEL,
+            &stop(1, "end_turn"),
+            &prompt(2, "on"),
+            &stop(2, "end_turn"),
+        ],
+        expect![[r#"
+            session.bound {"how":"init","native":"s"}
+            run.started {"cause":"prompt"}
+            item.closed {"item":{"id":"prompt-1","kind":"message","role":"user","text":"go"},"status":"ok"}
+            notice.raised {"code":"cancel","detail":{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}},"level":"info","text":"the client asked for a stop"}
+            run.ended {"detail":{"stopReason":"end_turn"},"error":{"code":"aborted","message":"aborted"},"outcome":"aborted","stop_reason":"end_turn"}
+            run.started {"cause":"prompt"}
+            item.closed {"item":{"id":"prompt-2","kind":"message","role":"user","text":"on"},"status":"ok"}
+            run.ended {"detail":{"stopReason":"end_turn"},"outcome":"completed","stop_reason":"end_turn"}
+        "#]],
+    );
+    let completed = r#"{"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn","_meta":{"outcome":"completed"}}}"#;
+    check(
+        &[&prompt(1, "go"), CANCEL, completed],
+        expect![[r#"
+        session.bound {"how":"init","native":"s"}
+        run.started {"cause":"prompt"}
+        item.closed {"item":{"id":"prompt-1","kind":"message","role":"user","text":"go"},"status":"ok"}
+        notice.raised {"code":"cancel","detail":{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}},"level":"info","text":"the client asked for a stop"}
+        run.ended {"detail":{"_meta":{"outcome":"completed"},"stopReason":"end_turn"},"outcome":"completed","stop_reason":"end_turn"}
+    "#]],
+    );
+}
+
+#[test]
 fn stop_reasons() {
     let lines = [
         prompt(1, "a"),

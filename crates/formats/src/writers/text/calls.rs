@@ -23,49 +23,52 @@ const UNDER: Indent = Indent("    ");
 /// Writes the headline of a call, and what it is about to change.
 pub(super) fn announce(
     tool: &Tool<'_>,
+    took: Option<String>,
     path: &[ItemId<'_>],
     page: &mut Page,
     losses: &mut Losses,
     out: &mut Vec<u8>,
 ) {
     page.begin(Kind::Call(tool.id.clone().into_owned()), path, out);
-    headline(tool, CYAN, page, losses, out);
+    headline(tool, took, CYAN, page, losses, out);
     change(tool, page, losses, out);
 }
 
 /// Says again which call is meant, because other things were written since.
 pub(super) fn remind(
     tool: &Tool<'_>,
+    took: Option<String>,
     path: &[ItemId<'_>],
     page: &mut Page,
     losses: &mut Losses,
     out: &mut Vec<u8>,
 ) {
     page.begin(Kind::Call(tool.id.clone().into_owned()), path, out);
-    headline(tool, DIM, page, losses, out);
+    headline(tool, took, DIM, page, losses, out);
+}
+
+/// How a call ended.
+pub(super) struct Ending {
+    pub(super) status: Status,
+    pub(super) exit_code: Option<i32>,
+    /// How long it took, unless the headline says so.
+    pub(super) took: Option<String>,
 }
 
 /// Writes how a call ended under its headline.
-pub(super) fn outcome(
-    tool: &Tool<'_>,
-    status: Status,
+pub(super) fn ending(
+    end: &Ending,
     text: &str,
     page: &Page,
     losses: &mut Losses,
     out: &mut Vec<u8>,
 ) {
-    let exit_code = tool.class.exit_code.filter(|code| *code != 0);
-    ending(status, exit_code, text, page, losses, out);
-}
-
-fn ending(
-    status: Status,
-    exit_code: Option<i32>,
-    text: &str,
-    page: &Page,
-    losses: &mut Losses,
-    out: &mut Vec<u8>,
-) {
+    let Ending {
+        status,
+        exit_code,
+        took,
+    } = end;
+    let (status, exit_code) = (*status, *exit_code);
     // The agent says the exit code in words, too.
     let said = exit_code.map(|code| format!("Exit code {code}"));
     let text = said
@@ -87,10 +90,23 @@ fn ending(
         (Status::Cancelled, _) => Some((YELLOW, "⊘ cancelled".to_owned())),
         (Status::Lost, _) => Some((YELLOW, "? nobody saw how it ended".to_owned())),
     };
+    let mark = mark.map(|(style, mark)| match took {
+        Some(took) => (style, format!("{mark} after {took}")),
+        None => (style, mark),
+    });
     let mut rows = Rows::new(page, out);
     match (mark, safe.as_str()) {
-        (None, "") => rows.row(DIM, &Safe::new("(no output)")),
-        (None, _) => write_lines(&safe, n_more, &mut rows, losses),
+        (None, "") => {
+            let took = took.as_ref().map(|it| format!(" · {it}"));
+            let text = format!("(no output){}", took.unwrap_or_default());
+            rows.row(DIM, &Safe::new(&text));
+        }
+        (None, _) => {
+            if let Some(took) = took {
+                rows.row(DIM, &Safe::new(took));
+            }
+            write_lines(&safe, n_more, &mut rows, losses);
+        }
         (Some((style, mark)), "") => rows.row(style, &Safe::new(&mark)),
         (Some((style, mark)), line) if !line.contains('\n') && line.len() < MAX_COLUMNS => {
             rows.row(style, &Safe::new(&format!("{mark}: {line}")));
@@ -127,7 +143,12 @@ pub(super) fn agent(
     page.put(BOLD, &Safe::new(&name).cut(MAX_COLUMNS), out);
     page.end_line(out);
     let report = agent.report.as_ref().map(Text::to_str).unwrap_or_default();
-    ending(status, None, &report, page, losses, out);
+    let end = Ending {
+        status,
+        exit_code: None,
+        took: None,
+    };
+    ending(&end, &report, page, losses, out);
 }
 
 /// Text under a line of ours.
@@ -160,6 +181,37 @@ pub(super) fn marked(
     }
 }
 
+/// Why a run ended: the first line, and the last of a long rest, because programs that crash say
+/// what is wrong at the end.
+pub(super) fn reason(
+    style: Style,
+    text: &str,
+    page: &Page,
+    losses: &mut Losses,
+    out: &mut Vec<u8>,
+) {
+    let safe = Safe::new(text.trim());
+    let n = safe.lines().count();
+    let n_left_out = if n > MAX_LINES {
+        // One line says what stands first, another that some are missing.
+        n - 1 - (MAX_LINES - 2)
+    } else {
+        0
+    };
+    for (n, line) in safe.lines().enumerate() {
+        match n {
+            0 => page.line(Indent(""), style, &line, out),
+            1 if n_left_out > 0 => {
+                losses.count("cut text");
+                let text = format!("… {n_left_out} lines left out");
+                page.line(Indent("  "), DIM, &Safe::new(&text), out);
+            }
+            _ if n <= n_left_out => (),
+            _ => page.line(Indent("  "), style, &line, out),
+        }
+    }
+}
+
 /// True when a call that went well has said everything with its headline.
 pub(super) fn speaks_for_itself(tool: &Tool<'_>) -> bool {
     !tool.class.diffs.is_empty()
@@ -184,7 +236,14 @@ pub(super) fn result_text(tool: &Tool<'_>, losses: &mut Losses) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
 
-fn headline(tool: &Tool<'_>, bullet: Style, page: &Page, losses: &mut Losses, out: &mut Vec<u8>) {
+fn headline(
+    tool: &Tool<'_>,
+    took: Option<String>,
+    bullet: Style,
+    page: &Page,
+    losses: &mut Losses,
+    out: &mut Vec<u8>,
+) {
     let (name, about) = words(tool);
     page.start(Indent(""), out);
     page.put(bullet, &Safe::new("● "), out);
@@ -197,6 +256,9 @@ fn headline(tool: &Tool<'_>, bullet: Style, page: &Page, losses: &mut Losses, ou
         let style = if bullet == DIM { DIM } else { PLAIN };
         page.put(PLAIN, &Safe::new("  "), out);
         page.put(style, &first.cut(MAX_COMMAND), out);
+    }
+    if let Some(took) = took {
+        page.put(DIM, &Safe::new(&format!(" · {took}")), out);
     }
     page.end_line(out);
     let n_more = safe.lines().skip(1).count();

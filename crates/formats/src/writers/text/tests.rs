@@ -641,3 +641,92 @@ fn without_sgr(text: &str) -> String {
     }
     plain + rest
 }
+
+#[test]
+fn a_long_error_keeps_its_last_words() {
+    let crash = |n: usize| {
+        let lines = (1..=n).map(|n| format!("trace {n}\n"));
+        format!("the agent crashed\n{}", lines.collect::<String>())
+    };
+    let text = written(
+        &FILE,
+        &[started(), ended(Outcome::Failed, Some(&crash(30)))],
+    );
+    expect![[r#"
+        ✗ failed after 3.2s: the agent crashed
+          … 20 lines left out
+          trace 21
+          trace 22
+          trace 23
+          trace 24
+          trace 25
+          trace 26
+          trace 27
+          trace 28
+          trace 29
+          trace 30
+    "#]]
+    .assert_eq(&text);
+    let text = written(
+        &FILE,
+        &[started(), ended(Outcome::Failed, Some(&crash(11)))],
+    );
+    assert!(!text.contains("left out"), "{text}");
+}
+
+#[test]
+fn a_session_that_was_not_found_is_not_offered_again() {
+    let said = |role| closed(Status::Ok, message("m", role, "hello"));
+    let run = |said: Vec<Event<'static>>, outcome| {
+        let mut events = vec![bound("s-1", "opus"), started()];
+        events.extend(said);
+        events.push(ended(outcome, Some("no such session")));
+        written(&FILE, &events).contains("claude --resume s-1")
+    };
+    let offers = [
+        run(vec![], Outcome::Failed),
+        run(vec![said(Role::User)], Outcome::Failed),
+        run(vec![said(Role::Assistant)], Outcome::Failed),
+        run(vec![], Outcome::Aborted),
+    ];
+    assert_eq!(offers, [false, false, true, true]);
+}
+
+#[test]
+fn a_call_that_took_long_says_how_long() {
+    let shell = |result| tool("t", "Bash", class(ToolKind::Shell, "npm test"), result);
+    let run = |config, millis, status, result| {
+        let mut opened = opened(shell(None));
+        opened.at = Some(Timestamp::from_millis(0));
+        let mut closed = closed(status, shell(result));
+        closed.at = Some(Timestamp::from_millis(millis));
+        written(config, &[opened, closed])
+    };
+    let shown = [
+        run(&FILE, 3_260, Status::Ok, Some("fine")),
+        run(&FILE, 999, Status::Ok, Some("fine")),
+        run(&FILE, -5_000, Status::Ok, Some("fine")),
+        run(&LIVE, 3_260, Status::Ok, Some("fine")),
+        run(&LIVE, 3_260, Status::Ok, Some("")),
+        run(&LIVE, 61_000, Status::Error, Some("boom")),
+        run(&LIVE, 3_260, Status::Denied, None),
+    ];
+    expect![[r#"
+        ● Bash  npm test · 3.2s
+          ⎿ fine
+        ● Bash  npm test
+          ⎿ fine
+        ● Bash  npm test
+          ⎿ fine
+        ● Bash  npm test
+          ⎿ 3.2s
+            fine
+        ● Bash  npm test
+          ⎿ (no output) · 3.2s
+        ● Bash  npm test
+          ⎿ ✗ failed after 1m 01s: boom
+        ● Bash  npm test
+          ⎿ ⊘ denied
+    "#]]
+    .assert_eq(&shown.concat());
+}

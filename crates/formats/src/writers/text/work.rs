@@ -6,19 +6,24 @@
 use std::collections::HashMap;
 
 use model::{
-    Ask, AskSettled, ItemId, Losses, Plan, PlanEntry, PlanStatus, Status, Subagent, Text, Tool,
-    ToolKind,
+    Ask, AskSettled, ItemId, Losses, Plan, PlanEntry, PlanStatus, Status, Subagent, Text,
+    Timestamp, Tool, ToolKind,
 };
 
 use super::page::{BOLD, DIM, Indent, Kind, MAGENTA, PLAIN, Safe, YELLOW};
 use super::{Transcript, calls};
 use crate::writers::asks::OpenAsk;
+use crate::writers::facts;
 use crate::writers::words::label;
 
 #[derive(Clone, Debug)]
 pub(super) struct OpenCall {
     pub(super) item: ItemId<'static>,
     is_announced: bool,
+    /// When it began; later by as long as it waited for a person.
+    began: Option<Timestamp>,
+    /// When somebody was asked about it.
+    asked: Option<Timestamp>,
     pub(super) printed: String,
     /// The agent it started goes on when it has ended.
     in_background: bool,
@@ -36,15 +41,28 @@ pub(super) struct OpenPlan {
 }
 
 impl OpenCall {
-    fn new(item: &ItemId<'_>) -> Self {
+    fn new(item: &ItemId<'_>, began: Option<Timestamp>) -> Self {
         Self {
             item: item.clone().into_owned(),
             is_announced: false,
+            began,
+            asked: None,
             printed: String::new(),
             in_background: false,
             report: None,
             decisions: Vec::new(),
         }
+    }
+
+    /// How long it took, if that was long enough to notice.
+    fn took(&self, status: Status, now: Option<Timestamp>) -> Option<String> {
+        // What was denied did not run, and of what is lost only the end of the stream is known.
+        if matches!(status, Status::Denied | Status::Lost) {
+            return None;
+        }
+        let millis = millis_between(self.began, now)?;
+        let millis = u64::try_from(millis).ok()?;
+        (millis >= 1000).then(|| facts::duration(millis))
     }
 
     /// What to show under the headline.
@@ -62,7 +80,7 @@ impl OpenCall {
 impl Transcript {
     pub(super) fn call_opened(&mut self, tool: &Tool<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
         if !self.calls.iter().any(|it| it.item == tool.id) {
-            self.calls.push(OpenCall::new(&tool.id));
+            self.calls.push(OpenCall::new(&tool.id, self.now));
         }
         self.call_updated(tool, path, out);
     }
@@ -81,7 +99,7 @@ impl Transcript {
             && !open.is_announced
         {
             open.is_announced = true;
-            calls::announce(tool, path, &mut self.page, &mut self.losses, out);
+            calls::announce(tool, None, path, &mut self.page, &mut self.losses, out);
         }
     }
 
@@ -106,10 +124,13 @@ impl Transcript {
         if is_ok && is_announced && calls::speaks_for_itself(tool) {
             return self.losses.count("edit result");
         }
+        let mut took = open.as_ref().and_then(|it| it.took(status, self.now));
         if !is_announced {
-            calls::announce(tool, path, &mut self.page, &mut self.losses, out);
+            let took = took.take();
+            calls::announce(tool, took, path, &mut self.page, &mut self.losses, out);
         } else if !self.page.is_under(&tool.id) {
-            calls::remind(tool, path, &mut self.page, &mut self.losses, out);
+            let took = took.take();
+            calls::remind(tool, took, path, &mut self.page, &mut self.losses, out);
         }
         self.page
             .resume(Kind::Call(tool.id.clone().into_owned()), path);
@@ -127,12 +148,21 @@ impl Transcript {
             Some(open) => open.outcome(tool, status, &mut self.losses),
             None => calls::result_text(tool, &mut self.losses),
         };
-        calls::outcome(tool, status, &text, &self.page, &mut self.losses, out);
+        let end = calls::Ending {
+            status,
+            exit_code: tool.class.exit_code.filter(|code| *code != 0),
+            took,
+        };
+        calls::ending(&end, &text, &self.page, &mut self.losses, out);
     }
 
     /// Somebody who watches sees a question when it is asked.
     pub(super) fn asked(&mut self, ask: &Ask<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
         let open = OpenAsk::new(ask);
+        let call = (self.calls.iter_mut()).find(|it| Some(&it.item) == open.call.as_ref());
+        if let Some(call) = call {
+            call.asked = self.now;
+        }
         if self.live {
             open.write(path, &mut self.page, out);
         }
@@ -150,7 +180,12 @@ impl Transcript {
             return;
         };
         let ask = self.asks.remove(at);
-        let call = (self.calls.iter_mut()).find(|it| Some(&it.item) == ask.call.as_ref());
+        let mut call = (self.calls.iter_mut()).find(|it| Some(&it.item) == ask.call.as_ref());
+        if let Some(call) = &mut call {
+            // The asks may be timed by another clock than the calls, so only differences count.
+            let waited = millis_between(call.asked.take(), self.now).unwrap_or_default();
+            call.began = call.began.map(|it| it.plus_millis(waited.max(0)));
+        }
         match call {
             Some(call) if !self.live => call.decisions.push(ask.decision(settled)),
             Some(_) | None => ask.settle(settled, path, &mut self.page, out),
@@ -213,6 +248,10 @@ impl Transcript {
         let line = format!("{mark} {}", text.replace('\n', " "));
         self.page.line(Indent("  "), style, &Safe::new(&line), out);
     }
+}
+
+fn millis_between(from: Option<Timestamp>, to: Option<Timestamp>) -> Option<i64> {
+    to?.millis().checked_sub(from?.millis())
 }
 
 /// The result says that it was denied, and why.

@@ -7,8 +7,9 @@ use journal::{Deltas, Journal, Read, Scope, State};
 use model::{Body, Event, Outcome, SessionId, Sink};
 
 use super::output::Output;
+use super::stops::Stops;
 use super::view::TICK;
-use super::{Stops, every, told_by};
+use super::{every, told_by};
 use crate::cli::RunArgs;
 use crate::exit::{Code, Failure};
 use crate::store;
@@ -16,7 +17,12 @@ use crate::store;
 /// Events and bytes read at once.
 const PAGE: (u32, usize) = (1024, 1 << 20);
 
-pub(super) async fn run(args: &RunArgs, id: &str, output: Output) -> Result<(), Failure> {
+pub(super) async fn run(
+    args: &RunArgs,
+    id: &str,
+    output: Output,
+    stops: Stops,
+) -> Result<(), Failure> {
     let folder = store::folder(&args.data)?;
     if !store::exists(&folder) {
         return Err(store::not_found(id));
@@ -31,7 +37,7 @@ pub(super) async fn run(args: &RunArgs, id: &str, output: Output) -> Result<(), 
         outcome: None,
         output,
     };
-    attached.follow().await?;
+    attached.follow(stops).await?;
     attached.output.end()?;
     told_by(attached.outcome)
 }
@@ -47,9 +53,7 @@ struct Attached<'a> {
 
 impl Attached<'_> {
     /// Shows everything until nothing runs and nothing waits.
-    async fn follow(&mut self) -> Result<(), Failure> {
-        let mut stops =
-            Stops::new().map_err(|err| Failure::io("cannot listen for signals", &err, None))?;
+    async fn follow(&mut self, mut stops: Stops) -> Result<(), Failure> {
         let mut watch = self.journal.watch(Scope::Session(self.session.clone()));
         let mut ticks = every(TICK);
         loop {

@@ -1,14 +1,18 @@
 //! Where what the agent tells goes: to a terminal with a line that moves, or into a pipe.
 
+use std::env;
 use std::io::{self, IsTerminal, StdoutLock, Write};
 
 use formats::{WriterConfig, registry};
-use model::{Event, Frame, Sink, Writer};
+use model::{Body, Event, Frame, Sink, Writer};
 
 use super::view::View;
 use crate::cli::RunArgs;
 use crate::exit::Failure;
 use crate::unknown;
+
+/// What is held back while somebody is asked; past it the transcript goes on.
+const MAX_HELD: usize = 1024 * 1024;
 
 /// Where the events go.
 pub(super) struct Output {
@@ -18,6 +22,8 @@ pub(super) struct Output {
     stdout: StdoutLock<'static>,
     pub(super) view: Option<View>,
     pub(super) is_gone: bool,
+    /// The tools that were not allowed.
+    denied: Vec<String>,
 }
 
 impl Output {
@@ -31,13 +37,15 @@ impl Output {
             color,
         };
         let writer = registry::writer(&args.to, &config).map_err(unknown::target)?;
-        let is_watched = is_terminal && args.to == "text";
+        let is_dumb = env::var_os("TERM").is_some_and(|it| it == "dumb");
+        let is_watched = is_terminal && args.to == "text" && !is_dumb;
         Ok(Self {
             writer,
             bytes: Vec::new(),
             stdout: io::stdout().lock(),
             view: is_watched.then(|| View::new(color)),
             is_gone: false,
+            denied: Vec::new(),
         })
     }
 
@@ -45,6 +53,11 @@ impl Output {
         let Self { bytes, stdout, .. } = self;
         if self.is_gone {
             bytes.clear();
+            return Ok(());
+        }
+        // Somebody is being asked; what comes meanwhile is shown afterwards.
+        let is_paused = self.view.as_ref().is_some_and(View::is_paused);
+        if is_paused && bytes.len() < MAX_HELD {
             return Ok(());
         }
         let written = match &mut self.view {
@@ -78,7 +91,31 @@ impl Output {
         }
     }
 
+    /// True when the transcript on the screen ends with this question.
+    pub(super) fn ends_with(&self, ask: &str) -> bool {
+        self.view.as_ref().is_some_and(|it| it.ends_with(ask))
+    }
+
+    /// What to say about the tools that were not allowed.
+    pub(super) fn denied(&self) -> String {
+        let flags: Vec<String> = self
+            .denied
+            .iter()
+            .map(|it| format!("--allow {it}"))
+            .collect();
+        match &*self.denied {
+            [] => String::new(),
+            denied => formats::display_safe(&format!(
+                "linkspan: not allowed: {}\n\nhint: `{}` allows it, `--permissions` says what else may be done\n",
+                denied.join(", "),
+                flags.join(" ")
+            ))
+            .into_owned(),
+        }
+    }
+
     pub(super) fn end(&mut self) -> Result<(), Failure> {
+        self.pause(false);
         self.writer.end(&mut self.bytes);
         self.erase()?;
         self.flush()
@@ -110,6 +147,13 @@ impl Sink for Output {
     fn event(&mut self, event: &Event<'_>) {
         if let Some(view) = &mut self.view {
             view.event(event);
+        }
+        if let Body::RunEnded(ended) = &event.body {
+            for denial in &ended.denials {
+                if !self.denied.iter().any(|it| *it == denial.tool) {
+                    self.denied.push(denial.tool.to_string());
+                }
+            }
         }
         self.writer.event(event, &mut self.bytes);
     }

@@ -6,13 +6,13 @@ use std::{env, io};
 use runner::config::Config;
 use runner::engines::{self, Recording, Selected, Surroundings};
 use runner::locks::Locks;
-use runner::process::Guard;
-use runner::{Earlier, Mode, Permissions, Request, Resume, Setup, Talk, Work};
+use runner::process::{Guard, find_on_path};
+use runner::{Mode, Permissions, Request, Resume, Setup, Talk, Work};
 
 use super::prompt::Prompt;
 use crate::cli::{self, RunArgs};
 use crate::exit::{Code, Failure, chain};
-use crate::settings::{self, find_program};
+use crate::settings;
 use crate::streams::Input;
 
 /// The longest title that is made of a prompt, in characters.
@@ -23,6 +23,8 @@ pub(super) struct Plan {
     pub(super) setup: Setup,
     pub(super) permissions: Permissions,
     pub(super) kept: Kept,
+    /// What an agent was told; it may have come from stdin, which cannot be read again.
+    pub(super) prompt: Option<Prompt>,
 }
 
 /// Under which name the journal keeps it.
@@ -43,7 +45,17 @@ impl Plan {
         {
             return replay(args, name, &recording, &config);
         }
-        let prompt = Prompt::read(&args.prompt)?;
+        Self::for_agent(args, is_attended, Prompt::read(&args.prompt)?, None)
+    }
+
+    /// For an agent; `known` is a session that was found out meanwhile.
+    pub(super) fn for_agent(
+        args: &RunArgs,
+        is_attended: bool,
+        prompt: Prompt,
+        known: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let config = load(args)?;
         let chosen = choose(args, &config, &prompt)?;
         let unset = if is_attended { Mode::Ask } else { Mode::Deny };
         let permissions = Permissions {
@@ -53,8 +65,11 @@ impl Plan {
         };
         let request = Request {
             talk: talk(&chosen, permissions.mode, is_attended),
-            resume: resume(args, &prompt)?,
-            prompt: prompt.text,
+            resume: match known {
+                Some(id) => Resume::Session(id.to_owned()),
+                None => resume(args, &prompt)?,
+            },
+            prompt: prompt.text.clone(),
             model: args.model.clone(),
             cwd: cwd(args.cwd.as_deref())?,
             permissions,
@@ -74,6 +89,7 @@ impl Plan {
             setup,
             permissions,
             kept,
+            prompt: Some(prompt),
         })
     }
 }
@@ -121,7 +137,7 @@ fn choose(args: &RunArgs, config: &Config, prompt: &Prompt) -> Result<engines::A
     let chosen = match name.or(config.default_engine()) {
         Some(name) => engines::select(name, config).map_err(refused)?,
         None => {
-            return engines::first_installed(config, find_program).map_err(refused);
+            return engines::first_installed(config, find_on_path).map_err(refused);
         }
     };
     let mut chosen = match chosen {
@@ -154,6 +170,12 @@ fn talk(chosen: &engines::Agent, mode: Mode, is_attended: bool) -> Talk {
 fn resume(args: &RunArgs, prompt: &Prompt) -> Result<Resume, Failure> {
     let said = prompt.resume.as_ref().map(|it| &it.1);
     let flag = args.resume.as_ref().or(args.fork.as_ref());
+    if let (true, Some(said)) = (args.r#continue, said) {
+        return Err(Failure::usage(
+            format!("the prompt goes on with session `{said}`, and `--continue` with the newest"),
+            "leave one of them out",
+        ));
+    }
     if let (Some(flag), Some(said)) = (flag, said)
         && flag != said
     {
@@ -203,7 +225,7 @@ fn agent(
     };
     let is_set = |name: &str| env::var_os(name).is_some();
     chosen
-        .setup(request, around, find_program, is_set)
+        .setup(request, around, find_on_path, is_set)
         .map_err(refused)
 }
 
@@ -213,6 +235,12 @@ fn replay(
     recording: &Recording,
     config: &Config,
 ) -> Result<Plan, Failure> {
+    if args.resume.is_some() || args.fork.is_some() || args.r#continue {
+        return Err(Failure::usage(
+            "a recording has no sessions to go on with",
+            "leave `--resume`, `--continue` and `--fork` out",
+        ));
+    }
     let name = match recording {
         Recording::Bundled(it) => it.name.to_owned(),
         Recording::File(path) => path.to_string_lossy().into_owned(),
@@ -228,28 +256,17 @@ fn replay(
         title: title(prompt.as_deref().unwrap_or(&name)),
         native: None,
     };
-    let setup = Setup {
-        engine: format.to_owned(),
-        session: runner::new_id(),
-        format,
-        expect: None,
-        in_use: None,
-        earlier: Earlier::default(),
-        work: Work::Replay {
-            input,
-            speed: args.speed,
-            prompt,
-        },
-        limits: config.into(),
-        locks: None,
-        holder: String::new(),
-        is_hasty: false,
-        login_hint: None,
+    let speed = args.speed;
+    let work = Work::Replay {
+        input,
+        speed,
+        prompt,
     };
     Ok(Plan {
-        setup,
+        setup: Setup::replay(format, work, config.into()),
         permissions: Permissions::default(),
         kept,
+        prompt: None,
     })
 }
 

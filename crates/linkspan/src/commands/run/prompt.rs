@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Read};
 
 use formats::resume;
+use runner::engines;
 
 use crate::exit::Failure;
 use crate::streams::Input;
@@ -29,32 +30,43 @@ impl Prompt {
                 ));
             }
             [] => stdin()?,
-            words => {
-                let mut said = Vec::new();
-                for word in words {
-                    said.push(if word == "-" { stdin()? } else { word.clone() });
-                }
-                said.join(" ")
-            }
+            words if words.iter().any(|it| it == "-") => return Self::mixed(words),
+            words => words.join(" "),
         };
         Self::of(&text)
     }
 
+    /// Words with something from stdin among them. That is what the words are about, a diff or a log,
+    /// so nothing in it names a session.
+    fn mixed(words: &[String]) -> Result<Self, Failure> {
+        let mut said = Vec::new();
+        for word in words {
+            said.push(if word == "-" { stdin()? } else { word.clone() });
+        }
+        let text = said.join(" ");
+        Self::checked(Self { text, resume: None })
+    }
+
     fn of(said: &str) -> Result<Self, Failure> {
         let (rest, resume) = resume::strip(said);
+        let resume = resume.filter(|(engine, _)| engines::find(engine).is_some());
         // Without such a line a prompt is not touched.
         let text = if resume.is_some() {
             rest
         } else {
             said.to_owned()
         };
-        if text.trim().is_empty() {
+        Self::checked(Self { text, resume })
+    }
+
+    fn checked(self) -> Result<Self, Failure> {
+        if self.text.trim().is_empty() {
             return Err(Failure::usage(
                 "the prompt is empty",
                 "say what to do, as in `linkspan run 'fix the failing test'`",
             ));
         }
-        Ok(Self { text, resume })
+        Ok(self)
     }
 }
 
@@ -87,6 +99,13 @@ mod tests {
         assert_eq!(prompt, Prompt { text, resume });
         let prompt = Prompt::of("`codex resume b`").unwrap();
         assert_eq!(prompt.text, "continue");
+    }
+
+    #[test]
+    fn a_program_that_nobody_knows_is_prose() {
+        let said = "what does `vagrant resume box` do?\n`vagrant resume box`";
+        let prompt = Prompt::of(said).unwrap();
+        assert_eq!((&*prompt.text, prompt.resume), (said, None));
     }
 
     #[test]

@@ -85,7 +85,11 @@ impl Question {
         match &self.stage {
             Stage::Permission => {
                 let always = self.asked.ask.suggestions.is_some();
-                let always = if always { "  [a] allow always" } else { "" };
+                let always = if always {
+                    "  [a] allow from now on"
+                } else {
+                    ""
+                };
                 let edit = if self.can_change { "  [e] edit" } else { "" };
                 format!("  [y] allow once{always}  [n] deny{edit}\n  › ")
             }
@@ -101,7 +105,9 @@ impl Question {
         match &mut self.stage {
             Stage::Permission => match &*word.to_lowercase() {
                 "y" | "yes" => Reply::Settle(Answer::Allow { input: None }),
-                "a" | "always" => Reply::Settle(Answer::AllowAlways { input: None }),
+                "a" | "always" if self.asked.ask.suggestions.is_some() => {
+                    Reply::Settle(Answer::AllowAlways { input: None })
+                }
                 "n" | "no" if rest.is_empty() => self.ask_why(),
                 "n" | "no" => deny(rest),
                 "e" | "edit" if self.can_change => Reply::Edit(self.shown_input()),

@@ -3,8 +3,9 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::Command;
-use std::{env, fs, process, thread};
+use std::{env, fs, thread};
 
+use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::oneshot;
 
 /// Editors that are there when none is named.
@@ -15,6 +16,8 @@ pub(super) struct Tty {
     file: File,
     /// A line that somebody is typing; a read of a terminal cannot be taken back.
     typing: Option<oneshot::Receiver<Option<String>>>,
+    /// It is typed for a question that is gone.
+    is_stale: bool,
 }
 
 impl Tty {
@@ -22,46 +25,58 @@ impl Tty {
     pub(super) fn open() -> Option<Self> {
         let file = OpenOptions::new().read(true).write(true).open("/dev/tty");
         let file = file.ok()?;
-        Some(Self { file, typing: None })
+        Some(Self {
+            file,
+            typing: None,
+            is_stale: false,
+        })
     }
 
     pub(super) fn show(&mut self, text: &str) -> io::Result<()> {
         self.file.write_all(text.as_bytes())
     }
 
+    /// A new question: what was typed before it was not meant for it.
+    pub(super) fn forget(&mut self) {
+        // A terminal that cannot do it has nothing that waits.
+        tcflush(&self.file, QueueSelector::IFlush).ok();
+        self.is_stale = self.typing.is_some();
+    }
+
     /// The next line; none when the terminal is gone. May be dropped and called again.
     pub(super) async fn line(&mut self) -> Option<String> {
-        if self.typing.is_none() {
-            let file = self.file.try_clone().ok()?;
-            let (tx, rx) = oneshot::channel();
-            thread::spawn(move || tx.send(read(file)));
-            self.typing = Some(rx);
+        loop {
+            if self.typing.is_none() {
+                let file = self.file.try_clone().ok()?;
+                let (tx, rx) = oneshot::channel();
+                thread::spawn(move || tx.send(read(file)));
+                self.typing = Some(rx);
+            }
+            let line = match &mut self.typing {
+                Some(typing) => typing.await.ok().flatten(),
+                None => None,
+            };
+            self.typing = None;
+            if !std::mem::take(&mut self.is_stale) {
+                return line;
+            }
         }
-        let line = match &mut self.typing {
-            Some(typing) => typing.await.ok().flatten(),
-            None => None,
-        };
-        self.typing = None;
-        line
     }
 
     /// Lets somebody change `text` in an editor, and waits for it.
     pub(super) fn edit(&self, text: &str) -> io::Result<String> {
-        let folder = env::temp_dir().join(format!("linkspan-edit-{}", process::id()));
-        let path = folder.join("input.json");
-        fs::create_dir_all(&folder)?;
+        // A folder of a random name that only we may enter: what is in it is going to be run.
+        let folder = tempfile::Builder::new().prefix("linkspan-").tempdir()?;
+        let path = folder.path().join("input.json");
         fs::write(&path, text)?;
-        let edited = self
-            .run_editor(&path)
-            .and_then(|()| fs::read_to_string(&path));
-        fs::remove_dir_all(&folder)?;
-        edited
+        self.run_editor(&path)?;
+        fs::read_to_string(&path)
     }
 
     fn run_editor(&self, path: &std::path::Path) -> io::Result<()> {
         let named = ["VISUAL", "EDITOR"]
             .into_iter()
-            .find_map(|it| env::var(it).ok());
+            .find_map(|it| env::var(it).ok().filter(|it| !it.trim().is_empty()));
         let candidates = match &named {
             Some(editor) => vec![&**editor],
             None => EDITORS.to_vec(),

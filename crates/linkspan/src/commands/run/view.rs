@@ -25,6 +25,9 @@ pub(super) struct View {
     calls: Vec<Call>,
     /// The run goes on since then; nothing was heard of the model since the last change.
     waiting_since: Option<Instant>,
+    has_begun: bool,
+    /// The ask that was told last, and nothing after it.
+    last_ask: Option<String>,
     /// Somebody is being asked: the line would stand in the way.
     is_paused: bool,
     is_line_start: bool,
@@ -50,7 +53,10 @@ impl View {
     pub(super) fn new(color: bool) -> Self {
         Self {
             calls: Vec::new(),
-            waiting_since: None,
+            // An agent takes its time to start.
+            waiting_since: Some(Instant::now()),
+            has_begun: false,
+            last_ask: None,
             is_paused: false,
             is_line_start: true,
             is_drawn: false,
@@ -61,8 +67,16 @@ impl View {
 
     /// Learns what is being done.
     pub(super) fn event(&mut self, event: &Event<'_>) {
+        self.last_ask = if let Body::AskOpened(ask) = &event.body {
+            Some(ask.id.to_string())
+        } else {
+            None
+        };
         match &event.body {
-            Body::RunStarted(_) => self.waiting_since = Some(Instant::now()),
+            Body::RunStarted(_) => {
+                self.has_begun = true;
+                self.waiting_since = Some(Instant::now());
+            }
             Body::RunEnded(_) => {
                 self.waiting_since = None;
                 self.calls.clear();
@@ -104,7 +118,17 @@ impl View {
         }
     }
 
+    /// True when the transcript ends with this question.
+    pub(super) fn ends_with(&self, ask: &str) -> bool {
+        self.last_ask.as_deref() == Some(ask)
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
     pub(super) fn pause(&mut self, is_paused: bool) {
+        self.last_ask = None;
         self.is_paused = is_paused;
     }
 
@@ -148,7 +172,8 @@ impl View {
                 format!("{} and {} more", call.title, rest.len()),
                 call.since,
             ),
-            ([], Some(since)) => ("working".to_owned(), since),
+            ([], Some(since)) if self.has_begun => ("working".to_owned(), since),
+            ([], Some(since)) => ("starting".to_owned(), since),
             ([], None) => return String::new(),
         };
         let took = now.saturating_duration_since(since);
@@ -198,7 +223,12 @@ mod tests {
     fn the_line_says_what_is_done_and_for_how_long() {
         let began = Instant::now();
         let mut view = View::new(false);
-        assert_eq!(view.line(began, 80), "");
+        view.waiting_since = Some(began);
+        assert_eq!(
+            view.line(began + Duration::from_secs(1), 80),
+            "⠋ starting · 1s"
+        );
+        view.has_begun = true;
         view.waiting_since = Some(began);
         let now = began + Duration::from_secs(3);
         assert_eq!(view.line(began, 80), "");

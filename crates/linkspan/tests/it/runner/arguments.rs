@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::time::Instant;
 
 use model::Exit;
 use runner::Stdin;
@@ -9,7 +10,7 @@ use runner::process::{Marker, Process};
 use serde_json::json;
 use tokio::io::AsyncReadExt;
 
-use super::{guard, launch, rounds};
+use super::{guard, launch, rounds, soaked};
 
 /// How many arguments one agent is given; each is a prompt of its own.
 const AT_ONCE: usize = 100;
@@ -98,7 +99,9 @@ fn hostile(seed: usize) -> String {
 
 #[tokio::test]
 async fn hostile_arguments_and_input_arrive_byte_for_byte() {
-    for batch in 0..rounds(3000).div_ceil(AT_ONCE) {
+    let began = Instant::now();
+    let n_batches = rounds(3000).div_ceil(AT_ONCE);
+    for batch in 0..n_batches {
         let prompts: Vec<String> = (0..AT_ONCE).map(|n| hostile(batch * AT_ONCE + n)).collect();
         let mut args = vec!["echo"];
         args.extend(prompts.iter().map(String::as_str));
@@ -114,6 +117,9 @@ async fn hostile_arguments_and_input_arrive_byte_for_byte() {
             (Exit::Code(0), json!({ "args": args, "stdin": stdin }))
         );
     }
+    let n_arguments = n_batches * AT_ONCE;
+    let what = format!("{n_arguments} hostile arguments, all arrived as they were");
+    soaked(began, &what);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::process;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use runner::process::{Guard, Marker, Patience, Process};
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::agents::abort;
-use super::{RUNS, guard, rounds, start, start_marked, within};
+use super::{RUNS, guard, rounds, soaked, start, start_marked, within};
 
 const SCRIPTS: &[&str] = &[
     "say=hi",
@@ -97,6 +97,7 @@ async fn run(n: usize, script: &str) -> Marker {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hundreds_of_hostile_runs_leave_nothing_behind() {
+    let began = Instant::now();
     let places = Arc::new(Semaphore::new(AT_ONCE));
     let mut runs = JoinSet::new();
     for n in 0..rounds(RUNS) {
@@ -108,6 +109,7 @@ async fn hundreds_of_hostile_runs_leave_nothing_behind() {
         });
     }
     let markers = runs.join_all().await;
+    let ended = Instant::now();
     let limit = Duration::from_secs(10);
     within(limit, "no process is left", || {
         let command_lines = command_lines();
@@ -125,6 +127,9 @@ async fn hundreds_of_hostile_runs_leave_nothing_behind() {
         unburied.retain(|it| now.contains(it));
         unburied.is_empty()
     });
+    let (n_runs, late) = (markers.len(), ended.elapsed());
+    let what = format!("{n_runs} hostile runs, no process and no zombie left {late:.1?} after");
+    soaked(began, &what);
 }
 
 fn command_lines() -> Vec<String> {
@@ -150,6 +155,7 @@ fn zombies() -> HashSet<u32> {
 
 #[tokio::test]
 async fn a_gigabyte_without_a_newline_is_read_in_little_memory() {
+    let began = Instant::now();
     let mut process = start("flood=1000000000", &Guard::None);
     let before = resident();
     let stdout = process.stdout.take().unwrap();
@@ -157,6 +163,8 @@ async fn a_gigabyte_without_a_newline_is_read_in_little_memory() {
     // Other tests run beside this one.
     let grown = resident().saturating_sub(before);
     assert!(grown < 256 << 20, "grew by {grown} bytes");
+    let what = format!("1 GB without a newline, grew by {} KB", grown >> 10);
+    soaked(began, &what);
 }
 
 fn resident() -> u64 {

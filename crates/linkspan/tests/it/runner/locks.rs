@@ -4,13 +4,13 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use runner::locks::{Lock, Locks};
 use runner::process::Marker;
 use tokio::time::{sleep, timeout};
 
-use super::{example, rounds, within};
+use super::{example, rounds, soaked, within};
 use crate::program::Folder;
 
 /// Nobody waits longer for a session that is free.
@@ -35,6 +35,7 @@ fn tickets(folder: &Folder) -> Vec<String> {
 
 #[tokio::test]
 async fn processes_with_many_tasks_take_turns_in_one_session() {
+    let began = Instant::now();
     let folder = Folder::new("turns");
     let n_each = rounds(32);
     let each = n_each.to_string();
@@ -49,14 +50,18 @@ async fn processes_with_many_tasks_take_turns_in_one_session() {
     let counted = fs::read_to_string(folder.path("rounds")).unwrap();
     assert_eq!(counted, (2 * 32 * n_each).to_string());
     assert_eq!(tickets(&folder), Vec::<String>::new());
+    let what = format!("{counted} turns of 64 tasks of two processes in one session");
+    soaked(began, &what);
 }
 
 #[tokio::test]
 async fn killed_holders_and_waiters_do_not_keep_the_session() {
+    let began = Instant::now();
     let folder = Folder::new("kills");
     let start = || stand_in(&["lock", &folder.path(""), "4", "0"]);
     let mut children: Vec<Child> = (0..4).map(|_| start()).collect();
-    for n in 0..rounds(100) {
+    let n_kills = rounds(100);
+    for n in 0..n_kills {
         // Some die before they have drawn a ticket, most while they wait, some in the session.
         sleep(Duration::from_millis(n as u64 * 7 % 30)).await;
         let mut killed = std::mem::replace(&mut children[n % 4], start());
@@ -76,6 +81,8 @@ async fn killed_holders_and_waiters_do_not_keep_the_session() {
     }
     drop(enter(&folder).await);
     assert_eq!(tickets(&folder), Vec::<String>::new());
+    let what = format!("{n_kills} holders and waiters of a session killed, none kept it");
+    soaked(began, &what);
 }
 
 /// Kills a linkspan with its agent in a session, and enters that session.
@@ -101,9 +108,13 @@ async fn enter_after_a_kill(guard: &str) {
 
 #[tokio::test]
 async fn a_killed_linkspan_leaves_no_agent_in_the_session() {
-    for _ in 0..rounds(10) {
+    let began = Instant::now();
+    let n_kills = rounds(10);
+    for _ in 0..n_kills {
         enter_after_a_kill(env!("CARGO_BIN_EXE_linkspan")).await;
     }
+    let what = format!("{n_kills} linkspans killed in a session, no agent left in it");
+    soaked(began, &what);
 }
 
 #[tokio::test]

@@ -5,7 +5,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::request::Mode;
+use crate::engines::{CodexLimits, codex_limits};
+use crate::request::{Mode, Talk};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -40,7 +41,7 @@ pub(super) struct OpenThread<'a> {
     pub(super) thread_id: Option<String>,
     pub(super) cwd: &'a Path,
     #[serde(flatten)]
-    pub(super) limits: Limits,
+    pub(super) limits: Limits<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) model: Option<String>,
     /// The history is long, and nobody here reads it.
@@ -49,24 +50,18 @@ pub(super) struct OpenThread<'a> {
 }
 
 /// What a thread may do without asking, and whether it may ask.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Limits {
+pub(super) struct Limits<'a> {
     approval_policy: &'static str,
-    sandbox: &'static str,
+    sandbox: &'a str,
 }
 
-impl Limits {
-    pub(super) fn of(mode: Mode) -> Self {
-        let (approval_policy, sandbox) = match mode {
-            // Whoever answers the asks makes the difference.
-            Mode::Ask | Mode::Deny => ("on-request", "read-only"),
-            Mode::Allow => ("never", "danger-full-access"),
-            Mode::AcceptEdits => ("on-request", "workspace-write"),
-            Mode::Plan => ("never", "read-only"),
-        };
+impl<'a> Limits<'a> {
+    pub(super) fn of(mode: Mode, sandbox: Option<&'a str>) -> Self {
+        let CodexLimits { sandbox, approval } = codex_limits(mode, Talk::Dialogue, sandbox);
         Self {
-            approval_policy,
+            approval_policy: approval,
             sandbox,
         }
     }
@@ -131,20 +126,39 @@ struct Input<'a> {
 
 /// What this turn and those after it do otherwise.
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 pub(super) struct Changes {
     #[serde(skip_serializing_if = "Option::is_none")]
-    model: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    approval_policy: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sandbox_policy: Option<SandboxPolicy>,
+    pub(super) model: Option<String>,
+    #[serde(flatten)]
+    pub(super) limits: Option<TurnLimits>,
 }
 
-/// The sandbox once more: a turn spells it otherwise than a thread.
+/// The limits once more: a turn spells the sandbox otherwise than a thread.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TurnLimits {
+    approval_policy: &'static str,
+    sandbox_policy: SandboxPolicy,
+}
+
 #[derive(Serialize)]
 struct SandboxPolicy {
     r#type: &'static str,
+}
+
+impl TurnLimits {
+    pub(super) fn of(mode: Mode, sandbox: Option<&str>) -> Self {
+        let limits = Limits::of(mode, sandbox);
+        let r#type = match limits.sandbox {
+            "danger-full-access" => "dangerFullAccess",
+            "workspace-write" => "workspaceWrite",
+            _ => "readOnly",
+        };
+        Self {
+            approval_policy: limits.approval_policy,
+            sandbox_policy: SandboxPolicy { r#type },
+        }
+    }
 }
 
 impl<'a> StartTurn<'a> {
@@ -154,23 +168,6 @@ impl<'a> StartTurn<'a> {
             thread_id,
             input: [Input { r#type, text }],
             changes,
-        }
-    }
-}
-
-impl Changes {
-    pub(super) fn new(model: Option<String>, mode: Option<Mode>) -> Self {
-        let sandbox = |mode| match mode {
-            Mode::Ask | Mode::Deny | Mode::Plan => "readOnly",
-            Mode::Allow => "dangerFullAccess",
-            Mode::AcceptEdits => "workspaceWrite",
-        };
-        Self {
-            model,
-            approval_policy: mode.map(|it| Limits::of(it).approval_policy),
-            sandbox_policy: mode.map(|it| SandboxPolicy {
-                r#type: sandbox(it),
-            }),
         }
     }
 }

@@ -257,7 +257,7 @@ fn an_unknown_session_is_a_failure() {
     stage.read_end();
     expect![[r#"
         session/load {"cwd":"/workspace","mcpServers":[],"sessionId":"nope"}
-        request_failed: no session `nope`
+        request_failed: session `nope` was not opened: no session `nope`
         run started
         run ended Failed error: no session `nope`
     "#]]

@@ -384,6 +384,44 @@ fn an_ask_is_settled_once_and_only_with_json() {
     assert_eq!([bad, first, second], expected);
 }
 
+/// What is granted for good, if the agent suggests this.
+fn granted(suggestions: &Value) -> Value {
+    let mut ask: Value = serde_json::from_str(ASK).unwrap();
+    ask["request"]["permission_suggestions"] = suggestions.clone();
+    let mut stage = Stage::new(Claude::default(), "claude", None);
+    stage.act(|dialogue, out| dialogue.prompt("go", out));
+    stage.hear(&ask.to_string());
+    let always = Answer::AllowAlways { input: None };
+    stage.act(|it, out| it.settle("q1", &always, out)).unwrap();
+    stage.sent[1]["response"]["response"]["updatedPermissions"].take()
+}
+
+#[test]
+fn always_is_for_this_session_and_for_what_was_asked() {
+    let rule = |destination| json!({"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "ls *"}], "behavior": "allow", "destination": destination});
+    let directory = |destination| json!({"type": "addDirectories", "directories": ["/tmp"], "destination": destination});
+    let mode =
+        |destination| json!({"type": "setMode", "mode": "acceptEdits", "destination": destination});
+    let other = json!({"type": "removeRules", "rules": [], "destination": "userSettings"});
+
+    let suggested = json!([
+        mode("session"),
+        rule("localSettings"),
+        directory("userSettings"),
+        other
+    ]);
+    assert_eq!(
+        granted(&suggested),
+        json!([rule("session"), directory("session")])
+    );
+    assert_eq!(
+        granted(&json!([mode("projectSettings")])),
+        json!([mode("session")])
+    );
+    assert_eq!(granted(&json!([other])), Value::Null);
+    assert_eq!(granted(&json!("none")), Value::Null);
+}
+
 #[test]
 fn what_the_host_does_not_offer_is_refused() {
     let mut stage = asked();

@@ -22,7 +22,7 @@ fn request(resume: Resume, mode: Mode) -> Request {
 }
 
 fn stage(resume: Resume, mode: Mode) -> Stage {
-    let mut stage = Stage::new(Codex::new(&request(resume, mode)), "codex", None);
+    let mut stage = Stage::new(Codex::new(&request(resume, mode), None), "codex", None);
     stage.act(|it, out| it.prompt("go", out));
     stage
 }
@@ -97,11 +97,11 @@ fn threads_are_opened_by_what_was_asked_for() {
         + &opening(Resume::Fresh, Mode::Allow)
         + &opening(Resume::Fresh, Mode::Plan);
     expect![[r#"
-        thread/resume {"approvalPolicy":"on-request","cwd":"/workspace","excludeTurns":true,"sandbox":"read-only","threadId":"t"}
+        thread/resume {"approvalPolicy":"never","cwd":"/workspace","excludeTurns":true,"sandbox":"workspace-write","threadId":"t"}
         thread/fork {"approvalPolicy":"on-request","cwd":"/workspace","excludeTurns":true,"sandbox":"workspace-write","threadId":"t"}
         thread/list {"cwd":"/workspace","limit":1,"modelProviders":[],"sortKey":"updated_at","sourceKinds":["cli","vscode","exec","appServer"]}
         thread/start {"approvalPolicy":"never","cwd":"/workspace","sandbox":"danger-full-access"}
-        thread/start {"approvalPolicy":"never","cwd":"/workspace","sandbox":"read-only"}
+        thread/start {"approvalPolicy":"on-request","cwd":"/workspace","sandbox":"read-only"}
     "#]].assert_eq(&said);
 }
 

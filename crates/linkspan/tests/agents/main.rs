@@ -1,0 +1,142 @@
+//! The real agents, at pinned versions, driven by the real program against a scripted model.
+//!
+//! `cargo xtask peers` installs the agents and runs this; by hand it is
+//! `LINKSPAN_AGENTS=DIR cargo test -p linkspan --test agents -- [WORD…]`, where DIR holds the programs
+//! (`peers/agents/node_modules/.bin` unless given) and only cases that hold every word are run.
+//! What is tried with which agent, and what none of them can do, is the table in `table.rs`.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod aborts;
+mod crashes;
+mod errors;
+mod peers;
+mod permissions;
+mod processes;
+mod prompts;
+mod ran;
+mod running;
+mod sessions;
+mod table;
+mod terminal;
+mod tools;
+mod world;
+
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::panic::{self, AssertUnwindSafe};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+use std::{env, thread};
+
+use crate::peers::{PEERS, Peer};
+use crate::table::{BEHAVIOURS, Behaviour, Cell, ENGINES};
+use crate::world::World;
+
+/// The agents are heavy; more at a time only makes each of them slower.
+const THREADS: usize = 3;
+
+/// One behaviour of one agent.
+struct Case {
+    behaviour: &'static Behaviour,
+    peer: &'static Peer,
+}
+
+impl Case {
+    fn name(&self) -> String {
+        format!("{}: {}", self.peer.engine, self.behaviour.name)
+    }
+
+    fn try_out(&self) -> Result<(), String> {
+        let test = try_of(self.behaviour.name).ok_or("there is no test of this name")?;
+        let world = World::new(self.peer);
+        let tried = panic::catch_unwind(AssertUnwindSafe(|| test(&world)));
+        tried.map_err(|_| {
+            let why = PANIC.with(|it| it.take());
+            format!("{why}\n{}", world.transcript())
+        })
+    }
+}
+
+fn try_of(behaviour: &str) -> Option<fn(&World)> {
+    let tests = [
+        prompts::TESTS,
+        tools::TESTS,
+        permissions::TESTS,
+        sessions::TESTS,
+        aborts::TESTS,
+        crashes::TESTS,
+        errors::TESTS,
+    ];
+    let mut tests = tests.into_iter().flatten();
+    tests.find(|it| it.0 == behaviour).map(|it| it.1)
+}
+
+thread_local! {
+    /// Why the case of this thread has failed.
+    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+fn main() -> ExitCode {
+    panic::set_hook(Box::new(|info| {
+        PANIC.with(|it| *it.borrow_mut() = info.to_string());
+    }));
+    // Flags are for the usual harness; words choose cases.
+    let words: Vec<String> = env::args()
+        .skip(1)
+        .filter(|it| !it.starts_with('-'))
+        .collect();
+    let cases = cases(&words);
+    let next = AtomicUsize::new(0);
+    let failures = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let began = Instant::now();
+                    let tried = case.try_out();
+                    let verdict = if tried.is_ok() { "ok" } else { "FAILED" };
+                    let took = began.elapsed().as_secs_f64();
+                    say(&format!("{verdict:6} {took:5.1} s  {}", case.name()));
+                    if let Err(why) = tried {
+                        failures.lock().unwrap().push((case.name(), why));
+                    }
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().unwrap();
+    for (name, why) in &failures {
+        say(&format!("\n---- {name}\n{why}"));
+    }
+    let n_failed = failures.len();
+    say(&format!(
+        "{} passed, {n_failed} failed",
+        cases.len() - n_failed
+    ));
+    ExitCode::from(u8::from(n_failed > 0 || cases.is_empty()))
+}
+
+/// The slowest agents first, so that no thread is left with them alone.
+fn cases(words: &[String]) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (column, peer) in PEERS.iter().enumerate() {
+        assert_eq!(peer.engine, ENGINES[column]);
+        for behaviour in BEHAVIOURS {
+            let case = Case { behaviour, peer };
+            let name = case.name();
+            let is_wanted = words.iter().all(|it| name.contains(it.as_str()));
+            if behaviour.cells[column] == Cell::Yes && is_wanted {
+                cases.push(case);
+            }
+        }
+    }
+    cases.sort_by_key(|it| std::cmp::Reverse(it.peer.slowness));
+    cases
+}
+
+fn say(line: &str) {
+    writeln!(io::stdout().lock(), "{line}").unwrap();
+}

@@ -1,0 +1,60 @@
+//! Tools that work, and tools that do not.
+
+use std::fs;
+
+use scripted_model::Turn;
+
+use crate::world::{Call, World};
+
+pub(crate) const TESTS: &[(&str, fn(&World))] =
+    &[("tools", tools), ("a tool that fails", failing_tool)];
+
+fn tools(world: &World) {
+    let shell = world.peer.shell;
+    world.script([
+        Turn::of([shell("echo first | tee one.txt")]),
+        Turn::of([shell("cat one.txt > two.txt; echo second")]),
+        Turn::text("Both are done."),
+    ]);
+    let ran = world.start(&Call::new("Make two files.")).end();
+    ran.ended("completed", 0);
+    assert_eq!(ran.answer(), "Both are done.");
+    assert_eq!(
+        fs::read_to_string(world.file("two.txt")).unwrap(),
+        "first\n"
+    );
+    let calls = ran.calls();
+    let statuses: Vec<&str> = calls.iter().map(|it| it.0).collect();
+    assert_eq!(statuses, ["ok", "ok"]);
+    for ((_, call), (command, output)) in calls.iter().zip([
+        ("echo first | tee one.txt", "first"),
+        ("cat one.txt > two.txt; echo second", "second"),
+    ]) {
+        assert_eq!(call["class"]["kind"], "shell");
+        assert_eq!(call["class"]["title"], command);
+        assert!(call["result"].to_string().contains(output), "{call}");
+    }
+    let last = world.asked().pop().unwrap().body;
+    assert!(
+        last.contains("second"),
+        "the model does not know what the tool said"
+    );
+}
+
+fn failing_tool(world: &World) {
+    let (call, words) = (world.peer.failing)();
+    world.script([Turn::of([call]), Turn::text("It did not work.")]);
+    let ran = world.start(&Call::new("Break something.")).end();
+    ran.ended("completed", 0);
+    assert_eq!(ran.answer(), "It did not work.");
+    let calls = ran.calls();
+    assert_eq!(calls.len(), 1);
+    let (status, call) = calls[0];
+    assert_eq!(status, "error", "{call}");
+    assert!(call["result"].to_string().contains(words), "{call}");
+    let last = world.asked().pop().unwrap().body;
+    assert!(
+        last.contains(words),
+        "the model does not know what went wrong"
+    );
+}

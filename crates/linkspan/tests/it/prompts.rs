@@ -1,0 +1,63 @@
+//! A prompt is told once, also when the agent fails before it does so.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::program::{Folder, Ran, linkspan, machine, ran};
+
+fn run(folder: &Folder, engine: &str) -> Ran {
+    let output = linkspan(&["run", "--engine", engine, "--to", "linkspan", "Hello?"])
+        .env_clear()
+        .env("PATH", folder.path("bin"))
+        .env("HOME", folder.path(""))
+        .env("XDG_CONFIG_HOME", folder.path("config"))
+        .current_dir(folder.path(""))
+        .stdin(Stdio::null())
+        .output();
+    ran(output.unwrap())
+}
+
+/// Who said what, and how it ended.
+fn told(ran: &Ran) -> Vec<String> {
+    let events = ran
+        .stdout
+        .lines()
+        .map(|it| serde_json::from_str::<Value>(it).unwrap());
+    let told = events.filter_map(|it| {
+        let data = &it["data"];
+        let item = &data["item"];
+        match it["type"].as_str()? {
+            "item.closed" => Some(format!("{}: {}", item["role"], item["text"])),
+            "run.ended" => Some(format!("{}: {}", data["outcome"], data["error"]["message"])),
+            _ => None,
+        }
+    });
+    told.collect()
+}
+
+#[test]
+fn a_prompt_is_told_by_linkspan_when_the_agent_fails_before_it_repeats_it() {
+    let script = "echo 'no such session' >&2; exit 42";
+    let folder = machine("prompts-echo", &[("gemini", script)], "");
+    let ran = run(&folder, "gemini");
+    let expected = [
+        r#""user": "Hello?""#,
+        r#""failed": "gemini failed (rc=42)\nno such session""#,
+    ];
+    assert_eq!(
+        (told(&ran), ran.code),
+        (expected.map(str::to_owned).to_vec(), Some(1))
+    );
+}
+
+#[test]
+fn a_prompt_is_told_when_the_agent_fails_before_it_takes_one() {
+    let script = "echo 'no login' >&2; exit 1";
+    let folder = machine("prompts-dialogue", &[("agent", script)], "");
+    let ran = run(&folder, "acp:agent");
+    let told = told(&ran);
+    assert_eq!(told[0], r#""user": "Hello?""#);
+    assert!(told[1].contains("no login"), "{}", told[1]);
+    assert_eq!((told.len(), ran.code), (2, Some(1)));
+}

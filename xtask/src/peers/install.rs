@@ -1,0 +1,158 @@
+//! Installs the peers, cached by a hash of their lock files. Only this step uses the network.
+
+use std::{
+    collections::hash_map::DefaultHasher,
+    env, fs,
+    hash::{Hash, Hasher},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, bail};
+
+use super::Judge;
+use crate::{
+    process::{capture, root, run_with_retries},
+    python,
+    report::{Warnings, say},
+};
+
+/// What runs the judges; `None` where it could not be installed.
+pub(super) struct Interpreters {
+    node: Option<PathBuf>,
+    python: Option<PathBuf>,
+    has_browser: bool,
+    agents: Option<PathBuf>,
+}
+
+impl Interpreters {
+    /// Where the programs of the agents are.
+    pub(super) fn agents(&self) -> Option<&Path> {
+        self.agents.as_deref()
+    }
+
+    pub(super) fn of(&self, judge: Judge) -> Option<&Path> {
+        match judge {
+            Judge::AgUi | Judge::Acp | Judge::Thread => self.node.as_deref(),
+            Judge::OpenHands => self.python.as_deref(),
+            Judge::Html => self.node.as_deref().filter(|_| self.has_browser),
+        }
+    }
+}
+
+pub(super) fn install(work: &Path) -> Result<(Interpreters, Warnings)> {
+    let mut warnings = Warnings::new();
+    let mut or_warn = |what: &str, result: Result<PathBuf>| match result {
+        Ok(it) => Ok(Some(it)),
+        Err(err) if env::var("CI").is_ok_and(|it| it == "true") => {
+            Err(err.context(format!("cannot install {what}")))
+        }
+        Err(err) => {
+            let warning = format!("NOT JUDGED by {what}, which cannot be installed: {err:#}");
+            say(&warning);
+            warnings.push(warning);
+            Ok(None)
+        }
+    };
+    let node = or_warn("the JavaScript peers", install_js())?;
+    let python = or_warn("the Python peers", install_python(work))?;
+    let browser = or_warn("Chromium", install_browser())?;
+    let agents = or_warn("the agents", install_agents())?;
+    let interpreters = Interpreters {
+        node,
+        python,
+        has_browser: browser.is_some(),
+        agents,
+    };
+    Ok((interpreters, warnings))
+}
+
+/// The browser of the distribution: a download of its own could not be pinned by a lock file.
+fn install_browser() -> Result<PathBuf> {
+    let browser =
+        PathBuf::from(env::var_os("CHROMIUM").unwrap_or_else(|| "/usr/bin/chromium".into()));
+    if browser.exists() {
+        return Ok(browser);
+    }
+    if !Path::new("/usr/bin/apt-get").exists() {
+        bail!("install it, and set CHROMIUM to its path");
+    }
+    say("install chromium, which needs root");
+    let apt = |words: &[&str]| {
+        let mut command = Command::new("apt-get");
+        command.args(["-qq", "-y"]).args(words);
+        command.env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    };
+    run_with_retries(|| apt(&["update"]))?;
+    run_with_retries(|| apt(&["install", "--no-install-recommends", "chromium"]))?;
+    Ok(browser)
+}
+
+// In place, because Node looks for packages beside the script that imports them.
+fn install_js() -> Result<PathBuf> {
+    install_npm(&root().join("peers/js"), &[])?;
+    Ok(PathBuf::from("node"))
+}
+
+fn install_agents() -> Result<PathBuf> {
+    // Each puts the program of this platform in its place. The install scripts of what Gemini CLI
+    // could use besides would build C++.
+    let scripts = [
+        "@anthropic-ai/claude-code/install.cjs",
+        "opencode-ai/postinstall.mjs",
+    ];
+    let dir = root().join("peers/agents");
+    install_npm(&dir, &scripts)?;
+    Ok(dir.join("node_modules/.bin"))
+}
+
+/// Installs what the lock file of a folder names, then runs the scripts of these packages.
+fn install_npm(dir: &Path, scripts: &[&str]) -> Result<()> {
+    let modules = dir.join("node_modules");
+    let lock = hash(&dir.join("package-lock.json"))?;
+    let stamp = modules.join(format!(".installed-{lock}"));
+    if stamp.exists() {
+        return Ok(());
+    }
+    capture(Command::new("node").arg("--version"))?;
+    say(&format!("install {}", dir.display()));
+    run_with_retries(|| {
+        let mut command = Command::new("npm");
+        command
+            .args([
+                "ci",
+                "--ignore-scripts",
+                "--no-audit",
+                "--no-fund",
+                "--no-update-notifier",
+                "--loglevel=error",
+            ])
+            .current_dir(dir);
+        command
+    })?;
+    for script in scripts {
+        let script = modules.join(script);
+        let package = script.parent().unwrap_or(dir);
+        capture(Command::new("node").arg(&script).current_dir(package))?;
+    }
+    fs::write(stamp, "")?;
+    Ok(())
+}
+
+fn install_python(work: &Path) -> Result<PathBuf> {
+    let requirements = root().join("peers/python/requirements.txt");
+    let dir = work.join(format!("python-{}", hash(&requirements)?));
+    if !dir.exists() {
+        say("install peers/python, which takes some minutes");
+    }
+    python::environment(&dir, &requirements)
+}
+
+fn hash(file: &Path) -> Result<String> {
+    let mut hasher = DefaultHasher::new();
+    fs::read(file)
+        .with_context(|| format!("cannot read `{}`", file.display()))?
+        .hash(&mut hasher);
+    Ok(format!("{:016x}", hasher.finish()))
+}

@@ -77,6 +77,8 @@ pub(crate) fn setup(
         prompt: prompt.prompt.clone(),
         resume,
         model: settings.model.clone(),
+        effort: None,
+        mcp_servers: Vec::new(),
         cwd: settings.cwd.clone(),
         permissions: permissions(config, settings),
         talk: match agent.engine.dialogue {

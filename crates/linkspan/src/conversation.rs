@@ -185,7 +185,7 @@ impl Conversation {
         }
         let prompt = self.unsent.join("\n\n");
         match &mut self.agent {
-            Some(agent) => agent.prompt(&prompt),
+            Some(agent) => agent.prompt(&prompt.as_str().into()),
             None => {
                 let setup = self.setup(&prompt)?;
                 self.agent = Some(Agent::start(setup, |_| ()).await?);
@@ -267,6 +267,8 @@ impl Conversation {
                 None => Resume::Fresh,
             },
             model: self.config.model.clone(),
+            effort: None,
+            mcp_servers: Vec::new(),
             cwd: self.config.cwd.clone(),
             permissions: self.permissions.clone(),
             talk: Talk::Dialogue,

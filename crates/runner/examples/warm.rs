@@ -28,7 +28,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     while agent.step(&mut clock).await == Step::Told {}
     let mut answered = vec![clock.json()?];
     clock = Clock::start();
-    agent.prompt(second);
+    agent.prompt(&second.as_str().into());
     while agent.step(&mut clock).await == Step::Told {}
     answered.push(clock.json()?);
     agent.close();
@@ -48,6 +48,8 @@ fn setup(linkspan: &str, program: &str, prompt: &str) -> Result<Setup, Box<dyn E
         prompt: prompt.to_owned(),
         resume: Resume::Fresh,
         model: None,
+        effort: None,
+        mcp_servers: Vec::new(),
         cwd: env::current_dir()?,
         permissions: Permissions::default(),
         talk: Talk::Dialogue,

@@ -16,12 +16,12 @@ use model::{End, Frame, Level, Reader, Sink, Timestamp};
 
 pub use self::setup::{Earlier, Limits, Setup, StartError, Work};
 use self::source::{Heard, Source};
-use crate::dialogue::{Dialogue, NotSettled, Outbox, sent};
+use crate::dialogue::{Dialogue, NotSettled, Offers, Outbox, sent};
 use crate::live::{Ended, Live, Now, Reason};
 use crate::locks::{self, Held, Lock, Locks};
 use crate::policy::Asked;
 use crate::process::{self, Ladder, Marker};
-use crate::request::{Answer, Mode};
+use crate::request::{Answer, Mode, Prompt};
 use crate::stderr::Stderr;
 
 /// What a step came to.
@@ -131,9 +131,11 @@ impl Agent {
                 mut dialogue,
             } => {
                 let source = Source::process(&launch, &guard, marker)?;
-                live.prompted(&prompt, true);
                 dialogue.open(&mut outbox);
-                dialogue.prompt(&prompt, &mut outbox);
+                if let Some(prompt) = prompt {
+                    live.prompted(&prompt.text, true);
+                    dialogue.prompt(&prompt, &mut outbox);
+                }
                 (source, Some(dialogue))
             }
             Work::Replay {
@@ -201,10 +203,10 @@ impl Agent {
     }
 
     /// The next prompt of an agent that is talked with.
-    pub fn prompt(&mut self, prompt: &str) {
+    pub fn prompt(&mut self, prompt: &Prompt) {
         self.heard_at = Instant::now();
         if let Some(dialogue) = &mut self.dialogue {
-            self.live.prompted(prompt, true);
+            self.live.prompted(&prompt.text, true);
             dialogue.prompt(prompt, &mut self.outbox);
         }
     }
@@ -229,6 +231,12 @@ impl Agent {
     pub fn set_mode(&mut self, mode: Mode) -> bool {
         let dialogue = self.dialogue.as_mut();
         dialogue.is_some_and(|it| it.set_mode(mode, &mut self.outbox))
+    }
+
+    /// What the agent has said it offers, as far as it is known by now.
+    pub fn offers(&self) -> Offers {
+        let dialogue = self.dialogue.as_ref();
+        dialogue.map(|it| it.offers()).unwrap_or_default()
     }
 
     /// Whether an answer may change what runs.

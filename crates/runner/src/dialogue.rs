@@ -16,7 +16,7 @@ use std::fmt;
 use model::{RunError, Text};
 use serde::Serialize;
 
-use crate::request::{Answer, Mode};
+use crate::request::{Answer, Mode, Prompt};
 
 pub use acp::Acp;
 pub use claude::Claude;
@@ -32,7 +32,7 @@ pub trait Dialogue: Send {
 
     /// The next prompt. It is sent when it can be: after the handshake, and after the run before it,
     /// so that each prompt has a run of its own.
-    fn prompt(&mut self, prompt: &str, out: &mut Outbox);
+    fn prompt(&mut self, prompt: &Prompt, out: &mut Outbox);
 
     /// Asks the agent to end its run and stay; false when it has none to end. Prompts that wait are
     /// sent afterwards.
@@ -51,6 +51,36 @@ pub trait Dialogue: Send {
 
     /// Other runs may do more, or less; false when this agent cannot change it.
     fn set_mode(&mut self, mode: Mode, out: &mut Outbox) -> bool;
+
+    /// What the agent has said it offers, as far as it is known by now.
+    fn offers(&self) -> Offers {
+        Offers::default()
+    }
+}
+
+/// What an agent lets its user choose from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Offers {
+    pub models: Vec<Offer>,
+    /// The model in use.
+    pub model: Option<String>,
+    pub commands: Vec<SlashCommand>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    pub id: String,
+    pub name: String,
+    pub description: Option<String>,
+}
+
+/// What the user may type behind a slash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlashCommand {
+    pub name: String,
+    pub description: String,
+    /// What may follow.
+    pub hint: Option<String>,
 }
 
 impl fmt::Debug for dyn Dialogue {

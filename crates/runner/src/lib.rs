@@ -20,8 +20,13 @@ mod state;
 pub mod stderr;
 
 pub use agent::{Agent, Earlier, Limits, Setup, StartError, Step, Work};
-pub use dialogue::{Acp, Claude, Codex, Dialogue, NotSettled, Outbox, Warning, sent};
+pub use dialogue::{
+    Acp, Claude, Codex, Dialogue, NotSettled, Offer, Offers, Outbox, SlashCommand, Warning, sent,
+};
 pub use live::Ended;
 pub use policy::{Asked, Verdict, nobody, verdict};
-pub use request::{Answer, Launch, Mode, Permissions, Request, Resume, Stdin, Talk};
+pub use request::{
+    Answer, Image, Launch, McpServer, McpVia, Mode, Permissions, Prompt, Request, Resume, Stdin,
+    Talk,
+};
 pub use state::{data_folder, new_id, state_folder};

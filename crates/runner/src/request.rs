@@ -6,13 +6,65 @@ use std::path::PathBuf;
 /// One prompt for an agent, and under which conditions.
 #[derive(Clone, Debug)]
 pub struct Request {
+    /// Empty for an agent that is talked with: it is started, and waits.
     pub prompt: String,
     pub resume: Resume,
     pub model: Option<String>,
+    /// How hard the model is to think, in the agent's own words.
+    pub effort: Option<String>,
+    /// Servers of tools, beside those of the agent's own config.
+    pub mcp_servers: Vec<McpServer>,
     /// Where the agent works; absolute.
     pub cwd: PathBuf,
     pub permissions: Permissions,
     pub talk: Talk,
+}
+
+/// What an agent that is talked with is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prompt {
+    pub text: String,
+    pub images: Vec<Image>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    pub media_type: String,
+    /// Base64.
+    pub data: String,
+}
+
+impl From<&str> for Prompt {
+    fn from(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            images: Vec::new(),
+        }
+    }
+}
+
+/// A server of tools, after the Model Context Protocol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct McpServer {
+    pub name: String,
+    pub via: McpVia,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum McpVia {
+    Stdio {
+        command: String,
+        args: Vec<String>,
+        env: Vec<(String, String)>,
+    },
+    Http {
+        url: String,
+        headers: Vec<(String, String)>,
+    },
+    Sse {
+        url: String,
+        headers: Vec<(String, String)>,
+    },
 }
 
 /// Which session of the agent a prompt belongs to. Ids are the agent's own, and opaque.

@@ -114,7 +114,7 @@ impl Desk {
             prompt: prompt.clone(),
         });
         match &mut self.agent {
-            Some(agent) => agent.prompt(&prompt.prompt),
+            Some(agent) => agent.prompt(&prompt.prompt.as_str().into()),
             None => self.start(&prompt),
         }
     }

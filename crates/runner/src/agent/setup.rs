@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::dialogue::Dialogue;
 use crate::locks::{self, Held, Lock, Locks};
 use crate::process::{Guard, Patience, SpawnError};
-use crate::request::Launch;
+use crate::request::{Launch, Prompt};
 use crate::state::new_id;
 
 /// What an agent is started with.
@@ -56,11 +56,11 @@ pub enum Work {
         prompt: String,
         echoes: bool,
     },
-    /// A process that is talked with, beginning with a prompt.
+    /// A process that is talked with; without a prompt it waits for one.
     Dialogue {
         launch: Launch,
         guard: Guard,
-        prompt: String,
+        prompt: Option<Prompt>,
         dialogue: Box<dyn Dialogue>,
     },
     /// A recording; `speed` 2 is twice as fast.

@@ -16,7 +16,7 @@ use self::settings::Offers;
 use self::wire::{AuthMethod, Initialized, Opened, SessionList};
 use super::rpc::{Error, Params, Rpc, Said};
 use super::{Dialogue, NotSettled, Outbox};
-use crate::request::{Answer, Mode, Request, Resume};
+use crate::request::{Answer, McpServer, Mode, Prompt, Request, Resume};
 
 /// The version of the protocol that is spoken here.
 const VERSION: u64 = 1;
@@ -27,6 +27,7 @@ pub struct Acp {
     rpc: Rpc<Asked>,
     resume: Resume,
     cwd: PathBuf,
+    mcp_servers: Vec<McpServer>,
     model: Option<String>,
     mode: Mode,
     agent: Initialized,
@@ -37,7 +38,7 @@ pub struct Acp {
     n_settings: usize,
     run: Run,
     asks: HashMap<String, Wanted>,
-    waiting: VecDeque<String>,
+    waiting: VecDeque<Prompt>,
 }
 
 /// What a request was made for.
@@ -71,6 +72,7 @@ impl Acp {
             rpc: Rpc::new(Some("2.0")),
             resume: request.resume.clone(),
             cwd: request.cwd.clone(),
+            mcp_servers: request.mcp_servers.clone(),
             model: request.model.clone(),
             mode: request.permissions.mode,
             agent: Initialized::default(),
@@ -99,7 +101,7 @@ impl Acp {
     fn open_session(&mut self, out: &mut Outbox) {
         match self.resume.clone() {
             Resume::Fresh => {
-                let params = wire::NewSession::new(&self.cwd);
+                let params = wire::NewSession::new(&self.cwd, &self.mcp_servers);
                 self.rpc.ask(Asked::Open(None), "session/new", params, out);
             }
             Resume::Session(id) => self.reopen(id, out),
@@ -112,7 +114,7 @@ impl Acp {
                 "the agent does not list its sessions; resume one by its id".to_owned(),
             ),
             Resume::Fork(id) if self.agent.can().fork.is_some() => {
-                let params = wire::OldSession::new(&id, &self.cwd);
+                let params = wire::OldSession::new(&id, &self.cwd, &self.mcp_servers);
                 self.rpc.ask(Asked::Open(None), "session/fork", params, out);
             }
             Resume::Fork(_) => out.fail(
@@ -132,7 +134,7 @@ impl Acp {
             let text = "the agent cannot resume sessions; start a new one".to_owned();
             return out.fail("cannot_resume", text);
         };
-        let params = wire::OldSession::new(&id, &self.cwd);
+        let params = wire::OldSession::new(&id, &self.cwd, &self.mcp_servers);
         self.rpc
             .ask(Asked::Open(Some(id.clone())), method, params, out);
     }
@@ -273,8 +275,8 @@ impl Dialogue for Acp {
         }
     }
 
-    fn prompt(&mut self, prompt: &str, out: &mut Outbox) {
-        self.waiting.push_back(prompt.to_owned());
+    fn prompt(&mut self, prompt: &Prompt, out: &mut Outbox) {
+        self.waiting.push_back(prompt.clone());
         self.next(out);
     }
 
@@ -309,5 +311,9 @@ impl Dialogue for Acp {
     fn set_mode(&mut self, mode: Mode, out: &mut Outbox) -> bool {
         self.mode = mode;
         self.session.is_none() || self.ask_for_mode(mode, out)
+    }
+
+    fn offers(&self) -> super::Offers {
+        self.offers.told()
     }
 }

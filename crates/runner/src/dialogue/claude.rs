@@ -1,7 +1,8 @@
 //! Claude Code with `--input-format stream-json`: prompts as messages, the rest as control requests.
 //!
 //! Facts from recordings of Claude Code 2.1.325. Nothing has to be said first: `initialize` is
-//! optional, and every other request works without it. Messages that are sent during a turn would be
+//! optional, and every other request works without it; who has no prompt yet says it, because the
+//! program is silent otherwise, and to hear what it offers. Messages that are sent during a turn would be
 //! merged into one, so a prompt waits for the result of the one before it.
 
 use std::borrow::Cow;
@@ -11,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Dialogue, NotSettled, Outbox, in_one_line};
-use crate::request::{Answer, Mode};
+use super::{Dialogue, NotSettled, Offer, Offers, Outbox, SlashCommand, in_one_line};
+use crate::request::{Answer, Image, Mode, Prompt};
 
 #[derive(Debug, Default)]
 pub struct Claude {
@@ -21,7 +22,10 @@ pub struct Claude {
     settings: HashMap<String, String>,
     asks: HashMap<String, Asked>,
     has_run: bool,
-    waiting: VecDeque<String>,
+    waiting: VecDeque<Prompt>,
+    /// There is no prompt to begin with.
+    is_early: bool,
+    offers: Offers,
 }
 
 /// What a tool wants to do, kept to be allowed as it is.
@@ -54,6 +58,31 @@ struct Response<'a> {
     #[serde(borrow)]
     request_id: Cow<'a, str>,
     error: Option<Cow<'a, str>>,
+    response: Option<&'a RawValue>,
+}
+
+/// The answer to `initialize`, as far as it is needed.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Initialized {
+    commands: Vec<Command>,
+    models: Vec<Model>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Command {
+    name: String,
+    description: String,
+    argument_hint: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Model {
+    value: String,
+    display_name: String,
+    description: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -74,12 +103,53 @@ enum Message<'a> {
 #[derive(Serialize)]
 struct Words<'a> {
     role: &'static str,
-    content: &'a str,
+    content: Content<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(&'a str),
+    Blocks(Vec<Block<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block<'a> {
+    Text { text: &'a str },
+    Image { source: Source<'a> },
+}
+
+#[derive(Serialize)]
+struct Source<'a> {
+    r#type: &'static str,
+    media_type: &'a str,
+    data: &'a str,
+}
+
+impl<'a> From<&'a Prompt> for Content<'a> {
+    fn from(prompt: &'a Prompt) -> Self {
+        if prompt.images.is_empty() {
+            return Self::Text(&prompt.text);
+        }
+        let image = |Image { media_type, data }: &'a Image| Block::Image {
+            source: Source {
+                r#type: "base64",
+                media_type,
+                data,
+            },
+        };
+        let images = prompt.images.iter().map(image);
+        let text = &*prompt.text;
+        let text = (!text.is_empty()).then_some(Block::Text { text });
+        Self::Blocks(images.chain(text).collect())
+    }
 }
 
 #[derive(Serialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
 enum Wish<'a> {
+    Initialize,
     Interrupt,
     SetModel { model: &'a str },
     SetPermissionMode { mode: &'a str },
@@ -140,6 +210,14 @@ fn for_the_session(suggestions: &RawValue) -> Option<Vec<Suggestion>> {
 }
 
 impl Claude {
+    /// `is_early`: there is no prompt to begin with.
+    pub fn new(is_early: bool) -> Self {
+        Self {
+            is_early,
+            ..Self::default()
+        }
+    }
+
     fn request(&mut self, wish: Wish<'_>, out: &mut Outbox) -> String {
         self.n_requests += 1;
         let request_id = self.n_requests.to_string();
@@ -150,11 +228,11 @@ impl Claude {
         request_id
     }
 
-    fn say(&mut self, prompt: &str, out: &mut Outbox) {
+    fn say(&mut self, prompt: &Prompt, out: &mut Outbox) {
         self.has_run = true;
         let message = Words {
             role: "user",
-            content: prompt,
+            content: prompt.into(),
         };
         out.send(&Message::User { message });
     }
@@ -198,11 +276,41 @@ impl Claude {
         if let (Some(wish), Some(error)) = (wish, &response.error) {
             out.warn("not_set", format!("{wish} was not set: {error}"));
         }
+        let told = response.response.filter(|_| self.is_early);
+        if let Some(told) = told.and_then(|it| serde_json::from_str(it.get()).ok()) {
+            self.offered(told);
+        }
+    }
+
+    fn offered(&mut self, told: Initialized) {
+        let Initialized { commands, models } = told;
+        if commands.is_empty() && models.is_empty() {
+            return;
+        }
+        let model = |it: Model| Offer {
+            id: it.value,
+            name: it.display_name,
+            description: it.description,
+        };
+        let command = |it: Command| SlashCommand {
+            name: it.name,
+            description: it.description,
+            hint: Some(it.argument_hint).filter(|it| !it.is_empty()),
+        };
+        self.offers = Offers {
+            models: models.into_iter().map(model).collect(),
+            model: None,
+            commands: commands.into_iter().map(command).collect(),
+        };
     }
 }
 
 impl Dialogue for Claude {
-    fn open(&mut self, _: &mut Outbox) {}
+    fn open(&mut self, out: &mut Outbox) {
+        if self.is_early {
+            self.request(Wish::Initialize, out);
+        }
+    }
 
     fn line(&mut self, line: &str, out: &mut Outbox) {
         // Most lines are none of this: they must not be parsed to know it.
@@ -223,9 +331,9 @@ impl Dialogue for Claude {
         }
     }
 
-    fn prompt(&mut self, prompt: &str, out: &mut Outbox) {
+    fn prompt(&mut self, prompt: &Prompt, out: &mut Outbox) {
         if self.has_run {
-            self.waiting.push_back(prompt.to_owned());
+            self.waiting.push_back(prompt.clone());
         } else {
             self.say(prompt, out);
         }
@@ -290,5 +398,9 @@ impl Dialogue for Claude {
         self.settings
             .insert(id, format!("permission mode `{mode}`"));
         true
+    }
+
+    fn offers(&self) -> Offers {
+        self.offers.clone()
     }
 }

@@ -13,8 +13,8 @@ use std::path::PathBuf;
 use self::asks::Wanted;
 use self::wire::{Limits, OpenThread, Thread, ThreadList, Told, TurnLimits, TurnStarted};
 use super::rpc::{Error, Params, Rpc, Said};
-use super::{Dialogue, NotSettled, Outbox};
-use crate::request::{Answer, Mode, Request, Resume};
+use super::{Dialogue, NotSettled, Offer, Offers, Outbox};
+use crate::request::{Answer, Mode, Prompt, Request, Resume};
 
 #[derive(Debug)]
 pub struct Codex {
@@ -28,12 +28,16 @@ pub struct Codex {
     thread: Option<String>,
     run: Run,
     asks: HashMap<String, Wanted>,
-    waiting: VecDeque<String>,
+    waiting: VecDeque<Prompt>,
+    /// There is no prompt to begin with: there is time to ask what it offers.
+    is_early: bool,
+    offers: Offers,
 }
 
 #[derive(Debug)]
 enum Asked {
     Initialize,
+    Models,
     List,
     Open,
     Turn,
@@ -66,6 +70,8 @@ impl Codex {
             run: Run::None,
             asks: HashMap::new(),
             waiting: VecDeque::new(),
+            is_early: request.prompt.is_empty(),
+            offers: Offers::default(),
         }
     }
 
@@ -74,7 +80,12 @@ impl Codex {
             Asked::Initialize => {
                 self.rpc.notify("initialized", None::<()>, out);
                 self.open_thread(out);
+                if self.is_early {
+                    let params = wire::ListModels {};
+                    self.rpc.ask(Asked::Models, "model/list", params, out);
+                }
             }
+            Asked::Models => self.offered(result.read()),
             Asked::List => self.listed(result.read(), out),
             Asked::Open => self.opened(result.read(), out),
             Asked::Turn => {
@@ -91,8 +102,8 @@ impl Codex {
                 out.fail("request_failed", error.words());
             }
             Asked::Turn => self.run_ended(out),
-            // The turn may have ended by itself in the meantime.
-            Asked::Interrupt => (),
+            // The turn may have ended by itself in the meantime, and models can be named unseen.
+            Asked::Interrupt | Asked::Models => (),
         }
     }
 
@@ -129,6 +140,20 @@ impl Codex {
                 out.fail("not_found", text);
             }
         }
+    }
+
+    fn offered(&mut self, list: wire::ModelList) {
+        let model = |it: wire::Model| Offer {
+            id: it.id,
+            name: it.display_name,
+            description: it.description,
+        };
+        let first = list.data.iter().find(|it| it.is_default);
+        self.offers = Offers {
+            model: first.map(|it| it.id.clone()),
+            models: list.data.into_iter().map(model).collect(),
+            commands: Vec::new(),
+        };
     }
 
     fn opened(&mut self, opened: wire::Opened, out: &mut Outbox) {
@@ -222,8 +247,8 @@ impl Dialogue for Codex {
         }
     }
 
-    fn prompt(&mut self, prompt: &str, out: &mut Outbox) {
-        self.waiting.push_back(prompt.to_owned());
+    fn prompt(&mut self, prompt: &Prompt, out: &mut Outbox) {
+        self.waiting.push_back(prompt.clone());
         self.next(out);
     }
 
@@ -251,5 +276,9 @@ impl Dialogue for Codex {
     fn set_mode(&mut self, mode: Mode, _: &mut Outbox) -> bool {
         self.mode = Some(mode);
         true
+    }
+
+    fn offers(&self) -> Offers {
+        self.offers.clone()
     }
 }

@@ -1,10 +1,10 @@
 //! Claude Code: one process per prompt, or one per session with the control protocol on stdin.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::invocation::{Prompt, allowed, prompt};
 use super::{EngineConfig, Error, Invocation, guard};
-use crate::request::{Mode, Request, Resume, Stdin, Talk};
+use crate::request::{McpServer, McpVia, Mode, Request, Resume, Stdin, Talk};
 
 /// What a run may use when nobody can be asked and the config says nothing.
 pub(crate) const ALLOWED_TOOLS: &[&str] = &["Bash", "Read", "Edit", "Write"];
@@ -28,11 +28,17 @@ pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Inv
     if let Some(model) = request.model.as_ref().or(config.model.as_ref()) {
         it.args(["--model", guard::model(model)?]);
     }
+    if let Some(effort) = &request.effort {
+        it.args(["--effort", guard::word("the effort", effort)?]);
+    }
     resume(&mut it, &request.resume)?;
     permissions(&mut it, config, request)?;
     if let Some(style) = &config.output_style {
         it.arg("--settings")
             .arg(json!({ "outputStyle": style }).to_string());
+    }
+    if !request.mcp_servers.is_empty() {
+        it.arg(format!("--mcp-config={}", servers(&request.mcp_servers)));
     }
     it.extra(config);
     if let Some(text) = argument {
@@ -42,6 +48,32 @@ pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Inv
         it.env_remove.push(API_KEY.into());
     }
     Ok(it)
+}
+
+/// A config of servers, as a file of them would say it.
+fn servers(servers: &[McpServer]) -> Value {
+    fn object(pairs: &[(String, String)]) -> Value {
+        let pairs = pairs.iter().cloned();
+        pairs
+            .map(|(name, value)| (name, Value::from(value)))
+            .collect()
+    }
+    let server = |it: &McpServer| {
+        let how = match &it.via {
+            McpVia::Stdio { command, args, env } => {
+                json!({ "type": "stdio", "command": command, "args": args, "env": object(env) })
+            }
+            McpVia::Http { url, headers } => {
+                json!({ "type": "http", "url": url, "headers": object(headers) })
+            }
+            McpVia::Sse { url, headers } => {
+                json!({ "type": "sse", "url": url, "headers": object(headers) })
+            }
+        };
+        (it.name.clone(), how)
+    };
+    let servers: Value = servers.iter().map(server).collect();
+    json!({ "mcpServers": servers })
 }
 
 fn resume(it: &mut Invocation, resume: &Resume) -> Result<(), Error> {

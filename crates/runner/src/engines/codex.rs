@@ -4,7 +4,7 @@
 
 use super::invocation::{Prompt, prompt};
 use super::{EngineConfig, Error, Invocation, guard};
-use crate::request::{Mode, Permissions, Request, Resume, Stdin, Talk};
+use crate::request::{McpServer, McpVia, Mode, Permissions, Request, Resume, Stdin, Talk};
 
 pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     lists(request)?;
@@ -83,10 +83,50 @@ fn settings(it: &mut Invocation, config: &EngineConfig, request: &Request) -> Re
     if let Some(verbosity) = &config.verbosity {
         setting(it, "model_verbosity", verbosity);
     }
+    if let Some(effort) = &request.effort {
+        setting(it, "model_reasoning_effort", effort);
+    }
+    for server in &request.mcp_servers {
+        mcp_server(it, server)?;
+    }
     let sandbox = config.sandbox.as_deref();
     let limits = limits(request.permissions.mode, request.talk, sandbox);
     setting(it, "sandbox_mode", limits.sandbox);
     setting(it, "approval_policy", limits.approval);
+    Ok(())
+}
+
+/// A table of the config for each server.
+fn mcp_server(it: &mut Invocation, server: &McpServer) -> Result<(), Error> {
+    fn table(pairs: &[(String, String)]) -> toml::Value {
+        let pairs = pairs.iter().cloned();
+        let pairs = pairs.map(|(name, value)| (name, toml::Value::String(value)));
+        toml::Value::Table(pairs.collect())
+    }
+    let string = |it: &String| toml::Value::String(it.clone());
+    let mut of = toml::Table::new();
+    match &server.via {
+        McpVia::Stdio { command, args, env } => {
+            of.insert("command".to_owned(), string(command));
+            let args = args.iter().map(string).collect();
+            of.insert("args".to_owned(), toml::Value::Array(args));
+            of.insert("env".to_owned(), table(env));
+        }
+        McpVia::Http { url, headers } => {
+            of.insert("url".to_owned(), string(url));
+            of.insert("http_headers".to_owned(), table(headers));
+        }
+        McpVia::Sse { .. } => {
+            return Err(Error::Unable {
+                engine: "codex",
+                what: "use MCP servers over SSE",
+                hint: "name the server's HTTP address",
+            });
+        }
+    }
+    let name = guard::key("the name of an MCP server", &server.name)?;
+    let of = toml::Value::Table(of);
+    it.arg("-c").arg(format!("mcp_servers.{name}={of}"));
     Ok(())
 }
 

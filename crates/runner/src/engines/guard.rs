@@ -36,7 +36,7 @@ pub(super) fn whole_tools(tools: &[String]) -> Result<(), Error> {
     }
 }
 
-fn word<'a>(what: &'static str, value: &'a str) -> Result<&'a str, Error> {
+pub(super) fn word<'a>(what: &'static str, value: &'a str) -> Result<&'a str, Error> {
     let why = if value.is_empty() {
         "is empty"
     } else if value.len() > MAX_BYTES {
@@ -51,6 +51,19 @@ fn word<'a>(what: &'static str, value: &'a str) -> Result<&'a str, Error> {
         return Ok(value);
     };
     Err(refused(what, why, value))
+}
+
+/// A name that is part of a dotted key.
+pub(super) fn key<'a>(what: &'static str, value: &'a str) -> Result<&'a str, Error> {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-');
+    match word(what, value)?.chars().all(is_plain) {
+        true => Ok(value),
+        false => Err(refused(
+            what,
+            "has more than letters, digits, `_` and `-`",
+            value,
+        )),
+    }
 }
 
 /// The value is shown in part, and without what a terminal would obey.

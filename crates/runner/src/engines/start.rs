@@ -54,7 +54,7 @@ impl Agent {
             Talk::Dialogue => Work::Dialogue {
                 launch,
                 guard,
-                prompt,
+                prompt: (!prompt.is_empty()).then(|| prompt.as_str().into()),
                 dialogue: self.dialogue(request),
             },
         };
@@ -98,7 +98,7 @@ impl Agent {
         let mut request = request.clone();
         request.model = request.model.or_else(|| self.config.model.clone());
         match self.format(Talk::Dialogue) {
-            "claude" => Box::new(dialogue::Claude::default()),
+            "claude" => Box::new(dialogue::Claude::new(request.prompt.is_empty())),
             "codex" => Box::new(dialogue::Codex::new(&request, self.config.sandbox.clone())),
             _ => Box::new(dialogue::Acp::new(&request)),
         }

@@ -12,7 +12,7 @@ use expect_test::{Expect, expect, expect_file};
 use super::*;
 use crate::config::{Config, MODES};
 use crate::process::find_program;
-use crate::request::{Launch, Mode, Permissions, Resume, Stdin, Talk};
+use crate::request::{Launch, McpServer, McpVia, Mode, Permissions, Resume, Stdin, Talk};
 
 const ID: &str = "0199a213-81c0-7800-8aa1-bbab2a035a53";
 
@@ -21,6 +21,8 @@ fn request(mode: Mode, talk: Talk, resume: Resume) -> Request {
         prompt: "fix it".to_owned(),
         resume,
         model: None,
+        effort: None,
+        mcp_servers: Vec::new(),
         cwd: PathBuf::from("/work"),
         permissions: Permissions {
             mode,
@@ -387,4 +389,49 @@ fn the_model_of_the_config_is_chosen_in_a_session_that_is_talked_with() {
             r#"{"jsonrpc":"2.0","id":3,"method":"session/set_model","params":{"sessionId":"s","modelId":"big"}}"#
         )
     );
+}
+
+#[test]
+fn servers_of_tools_and_the_effort_reach_the_engines_that_take_them() {
+    let mut request = request(Mode::Ask, Talk::Dialogue, Resume::Fresh);
+    request.effort = Some("high".to_owned());
+    let pair = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
+    let server = |name: &str, via| McpServer {
+        name: name.to_owned(),
+        via,
+    };
+    request.mcp_servers = vec![
+        server(
+            "files",
+            McpVia::Stdio {
+                command: "/bin/files".to_owned(),
+                args: vec!["--root".to_owned(), "a b".to_owned()],
+                env: pair("KEY", "v"),
+            },
+        ),
+        server(
+            "web",
+            McpVia::Http {
+                url: "https://example.com/mcp".to_owned(),
+                headers: pair("Authorization", "Bearer x"),
+            },
+        ),
+    ];
+    let none = config("");
+    let mut text = String::new();
+    for name in ["claude", "codex"] {
+        text += &shown(&launch(name, &none, &request));
+        text.push('\n');
+    }
+    expect![[r#"
+        -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --input-format stream-json --permission-prompt-tool stdio --effort high --permission-mode manual '--mcp-config={"mcpServers":{"files":{"args":["--root","a b"],"command":"/bin/files","env":{"KEY":"v"},"type":"stdio"},"web":{"headers":{"Authorization":"Bearer x"},"type":"http","url":"https://example.com/mcp"}}}' <open
+        /bin/codex app-server -c 'model_reasoning_effort="high"' -c 'mcp_servers.files={ args = ["--root", "a b"], command = "/bin/files", env = { KEY = "v" } }' -c 'mcp_servers.web={ http_headers = { Authorization = "Bearer x" }, url = "https://example.com/mcp" }' -c 'sandbox_mode="read-only"' -c 'approval_policy="on-request"' <open
+    "#]].assert_eq(&text);
+    request.mcp_servers[1].name = "a.b".to_owned();
+    expect!["error: the name of an MCP server has more than letters, digits, `_` and `-`: `a.b`; hint: "].assert_eq(&shown(&launch("codex", &none, &request)));
+    request.mcp_servers[1].via = McpVia::Sse {
+        url: "https://example.com/sse".to_owned(),
+        headers: Vec::new(),
+    };
+    expect!["error: engine `codex` cannot use MCP servers over SSE; hint: name the server's HTTP address"].assert_eq(&shown(&launch("codex", &none, &request)));
 }

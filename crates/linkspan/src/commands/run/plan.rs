@@ -71,6 +71,8 @@ impl Plan {
             },
             prompt: prompt.text.clone(),
             model: args.model.clone(),
+            effort: None,
+            mcp_servers: Vec::new(),
             cwd: cwd(args.cwd.as_deref())?,
             permissions,
         };

@@ -1,6 +1,6 @@
 //! The model and the mode of a session, by config options or by the older lists.
 
-use super::super::Outbox;
+use super::super::{Offer, Outbox};
 use super::wire::{self, Choice, ConfigOption, Models, Modes};
 use super::{Acp, Asked};
 use crate::request::Mode;
@@ -20,6 +20,8 @@ struct Setting {
     current: String,
     /// Empty where any value may be tried.
     values: Vec<String>,
+    /// The same for people.
+    offers: Vec<Offer>,
 }
 
 #[derive(Clone, Debug)]
@@ -47,12 +49,16 @@ impl Offers {
             let how = How::Option {
                 id: option.id.clone(),
             };
-            let mut values = Vec::new();
-            flatten(&option.options, &mut values);
-            place.get_or_insert(Setting::new(how, current, values));
+            let mut choices = Vec::new();
+            flatten(option.options, &mut choices);
+            let values = choices.iter().map(|it| it.id.clone()).collect();
+            let mut setting = Setting::new(how, current, values);
+            setting.offers = choices;
+            place.get_or_insert(setting);
         }
         if let Some(it) = models {
-            let setting = Setting::new(How::Model, &it.current_model_id, Vec::new());
+            let mut setting = Setting::new(How::Model, &it.current_model_id, Vec::new());
+            setting.offers = it.available_models.into_iter().map(Offer::from).collect();
             offers.model.get_or_insert(setting);
         }
         if let Some(it) = modes {
@@ -61,6 +67,15 @@ impl Offers {
             offers.mode.get_or_insert(setting);
         }
         offers
+    }
+
+    pub(super) fn told(&self) -> super::super::Offers {
+        let model = self.model.as_ref();
+        super::super::Offers {
+            models: model.map(|it| it.offers.clone()).unwrap_or_default(),
+            model: model.map(|it| it.current.clone()),
+            commands: Vec::new(),
+        }
     }
 }
 
@@ -71,6 +86,7 @@ impl Setting {
             first: current.to_owned(),
             current: current.to_owned(),
             values,
+            offers: Vec::new(),
         }
     }
 
@@ -190,9 +206,23 @@ impl Acp {
     }
 }
 
-fn flatten(choices: &[Choice], values: &mut Vec<String>) {
+fn flatten(choices: Vec<Choice>, offers: &mut Vec<Offer>) {
     for choice in choices {
-        values.extend(choice.value.clone());
-        flatten(&choice.options, values);
+        offers.extend(choice.value.map(|id| Offer {
+            name: choice.name.unwrap_or_else(|| id.clone()),
+            description: choice.description,
+            id,
+        }));
+        flatten(choice.options, offers);
+    }
+}
+
+impl From<wire::ModelInfo> for Offer {
+    fn from(model: wire::ModelInfo) -> Self {
+        Self {
+            id: model.model_id,
+            name: model.name,
+            description: model.description,
+        }
     }
 }

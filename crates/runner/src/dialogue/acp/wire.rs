@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use crate::request::{Image, McpServer, McpVia};
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Initialize {
@@ -128,7 +130,7 @@ pub(super) struct Authenticate<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct NewSession<'a> {
     cwd: &'a Path,
-    mcp_servers: [Empty; 0],
+    mcp_servers: Vec<Server<'a>>,
 }
 
 #[derive(Serialize)]
@@ -136,7 +138,62 @@ pub(super) struct NewSession<'a> {
 pub(super) struct OldSession<'a> {
     session_id: &'a str,
     cwd: &'a Path,
-    mcp_servers: [Empty; 0],
+    mcp_servers: Vec<Server<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Server<'a> {
+    Stdio {
+        name: &'a str,
+        command: &'a str,
+        args: &'a [String],
+        env: Vec<Pair<'a>>,
+    },
+    Remote {
+        r#type: &'static str,
+        name: &'a str,
+        url: &'a str,
+        headers: Vec<Pair<'a>>,
+    },
+}
+
+#[derive(Serialize)]
+struct Pair<'a> {
+    name: &'a str,
+    value: &'a str,
+}
+
+fn servers(servers: &[McpServer]) -> Vec<Server<'_>> {
+    servers.iter().map(Server::from).collect()
+}
+
+fn pairs(pairs: &[(String, String)]) -> Vec<Pair<'_>> {
+    pairs
+        .iter()
+        .map(|(name, value)| Pair { name, value })
+        .collect()
+}
+
+impl<'a> From<&'a McpServer> for Server<'a> {
+    fn from(McpServer { name, via }: &'a McpServer) -> Self {
+        let remote = |r#type, url, headers| Self::Remote {
+            r#type,
+            name,
+            url,
+            headers: pairs(headers),
+        };
+        match via {
+            McpVia::Stdio { command, args, env } => Self::Stdio {
+                name,
+                command,
+                args,
+                env: pairs(env),
+            },
+            McpVia::Http { url, headers } => remote("http", url, headers),
+            McpVia::Sse { url, headers } => remote("sse", url, headers),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -160,18 +217,20 @@ pub(super) struct SessionInfo {
 }
 
 impl<'a> NewSession<'a> {
-    pub(super) fn new(cwd: &'a Path) -> Self {
-        let mcp_servers = [];
-        Self { cwd, mcp_servers }
+    pub(super) fn new(cwd: &'a Path, mcp_servers: &'a [McpServer]) -> Self {
+        Self {
+            cwd,
+            mcp_servers: servers(mcp_servers),
+        }
     }
 }
 
 impl<'a> OldSession<'a> {
-    pub(super) fn new(session_id: &'a str, cwd: &'a Path) -> Self {
+    pub(super) fn new(session_id: &'a str, cwd: &'a Path, mcp_servers: &'a [McpServer]) -> Self {
         Self {
             session_id,
             cwd,
-            mcp_servers: [],
+            mcp_servers: servers(mcp_servers),
         }
     }
 }
@@ -201,6 +260,8 @@ pub(super) struct ConfigOption {
 #[serde(default)]
 pub(super) struct Choice {
     pub(super) value: Option<String>,
+    pub(super) name: Option<String>,
+    pub(super) description: Option<String>,
     #[serde(deserialize_with = "or_default")]
     pub(super) options: Vec<Choice>,
 }
@@ -224,6 +285,16 @@ pub(super) struct ModeInfo {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Models {
     pub(super) current_model_id: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) available_models: Vec<ModelInfo>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct ModelInfo {
+    pub(super) model_id: String,
+    pub(super) name: String,
+    pub(super) description: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -252,21 +323,33 @@ pub(super) struct SetMode<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Prompt<'a> {
     session_id: &'a str,
-    prompt: [TextBlock<'a>; 1],
+    prompt: Vec<Block<'a>>,
 }
 
 #[derive(Serialize)]
-struct TextBlock<'a> {
-    r#type: &'static str,
-    text: &'a str,
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block<'a> {
+    Text {
+        text: &'a str,
+    },
+    #[serde(rename_all = "camelCase")]
+    Image {
+        mime_type: &'a str,
+        data: &'a str,
+    },
 }
 
 impl<'a> Prompt<'a> {
-    pub(super) fn new(session_id: &'a str, text: &'a str) -> Self {
-        let r#type = "text";
+    pub(super) fn new(session_id: &'a str, prompt: &'a crate::request::Prompt) -> Self {
+        let image = |Image { media_type, data }: &'a Image| Block::Image {
+            mime_type: media_type,
+            data,
+        };
+        let text = Block::Text { text: &prompt.text };
+        let images = prompt.images.iter().map(image);
         Self {
             session_id,
-            prompt: [TextBlock { r#type, text }],
+            prompt: std::iter::once(text).chain(images).collect(),
         }
     }
 }

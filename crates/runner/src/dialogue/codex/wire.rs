@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::engines::{CodexLimits, codex_limits};
-use crate::request::{Mode, Talk};
+use crate::request::{Image, Mode, Prompt, Talk};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -113,15 +113,16 @@ pub(super) struct ThreadList {
 #[serde(rename_all = "camelCase")]
 pub(super) struct StartTurn<'a> {
     thread_id: &'a str,
-    input: [Input<'a>; 1],
+    input: Vec<Input<'a>>,
     #[serde(flatten)]
     changes: Changes,
 }
 
 #[derive(Serialize)]
-struct Input<'a> {
-    r#type: &'static str,
-    text: &'a str,
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Input<'a> {
+    Text { text: &'a str },
+    Image { url: String },
 }
 
 /// What this turn and those after it do otherwise.
@@ -162,11 +163,15 @@ impl TurnLimits {
 }
 
 impl<'a> StartTurn<'a> {
-    pub(super) fn new(thread_id: &'a str, text: &'a str, changes: Changes) -> Self {
-        let r#type = "text";
+    pub(super) fn new(thread_id: &'a str, prompt: &'a Prompt, changes: Changes) -> Self {
+        let image = |Image { media_type, data }: &Image| Input::Image {
+            url: format!("data:{media_type};base64,{data}"),
+        };
+        let text = Input::Text { text: &prompt.text };
+        let images = prompt.images.iter().map(image);
         Self {
             thread_id,
-            input: [Input { r#type, text }],
+            input: std::iter::once(text).chain(images).collect(),
             changes,
         }
     }
@@ -197,4 +202,22 @@ pub(super) struct Interrupt<'a> {
 pub(super) struct Told {
     pub(super) thread_id: Option<String>,
     pub(super) request_id: Value,
+}
+
+#[derive(Serialize)]
+pub(super) struct ListModels {}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ModelList {
+    pub(super) data: Vec<Model>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Model {
+    pub(super) id: String,
+    pub(super) display_name: String,
+    pub(super) description: Option<String>,
+    pub(super) is_default: bool,
 }

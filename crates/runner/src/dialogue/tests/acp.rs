@@ -12,6 +12,8 @@ fn request(resume: Resume) -> Request {
         prompt: String::new(),
         resume,
         model: None,
+        effort: None,
+        mcp_servers: Vec::new(),
         cwd: "/workspace".into(),
         permissions: Permissions {
             mode: Mode::Ask,
@@ -34,7 +36,7 @@ const ALLOW: Answer = Answer::Allow { input: None };
 fn replay(name: &str, told: Expect) {
     let mut stage = stage(&request(Resume::Fresh));
     // It may come before the handshake is over.
-    stage.act(|dialogue, out| dialogue.prompt("go", out));
+    stage.act(|dialogue, out| dialogue.prompt(&"go".into(), out));
     let mut recorded: Vec<Value> = Vec::new();
     for step in recording(name) {
         let message: Value = serde_json::from_str(&step.line).unwrap();
@@ -116,7 +118,7 @@ fn met(request: &Request, capabilities: Value) -> Stage {
 fn working() -> Stage {
     let mut stage = met(&request(Resume::Fresh), json!({}));
     stage.result(json!({"sessionId": "s"}));
-    stage.act(|it, out| it.prompt("go", out));
+    stage.act(|it, out| it.prompt(&"go".into(), out));
     stage.sent.clear();
     stage
 }
@@ -175,7 +177,7 @@ fn a_cancel_withdraws_asks_before_and_after_it() {
     .assert_eq(&stage.said());
     stage.hear(r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"cancelled"}}"#);
     assert!(!stage.act(|it, out| it.interrupt(out)));
-    stage.act(|it, out| it.prompt("next", out));
+    stage.act(|it, out| it.prompt(&"next".into(), out));
     stage.result(json!({"stopReason": "end_turn"}));
     expect![[r#"
         session Init s
@@ -223,7 +225,7 @@ fn a_session_is_resumed_rather_than_loaded() {
 fn a_loaded_session_tells_only_the_new_run() {
     let request = request(Resume::Session("s".to_owned()));
     let mut stage = met(&request, json!({"loadSession": true}));
-    stage.act(|it, out| it.prompt("go", out));
+    stage.act(|it, out| it.prompt(&"go".into(), out));
     let said = |who: &str, text: &str| {
         let update = json!({"sessionUpdate": who, "content": {"type": "text", "text": text}});
         let params = json!({"sessionId": "s", "update": update});
@@ -252,7 +254,7 @@ fn an_unknown_session_is_a_failure() {
         &request(Resume::Session("nope".to_owned())),
         json!({"loadSession": true}),
     );
-    stage.act(|it, out| it.prompt("go", out));
+    stage.act(|it, out| it.prompt(&"go".into(), out));
     stage.error(-32602, "no session `nope`");
     stage.read_end();
     expect![[r#"
@@ -326,7 +328,7 @@ fn model_and_mode_are_set_before_the_first_prompt() {
     request.permissions.mode = Mode::Plan;
     let meet = |session: Value| {
         let mut stage = met(&request, json!({}));
-        stage.act(|it, out| it.prompt("go", out));
+        stage.act(|it, out| it.prompt(&"go".into(), out));
         stage.said();
         // The first request after the handshake has this number.
         stage.hear(&json!({"jsonrpc": "2.0", "id": 2, "result": session}).to_string());
@@ -397,7 +399,7 @@ fn an_agent_that_will_not_plan_is_not_let_loose() {
     let modes =
         json!({"currentModeId": "build", "availableModes": [{"id": "build"}, {"id": "plan"}]});
     let mut stage = met(&request, json!({}));
-    stage.act(|it, out| it.prompt("go", out));
+    stage.act(|it, out| it.prompt(&"go".into(), out));
     stage.result(json!({"sessionId": "s", "modes": modes}));
     stage.error(-32603, "not today");
     expect![[r#"

@@ -3,9 +3,9 @@
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use super::super::{Claude, NotSettled};
+use super::super::{Claude, NotSettled, Offer, Offers, SlashCommand};
 use super::{Stage, recording};
-use crate::request::{Answer, Mode};
+use crate::request::{Answer, Image, Mode, Prompt};
 
 /// Does what the host of a recording did, and returns what that host sent and what was sent now.
 fn replay(name: &str) -> (Stage, Vec<Value>) {
@@ -18,7 +18,7 @@ fn replay(name: &str) -> (Stage, Vec<Value>) {
         }
         let message: Value = serde_json::from_str(&step.line).unwrap();
         stage.act(|dialogue, out| match message["type"].as_str().unwrap() {
-            "user" => dialogue.prompt(words(&message["message"]["content"]), out),
+            "user" => dialogue.prompt(&words(&message["message"]["content"]).into(), out),
             "control_response" => {
                 let response = &message["response"];
                 let ask = response["request_id"].as_str().unwrap();
@@ -352,7 +352,7 @@ const ASK: &str = r#"{"type":"control_request","request_id":"q1","request":{"sub
 
 fn asked() -> Stage {
     let mut stage = Stage::new(Claude::default(), "claude", None);
-    stage.act(|dialogue, out| dialogue.prompt("go", out));
+    stage.act(|dialogue, out| dialogue.prompt(&"go".into(), out));
     stage.hear(ASK);
     stage.sent.clear();
     stage
@@ -389,7 +389,7 @@ fn granted(suggestions: &Value) -> Value {
     let mut ask: Value = serde_json::from_str(ASK).unwrap();
     ask["request"]["permission_suggestions"] = suggestions.clone();
     let mut stage = Stage::new(Claude::default(), "claude", None);
-    stage.act(|dialogue, out| dialogue.prompt("go", out));
+    stage.act(|dialogue, out| dialogue.prompt(&"go".into(), out));
     stage.hear(&ask.to_string());
     let always = Answer::AllowAlways { input: None };
     stage.act(|it, out| it.settle("q1", &always, out)).unwrap();
@@ -451,4 +451,57 @@ fn a_setting_that_is_refused_is_a_warning() {
         warning not_set: model `nonsense` was not set: no such model
     "#]]
     .assert_eq(&stage.told);
+}
+
+#[test]
+fn who_has_no_prompt_yet_hears_what_is_offered() {
+    let mut stage = Stage::new(Claude::new(true), "claude", None);
+    let told = json!({
+        "commands": [
+            {"name": "compact", "description": "Free up context", "argumentHint": "[focus]"},
+            {"name": "init", "description": "Write CLAUDE.md", "argumentHint": ""}
+        ],
+        "models": [{"value": "opus", "displayName": "Opus", "description": "the best"}]
+    });
+    let response = json!({"subtype": "success", "request_id": "1", "response": told});
+    stage.hear(&json!({"type": "control_response", "response": response}).to_string());
+    let command = |name: &str, description: &str, hint: Option<&str>| SlashCommand {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        hint: hint.map(str::to_owned),
+    };
+    let expected = Offers {
+        models: vec![Offer {
+            id: "opus".to_owned(),
+            name: "Opus".to_owned(),
+            description: Some("the best".to_owned()),
+        }],
+        model: None,
+        commands: vec![
+            command("compact", "Free up context", Some("[focus]")),
+            command("init", "Write CLAUDE.md", None),
+        ],
+    };
+    assert_eq!(stage.act(|it, _| it.offers()), expected);
+    let request = json!({"subtype": "initialize"});
+    let asked = json!({"type": "control_request", "request_id": "1", "request": request});
+    assert_eq!(stage.sent, [asked]);
+}
+
+#[test]
+fn images_go_before_the_words() {
+    let mut stage = Stage::new(Claude::default(), "claude", None);
+    let prompt = Prompt {
+        text: "what is it?".to_owned(),
+        images: vec![Image {
+            media_type: "image/png".to_owned(),
+            data: "AAAA".to_owned(),
+        }],
+    };
+    stage.act(|it, out| it.prompt(&prompt, out));
+    let source = json!({"type": "base64", "media_type": "image/png", "data": "AAAA"});
+    let content =
+        json!([{"type": "image", "source": source}, {"type": "text", "text": "what is it?"}]);
+    let message = json!({"role": "user", "content": content});
+    assert_eq!(stage.sent, [json!({"type": "user", "message": message})]);
 }

@@ -9,9 +9,11 @@ use crate::request::{Answer, Mode, Permissions, Request, Resume, Talk};
 
 fn request(resume: Resume, mode: Mode) -> Request {
     Request {
-        prompt: String::new(),
+        prompt: "go".to_owned(),
         resume,
         model: None,
+        effort: None,
+        mcp_servers: Vec::new(),
         cwd: "/workspace".into(),
         permissions: Permissions {
             mode,
@@ -23,7 +25,7 @@ fn request(resume: Resume, mode: Mode) -> Request {
 
 fn stage(resume: Resume, mode: Mode) -> Stage {
     let mut stage = Stage::new(Codex::new(&request(resume, mode), None), "codex", None);
-    stage.act(|it, out| it.prompt("go", out));
+    stage.act(|it, out| it.prompt(&"go".into(), out));
     stage
 }
 
@@ -39,7 +41,7 @@ fn deny() -> Answer {
 #[test]
 fn codex_is_talked_with_as_recorded() {
     let mut stage = stage(Resume::Fresh, Mode::Ask);
-    stage.act(|it, out| it.prompt("second", out));
+    stage.act(|it, out| it.prompt(&"second".into(), out));
     let mut recorded: Vec<Value> = Vec::new();
     for step in recording("codex/app_server.duplex.jsonl") {
         let message: Value = serde_json::from_str(&step.line).unwrap();
@@ -170,7 +172,7 @@ fn what_the_client_does_not_offer_is_refused() {
 #[test]
 fn a_turn_of_another_thread_ends_nothing() {
     let mut stage = working();
-    stage.act(|it, out| it.prompt("next", out));
+    stage.act(|it, out| it.prompt(&"next".into(), out));
     stage.hear(r#"{"method":"turn/completed","params":{"threadId":"x","turn":{"id":"v","status":"completed"}}}"#);
     assert_eq!(stage.said(), "");
     stage.hear(r#"{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"u","status":"completed"}}}"#);
@@ -203,7 +205,7 @@ fn the_next_turn_changes_model_and_mode() {
     let mut stage = working();
     stage.act(|it, out| it.set_model("big", out));
     stage.act(|it, out| it.set_mode(Mode::AcceptEdits, out));
-    stage.act(|it, out| it.prompt("next", out));
+    stage.act(|it, out| it.prompt(&"next".into(), out));
     stage.hear(r#"{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"u","status":"completed"}}}"#);
     expect![[r#"
         turn/start {"approvalPolicy":"on-request","input":[{"text":"next","type":"text"}],"model":"big","sandboxPolicy":{"type":"workspaceWrite"},"threadId":"t"}
@@ -229,7 +231,7 @@ fn a_turn_that_is_refused_is_a_run_that_failed() {
     let mut stage = stage(Resume::Fresh, Mode::Ask);
     stage.hear(r#"{"id":1,"result":{}}"#);
     stage.hear(r#"{"id":2,"result":{"thread":{"id":"t"}}}"#);
-    stage.act(|it, out| it.prompt("next", out));
+    stage.act(|it, out| it.prompt(&"next".into(), out));
     stage.hear(r#"{"id":3,"error":{"code":-32600,"message":"too long"}}"#);
     expect![[r#"
         session Init t

@@ -19,3 +19,4 @@ mod writers;
 pub use display_safe::display_safe;
 pub use readers::{Earlier, ItemIds, ReaderConfig, RunEnds};
 pub use writers::WriterConfig;
+pub use writers::acp::{AcpAgent, AcpClient, AcpRequest};

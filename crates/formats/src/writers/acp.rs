@@ -5,6 +5,7 @@
 //! conversation except the prompts. Facts: the v1 schema and the Claude adapters of Zed; profile
 //! `seed` keeps the choices of the OpenHands CLI.
 
+mod agent;
 mod texts;
 mod tools;
 mod turn;
@@ -20,8 +21,11 @@ use model::{
     RunEnded, RunError, SessionBound, Status, Text, Writer,
 };
 
+pub use agent::{AcpAgent, AcpClient, AcpRequest};
+
 use super::{WriterConfig, line};
 use crate::wire::acp as wire;
+use agent::Connection;
 use texts::{OpenText, Voice};
 use tools::{Asked, OpenAsk, OpenTool};
 use turn::Context;
@@ -42,6 +46,8 @@ pub(crate) struct Acp {
     plan: Option<u64>,
     context: Context,
     losses: Losses,
+    /// It writes for somebody who answers.
+    connection: Option<Connection>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,10 +94,12 @@ impl Acp {
             plan: None,
             context: Context::default(),
             losses: Losses::default(),
+            connection: None,
         }
     }
 
-    fn send(&self, out: &mut Vec<u8>, update: wire::SessionUpdate<'_>) {
+    fn send(&mut self, out: &mut Vec<u8>, update: wire::SessionUpdate<'_>) {
+        self.flush(out);
         let session_id = &self.session.id;
         line(
             out,
@@ -104,9 +112,11 @@ impl Acp {
     }
 
     fn bound(&mut self, bound: &SessionBound<'_>, out: &mut Vec<u8>) {
+        let is_file = self.connection.is_none();
         let session = &mut self.session;
-        // A session that was not asked for does not take the place of the one that was.
-        if !session.is_native || bound.how != Binding::Mismatch {
+        // A session that was not asked for does not take the place of the one that was, and on a
+        // connection it has the id that it was opened with.
+        if is_file && (!session.is_native || bound.how != Binding::Mismatch) {
             bound.native.as_str().clone_into(&mut session.id);
             session.is_native = true;
         }
@@ -122,7 +132,8 @@ impl Acp {
 
     fn commands(&mut self, bound: &SessionBound<'_>, out: &mut Vec<u8>) {
         let hash = hash(&bound.commands);
-        if bound.commands.is_empty() || self.session.commands == Some(hash) {
+        if bound.commands.is_empty() || self.session.commands == Some(hash) || self.knows_commands()
+        {
             return;
         }
         self.session.commands = Some(hash);
@@ -145,6 +156,9 @@ impl Acp {
             return;
         }
         self.session.mode = Some(mode.clone().into_owned());
+        if !self.is_told_mode(mode) {
+            return;
+        }
         self.send(
             out,
             wire::SessionUpdate::CurrentModeUpdate {
@@ -169,6 +183,7 @@ impl Acp {
             Item::Tool(tool) => self.tool_opened(event, tool, out),
             Item::Plan(plan) => self.plan(event, plan, out),
             Item::Subagent(_) => (), // The call that started it shows it.
+            Item::Compaction(_) if !self.is_told_compactions() => self.losses.count("compaction"),
             Item::Compaction(it) => {
                 let update = wire::CompactionUpdate {
                     compaction_id: it.id.as_str(),
@@ -210,6 +225,7 @@ impl Acp {
                     self.losses.count("background sub-agent report");
                 }
             }
+            Item::Compaction(_) if !self.is_told_compactions() => (),
             Item::Compaction(it) => {
                 let text = |text| wire::ContentBlock::Text { text };
                 let update = wire::CompactionUpdate {
@@ -265,6 +281,9 @@ impl Acp {
             Level::Warning => "warning",
             Level::Error => "error",
         };
+        if !self.is_told_notices() {
+            return self.losses.count("notice");
+        }
         // A title must not be empty.
         let title = if notice.text.is_empty() {
             Text::new(format!("{severity} {}", notice.code))

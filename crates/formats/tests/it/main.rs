@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 #![expect(clippy::disallowed_methods, reason = "tests own the files they read")]
 
+mod acp_agent;
 mod claude;
 mod codex_thread;
 mod fixtures;

@@ -62,7 +62,10 @@ impl Acp {
                 self.text_chunk(event, voice, id, &delta.text, out);
             }
             Channel::Input => (), // The whole input follows in an update.
-            Channel::Output => self.tool_printed(id),
+            Channel::Output => {
+                self.tool_printed(id);
+                self.show_output(event, id, &delta.text.to_str(), out);
+            }
         }
     }
 
@@ -122,8 +125,20 @@ impl Acp {
         if text.is_empty() {
             return;
         }
+        if self.connection.is_some() {
+            self.heard(event, voice);
+            return self.say_soon(event, voice, id, &text.to_str(), out);
+        }
         let text = text.by_ref();
         self.chunk(event, voice, id, wire::ContentBlock::Text { text }, out);
+    }
+
+    fn heard(&mut self, event: &Event<'_>, voice: Voice) {
+        if voice == Voice::Agent
+            && let Some(run) = &mut self.run
+        {
+            run.has_said |= event.path.is_empty();
+        }
     }
 
     fn chunk(
@@ -139,17 +154,20 @@ impl Acp {
             content,
             meta: meta(event),
         };
-        let update = match voice {
-            Voice::User => wire::SessionUpdate::UserMessageChunk(chunk),
-            Voice::Thought => wire::SessionUpdate::AgentThoughtChunk(chunk),
-            Voice::Agent => {
-                if let Some(run) = &mut self.run {
-                    run.has_said |= event.path.is_empty();
-                }
-                wire::SessionUpdate::AgentMessageChunk(chunk)
-            }
-            Voice::Unheard => return,
-        };
-        self.send(out, update);
+        self.heard(event, voice);
+        if let Some(update) = voice.update(chunk) {
+            self.send(out, update);
+        }
+    }
+}
+
+impl Voice {
+    pub(super) fn update(self, chunk: wire::ContentChunk<'_>) -> Option<wire::SessionUpdate<'_>> {
+        match self {
+            Self::User => Some(wire::SessionUpdate::UserMessageChunk(chunk)),
+            Self::Thought => Some(wire::SessionUpdate::AgentThoughtChunk(chunk)),
+            Self::Agent => Some(wire::SessionUpdate::AgentMessageChunk(chunk)),
+            Self::Unheard => None,
+        }
     }
 }

@@ -13,15 +13,17 @@ use model::{
 };
 use serde::Deserialize;
 
+use super::agent::Printed;
 use super::{Acp, Shape, hash, line, meta, wire};
 use crate::writers::content::{Block, blocks};
 
 #[derive(Clone, Debug)]
 pub(super) struct OpenTool {
-    id: String,
+    pub(super) id: String,
     kind: wire::ToolKind,
     has_input: bool,
     has_output: bool,
+    pub(super) printed: Printed,
     /// The diffs that the client has, by hash.
     diffs: u64,
 }
@@ -86,6 +88,7 @@ impl Acp {
             kind,
             has_input,
             has_output: false,
+            printed: Printed::default(),
             diffs: diffs_hash(&tool.class),
         });
         let is_running = has_input && self.shape == Shape::Default && !self.is_asked(id);
@@ -239,20 +242,24 @@ impl Acp {
             meta: meta(event),
             ..wire::ToolCallUpdate::of(tool)
         };
-        let request = self.asked.request_id(&ask.id);
-        line(
-            out,
-            &wire::Request {
-                jsonrpc: wire::JSONRPC,
-                id: &request,
-                method: wire::REQUEST_PERMISSION,
-                params: wire::RequestPermission {
-                    session_id: &self.session.id,
-                    tool_call,
-                    options: if is_lasting { LASTING } else { ONCE },
-                },
+        let request = match &self.connection {
+            Some(_) => format!("{}/{}", self.session.id, ask.id),
+            None => self.asked.request_id(&ask.id),
+        };
+        let message = wire::Request {
+            jsonrpc: wire::JSONRPC,
+            id: &request,
+            method: wire::REQUEST_PERMISSION,
+            params: wire::RequestPermission {
+                session_id: &self.session.id,
+                tool_call,
+                options: if is_lasting { LASTING } else { ONCE },
             },
-        );
+        };
+        match &mut self.connection {
+            Some(connection) => connection.asked(ask, &message),
+            None => line(out, &message),
+        }
         self.asks.push(OpenAsk {
             id: ask.id.clone().into_owned(),
             request,
@@ -278,7 +285,9 @@ impl Acp {
             Decision::Denied => (selected(&REJECT), false),
             Decision::Withdrawn | Decision::Lost => (wire::PermissionOutcome::Cancelled, false),
         };
-        answer(ask.request, outcome, out);
+        if self.connection.is_none() {
+            answer(ask.request, outcome, out);
+        }
         if !is_allowed || self.find_tool(&ask.tool).is_none() {
             return;
         }
@@ -304,7 +313,11 @@ impl Acp {
 
     /// Ends what nobody ended, so that the response can follow.
     pub(super) fn close_left_open(&mut self, out: &mut Vec<u8>) {
-        for ask in std::mem::take(&mut self.asks) {
+        let is_file = self.connection.is_none();
+        for ask in std::mem::take(&mut self.asks)
+            .into_iter()
+            .filter(|_| is_file)
+        {
             answer(ask.request, wire::PermissionOutcome::Cancelled, out);
         }
         for tool in std::mem::take(&mut self.tools) {

@@ -86,18 +86,23 @@ impl Acp {
             code: &error.code,
             message: error.message.by_ref(),
         });
+        let result = wire::PromptResponse { stop_reason, meta };
+        self.flush(out);
+        if self.respond("result", &result) {
+            return;
+        }
         line(
             out,
             &wire::Response {
                 jsonrpc: wire::JSONRPC,
                 id: self.n_runs,
-                result: wire::PromptResponse { stop_reason, meta },
+                result,
             },
         );
     }
 
     /// An answer that no message had: a local command's, for example.
-    fn unsaid_answer(&self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
+    fn unsaid_answer(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
         let Some(answer) = ended.answer.as_ref().filter(|it| !it.is_empty()) else {
             return;
         };
@@ -110,7 +115,7 @@ impl Acp {
         self.send(out, wire::SessionUpdate::AgentMessageChunk(chunk));
     }
 
-    fn failure(&self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
+    fn failure(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
         let unknown = RunError {
             code: Cow::Borrowed("unknown"),
             message: Text::new("the run failed"),
@@ -121,19 +126,24 @@ impl Acp {
         } else {
             wire::INTERNAL_ERROR
         };
+        let error = wire::Error {
+            code,
+            message: error.message.by_ref(),
+            data: wire::ErrorData {
+                code: &error.code,
+                outcome: (ended.outcome == Outcome::Lost).then_some("lost"),
+            },
+        };
+        self.flush(out);
+        if self.respond("error", &error) {
+            return;
+        }
         line(
             out,
             &wire::Failure {
                 jsonrpc: wire::JSONRPC,
                 id: self.n_runs,
-                error: wire::Error {
-                    code,
-                    message: error.message.by_ref(),
-                    data: wire::ErrorData {
-                        code: &error.code,
-                        outcome: (ended.outcome == Outcome::Lost).then_some("lost"),
-                    },
-                },
+                error,
             },
         );
     }

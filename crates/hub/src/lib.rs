@@ -31,3 +31,4 @@ pub use hub::{Hub, Queued, Submitted};
 pub use order::{Submit, Target};
 pub use recorder::{Recorder, Storing, Wish};
 pub use ring::{MAX_BYTES, MAX_FRAMES};
+pub use setup::open as open_recording;

@@ -114,7 +114,7 @@ impl Recorder {
     }
 
     /// Where the agent tells, and what is on its way meanwhile.
-    pub fn parts(&mut self) -> (&mut dyn Sink, Storing<'_>) {
+    pub fn parts(&mut self) -> (&mut (dyn Sink + Send), Storing<'_>) {
         (&mut self.record, Storing(&mut self.appender))
     }
 
@@ -154,7 +154,7 @@ impl Recorder {
     }
 
     /// Keeps the session for a while longer.
-    pub async fn renew(&self) -> Result<()> {
+    pub async fn renew(&mut self) -> Result<()> {
         let ttl = Limits::default().lease;
         match self.journal.renew(&self.appender.lease, ttl).await {
             // Only the next owner takes it away; a disk that is full does not.

@@ -121,7 +121,7 @@ fn replay(
 }
 
 /// Opens a recording, and tells its format.
-fn open(recording: &Recording) -> Result<(Box<dyn Read + Send>, &'static str)> {
+pub fn open(recording: &Recording) -> Result<(Box<dyn Read + Send>, &'static str)> {
     let path = match recording {
         Recording::Bundled(it) => return Ok((Box::new(it.bytes), it.format)),
         Recording::File(path) => path,

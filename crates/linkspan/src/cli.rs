@@ -38,6 +38,10 @@ Examples:
   linkspan run --attach 01991a2b-5c6d-7e8f-9a0b-1c2d3e4f5a6b
   linkspan run --engine replay:tools";
 
+const ACP_EXAMPLE: &str = "\
+Example, as an editor's command:
+  linkspan acp --engine claude";
+
 const FORMATS_EXAMPLE: &str = "\
 Example:
   linkspan formats";
@@ -86,6 +90,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     #[command(before_help = store::SERVE_EXAMPLE, after_long_help = exit::HELP)]
     Serve(ServeArgs),
+    #[command(before_help = ACP_EXAMPLE, after_long_help = exit::HELP)]
+    Acp(AcpArgs),
     #[command(before_help = store::TOKEN_EXAMPLE)]
     Token(TokenArgs),
     #[command(before_help = store::SESSIONS_EXAMPLE)]
@@ -252,6 +258,47 @@ pub(crate) struct RunArgs {
     /// Whether output made for people is coloured
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto)]
     pub(crate) color: Color,
+}
+
+/// Be an agent of the Agent Client Protocol on stdin and stdout, for editors and other programs
+///
+/// Any engine becomes one. Sessions are kept in the journal that `run` and `serve` use, so the
+/// client can list them and load them again.
+#[derive(Args, Debug)]
+pub(crate) struct AcpArgs {
+    /// The agent: claude, codex, opencode, gemini, acp:COMMAND, replay:FILE; see `linkspan engines`
+    #[arg(short, long, value_name = "ENGINE")]
+    pub(crate) engine: Option<String>,
+
+    /// The model that sessions begin with, by the agent's own name for it
+    #[arg(short, long)]
+    pub(crate) model: Option<String>,
+
+    /// The mode that sessions begin with; the client may change it
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub(crate) permissions: Option<Permissions>,
+
+    /// A tool that may run without a question, by the agent's own name for it; may be repeated
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) allow: Vec<String>,
+
+    /// A tool that may not run; may be repeated
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) deny: Vec<String>,
+
+    /// A shape of the updates other than the default: `seed` is that of the OpenHands CLI
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+
+    /// Say on stderr at the end what was told, and how fast
+    #[arg(long)]
+    pub(crate) stats: bool,
+
+    #[command(flatten)]
+    pub(crate) file: ConfigFile,
+
+    #[command(flatten)]
+    pub(crate) data: DataDir,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

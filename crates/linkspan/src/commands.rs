@@ -1,5 +1,6 @@
 //! One file per command; each prints data to stdout and fails with an exit code and a hint.
 
+pub(crate) mod acp;
 pub(crate) mod config;
 pub(crate) mod convert;
 pub(crate) mod engines;

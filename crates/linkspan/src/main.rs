@@ -39,6 +39,7 @@ fn run(cli: &Cli) -> Result<(), exit::Failure> {
         Command::Convert(args) => commands::convert::run(args),
         Command::Show(args) => commands::show::run(args),
         Command::Run(args) => commands::run::run(args),
+        Command::Acp(args) => commands::acp::run(args),
         Command::Serve(args) => commands::serve::run(args),
         Command::Token(args) => commands::token::run(args),
         Command::Sessions(args) => commands::sessions::run(args),

@@ -5,7 +5,7 @@ use std::error::Error as _;
 
 use runner::config::{self, Config, File};
 
-use crate::cli::ConfigFile;
+use crate::cli::{ConfigFile, Permissions};
 use crate::exit::{Code, Failure, shown};
 
 /// The settings of this user, and the file they would come from.
@@ -18,6 +18,26 @@ pub(crate) fn load(file: &ConfigFile) -> Result<Settings, Failure> {
     let file = File::find(file.path.as_deref(), variable);
     let config = Config::load(file.as_ref(), variable).map_err(bad_config)?;
     Ok(Settings { config, file })
+}
+
+/// The same, with what a flag says about permissions.
+pub(crate) fn with_permissions(
+    file: &ConfigFile,
+    permissions: Option<Permissions>,
+) -> Result<Config, Failure> {
+    let mut config = load(file)?.config;
+    if let Some(mode) = permissions {
+        let mode = match mode {
+            Permissions::Ask => "ask",
+            Permissions::Allow => "allow",
+            Permissions::Deny => "deny",
+            Permissions::AcceptEdits => "accept-edits",
+            Permissions::Plan => "plan",
+        };
+        let set = config.flag("permissions", "--permissions", mode);
+        set.map_err(bad_config)?;
+    }
+    Ok(config)
 }
 
 /// A value that is no text is kept as far as it is, and then is not what anybody expects.

@@ -156,7 +156,8 @@ impl Acp {
             return;
         }
         self.session.mode = Some(mode.clone().into_owned());
-        if !self.is_told_mode(mode) {
+        // The modes of a connection are those that its client was offered.
+        if self.connection.is_some() {
             return;
         }
         self.send(

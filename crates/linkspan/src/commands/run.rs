@@ -7,7 +7,7 @@
 mod attach;
 mod keep;
 mod output;
-mod plan;
+pub(crate) mod plan;
 mod prompt;
 mod question;
 mod stops;

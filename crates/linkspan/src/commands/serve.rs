@@ -121,10 +121,10 @@ async fn serve(args: &ServeArgs, hub: HubConfig, folder: &Path, keys: Keys) -> R
 }
 
 /// Everything that means: stop.
-struct Stops([Signal; 3]);
+pub(super) struct Stops([Signal; 3]);
 
 impl Stops {
-    fn new() -> std::io::Result<Self> {
+    pub(super) fn new() -> std::io::Result<Self> {
         Ok(Self([
             signal(SignalKind::interrupt())?,
             signal(SignalKind::terminate())?,
@@ -132,7 +132,7 @@ impl Stops {
         ]))
     }
 
-    async fn next(&mut self) {
+    pub(super) async fn next(&mut self) {
         let [interrupt, terminate, hangup] = &mut self.0;
         tokio::select! {
             _ = interrupt.recv() => (),

@@ -18,12 +18,10 @@ const TAIL: usize = 8 * 1024;
 const PAUSE_MS: i64 = 500;
 
 /// What a client can be told.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AcpClient {
     pub has_notices: bool,
     pub has_compactions: bool,
-    /// The modes it was offered; it is told of no other.
-    pub modes: Vec<String>,
 }
 
 /// Says what an agent says to the client of one session.
@@ -212,11 +210,6 @@ impl Acp {
     pub(super) fn is_told_compactions(&self) -> bool {
         let connection = self.connection.as_ref();
         connection.is_none_or(|it| it.client.has_compactions)
-    }
-
-    pub(super) fn is_told_mode(&self, mode: &str) -> bool {
-        let connection = self.connection.as_ref();
-        connection.is_none_or(|it| it.client.modes.iter().any(|it| it == mode))
     }
 
     pub(super) fn knows_commands(&self) -> bool {

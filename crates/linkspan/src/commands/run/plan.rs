@@ -10,7 +10,7 @@ use runner::process::{Guard, find_on_path};
 use runner::{Mode, Permissions, Request, Resume, Setup, Talk, Work};
 
 use super::prompt::Prompt;
-use crate::cli::{self, RunArgs};
+use crate::cli::RunArgs;
 use crate::exit::{Code, Failure, chain};
 use crate::settings;
 use crate::streams::Input;
@@ -97,22 +97,10 @@ impl Plan {
 }
 
 fn load(args: &RunArgs) -> Result<Config, Failure> {
-    let mut config = settings::load(&args.file)?.config;
-    if let Some(mode) = args.permissions {
-        let mode = match mode {
-            cli::Permissions::Ask => "ask",
-            cli::Permissions::Allow => "allow",
-            cli::Permissions::Deny => "deny",
-            cli::Permissions::AcceptEdits => "accept-edits",
-            cli::Permissions::Plan => "plan",
-        };
-        let set = config.flag("permissions", "--permissions", mode);
-        set.map_err(settings::bad_config)?;
-    }
-    Ok(config)
+    settings::with_permissions(&args.file, args.permissions)
 }
 
-fn refused(err: engines::Error) -> Failure {
+pub(crate) fn refused(err: engines::Error) -> Failure {
     let code = match &err {
         engines::Error::NoneInstalled | engines::Error::NotFound { .. } => Code::Failed,
         _ => Code::Usage,

@@ -1,0 +1,47 @@
+//! The past of a session: told again through the writer that told it first.
+
+use formats::AcpAgent;
+use journal::{Deltas, Journal, Read};
+use model::{Event, SessionId};
+
+use crate::pipes::Said;
+
+/// Events and bytes read at once.
+const PAGE: (u32, usize) = (1024, 1 << 20);
+
+/// Tells everything that is stored.
+pub(crate) async fn tell(
+    journal: &dyn Journal,
+    session: &SessionId<'_>,
+    writer: &mut AcpAgent,
+    said: &Said,
+) -> journal::Result<()> {
+    writer.set_history(true);
+    let mut after = 0;
+    loop {
+        let read = Read {
+            after,
+            deltas: Deltas::Keep,
+            max_events: PAGE.0,
+            max_bytes: PAGE.1,
+        };
+        let page = journal.read(session, read).await?;
+        let mut lines = Vec::new();
+        for stored in &page.events {
+            let line = str::from_utf8(&stored.line).unwrap_or_default();
+            // What a later version has stored cannot be told by this one.
+            if let Ok(event) = Event::from_json(line) {
+                // How a run ended was answered when it did.
+                drop(writer.event(&event, &mut lines));
+            }
+        }
+        writer.flush(&mut lines);
+        // Who does not listen any more misses nothing.
+        said.say(lines).await;
+        after = after.max(page.next);
+        if page.next >= page.head {
+            writer.set_history(false);
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Any engine as an agent of the Agent Client Protocol, version 1: JSON-RPC on a pair of pipes.
+//!
+//! `connection` reads what the client says and knows its sessions; each session is a task of its own
+//! (`session`), which runs an agent, records it in the journal and tells the client through the writer
+//! of `formats`. The past of a session goes through the same writer, so that a session that is loaded
+//! looks as it looked live. Everything that is said goes through one thread, in order (`pipes`).
+
+mod connection;
+mod content;
+mod history;
+mod options;
+mod pipes;
+mod question;
+mod recording;
+mod rpc;
+mod session;
+mod stats;
+mod wire;
+
+use std::fmt;
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use journal::Journal;
+use runner::Permissions;
+use runner::config::Config;
+use runner::locks::Locks;
+use runner::process::Guard;
+use tokio::time::timeout;
+
+pub use stats::Summary;
+
+/// How long the last lines may take.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// What the sessions of a connection are run with.
+#[derive(Clone)]
+pub struct AcpConfig {
+    /// As in `linkspan run --engine`.
+    pub engine: String,
+    pub model: Option<String>,
+    /// How sessions begin; the client may change it.
+    pub permissions: Permissions,
+    /// A profile of the format `acp`.
+    pub profile: Option<String>,
+    pub settings: Config,
+    /// Where sessions are kept.
+    pub journal: Arc<dyn Journal>,
+    pub guard: Guard,
+    /// Where the agents' own sessions are locked.
+    pub locks: Option<Locks>,
+}
+
+impl fmt::Debug for AcpConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AcpConfig")
+            .field("engine", &self.engine)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Serves one client until it has nothing more to say, or until `stop`. All sessions end with it.
+pub async fn serve(
+    config: AcpConfig,
+    input: impl Read + Send + 'static,
+    output: impl Write + Send + 'static,
+    stop: impl Future<Output = ()>,
+) -> Summary {
+    let stats = Arc::new(stats::Stats::default());
+    let pipes = pipes::open(input, output, Arc::clone(&stats));
+    let connection = connection::Connection::new(config, pipes.said, Arc::clone(&stats));
+    connection.run(pipes.heard, stop).await;
+    // Who does not read does not hold up the end.
+    timeout(LAST_WORDS, pipes.written).await.ok();
+    stats.summary()
+}

@@ -1,0 +1,119 @@
+//! The two pipes: a thread that reads lines, and one that writes them.
+//!
+//! Threads rather than tasks: reading a pipe blocks, and a write that nobody takes has to hold up
+//! whoever has more to say, not the program.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+use formats::framing::{Framer, Framing};
+use model::Frame;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::stats::Stats;
+
+/// What is read at a time.
+const READ_SIZE: usize = 64 * 1024;
+/// Lines that may wait on their way in.
+const MAX_HEARD: usize = 16;
+/// Pieces that may wait on their way out; whoever has more waits.
+const MAX_SAID: usize = 64;
+/// Pieces are written together up to this many bytes.
+const MAX_WRITE: usize = 256 * 1024;
+
+/// A line of the client.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    Line(Vec<u8>),
+    /// It was too long to be kept.
+    TooLong(u64),
+}
+
+/// Where whole lines go out.
+#[derive(Clone, Debug)]
+pub(crate) struct Said(mpsc::Sender<(Instant, Vec<u8>)>);
+
+impl Said {
+    /// Says whole lines; false when nobody listens any more.
+    pub(crate) async fn say(&self, lines: Vec<u8>) -> bool {
+        lines.is_empty() || self.0.send((Instant::now(), lines)).await.is_ok()
+    }
+
+    /// Nobody listens any more.
+    pub(crate) async fn closed(&self) {
+        self.0.closed().await;
+    }
+}
+
+/// Both ends, and the time when everything that was said is written.
+pub(crate) struct Pipes {
+    pub(crate) said: Said,
+    pub(crate) heard: mpsc::Receiver<Heard>,
+    pub(crate) written: oneshot::Receiver<()>,
+}
+
+pub(crate) fn open(
+    input: impl Read + Send + 'static,
+    output: impl Write + Send + 'static,
+    stats: Arc<Stats>,
+) -> Pipes {
+    let (heard_tx, heard) = mpsc::channel(MAX_HEARD);
+    thread::spawn(move || read(input, &heard_tx));
+    let (said, said_rx) = mpsc::channel(MAX_SAID);
+    let (done, written) = oneshot::channel();
+    thread::spawn(move || {
+        write(output, said_rx, &stats);
+        // Nobody may wait for it.
+        done.send(()).ok()
+    });
+    Pipes {
+        said: Said(said),
+        heard,
+        written,
+    }
+}
+
+fn read(mut input: impl Read, heard: &mpsc::Sender<Heard>) {
+    let mut framer = Framer::new(Framing::Lines);
+    let mut buf = vec![0; READ_SIZE];
+    let mut is_open = true;
+    while is_open {
+        let n = match input.read(&mut buf) {
+            Ok(n) => n,
+            Err(err) if err.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(_) => 0,
+        };
+        let mut pass = |frame: Frame<'_>| {
+            let line = match frame {
+                Frame::Data(line) => Heard::Line(line.to_owned()),
+                Frame::Oversized { length, .. } => Heard::TooLong(length),
+            };
+            is_open &= heard.blocking_send(line).is_ok();
+        };
+        if n == 0 {
+            return framer.end(&mut pass);
+        }
+        framer.push(&buf[..n], &mut pass);
+    }
+}
+
+fn write(mut output: impl Write, mut said: mpsc::Receiver<(Instant, Vec<u8>)>, stats: &Stats) {
+    while let Some((first, mut lines)) = said.blocking_recv() {
+        while lines.len() < MAX_WRITE
+            && let Ok((_, more)) = said.try_recv()
+        {
+            lines.extend_from_slice(&more);
+        }
+        // Whoever reads it is gone; so is the reason to go on.
+        if output
+            .write_all(&lines)
+            .and_then(|()| output.flush())
+            .is_err()
+        {
+            return;
+        }
+        stats.wrote(lines.len(), first.elapsed());
+    }
+}

@@ -1,0 +1,185 @@
+//! A session on its way into the journal, from its first prompt on.
+//!
+//! Editors open sessions that nobody ever uses; what an agent tells before it was asked anything is
+//! kept back until it is. A journal that cannot be used is no reason not to work: it is told once, and
+//! nothing is kept from there on.
+
+use std::sync::Arc;
+
+use hub::{Recorder, Storing, Wish};
+use journal::{Journal, NewSession};
+use model::{Event, Frame, Sink};
+use runner::Earlier;
+
+/// Beats after which the session is kept from lapsing.
+const RENEW: u64 = 20;
+
+#[derive(Debug)]
+pub(crate) struct Recording {
+    state: State,
+    n_beats: u64,
+}
+
+#[derive(Debug)]
+enum State {
+    /// What was told before there was a reason to keep it.
+    Early(Vec<String>),
+    Open(Box<Recorder>),
+    /// Nothing is kept any more.
+    Lost,
+}
+
+impl Recording {
+    pub(crate) fn early() -> Self {
+        Self::new(State::Early(Vec::new()))
+    }
+
+    pub(crate) fn open(recorder: Recorder) -> Self {
+        Self::new(State::Open(Box::new(recorder)))
+    }
+
+    fn new(state: State) -> Self {
+        Self { state, n_beats: 0 }
+    }
+
+    /// Where an agent that is started now goes on.
+    pub(crate) fn earlier(&mut self) -> Earlier {
+        match &mut self.state {
+            State::Open(recorder) => recorder.earlier(),
+            // Nothing of the one before it was asked for.
+            State::Early(told) => {
+                told.clear();
+                Earlier::default()
+            }
+            State::Lost => Earlier::default(),
+        }
+    }
+
+    pub(crate) fn is_early(&self) -> bool {
+        matches!(self.state, State::Early(_))
+    }
+
+    /// The first prompt has come: from now on everything is kept.
+    pub(crate) async fn begin(
+        &mut self,
+        journal: &Arc<dyn Journal>,
+        session: NewSession,
+    ) -> journal::Result<()> {
+        let State::Early(told) = &mut self.state else {
+            return Ok(());
+        };
+        let told = std::mem::take(told);
+        self.state = State::Lost;
+        let owner = hub::own_name();
+        let mut recorder = Recorder::create(Arc::clone(journal), session, &owner).await?;
+        for line in &told {
+            if let Ok(event) = Event::from_json(line) {
+                recorder.parts().0.event(&event);
+            }
+        }
+        recorder.commit();
+        self.state = State::Open(Box::new(recorder));
+        Ok(())
+    }
+
+    pub(crate) fn has_room(&self) -> bool {
+        match &self.state {
+            State::Open(recorder) => recorder.has_room(),
+            State::Early(_) | State::Lost => true,
+        }
+    }
+
+    /// Where the agent tells, and what is on its way meanwhile.
+    pub(crate) fn parts(&mut self) -> (Told<'_>, Pending<'_>) {
+        match &mut self.state {
+            State::Open(recorder) => {
+                let (sink, storing) = recorder.parts();
+                (Told::Kept(sink), Pending(Some(storing)))
+            }
+            State::Early(told) => (Told::Early(told), Pending(None)),
+            State::Lost => (Told::Lost, Pending(None)),
+        }
+    }
+
+    /// A step of the agent has returned.
+    pub(crate) fn commit(&mut self) {
+        if let State::Open(recorder) = &mut self.state {
+            recorder.commit();
+        }
+    }
+
+    /// Something was stored, or nothing will be any more: then it is said why.
+    pub(crate) fn stored(&mut self, stored: journal::Result<()>) -> Result<(), journal::Error> {
+        if let State::Open(recorder) = &mut self.state {
+            match stored {
+                Ok(()) => recorder.go_on(),
+                Err(err) => {
+                    self.state = State::Lost;
+                    return Err(err);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks what others want from this session, and keeps it.
+    pub(crate) async fn beat(&mut self) -> journal::Result<Vec<Wish>> {
+        self.n_beats += 1;
+        let State::Open(recorder) = &mut self.state else {
+            return Ok(Vec::new());
+        };
+        if self.n_beats.is_multiple_of(RENEW)
+            && let Err(err) = recorder.renew().await
+        {
+            self.state = State::Lost;
+            return Err(err);
+        }
+        // What cannot be read now is read with the next beat.
+        Ok(recorder.wishes().await.unwrap_or_default())
+    }
+
+    /// Stores what is left; false when not everything could be.
+    pub(crate) async fn finish(self) -> bool {
+        match self.state {
+            State::Open(recorder) => recorder.finish().await,
+            State::Early(_) | State::Lost => true,
+        }
+    }
+}
+
+/// Where an agent tells.
+pub(crate) enum Told<'a> {
+    Early(&'a mut Vec<String>),
+    Kept(&'a mut (dyn Sink + Send)),
+    Lost,
+}
+
+impl Sink for Told<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        match self {
+            Self::Early(told) => {
+                told.push(serde_json::to_string(event).expect("events are plain data"));
+            }
+            Self::Kept(sink) => sink.event(event),
+            Self::Lost => (),
+        }
+    }
+
+    fn frame(&mut self, frame: Frame<'_>) {
+        if let Self::Kept(sink) = self {
+            sink.frame(frame);
+        }
+    }
+}
+
+/// What is on its way into the journal, if anything is.
+pub(crate) struct Pending<'a>(Option<Storing<'a>>);
+
+impl Pending<'_> {
+    pub(crate) async fn next(&mut self) -> journal::Result<()> {
+        match &mut self.0 {
+            Some(storing) => storing.next().await,
+            None => std::future::pending().await,
+        }
+    }
+}

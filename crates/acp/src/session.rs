@@ -1,0 +1,605 @@
+//! A session of the client: its agent, its turn, its questions, one loop.
+
+mod asks;
+mod choose;
+mod telling;
+
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use formats::AcpAgent;
+use hub::Wish;
+use journal::NewSession;
+use model::SessionId;
+use runner::engines::{self, Selected, Surroundings};
+use runner::process::find_on_path;
+use runner::{
+    Agent, McpServer, Offers, Permissions, Prompt, Request, Resume, Setup, StartError, Step, Talk,
+    Work,
+};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use self::asks::Asks;
+use self::telling::Telling;
+use crate::AcpConfig;
+use crate::history;
+use crate::options::{Choices, Chosen};
+use crate::pipes::Said;
+use crate::recording::Recording;
+use crate::rpc::{self, Error, Id};
+use crate::stats::Stats;
+use crate::wire;
+
+/// How often the journal is asked for what others want.
+const BEAT: Duration = Duration::from_millis(500);
+/// What an agent may take to stop, and then to leave, before it is made to.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// The longest title that is made of a prompt, in characters.
+const MAX_TITLE: usize = 80;
+
+type Starting = Pin<Box<dyn Future<Output = Result<Agent, StartError>> + Send>>;
+
+/// What the client wants from a session.
+#[derive(Debug)]
+pub(crate) enum Order {
+    Prompt {
+        id: Id,
+        prompt: Prompt,
+    },
+    Cancel,
+    /// The answer to what an agent asked; none when it was refused.
+    Answer {
+        ask: String,
+        result: Option<Value>,
+    },
+    SetMode {
+        id: Id,
+        mode: String,
+    },
+    SetOption {
+        id: Id,
+        option: String,
+        value: Value,
+    },
+    /// It is opened again; `is_told` says that its past is told again as well.
+    Reopen {
+        id: Id,
+        is_told: bool,
+    },
+    Close {
+        id: Id,
+    },
+}
+
+/// What is shared by all sessions of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared {
+    pub(crate) config: Arc<AcpConfig>,
+    pub(crate) said: Said,
+    pub(crate) stats: Arc<Stats>,
+    pub(crate) client: wire::ClientCapabilities,
+}
+
+/// A session as it is opened.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    pub(crate) id: String,
+    /// As in `linkspan run --engine`.
+    pub(crate) engine: String,
+    pub(crate) cwd: PathBuf,
+    pub(crate) mcp_servers: Vec<McpServer>,
+    pub(crate) resume: Resume,
+    pub(crate) recording: Recording,
+}
+
+pub(crate) struct Session {
+    shared: Shared,
+    /// As the journal calls it.
+    id: String,
+    /// As the client calls it.
+    name: String,
+    engine: String,
+    cwd: PathBuf,
+    mcp_servers: Vec<McpServer>,
+    resume: Resume,
+    recording: Recording,
+    writer: AcpAgent,
+    choices: Choices,
+    chosen: Chosen,
+    /// What the agent works with, unless it was started with something else.
+    is_stale: bool,
+    offers: Offers,
+    agent: Option<Agent>,
+    starting: Option<Starting>,
+    /// An agent is wanted although there is nothing to do for it yet.
+    is_warming: bool,
+    turn: Option<Turn>,
+    /// The prompt of the turn, until an agent has it.
+    waiting: Option<Prompt>,
+    asks: Asks,
+    /// The mode the agent has told last.
+    heard_mode: Option<String>,
+    lines: Vec<u8>,
+}
+
+/// A prompt that has no answer yet.
+#[derive(Debug)]
+struct Turn {
+    id: Id,
+    /// Its run, once it has begun.
+    run: Option<String>,
+    is_cancelled: bool,
+}
+
+/// What woke the loop.
+enum Woken {
+    Ordered(Option<Order>),
+    Stored(journal::Result<()>),
+    Started(Box<Result<Agent, StartError>>),
+    Stepped(Step),
+    Beat,
+}
+
+impl Session {
+    /// `name` is what the client calls it. Fails where the engine cannot be started at all.
+    pub(crate) fn new(shared: Shared, opening: Opening, name: &str) -> Result<Self, Error> {
+        let Opening {
+            id,
+            engine,
+            cwd,
+            mcp_servers,
+            resume,
+            recording,
+        } = opening;
+        let config = &shared.config;
+        let chosen = Chosen {
+            mode: config.permissions.mode,
+            model: config.model.clone(),
+            effort: None,
+        };
+        let family = engine.split(':').next().unwrap_or_default();
+        let is_root = rustix::process::geteuid().is_root();
+        let is_boxed = std::env::var_os("IS_SANDBOX").is_some();
+        let choices = Choices::of(family, is_root && !is_boxed);
+        let client = formats::AcpClient {
+            has_notices: shared.client.session.notices.is_some(),
+            has_compactions: shared.client.session.compaction.is_some(),
+        };
+        let place = cwd.to_string_lossy();
+        let writer = AcpAgent::new(name, &place, config.profile.as_deref(), client);
+        let mut session = Self {
+            shared,
+            id,
+            name: name.to_owned(),
+            engine,
+            cwd,
+            mcp_servers,
+            resume,
+            recording,
+            writer,
+            choices,
+            chosen,
+            is_stale: false,
+            offers: Offers::default(),
+            agent: None,
+            starting: None,
+            is_warming: true,
+            turn: None,
+            waiting: None,
+            asks: Asks::default(),
+            heard_mode: None,
+            lines: Vec::new(),
+        };
+        // What cannot be started is said now, not with the first prompt.
+        session.setup()?;
+        Ok(session)
+    }
+
+    /// What the client is told about a session that it has opened.
+    pub(crate) fn opened<'a>(&self, id: Option<&'a str>) -> wire::Opened<'a> {
+        wire::Opened {
+            session_id: id,
+            modes: self.choices.modes(self.chosen.mode),
+            config_options: self.choices.options(&self.chosen, &self.offers),
+        }
+    }
+
+    /// Works until the client closes the session or goes away.
+    pub(crate) async fn run(mut self, mut orders: mpsc::Receiver<Order>) {
+        let mut beats = interval(BEAT);
+        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut closing = None;
+        loop {
+            self.begin();
+            self.say().await;
+            let Self {
+                recording,
+                writer,
+                agent,
+                starting,
+                turn,
+                lines,
+                shared,
+                heard_mode,
+                ..
+            } = &mut self;
+            let has_room = recording.has_room();
+            let (kept, mut pending) = recording.parts();
+            let mut telling = Telling {
+                kept,
+                writer,
+                turn,
+                lines,
+                stats: &shared.stats,
+                heard_mode,
+            };
+            let woken = tokio::select! {
+                biased;
+                order = orders.recv() => Woken::Ordered(order),
+                stored = pending.next() => Woken::Stored(stored),
+                started = next(starting), if starting.is_some() => Woken::Started(Box::new(started)),
+                step = step(agent, &mut telling), if agent.is_some() && has_room => Woken::Stepped(step),
+                _ = beats.tick() => Woken::Beat,
+            };
+            match woken {
+                Woken::Ordered(None) => break,
+                Woken::Ordered(Some(Order::Close { id })) => {
+                    closing = Some(id);
+                    break;
+                }
+                Woken::Ordered(Some(order)) => self.ordered(order).await,
+                Woken::Stored(stored) => {
+                    let stored = self.recording.stored(stored);
+                    self.not_kept(stored.err());
+                }
+                Woken::Started(started) => self.started(*started),
+                Woken::Stepped(step) => self.stepped(step),
+                Woken::Beat => self.beat().await,
+            }
+        }
+        self.leave(closing).await;
+    }
+
+    async fn ordered(&mut self, order: Order) {
+        match order {
+            Order::Prompt { id, prompt } => self.prompted(id, prompt).await,
+            Order::Cancel => self.cancel(),
+            Order::Answer { ask, result } => self.answered(&ask, result.as_ref()),
+            Order::SetMode { id, mode } => self.set_mode(&id, &mode),
+            Order::SetOption { id, option, value } => self.set_option(&id, &option, &value),
+            Order::Reopen { id, is_told } => self.reopen(&id, is_told).await,
+            Order::Close { .. } => (), // The loop ends with it.
+        }
+    }
+
+    async fn prompted(&mut self, id: Id, prompt: Prompt) {
+        if self.turn.is_some() {
+            let message = "the session is at work on a prompt; cancel it or wait for its end";
+            let error = Error::new(rpc::INVALID_REQUEST, message);
+            return self.lines.extend(rpc::refusal(Some(&id), &error));
+        }
+        self.shared.stats.prompted();
+        if self.recording.is_early() {
+            self.keep(&prompt.text).await;
+        }
+        if self.is_stale {
+            self.let_go().await;
+        }
+        self.turn = Some(Turn {
+            id,
+            run: None,
+            is_cancelled: false,
+        });
+        self.waiting = Some(prompt);
+    }
+
+    /// The session is worth keeping from now on.
+    async fn keep(&mut self, prompt: &str) {
+        let line = prompt.lines().find(|it| !it.trim().is_empty());
+        let line = line.unwrap_or_default().trim();
+        let title: String = line.chars().take(MAX_TITLE).collect();
+        let session = NewSession {
+            id: SessionId::new(self.id.clone()),
+            engine: self.engine.clone(),
+            cwd: Some(self.cwd.to_string_lossy().into_owned()),
+            title: Some(title.clone()),
+        };
+        let journal = Arc::clone(&self.shared.config.journal);
+        let begun = self.recording.begin(&journal, session).await;
+        self.not_kept(begun.err());
+        self.update(wire::About::SessionInfoUpdate { title: &title });
+    }
+
+    fn not_kept(&mut self, err: Option<journal::Error>) {
+        if let (Some(err), true) = (err, self.shared.client.session.notices.is_some()) {
+            let title = format!("this session is not kept from here on: {err}");
+            self.update(wire::About::Notice {
+                severity: "warning",
+                title: &title,
+            });
+        }
+    }
+
+    /// Gives the prompt to the agent, or starts one.
+    fn begin(&mut self) {
+        if self.starting.is_some() {
+            return;
+        }
+        if let (Some(agent), Some(prompt)) = (&mut self.agent, &self.waiting) {
+            agent.prompt(prompt);
+            self.waiting = None;
+            return;
+        }
+        let is_wanted = self.waiting.is_some() || std::mem::take(&mut self.is_warming);
+        if self.agent.is_some() || !is_wanted {
+            return;
+        }
+        match self.setup() {
+            Ok(Some(setup)) => self.starting = Some(Box::pin(Agent::start(setup, |_| ()))),
+            Ok(None) => (),
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    /// What to start; nothing for a recording without a prompt.
+    fn setup(&mut self) -> Result<Option<Setup>, Error> {
+        let config = Arc::clone(&self.shared.config);
+        let refused = |err: engines::Error| {
+            let message = match err.hint() {
+                Some(hint) => format!("{}; {hint}", chain(&err)),
+                None => chain(&err),
+            };
+            Error::internal(message)
+        };
+        let selected = engines::select(&self.engine, &config.settings).map_err(refused)?;
+        let earlier = self.recording.earlier();
+        let mut setup = match selected {
+            Selected::Agent(agent) => {
+                let request = Request {
+                    prompt: String::new(),
+                    resume: self.resume.clone(),
+                    model: self.chosen.model.clone(),
+                    effort: self.chosen.effort.clone(),
+                    mcp_servers: self.mcp_servers.clone(),
+                    cwd: self.cwd.clone(),
+                    permissions: Permissions {
+                        mode: self.chosen.mode,
+                        ..config.permissions.clone()
+                    },
+                    talk: Talk::Dialogue,
+                };
+                let around = Surroundings {
+                    limits: (&config.settings).into(),
+                    guard: config.guard.clone(),
+                    locks: config.locks.clone(),
+                    holder: "linkspan acp".to_owned(),
+                    is_hasty: true,
+                };
+                let is_set = |name: &str| std::env::var_os(name).is_some();
+                agent
+                    .setup(&request, around, find_on_path, is_set)
+                    .map_err(refused)?
+            }
+            Selected::Replay(recording) => {
+                let opened = hub::open_recording(&recording);
+                let (input, format) = opened.map_err(|err| Error::internal(chain(&err)))?;
+                let Some(prompt) = self.waiting.take() else {
+                    return Ok(None);
+                };
+                let work = Work::Replay {
+                    input,
+                    speed: f64::INFINITY,
+                    prompt: Some(prompt.text),
+                };
+                Setup::replay(format, work, (&config.settings).into())
+            }
+        };
+        self.id.clone_into(&mut setup.session);
+        setup.earlier = earlier;
+        Ok(Some(setup))
+    }
+
+    fn started(&mut self, started: Result<Agent, StartError>) {
+        self.starting = None;
+        match started {
+            Ok(agent) => self.agent = Some(agent),
+            Err(err) => self.fail(&Error::internal(chain(&err))),
+        }
+        let is_cancelled = self.turn.as_ref().is_some_and(|it| it.is_cancelled);
+        if is_cancelled && self.waiting.take().is_some() {
+            self.end_turn("\"result\":{\"stopReason\":\"cancelled\"}");
+        }
+    }
+
+    /// The prompt has come to nothing. Without one the next will find out.
+    fn fail(&mut self, error: &Error) {
+        self.waiting = None;
+        if let Some(turn) = self.turn.take() {
+            self.lines.extend(rpc::refusal(Some(&turn.id), error));
+        }
+    }
+
+    fn end_turn(&mut self, end: &str) {
+        if let Some(turn) = self.turn.take() {
+            self.lines.extend(rpc::rest(&turn.id, end));
+        }
+    }
+
+    fn stepped(&mut self, step: Step) {
+        self.recording.commit();
+        self.writer.flush(&mut self.lines);
+        if let Some(agent) = &self.agent
+            && let Some(native) = agent.native()
+        {
+            self.resume = Resume::Session(native.to_owned());
+        }
+        self.hear_offers();
+        self.hear_mode();
+        match step {
+            Step::Told | Step::Ended => self.see_to_asks(),
+            // Nobody asks for the newest session here, so none is in use.
+            Step::Gone | Step::Busy => {
+                self.agent = None;
+                self.withdraw_asks();
+                let message = "the agent ended before it answered";
+                self.fail(&Error::internal(message));
+            }
+        }
+    }
+
+    fn cancel(&mut self) {
+        let Some(turn) = &mut self.turn else {
+            return;
+        };
+        turn.is_cancelled = true;
+        match &mut self.agent {
+            Some(agent) if self.waiting.is_none() => agent.abort(),
+            _ if self.starting.is_none() => {
+                self.waiting = None;
+                self.end_turn("\"result\":{\"stopReason\":\"cancelled\"}");
+            }
+            // It is answered when the agent is there.
+            _ => (),
+        }
+    }
+
+    async fn reopen(&mut self, id: &Id, is_told: bool) {
+        if self.turn.is_some() {
+            let message = "the session is at work on a prompt; cancel it or wait for its end";
+            let error = Error::new(rpc::INVALID_REQUEST, message);
+            return self.lines.extend(rpc::refusal(Some(id), &error));
+        }
+        let told = if is_told {
+            let session = SessionId::new(self.id.clone());
+            let journal = &*self.shared.config.journal;
+            history::tell(journal, &session, &mut self.writer, &self.shared.said).await
+        } else {
+            Ok(())
+        };
+        let line = match told {
+            Ok(()) => rpc::result(id, &self.opened(None)),
+            Err(err) => rpc::refusal(Some(id), &Error::internal(chain(&err))),
+        };
+        self.lines.extend(line);
+    }
+
+    async fn beat(&mut self) {
+        match self.recording.beat().await {
+            Ok(wishes) => {
+                for wish in wishes {
+                    match (wish, &mut self.agent) {
+                        (Wish::Abort, _) => self.cancel(),
+                        (Wish::Settle { ask, answer }, Some(agent)) => {
+                            // One that was withdrawn meanwhile needs no answer.
+                            agent.settle(&ask, &answer).ok();
+                        }
+                        (Wish::Settle { .. }, None) => (),
+                    }
+                }
+            }
+            Err(err) => self.not_kept(Some(err)),
+        }
+    }
+
+    fn update(&mut self, update: wire::About<'_>) {
+        let update = wire::Update {
+            session_id: &self.name,
+            update,
+        };
+        let line = rpc::notification("session/update", &update);
+        self.lines.extend(line);
+    }
+
+    async fn say(&mut self) {
+        if !self.lines.is_empty() {
+            let lines = std::mem::take(&mut self.lines);
+            // Who does not listen any more hears nothing; the connection notices.
+            self.shared.said.say(lines).await;
+        }
+    }
+
+    /// Lets the agent go, and hears it to its end.
+    async fn let_go(&mut self) {
+        self.is_stale = false;
+        self.starting = None;
+        if let Some(agent) = &mut self.agent {
+            agent.close();
+        }
+        if timeout(PATIENCE, self.until_gone()).await.is_err()
+            && let Some(agent) = &mut self.agent
+        {
+            agent.step_to_end().await;
+        }
+        self.agent = None;
+        self.recording.commit();
+    }
+
+    async fn until_gone(&mut self) {
+        while self.agent.is_some() && self.step().await != Step::Gone {}
+    }
+
+    async fn until_ended(&mut self) {
+        while self.turn.is_some() && self.agent.is_some() && self.step().await != Step::Gone {}
+    }
+
+    async fn step(&mut self) -> Step {
+        let (kept, _) = self.recording.parts();
+        let mut telling = Telling {
+            kept,
+            writer: &mut self.writer,
+            turn: &mut self.turn,
+            lines: &mut self.lines,
+            stats: &self.shared.stats,
+            heard_mode: &mut self.heard_mode,
+        };
+        step(&mut self.agent, &mut telling).await
+    }
+
+    async fn leave(mut self, closing: Option<Id>) {
+        self.cancel();
+        // Whatever it does, it does not outlive the session.
+        timeout(PATIENCE, self.until_ended()).await.ok();
+        self.let_go().await;
+        self.writer.flush(&mut self.lines);
+        self.end_turn("\"result\":{\"stopReason\":\"cancelled\"}");
+        self.withdraw_asks();
+        self.say().await;
+        // Only then can it be opened again.
+        let recording = std::mem::replace(&mut self.recording, Recording::early());
+        recording.finish().await;
+        if let Some(id) = closing {
+            self.lines.extend(rpc::result(&id, &wire::Empty {}));
+            self.say().await;
+        }
+    }
+}
+
+/// Everything an error says.
+pub(crate) fn chain(err: &dyn std::error::Error) -> String {
+    let mut words = err.to_string();
+    let mut source = err.source();
+    while let Some(err) = source {
+        words.push_str(": ");
+        words.push_str(&err.to_string());
+        source = err.source();
+    }
+    words
+}
+
+async fn next(starting: &mut Option<Starting>) -> Result<Agent, StartError> {
+    match starting {
+        Some(starting) => starting.await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn step(agent: &mut Option<Agent>, telling: &mut Telling<'_>) -> Step {
+    match agent {
+        Some(agent) => agent.step(telling).await,
+        None => std::future::pending().await,
+    }
+}

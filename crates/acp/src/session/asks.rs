@@ -1,0 +1,146 @@
+//! What the agent asks: answered by the rules, else by the client's user.
+
+use formats::AcpRequest;
+use model::AskKind;
+use runner::{Answer, Asked, NotSettled, Permissions, Verdict, verdict};
+use serde_json::Value;
+
+use super::Session;
+use crate::question::Question;
+use crate::rpc;
+use crate::wire;
+
+#[derive(Debug, Default)]
+pub(super) struct Asks {
+    /// What the writer has made of them, for those that the client is asked.
+    written: Vec<AcpRequest>,
+    /// Those that were seen to: by the rules, or by asking the client.
+    seen: Vec<String>,
+    /// The client is being asked.
+    open: Vec<String>,
+    questions: Vec<Question>,
+}
+
+impl Session {
+    /// Sees to everything that is asked.
+    pub(super) fn see_to_asks(&mut self) {
+        self.asks.written.extend(self.writer.take_requests());
+        let Some(agent) = &self.agent else {
+            return;
+        };
+        if agent.asks().is_empty() && self.asks.seen.is_empty() {
+            return;
+        }
+        let asked: Vec<Asked> = agent.asks().to_vec();
+        let is_asked = |id: &str| asked.iter().any(|it| it.ask.id.as_str() == id);
+        let mut gone = Vec::new();
+        self.asks.open.retain(|it| {
+            let is_asked = is_asked(it);
+            if !is_asked {
+                gone.push(it.clone());
+            }
+            is_asked
+        });
+        gone.iter().for_each(|it| self.withdraw(it));
+        self.asks.seen.retain(|it| is_asked(it));
+        self.asks.questions.retain(|it| is_asked(it.ask()));
+        self.asks.written.retain(|it| is_asked(&it.ask));
+        for asked in asked {
+            let id = asked.ask.id.to_string();
+            if self.asks.seen.contains(&id) {
+                continue;
+            }
+            self.asks.seen.push(id.clone());
+            match verdict(&self.permissions(), &asked) {
+                Verdict::Settle(answer) => self.settle(&id, &answer),
+                Verdict::Ask => self.ask(id, &asked),
+            }
+        }
+    }
+
+    fn permissions(&self) -> Permissions {
+        Permissions {
+            mode: self.chosen.mode,
+            ..self.shared.config.permissions.clone()
+        }
+    }
+
+    fn ask(&mut self, id: String, asked: &Asked) {
+        let has_forms = self.shared.client.elicitation.form.is_some();
+        let question = match asked.ask.kind {
+            AskKind::Question => Question::new(asked),
+            AskKind::Permission | AskKind::Plan => None,
+        };
+        if let Some(question) = question {
+            self.lines.extend(question.request(&self.name, has_forms));
+            self.asks.questions.push(question);
+        } else if let Some(at) = self.asks.written.iter().position(|it| it.ask == id) {
+            self.lines.extend(self.asks.written.swap_remove(at).line);
+        } else {
+            let message = "nobody could be asked".to_owned();
+            return self.settle(&id, &Answer::Deny { message });
+        }
+        self.asks.open.push(id);
+    }
+
+    /// The client has answered; only what it was asked has an answer.
+    pub(super) fn answered(&mut self, ask: &str, result: Option<&Value>) {
+        let Some(at) = self.asks.open.iter().position(|it| it == ask) else {
+            return;
+        };
+        let has_forms = self.shared.client.elicitation.form.is_some();
+        let question = self.asks.questions.iter_mut().find(|it| it.ask() == ask);
+        let answer = match question {
+            Some(question) => match question.answered(result) {
+                Some(answer) => answer,
+                None => return self.lines.extend(question.request(&self.name, has_forms)),
+            },
+            None => answer(result),
+        };
+        self.asks.open.swap_remove(at);
+        self.settle(ask, &answer);
+    }
+
+    fn settle(&mut self, ask: &str, answer: &Answer) {
+        let Some(agent) = &mut self.agent else {
+            return;
+        };
+        match agent.settle(ask, answer) {
+            // One that was withdrawn meanwhile needs no answer.
+            Ok(()) | Err(NotSettled::NotOpen) => (),
+            Err(err @ (NotSettled::BadInput | NotSettled::FixedInput)) => {
+                let message = err.to_string();
+                agent.settle(ask, &Answer::Deny { message }).ok();
+            }
+        }
+    }
+
+    /// The client need not answer any more.
+    fn withdraw(&mut self, ask: &str) {
+        let request_id = Value::from(format!("{}/{ask}", self.name));
+        let params = wire::CancelRequest { request_id };
+        self.lines
+            .extend(rpc::notification("$/cancel_request", &params));
+    }
+
+    pub(super) fn withdraw_asks(&mut self) {
+        let Asks { open, .. } = std::mem::take(&mut self.asks);
+        open.iter().for_each(|it| self.withdraw(it));
+    }
+}
+
+/// What an answer to a request for permission means; no answer is no permission.
+fn answer(result: Option<&Value>) -> Answer {
+    let chosen = result.and_then(|it| it["outcome"]["optionId"].as_str());
+    let input = None;
+    match chosen {
+        Some("allow") => Answer::Allow { input },
+        Some("allow_always") => Answer::AllowAlways { input },
+        Some(_) => Answer::Deny {
+            message: "the user rejected it".to_owned(),
+        },
+        None => Answer::Deny {
+            message: "the user did not decide".to_owned(),
+        },
+    }
+}

@@ -1,0 +1,84 @@
+//! `linkspan acp`: any engine as an agent of the Agent Client Protocol, on stdin and stdout.
+
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+
+use ::acp::AcpConfig;
+use formats::{WriterConfig, registry};
+use journal::{Config, Journal, Memory, SystemClock};
+use runner::engines::{self, Selected};
+use runner::locks::Locks;
+use runner::process::{Guard, find_on_path};
+use runner::{Mode, Permissions};
+
+use super::run::plan::refused;
+use super::serve::Stops;
+use crate::cli::AcpArgs;
+use crate::exit::{self, Failure};
+use crate::{settings, store, unknown};
+
+pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
+    let settings = settings::with_permissions(&args.file, args.permissions)?;
+    let profile = WriterConfig {
+        profile: args.profile.clone(),
+        ..WriterConfig::default()
+    };
+    registry::writer("acp", &profile).map_err(unknown::target)?;
+    let engine = match args.engine.as_deref().or(settings.default_engine()) {
+        Some(name) => name.to_owned(),
+        None => {
+            engines::first_installed(&settings, find_on_path)
+                .map_err(refused)?
+                .name
+        }
+    };
+    let family = match engines::select(&engine, &settings).map_err(refused)? {
+        Selected::Agent(agent) => agent.engine.name,
+        Selected::Replay(_) => "replay",
+    };
+    let permissions = Permissions {
+        mode: settings.permissions(family, Mode::Ask),
+        allow: args.allow.clone(),
+        deny: args.deny.clone(),
+    };
+    if io::stdin().is_terminal() {
+        exit::say("linkspan: an editor or another program has to start this; see docs/acp.md\n");
+    }
+    store::runtime()?.block_on(async {
+        let signals = |err| Failure::io("cannot listen for signals", &err, None);
+        let mut stops = Stops::new().map_err(signals)?;
+        let config = AcpConfig {
+            engine,
+            model: args.model.clone(),
+            permissions,
+            profile: args.profile.clone(),
+            settings,
+            journal: journal(args).await,
+            guard: Guard::own(),
+            locks: runner::state_folder().map(|it| Locks::new(it.join("locks"))),
+        };
+        let summary = ::acp::serve(config, io::stdin(), io::stdout(), stops.next()).await;
+        if args.stats {
+            exit::say(&format!("linkspan: {summary}\n"));
+        }
+        Ok(())
+    })
+}
+
+/// The journal of all; one that cannot be used is no reason not to work.
+async fn journal(args: &AcpArgs) -> Arc<dyn Journal> {
+    let opened = match store::folder(&args.data) {
+        Ok(folder) => store::open(&folder).await,
+        Err(failure) => Err(failure),
+    };
+    opened.unwrap_or_else(|failure| {
+        exit::say(&format!(
+            "{}; sessions end with the connection\n",
+            failure.message()
+        ));
+        Arc::new(Memory::new(Config {
+            clock: Arc::new(SystemClock::default()),
+            cut: None,
+        }))
+    })
+}

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[cfg(target_os = "linux")]
+mod acp;
 #[path = "../agents/table.rs"]
 mod agents_table;
 #[cfg(target_os = "linux")]

@@ -6,6 +6,7 @@
 #[macro_use]
 mod wire;
 
+pub mod ag_ui;
 pub mod convert;
 pub mod detect;
 mod display_safe;

@@ -5,6 +5,7 @@
 //! `@ag-ui/client` 1.0.0, whose verifier is the judge. What AG-UI has no event for travels as
 //! `CUSTOM` under `linkspan.*`.
 
+pub(crate) mod door;
 mod items;
 mod subagents;
 mod texts;
@@ -462,11 +463,7 @@ fn notice<'a>(level: &'static str, notice: &'a Notice<'_>) -> wire::Body<'a> {
 fn ask<'a>(ask: &'a Ask<'_>) -> wire::Body<'a> {
     wire::Body::Custom(wire::Custom::Ask(wire::Ask {
         id: ask.id.as_str(),
-        kind: match ask.kind {
-            AskKind::Permission => "permission",
-            AskKind::Question => "question",
-            AskKind::Plan => "plan",
-        },
+        kind: ask_kind(ask.kind),
         tool_call_id: ask.item.as_ref().map(|it| it.as_str()),
         tool_call_name: &ask.tool,
         title: &ask.title,
@@ -474,6 +471,14 @@ fn ask<'a>(ask: &'a Ask<'_>) -> wire::Body<'a> {
         input: ask.input.as_ref(),
         suggestions: ask.suggestions.as_ref(),
     }))
+}
+
+fn ask_kind(kind: AskKind) -> &'static str {
+    match kind {
+        AskKind::Permission => "permission",
+        AskKind::Question => "question",
+        AskKind::Plan => "plan",
+    }
 }
 
 fn ask_settled<'a>(settled: &'a AskSettled<'_>) -> wire::Body<'a> {

@@ -206,6 +206,16 @@ impl Items {
         }
         self.end_span(lane);
     }
+
+    /// Ends what is open for as long as nobody listens; what goes on afterwards starts again.
+    pub(super) fn suspend(&mut self, lane: &mut Lane<'_>) {
+        self.end_span(lane);
+        self.suspend_texts(lane);
+        for tool in &mut self.tools {
+            tool.complete(None, lane);
+        }
+        self.end_span(lane);
+    }
 }
 
 /// What a frame said besides what the item holds.

@@ -328,6 +328,23 @@ impl Items {
         }
     }
 
+    /// Ends the texts that have started, and keeps them: with their next piece they start again.
+    pub(super) fn suspend_texts(&mut self, lane: &mut Lane<'_>) {
+        let texts = std::mem::take(&mut self.texts);
+        for open in &texts {
+            if open.is_started {
+                self.texts.push(open.clone());
+                self.end_text(0, lane);
+                self.end_span(lane);
+            }
+        }
+        self.texts = texts;
+        for open in &mut self.texts {
+            open.is_started = false;
+            open.span = None;
+        }
+    }
+
     /// An answer that no message had: a local command's, for example.
     pub(super) fn unsaid_answer(&mut self, run: &str, answer: &Text<'_>, lane: &mut Lane<'_>) {
         if self.has_said {

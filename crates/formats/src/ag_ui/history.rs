@@ -1,0 +1,184 @@
+//! What a session holds, as the messages of a thread: for clients that come late, and for models that
+//! remember nothing by themselves.
+//!
+//! Only what was said at the root counts; sub-agents have conversations of their own. Tools that the
+//! provider runs are its own affair.
+
+use model::{Body, Event, Item, ItemClosed, Outcome, Role, RunEnded, Tool};
+use serde::{Deserialize, Serialize};
+
+use super::messages::{Content, Message, Said, ToolCall};
+use crate::writers::content;
+
+/// The messages of a session, folded from its events.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct History {
+    pub messages: Vec<Message>,
+    /// The last response that a model's endpoint can go on with.
+    pub last: Option<Last>,
+    /// What the model has said in the run that is open.
+    text: String,
+    client: Option<ClientRun>,
+    /// The assistant message that calls of this model response belong to.
+    group: Option<(String, usize)>,
+}
+
+/// Where an endpoint that keeps conversations can go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Last {
+    pub response: String,
+    /// How many messages of the history it knows.
+    pub n_messages: usize,
+    /// What the client had sent for it.
+    pub client: Option<ClientRun>,
+    /// What the model said in it.
+    pub text: String,
+}
+
+/// A run as the client that asked for it knows it; kept beside the run as a notice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientRun {
+    /// The client's own id of the run.
+    pub id: String,
+    /// How many messages the client sent.
+    pub n_messages: usize,
+    /// A hash of them.
+    pub digest: String,
+}
+
+impl ClientRun {
+    /// The code of the notice.
+    pub const CODE: &'static str = "client_run";
+
+    /// The run that a notice speaks of.
+    pub fn of(event: &Event<'_>) -> Option<Self> {
+        let Body::NoticeRaised(notice) = &event.body else {
+            return None;
+        };
+        let detail = notice
+            .detail
+            .as_ref()
+            .filter(|_| notice.code == Self::CODE)?;
+        serde_json::from_str(detail.get()).ok()
+    }
+}
+
+impl History {
+    /// Takes the next event of the session.
+    pub fn event(&mut self, event: &Event<'_>) {
+        if !event.path.is_empty() {
+            return;
+        }
+        match &event.body {
+            Body::RunStarted(_) => {
+                self.text.clear();
+                self.client = None;
+                self.group = None;
+            }
+            Body::ItemClosed(closed) => self.closed(closed),
+            Body::RunEnded(ended) => self.ended(ended, event.native.as_deref()),
+            Body::NoticeRaised(_) => self.client = ClientRun::of(event).or(self.client.take()),
+            Body::SessionBound(_)
+            | Body::ItemOpened(_)
+            | Body::ItemUpdated(_)
+            | Body::ItemDelta(_)
+            | Body::AskOpened(_)
+            | Body::AskSettled(_)
+            | Body::UsageReported(_)
+            | Body::FrameUnmapped(_) => (),
+        }
+    }
+
+    fn closed(&mut self, closed: &ItemClosed<'_>) {
+        match &closed.item {
+            Item::Message(it) => {
+                let text = it.text.to_str().into_owned();
+                let said = match it.role {
+                    Role::User => Said::User(Content::Text(text)),
+                    Role::Assistant if text.is_empty() => return,
+                    Role::Assistant => {
+                        self.text.push_str(&text);
+                        let group = it.group.as_deref().map(str::to_owned);
+                        self.group = group.map(|it| (it, self.messages.len()));
+                        Said::Assistant {
+                            content: Some(text),
+                            tool_calls: Vec::new(),
+                        }
+                    }
+                    Role::Harness => return,
+                };
+                self.push(it.id.as_str(), said);
+            }
+            Item::Reasoning(it) => {
+                let said = Said::Reasoning {
+                    content: it.text.to_str().into_owned(),
+                    encrypted: it.encrypted.as_ref().map(|it| it.to_str().into_owned()),
+                };
+                self.push(it.id.as_str(), said);
+            }
+            Item::Tool(it) if !it.server_side => self.called(it),
+            Item::Tool(_)
+            | Item::Plan(_)
+            | Item::Subagent(_)
+            | Item::Compaction(_)
+            | Item::Other(_) => (),
+        }
+    }
+
+    /// A call belongs to the message of its model response, or makes one.
+    fn called(&mut self, tool: &Tool<'_>) {
+        let call = ToolCall {
+            id: tool.id.to_string(),
+            name: tool.name.to_string(),
+            arguments: tool.input.as_ref().map_or("{}", |it| it.get()).to_owned(),
+        };
+        let at = match (&self.group, tool.group.as_deref()) {
+            (Some((group, at)), Some(of)) if group == of => *at,
+            (_, group) => {
+                let at = self.messages.len();
+                self.group = group.map(|it| (it.to_owned(), at));
+                let said = Said::Assistant {
+                    content: None,
+                    tool_calls: Vec::new(),
+                };
+                self.push(tool.id.as_str(), said);
+                at
+            }
+        };
+        if let Said::Assistant { tool_calls, .. } = &mut self.messages[at].said {
+            tool_calls.push(call);
+        }
+        if let Some(result) = &tool.result {
+            let text = content::text(&result.content).to_str().into_owned();
+            let said = Said::Tool {
+                call: tool.id.to_string(),
+                error: result.is_error.then(|| text.clone()),
+                content: Content::Text(text),
+            };
+            self.push(&format!("{}:result", tool.id), said);
+        }
+    }
+
+    fn ended(&mut self, ended: &RunEnded<'_>, response: Option<&str>) {
+        let is_kept = match ended.outcome {
+            Outcome::Completed | Outcome::Refused | Outcome::Limit => ended.error.is_none(),
+            Outcome::Failed | Outcome::Aborted | Outcome::Lost => false,
+        };
+        if let Some(response) = response.filter(|_| is_kept) {
+            self.last = Some(Last {
+                response: response.to_owned(),
+                n_messages: self.messages.len(),
+                client: self.client.clone(),
+                text: self.text.clone(),
+            });
+        }
+        self.group = None;
+    }
+
+    fn push(&mut self, id: &str, said: Said) {
+        self.messages.push(Message {
+            id: id.to_owned(),
+            said,
+        });
+    }
+}

@@ -1,0 +1,311 @@
+//! The messages of a thread, as AG-UI clients keep them.
+
+use serde_json::{Value, json};
+
+use super::input::{InputError, Place};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message {
+    pub id: String,
+    pub said: Said,
+}
+
+/// Who says it, and what.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Said {
+    /// `system` and `developer`.
+    Instructions(String),
+    User(Content),
+    Assistant {
+        content: Option<String>,
+        tool_calls: Vec<ToolCall>,
+    },
+    /// The result of a call.
+    Tool {
+        call: String,
+        content: Content,
+        error: Option<String>,
+    },
+    Reasoning {
+        content: String,
+        /// What only the provider can read.
+        encrypted: Option<String>,
+    },
+    /// Something to look at, which no model has to know.
+    Activity,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolCall {
+    pub id: String,
+    pub name: String,
+    /// JSON, as text.
+    pub arguments: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    Text(String),
+    Parts(Vec<Part>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    Text(String),
+    Media {
+        media: Media,
+        source: Source,
+        filename: Option<String>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Media {
+    Image,
+    Audio,
+    Video,
+    Document,
+}
+
+/// Where the bytes of a part are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// In Base64.
+    Data { value: String, mime_type: String },
+    Url {
+        value: String,
+        mime_type: Option<String>,
+    },
+    /// A handle that some provider gave.
+    File { value: String },
+}
+
+impl Content {
+    /// The words alone.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Parts(parts) => {
+                let texts = parts.iter().filter_map(|it| match it {
+                    Part::Text(text) => Some(text.as_str()),
+                    Part::Media { .. } => None,
+                });
+                texts.collect()
+            }
+        }
+    }
+
+    /// Whether there is more than words.
+    pub fn has_media(&self) -> bool {
+        match self {
+            Self::Text(_) => false,
+            Self::Parts(parts) => parts.iter().any(|it| matches!(it, Part::Media { .. })),
+        }
+    }
+}
+
+impl Message {
+    /// The words alone.
+    pub fn text(&self) -> String {
+        match &self.said {
+            Said::Instructions(text) => text.clone(),
+            Said::User(content) | Said::Tool { content, .. } => content.text(),
+            Said::Assistant { content, .. } => content.clone().unwrap_or_default(),
+            Said::Reasoning { content, .. } => content.clone(),
+            Said::Activity => String::new(),
+        }
+    }
+
+    /// As a `MESSAGES_SNAPSHOT` tells it. Media are left out: a thread keeps words.
+    pub fn to_json(&self) -> Value {
+        let id = &self.id;
+        match &self.said {
+            Said::Instructions(text) => json!({ "id": id, "role": "system", "content": text }),
+            Said::User(content) => json!({ "id": id, "role": "user", "content": content.text() }),
+            Said::Assistant {
+                content,
+                tool_calls,
+            } => {
+                let mut message = json!({ "id": id, "role": "assistant" });
+                if let Some(content) = content {
+                    message["content"] = content.as_str().into();
+                }
+                if !tool_calls.is_empty() {
+                    message["toolCalls"] = tool_calls.iter().map(ToolCall::to_json).collect();
+                }
+                message
+            }
+            Said::Tool {
+                call,
+                content,
+                error,
+            } => {
+                let mut message = json!({
+                    "id": id, "role": "tool", "toolCallId": call, "content": content.text(),
+                });
+                if let Some(error) = error {
+                    message["error"] = error.as_str().into();
+                }
+                message
+            }
+            Said::Reasoning { content, encrypted } => {
+                let mut message = json!({ "id": id, "role": "reasoning", "content": content });
+                if let Some(encrypted) = encrypted {
+                    message["encryptedValue"] = encrypted.as_str().into();
+                }
+                message
+            }
+            Said::Activity => {
+                json!({ "id": id, "role": "activity", "activityType": "item", "content": {} })
+            }
+        }
+    }
+}
+
+impl ToolCall {
+    fn to_json(&self) -> Value {
+        json!({
+            "id": self.id, "type": "function",
+            "function": { "name": self.name, "arguments": self.arguments },
+        })
+    }
+}
+
+pub(super) fn messages(list: &Place<'_>) -> Result<Vec<Message>, InputError> {
+    list.list()?.iter().map(message).collect()
+}
+
+fn message(it: &Place<'_>) -> Result<Message, InputError> {
+    it.object()?;
+    let said = match it.text("role")? {
+        "developer" | "system" => Said::Instructions(it.text("content")?.to_owned()),
+        "user" => Said::User(content(&it.needed("content")?)?),
+        "assistant" => Said::Assistant {
+            content: it.find_text("content")?.map(str::to_owned),
+            tool_calls: match it.find("toolCalls") {
+                Some(calls) => {
+                    let calls = calls.list()?;
+                    calls.iter().map(tool_call).collect::<Result<_, _>>()?
+                }
+                None => Vec::new(),
+            },
+        },
+        "tool" => Said::Tool {
+            call: it.text("toolCallId")?.to_owned(),
+            content: content(&it.needed("content")?)?,
+            error: it.find_text("error")?.map(str::to_owned),
+        },
+        "reasoning" => Said::Reasoning {
+            content: it.text("content")?.to_owned(),
+            encrypted: it.find_text("encryptedValue")?.map(str::to_owned),
+        },
+        "activity" => Said::Activity,
+        role => {
+            let words = format!(
+                "is `{role}`, expected developer, system, user, assistant, tool, activity or reasoning"
+            );
+            return Err(it.needed("role")?.wrong(words));
+        }
+    };
+    let id = it.text("id")?.to_owned();
+    Ok(Message { id, said })
+}
+
+fn tool_call(it: &Place<'_>) -> Result<ToolCall, InputError> {
+    it.object()?;
+    let function = it.needed("function")?;
+    function.object()?;
+    Ok(ToolCall {
+        id: it.text("id")?.to_owned(),
+        name: function.text("name")?.to_owned(),
+        arguments: function.text("arguments")?.to_owned(),
+    })
+}
+
+fn content(it: &Place<'_>) -> Result<Content, InputError> {
+    match it.value {
+        Value::String(text) => Ok(Content::Text(text.clone())),
+        Value::Array(_) => Ok(Content::Parts(
+            it.list()?.iter().map(part).collect::<Result<_, _>>()?,
+        )),
+        Value::Number(_) => Err(it.wrong("is a number, expected a string or a list of parts")),
+        Value::Null | Value::Bool(_) | Value::Object(_) => {
+            Err(it.wrong("is neither a string nor a list of parts"))
+        }
+    }
+}
+
+fn part(it: &Place<'_>) -> Result<Part, InputError> {
+    it.object()?;
+    let media = match it.text("type")? {
+        "text" => return Ok(Part::Text(it.text("text")?.to_owned())),
+        "binary" => return binary(it),
+        "image" => Media::Image,
+        "audio" => Media::Audio,
+        "video" => Media::Video,
+        "document" => Media::Document,
+        other => {
+            let words = format!("is `{other}`, expected text, image, audio, video or document");
+            return Err(it.needed("type")?.wrong(words));
+        }
+    };
+    let filename = it
+        .find("metadata")
+        .and_then(|it| it.value.get("filename")?.as_str().map(str::to_owned));
+    Ok(Part::Media {
+        media,
+        source: source(&it.needed("source")?)?,
+        filename,
+    })
+}
+
+fn source(it: &Place<'_>) -> Result<Source, InputError> {
+    it.object()?;
+    let value = || it.text("value").map(str::to_owned);
+    match it.text("type")? {
+        "data" => Ok(Source::Data {
+            value: value()?,
+            mime_type: it.text("mimeType")?.to_owned(),
+        }),
+        "url" => Ok(Source::Url {
+            value: value()?,
+            mime_type: it.find_text("mimeType")?.map(str::to_owned),
+        }),
+        "file" => Ok(Source::File { value: value()? }),
+        other => {
+            let words = format!("is `{other}`, expected data, url or file");
+            Err(it.needed("type")?.wrong(words))
+        }
+    }
+}
+
+/// The part of clients before 1.0, which said everything by its media type.
+fn binary(it: &Place<'_>) -> Result<Part, InputError> {
+    let mime_type = it.text("mimeType")?.to_owned();
+    let media = match mime_type.split('/').next() {
+        Some("image") => Media::Image,
+        Some("audio") => Media::Audio,
+        Some("video") => Media::Video,
+        _ => Media::Document,
+    };
+    let (data, url) = (it.find_text("data")?, it.find_text("url")?);
+    let source = match (data, url, it.find_text("id")?) {
+        (Some(data), _, _) => Source::Data {
+            value: data.to_owned(),
+            mime_type,
+        },
+        (None, Some(url), _) => Source::Url {
+            value: url.to_owned(),
+            mime_type: Some(mime_type),
+        },
+        (None, None, Some(id)) => Source::File {
+            value: id.to_owned(),
+        },
+        (None, None, None) => return Err(it.wrong("has neither `data` nor `url` nor `id`")),
+    };
+    Ok(Part::Media {
+        media,
+        source,
+        filename: it.find_text("filename")?.map(str::to_owned),
+    })
+}

@@ -1,0 +1,266 @@
+//! One client of an AG-UI server: the run it asked for, under the names it gave.
+//!
+//! The client knows the thread and the run by its own ids, has said the prompt itself, and hears of a
+//! question as the end of its run: AG-UI asks between runs. What was open then goes on in the next one.
+
+use model::{Ask, AskKind, Body, Event, Item, Role, RunError, Text, Writer};
+use serde_json::{Value, json};
+
+use super::items::Items;
+use super::subagents::Subagents;
+use super::{AgUi, Lane, Outcome, Run, RunEnded, ask_kind, wire};
+use crate::ag_ui::Message;
+use crate::writers::{WriterConfig, json};
+
+/// What a client of one run is called, and what it understands.
+#[derive(Clone, Debug)]
+pub struct DoorConfig {
+    pub thread: String,
+    pub run: String,
+    /// A profile of the format.
+    pub profile: Option<String>,
+}
+
+/// A question, as a client answers it.
+#[derive(Clone, Debug)]
+pub struct Interrupt<'a> {
+    /// By which it is answered.
+    pub id: String,
+    pub ask: &'a Ask<'a>,
+}
+
+/// Tells one client of one run.
+#[derive(Clone, Debug)]
+pub struct Door {
+    config: DoorConfig,
+    writer: AgUi,
+    /// What is open; kept over a question, because it goes on behind it.
+    items: Option<Items>,
+    is_over: bool,
+}
+
+impl Door {
+    pub fn new(config: DoorConfig) -> Self {
+        let writer = AgUi::new(&WriterConfig {
+            profile: config.profile.clone(),
+            live: true,
+            ..WriterConfig::default()
+        });
+        Self {
+            config,
+            writer,
+            items: None,
+            is_over: false,
+        }
+    }
+
+    /// The run begins, before anything is known of it; also behind a question.
+    pub fn begin(&mut self, out: &mut Vec<u8>) {
+        let DoorConfig { thread, run, .. } = &self.config;
+        lane(out).emit(wire::Body::RunStarted {
+            thread_id: thread,
+            run_id: run,
+            protocol_version: wire::PROTOCOL_VERSION,
+        });
+        let items = self.items.take();
+        self.writer.run = Some(Run {
+            thread: thread.clone(),
+            id: run.clone(),
+            items: items.unwrap_or_else(|| Items::new(self.writer.shape)),
+            subagents: Subagents::default(),
+        });
+        self.is_over = false;
+    }
+
+    /// What the thread holds.
+    pub fn snapshot(&self, messages: &[Message], out: &mut Vec<u8>) {
+        let messages: Value = messages.iter().map(Message::to_json).collect();
+        own(
+            out,
+            &json!({ "type": "MESSAGES_SNAPSHOT", "messages": messages }),
+        );
+    }
+
+    /// A change of the state that the client keeps for the server.
+    pub fn remember(&self, has_state: bool, key: &str, value: Value, out: &mut Vec<u8>) {
+        // A patch changes nothing else; where there is no state, there is nothing to patch.
+        let event = match has_state {
+            true => json!({
+                "type": "STATE_DELTA",
+                "delta": [{ "op": "add", "path": format!("/{key}"), "value": value }],
+            }),
+            false => json!({ "type": "STATE_SNAPSHOT", "snapshot": { key: value } }),
+        };
+        own(out, &event);
+    }
+
+    /// Something of the server's own to say.
+    pub fn warn(&self, code: &str, text: &str, out: &mut Vec<u8>) {
+        let text = Text::new(text);
+        lane(out).emit(wire::Body::Custom(wire::Custom::Notice(wire::Notice {
+            level: "warning",
+            code,
+            text: &text,
+            item_id: None,
+            detail: None,
+        })));
+    }
+
+    /// What happened next. Behind the end of the run nothing is told.
+    pub fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        if self.is_over || self.is_known(event) {
+            return;
+        }
+        match &event.body {
+            // It has begun already, with the client's own ids.
+            Body::RunStarted(_) => return,
+            Body::RunEnded(_) => self.is_over = true,
+            Body::SessionBound(_)
+            | Body::ItemOpened(_)
+            | Body::ItemUpdated(_)
+            | Body::ItemDelta(_)
+            | Body::ItemClosed(_)
+            | Body::AskOpened(_)
+            | Body::AskSettled(_)
+            | Body::UsageReported(_)
+            | Body::NoticeRaised(_)
+            | Body::FrameUnmapped(_) => (),
+        }
+        self.writer.event(event, out);
+    }
+
+    /// The agent waits for answers: the run is over for the client, and goes on when it has answered.
+    pub fn interrupt(&mut self, interrupts: &[Interrupt<'_>], out: &mut Vec<u8>) {
+        let Some(mut run) = self.writer.run.take() else {
+            return;
+        };
+        let mut lane = lane(out);
+        run.items.suspend(&mut lane);
+        run.subagents.close_left_open(&mut lane);
+        self.items = Some(run.items);
+        self.is_over = true;
+        let interrupts: Value = interrupts.iter().map(interrupt).collect();
+        let DoorConfig { thread, run, .. } = &self.config;
+        own(
+            lane.out,
+            &json!({
+                "type": "RUN_FINISHED", "threadId": thread, "runId": run,
+                "outcome": { "type": "interrupt", "interrupts": interrupts },
+            }),
+        );
+    }
+
+    /// Nothing will come of the run.
+    pub fn fail(&mut self, code: &str, message: &str, out: &mut Vec<u8>) {
+        let error = RunError {
+            code: code.into(),
+            message: Text::new(message),
+        };
+        self.end(&RunEnded::new(Outcome::Failed, Some(error)), out);
+    }
+
+    /// The run was taken back.
+    pub fn cancel(&mut self, out: &mut Vec<u8>) {
+        self.end(&RunEnded::new(Outcome::Aborted, None), out);
+    }
+
+    /// There is nothing to run.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        self.end(&RunEnded::new(Outcome::Completed, None), out);
+    }
+
+    /// The end has been told.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    fn end(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
+        if !std::mem::replace(&mut self.is_over, true) {
+            self.writer.finish(ended, "", &mut lane(out));
+        }
+    }
+
+    /// What the user said comes from the client, which shows it already.
+    fn is_known(&self, event: &Event<'_>) -> bool {
+        let is_prompt =
+            |it: &Item<'_>| matches!(it, Item::Message(message) if message.role == Role::User);
+        let item = match &event.body {
+            Body::ItemOpened(it) | Body::ItemUpdated(it) => Some(it),
+            Body::ItemClosed(it) => Some(&it.item),
+            Body::SessionBound(_)
+            | Body::RunStarted(_)
+            | Body::RunEnded(_)
+            | Body::ItemDelta(_)
+            | Body::AskOpened(_)
+            | Body::AskSettled(_)
+            | Body::UsageReported(_)
+            | Body::NoticeRaised(_)
+            | Body::FrameUnmapped(_) => None,
+        };
+        event.path.is_empty() && item.is_some_and(is_prompt)
+    }
+}
+
+fn lane(out: &mut Vec<u8>) -> Lane<'_> {
+    Lane {
+        out,
+        at: None,
+        subagent: None,
+    }
+}
+
+/// An event that is made here and nowhere else.
+fn own(out: &mut Vec<u8>, event: &Value) {
+    out.extend_from_slice(b"data: ");
+    json(out, event);
+    out.extend_from_slice(b"\n\n");
+}
+
+fn interrupt(it: &Interrupt<'_>) -> Value {
+    let ask = it.ask;
+    let reason = match (ask.kind, &ask.item) {
+        (AskKind::Question, _) => "input_required",
+        (AskKind::Permission, Some(_)) => "tool_call",
+        (AskKind::Permission, None) | (AskKind::Plan, _) => "confirmation",
+    };
+    let mut interrupt = json!({
+        "id": it.id, "reason": reason, "message": ask.title,
+        "responseSchema": schema(ask.kind),
+        "metadata": { "linkspan": {
+            "kind": ask_kind(ask.kind), "toolCallName": ask.tool,
+        } },
+    });
+    if let Some(item) = &ask.item {
+        interrupt["toolCallId"] = item.as_str().into();
+    }
+    let more = &mut interrupt["metadata"]["linkspan"];
+    if let Some(description) = &ask.description {
+        more["description"] = description.to_str().into();
+    }
+    for (key, raw) in [("input", &ask.input), ("suggestions", &ask.suggestions)] {
+        // What is too deep to be taken apart is left out: the tool call has it.
+        let value = raw
+            .as_ref()
+            .and_then(|it| serde_json::from_str(it.get()).ok());
+        if let Some(value) = value.filter(|it: &Value| !it.is_null()) {
+            more[key] = value;
+        }
+    }
+    interrupt
+}
+
+/// What an answer looks like.
+fn schema(kind: AskKind) -> Value {
+    let answers = json!({ "type": "object", "description": "what runs instead, or the answers" });
+    let mut properties = json!({
+        "approved": { "type": "boolean" },
+        "always": { "type": "boolean", "description": "remember it" },
+        "message": { "type": "string", "description": "why not" },
+    });
+    properties["input"] = answers;
+    let required = match kind {
+        AskKind::Permission | AskKind::Plan => json!(["approved"]),
+        AskKind::Question => json!(["approved", "input"]),
+    };
+    json!({ "type": "object", "properties": properties, "required": required })
+}

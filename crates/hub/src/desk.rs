@@ -245,10 +245,17 @@ impl Desk {
         }
     }
 
+    fn open_asks(&self) -> Vec<u64> {
+        let asks = self.record.asks().iter();
+        let open = asks.filter(|it| !self.answered.contains(&it.id));
+        open.map(|it| it.seq).collect()
+    }
+
     fn show_status(&self) {
         let status = Status {
             current: self.current.as_ref().map(|it| it.number),
             takes_changes: self.agent.as_ref().is_some_and(Agent::takes_changes),
+            asks: self.open_asks(),
         };
         self.shared.set_status(&self.session, status);
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use formats::ag_ui::History;
 use journal::{Command, Journal, NewSession, Order, Session, State};
 use model::{SessionId, Timestamp};
 use runner::{Answer, NotSettled, engines, process};
@@ -90,7 +91,7 @@ impl Hub {
         if *self.shared.stop.borrow() {
             return Err(Error::Stopped);
         }
-        if submit.prompt.trim().is_empty() {
+        if submit.prompt.trim().is_empty() && submit.input.is_none() {
             return Err(Error::EmptyPrompt);
         }
         let (session, prompt) = self.place(&submit).await?;
@@ -124,6 +125,7 @@ impl Hub {
                 Err(Error::NoSession(_)) if matches!(submit.target, Target::Fork(_)) => None,
                 found => Some(found?),
             },
+            Target::Own(id) => self.journal().find_session(&SessionId::new(&**id)).await?,
             Target::Native(id) => self.journal().find_native(&SessionId::new(&**id)).await?,
         };
         let engine = match (&submit.engine, &found) {
@@ -144,7 +146,9 @@ impl Hub {
             }
             (Target::Fork(native), None) => (None, Some(native.clone())),
             (Target::Native(native), None) => (Some(native.clone()), None),
-            (Target::New | Target::Session(_) | Target::Native(_), _) => (None, None),
+            (Target::New | Target::Session(_) | Target::Own(_) | Target::Native(_), _) => {
+                (None, None)
+            }
         };
         let id = match found.filter(|_| fork.is_none()) {
             Some(session) if session.engine != engine => {
@@ -162,6 +166,8 @@ impl Hub {
             resume,
             fork,
             speed: submit.speed.filter(|it| *it > 0.0),
+            client: submit.client.clone(),
+            input: submit.input.clone(),
             settings: Settings::new(submit, engine, cwd),
         };
         Ok((id, prompt))
@@ -170,13 +176,26 @@ impl Hub {
     async fn create(&self, submit: &Submit, engine: &str, cwd: &str) -> Result<SessionId<'static>> {
         let words = submit.prompt.lines().find(|it| !it.trim().is_empty());
         let title = words.unwrap_or_default().trim();
+        let own = match &submit.target {
+            Target::Own(id) => Some(id.clone()),
+            Target::New | Target::Session(_) | Target::Native(_) | Target::Fork(_) => None,
+        };
+        let id = SessionId::new(own.unwrap_or_else(runner::new_id));
         let session = NewSession {
-            id: SessionId::new(runner::new_id()),
+            id: id.clone(),
             engine: engine.to_owned(),
             cwd: Some(cwd.to_owned()),
             title: Some(title.chars().take(MAX_TITLE).collect()),
         };
-        Ok(self.journal().create(session).await?.id)
+        match self.journal().create(session).await {
+            // Somebody else was faster, and it is the one that is wanted.
+            Err(journal::Error::SessionExists { .. })
+                if matches!(submit.target, Target::Own(_)) =>
+            {
+                Ok(id)
+            }
+            created => Ok(created?.id),
+        }
     }
 
     /// The prompts of a session that wait, the next one first.
@@ -277,6 +296,29 @@ impl Hub {
     /// Whether an answer may change what the session's agent runs.
     pub fn takes_changes(&self, session: &SessionId<'_>) -> bool {
         self.shared.status(session).takes_changes
+    }
+
+    /// The engine of a prompt that names none.
+    pub fn default_engine(&self) -> Result<String> {
+        setup::default_engine(&self.shared.config)
+    }
+
+    /// What a session holds, as the messages of a thread; of the events up to `head`.
+    pub async fn history(&self, session: &SessionId<'_>, head: u64) -> Result<History> {
+        Ok(crate::history::read(&**self.journal(), session, head).await?)
+    }
+
+    /// Whether what was asked with event `seq` waits for somebody. What the permissions answer does
+    /// not, and neither does what was answered.
+    pub async fn is_waiting(&self, session: &SessionId<'_>, seq: u64) -> Result<bool> {
+        let asks = self.journal().asks().await?;
+        let is_open = asks
+            .iter()
+            .any(|it| it.session == *session && it.seq == seq && !it.answered);
+        let status = self.shared.status(session);
+        // A session that somebody else works on tells nothing but what is stored.
+        let is_put = status.current.is_none() || status.asks.contains(&seq);
+        Ok(is_open && is_put)
     }
 
     /// What keeps the journal from being written, as long as something does.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use runner::config::{MODES, mode};
-use runner::{Answer, Mode};
+use runner::{Answer, ClientRun, Mode};
 use serde::{Deserialize, Serialize};
 
 /// A prompt, and under which conditions it is to be worked on. What is absent is as in the session's
@@ -24,6 +24,10 @@ pub struct Submit {
     pub verbosity: Option<String>,
     /// Of a recording: 2 is twice as fast. Absent is as fast as it can be.
     pub speed: Option<f64>,
+    /// What the run is to the client that asks for it; noted beside the run.
+    pub client: Option<ClientRun>,
+    /// The whole conversation, for engines that are told one: an AG-UI request as JSON.
+    pub input: Option<String>,
 }
 
 impl Submit {
@@ -41,6 +45,8 @@ impl Submit {
             output_style: None,
             verbosity: None,
             speed: None,
+            client: None,
+            input: None,
         }
     }
 }
@@ -51,6 +57,8 @@ pub enum Target {
     New,
     /// One of the journal, by our id or by the agent's.
     Session(String),
+    /// One by our id, made if it is not there.
+    Own(String),
     /// One by the agent's own id, whether the journal has it or not.
     Native(String),
     /// A new one that begins with what this one holds, by our id or by the agent's.
@@ -67,6 +75,10 @@ pub(crate) struct Prompt {
     pub(crate) fork: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) speed: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) client: Option<ClientRun>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) input: Option<String>,
     pub(crate) settings: Settings,
 }
 

@@ -12,6 +12,8 @@ use model::{
 };
 use runner::Earlier;
 
+use crate::order::Prompt;
+
 /// What may wait to be stored before the agent has to wait.
 const MAX_WAITING: usize = 8 << 20;
 /// Events and bytes read at once.
@@ -112,7 +114,7 @@ impl Record {
     }
 
     /// A whole run that no agent has worked on.
-    pub(crate) fn run(&mut self, prompt: &str, ended: RunEnded<'_>) {
+    pub(crate) fn run(&mut self, prompt: &Prompt, ended: RunEnded<'_>) {
         self.n_runs += 1;
         let run = RunId::new(format!("r{}", self.n_runs));
         let message = |text: &str| {
@@ -124,11 +126,13 @@ impl Record {
                 parts: Vec::new(),
             })
         };
-        let (opened, item) = (message(""), message(prompt));
+        let (opened, item) = (message(""), message(&prompt.prompt));
+        let client = prompt.client.as_ref().map(runner::client_notice);
+        let client = client.map(|it| (Origin::Client, Body::NoticeRaised(it)));
         let status = Status::Ok;
         let cause = Cause::Prompt;
-        let bodies = [
-            (Origin::Linkspan, Body::RunStarted(RunStarted { cause })),
+        let begun = (Origin::Linkspan, Body::RunStarted(RunStarted { cause }));
+        let told = [
             (Origin::Client, Body::ItemOpened(opened)),
             (
                 Origin::Client,
@@ -136,7 +140,7 @@ impl Record {
             ),
             (Origin::Linkspan, Body::RunEnded(ended)),
         ];
-        for (origin, body) in bodies {
+        for (origin, body) in [begun].into_iter().chain(client).chain(told) {
             let event = Event {
                 seq: self.seq + 1,
                 at: Some(now()),

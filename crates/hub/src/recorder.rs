@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use formats::ag_ui::History;
 use journal::{Command, Error, Journal, Lease, NewSession, Order, Owner, Result, Takeover};
 use model::{SessionId, Sink};
 use runner::{Answer, Earlier};
@@ -11,6 +12,7 @@ use tokio::time::timeout;
 
 use crate::append::{Appender, Remedy};
 use crate::config::{Limits, is_dead};
+use crate::history;
 use crate::lost;
 use crate::order::{Abort, Told};
 use crate::record::Record;
@@ -95,6 +97,11 @@ impl Recorder {
     /// Where the agent's events go on.
     pub fn earlier(&self) -> Earlier {
         self.record.earlier()
+    }
+
+    /// What the session holds, as the messages of a thread.
+    pub async fn history(&self) -> Result<History> {
+        history::read(&*self.journal, self.session(), self.earlier().seq).await
     }
 
     /// A step of the agent has returned: what it told may be stored.

@@ -5,13 +5,18 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use formats::ag_ui::RunAgentInput;
 use formats::detect::Detector;
+use journal::Journal;
+use model::SessionId;
+use responses::{Conversation, Endpoint};
 use runner::engines::{self, Recording, Selected, Surroundings};
 use runner::process::find_on_path;
-use runner::{Earlier, Mode, Permissions, Request, Resume, Setup, Talk, Work};
+use runner::{Earlier, Mode, Permissions, Request, Resume, Setup, StartError, Talk, Work};
 
 use crate::config::HubConfig;
 use crate::error::{Error, Result};
+use crate::history;
 use crate::order::{Prompt, Settings};
 
 /// Bytes of a recording that are looked at, at a time, to tell its format.
@@ -51,18 +56,83 @@ pub(crate) fn permissions(config: &HubConfig, settings: &Settings) -> Permission
     }
 }
 
-/// Everything that [`runner::Agent::start`] has to know. `native` is the agent's id of the session.
+/// What a start needs to know.
+pub(crate) enum Plan {
+    Ready(Box<Setup>),
+    /// A model that has to be told what was said before.
+    Recall(Box<Recall>),
+}
+
+/// A prompt for a model that remembers nothing by itself.
+pub(crate) struct Recall {
+    endpoint: Box<Endpoint>,
+    session: String,
+    prompt: Prompt,
+    earlier: Earlier,
+    limits: runner::Limits,
+}
+
+impl Plan {
+    /// Everything that [`runner::Agent::start`] has to know.
+    pub(crate) async fn ready(self, journal: &dyn Journal) -> Result<Setup, StartError> {
+        match self {
+            Self::Ready(setup) => Ok(*setup),
+            Self::Recall(recall) => recall.setup(journal).await,
+        }
+    }
+}
+
+impl Recall {
+    async fn setup(self, journal: &dyn Journal) -> Result<Setup, StartError> {
+        let failed = |err: Box<dyn std::error::Error + Send + Sync>| StartError::Recall(err);
+        let id = SessionId::new(&*self.session);
+        let history = history::read(journal, &id, self.earlier.seq).await;
+        let history = history.map_err(|err| failed(err.into()))?;
+        let Prompt { prompt, input, .. } = &self.prompt;
+        let mut conversation = match input {
+            Some(input) => {
+                let input = RunAgentInput::from_json(input.as_bytes());
+                let input = input.map_err(|err| failed(err.into()))?;
+                Conversation::of_client(&self.session, input, &history)
+            }
+            None => Conversation::of_prompt(&self.session, history, prompt),
+        };
+        conversation.model = self.prompt.settings.model.clone();
+        if let Some(response) = &self.prompt.resume {
+            conversation.follow(response);
+        }
+        Ok(Setup {
+            session: self.session,
+            earlier: self.earlier,
+            ..Setup::responses(self.endpoint, conversation, prompt, self.limits)
+        })
+    }
+}
+
+/// What the start of a prompt needs. `native` is the agent's id of the session.
 pub(crate) fn setup(
     config: &HubConfig,
     session: &str,
     native: Option<&str>,
     prompt: &Prompt,
     earlier: Earlier,
-) -> Result<Setup> {
+) -> Result<Plan> {
     let settings = &prompt.settings;
     let mut agent = match engines::select(&settings.engine, &config.settings)? {
         Selected::Agent(agent) => agent,
-        Selected::Replay(recording) => return replay(config, session, prompt, &recording, earlier),
+        Selected::Responses(endpoint) => {
+            return Ok(Plan::Recall(Box::new(Recall {
+                endpoint,
+                session: session.to_owned(),
+                prompt: prompt.clone(),
+                earlier,
+                limits: (&config.settings).into(),
+            })));
+        }
+        Selected::Replay(recording) => {
+            let setup = replay(config, session, prompt, &recording, earlier)?;
+            return Ok(Plan::Ready(Box::new(setup)));
+        }
     };
     let style = &mut agent.config;
     style.output_style = settings.output_style.clone().or(style.output_style.take());
@@ -97,7 +167,7 @@ pub(crate) fn setup(
     let mut setup = agent.setup(&request, around, find_on_path, is_set)?;
     session.clone_into(&mut setup.session);
     setup.earlier = earlier;
-    Ok(setup)
+    Ok(Plan::Ready(Box::new(setup)))
 }
 
 fn replay(

@@ -20,11 +20,13 @@ use crate::everything::Everything;
 use crate::lost;
 
 /// What a desk lets others know.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Status {
     /// The prompt that is worked on.
     pub(crate) current: Option<u64>,
     pub(crate) takes_changes: bool,
+    /// What the agent asked and nobody has answered, by the numbers of the events.
+    pub(crate) asks: Vec<u64>,
 }
 
 /// A desk, from the outside.
@@ -162,13 +164,14 @@ impl Shared {
     }
 
     pub(crate) fn status(&self, session: &SessionId<'_>) -> Status {
-        let status = self.statuses().get(&session.clone().into_owned()).copied();
+        let status = self.statuses().get(&session.clone().into_owned()).cloned();
         status.unwrap_or_default()
     }
 
     pub(crate) fn set_status(&self, session: &SessionId<'static>, status: Status) {
-        let before = self.statuses().insert(session.clone(), status);
-        if before != Some(status) {
+        let is_new = self.statuses().get(session) != Some(&status);
+        if is_new {
+            self.statuses().insert(session.clone(), status);
             self.directory.touch(session);
         }
     }

@@ -9,7 +9,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use formats::ag_ui::History;
 use model::{Event, Outcome, Sink};
+use responses::Endpoint;
 use runner::config::{self, Config};
 use runner::engines::{self, Recording, Selected, Surroundings};
 use runner::locks::Locks;
@@ -133,7 +135,7 @@ impl Conversation {
 
     /// Calls `listener` with every event.
     pub fn on_event(&mut self, listener: impl FnMut(&Event<'_>) + Send + 'static) {
-        self.listeners.0.push(Box::new(listener));
+        self.listeners.all.push(Box::new(listener));
     }
 
     /// Lets `answer` decide what was not allowed beforehand. Without it, such asks are denied.
@@ -258,6 +260,7 @@ impl Conversation {
         let settings = &self.config.settings;
         let agent = match engines::select(&self.config.engine, settings)? {
             Selected::Agent(agent) => agent,
+            Selected::Responses(endpoint) => return Ok(self.model(endpoint, prompt)),
             Selected::Replay(recording) => return self.replay(&recording, prompt),
         };
         let request = Request {
@@ -282,6 +285,17 @@ impl Conversation {
         };
         let is_set = |name: &str| env::var_os(name).is_some();
         Ok(agent.setup(&request, around, find_on_path, is_set)?)
+    }
+
+    /// A model is told everything that was said so far.
+    fn model(&self, endpoint: Box<Endpoint>, prompt: &str) -> Setup {
+        let history = self.listeners.history.clone();
+        let mut told = responses::Conversation::of_prompt("conversation", history, prompt);
+        told.model = self.config.model.clone();
+        if let Some(response) = &self.config.resume {
+            told.follow(response);
+        }
+        Setup::responses(endpoint, told, prompt, (&self.config.settings).into())
     }
 
     /// A recording is played anew for every run.
@@ -362,11 +376,16 @@ pub fn allowed_tools(names: &[String]) -> Vec<String> {
 
 /// Everybody who wants to hear of events.
 #[derive(Default)]
-struct Listeners(Vec<OnEvent>);
+struct Listeners {
+    all: Vec<OnEvent>,
+    /// What was said, for models that do not remember it.
+    history: History,
+}
 
 impl Sink for Listeners {
     fn event(&mut self, event: &Event<'_>) {
-        for listener in &mut self.0 {
+        self.history.event(event);
+        for listener in &mut self.all {
             listener(event);
         }
     }

@@ -2,8 +2,10 @@
 //!
 //! [`convert`] is the whole of `linkspan convert` without its flags; [`Conversion`] is the same for
 //! a caller that has its own loop. The formats and their names are those of `linkspan formats`.
-//! [`Conversation`] runs an agent and answers what it asks.
+//! [`Conversation`] runs an agent and answers what it asks; [`ag_ui::router`] serves agents and models to
+//! AG-UI clients from any axum app.
 
+pub mod ag_ui;
 mod conversation;
 mod convert;
 

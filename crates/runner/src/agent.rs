@@ -9,6 +9,7 @@ mod source;
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use formats::ag_ui::ClientRun;
 use formats::framing::Framer;
 use formats::registry;
 use formats::{ReaderConfig, RunEnds};
@@ -138,6 +139,17 @@ impl Agent {
                 }
                 (source, Some(dialogue))
             }
+            Work::Responses {
+                endpoint,
+                conversation,
+                prompt,
+            } => {
+                // What the application's tools have answered is no prompt.
+                if !prompt.is_empty() {
+                    live.prompted(&prompt, false);
+                }
+                (Source::call(&endpoint, &conversation), None)
+            }
             Work::Replay {
                 input,
                 speed,
@@ -191,6 +203,7 @@ impl Agent {
         match self.source.next(deadline).await {
             Heard::Stdout => self.heard(sink),
             Heard::Stderr => self.complained(sink),
+            Heard::Said => self.said(sink),
             Heard::Nothing => (),
             Heard::Deadline => self.late(),
             Heard::Gone => return self.finish(sink),
@@ -200,6 +213,11 @@ impl Agent {
             Hold::Idle | Hold::Taken => self.told(),
             Hold::Busy => Step::Busy,
         }
+    }
+
+    /// What the next run is to a client, as it is to be noted beside the run.
+    pub fn name_run(&mut self, run: ClientRun) {
+        self.live.named(run);
     }
 
     /// The next prompt of an agent that is talked with.
@@ -403,6 +421,16 @@ impl Agent {
                 dialogue.line(line, outbox);
             }
         });
+        if self.live.n_ended() > 0 {
+            self.source.hang_up();
+        }
+    }
+
+    /// What there is to tell about a request that is under way.
+    fn said(&mut self, sink: &mut dyn Sink) {
+        if let Some((code, text)) = self.source.said() {
+            self.live.notice(sink, now(), Level::Warning, code, &text);
+        }
     }
 
     fn complained(&mut self, sink: &mut dyn Sink) {
@@ -477,6 +505,10 @@ impl Agent {
         if let Some(err) = self.source.error() {
             let message = format!("the recording could not be read: {err}");
             self.give_up("read_error", message);
+        }
+        if let Some(failure) = self.source.failure().cloned() {
+            self.give_up(&failure.code, failure.message);
+            self.live.has_failed();
         }
         let mut reason = self.reason.take().unwrap_or_default();
         reason.stderr = self.stderr.tail();

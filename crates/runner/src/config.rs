@@ -3,6 +3,7 @@
 //! Defaults, then the user's file, then the environment, then flags; a later layer wins. Nothing is ever
 //! read from the working directory, because a repository is not the user. `docs/config.md` is the manual.
 
+mod endpoints;
 mod error;
 mod file;
 mod keys;
@@ -10,7 +11,7 @@ mod value;
 
 pub use error::Error;
 pub use file::File;
-pub use keys::{ACP, Key, Kind, Preset, SECTIONS, Section};
+pub use keys::{ACP, Key, Kind, PROVIDERS, Preset, RESPONSES, SECTIONS, Section};
 pub use value::{MODES, Value, mode};
 
 use std::fmt;

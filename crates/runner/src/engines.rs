@@ -171,6 +171,23 @@ pub const ENGINES: &[Engine] = &[
         rules: Some(acp::invocation),
     },
     Engine {
+        name: "responses",
+        summary: "a model of any OpenResponses endpoint",
+        value: Some("NAME"),
+        program: None,
+        one_shot: Some("openresponses"),
+        echoes: false,
+        dialogue: None,
+        can: Can {
+            resume: true,
+            fork: false,
+            latest: false,
+            ask: false,
+            interrupt: true,
+        },
+        rules: None,
+    },
+    Engine {
         name: "replay",
         summary: "a recording, played again",
         value: Some("FILE"),

@@ -23,7 +23,8 @@ pub use agent::{Agent, Earlier, Limits, Setup, StartError, Step, Work};
 pub use dialogue::{
     Acp, Claude, Codex, Dialogue, NotSettled, Offer, Offers, Outbox, SlashCommand, Warning, sent,
 };
-pub use live::Ended;
+pub use formats::ag_ui::ClientRun;
+pub use live::{Ended, client_notice};
 pub use policy::{Asked, Verdict, nobody, verdict};
 pub use request::{
     Answer, Image, Launch, McpServer, McpVia, Mode, Permissions, Prompt, Request, Resume, Stdin,

@@ -7,10 +7,11 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
+use formats::ag_ui::ClientRun;
 use model::{
     Ask, Binding, Body, Cause, Event, Frame, Item, ItemClosed, ItemId, Level, Message, Notice,
-    Origin, Outcome, Role, RunEnded, RunError, RunId, SessionId, Sink, Status, Text, Timestamp,
-    ToolKind, Why,
+    Origin, Outcome, Raw, Role, RunEnded, RunError, RunId, SessionId, Sink, Status, Text,
+    Timestamp, ToolKind, Why,
 };
 
 use crate::policy::Asked;
@@ -47,6 +48,10 @@ pub(crate) struct Live {
     login_hint: Option<String>,
     is_mismatch: bool,
     reason: Option<Reason>,
+    /// The reason is a failure, not a silence.
+    is_failure: bool,
+    /// What the next run is to the client that asked for it.
+    client: Option<ClientRun>,
 }
 
 /// A prompt, and who tells it.
@@ -99,6 +104,8 @@ impl Live {
             login_hint,
             is_mismatch: false,
             reason: None,
+            is_failure: false,
+            client: None,
         }
     }
 
@@ -115,6 +122,16 @@ impl Live {
             text: prompt.to_owned(),
             is_echoed,
         });
+    }
+
+    /// The next run is known to a client by this.
+    pub(crate) fn named(&mut self, run: ClientRun) {
+        self.client = Some(run);
+    }
+
+    /// The run ends because something went wrong, and it is known what.
+    pub(crate) fn has_failed(&mut self) {
+        self.is_failure = true;
     }
 
     pub(crate) fn ends_because(&mut self, reason: Reason) {
@@ -211,6 +228,14 @@ impl Live {
         }
     }
 
+    /// Notes what the run is to its client, so that it is found again.
+    fn show_client(&mut self, out: &mut dyn Sink, now: Now) {
+        if let Some(run) = self.client.take() {
+            let notice = client_notice(&run);
+            self.emit(out, now, Origin::Client, Body::NoticeRaised(notice));
+        }
+    }
+
     fn show_prompt(&mut self, out: &mut dyn Sink, now: Now) {
         let Some(prompt) = self.prompt.take() else {
             return;
@@ -295,6 +320,9 @@ impl Live {
         if let Some(reason) = self.reason.as_ref().filter(|_| is_made_up) {
             let before = ended.error.take();
             ended.error = Some(reason.told(before));
+            if self.is_failure {
+                ended.outcome = Outcome::Failed;
+            }
         }
         if let (Some(error), Some(hint)) = (&mut ended.error, &self.login_hint)
             && is_login(error)
@@ -326,6 +354,17 @@ impl Reason {
             code,
             message: Text::new(message),
         }
+    }
+}
+
+/// The notice beside a run that says what it is to its client.
+pub fn client_notice(run: &ClientRun) -> Notice<'static> {
+    Notice {
+        level: Level::Debug,
+        code: Cow::Borrowed(ClientRun::CODE),
+        text: Text::new(run.id.clone()),
+        item: None,
+        detail: Some(Raw::of(run)),
     }
 }
 
@@ -382,6 +421,9 @@ impl Sink for Passing<'_> {
         };
         out.event(&told);
         live.note(event, *now);
+        if matches!(&event.body, Body::RunStarted(it) if it.cause == Cause::Prompt) {
+            live.show_client(*out, *now);
+        }
         if let Body::RunStarted(started) = &event.body
             && started.cause == Cause::Prompt
             && live.prompt.as_ref().is_some_and(|it| !it.is_echoed)

@@ -4,6 +4,7 @@
 //! the same order (`door`): is it meant for this server, does it come from our own page, does it hold a
 //! token, may that token do this. `routes` is the one table of what there is and who may use it.
 
+mod ag_ui;
 mod api;
 mod assets;
 mod bridge;
@@ -21,6 +22,7 @@ mod state;
 mod tokens;
 mod ws;
 
+pub use ag_ui::{AgUiConfig, AgUiRouter, router as ag_ui_router};
 pub use config::{Error, Exposure, ServeConfig, Tls};
 pub use export::{Export, export};
 pub use listen::{Server, bind};

@@ -26,6 +26,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tower_service::Service;
 
+use crate::ag_ui::AgUi;
 use crate::api::engines::Engines;
 use crate::bridge::Bridge;
 use crate::config::{Error, Exposure, HANDSHAKE, MAX_CLIENTS, STOP, ServeConfig, Tls};
@@ -68,8 +69,14 @@ pub async fn bind(config: ServeConfig) -> Result<Server, Error> {
     let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     let settings = config.hub.settings.clone();
+    let hub = Arc::new(Hub::open(config.hub).await?);
+    let ag_ui = Arc::new(AgUi {
+        hub: Arc::clone(&hub),
+        settings: settings.clone(),
+    });
     let app = Arc::new(App {
-        hub: Hub::open(config.hub).await?,
+        hub,
+        ag_ui,
         keys: RwLock::new(config.keys),
         revoked: watch::Sender::new(()),
         origins: Origins::new(address, tls.is_some(), &config.public),

@@ -96,6 +96,7 @@ fn parameter(name: &str, place: &str) -> Value {
 fn in_query(path: &str) -> &'static [&'static str] {
     match path {
         "/ws" => &["format", "profile"],
+        "/ag-ui" | "/ag-ui/{engine}" => &["profile", "on_disconnect"],
         "/api/sessions" => &["limit", "after", "engine", "text", "state"],
         "/api/sessions/{id}/events" => &["after", "limit", "format", "profile"],
         "/api/sessions/{id}/file" => &["path"],
@@ -111,6 +112,8 @@ fn bodies(route: &Route) -> (Option<&'static str>, Option<&'static str>) {
         ("GET", "/api/sessions/{id}") => (None, Some("SessionDetail")),
         ("POST", "/api/sessions/{id}/abort") => (None, Some("Aborted")),
         ("POST", "/api/runs") => (Some("Prompt"), Some("Submitted")),
+        ("POST", "/ag-ui" | "/ag-ui/{engine}") => (Some("RunAgentInput"), None),
+        ("POST", "/ag-ui/{engine}/abort") => (Some("Thread"), Some("Aborted")),
         ("GET", "/api/asks") => (None, Some("Asks")),
         ("POST", "/api/asks/{id}") => (Some("Answer"), None),
         _ => (None, None),

@@ -11,7 +11,7 @@ use axum::routing::{MethodRouter, delete, get, post};
 use crate::error::ApiError;
 use crate::state::App;
 use crate::tokens::Role;
-use crate::{api, assets, door, metrics, openapi, ws};
+use crate::{ag_ui, api, assets, door, metrics, openapi, ws};
 
 /// Who may use a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +119,34 @@ pub(crate) const ROUTES: &[Route] = &[
         access: PROMPT,
         summary: "Gives a prompt to an agent",
         handler: || post(api::runs::submit),
+    },
+    Route {
+        method: Method::POST,
+        path: "/ag-ui",
+        access: PROMPT,
+        summary: "Runs the default engine for an AG-UI client: events as SSE, or in protobuf",
+        handler: || post(ag_ui::run_default),
+    },
+    Route {
+        method: Method::POST,
+        path: "/ag-ui/{engine}",
+        access: PROMPT,
+        summary: "Runs an engine for an AG-UI client: events as SSE, or in protobuf",
+        handler: || post(ag_ui::run),
+    },
+    Route {
+        method: Method::POST,
+        path: "/ag-ui/{engine}/abort",
+        access: PROMPT,
+        summary: "Stops the run of a thread",
+        handler: || post(ag_ui::abort),
+    },
+    Route {
+        method: Method::GET,
+        path: "/ag-ui/{engine}/capabilities",
+        access: WATCH,
+        summary: "What an engine is able to do, in the words of AG-UI",
+        handler: || get(ag_ui::capabilities),
     },
     Route {
         method: Method::GET,

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
+use crate::ag_ui::AgUi;
 use crate::api::engines::Engines;
 use crate::bridge::Bridge;
 use crate::failures::Failures;
@@ -20,7 +21,8 @@ use crate::tokens::{Caller, Keys};
 const REFRESH: Duration = Duration::from_millis(500);
 
 pub(crate) struct App {
-    pub(crate) hub: Hub,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) ag_ui: Arc<AgUi>,
     pub(crate) keys: RwLock<Keys>,
     /// Told when tokens have changed.
     pub(crate) revoked: watch::Sender<()>,

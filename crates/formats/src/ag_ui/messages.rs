@@ -1,17 +1,20 @@
 //! The messages of a thread, as AG-UI clients keep them.
+//!
+//! `Serialize` is for hashing; [`Message::to_json`] is how AG-UI writes one.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::input::{InputError, Place};
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Message {
     pub id: String,
     pub said: Said,
 }
 
 /// Who says it, and what.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Said {
     /// `system` and `developer`.
     Instructions(String),
@@ -35,7 +38,7 @@ pub enum Said {
     Activity,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ToolCall {
     pub id: String,
     pub name: String,
@@ -43,13 +46,13 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Content {
     Text(String),
     Parts(Vec<Part>),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Part {
     Text(String),
     Media {
@@ -59,7 +62,7 @@ pub enum Part {
     },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Media {
     Image,
     Audio,
@@ -68,7 +71,7 @@ pub enum Media {
 }
 
 /// Where the bytes of a part are.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Source {
     /// In Base64.
     Data { value: String, mime_type: String },

@@ -114,7 +114,12 @@ impl Desk {
             prompt: prompt.clone(),
         });
         match &mut self.agent {
-            Some(agent) => agent.prompt(&prompt.prompt.as_str().into()),
+            Some(agent) => {
+                if let Some(client) = prompt.client.clone() {
+                    agent.name_run(client);
+                }
+                agent.prompt(&prompt.prompt.as_str().into());
+            }
             None => self.start(&prompt),
         }
     }
@@ -124,9 +129,13 @@ impl Desk {
         let session = self.session.as_str();
         let earlier = self.record.earlier();
         match setup::setup(&self.shared.config, session, native, prompt, earlier) {
-            Ok(setup) => {
+            Ok(plan) => {
                 self.settings = Some(prompt.settings.clone());
-                self.starting = Some(Box::pin(Agent::start(setup, |_| ())));
+                let journal = Arc::clone(&self.shared.config.journal);
+                self.starting = Some(Box::pin(async move {
+                    let setup = plan.ready(&*journal).await?;
+                    Agent::start(setup, |_| ()).await
+                }));
             }
             Err(err) => self.came_to_nothing(failed("start_failed", chain(&err))),
         }
@@ -135,7 +144,16 @@ impl Desk {
     pub(super) fn started(&mut self, started: Result<Box<Agent>, StartError>) {
         self.starting = None;
         match started {
-            Ok(agent) => self.agent = Some(*agent),
+            Ok(mut agent) => {
+                let client = self
+                    .current
+                    .as_ref()
+                    .and_then(|it| it.prompt.client.clone());
+                if let Some(client) = client {
+                    agent.name_run(client);
+                }
+                self.agent = Some(*agent);
+            }
             Err(err) => self.came_to_nothing(failed("start_failed", chain(&err))),
         }
     }
@@ -143,7 +161,7 @@ impl Desk {
     /// The prompt has had no run, and gets one that says why.
     fn came_to_nothing(&mut self, ended: RunEnded<'_>) {
         if let Some(current) = self.current.take() {
-            self.record.run(&current.prompt.prompt, ended);
+            self.record.run(&current.prompt, ended);
             self.record.done(current.number);
         }
     }

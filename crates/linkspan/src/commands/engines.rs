@@ -94,9 +94,10 @@ fn rows(config: &Config, survey: Vec<Installed>, choice: &Choice) -> Vec<Row> {
     for engine in ENGINES {
         let Some(value) = engine.value else { continue };
         rows.push(row(format!("{}:{value}", engine.name), engine.summary));
-        match engine.rules {
-            Some(_) => rows.extend(config.acp_names().map(|it| agent(it, config))),
-            None => rows.extend(REPLAYS.iter().map(recording)),
+        match engine.name {
+            "acp" => rows.extend(config.acp_names().map(|it| agent(it, config))),
+            "responses" => rows.extend(config.endpoint_names().map(|it| model(it, config))),
+            _ => rows.extend(REPLAYS.iter().map(recording)),
         }
     }
     for row in &mut rows {
@@ -113,6 +114,19 @@ fn agent(name: &str, config: &Config) -> Row {
         installed: Some(path.is_some()),
         path: path.map(|it| it.to_string_lossy().into_owned()),
         ..row(format!("acp:{name}"), "an agent of the config")
+    }
+}
+
+/// A model that the config names.
+fn model(name: &str, config: &Config) -> Row {
+    let endpoint = config.endpoint(name).and_then(Result::ok);
+    let summary = match &endpoint {
+        Some(it) => format!("{} at {}", it.provider, it.base_url),
+        None => "an endpoint that cannot be used".to_owned(),
+    };
+    Row {
+        installed: Some(endpoint.is_some()),
+        ..row(format!("responses:{name}"), &summary)
     }
 }
 

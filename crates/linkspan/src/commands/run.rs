@@ -92,7 +92,7 @@ async fn follow(
 /// Starts the agent, with the journal open for what it tells.
 async fn started(args: &RunArgs, mut plan: Plan) -> Result<(Agent, Keep), Failure> {
     let keep = Keep::open(args, &plan.kept).await?;
-    keep.prepare(&mut plan.setup);
+    keep.prepare(&mut plan.setup).await;
     match Agent::start(plan.setup, |held| exit::say(&waiting(held))).await {
         Ok(agent) => Ok((agent, keep)),
         Err(err) => {
@@ -111,6 +111,7 @@ fn not_started(err: StartError) -> Failure {
         StartError::Busy { .. } => (Code::Busy, Some("leave `--no-wait` out to wait for it")),
         StartError::Spawn(_)
         | StartError::NoReader(_)
+        | StartError::Recall(_)
         | StartError::Marker(_)
         | StartError::Lock { .. } => (Code::Failed, None),
     };

@@ -4,6 +4,9 @@ use std::fmt;
 use std::io::{self, Read};
 use std::time::Duration;
 
+use formats::ag_ui::History;
+use responses::{Conversation, Endpoint};
+
 use crate::dialogue::Dialogue;
 use crate::locks::{self, Held, Lock, Locks};
 use crate::process::{Guard, Patience, SpawnError};
@@ -63,6 +66,12 @@ pub enum Work {
         prompt: Option<Prompt>,
         dialogue: Box<dyn Dialogue>,
     },
+    /// A model that answers over HTTP.
+    Responses {
+        endpoint: Box<Endpoint>,
+        conversation: Box<Conversation>,
+        prompt: String,
+    },
     /// A recording; `speed` 2 is twice as fast.
     Replay {
         input: Box<dyn Read + Send>,
@@ -77,6 +86,9 @@ impl fmt::Debug for Work {
             // Not the environment: it may hold keys.
             Self::OneShot { launch, .. } | Self::Dialogue { launch, .. } => {
                 f.debug_tuple("Process").field(&launch.program).finish()
+            }
+            Self::Responses { endpoint, .. } => {
+                f.debug_tuple("Responses").field(&endpoint.name).finish()
             }
             Self::Replay { speed, .. } => f.debug_tuple("Replay").field(speed).finish(),
         }
@@ -103,6 +115,8 @@ pub enum StartError {
     NoReader(&'static str),
     #[error("session `{session}` is in use by {held}")]
     Busy { session: String, held: Held },
+    #[error("cannot read what was said before")]
+    Recall(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("cannot mark its processes")]
     Marker(#[source] io::Error),
     #[error("cannot lock session `{session}`")]
@@ -130,6 +144,51 @@ impl Setup {
             holder: String::new(),
             is_hasty: false,
             login_hint: None,
+        }
+    }
+
+    /// A model that is told a conversation, the last of it being `prompt`. Whoever keeps the session
+    /// sees to it that one run follows the other; there is no session elsewhere to be locked.
+    pub fn responses(
+        endpoint: Box<Endpoint>,
+        conversation: Conversation,
+        prompt: &str,
+        limits: Limits,
+    ) -> Self {
+        let expect = conversation.previous(&endpoint).map(str::to_owned);
+        Self {
+            engine: format!("responses:{}", endpoint.name),
+            expect,
+            ..Self::replay(
+                "openresponses",
+                Work::Responses {
+                    endpoint,
+                    conversation: Box::new(conversation),
+                    prompt: prompt.to_owned(),
+                },
+                Limits {
+                    // The endpoint has limits of its own.
+                    start: None,
+                    idle: None,
+                    ..limits
+                },
+            )
+        }
+    }
+
+    /// A model is told what was said before; an agent that is none remembers it.
+    pub fn recall(&mut self, history: History) {
+        if let Work::Responses {
+            endpoint,
+            conversation,
+            prompt,
+        } = &mut self.work
+            && !history.messages.is_empty()
+        {
+            let mut whole = Conversation::of_prompt(&self.session, history, prompt);
+            whole.model = conversation.model.take();
+            self.expect = whole.previous(endpoint).map(str::to_owned);
+            **conversation = whole;
         }
     }
 

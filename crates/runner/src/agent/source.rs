@@ -1,10 +1,12 @@
-//! Where an agent's words come from: a process with its pipes, or a recording.
+//! Where an agent's words come from: a process with its pipes, an endpoint, or a recording.
 
 use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use formats::framing::Framing;
 use model::Exit;
+use responses::{Call, CallError, Conversation, Endpoint};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::{sleep, sleep_until};
@@ -25,6 +27,8 @@ pub(super) enum Heard {
     Stdout,
     /// See [`Source::complained`].
     Stderr,
+    /// See [`Source::said`].
+    Said,
     /// Nothing to tell.
     Nothing,
     Deadline,
@@ -35,6 +39,7 @@ pub(super) enum Heard {
 #[derive(Debug)]
 pub(super) enum Source {
     Process(Box<Running>),
+    Call(Box<Calling>),
     Replay(Box<Playing>),
 }
 
@@ -53,6 +58,15 @@ pub(super) struct Running {
     is_closing: bool,
     exit: Option<Exit>,
     drain: Option<Drain>,
+}
+
+/// A request to an endpoint, and what came of it.
+#[derive(Debug)]
+pub(super) struct Calling {
+    call: Option<Call>,
+    chunk: Bytes,
+    said: Option<(&'static str, String)>,
+    failure: Option<CallError>,
 }
 
 #[derive(Debug)]
@@ -86,6 +100,20 @@ impl Source {
         })))
     }
 
+    /// A request that cannot be made ends like one that was refused.
+    pub(super) fn call(endpoint: &Endpoint, conversation: &Conversation) -> Self {
+        let (call, failure) = match Call::new(endpoint, conversation) {
+            Ok(call) => (Some(call), None),
+            Err(err) => (None, Some(err)),
+        };
+        Self::Call(Box::new(Calling {
+            call,
+            chunk: Bytes::new(),
+            said: None,
+            failure,
+        }))
+    }
+
     pub(super) fn replay(input: Box<dyn Read + Send>, framing: Framing, speed: f64) -> Self {
         Self::Replay(Box::new(Playing {
             replay: Replay::new(input, framing, speed),
@@ -99,7 +127,7 @@ impl Source {
     /// How what is heard is cut: a recording hands over whole frames, each as a line.
     pub(super) fn framing(&self, framing: Framing) -> Framing {
         match self {
-            Self::Process(_) => framing,
+            Self::Process(_) | Self::Call(_) => framing,
             Self::Replay(_) => Framing::Lines,
         }
     }
@@ -108,6 +136,7 @@ impl Source {
     pub(super) async fn next(&mut self, deadline: Option<Instant>) -> Heard {
         match self {
             Self::Process(it) => it.next(deadline).await,
+            Self::Call(it) => it.next(deadline).await,
             Self::Replay(it) => it.next().await,
         }
     }
@@ -116,6 +145,7 @@ impl Source {
     pub(super) fn heard(&self) -> &[u8] {
         match self {
             Self::Process(it) => &it.out,
+            Self::Call(it) => &it.chunk,
             Self::Replay(it) => &it.frame,
         }
     }
@@ -124,7 +154,7 @@ impl Source {
     pub(super) fn complained(&self) -> &[u8] {
         match self {
             Self::Process(it) => &it.err,
-            Self::Replay(_) => &[],
+            Self::Call(_) | Self::Replay(_) => &[],
         }
     }
 
@@ -153,13 +183,14 @@ impl Source {
     pub(super) fn is_open(&self) -> bool {
         match self {
             Self::Process(it) => it.stdin.is_some() && !it.is_closing,
-            Self::Replay(_) => false,
+            Self::Call(_) | Self::Replay(_) => false,
         }
     }
 
     pub(super) fn interrupt(&mut self) {
         match self {
             Self::Process(it) => it.process.interrupt(),
+            Self::Call(it) => it.call = None,
             Self::Replay(it) => it.is_stopped = true,
         }
     }
@@ -167,6 +198,7 @@ impl Source {
     pub(super) fn terminate(&mut self) {
         match self {
             Self::Process(it) => it.process.terminate(),
+            Self::Call(it) => it.call = None,
             Self::Replay(it) => it.is_stopped = true,
         }
     }
@@ -174,6 +206,7 @@ impl Source {
     pub(super) fn kill(&mut self) {
         match self {
             Self::Process(it) => it.process.kill(),
+            Self::Call(it) => it.call = None,
             Self::Replay(it) => it.is_stopped = true,
         }
     }
@@ -188,15 +221,38 @@ impl Source {
     /// Why a recording could not be read to its end.
     pub(super) fn error(&self) -> Option<&io::Error> {
         match self {
-            Self::Process(_) => None,
+            Self::Process(_) | Self::Call(_) => None,
             Self::Replay(it) => it.error.as_ref(),
+        }
+    }
+
+    /// What there is to tell about a request: a code and a sentence.
+    pub(super) fn said(&mut self) -> Option<(&'static str, String)> {
+        match self {
+            Self::Call(it) => it.said.take(),
+            Self::Process(_) | Self::Replay(_) => None,
+        }
+    }
+
+    /// Why an endpoint has not answered, or not to the end.
+    pub(super) fn failure(&self) -> Option<&CallError> {
+        match self {
+            Self::Call(it) => it.failure.as_ref(),
+            Self::Process(_) | Self::Replay(_) => None,
+        }
+    }
+
+    /// The run has ended: an endpoint has no more to say, also one that holds the line.
+    pub(super) fn hang_up(&mut self) {
+        if let Self::Call(it) = self {
+            it.call = None;
         }
     }
 
     pub(super) fn exit(&self) -> Option<Exit> {
         match self {
             Self::Process(it) => it.exit,
-            Self::Replay(_) => None,
+            Self::Call(_) | Self::Replay(_) => None,
         }
     }
 }
@@ -269,6 +325,34 @@ impl Running {
             self.n_sent = 0;
             if self.is_closing {
                 self.stdin = None;
+            }
+        }
+    }
+}
+
+impl Calling {
+    async fn next(&mut self, deadline: Option<Instant>) -> Heard {
+        let Some(call) = &mut self.call else {
+            return Heard::Gone;
+        };
+        let heard = tokio::select! {
+            biased;
+            () = until(deadline), if deadline.is_some() => return Heard::Deadline,
+            heard = call.next() => heard,
+        };
+        match heard {
+            responses::Heard::Bytes(bytes) => {
+                self.chunk = bytes;
+                Heard::Stdout
+            }
+            responses::Heard::Notice(code, text) => {
+                self.said = Some((code, text));
+                Heard::Said
+            }
+            responses::Heard::End(ended) => {
+                self.failure = ended.err();
+                self.call = None;
+                Heard::Gone
             }
         }
     }

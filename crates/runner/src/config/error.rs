@@ -48,6 +48,12 @@ pub enum Error {
         line: usize,
         key: String,
     },
+    #[error("{}:{line}: `{key}` has no address", path.display())]
+    NoAddress {
+        path: PathBuf,
+        line: usize,
+        key: String,
+    },
     #[error("{place} is `{value}`, expected {expected}")]
     Value {
         place: String,
@@ -69,6 +75,7 @@ impl Error {
             Self::UnknownKey { key, known, .. } => Some(meant(key, known)),
             Self::Twice { .. } => Some("keep one of them".to_owned()),
             Self::NoProgram { .. } => Some("add `program = \"COMMAND\"`".to_owned()),
+            Self::NoAddress { .. } => Some("add `base_url = \"https://…/v1\"`".to_owned()),
             Self::Read { .. } | Self::Syntax { .. } | Self::WrongType { .. } => None,
             Self::Value { .. } | Self::NoSuchKey(_) => None,
         }

@@ -11,7 +11,9 @@ use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::value::{duration, expected};
-use super::{ACP, Error, Key, Kind, Origin, SECTIONS, Section, Setting, Value, keys};
+use super::{
+    ACP, Error, Key, Kind, Origin, PROVIDERS, RESPONSES, SECTIONS, Section, Setting, Value, keys,
+};
 
 /// A file of settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,6 +116,7 @@ impl Document<'_> {
             let path = format!("engines.{}", name.get_ref());
             match name.get_ref().as_ref() {
                 "acp" => self.agents(self.table(&path, content)?)?,
+                "responses" => self.endpoints(self.table(&path, content)?)?,
                 _ => self.engine(&path, &path, name, content)?,
             }
         }
@@ -131,7 +134,8 @@ impl Document<'_> {
         let Some(section) = sections.find(|it| it.path == path) else {
             let paths = SECTIONS.iter().map(|it| it.path);
             let names = paths.filter_map(|it| it.strip_prefix("engines."));
-            let known = names.chain(["acp"]).map(str::to_owned).collect();
+            let known = names.chain(["acp", "responses"]);
+            let known = known.map(str::to_owned).collect();
             return Err(self.unknown(path.to_owned(), known, name));
         };
         let place = Place {
@@ -162,6 +166,50 @@ impl Document<'_> {
             }
         }
         Ok(())
+    }
+
+    fn endpoints(&mut self, table: &DeTable<'_>) -> Result<(), Error> {
+        for (name, content) in table {
+            let path = format!("engines.responses.{}", name.get_ref());
+            let place = Place {
+                path: &path,
+                written: &path,
+                section: &RESPONSES,
+                others: &["azure", "openclaw"],
+            };
+            for (key, content) in self.table(&path, content)? {
+                match provider(key.get_ref()) {
+                    Some(section) => self.provider(&path, key, section, content)?,
+                    None => self.key(&place, key, content)?,
+                }
+            }
+            if !self.written.contains_key(&format!("{path}.base_url")) {
+                return Err(Error::NoAddress {
+                    path: self.path.to_owned(),
+                    line: self.line(name.span().start),
+                    key: path,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// What one provider wants to know besides.
+    fn provider(
+        &mut self,
+        endpoint: &str,
+        name: &Name<'_>,
+        section: &Section,
+        content: &Content<'_>,
+    ) -> Result<(), Error> {
+        let path = format!("{endpoint}.{}", name.get_ref());
+        let place = Place {
+            path: &path,
+            written: &path,
+            section,
+            others: &[],
+        };
+        self.section(&place, content)
     }
 
     fn section(&mut self, place: &Place<'_>, content: &Content<'_>) -> Result<(), Error> {
@@ -211,6 +259,7 @@ impl Document<'_> {
             // The values of an environment may be secrets.
             let found = match row.kind {
                 Kind::Table => "something else".to_owned(),
+                Kind::Secret => "something else".to_owned(),
                 _ => found(it.get_ref()),
             };
             self.wrong(written, it, found, expected(row.kind))
@@ -240,9 +289,11 @@ impl Document<'_> {
                 .ok()
                 .and_then(duration)
                 .map(Value::Seconds),
-            (Kind::Text | Kind::Choice(_) | Kind::Mode | Kind::Engine, DeValue::String(it)) => {
-                Value::from_text(row.kind, it).ok()
-            }
+            (Kind::Count, DeValue::Integer(it)) => Value::from_text(row.kind, it.as_str()).ok(),
+            (
+                Kind::Text | Kind::Secret | Kind::Choice(_) | Kind::Mode | Kind::Engine,
+                DeValue::String(it),
+            ) => Value::from_text(row.kind, it).ok(),
             _ => None,
         };
         value.ok_or_else(|| wrong(content))
@@ -300,6 +351,12 @@ impl Document<'_> {
         let before = self.text.as_bytes().iter().take(offset);
         1 + before.filter(|it| **it == b'\n').count()
     }
+}
+
+/// The table of a provider inside an endpoint's.
+fn provider(name: &str) -> Option<&'static Section> {
+    let mut sections = PROVIDERS.iter();
+    sections.find(|it| it.path.rsplit('.').next() == Some(name))
 }
 
 /// Long enough for any time-out, and never more than a float can hold.

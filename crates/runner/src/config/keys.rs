@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use responses::Provider;
+
 use super::{Origin, Setting, Value};
 use crate::engines::{CLAUDE_TOOLS, GEMINI_TOOLS};
 
@@ -27,6 +29,10 @@ pub enum Kind {
     List,
     Table,
     Seconds,
+    /// A number of times.
+    Count,
+    /// A text that is not shown.
+    Secret,
 }
 
 /// What a key holds when nobody has set it.
@@ -36,6 +42,8 @@ pub enum Preset {
     Off,
     List(&'static [&'static str]),
     Seconds(u64),
+    On,
+    Count(u32),
 }
 
 /// A table of the file; the top of the file has an empty path.
@@ -201,6 +209,141 @@ const GEMINI: &[Key] = &[Key {
     summary: "tools that run without a question; the default holds where nobody can be asked",
 }];
 
+const ENDPOINT: &[Key] = &[
+    Key {
+        name: "base_url",
+        kind: Kind::Text,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "the address, such as `https://api.openai.com/v1`",
+    },
+    Key {
+        name: "model",
+        kind: Kind::Text,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "the model; unset, the provider's usual one",
+    },
+    Key {
+        name: "api_key_env",
+        kind: Kind::Text,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "the environment variable that has the key",
+    },
+    Key {
+        name: "api_key_file",
+        kind: Kind::Text,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "the file that has the key",
+    },
+    Key {
+        name: "provider",
+        kind: Kind::Choice(Provider::NAMES),
+        preset: Preset::Unset,
+        variable: None,
+        summary: "whose endpoint it is; unset, the address tells",
+    },
+    Key {
+        name: "headers",
+        kind: Kind::Table,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "headers of every request",
+    },
+    Key {
+        name: "stateful",
+        kind: Kind::Switch,
+        preset: Preset::On,
+        variable: None,
+        summary: "let the provider keep the conversation, and send it what is new",
+    },
+    Key {
+        name: "max_retries",
+        kind: Kind::Count,
+        preset: Preset::Count(3),
+        variable: None,
+        summary: "how often a request is repeated that nothing has come back for",
+    },
+    Key {
+        name: "connect_timeout",
+        kind: Kind::Seconds,
+        preset: Preset::Seconds(10),
+        variable: None,
+        summary: "seconds until the endpoint must have been reached",
+    },
+    Key {
+        name: "first_byte_timeout",
+        kind: Kind::Seconds,
+        preset: Preset::Seconds(300),
+        variable: None,
+        summary: "seconds until its answer must have begun",
+    },
+    Key {
+        name: "idle_timeout",
+        kind: Kind::Seconds,
+        preset: Preset::Seconds(120),
+        variable: None,
+        summary: "seconds of silence in the middle of an answer",
+    },
+    Key {
+        name: "profile",
+        kind: Kind::Choice(&["thinking"]),
+        preset: Preset::Unset,
+        variable: None,
+        summary: "the profile of `ag-ui` for clients of this endpoint",
+    },
+    Key {
+        name: "client_state",
+        kind: Kind::Switch,
+        preset: Preset::Off,
+        variable: None,
+        summary: "tell AG-UI clients the response's id as a part of their state",
+    },
+];
+
+const AZURE: &[Key] = &[
+    Key {
+        name: "api_version",
+        kind: Kind::Text,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "the `api-version` of every request",
+    },
+    Key {
+        name: "deployment_name",
+        kind: Kind::Text,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "what Azure calls the model",
+    },
+];
+
+const OPENCLAW: &[Key] = &[
+    Key {
+        name: "agent_id",
+        kind: Kind::Text,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "the agent that requests are routed to",
+    },
+    Key {
+        name: "session_key",
+        kind: Kind::Secret,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "the session that all requests belong to",
+    },
+    Key {
+        name: "nested_tools",
+        kind: Kind::Switch,
+        preset: Preset::On,
+        variable: None,
+        summary: "tools as `{type, function: {…}}`",
+    },
+];
+
 pub const SECTIONS: &[Section] = &[
     Section {
         path: "",
@@ -229,6 +372,24 @@ pub const ACP: Section = Section {
     path: "engines.acp.NAME",
     keys: &[PROCESS],
 };
+
+/// `[engines.responses.NAME]`, for any name.
+pub const RESPONSES: Section = Section {
+    path: "engines.responses.NAME",
+    keys: &[ENDPOINT],
+};
+
+/// The tables inside of it, for one provider each.
+pub const PROVIDERS: &[Section] = &[
+    Section {
+        path: "engines.responses.NAME.azure",
+        keys: &[AZURE],
+    },
+    Section {
+        path: "engines.responses.NAME.openclaw",
+        keys: &[OPENCLAW],
+    },
+];
 
 /// The full name of a key.
 pub(super) fn full(section: &str, name: &str) -> String {
@@ -266,6 +427,8 @@ fn preset(preset: Preset) -> Value {
     match preset {
         Preset::Unset => Value::Unset,
         Preset::Off => Value::Switch(false),
+        Preset::On => Value::Switch(true),
+        Preset::Count(it) => Value::Count(it),
         Preset::List(items) => Value::List(items.iter().map(|it| (*it).to_owned()).collect()),
         Preset::Seconds(it) => Value::Seconds(Duration::from_secs(it)),
     }

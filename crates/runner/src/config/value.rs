@@ -16,6 +16,9 @@ pub enum Value {
     /// Environment variables; their values may be secrets.
     Table(BTreeMap<String, String>),
     Seconds(Duration),
+    Count(u32),
+    /// Not shown.
+    Secret(String),
 }
 
 /// The permission modes, by the names that people use.
@@ -45,6 +48,8 @@ impl Value {
                 let seconds = text.parse().ok().and_then(duration);
                 seconds.map(Self::Seconds).ok_or_else(expected)
             }
+            Kind::Secret => Ok(Self::Secret(text.to_owned())),
+            Kind::Count => text.parse().map(Self::Count).map_err(|_| expected()),
             Kind::Choice(_) | Kind::Mode | Kind::Engine => Err(expected()),
             Kind::Switch | Kind::List | Kind::Table => Err(expected()),
         }
@@ -55,7 +60,8 @@ impl Value {
 pub(super) fn expected(kind: Kind) -> String {
     let one_of = |names: Vec<&str>| format!("one of {}", names.join(", "));
     match kind {
-        Kind::Text => "a string".to_owned(),
+        Kind::Text | Kind::Secret => "a string".to_owned(),
+        Kind::Count => "a number".to_owned(),
         Kind::Choice(names) => one_of(names.to_vec()),
         Kind::Mode => one_of(MODES.iter().map(|it| it.0).collect()),
         Kind::Engine => one_of(ENGINES.iter().map(|it| it.name).collect()),

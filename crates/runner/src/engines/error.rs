@@ -13,6 +13,14 @@ pub enum Error {
     NeedlessValue(&'static str),
     #[error("cannot split the command of `acp:{0}` into words")]
     BadCommand(String),
+    #[error("the config has no endpoint `{0}`")]
+    NoEndpoint(String),
+    #[error("endpoint `{name}` cannot be used: {message}")]
+    BadEndpoint {
+        name: String,
+        message: String,
+        hint: Option<&'static str>,
+    },
     #[error("no agent is installed")]
     NoneInstalled,
     #[error("engine `{engine}` has no program")]
@@ -43,6 +51,10 @@ impl Error {
             Self::MissingValue(name) => Some(format!("write `{}`", value_of(name))),
             Self::NeedlessValue(name) => Some(format!("write `{name}`")),
             Self::BadCommand(_) => Some("close every quote".to_owned()),
+            Self::NoEndpoint(name) => Some(format!(
+                "add `[engines.responses.{name}]` with its `base_url` to the config"
+            )),
+            Self::BadEndpoint { hint, .. } => hint.map(str::to_owned),
             Self::NoneInstalled => Some(none_installed()),
             Self::NotFound { engine, .. } => Some(not_found(engine)),
             Self::BadValue { .. } => None,

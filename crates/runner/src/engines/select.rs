@@ -1,7 +1,10 @@
-//! From what the user typed to an engine that can be started: `claude`, `acp:COMMAND`, `replay:FILE`.
+//! From what the user typed to an engine that can be started: `claude`, `acp:COMMAND`,
+//! `responses:NAME`, `replay:FILE`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+
+use responses::Endpoint;
 
 use super::{ENGINES, Engine, EngineConfig, Error, Recording, Rules};
 use crate::config::Config;
@@ -15,6 +18,7 @@ pub const DEFAULT_ORDER: &[&str] = &["codex", "claude", "opencode", "gemini"];
 #[derive(Clone, Debug)]
 pub enum Selected {
     Agent(Box<Agent>),
+    Responses(Box<Endpoint>),
     Replay(Recording),
 }
 
@@ -43,7 +47,10 @@ pub fn select(name: &str, config: &Config) -> Result<Selected, Error> {
         (_, value) => value.unwrap_or_default(),
     };
     let Some(rules) = engine.rules else {
-        return Ok(Selected::Replay(Recording::new(value)));
+        return match engine.name {
+            "responses" => endpoint(value, config),
+            _ => Ok(Selected::Replay(Recording::new(value))),
+        };
     };
     let config = match engine.value {
         Some(_) => command(value, config)?,
@@ -55,6 +62,20 @@ pub fn select(name: &str, config: &Config) -> Result<Selected, Error> {
         config,
         rules,
     })))
+}
+
+/// The endpoint that the config has under this name. There is no other way to name one: a key goes
+/// to the address it was configured for.
+fn endpoint(name: &str, config: &Config) -> Result<Selected, Error> {
+    match config.endpoint(name) {
+        None => Err(Error::NoEndpoint(name.to_owned())),
+        Some(Ok(endpoint)) => Ok(Selected::Responses(Box::new(endpoint))),
+        Some(Err(err)) => Err(Error::BadEndpoint {
+            name: name.to_owned(),
+            message: err.to_string(),
+            hint: err.hint(),
+        }),
+    }
 }
 
 /// The agent that the config has under this name, or a command line.

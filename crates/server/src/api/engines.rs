@@ -119,6 +119,19 @@ fn survey(settings: &Config) -> Value {
             can: acp.unwrap_or(NOTHING).into(),
         });
     }
+    let responses = engines::find("responses").map(|it| it.can);
+    for name in settings.endpoint_names() {
+        let name = format!("responses:{name}");
+        rows.push(Row {
+            default: default == Some(&*name),
+            summary: "a model of the config".to_owned(),
+            installed: engines::select(&name, settings).is_ok(),
+            name,
+            version: None,
+            install: None,
+            can: responses.unwrap_or(NOTHING).into(),
+        });
+    }
     let replays = REPLAYS.iter();
     let replays =
         replays.map(|it| json!({ "name": format!("replay:{}", it.name), "summary": it.summary }));

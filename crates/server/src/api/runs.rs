@@ -74,7 +74,7 @@ pub(crate) async fn take(app: &App, caller: &Caller, fields: Fields) -> Result<S
 }
 
 impl Fields {
-    fn submit(self) -> Result<Submit> {
+    pub(crate) fn submit(self) -> Result<Submit> {
         let prompt = self.prompt.unwrap_or_default();
         if prompt.len() > MAX_PROMPT {
             let words = format!("a prompt may have {MAX_PROMPT} bytes");
@@ -146,7 +146,7 @@ pub(crate) fn engine_name(name: &str) -> &str {
 
 /// Some prompts say more than a prompt: whoever may not answer asks may not say yes to all of them, and
 /// a command line or a file of this machine is the owner's to name.
-fn check_role(app: &App, caller: &Caller, submit: &Submit) -> Result<()> {
+pub(crate) fn check_role(app: &App, caller: &Caller, submit: &Submit) -> Result<()> {
     let is_yes = matches!(submit.permissions, Some(Mode::Allow | Mode::AcceptEdits))
         || !submit.allow.is_empty();
     if is_yes && caller.role < Role::Approve {
@@ -159,6 +159,8 @@ fn check_role(app: &App, caller: &Caller, submit: &Submit) -> Result<()> {
     };
     let settings = app.engines.settings();
     let is_named = match select(name, settings) {
+        // The config alone names endpoints.
+        Ok(Selected::Responses(_)) => true,
         Ok(Selected::Replay(Recording::Bundled(_))) => true,
         Ok(Selected::Replay(Recording::File(_))) => false,
         Ok(Selected::Agent(agent)) => {

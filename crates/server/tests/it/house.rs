@@ -91,6 +91,11 @@ impl Answer {
 
 impl House {
     pub(crate) async fn new() -> Self {
+        Self::with("").await
+    }
+
+    /// With more in its config.
+    pub(crate) async fn with(settings: &str) -> Self {
         let dir = TempDir::new().unwrap();
         let agent = dir.path().join("agent");
         fs::write(&agent, AGENT).unwrap();
@@ -107,7 +112,8 @@ impl House {
             tokens.insert(role.name(), secret.reveal().to_owned());
             ids.insert(role.name(), key.id);
         }
-        let config = config(dir.path(), Arc::clone(&journal), keys);
+        let mut config = config(dir.path(), Arc::clone(&journal), keys);
+        config.hub.settings = parsed(dir.path(), settings);
         let server = server::bind(config).await.unwrap();
         let url = server.url();
         let (stop, stopped) = oneshot::channel::<()>();
@@ -243,17 +249,21 @@ impl House {
     }
 }
 
-pub(crate) fn config(dir: &Path, journal: Arc<dyn Journal>, keys: Keys) -> ServeConfig {
+fn parsed(dir: &Path, more: &str) -> runner::config::Config {
     let agent = dir.join("agent");
     let text = format!(
-        "[engines.claude]\nprogram = {:?}\n",
+        "[engines.claude]\nprogram = {:?}\n{more}",
         agent.to_str().unwrap()
     );
     let file = Some((Path::new("test.toml"), &*text));
+    runner::config::Config::parse(file, |_| None).unwrap()
+}
+
+pub(crate) fn config(dir: &Path, journal: Arc<dyn Journal>, keys: Keys) -> ServeConfig {
     ServeConfig {
         hub: HubConfig {
             journal,
-            settings: runner::config::Config::parse(file, |_| None).unwrap(),
+            settings: parsed(dir, ""),
             guard: Guard::None,
             locks: None,
             owner: hub::own_name(),
@@ -268,14 +278,19 @@ pub(crate) fn config(dir: &Path, journal: Arc<dyn Journal>, keys: Keys) -> Serve
 }
 
 fn answer(bytes: &[u8]) -> Answer {
-    let text = String::from_utf8_lossy(bytes);
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let end = bytes.windows(4).position(|it| it == b"\r\n\r\n");
+    let (head, body) = match end {
+        Some(end) => (&bytes[..end], &bytes[end + 4..]),
+        None => (bytes, &[][..]),
+    };
+    let head = String::from_utf8_lossy(head);
     let status = head.split(' ').nth(1).and_then(|it| it.parse().ok());
     let head = head.to_lowercase();
     let body = match head.contains("transfer-encoding: chunked") {
         true => unchunked(body),
-        false => body.to_owned(),
+        false => body.to_vec(),
     };
+    let body = String::from_utf8_lossy(&body).into_owned();
     Answer {
         status: status.unwrap_or(0),
         head,
@@ -283,14 +298,16 @@ fn answer(bytes: &[u8]) -> Answer {
     }
 }
 
-fn unchunked(mut rest: &str) -> String {
-    let mut body = String::new();
-    while let Some((length, chunk)) = rest.split_once("\r\n") {
+fn unchunked(mut rest: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Some(end) = rest.windows(2).position(|it| it == b"\r\n") {
+        let length = str::from_utf8(&rest[..end]).unwrap();
         let length = usize::from_str_radix(length, 16).unwrap();
         if length == 0 {
             break;
         }
-        body.push_str(&chunk[..length]);
+        let chunk = &rest[end + 2..];
+        body.extend_from_slice(&chunk[..length]);
         rest = &chunk[length + 2..];
     }
     body

@@ -19,6 +19,8 @@ pub struct DoorConfig {
     pub run: String,
     /// A profile of the format.
     pub profile: Option<String>,
+    /// The client does not know what was said, the prompt included.
+    pub is_late: bool,
 }
 
 /// A question, as a client answers it.
@@ -108,7 +110,7 @@ impl Door {
 
     /// What happened next. Behind the end of the run nothing is told.
     pub fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
-        if self.is_over || self.is_known(event) {
+        if self.is_over || (!self.config.is_late && is_prompt(event)) {
             return;
         }
         match &event.body {
@@ -179,26 +181,26 @@ impl Door {
             self.writer.finish(ended, "", &mut lane(out));
         }
     }
+}
 
-    /// What the user said comes from the client, which shows it already.
-    fn is_known(&self, event: &Event<'_>) -> bool {
-        let is_prompt =
-            |it: &Item<'_>| matches!(it, Item::Message(message) if message.role == Role::User);
-        let item = match &event.body {
-            Body::ItemOpened(it) | Body::ItemUpdated(it) => Some(it),
-            Body::ItemClosed(it) => Some(&it.item),
-            Body::SessionBound(_)
-            | Body::RunStarted(_)
-            | Body::RunEnded(_)
-            | Body::ItemDelta(_)
-            | Body::AskOpened(_)
-            | Body::AskSettled(_)
-            | Body::UsageReported(_)
-            | Body::NoticeRaised(_)
-            | Body::FrameUnmapped(_) => None,
-        };
-        event.path.is_empty() && item.is_some_and(is_prompt)
-    }
+/// What the user said comes from the client, which shows it already.
+fn is_prompt(event: &Event<'_>) -> bool {
+    let item = match &event.body {
+        Body::ItemOpened(it) | Body::ItemUpdated(it) => Some(it),
+        Body::ItemClosed(it) => Some(&it.item),
+        Body::SessionBound(_)
+        | Body::RunStarted(_)
+        | Body::RunEnded(_)
+        | Body::ItemDelta(_)
+        | Body::AskOpened(_)
+        | Body::AskSettled(_)
+        | Body::UsageReported(_)
+        | Body::NoticeRaised(_)
+        | Body::FrameUnmapped(_) => None,
+    };
+    let is_user =
+        |it: &Item<'_>| matches!(it, Item::Message(message) if message.role == Role::User);
+    event.path.is_empty() && item.is_some_and(is_user)
 }
 
 fn lane(out: &mut Vec<u8>) -> Lane<'_> {

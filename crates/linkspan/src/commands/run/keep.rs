@@ -66,10 +66,17 @@ impl Keep {
     }
 
     /// The agent goes on where the session is.
-    pub(super) fn prepare(&self, setup: &mut Setup) {
+    pub(super) async fn prepare(&self, setup: &mut Setup) {
         if let Some(recorder) = &self.recorder {
             setup.session = recorder.session().to_string();
             setup.earlier = recorder.earlier();
+            match recorder.history().await {
+                Ok(history) => setup.recall(history),
+                Err(err) => exit::say(&format!(
+                    "linkspan: what was said before cannot be read: {}\n",
+                    chain(&err)
+                )),
+            }
         }
     }
 

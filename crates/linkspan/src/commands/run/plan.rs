@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::{env, io};
 
+use formats::ag_ui::History;
+use responses::{Conversation, Endpoint};
 use runner::config::Config;
 use runner::engines::{self, Recording, Selected, Surroundings};
 use runner::locks::Locks;
@@ -40,10 +42,12 @@ impl Plan {
     /// `is_attended`: somebody at a terminal can be asked.
     pub(super) fn new(args: &RunArgs, is_attended: bool) -> Result<Self, Failure> {
         let config = load(args)?;
-        if let Some(name) = args.engine.as_deref().or(config.default_engine())
-            && let Selected::Replay(recording) = engines::select(name, &config).map_err(refused)?
-        {
-            return replay(args, name, &recording, &config);
+        if let Some(name) = args.engine.as_deref().or(config.default_engine()) {
+            match engines::select(name, &config).map_err(refused)? {
+                Selected::Agent(_) => (),
+                Selected::Responses(endpoint) => return model(args, endpoint, &config),
+                Selected::Replay(recording) => return replay(args, name, &recording, &config),
+            }
         }
         Self::for_agent(args, is_attended, Prompt::read(&args.prompt)?, None)
     }
@@ -132,7 +136,7 @@ fn choose(args: &RunArgs, config: &Config, prompt: &Prompt) -> Result<engines::A
     };
     let mut chosen = match chosen {
         Selected::Agent(chosen) => *chosen,
-        Selected::Replay(_) => {
+        Selected::Responses(_) | Selected::Replay(_) => {
             return Err(Failure::usage(
                 "a recording has no sessions to go on with",
                 "leave the resume line out",
@@ -217,6 +221,35 @@ fn agent(
     chosen
         .setup(request, around, find_on_path, is_set)
         .map_err(refused)
+}
+
+/// A model behind an endpoint: it has no process, and what was said before is in the journal.
+fn model(args: &RunArgs, endpoint: Box<Endpoint>, config: &Config) -> Result<Plan, Failure> {
+    if args.fork.is_some() || args.r#continue {
+        return Err(Failure::usage(
+            "a model has no sessions of its own to fork or to continue",
+            "name the session with `--resume`",
+        ));
+    }
+    let prompt = Prompt::read(&args.prompt)?;
+    let native = args.resume.clone();
+    let kept = Kept {
+        engine: format!("responses:{}", endpoint.name),
+        cwd: Some(cwd(args.cwd.as_deref())?),
+        title: title(&prompt.text),
+        native: native.clone(),
+    };
+    let mut told = Conversation::of_prompt("run", History::default(), &prompt.text);
+    told.model = args.model.clone();
+    if let Some(response) = &native {
+        told.follow(response);
+    }
+    Ok(Plan {
+        setup: Setup::responses(endpoint, told, &prompt.text, config.into()),
+        permissions: Permissions::default(),
+        kept,
+        prompt: None,
+    })
 }
 
 fn replay(

@@ -1,0 +1,214 @@
+//! The AG-UI endpoint: `RunAgentInput` in, the events of one run out, for any engine.
+//!
+//! A thread of a client is a session of ours, so that its next run goes on with it, and everybody else
+//! sees it too. A run belongs to the session and not to the connection: whoever comes back with the
+//! same run, or with the last event's id, is told what follows.
+
+mod begin;
+mod capabilities;
+mod encoding;
+mod library;
+mod stream;
+mod threads;
+
+pub use library::{AgUiConfig, AgUiRouter, router};
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use formats::ag_ui::{InputError, PROTO_TYPE, RunAgentInput};
+use futures_util::stream::unfold;
+use hub::{Hub, Submit};
+use runner::config::Config;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::timeout;
+
+use self::encoding::Encoding;
+use self::stream::Stream;
+use crate::api::{Json, Params, runs};
+use crate::config::BODY;
+use crate::error::{ApiError, Result, reply};
+use crate::export::Cursor;
+use crate::metrics::Metrics;
+use crate::state::App;
+use crate::tokens::{Caller, Role};
+
+/// Bytes of a request: messages may hold pictures.
+const MAX_INPUT: usize = 32 << 20;
+
+/// What the endpoint works with.
+#[derive(Debug)]
+pub(crate) struct AgUi {
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) settings: Config,
+}
+
+/// A request, and who makes it.
+struct Asked {
+    engine: String,
+    input: RunAgentInput,
+    /// As it came, for engines that are told whole conversations.
+    body: String,
+    params: RunParams,
+    encoding: Encoding,
+    /// The last event that the client has.
+    after: Option<Cursor>,
+    role: Role,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct RunParams {
+    /// A profile of the format, such as `thinking`.
+    profile: Option<String>,
+    /// `abort` ends the run when its client goes.
+    on_disconnect: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AbortBody {
+    thread_id: String,
+}
+
+impl From<InputError> for ApiError {
+    fn from(err: InputError) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_input", err.to_string())
+    }
+}
+
+pub(crate) async fn run_default(
+    State(app): State<Arc<App>>,
+    caller: Extension<Caller>,
+    params: Params<RunParams>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response> {
+    let engine = app.hub.default_engine()?;
+    run(State(app), caller, Path(engine), params, headers, body).await
+}
+
+pub(crate) async fn run(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Path(engine): Path<String>,
+    Params(params): Params<RunParams>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response> {
+    let asked = Asked::read(&engine, caller.role, params, &headers, body).await?;
+    let check = |submit: &Submit| runs::check_role(&app, &caller, submit);
+    let mut stream = app.ag_ui.begin(asked, check).await?;
+    stream.hold(Metrics::follows(&app)?);
+    let (mut stop, mut revoked) = (app.stop.subscribe(), app.revoked.subscribe());
+    let app = Arc::clone(&app);
+    stream.until(async move {
+        loop {
+            tokio::select! {
+                _ = stop.wait_for(|it| *it) => return "the server is stopping",
+                changed = revoked.changed() => {
+                    if changed.is_err() || !app.knows(&caller) {
+                        return "the token was revoked";
+                    }
+                }
+            }
+        }
+    });
+    Ok(respond(stream))
+}
+
+pub(crate) async fn abort(
+    State(app): State<Arc<App>>,
+    Path(engine): Path<String>,
+    Json(body): Json<AbortBody>,
+) -> Result<Response> {
+    app.ag_ui.abort(&engine, &body.thread_id).await
+}
+
+pub(crate) async fn capabilities(
+    State(app): State<Arc<App>>,
+    Path(engine): Path<String>,
+) -> Result<Response> {
+    app.ag_ui.capabilities(&engine)
+}
+
+impl AgUi {
+    async fn abort(&self, engine: &str, thread: &str) -> Result<Response> {
+        let engine = runs::engine_name(engine);
+        let aborted = match self.find_session(engine, thread).await?.1 {
+            Some(session) => self.hub.abort(&session.id).await?,
+            None => false,
+        };
+        Ok(reply(StatusCode::OK, &json!({ "aborted": aborted })))
+    }
+
+    fn capabilities(&self, engine: &str) -> Result<Response> {
+        let capabilities = capabilities::of(runs::engine_name(engine), &self.settings)?;
+        Ok(reply(StatusCode::OK, &capabilities))
+    }
+}
+
+impl Asked {
+    async fn read(
+        engine: &str,
+        role: Role,
+        params: RunParams,
+        headers: &HeaderMap,
+        body: Body,
+    ) -> Result<Self> {
+        let after = match headers.get("last-event-id").map(HeaderValue::to_str) {
+            None | Some(Ok("")) => None,
+            Some(text) => {
+                let cursor = text.ok().and_then(|it| it.parse().ok());
+                let wrong = || ApiError::bad("`Last-Event-ID` is not the id of an event");
+                Some(cursor.ok_or_else(wrong)?)
+            }
+        };
+        if !matches!(
+            params.on_disconnect.as_deref(),
+            None | Some("abort" | "detach")
+        ) {
+            return Err(ApiError::bad("`on_disconnect` is `abort` or `detach`"));
+        }
+        let body = timeout(BODY, to_bytes(body, MAX_INPUT)).await;
+        let body = body.map_err(|_| {
+            let words = "the body did not come in time";
+            ApiError::new(StatusCode::REQUEST_TIMEOUT, "too_slow", words)
+        })?;
+        let body = body.map_err(|_| {
+            let words = format!("a body may have {MAX_INPUT} bytes");
+            ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", words)
+        })?;
+        Ok(Self {
+            engine: runs::engine_name(engine).to_owned(),
+            input: RunAgentInput::from_json(&body)?,
+            body: String::from_utf8_lossy(&body).into_owned(),
+            params,
+            encoding: Encoding::of(headers),
+            after,
+            role,
+        })
+    }
+}
+
+/// The answer that a stream is.
+fn respond(stream: Stream) -> Response {
+    let kind = match stream.encoding() {
+        Encoding::Sse => "text/event-stream",
+        Encoding::Proto => PROTO_TYPE,
+    };
+    let pieces = unfold(stream, async |mut stream| {
+        let piece = stream.next().await?;
+        Some((Ok::<_, std::io::Error>(piece), stream))
+    });
+    let mut response = Response::new(Body::from_stream(pieces));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    // Proxies that gather answers would turn live into late.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}

@@ -1,0 +1,296 @@
+//! What a request comes to: a new run, one that is known already, an answer to a question, or a look at
+//! a thread.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use formats::ag_ui::{ClientRun, History, Message, Resume, ResumeStatus, RunAgentInput, Said};
+use formats::{WriterConfig, registry};
+use hub::{Submit, Target};
+use journal::Session;
+use model::SessionId;
+use responses::Conversation;
+use runner::Answer;
+use runner::engines::{Selected, select};
+use serde_json::Value;
+
+use super::stream::Stream;
+use super::{AgUi, Asked};
+use crate::api::runs::Fields;
+use crate::error::{ApiError, Result};
+use crate::tokens::Role;
+
+/// Runs that are looked at for the one that has asked.
+const RECENT: u32 = 32;
+
+impl AgUi {
+    pub(super) async fn begin(
+        self: &Arc<Self>,
+        asked: Asked,
+        check: impl Fn(&Submit) -> Result<()>,
+    ) -> Result<Stream> {
+        let selected = select(&asked.engine, &self.settings);
+        let selected = selected.map_err(|err| ApiError::from(hub::Error::Engine(err)))?;
+        let endpoint = match &selected {
+            Selected::Responses(endpoint) => Some(endpoint.name.as_str()),
+            Selected::Agent(_) | Selected::Replay(_) => None,
+        };
+        let mut profile = asked.params.profile.clone();
+        profile = profile.or_else(|| Some(self.settings.endpoint_profile(endpoint?)?.to_owned()));
+        check_profile(profile.as_deref())?;
+        let input = &asked.input;
+        let (session, found) = self.find_session(&asked.engine, &input.thread_id).await?;
+        let mut stream = Stream::new(self, &asked, session.clone(), profile);
+        if endpoint.is_some_and(|it| self.settings.endpoint_tells_state(it)) {
+            stream.tell_state(input.state.as_ref().is_some_and(Value::is_object));
+        }
+        if !input.resume.is_empty() {
+            return self.resume(&asked, found, stream).await;
+        }
+        if let Some(found) = found {
+            if let Some(run) = self.find_run(&session, &input.run_id).await? {
+                stream.replay(&run).await?;
+                return Ok(stream);
+            }
+            if let Some(number) = self.find_queued(&session, &input.run_id).await? {
+                stream.wait_for(number, found.head).await?;
+                return Ok(stream);
+            }
+            if self.is_asking(&session).await? {
+                stream.refuse(
+                    "interrupt_open",
+                    "the agent waits for an answer: send it with `resume`",
+                );
+                return Ok(stream);
+            }
+            if input.messages.is_empty() {
+                self.join(&found, &mut stream).await?;
+                return Ok(stream);
+            }
+        }
+        let submit = submit(&asked, &session, &selected, &mut stream)?;
+        check(&submit)?;
+        let head = self.hub.journal().find_session(&session).await?;
+        let head = head.map_or(0, |it| it.head);
+        let submitted = self.hub.submit(submit).await?;
+        stream.wait_for(submitted.number, head).await?;
+        Ok(stream)
+    }
+
+    async fn is_asking(&self, session: &SessionId<'_>) -> Result<bool> {
+        for ask in self.hub.journal().asks().await? {
+            if ask.session == *session && self.hub.is_waiting(session, ask.seq).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Tells the thread to somebody who does not know it: what is over at once, what goes on as it does.
+    async fn join(&self, found: &Session, stream: &mut Stream) -> Result<()> {
+        let runs = self.hub.journal().runs(&found.id, None, 1).await?;
+        let open = runs.into_iter().find(|it| it.end.is_none());
+        let head = open.as_ref().map_or(found.head, |it| it.first - 1);
+        let history = self.hub.history(&found.id, head).await?;
+        stream.snapshot(&history.messages);
+        match open {
+            Some(run) => stream.replay(&run).await,
+            None => {
+                stream.finish();
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives the agent its answers, and goes on where it asked.
+    async fn resume(
+        &self,
+        asked: &Asked,
+        found: Option<Session>,
+        mut stream: Stream,
+    ) -> Result<Stream> {
+        if asked.role < Role::Approve {
+            return Err(ApiError::forbidden(
+                "a token for `approve` is needed to answer what an agent asks",
+            ));
+        }
+        let session = found.map(|it| it.id);
+        let mut answers = Vec::new();
+        for resume in &asked.input.resume {
+            let seq = session.as_ref().and_then(|it| seq_of(resume, it));
+            let Some(seq) = seq else {
+                let id = &resume.interrupt_id;
+                stream.refuse(
+                    "no_such_interrupt",
+                    &format!("nothing was asked under `{id}` in this thread"),
+                );
+                return Ok(stream);
+            };
+            answers.push((seq, answer(resume)));
+        }
+        let first = answers.iter().map(|it| it.0).min();
+        let (Some(session), Some(first)) = (session, first) else {
+            return Ok(stream);
+        };
+        let runs = self.hub.journal().runs(&session, None, RECENT).await?;
+        let Some(run) = runs.into_iter().find(|it| it.first < first) else {
+            stream.refuse("no_such_interrupt", "nothing was asked there");
+            return Ok(stream);
+        };
+        for (seq, answer) in answers {
+            match self.hub.settle(&session, seq, answer).await {
+                // The same answer again is as good as the first one.
+                Ok(()) | Err(hub::Error::Journal(journal::Error::Answered { .. })) => (),
+                Err(hub::Error::Journal(journal::Error::NoAsk { .. })) => {
+                    stream.refuse("no_such_interrupt", "nothing was asked there");
+                    return Ok(stream);
+                }
+                Err(err) => return Err(err.into()),
+            }
+        }
+        stream.go_on(&run, first).await?;
+        Ok(stream)
+    }
+}
+
+fn check_profile(profile: Option<&str>) -> Result<()> {
+    let config = WriterConfig {
+        profile: profile.map(str::to_owned),
+        ..WriterConfig::default()
+    };
+    let writer = registry::writer("ag-ui", &config);
+    writer.map_err(|err| ApiError::from(hub::Error::Format(err)))?;
+    Ok(())
+}
+
+/// The event that has asked: interrupts are called by their session and its number.
+fn seq_of(resume: &Resume, session: &SessionId<'_>) -> Option<u64> {
+    let (of, seq) = resume.interrupt_id.rsplit_once(':')?;
+    (of == session.as_str()).then(|| seq.parse().ok())?
+}
+
+/// What somebody says to a question. What does not say yes is no.
+fn answer(resume: &Resume) -> Answer {
+    let nothing = Value::Null;
+    let payload = match resume.status {
+        ResumeStatus::Resolved => resume.payload.as_ref().unwrap_or(&nothing),
+        ResumeStatus::Cancelled => {
+            return Answer::Deny {
+                message: "the user walked away".to_owned(),
+            };
+        }
+    };
+    let input = payload.get("input").filter(|it| !it.is_null());
+    let is_yes = match payload.get("approved") {
+        Some(approved) => approved == true,
+        None => payload == true || input.is_some(),
+    };
+    let input = input.map(Value::to_string);
+    match (is_yes, payload.get("always") == Some(&Value::Bool(true))) {
+        (true, true) => Answer::AllowAlways { input },
+        (true, false) => Answer::Allow { input },
+        (false, _) => {
+            let message = payload.get("message").and_then(Value::as_str);
+            Answer::Deny {
+                message: message.unwrap_or("denied by the user").to_owned(),
+            }
+        }
+    }
+}
+
+/// The prompt of a request.
+fn submit(
+    asked: &Asked,
+    session: &SessionId<'_>,
+    selected: &Selected,
+    stream: &mut Stream,
+) -> Result<Submit> {
+    let input = &asked.input;
+    let own = input.forwarded_props.get("linkspan").cloned();
+    let mut fields: Fields = match own {
+        Some(own) => serde_json::from_value(own).map_err(|err| {
+            let words = format!("`forwardedProps.linkspan` cannot be read: {err}");
+            ApiError::new(StatusCode::BAD_REQUEST, "bad_input", words)
+        })?,
+        None => Fields::default(),
+    };
+    fields.engine = Some(asked.engine.clone());
+    (fields.session, fields.resume, fields.fork) = (None, None, None);
+    let model = input.forwarded_props.get("model").and_then(Value::as_str);
+    let mut body = None;
+    match selected {
+        Selected::Responses(endpoint) => {
+            let conversation =
+                Conversation::of_client(session.as_str(), input.clone(), &History::default());
+            conversation.check(endpoint).map_err(|err| {
+                ApiError::new(StatusCode::BAD_REQUEST, "bad_input", err.to_string())
+            })?;
+            if input.messages.is_empty() {
+                return Err(no_prompt("`messages` is empty"));
+            }
+            fields.prompt = Some(spoken(input.messages.last()));
+            body = Some(asked.body.clone());
+        }
+        Selected::Agent(_) | Selected::Replay(_) => {
+            fields.prompt = Some(prompt(input, stream)?);
+            fields.model = fields.model.or(model.map(str::to_owned));
+        }
+    }
+    Ok(Submit {
+        target: Target::Own(session.to_string()),
+        client: Some(ClientRun {
+            id: input.run_id.clone(),
+            n_messages: input.messages.len(),
+            digest: responses::digest(&input.messages),
+        }),
+        input: body,
+        ..fields.submit()?
+    })
+}
+
+fn no_prompt(message: &str) -> ApiError {
+    ApiError::new(StatusCode::BAD_REQUEST, "bad_input", message)
+}
+
+/// What the user has said last, if that is the last that was said.
+fn spoken(last: Option<&Message>) -> String {
+    match last.map(|it| &it.said) {
+        Some(Said::User(content)) => content.text(),
+        _ => String::new(),
+    }
+}
+
+/// What an agent is told, which has tools and a memory of its own: the last words of the user, and what
+/// the application wants it to know.
+fn prompt(input: &RunAgentInput, stream: &mut Stream) -> Result<String> {
+    let n = input.messages.len();
+    let last = input.messages.last().map(|it| &it.said);
+    let Some(Said::User(content)) = last else {
+        let field = n
+            .checked_sub(1)
+            .map_or("messages".to_owned(), |it| format!("messages[{it}]"));
+        return Err(no_prompt(&format!(
+            "`{field}` is not the user's: there is no prompt"
+        )));
+    };
+    let mut prompt = content.text();
+    if prompt.trim().is_empty() {
+        return Err(no_prompt(&format!(
+            "`messages[{}].content` has no words",
+            n - 1
+        )));
+    }
+    if content.has_media() {
+        stream.warn("media_left_out", "this agent takes words alone");
+    }
+    if !input.tools.is_empty() {
+        stream.warn(
+            "tools_left_out",
+            "this agent has tools of its own, and takes no others",
+        );
+    }
+    for context in &input.context {
+        prompt.push_str(&format!("\n\n{}:\n{}", context.description, context.value));
+    }
+    Ok(prompt)
+}

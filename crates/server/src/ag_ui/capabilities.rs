@@ -1,0 +1,40 @@
+//! What an engine is able to do, in the words of AG-UI.
+
+use runner::config::Config;
+use runner::engines::{self, Selected, select};
+use serde_json::{Value, json};
+
+use crate::error::{ApiError, Result};
+
+pub(super) fn of(engine: &str, settings: &Config) -> Result<Value> {
+    let selected = select(engine, settings);
+    let selected = selected.map_err(|err| ApiError::from(hub::Error::Engine(err)))?;
+    let name = engine.split(':').next().unwrap_or_default();
+    let row = engines::find(name);
+    let (is_model, provider) = match &selected {
+        Selected::Responses(endpoint) => (true, endpoint.provider.name()),
+        Selected::Agent(_) | Selected::Replay(_) => (false, name),
+    };
+    let can_ask = row.is_some_and(|it| it.can.ask);
+    let can_resume = row.is_some_and(|it| it.can.resume);
+    Ok(json!({
+        "identity": {
+            "name": engine, "type": "linkspan", "provider": provider,
+            "description": row.map(|it| it.summary).unwrap_or_default(),
+            "version": env!("CARGO_PKG_VERSION"),
+        },
+        "transport": { "streaming": true, "websocket": false, "httpBinary": true, "resumable": true },
+        "tools": { "supported": true, "parallelCalls": true, "clientProvided": is_model },
+        "state": { "snapshots": false, "deltas": false, "memory": can_resume, "persistentState": true },
+        "multiAgent": { "supported": engine == "claude" },
+        "reasoning": { "supported": true, "streaming": true, "encrypted": is_model },
+        "multimodal": { "input": {
+            "image": is_model, "audio": is_model, "video": false, "pdf": is_model, "file": is_model,
+        } },
+        "execution": { "codeExecution": !is_model, "sandboxed": false },
+        "humanInTheLoop": {
+            "supported": can_ask || is_model, "approvals": can_ask, "interrupts": can_ask,
+            "approveWithEdits": engine == "claude",
+        },
+    }))
+}

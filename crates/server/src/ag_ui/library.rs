@@ -1,0 +1,129 @@
+//! The endpoint for programs that have a server of their own.
+//!
+//! Whoever mounts it decides who may reach it: it checks no token. It runs the engines that it was told,
+//! and no others.
+
+use std::fmt;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use axum::routing::{get, post};
+use hub::{Hub, HubConfig, Submit};
+
+use super::{AbortBody, AgUi, Asked, RunParams, respond};
+use crate::api::{Json, Params};
+use crate::config::Error;
+use crate::error::{ApiError, Result};
+use crate::tokens::Role;
+
+/// What the endpoint is mounted with.
+#[derive(Debug)]
+pub struct AgUiConfig {
+    pub hub: HubConfig,
+    /// The engines that may be named, such as `claude` or `responses:local`; the first is the default.
+    pub engines: Vec<String>,
+}
+
+/// The endpoint: a router to mount, and the runs behind it.
+pub struct AgUiRouter {
+    pub router: Router,
+    hub: Arc<Hub>,
+}
+
+#[derive(Debug)]
+struct Mounted {
+    core: Arc<AgUi>,
+    engines: Vec<String>,
+}
+
+/// Opens the hub and makes the routes: `POST /`, `POST /{engine}`, `POST /{engine}/abort`,
+/// `GET /{engine}/capabilities`.
+pub async fn router(config: AgUiConfig) -> Result<AgUiRouter, Error> {
+    let settings = config.hub.settings.clone();
+    let hub = Arc::new(Hub::open(config.hub).await?);
+    let mounted = Arc::new(Mounted {
+        core: Arc::new(AgUi {
+            hub: Arc::clone(&hub),
+            settings,
+        }),
+        engines: config.engines,
+    });
+    let router = Router::new()
+        .route("/", post(run_default))
+        .route("/{engine}", post(run))
+        .route("/{engine}/abort", post(abort))
+        .route("/{engine}/capabilities", get(capabilities))
+        .with_state(mounted);
+    Ok(AgUiRouter { router, hub })
+}
+
+impl AgUiRouter {
+    /// Ends all runs as aborted, and lets the agents go.
+    pub async fn stop(&self) {
+        self.hub.stop().await;
+    }
+}
+
+impl fmt::Debug for AgUiRouter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgUiRouter").finish_non_exhaustive()
+    }
+}
+
+impl Mounted {
+    fn check(&self, engine: &str) -> Result<()> {
+        match self.engines.iter().any(|it| it == engine) {
+            true => Ok(()),
+            false => {
+                let words = format!("engine `{engine}` is not served here");
+                Err(ApiError::new(StatusCode::NOT_FOUND, "bad_engine", words))
+            }
+        }
+    }
+}
+
+async fn run_default(
+    State(mounted): State<Arc<Mounted>>,
+    params: Params<RunParams>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response> {
+    let engine = mounted.engines.first().cloned();
+    let none = || ApiError::not_found("no engine is served here");
+    let engine = engine.ok_or_else(none)?;
+    run(State(mounted), Path(engine), params, headers, body).await
+}
+
+async fn run(
+    State(mounted): State<Arc<Mounted>>,
+    Path(engine): Path<String>,
+    Params(params): Params<RunParams>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response> {
+    mounted.check(&engine)?;
+    let asked = Asked::read(&engine, Role::Admin, params, &headers, body).await?;
+    let stream = mounted.core.begin(asked, |_: &Submit| Ok(())).await?;
+    Ok(respond(stream))
+}
+
+async fn abort(
+    State(mounted): State<Arc<Mounted>>,
+    Path(engine): Path<String>,
+    Json(body): Json<AbortBody>,
+) -> Result<Response> {
+    mounted.check(&engine)?;
+    mounted.core.abort(&engine, &body.thread_id).await
+}
+
+async fn capabilities(
+    State(mounted): State<Arc<Mounted>>,
+    Path(engine): Path<String>,
+) -> Result<Response> {
+    mounted.check(&engine)?;
+    mounted.core.capabilities(&engine)
+}

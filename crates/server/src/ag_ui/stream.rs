@@ -1,0 +1,403 @@
+//! One client of one run: what is stored of it first, then what happens, until its one end.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use formats::ag_ui::{ClientRun, Door, DoorConfig, Interrupt, Message};
+use hub::{Delivered, Follow, Followed, Follower, Hub, Scope};
+use journal::Run;
+use model::{Ask, Body, Event, SessionId};
+use serde_json::json;
+use tokio::runtime::Handle;
+use tokio::time::sleep;
+
+use super::encoding::Encoding;
+use super::{AgUi, Asked};
+use crate::error::Result;
+use crate::export::Cursor;
+
+/// How often it is looked whether there is still something to wait for.
+const TICK: Duration = Duration::from_secs(1);
+/// Ticks without a word after which a sign of life is sent.
+const KEEP_ALIVE: u32 = 15;
+/// Ticks after which a prompt that is in no queue and has no run was taken back.
+const TAKEN_BACK: u32 = 3;
+/// Events before a run that may belong to it.
+const MAX_HELD: usize = 64;
+
+type Leaving = Pin<Box<dyn Future<Output = &'static str> + Send>>;
+
+pub(super) struct Stream {
+    hub: Arc<Hub>,
+    session: SessionId<'static>,
+    run: String,
+    door: Door,
+    encoding: Encoding,
+    after: Option<Cursor>,
+    follower: Option<Follower>,
+    /// The last event that was looked at.
+    cursor: u64,
+    phase: Phase,
+    out: Vec<u8>,
+    n_quiet: u32,
+    /// The client wants to keep the response's id; whether it has a state to keep it in.
+    tells_state: Option<bool>,
+    aborts: bool,
+    leaving: Leaving,
+    /// Counts the client for as long as it is there.
+    held: Option<Box<dyn Send>>,
+}
+
+enum Phase {
+    /// The run has not begun, or is not known yet.
+    Seeking(Seeking),
+    /// In the run; events up to this one are known to the client.
+    Inside(u64),
+    Over,
+}
+
+struct Seeking {
+    number: u64,
+    /// What may belong to the run, if the next event says so.
+    events: VecDeque<Bytes>,
+    /// A run has begun with the last event.
+    is_candidate: bool,
+    n_gone: u32,
+}
+
+impl Stream {
+    pub(super) fn new(
+        core: &AgUi,
+        asked: &Asked,
+        session: SessionId<'static>,
+        profile: Option<String>,
+    ) -> Self {
+        let input = &asked.input;
+        let door = Door::new(DoorConfig {
+            thread: input.thread_id.clone(),
+            run: input.run_id.clone(),
+            profile,
+            is_late: input.messages.is_empty(),
+        });
+        let mut stream = Self {
+            hub: Arc::clone(&core.hub),
+            session,
+            run: input.run_id.clone(),
+            door,
+            encoding: asked.encoding,
+            after: asked.after,
+            follower: None,
+            cursor: 0,
+            phase: Phase::Over,
+            out: Vec::new(),
+            n_quiet: 0,
+            tells_state: None,
+            aborts: asked.params.on_disconnect.as_deref() == Some("abort"),
+            leaving: Box::pin(std::future::pending()),
+            held: None,
+        };
+        stream.say(Door::begin);
+        stream
+    }
+
+    pub(super) fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// Keeps something for as long as the client is there.
+    pub(super) fn hold(&mut self, held: impl Send + 'static) {
+        self.held = Some(Box::new(held));
+    }
+
+    /// The client has to go when this is over, and is told why.
+    pub(super) fn until(&mut self, leaving: impl Future<Output = &'static str> + Send + 'static) {
+        self.leaving = Box::pin(leaving);
+    }
+
+    pub(super) fn tell_state(&mut self, has_state: bool) {
+        self.tells_state = Some(has_state);
+    }
+
+    pub(super) fn warn(&mut self, code: &str, text: &str) {
+        self.say(|door, out| door.warn(code, text, out));
+    }
+
+    pub(super) fn snapshot(&mut self, messages: &[Message]) {
+        self.say(|door, out| door.snapshot(messages, out));
+    }
+
+    pub(super) fn refuse(&mut self, code: &str, message: &str) {
+        self.say(|door, out| door.fail(code, message, out));
+    }
+
+    pub(super) fn finish(&mut self) {
+        self.say(Door::finish);
+    }
+
+    /// A run that has begun, from its beginning.
+    pub(super) async fn replay(&mut self, run: &Run) -> Result<()> {
+        self.phase = Phase::Inside(0);
+        self.follow_run(run).await
+    }
+
+    /// A run that waits in the queue; the session had `head` events before.
+    pub(super) async fn wait_for(&mut self, number: u64, head: u64) -> Result<()> {
+        self.phase = Phase::Seeking(Seeking {
+            number,
+            events: VecDeque::new(),
+            is_candidate: false,
+            n_gone: 0,
+        });
+        self.follow(head).await
+    }
+
+    /// A run that has asked with event `seq`, and goes on behind it.
+    pub(super) async fn go_on(&mut self, run: &Run, seq: u64) -> Result<()> {
+        self.phase = Phase::Inside(seq);
+        self.follow_run(run).await
+    }
+
+    /// With what was told since the run before: the session introduces itself there.
+    async fn follow_run(&mut self, run: &Run) -> Result<()> {
+        let journal = self.hub.journal();
+        let before = journal.runs(&self.session, Some(run.first), 1).await?;
+        let end = before.first().and_then(|it| it.end);
+        self.follow(end.map_or(0, |it| it.seq)).await
+    }
+
+    async fn follow(&mut self, after: u64) -> Result<()> {
+        self.cursor = after;
+        let follow = Follow {
+            scope: Scope::Session {
+                id: self.session.clone(),
+                after,
+            },
+            format: "linkspan".to_owned(),
+            profile: None,
+        };
+        self.follower = Some(self.hub.follow(follow).await?);
+        Ok(())
+    }
+
+    /// The next bytes for the client; none when it has everything.
+    pub(super) async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if !self.out.is_empty() {
+                self.n_quiet = 0;
+                return Some(std::mem::take(&mut self.out).into());
+            }
+            let follower = match &mut self.follower {
+                Some(follower) if !self.door.is_over() => follower,
+                _ => return None,
+            };
+            let followed = tokio::select! {
+                biased;
+                why = &mut self.leaving => {
+                    self.say(|door, out| door.fail("stopping", why, out));
+                    continue;
+                }
+                followed = follower.next() => followed,
+                () = sleep(TICK) => {
+                    self.tick().await;
+                    continue;
+                }
+            };
+            match followed {
+                Ok(Followed::Delivered(first)) => self.delivered(first).await,
+                Ok(Followed::CaughtUp { .. }) => (),
+                // The stream is this client's own, so it reads the journal until it is there again.
+                Ok(Followed::Detached(_)) => {
+                    let cursor = self.cursor;
+                    if self.follow(cursor).await.is_err() {
+                        self.refuse("storage", "the journal cannot be read");
+                    }
+                }
+                Err(err) => self.refuse("storage", &err.to_string()),
+            }
+        }
+    }
+
+    async fn delivered(&mut self, first: Delivered) {
+        let mut next = Some(first);
+        while let Some(delivered) = next {
+            self.cursor = delivered.seq;
+            self.take(&delivered.bytes, delivered.seq).await;
+            if self.door.is_over() {
+                return;
+            }
+            next = self.follower.as_mut().and_then(Follower::ready);
+        }
+    }
+
+    async fn take(&mut self, line: &Bytes, seq: u64) {
+        let text = str::from_utf8(line).unwrap_or_default();
+        // What a later version has stored cannot be told by this one.
+        let Ok(event) = Event::from_json(text) else {
+            return;
+        };
+        match &mut self.phase {
+            Phase::Over => (),
+            Phase::Inside(known) => {
+                let known = *known;
+                self.inside(&event, seq, known).await;
+            }
+            Phase::Seeking(seeking) => {
+                if seeking.takes(&event, line, &self.run) {
+                    let events = std::mem::take(&mut seeking.events);
+                    self.phase = Phase::Inside(0);
+                    for line in events {
+                        let text = str::from_utf8(&line).unwrap_or_default();
+                        if let Ok(event) = Event::from_json(text) {
+                            self.inside(&event, event.seq, 0).await;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    async fn inside(&mut self, event: &Event<'_>, seq: u64, known: u64) {
+        if seq <= known {
+            // The client has been told; what is open has to be known all the same.
+            self.door.event(event, &mut Vec::new());
+            if seq == known {
+                self.door.interrupt(&[], &mut Vec::new());
+                self.door.begin(&mut Vec::new());
+            }
+            return;
+        }
+        let mut bytes = Vec::new();
+        match &event.body {
+            Body::AskOpened(ask) if is_waiting(&self.hub, &self.session, seq).await => {
+                self.interrupt(ask, seq, &mut bytes).await;
+            }
+            Body::RunEnded(_) => {
+                if let (Some(has_state), Some(response)) = (self.tells_state, &event.native) {
+                    let value = json!({ "response_id": response });
+                    let key = "openresponses_state";
+                    self.door.remember(has_state, key, value, &mut bytes);
+                }
+                self.door.event(event, &mut bytes);
+            }
+            _ => self.door.event(event, &mut bytes),
+        }
+        self.encoding
+            .put(&bytes, Some(seq), self.after, &mut self.out);
+    }
+
+    /// Everything that the agent waits for now is asked at once.
+    async fn interrupt(&mut self, ask: &Ask<'_>, seq: u64, out: &mut Vec<u8>) {
+        let asks = self.hub.journal().asks().await.unwrap_or_default();
+        let mut others = Vec::new();
+        for other in &asks {
+            if other.session == self.session
+                && other.seq > seq
+                && is_waiting(&self.hub, &self.session, other.seq).await
+            {
+                others.push(other);
+            }
+        }
+        let id = |seq: u64| format!("{}:{seq}", self.session);
+        let events = others.iter().filter_map(|it| {
+            let line = str::from_utf8(&it.line).ok()?;
+            Some((it.seq, Event::from_json(line).ok()?))
+        });
+        let events: Vec<(u64, Event<'_>)> = events.collect();
+        let mut interrupts = vec![Interrupt { id: id(seq), ask }];
+        interrupts.extend(events.iter().filter_map(|(seq, event)| match &event.body {
+            Body::AskOpened(ask) => Some(Interrupt { id: id(*seq), ask }),
+            _ => None,
+        }));
+        self.door.interrupt(&interrupts, out);
+    }
+
+    /// Something that no event says. Who comes back has heard it.
+    fn say(&mut self, say: impl FnOnce(&mut Door, &mut Vec<u8>)) {
+        let mut bytes = Vec::new();
+        let is_over = self.door.is_over();
+        say(&mut self.door, &mut bytes);
+        let is_end = !is_over && self.door.is_over();
+        if self.after.is_none() || is_end {
+            self.encoding.put(&bytes, None, None, &mut self.out);
+        }
+    }
+
+    async fn tick(&mut self) {
+        self.n_quiet += 1;
+        if self.n_quiet >= KEEP_ALIVE {
+            self.n_quiet = 0;
+            self.out.extend_from_slice(self.encoding.keep_alive());
+        }
+        let Phase::Seeking(seeking) = &mut self.phase else {
+            return;
+        };
+        let before = seeking.number.saturating_sub(1);
+        let commands = self.hub.journal().commands(&self.session, before).await;
+        let is_gone = commands.is_ok_and(|it| it.iter().all(|it| it.number != seeking.number));
+        seeking.n_gone = if is_gone { seeking.n_gone + 1 } else { 0 };
+        if seeking.n_gone >= TAKEN_BACK {
+            self.say(Door::cancel);
+        }
+    }
+}
+
+async fn is_waiting(hub: &Hub, session: &SessionId<'_>, seq: u64) -> bool {
+    // What cannot be found out is asked: an answer too many does no harm.
+    hub.is_waiting(session, seq).await.unwrap_or(true)
+}
+
+impl Seeking {
+    /// True when the run that is looked for has begun; its events are then those that were held.
+    fn takes(&mut self, event: &Event<'_>, line: &Bytes, run: &str) -> bool {
+        self.n_gone = 0;
+        if self.is_candidate {
+            self.is_candidate = false;
+            let is_it = ClientRun::of(event).is_some_and(|it| it.id == run);
+            if !is_it {
+                self.events.clear();
+            }
+            return is_it;
+        }
+        match &event.body {
+            Body::RunStarted(_) => self.is_candidate = true,
+            Body::RunEnded(_) => return self.forget(),
+            _ if event.run.is_some() => return false,
+            _ => (),
+        }
+        if self.events.len() == MAX_HELD {
+            self.events.pop_front();
+        }
+        self.events.push_back(line.clone());
+        false
+    }
+
+    fn forget(&mut self) -> bool {
+        self.events.clear();
+        false
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        let is_left = self.aborts && self.follower.is_some() && !self.door.is_over();
+        if let (true, Ok(runtime)) = (is_left, Handle::try_current()) {
+            let (hub, session) = (Arc::clone(&self.hub), self.session.clone());
+            runtime.spawn(async move {
+                // Whoever is gone hears nothing of it.
+                hub.abort(&session).await.ok();
+            });
+        }
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream")
+            .field("run", &self.run)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,274 @@
+//! Coding agents behind the endpoint: prompts, questions, aborts.
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::{end, events, input, said, types, user};
+use crate::house::House;
+
+#[tokio::test]
+async fn a_recording_is_a_run_under_the_clients_own_names() {
+    let house = House::new().await;
+    let request = input("thread-1", "run-1", json!([user("m1", "go")]));
+    let events = house.run("replay:tools", &request).await;
+    let started = json!({
+        "type": "RUN_STARTED", "threadId": "thread-1", "runId": "run-1", "protocolVersion": "1.0",
+    });
+    assert_eq!(events[0], started);
+    let finished = end(&events);
+    assert_eq!(finished["threadId"], "thread-1");
+    assert_eq!(finished["runId"], "run-1");
+    assert_eq!(finished["outcome"]["type"], "success");
+    let users = events.iter().filter(|it| it["role"] == "user").count();
+    assert_eq!(users, 0, "the client knows what it said");
+    assert!(types(&events).contains(&"TOOL_CALL_RESULT"));
+}
+
+#[tokio::test]
+async fn the_next_run_of_a_thread_goes_on_with_its_session() {
+    let house = House::new().await;
+    let first = house
+        .run("claude", &input("t", "r1", json!([user("m1", "hello")])))
+        .await;
+    assert_eq!(said(&first), "done");
+    let messages = json!([
+        user("m1", "hello"),
+        { "id": "a1", "role": "assistant", "content": "done" },
+        user("m2", "and now"),
+    ]);
+    let second = house.run("claude", &input("t", "r2", messages)).await;
+    assert_eq!(said(&second), "done");
+    let sessions = house.get("/api/sessions").await.json();
+    let sessions = sessions["sessions"].as_array().unwrap();
+    assert_eq!(sessions.len(), 1);
+    let id = sessions[0]["id"].as_str().unwrap();
+    let detail = house.get(&format!("/api/sessions/{id}")).await.json();
+    assert_eq!(detail["runs"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_question_ends_the_run_and_its_answer_goes_on() {
+    let house = House::new().await;
+    let asked = house
+        .run("claude", &input("t", "r1", json!([user("m1", "ask me")])))
+        .await;
+    let interrupt = end(&asked).clone();
+    assert_eq!(interrupt["outcome"]["type"], "interrupt");
+    let interrupts = interrupt["outcome"]["interrupts"].as_array().unwrap();
+    assert_eq!(interrupts.len(), 1);
+    assert_eq!(interrupts[0]["reason"], "tool_call");
+    assert_eq!(
+        interrupts[0]["metadata"]["linkspan"]["toolCallName"],
+        "Bash"
+    );
+    let call = asked
+        .iter()
+        .find(|it| it["type"] == "TOOL_CALL_START")
+        .unwrap();
+    assert_eq!(interrupts[0]["toolCallId"], call["toolCallId"]);
+
+    let silent = house
+        .run("claude", &input("t", "r2", json!([user("m1", "ask me")])))
+        .await;
+    assert_eq!(end(&silent)["code"], "interrupt_open");
+
+    let mut resume = input("t", "r3", json!([user("m1", "ask me")]));
+    resume["resume"] = json!([{
+        "interruptId": interrupts[0]["id"], "status": "resolved", "payload": { "approved": true },
+    }]);
+    let answer = house
+        .request(
+            "POST",
+            "/ag-ui/claude",
+            &house.bearer("prompt"),
+            &resume.to_string(),
+        )
+        .await;
+    assert_eq!(answer.status, 403);
+    let resumed = house.run("claude", &resume).await;
+    assert_eq!(resumed[0]["runId"], "r3");
+    assert_eq!(end(&resumed)["outcome"]["type"], "success");
+    assert_eq!(said(&resumed), "allowed");
+
+    let again = house.run("claude", &resume).await;
+    assert_eq!(
+        types(&again),
+        types(&resumed),
+        "the same answer again does no harm"
+    );
+}
+
+#[tokio::test]
+async fn a_refusal_reaches_the_agent() {
+    let house = House::new().await;
+    let asked = house
+        .run("claude", &input("t", "r1", json!([user("m1", "ask me")])))
+        .await;
+    let id = &end(&asked)["outcome"]["interrupts"][0]["id"];
+    let mut resume = input("t", "r2", json!([]));
+    resume["resume"] = json!([{ "interruptId": id, "status": "cancelled" }]);
+    let resumed = house.run("claude", &resume).await;
+    assert_eq!(said(&resumed), "denied");
+}
+
+#[tokio::test]
+async fn an_answer_to_nothing_is_refused_in_the_stream() {
+    let house = House::new().await;
+    let mut resume = input("t", "r1", json!([]));
+    resume["resume"] = json!([{ "interruptId": "s:1", "status": "resolved", "payload": true }]);
+    let events = house.run("claude", &resume).await;
+    assert_eq!(end(&events)["code"], "no_such_interrupt");
+}
+
+#[tokio::test]
+async fn an_abort_is_the_outcome_cancelled() {
+    let house = House::new().await;
+    let request = input("t", "r1", json!([user("m1", "wait for me")]));
+    let run = house.run("claude", &request);
+    let abort = async {
+        loop {
+            let answer = house
+                .post("/ag-ui/claude/abort", &json!({ "threadId": "t" }))
+                .await;
+            if answer.json()["aborted"] == true {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    let (events, ()) = tokio::join!(run, abort);
+    assert_eq!(end(&events)["outcome"], json!({ "type": "cancelled" }));
+}
+
+/// Sends a request, waits for the first event, and hangs up.
+async fn leave(house: &House, query: &str) {
+    let body = input("t", "r1", json!([user("m1", "wait for me")])).to_string();
+    let mut stream = TcpStream::connect(house.address).await.unwrap();
+    let request = format!(
+        "POST /ag-ui/claude{query} HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n{}\r\n{body}",
+        house.address,
+        body.len(),
+        house.bearer("first")
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut seen = Vec::new();
+    while !String::from_utf8_lossy(&seen).contains("linkspan.session") {
+        let mut buf = [0; 1024];
+        let n = stream.read(&mut buf).await.unwrap();
+        seen.extend_from_slice(&buf[..n]);
+    }
+}
+
+async fn only_session(house: &House) -> Value {
+    house.get("/api/sessions").await.json()["sessions"][0].clone()
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_ends_the_run_only_if_it_said_so() {
+    let house = House::new().await;
+    leave(&house, "").await;
+    let session = only_session(&house).await;
+    let id = session["id"].as_str().unwrap();
+    assert_eq!(session["state"], "running");
+    // Who comes back with the same run is told all of it.
+    let request = input("t", "r1", json!([user("m1", "wait for me")]));
+    let back = house.run("claude", &request);
+    let abort = async {
+        house
+            .post("/ag-ui/claude/abort", &json!({ "threadId": "t" }))
+            .await;
+    };
+    let (events, ()) = tokio::join!(back, abort);
+    assert_eq!(end(&events)["outcome"]["type"], "cancelled");
+    assert_eq!(
+        house.ended(id, 1).await["runs"].as_array().unwrap().len(),
+        1
+    );
+
+    let other = House::new().await;
+    leave(&other, "?on_disconnect=abort").await;
+    let id = only_session(&other).await["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let ended = other.ended(&id, 1).await;
+    assert_eq!(ended["runs"][0]["outcome"], "aborted");
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_request_is_told_by_its_field() {
+    let house = House::new().await;
+    let rows = [
+        (json!({ "threadId": "t" }), "`runId` is missing"),
+        (
+            input("t", "r", json!([{ "id": "1", "role": "user" }])),
+            "`messages[0].content` is missing",
+        ),
+        (
+            input("t", "r", json!([])),
+            "`messages` is not the user's: there is no prompt",
+        ),
+        (
+            input(
+                "t",
+                "r",
+                json!([{ "id": "1", "role": "assistant", "content": "x" }]),
+            ),
+            "`messages[0]` is not the user's: there is no prompt",
+        ),
+    ];
+    for (body, message) in rows {
+        let answer = house.post("/ag-ui/claude", &body).await;
+        assert_eq!(answer.status, 400);
+        let expected = json!({ "error": { "code": "bad_input", "message": message } });
+        assert_eq!(answer.json(), expected);
+    }
+    let answer = house
+        .post("/ag-ui/nonsense", &input("t", "r", json!([])))
+        .await;
+    assert_eq!((answer.status, answer.code().as_str()), (400, "bad_engine"));
+    let answer = house
+        .post(
+            "/ag-ui/claude?profile=nonsense",
+            &input("t", "r", json!([])),
+        )
+        .await;
+    assert_eq!(
+        (answer.status, answer.code().as_str()),
+        (400, "unknown_format")
+    );
+}
+
+#[tokio::test]
+async fn what_an_agent_cannot_take_is_said() {
+    let house = House::new().await;
+    let mut request = input("t", "r1", json!([user("m1", "hello")]));
+    request["tools"] = json!([{ "name": "f", "description": "", "parameters": {} }]);
+    let events = house.run("claude", &request).await;
+    let notice = events
+        .iter()
+        .find(|it| it["name"] == "linkspan.notice")
+        .unwrap();
+    assert_eq!(notice["value"]["code"], "tools_left_out");
+    end(&events);
+}
+
+#[tokio::test]
+async fn a_watcher_may_not_run_anything() {
+    let house = House::new().await;
+    let body = input("t", "r1", json!([user("m1", "hello")])).to_string();
+    let refused = house
+        .request("POST", "/ag-ui/claude", &house.bearer("watch"), &body)
+        .await;
+    assert_eq!(refused.status, 403);
+    let command = house
+        .request("POST", "/ag-ui/acp:sh", &house.bearer("prompt"), &body)
+        .await;
+    assert_eq!(command.status, 403, "a command line is the owner's to name");
+    let answer = house.get("/ag-ui/claude/capabilities").await;
+    let capabilities = answer.json();
+    assert_eq!(capabilities["humanInTheLoop"]["interrupts"], true);
+    assert_eq!(capabilities["tools"]["clientProvided"], false);
+    assert_eq!(events(&answer), Vec::<Value>::new());
+}

@@ -1,0 +1,158 @@
+//! Coming back to a run, and coming late to a thread.
+
+use serde_json::{Value, json};
+
+use super::{end, events, ids, input, types, user};
+use crate::house::House;
+
+#[tokio::test]
+async fn the_same_run_again_is_the_same_run() {
+    let house = House::new().await;
+    let request = input("t", "r1", json!([user("m1", "go")]));
+    let first = house.run("replay:tools", &request).await;
+    let again = house.run("replay:tools", &request).await;
+    assert_eq!(first, again);
+    let sessions = house.get("/api/sessions").await.json();
+    let id = sessions["sessions"][0]["id"].as_str().unwrap();
+    let detail = house.get(&format!("/api/sessions/{id}")).await.json();
+    assert_eq!(detail["runs"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn the_last_events_id_tells_where_to_go_on() {
+    let house = House::new().await;
+    let request = input("t", "r1", json!([user("m1", "go")]));
+    let whole = house.post("/ag-ui/replay:tools", &request).await;
+    let (all, cursors) = (events(&whole), ids(&whole));
+    assert_eq!(
+        all.len(),
+        cursors.len() + 1,
+        "all but RUN_STARTED have an id"
+    );
+    for (n, cursor) in cursors.iter().enumerate() {
+        let headers = format!("{}Last-Event-ID: {cursor}\r\n", house.bearer("first"));
+        let rest = house
+            .request(
+                "POST",
+                "/ag-ui/replay:tools",
+                &headers,
+                &request.to_string(),
+            )
+            .await;
+        assert_eq!(events(&rest), all[n + 2..], "after {cursor}");
+    }
+    let headers = format!("{}Last-Event-ID: x\r\n", house.bearer("first"));
+    let wrong = house
+        .request(
+            "POST",
+            "/ag-ui/replay:tools",
+            &headers,
+            &request.to_string(),
+        )
+        .await;
+    assert_eq!(wrong.status, 400);
+}
+
+#[tokio::test]
+async fn who_comes_late_is_told_the_thread() {
+    let house = House::new().await;
+    house
+        .run("claude", &input("t", "r1", json!([user("m1", "hello")])))
+        .await;
+    let late = house.run("claude", &input("t", "r2", json!([]))).await;
+    assert_eq!(
+        types(&late),
+        ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
+    );
+    let messages = late[1]["messages"].as_array().unwrap();
+    let told: Vec<(&str, &str)> = messages
+        .iter()
+        .map(|it| {
+            (
+                it["role"].as_str().unwrap(),
+                it["content"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(told, [("user", "hello"), ("assistant", "done")]);
+}
+
+#[tokio::test]
+async fn who_comes_during_a_run_is_told_what_goes_on() {
+    let house = House::new().await;
+    let asked = house
+        .run("claude", &input("t", "r1", json!([user("m1", "hello")])))
+        .await;
+    end(&asked);
+    let request = input("t", "r2", json!([user("m2", "wait")]));
+    let running = house.run("claude", &request);
+    let late = async {
+        loop {
+            let sessions = house.get("/api/sessions").await.json();
+            if sessions["sessions"][0]["state"] == "running" {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        let join = input("t", "r3", json!([]));
+        let joined = house.run("claude", &join);
+        let abort = async {
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            house
+                .post("/ag-ui/claude/abort", &json!({ "threadId": "t" }))
+                .await;
+        };
+        tokio::join!(joined, abort).0
+    };
+    let (running, late) = tokio::join!(running, late);
+    assert_eq!(end(&running)["outcome"]["type"], "cancelled");
+    assert_eq!(end(&late)["outcome"]["type"], "cancelled");
+    assert_eq!(late[1]["type"], "MESSAGES_SNAPSHOT");
+    let prompts: Vec<&Value> = late.iter().filter(|it| it["role"] == "user").collect();
+    assert_eq!(prompts.len(), 1, "the prompt that runs is news to it");
+}
+
+#[tokio::test]
+async fn two_engines_and_two_threads_are_kept_apart() {
+    let house = House::new().await;
+    for (engine, thread) in [("claude", "a"), ("claude", "b"), ("replay:tools", "a")] {
+        let request = input(thread, "r", json!([user("m", "hello")]));
+        end(&house.run(engine, &request).await);
+    }
+    let sessions = house.get("/api/sessions").await.json();
+    assert_eq!(sessions["sessions"].as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn protobuf_is_for_those_who_name_it() {
+    let house = House::new().await;
+    let request = input("t", "r1", json!([user("m1", "go")]));
+    let accept = |kind: &str| format!("{}Accept: {kind}\r\n", house.bearer("first"));
+    let proto = "application/vnd.ag-ui.event+proto";
+    let rows = [("*/*", "text/event-stream"), (proto, proto)];
+    for (accepted, kind) in rows {
+        let answer = house
+            .request(
+                "POST",
+                "/ag-ui/replay:tools",
+                &accept(accepted),
+                &request.to_string(),
+            )
+            .await;
+        assert_eq!(answer.status, 200);
+        assert!(
+            answer.head.contains(&format!("content-type: {kind}")),
+            "{}",
+            answer.head
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_thinking_profile_can_be_chosen() {
+    let house = House::new().await;
+    let request = input("t", "r1", json!([user("m1", "go")]));
+    let events = house.run("replay:tools?profile=thinking", &request).await;
+    assert!(!types(&events).iter().any(|it| it.starts_with("REASONING")));
+    end(&events);
+}

@@ -97,6 +97,9 @@ const OUTPUTS: &[Output] = &[
     },
 ];
 
+/// The client that talks with the built program.
+const ENDPOINT: &str = "js/agui_endpoint.mjs";
+
 /// The folder of the pages that are made of attacks.
 const ATTACKS: &str = "attacks";
 
@@ -171,6 +174,11 @@ pub(crate) fn run() -> Result<Warnings> {
             failures.push(judge.script());
         }
     }
+    if let Some(node) = interpreters.of(Judge::AgUi)
+        && drive_endpoint(&binary, node).is_err()
+    {
+        failures.push(ENDPOINT);
+    }
     if let Some(programs) = interpreters.agents()
         && try_agents(programs).is_err()
     {
@@ -188,6 +196,18 @@ pub(crate) fn run() -> Result<Warnings> {
         matrix::check(&converted)?;
     }
     Ok(warnings)
+}
+
+/// Lets the AG-UI client talk with the built program.
+fn drive_endpoint(binary: &Path, node: &Path) -> Result<()> {
+    say(&format!("drive {ENDPOINT}"));
+    let mut command = Command::new(node);
+    command.arg(root().join("peers").join(ENDPOINT));
+    run_command(
+        command
+            .arg(binary)
+            .arg(root().join("fixtures/openresponses")),
+    )
 }
 
 /// Runs the real agents, in `crates/linkspan/tests/agents`.

@@ -315,11 +315,81 @@ fn variables_and_flags_name_themselves() {
 }
 
 #[test]
+fn an_endpoint_has_defaults_and_tables_for_its_provider() {
+    let config = parse(
+        r#"
+model = "general"
+[engines.responses.azure]
+base_url = "https://x.openai.azure.com"
+api_key_env = "KEY"
+azure.api_version = "v"
+azure.deployment_name = "d"
+headers = { x-team = "a" }
+[engines.responses.claw]
+base_url = "http://localhost:18789"
+provider = "custom"
+stateful = false
+max_retries = 0
+idle_timeout = 0
+[engines.responses.claw.openclaw]
+session_key = "secret"
+nested_tools = false
+"#,
+    )
+    .unwrap();
+    let names: Vec<&str> = config.endpoint_names().collect();
+    assert_eq!(names, ["azure", "claw"]);
+    let azure = config.endpoint("azure").unwrap().unwrap();
+    assert_eq!(azure.provider.name(), "azure");
+    assert_eq!(azure.model.as_deref(), Some("general"));
+    assert_eq!(azure.azure.deployment_name.as_deref(), Some("d"));
+    assert_eq!(azure.headers["x-team"], "a");
+    assert_eq!((azure.is_stateful, azure.max_retries), (true, 3));
+    let seconds = [
+        azure.limits.connect,
+        azure.limits.first_byte,
+        azure.limits.idle,
+    ];
+    assert_eq!(seconds.map(|it| it.as_secs()), [10, 300, 120]);
+    let claw = config.endpoint("claw").unwrap().unwrap();
+    assert_eq!(claw.provider.name(), "custom");
+    assert_eq!((claw.is_stateful, claw.max_retries), (false, 0));
+    assert_eq!(claw.limits.idle.as_secs(), 366 * 86_400, "0 waits for ever");
+    assert!(!claw.openclaw.nested_tools);
+    assert!(config.endpoint("other").is_none());
+}
+
+#[test]
+fn mistakes_in_an_endpoint_are_told_with_their_place() {
+    check_error(
+        "[engines.responses.x]\nmodel = 'm'",
+        expect![[r#"
+        c.toml:1: `engines.responses.x` has no address
+        hint: add `base_url = "https://…/v1"`"#]],
+    );
+    check_error(
+        "[engines.responses.x]\nbase_url = 'u'\nmax_retries = 'many'",
+        expect![[r#"c.toml:3: `engines.responses.x.max_retries` is "many", expected a number"#]],
+    );
+    check_error(
+        "[engines.responses.x]\nbase_url = 'u'\nopenclaw.session_key = 5",
+        expect![
+            "c.toml:3: `engines.responses.x.openclaw.session_key` is something else, expected a string"
+        ],
+    );
+}
+
+#[test]
 fn the_manual_lists_every_key_and_variable() {
     let manual = include_str!("../../../../docs/config.md");
-    for section in SECTIONS.iter().chain([&ACP]) {
+    let inner = |it: &Section| match it.path.strip_prefix("engines.responses.NAME.") {
+        Some(provider) => format!("{provider}."),
+        None => String::new(),
+    };
+    let endpoints = PROVIDERS.iter().chain([&ACP, &RESPONSES]);
+    for section in SECTIONS.iter().chain(endpoints) {
         for key in section.keys() {
-            let row = format!("| `{}` |", key.name);
+            let row = format!("| `{}{}` |", inner(section), key.name);
             assert!(manual.contains(&row), "docs/config.md lacks: {row}");
             for text in [key.summary].into_iter().chain(key.variable) {
                 assert!(manual.contains(text), "docs/config.md lacks: {text}");

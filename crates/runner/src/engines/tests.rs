@@ -39,6 +39,7 @@ fn config(text: &str) -> Config {
 fn agent(name: &str, config: &Config) -> Agent {
     match select(name, config).unwrap() {
         Selected::Agent(agent) => *agent,
+        Selected::Responses(it) => panic!("{it:?} is no agent"),
         Selected::Replay(it) => panic!("{it:?} is no agent"),
     }
 }
@@ -252,7 +253,11 @@ fn prompts_that_do_not_fit_an_argument_go_by_stdin() {
 
 #[test]
 fn engines_are_called_by_name_and_some_with_a_value() {
-    let config = config("[engines.acp.mine]\nprogram = 'm'");
+    let config = config(
+        "[engines.acp.mine]\nprogram = 'm'\n\
+         [engines.responses.mine]\nbase_url = 'http://localhost:18789'\n\
+         [engines.responses.bad]\nbase_url = 'https://u:p@host'",
+    );
     let mut text = String::new();
     for name in [
         "claude",
@@ -266,6 +271,10 @@ fn engines_are_called_by_name_and_some_with_a_value() {
         "acp:",
         "acp:''",
         "acp:'x",
+        "responses:mine",
+        "responses:other",
+        "responses:bad",
+        "responses",
         "replay",
         "replay:",
         "claude:x",
@@ -280,6 +289,7 @@ fn engines_are_called_by_name_and_some_with_a_value() {
                     it.config.args
                 )
             }
+            Ok(Selected::Responses(it)) => format!("{name} → {} {}\n", it.provider, it.url()),
             Ok(Selected::Replay(Recording::Bundled(it))) => {
                 format!("{name} → bundled {}\n", it.name)
             }

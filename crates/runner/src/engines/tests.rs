@@ -305,16 +305,20 @@ fn engines_are_called_by_name_and_some_with_a_value() {
         acp:x --y 'z w' → acp x ["--y", "z w"]
         replay:tools → bundled tools
         replay:./tools → file ./tools
-        claud → there is no engine `claud`; hint: engines: claude, codex, opencode, gemini, acp:COMMAND, replay:FILE
-         → there is no engine ``; hint: engines: claude, codex, opencode, gemini, acp:COMMAND, replay:FILE
+        claud → there is no engine `claud`; hint: engines: claude, codex, opencode, gemini, acp:COMMAND, responses:NAME, replay:FILE
+         → there is no engine ``; hint: engines: claude, codex, opencode, gemini, acp:COMMAND, responses:NAME, replay:FILE
         acp → engine `acp` needs a value; hint: write `acp:COMMAND`
         acp: → engine `acp` needs a value; hint: write `acp:COMMAND`
         acp:'' → cannot split the command of `acp:''` into words; hint: close every quote
         acp:'x → cannot split the command of `acp:'x` into words; hint: close every quote
+        responses:mine → openclaw http://localhost:18789/v1/responses
+        responses:other → the config has no endpoint `other`; hint: add `[engines.responses.other]` with its `base_url` to the config
+        responses:bad → endpoint `bad` cannot be used: the address of an endpoint may not hold a password; hint: put the key into a variable, and its name into `api_key_env`
+        responses → engine `responses` needs a value; hint: write `responses:NAME`
         replay → engine `replay` needs a value; hint: write `replay:FILE`
         replay: → engine `replay` needs a value; hint: write `replay:FILE`
         claude:x → engine `claude` takes no value; hint: write `claude`
-        :x → there is no engine `:x`; hint: engines: claude, codex, opencode, gemini, acp:COMMAND, replay:FILE
+        :x → there is no engine `:x`; hint: engines: claude, codex, opencode, gemini, acp:COMMAND, responses:NAME, replay:FILE
     "#]].assert_eq(&text);
 }
 

@@ -384,6 +384,11 @@ impl Session {
                     .setup(&request, around, find_on_path, is_set)
                     .map_err(refused)?
             }
+            Selected::Responses(_) => {
+                return Err(Error::internal(
+                    "a model alone is no agent for an editor; name a coding agent with `--engine`",
+                ));
+            }
             Selected::Replay(recording) => {
                 let opened = hub::open_recording(&recording);
                 let (input, format) = opened.map_err(|err| Error::internal(chain(&err)))?;

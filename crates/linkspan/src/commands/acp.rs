@@ -34,6 +34,12 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
     };
     let family = match engines::select(&engine, &settings).map_err(refused)? {
         Selected::Agent(agent) => agent.engine.name,
+        Selected::Responses(_) => {
+            return Err(Failure::usage(
+                "a model alone is no agent for an editor",
+                "name a coding agent with `--engine`",
+            ));
+        }
         Selected::Replay(_) => "replay",
     };
     let permissions = Permissions {

@@ -202,7 +202,9 @@ fn unknown_keys_name_the_nearest() {
 fn wrong_values_name_what_was_expected() {
     check_error(
         "default_engine = 'emacs'",
-        expect![[r#"c.toml:1: `default_engine` is "emacs", expected one of claude, codex, opencode, gemini, acp, responses, replay"#]],
+        expect![[
+            r#"c.toml:1: `default_engine` is "emacs", expected one of claude, codex, opencode, gemini, acp, responses, replay"#
+        ]],
     );
     check_error(
         "permissions = true",

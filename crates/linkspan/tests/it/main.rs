@@ -13,6 +13,7 @@ mod conversation;
 mod convert;
 mod engines;
 mod errors;
+mod models;
 mod pages;
 mod program;
 mod prompts;

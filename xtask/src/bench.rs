@@ -3,6 +3,7 @@
 //! Everything is measured as a child process in the same run: the numbers of a shared machine mean
 //! nothing by themselves, their ratios do. By hand only; no test waits for a clock.
 
+mod ag_ui;
 mod contenders;
 mod corpus;
 mod dialects;
@@ -31,6 +32,7 @@ use measure::{Sample, Steal};
 
 const USAGE: &str = "usage: cargo xtask bench convert [--megabytes N] [--rounds N]
        cargo xtask bench growth [--rounds N]
+       cargo xtask bench ag-ui [--pieces N] [--rate N] [--megabytes N]
        cargo xtask bench run [--agents FOLDER] [--pieces N] [--rounds N] [--starts N]";
 
 /// The sizes that `growth` compares.
@@ -43,6 +45,7 @@ pub(crate) fn run(args: &[&str]) -> Result<ExitCode> {
     match args {
         ["convert", rest @ ..] => convert(&options(rest)?)?,
         ["growth", rest @ ..] => growth(&options(rest)?)?,
+        ["ag-ui", rest @ ..] => ag_ui::run(&ag_ui::Options::read(rest)?)?,
         ["run", rest @ ..] => run::run(&run::Options::read(rest)?)?,
         // What follows is run by the above, built for speed.
         ["corpus", name, megabytes, path] => {

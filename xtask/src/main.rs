@@ -30,6 +30,8 @@ usage: cargo xtask <task>
                         default, and as many more of all else that the runner is tested with
   bench convert [--megabytes N] [--rounds N]
                         throughput and memory of every writer, beside what bounds them
+  bench ag-ui [--pieces N] [--rate N] [--megabytes N]
+                        what the AG-UI endpoint adds to a model's stream
   bench run [--agents FOLDER] [--pieces N] [--rounds N] [--starts N]
                         what `linkspan run` costs beside the agent's program alone";
 

@@ -104,6 +104,10 @@ impl Programs {
         &self.linkspan
     }
 
+    pub(crate) fn xtask(&self) -> &Path {
+        &self.xtask
+    }
+
     pub(crate) fn write_corpus(&self, name: &str, megabytes: u64, path: &Path) -> Result<()> {
         let mut command = Command::new(&self.xtask);
         command.args(["bench", "corpus", name, &megabytes.to_string()]);

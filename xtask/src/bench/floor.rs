@@ -1,7 +1,7 @@
 //! The floors: the least that any translator of these lines has to do.
 //!
 //! `lines` only finds the line ends. `parse` reads every line into borrowed structs, typed where a
-//! translator has to look, with payloads left as raw JSON. Neither keeps or writes anything.
+//! translator has to look, with payloads left as raw JSON; `sse` does so with server-sent events. None keeps or writes anything.
 
 use std::{
     fs::File,
@@ -30,8 +30,31 @@ pub(crate) fn run(name: &str, path: &Path) -> Result<u64> {
             black_box(&frame);
             Ok(())
         }),
+        "sse" => each_line(path, |line| {
+            if let Some(data) = line.strip_prefix(b"data: ".as_slice()) {
+                let event: Piece<'_> = serde_json::from_str(std::str::from_utf8(data)?)?;
+                black_box(&event);
+            }
+            Ok(())
+        }),
         _ => bail!("there is no floor `{name}`"),
     }
+}
+
+/// An event of a response, as far as anybody has to look at it.
+#[expect(dead_code, reason = "what is measured is the parsing")]
+#[derive(Deserialize)]
+struct Piece<'a> {
+    r#type: &'a str,
+    output_index: Option<u64>,
+    #[serde(borrow)]
+    item_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    delta: Option<&'a RawValue>,
+    #[serde(borrow)]
+    item: Option<&'a RawValue>,
+    #[serde(borrow)]
+    response: Option<&'a RawValue>,
 }
 
 fn each_line(path: &Path, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<u64> {

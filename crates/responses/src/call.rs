@@ -513,3 +513,6 @@ fn chain(err: &reqwest::Error) -> String {
         false => words.join(": "),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! Requests to endpoints that misbehave, over real sockets.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use formats::ag_ui::History;
+
+use super::*;
+use crate::endpoint::tests::endpoint;
+
+const STREAM: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\ndata: {}\n\n";
+
+/// An endpoint that does with each connection what `answer` does, and how many there were.
+fn serve(answer: fn(usize, &mut TcpStream)) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let n_asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&n_asked);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let n = counted.fetch_add(1, Ordering::SeqCst);
+            thread::spawn(move || {
+                // The head and the body come in one piece, or soon after each other.
+                stream.read(&mut [0; 65536]).unwrap();
+                answer(n, &mut stream);
+            });
+        }
+    });
+    (url, n_asked)
+}
+
+fn say(stream: &mut TcpStream, text: &str) {
+    // Whoever has hung up already hears nothing.
+    stream.write_all(text.as_bytes()).ok();
+}
+
+/// What comes of a request: what was said, the notices, and the end.
+async fn ask(url: &str) -> (String, Vec<&'static str>, Result<(), CallError>) {
+    let mut endpoint = endpoint(url);
+    endpoint.limits.first_byte = Duration::from_millis(300);
+    endpoint.limits.idle = Duration::from_millis(300);
+    endpoint.max_retries = 1;
+    let conversation = Conversation::of_prompt("t", History::default(), "hi");
+    let mut call = Call::new(&endpoint, &conversation).unwrap();
+    let (mut said, mut notices) = (String::new(), Vec::new());
+    loop {
+        match call.next().await {
+            Heard::Bytes(bytes) => said.push_str(str::from_utf8(&bytes).unwrap()),
+            Heard::Notice(code, _) => notices.push(code),
+            Heard::End(end) => return (said, notices, end),
+        }
+    }
+}
+
+fn code(end: Result<(), CallError>) -> String {
+    end.expect_err("it went well").code
+}
+
+#[tokio::test]
+async fn a_redirect_to_another_host_is_not_followed() {
+    let (other, n_asked) = serve(|_, stream| say(stream, STREAM));
+    static ELSEWHERE: OnceLock<String> = OnceLock::new();
+    ELSEWHERE.set(other).unwrap();
+    let (url, _) = serve(|_, stream| {
+        let place = ELSEWHERE.get().unwrap();
+        say(
+            stream,
+            &format!(
+                "HTTP/1.1 307 Away\r\nlocation: {place}/v1/responses\r\ncontent-length: 0\r\n\r\n"
+            ),
+        );
+    });
+    let (_, _, end) = ask(&url).await;
+    assert_eq!(code(end), "redirected");
+    assert_eq!(n_asked.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn silence_has_its_limits() {
+    let (url, _) = serve(|_, _| thread::sleep(Duration::from_secs(5)));
+    let (_, _, end) = ask(&url).await;
+    assert_eq!(code(end), "first_byte_timeout");
+    let (url, n_asked) = serve(|_, stream| {
+        say(stream, STREAM);
+        thread::sleep(Duration::from_secs(5));
+    });
+    let (said, _, end) = ask(&url).await;
+    assert_eq!(
+        (said.as_str(), code(end).as_str()),
+        ("data: {}\n\n", "idle_timeout")
+    );
+    assert_eq!(
+        n_asked.load(Ordering::SeqCst),
+        1,
+        "what has begun is not begun again"
+    );
+}
+
+#[tokio::test]
+async fn a_connection_that_closes_before_the_first_byte_is_tried_again() {
+    let (url, n_asked) = serve(|n, stream| match n {
+        0 => (),
+        _ => say(stream, STREAM),
+    });
+    let (said, notices, end) = ask(&url).await;
+    assert_eq!(
+        (said.as_str(), notices, end),
+        ("data: {}\n\n", vec!["api_retry"], Ok(()))
+    );
+    assert_eq!(n_asked.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_page_is_no_answer() {
+    let (url, n_asked) = serve(|_, stream| {
+        say(
+            stream,
+            "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 2\r\n\r\nhi",
+        );
+    });
+    let (_, _, end) = ask(&url).await;
+    assert_eq!(code(end), "bad_answer");
+    assert_eq!(n_asked.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_long_wait_is_not_waited_for() {
+    let (url, n_asked) = serve(|_, stream| {
+        say(
+            stream,
+            "HTTP/1.1 429 Busy\r\nretry-after: 3600\r\ncontent-length: 4\r\n\r\nbusy",
+        );
+    });
+    let (_, notices, end) = ask(&url).await;
+    let expected = CallError {
+        code: "http_429".to_owned(),
+        message: "the endpoint answered HTTP 429: busy".to_owned(),
+    };
+    assert_eq!((notices, end), (Vec::new(), Err(expected)));
+    assert_eq!(n_asked.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn the_wait_is_a_number_of_seconds_or_a_date() {
+    let wanted = |text: &str| {
+        let mut headers = HeaderMap::new();
+        headers.insert(RETRY_AFTER, text.parse().unwrap());
+        retry_after(&headers)
+    };
+    assert_eq!(wanted("2"), Some(Duration::from_secs(2)));
+    assert_eq!(wanted("0.5"), Some(Duration::from_millis(500)));
+    assert_eq!(
+        wanted("Wed, 21 Oct 2015 07:28:00 GMT"),
+        Some(Duration::ZERO)
+    );
+    assert_eq!(wanted("-1"), None);
+    assert_eq!(wanted("soon"), None);
+}

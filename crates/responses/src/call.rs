@@ -4,17 +4,18 @@
 //! unsaid, and was paid for. Redirects to other hosts are not followed, proxies of the environment are not
 //! used, and the key goes to the address of the config and nowhere else.
 
-use std::collections::HashMap;
+mod client;
+
 use std::pin::Pin;
-use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
-use reqwest::{Client, Response, StatusCode, Url, redirect};
+use reqwest::{Client, Response, StatusCode, Url};
 use serde_json::Value;
 use tokio::time::{sleep_until, timeout};
 
+use self::client::client;
 use crate::endpoint::{Endpoint, EndpointError};
 use crate::redact::Redactor;
 use crate::request::Refused;
@@ -33,8 +34,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(20);
 /// An endpoint that asks for more patience than this is not waited for.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
-/// Redirects that are followed on the same host.
-const MAX_REDIRECTS: usize = 3;
 /// Characters of what a foreign server says that are repeated.
 const MAX_WORDS: usize = 500;
 
@@ -452,41 +451,6 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     }
     let at = httpdate::parse_http_date(text).ok()?;
     Some(at.duration_since(SystemTime::now()).unwrap_or_default())
-}
-
-/// Clients keep their connections, so each is made once.
-fn client(connect: Duration) -> Result<Client, CallError> {
-    static CLIENTS: OnceLock<Mutex<HashMap<Duration, Client>>> = OnceLock::new();
-    let mut clients = CLIENTS
-        .get_or_init(Mutex::default)
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    if let Some(client) = clients.get(&connect) {
-        return Ok(client.clone());
-    }
-    // An error means that the program has chosen one before.
-    rustls::crypto::ring::default_provider()
-        .install_default()
-        .ok();
-    let client = Client::builder()
-        .connect_timeout(connect)
-        .redirect(redirect::Policy::custom(stay))
-        .no_proxy()
-        .tcp_nodelay(true)
-        .user_agent(concat!("linkspan/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .map_err(|err| failed("bad_endpoint", chain(&err)))?;
-    clients.insert(connect, client.clone());
-    Ok(client)
-}
-
-/// Follows a redirect that stays where it is.
-fn stay(attempt: redirect::Attempt<'_>) -> redirect::Action {
-    let from = attempt.previous().last().map(Url::origin);
-    match from == Some(attempt.url().origin()) && attempt.previous().len() <= MAX_REDIRECTS {
-        true => attempt.follow(),
-        false => attempt.stop(),
-    }
 }
 
 fn failed(code: &str, message: String) -> CallError {

@@ -266,3 +266,95 @@ fn schema(kind: AskKind) -> Value {
     };
     json!({ "type": "object", "properties": properties, "required": required })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn door() -> Door {
+        Door::new(DoorConfig {
+            thread: "t".to_owned(),
+            run: "r".to_owned(),
+            profile: None,
+            is_late: false,
+        })
+    }
+
+    fn tell(door: &mut Door, kind: &str, data: &str, out: &mut Vec<u8>) {
+        let line = format!(
+            r#"{{"v":1,"seq":1,"session":"s","run":"r1","engine":"e","origin":"agent","type":"{kind}","data":{data}}}"#
+        );
+        door.event(&Event::from_json(&line).unwrap(), out);
+    }
+
+    fn shown(out: &mut Vec<u8>) -> Vec<String> {
+        let text = String::from_utf8(std::mem::take(out)).unwrap();
+        let lines = text.lines().filter_map(|it| it.strip_prefix("data: "));
+        lines.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn what_is_open_when_the_agent_asks_goes_on_behind_the_answer() {
+        let (mut door, mut out) = (door(), Vec::new());
+        door.begin(&mut out);
+        tell(&mut door, "run.started", r#"{"cause":"prompt"}"#, &mut out);
+        let message = |text: &str| {
+            format!(r#"{{"kind":"message","id":"m1","role":"assistant","text":"{text}"}}"#)
+        };
+        tell(&mut door, "item.opened", &message(""), &mut out);
+        let delta = |text: &str| format!(r#"{{"item":"m1","channel":"text","text":"{text}"}}"#);
+        tell(&mut door, "item.delta", &delta("a"), &mut out);
+        let ask: Ask<'_> = serde_json::from_str(
+            r#"{"id":"q","kind":"permission","tool":"Bash","title":"ls","item":"c1"}"#,
+        )
+        .unwrap();
+        let id = "s:5".to_owned();
+        door.interrupt(&[Interrupt { id, ask: &ask }], &mut out);
+        assert!(door.is_over());
+        let before = shown(&mut out);
+        let types = [
+            "RUN_STARTED",
+            "TEXT_MESSAGE_START",
+            "TEXT_MESSAGE_CONTENT",
+            "TEXT_MESSAGE_END",
+            "RUN_FINISHED",
+        ];
+        let is_in_order = before.iter().zip(types).all(|(it, kind)| it.contains(kind));
+        assert!(is_in_order && before.len() == types.len(), "{before:#?}");
+        door.begin(&mut out);
+        tell(&mut door, "item.delta", &delta("b"), &mut out);
+        let closed = format!(r#"{{"status":"ok","item":{}}}"#, message("ab"));
+        tell(&mut door, "item.closed", &closed, &mut out);
+        tell(
+            &mut door,
+            "run.ended",
+            r#"{"outcome":"completed"}"#,
+            &mut out,
+        );
+        assert_eq!(
+            shown(&mut out),
+            [
+                r#"{"type":"RUN_STARTED","threadId":"t","runId":"r","protocolVersion":"1.0"}"#,
+                r#"{"type":"TEXT_MESSAGE_START","messageId":"m1","role":"assistant"}"#,
+                r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":"m1","delta":"b"}"#,
+                r#"{"type":"TEXT_MESSAGE_END","messageId":"m1"}"#,
+                r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"success"}}"#,
+            ]
+        );
+    }
+
+    #[test]
+    fn a_run_ends_once() {
+        let (mut door, mut out) = (door(), Vec::new());
+        door.begin(&mut out);
+        door.fail("gone", "nothing came of it", &mut out);
+        door.cancel(&mut out);
+        tell(
+            &mut door,
+            "run.ended",
+            r#"{"outcome":"completed"}"#,
+            &mut out,
+        );
+        assert_eq!(shown(&mut out).len(), 2);
+    }
+}

@@ -384,7 +384,11 @@ impl Call {
 
     /// What an endpoint says about its refusal.
     fn error(&self, refusal: &Refusal) -> CallError {
-        let body: Value = serde_json::from_str(&refusal.body).unwrap_or_default();
+        // Some refuse with an event, as if they had begun to stream.
+        let text = refusal.body.trim();
+        let text = text.strip_prefix("data:").unwrap_or(text);
+        let text = text.split("\n\n").next().unwrap_or(text);
+        let body: Value = serde_json::from_str(text).unwrap_or_default();
         let said = match &body["error"] {
             Value::Null => &body,
             error => error,

@@ -27,7 +27,8 @@ fn serve(answer: fn(usize, &mut TcpStream)) -> (String, Arc<AtomicUsize>) {
             let n = counted.fetch_add(1, Ordering::SeqCst);
             thread::spawn(move || {
                 // The head and the body come in one piece, or soon after each other.
-                stream.read(&mut [0; 65536]).unwrap();
+                let n_read = stream.read(&mut [0; 65536]).unwrap();
+                assert!(n_read > 0);
                 answer(n, &mut stream);
             });
         }

@@ -15,6 +15,7 @@ use crate::changes::Changes;
 use crate::config::HubConfig;
 use crate::error::{Error, Result};
 use crate::follow::{Follow, Follower};
+use crate::keep;
 use crate::order::{Abort, Prompt, Settings, Submit, Target, Told, bytes};
 use crate::setup;
 use crate::shared::{self, Shared};
@@ -64,10 +65,13 @@ impl Hub {
         for session in shared.config.journal.pending().await? {
             shared.see_to(&session);
         }
-        let tasks = vec![
+        let mut tasks = vec![
             tokio::spawn(crate::changes::watch(Arc::clone(&shared))),
             tokio::spawn(shared::sweep(Arc::clone(&shared))),
         ];
+        if let Some(retention) = keep::retention(&shared.config.settings) {
+            tasks.push(tokio::spawn(keep::keep(Arc::clone(&shared), retention)));
+        }
         Ok(Self { shared, tasks })
     }
 

@@ -12,7 +12,9 @@ use formats::registry::{FORMATS, Format};
 
 use crate::exit;
 
-pub(crate) use store::{DataDir, ReplayArgs, Role, ServeArgs, SessionsArgs, State, TokenArgs};
+pub(crate) use store::{
+    DataDir, Keep, ReplayArgs, Role, ServeArgs, SessionsArgs, State, TokenArgs,
+};
 
 const EXAMPLE: &str = "\
 Example:

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journal::{Config, Fault, Journal, Session, Sqlite, SystemClock};
+use journal::{Config, Cut, Fault, Journal, Session, Sqlite, SystemClock};
 use model::SessionId;
 use tokio::runtime::{Builder, Runtime};
 
@@ -30,8 +30,8 @@ pub(crate) fn exists(folder: &Path) -> bool {
     file(folder).exists()
 }
 
-/// Opens the journal, and makes it if there is none.
-pub(crate) async fn open(folder: &Path) -> Result<Arc<dyn Journal>, Failure> {
+/// Opens the journal, and makes it if there is none. Who only reads has nothing to cut.
+pub(crate) async fn open(folder: &Path, cut: Option<Cut>) -> Result<Arc<dyn Journal>, Failure> {
     make(folder).map_err(|err| {
         let doing = format!("cannot keep sessions in `{}`", folder.display());
         Failure::io(
@@ -43,7 +43,7 @@ pub(crate) async fn open(folder: &Path) -> Result<Arc<dyn Journal>, Failure> {
     let path = file(folder);
     let config = Config {
         clock: Arc::new(SystemClock::default()),
-        cut: None,
+        cut,
     };
     match Sqlite::open(&path, config).await {
         Ok(journal) => Ok(Arc::new(journal)),

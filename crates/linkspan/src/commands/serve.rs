@@ -18,7 +18,12 @@ use crate::{settings, store};
 const MIN_TOKEN: usize = 32;
 
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
-    let settings = settings::load(&args.file)?.config;
+    let mut settings = settings::load(&args.file)?.config;
+    settings::keep(&mut settings, &args.keep)?;
+    if let Some(text) = &args.cut_above {
+        let set = settings.flag("journal.cut_above", "--cut-above", text);
+        set.map_err(settings::bad_config)?;
+    }
     let folder = store::folder(&args.data)?;
     let keys = keys(&folder, args.token_file.as_deref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -27,7 +32,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         .map_err(|err| Failure::io("cannot start", &err, None))?;
     let served = runtime.block_on(async {
         let hub = HubConfig {
-            journal: store::open(&folder).await?,
+            journal: store::open(&folder, hub::cut(&settings)).await?,
             settings,
             guard: Guard::own(),
             locks: runner::state_folder().map(|it| Locks::new(it.join("locks"))),

@@ -19,6 +19,8 @@ mod run;
 mod runner;
 #[cfg(target_os = "linux")]
 mod serve;
+#[cfg(target_os = "linux")]
+mod sessions;
 mod show;
 mod streaming;
 #[cfg(target_os = "linux")]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{env, io};
 
+use journal::Cut;
 use runner::config::Config;
 use runner::engines::{self, Recording, Selected, Surroundings};
 use runner::locks::Locks;
@@ -34,6 +35,8 @@ pub(super) struct Kept {
     pub(super) title: String,
     /// The agent's session that it goes on with.
     pub(super) native: Option<String>,
+    /// How long a text may be there.
+    pub(super) cut: Option<Cut>,
 }
 
 impl Plan {
@@ -85,6 +88,7 @@ impl Plan {
                 Resume::Session(native) => Some(native),
                 Resume::Fresh | Resume::Latest | Resume::Fork(_) => None,
             },
+            cut: hub::cut(&config),
         };
         let permissions = request.permissions;
         Ok(Self {
@@ -257,6 +261,7 @@ fn replay(
         cwd: env::current_dir().ok(),
         title: title(prompt.as_deref().unwrap_or(&name)),
         native: None,
+        cut: hub::cut(config),
     };
     let speed = args.speed;
     let work = Work::Replay {

@@ -228,6 +228,20 @@ impl Config {
         }
     }
 
+    /// Where agents of the server may work; `~` is the user's home. Empty when the user has not said.
+    pub fn roots(&self) -> Vec<PathBuf> {
+        let Some(Value::List(roots)) = self.find("serve.roots").map(|it| &it.value) else {
+            return Vec::new();
+        };
+        let home = etcetera::home_dir().ok();
+        let roots = roots.iter().map(Path::new);
+        let expanded = roots.map(|root| match (root.strip_prefix("~"), &home) {
+            (Ok(rest), Some(home)) => home.join(rest),
+            _ => root.to_owned(),
+        });
+        expanded.collect()
+    }
+
     fn section(&self, path: &str) -> EngineConfig {
         let text = |key: &str| self.text(&format!("{path}.{key}")).map(str::to_owned);
         let find = |key: &str| self.find(&format!("{path}.{key}"));

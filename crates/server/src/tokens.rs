@@ -17,6 +17,8 @@ use subtle::{Choice, ConstantTimeEq};
 
 /// Bytes of a token.
 const LENGTH: usize = 32;
+/// Characters of a token below which it may be found by trying.
+pub const MIN_TOKEN: usize = 32;
 /// What a token made by us begins with, so that scanners for leaked secrets can know it.
 const PREFIX: &str = "lsp_";
 

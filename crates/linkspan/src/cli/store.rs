@@ -113,6 +113,13 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) origin: Vec<String>,
 
+    /// A directory that agents may work in, and below; may be repeated
+    ///
+    /// Without one, `admin` may name any directory; others may name those below the one that the server
+    /// was started in, and those of sessions and projects.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Vec<PathBuf>,
+
     #[command(flatten)]
     pub(crate) keep: Keep,
 

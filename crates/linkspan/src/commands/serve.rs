@@ -1,21 +1,19 @@
 //! `linkspan serve`: the doors, from flags to the end of the last run.
 
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 
 use hub::{HubConfig, Limits};
+use runner::config::Config;
 use runner::locks::Locks;
 use runner::process::Guard;
-use server::{Exposure, Keys, Secret, ServeConfig, Tls, TokenError};
+use server::{Exposure, Keys, MAX_CLIENTS, MIN_TOKEN, Secret, ServeConfig, Tls, TokenError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::ServeArgs;
-use crate::exit::{self, Code, Failure, chain};
+use crate::exit::{self, Code, Failure, chain, shown};
 use crate::{settings, store};
-
-/// A token shorter than this may be found by trying.
-const MIN_TOKEN: usize = 32;
 
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let mut settings = settings::load(&args.file)?.config;
@@ -31,6 +29,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         .build()
         .map_err(|err| Failure::io("cannot start", &err, None))?;
     let served = runtime.block_on(async {
+        let roots = roots(args, &settings)?;
         let hub = HubConfig {
             journal: store::open(&folder, hub::cut(&settings)).await?,
             settings,
@@ -39,7 +38,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
             owner: hub::own_name(),
             limits: Limits::default(),
         };
-        serve(args, hub, &folder, keys).await
+        serve(args, hub, &folder, keys, roots).await
     });
     // Whatever still reads or writes a file does not keep anybody waiting.
     runtime.shutdown_background();
@@ -60,7 +59,9 @@ pub(super) fn token_failed(err: TokenError) -> Failure {
 
 fn refused(err: &server::Error) -> Failure {
     let code = match err {
-        server::Error::Exposed(_) | server::Error::BadOrigin(_) => Code::Usage,
+        server::Error::Exposed(_) | server::Error::BadOrigin(_) | server::Error::Root { .. } => {
+            Code::Usage
+        }
         server::Error::Token(TokenError::NoKey(_)) => Code::Usage,
         server::Error::Listen { .. }
         | server::Error::Tls { .. }
@@ -75,13 +76,37 @@ fn refused(err: &server::Error) -> Failure {
     }
 }
 
-async fn serve(args: &ServeArgs, hub: HubConfig, folder: &Path, keys: Keys) -> Result<(), Failure> {
+/// Where agents may work: as the flags say, else the config.
+fn roots(args: &ServeArgs, settings: &Config) -> Result<Vec<PathBuf>, Failure> {
+    if !args.root.is_empty() {
+        return Ok(args.root.clone());
+    }
+    let roots = settings.roots();
+    match roots.iter().find(|it| !it.is_absolute()) {
+        None => Ok(roots),
+        Some(root) => Err(Failure::usage(
+            format!(
+                "`serve.roots` names `{}`, wherever that is",
+                shown(&root.to_string_lossy())
+            ),
+            "begin it with `/` or `~/`",
+        )),
+    }
+}
+
+async fn serve(
+    args: &ServeArgs,
+    hub: HubConfig,
+    folder: &Path,
+    keys: Keys,
+    roots: Vec<PathBuf>,
+) -> Result<(), Failure> {
     let signals = |err| Failure::io("cannot listen for signals", &err, None);
     let mut stops = Stops::new().map_err(signals)?;
     if keys.first().reveal().len() < MIN_TOKEN {
-        exit::say(
-            "linkspan: the token is short enough to be found by trying; give it 32 characters\n",
-        );
+        exit::say(&format!(
+            "linkspan: the token is short enough to be found by trying; give it {MIN_TOKEN} characters\n"
+        ));
     }
     let page = keys
         .is_new
@@ -100,6 +125,8 @@ async fn serve(args: &ServeArgs, hub: HubConfig, folder: &Path, keys: Keys) -> R
             _ => Exposure::Loopback,
         },
         public: args.origin.clone(),
+        roots,
+        max_clients: MAX_CLIENTS,
     };
     let server = server::bind(config).await.map_err(|err| refused(&err))?;
     let url = server.url();

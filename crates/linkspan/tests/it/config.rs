@@ -48,6 +48,7 @@ fn every_value_says_where_it_came_from() {
             journal.keep_sessions                          -                                             default
             journal.keep_bytes                             -                                             default
             journal.cut_above                              -                                             default
+            serve.roots                                    -                                             default
             engines.claude.program                         -                                             default
             engines.claude.args                            []                                            default
             engines.claude.env                             ANTHROPIC_API_KEY set, IS_SANDBOX set         /home/.config/linkspan/config.toml:6
@@ -97,6 +98,7 @@ fn every_value_says_where_it_came_from() {
             {"key":"journal.keep_sessions","value":null,"origin":"default","place":null}
             {"key":"journal.keep_bytes","value":null,"origin":"default","place":null}
             {"key":"journal.cut_above","value":null,"origin":"default","place":null}
+            {"key":"serve.roots","value":null,"origin":"default","place":null}
             {"key":"engines.claude.program","value":null,"origin":"default","place":null}
             {"key":"engines.claude.args","value":[],"origin":"default","place":null}
             {"key":"engines.claude.env","value":{"ANTHROPIC_API_KEY":"set","IS_SANDBOX":"set"},"origin":"file","place":"/home/.config/linkspan/config.toml:6"}
@@ -233,7 +235,7 @@ fn mistakes_name_file_line_and_key() {
             expect![[r#"
                 linkspan: escape.toml:1: there is no key `\u{1b}[2J`
 
-                hint: known here: default_engine, model, permissions, start_timeout, idle_timeout, interrupt_grace, terminate_grace, claude, engines, journal
+                hint: known here: default_engine, model, permissions, start_timeout, idle_timeout, interrupt_grace, terminate_grace, claude, engines, journal, serve
                 exit 2
             "#]],
         ),

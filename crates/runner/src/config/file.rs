@@ -96,14 +96,14 @@ impl Document<'_> {
             path: "",
             written: "",
             section: &SECTIONS[0],
-            others: &["claude", "engines", "journal"],
+            others: &["claude", "engines", "journal", "serve"],
         };
         for (name, content) in table {
             match name.get_ref().as_ref() {
                 "engines" => self.engines(self.table("engines", content)?)?,
                 // Takopi's own place for it.
                 "claude" => self.named("engines.claude", "claude", name, content)?,
-                "journal" => self.named("journal", "journal", name, content)?,
+                path @ ("journal" | "serve") => self.named(path, path, name, content)?,
                 _ => self.key(&top, name, content)?,
             }
         }

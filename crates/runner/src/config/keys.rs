@@ -137,6 +137,14 @@ const JOURNAL: &[Key] = &[
     },
 ];
 
+const SERVE: &[Key] = &[Key {
+    name: "roots",
+    kind: Kind::List,
+    preset: Preset::Unset,
+    variable: None,
+    summary: "directories that agents of the server may work in, and below; unset, it depends on the token",
+}];
+
 const PROCESS: &[Key] = &[
     Key {
         name: "program",
@@ -243,6 +251,10 @@ pub const SECTIONS: &[Section] = &[
     Section {
         path: "journal",
         keys: &[JOURNAL],
+    },
+    Section {
+        path: "serve",
+        keys: &[SERVE],
     },
     Section {
         path: "engines.claude",

@@ -7,6 +7,7 @@
 mod setup;
 mod source;
 
+use std::env;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use formats::framing::Framer;
@@ -22,6 +23,7 @@ use crate::locks::{self, Held, Lock, Locks};
 use crate::policy::Asked;
 use crate::process::{self, Ladder, Marker};
 use crate::request::{Answer, Mode, Prompt};
+use crate::secrets::Secrets;
 use crate::stderr::Stderr;
 
 /// What a step came to.
@@ -114,6 +116,12 @@ impl Agent {
         let mut live = Live::new(&setup.session, &setup.engine, setup.login_hint, now);
         live.goes_on(setup.earlier.seq, n_runs);
         let mut outbox = Outbox::default();
+        let secrets = match &setup.work {
+            Work::OneShot { launch, .. } | Work::Dialogue { launch, .. } => {
+                Secrets::of(env::vars_os().chain(launch.env.iter().cloned()))
+            }
+            Work::Replay { .. } => Secrets::default(),
+        };
         let (source, dialogue) = match setup.work {
             Work::OneShot {
                 launch,
@@ -157,7 +165,7 @@ impl Agent {
             dialogue,
             outbox,
             live,
-            stderr: Stderr::new(now),
+            stderr: Stderr::new(now).without(secrets),
             limits: setup.limits,
             stopping: None,
             reason: None,

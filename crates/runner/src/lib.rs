@@ -16,6 +16,7 @@ mod policy;
 pub mod process;
 mod replay;
 mod request;
+mod secrets;
 mod state;
 pub mod stderr;
 

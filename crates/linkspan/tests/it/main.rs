@@ -18,6 +18,8 @@ mod run;
 #[cfg(target_os = "linux")]
 mod runner;
 #[cfg(target_os = "linux")]
+mod secrets;
+#[cfg(target_os = "linux")]
 mod serve;
 #[cfg(target_os = "linux")]
 mod sessions;

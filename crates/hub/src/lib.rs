@@ -26,9 +26,9 @@ mod shared;
 
 pub use changes::{Changes, SessionChanged};
 pub use config::{HubConfig, Limits, own_name};
-pub use error::{Error, Result};
+pub use error::{Error, Result, chain};
 pub use follow::{Delivered, Detached, Follow, Followed, Follower, Scope};
-pub use hub::{Hub, Queued, Submitted};
+pub use hub::{Hub, Queued, Submitted, title};
 pub use keep::{cut, retention};
 pub use order::{Submit, Target};
 pub use recorder::{Recorder, Storing, Wish};

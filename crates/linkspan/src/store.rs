@@ -1,8 +1,6 @@
 //! The journal as the program meets it: where it lies, and how it is opened.
 
 use std::env;
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,14 +30,6 @@ pub(crate) fn exists(folder: &Path) -> bool {
 
 /// Opens the journal, and makes it if there is none. Who only reads has nothing to cut.
 pub(crate) async fn open(folder: &Path, cut: Option<Cut>) -> Result<Arc<dyn Journal>, Failure> {
-    make(folder).map_err(|err| {
-        let doing = format!("cannot keep sessions in `{}`", folder.display());
-        Failure::io(
-            &doing,
-            &err,
-            Some("name another directory with `--data-dir`"),
-        )
-    })?;
     let path = file(folder);
     let config = Config {
         clock: Arc::new(SystemClock::default()),
@@ -85,19 +75,6 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
 
 fn file(folder: &Path) -> PathBuf {
     folder.join("journal.sqlite")
-}
-
-/// Transcripts are nobody else's.
-fn make(folder: &Path) -> std::io::Result<()> {
-    let is_new = !folder.exists();
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)?;
-    match is_new {
-        true => fs::set_permissions(folder, fs::Permissions::from_mode(0o700)),
-        false => Ok(()),
-    }
 }
 
 fn unusable(path: &Path, fault: &Fault) -> Failure {

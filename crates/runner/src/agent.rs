@@ -8,12 +8,12 @@ mod setup;
 mod source;
 
 use std::env;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime};
 
 use formats::framing::Framer;
 use formats::registry;
 use formats::{ReaderConfig, RunEnds};
-use model::{End, Frame, Level, Reader, Sink, Timestamp};
+use model::{End, Frame, Level, Reader, Sink};
 
 pub use self::setup::{Earlier, Limits, Setup, StartError, Work};
 use self::source::{Heard, Source};
@@ -105,7 +105,7 @@ impl Agent {
             session: setup.session.clone(),
             engine: Some(setup.engine.clone()),
             expect: setup.expect.clone(),
-            began: Some(Timestamp::from_millis(wall_millis())),
+            began: Some(SystemTime::now().into()),
             earlier: setup.earlier.names,
             run_ends: if is_dialogue {
                 RunEnds::AtResult
@@ -519,15 +519,7 @@ impl Agent {
 
 fn now() -> Now {
     Now {
-        at: Timestamp::from_millis(wall_millis()),
+        at: SystemTime::now().into(),
         instant: Instant::now(),
     }
-}
-
-fn wall_millis() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since
-        .ok()
-        .and_then(|it| i64::try_from(it.as_millis()).ok())
-        .unwrap_or_default()
 }

@@ -8,7 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use model::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -179,7 +179,7 @@ impl Keys {
             // Short enough to be typed; it tells nothing about the token but its hash.
             id: hash[..8].to_owned(),
             role,
-            created_at: now(),
+            created_at: SystemTime::now().into(),
             hash,
         };
         self.keys.push(key.clone());
@@ -330,12 +330,6 @@ fn hash(text: &str) -> String {
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|it| format!("{it:02x}")).collect()
-}
-
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let millis = since.ok().and_then(|it| i64::try_from(it.as_millis()).ok());
-    Timestamp::from_millis(millis.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
             journal: store::open(&folder, hub::cut(&settings)).await?,
             settings,
             guard: Guard::own(),
-            locks: runner::state_folder().map(|it| Locks::new(it.join("locks"))),
+            locks: Locks::own(),
             owner: hub::own_name(),
             limits: Limits::default(),
         };

@@ -3,12 +3,13 @@
 use std::env;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use axum::http::StatusCode;
 use formats::WriterConfig;
 use hub::Submitted;
 use journal::{Session, SessionQuery, State};
+use model::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
@@ -400,10 +401,8 @@ async fn status(app: &App, control: &Control) -> Result<Told> {
 }
 
 fn echo(control: &Control) -> Told {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let millis = since.map(|it| it.as_millis()).unwrap_or_default();
     let reply = json!({
-        "ts": u64::try_from(millis).unwrap_or_default(),
+        "ts": Timestamp::from(SystemTime::now()).millis(),
         "tag": control.fields.get("tag"), "payload": control.fields.get("payload"),
     });
     control.reply("bridge.echo", reply)

@@ -16,9 +16,6 @@ use crate::exit::{Code, Failure, chain};
 use crate::settings;
 use crate::streams::Input;
 
-/// The longest title that is made of a prompt, in characters.
-const MAX_TITLE: usize = 80;
-
 /// What is to be done.
 pub(super) struct Plan {
     pub(super) setup: Setup,
@@ -83,7 +80,7 @@ impl Plan {
         let kept = Kept {
             engine: chosen.name.clone(),
             cwd: Some(request.cwd),
-            title: title(&request.prompt),
+            title: hub::title(&request.prompt),
             native: match request.resume {
                 Resume::Session(native) => Some(native),
                 Resume::Fresh | Resume::Latest | Resume::Fork(_) => None,
@@ -225,7 +222,7 @@ fn agent(
     let around = Surroundings {
         limits: config.into(),
         guard: Guard::own(),
-        locks: Some(Locks::new(locks()?)),
+        locks: Some(locks()?),
         holder: "linkspan run".to_owned(),
         is_hasty: args.no_wait,
     };
@@ -247,11 +244,10 @@ fn replay(
             "leave `--resume`, `--continue` and `--fork` out",
         ));
     }
-    let name = match recording {
-        Recording::Bundled(it) => it.name.to_owned(),
-        Recording::File(path) => path.to_string_lossy().into_owned(),
-    };
-    let (input, format) = linkspan::open(recording).map_err(|err| Input::refused(&name, err))?;
+    let name = recording.name();
+    let (input, format) = recording
+        .open()
+        .map_err(|err| Input::refused(&name, err.into()))?;
     let prompt = match &*args.prompt {
         [] => None,
         words => Some(Prompt::read(words)?.text),
@@ -259,7 +255,7 @@ fn replay(
     let kept = Kept {
         engine: engine.to_owned(),
         cwd: env::current_dir().ok(),
-        title: title(prompt.as_deref().unwrap_or(&name)),
+        title: hub::title(prompt.as_deref().unwrap_or(&name)),
         native: None,
         cut: hub::cut(config),
     };
@@ -277,19 +273,6 @@ fn replay(
     })
 }
 
-/// The first line of a prompt that says something.
-fn title(prompt: &str) -> String {
-    let line = prompt.lines().find(|it| !it.trim().is_empty());
-    line.unwrap_or_default()
-        .trim()
-        .chars()
-        .take(MAX_TITLE)
-        .collect()
-}
-
-/// Where sessions are locked: one place for all who work on this machine as this user.
-fn locks() -> Result<PathBuf, Failure> {
-    runner::state_folder()
-        .map(|it| it.join("locks"))
-        .ok_or_else(|| Failure::usage("there is no home directory", "set `HOME`"))
+fn locks() -> Result<Locks, Failure> {
+    Locks::own().ok_or_else(|| Failure::usage("there is no home directory", "set `HOME`"))
 }

@@ -111,7 +111,7 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    #[error("cannot use the certificate `{}` and its key", path.display())]
+    #[error("cannot use `{}` to encrypt", path.display())]
     Tls {
         path: PathBuf,
         #[source]
@@ -142,18 +142,22 @@ impl Error {
             Self::Root { .. } => {
                 Some("name a directory that exists with `--root` or in `serve.roots`")
             }
-            Self::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
-                Some("another program listens there; `--listen 127.0.0.1:0` picks a free port")
-            }
-            Self::Token(TokenError::Exposed(_)) => Some("`chmod 600` it, and make a new token"),
-            Self::Token(TokenError::Writable(_)) => {
-                Some("name a directory of your own with `--data-dir`")
-            }
-            Self::Listen { .. }
-            | Self::Tls { .. }
-            | Self::Write { .. }
-            | Self::Token(_)
-            | Self::Hub(_) => None,
+            Self::Listen { source, .. } => match source.kind() {
+                io::ErrorKind::AddrInUse => {
+                    Some("another program listens there; `--listen 127.0.0.1:0` picks a free port")
+                }
+                io::ErrorKind::PermissionDenied => {
+                    Some("ports below 1024 are for the administrator; take a higher one")
+                }
+                io::ErrorKind::AddrNotAvailable => Some("this machine has no such address"),
+                _ => None,
+            },
+            Self::Tls { .. } => Some(
+                "`--tls-cert` is a file of certificates in PEM, `--tls-key` the private key of the first",
+            ),
+            Self::Write { .. } => Some("name a directory you may write to with `--data-dir`"),
+            Self::Token(err) => err.hint(),
+            Self::Hub(_) => None,
         }
     }
 }

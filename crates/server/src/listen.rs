@@ -120,6 +120,7 @@ impl Server {
     /// Serves until `stop`, then lets clients finish and ends all runs.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let router = routes::router(&self.app);
+        let url = self.url();
         let clients = Arc::new(Semaphore::new(self.app.max_clients));
         let strangers = Strangers::new(MAX_STRANGERS);
         let mut connections = JoinSet::new();
@@ -172,8 +173,10 @@ impl Server {
         for task in &self.tasks {
             task.abort();
         }
-        // Somebody else may have taken the place, and it is only a note.
-        fs::remove_file(&self.notes).ok();
+        // Another server may have taken the place, and it is only a note.
+        if fs::read_to_string(&self.notes).is_ok_and(|it| it == url) {
+            fs::remove_file(&self.notes).ok();
+        }
     }
 }
 

@@ -120,8 +120,31 @@ pub enum TokenError {
         #[source]
         source: serde_json::Error,
     },
+    #[error("cannot use the data directory `{}`", path.display())]
+    Directory {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
     #[error("no token is called `{0}`")]
     NoKey(String),
+}
+
+impl TokenError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Exposed(_) => "`chmod 600` it, and make a new token if somebody has seen it",
+            Self::Writable(_) => "name a directory of your own with `--data-dir`",
+            Self::Read { .. } => "name a file you may read, or none, and one is made",
+            Self::Write { .. } | Self::Directory { .. } => {
+                "name a directory you may write to with `--data-dir`"
+            }
+            Self::Empty(_) => "remove it, and a new token is made",
+            Self::Malformed { .. } => "move it away; the tokens in it are then revoked",
+            Self::NoKey(_) => "`linkspan token` lists them",
+        })
+    }
 }
 
 /// The tokens of a data directory.
@@ -249,7 +272,7 @@ impl Keys {
 /// Makes a directory that its owner alone can enter. One that is there stays as it is, but nobody else
 /// may put a token into it.
 fn make_private(dir: &Path) -> Result<(), TokenError> {
-    let failed = |source| TokenError::Write {
+    let failed = |source| TokenError::Directory {
         path: dir.to_owned(),
         source,
     };

@@ -23,6 +23,7 @@ Examples:
 pub(super) const SESSIONS_EXAMPLE: &str = "\
 Examples:
   linkspan sessions
+  linkspan sessions parser
   linkspan sessions --state running --json | jq -r .id
   linkspan sessions --prune --keep-days 30";
 
@@ -171,12 +172,16 @@ pub(crate) struct TokenArgs {
 /// A session that runs or has prompts waiting stays.
 #[derive(Args, Debug)]
 pub(crate) struct SessionsArgs {
+    /// Only those with this word in their title, directory or id, as with `--text`
+    #[arg(conflicts_with = "text")]
+    pub(crate) word: Option<String>,
+
     /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 
     /// How many
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
 
     /// Only those of this engine
@@ -192,7 +197,7 @@ pub(crate) struct SessionsArgs {
     pub(crate) text: Option<String>,
 
     /// Remove the sessions that are over the limits, and say how many
-    #[arg(long, conflicts_with_all = ["engine", "state", "text", "limit"])]
+    #[arg(long, conflicts_with_all = ["word", "engine", "state", "text", "limit"])]
     pub(crate) prune: bool,
 
     #[command(flatten)]
@@ -216,7 +221,7 @@ pub(crate) enum State {
 /// Write a session in any format
 #[derive(Args, Debug)]
 pub(crate) struct ReplayArgs {
-    /// The session, by its id here or by the agent's own
+    /// The session, by its id here or by the agent's own; the first characters will do
     pub(crate) id: String,
 
     /// The format of the output

@@ -1,8 +1,10 @@
 //! `linkspan serve`: the doors, from flags to the end of the last run.
 
-use std::env;
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::time::Duration;
+use std::{env, fs};
 
 use hub::{HubConfig, Limits};
 use runner::config::Config;
@@ -14,6 +16,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::cli::ServeArgs;
 use crate::exit::{self, Code, Failure, chain, shown};
 use crate::{settings, store};
+
+/// The note of a running server in its data directory.
+pub(super) const ADDRESS: &str = "address";
+/// How long a server on this machine may take to be there.
+const KNOCK: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let mut settings = settings::load(&args.file)?.config;
@@ -76,6 +83,35 @@ fn refused(err: &server::Error) -> Failure {
     }
 }
 
+/// Where another server of this data directory listens, if there is one.
+fn other(folder: &Path) -> Option<String> {
+    let url = fs::read_to_string(folder.join(ADDRESS)).ok()?;
+    let address = url.split_once("://")?.1.parse().ok()?;
+    // What a crash has left behind answers nobody.
+    TcpStream::connect_timeout(&address, KNOCK)
+        .is_ok()
+        .then_some(url)
+}
+
+/// A place that is taken may be taken by a server of ours.
+fn met(err: &server::Error, listen: SocketAddr, other: Option<&str>) -> Failure {
+    let failure = refused(err);
+    let is_other = other
+        .and_then(|it| it.split_once("://"))
+        .is_some_and(|it| it.1 == listen.to_string());
+    match (failure, err) {
+        (Failure::Said { code, message, .. }, server::Error::Listen { .. }) if is_other => {
+            let hint = "the server of this data directory listens there; `linkspan token` prints its address";
+            Failure::Said {
+                code,
+                message,
+                hint: Some(hint.to_owned()),
+            }
+        }
+        (failure, _) => failure,
+    }
+}
+
 /// Where agents may work: as the flags say, else the config.
 fn roots(args: &ServeArgs, settings: &Config) -> Result<Vec<PathBuf>, Failure> {
     if !args.root.is_empty() {
@@ -128,9 +164,16 @@ async fn serve(
         roots,
         max_clients: MAX_CLIENTS,
     };
-    let server = server::bind(config).await.map_err(|err| refused(&err))?;
+    let other = other(folder);
+    let bound = server::bind(config).await;
+    let server = bound.map_err(|err| met(&err, args.listen, other.as_deref()))?;
     let url = server.url();
     exit::say(&format!("listening on {url}\n"));
+    if let Some(other) = other {
+        exit::say(&format!(
+            "linkspan: {other} serves the same data directory; both show the same sessions\n"
+        ));
+    }
     if let Some(page) = page {
         exit::say(&format!("open {url}{page}\n"));
     }

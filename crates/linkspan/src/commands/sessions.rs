@@ -24,13 +24,18 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<(), Failure> {
     let sessions = match store::exists(&folder) {
         true => store::runtime()?.block_on(async {
             let journal = store::open(&folder, None).await?;
-            let listing = journal.list(query(args), None, args.limit.max(1)).await;
+            let listing = journal.list(query(args), None, args.limit).await;
             listing.map(|it| it.sessions).map_err(store::failed)
         })?,
         false => Vec::new(),
     };
     if sessions.is_empty() {
-        exit::say("linkspan: there are no such sessions\n");
+        exit::say(match query(args) == SessionQuery::default() {
+            true => {
+                "linkspan: there are no sessions yet; `linkspan run` and `linkspan serve` begin some\n"
+            }
+            false => "linkspan: no session is like that; `linkspan sessions` lists all\n",
+        });
         return Ok(());
     }
     let text = match args.json {
@@ -73,7 +78,7 @@ fn prune(args: &SessionsArgs, folder: &Path) -> Result<(), Failure> {
 fn query(args: &SessionsArgs) -> SessionQuery {
     SessionQuery {
         engine: args.engine.clone(),
-        text: args.text.clone(),
+        text: args.text.clone().or_else(|| args.word.clone()),
         state: args.state.map(|it| match it {
             cli::State::Idle => State::Idle,
             cli::State::Running => State::Running,

@@ -27,3 +27,5 @@ mod show;
 mod streaming;
 #[cfg(target_os = "linux")]
 mod terminal;
+#[cfg(target_os = "linux")]
+mod words;

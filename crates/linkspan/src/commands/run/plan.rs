@@ -12,9 +12,9 @@ use runner::{Mode, Permissions, Request, Resume, Setup, Talk, Work};
 
 use super::prompt::Prompt;
 use crate::cli::{self, RunArgs};
-use crate::exit::{Code, Failure, chain};
-use crate::settings;
+use crate::exit::{Code, Failure, chain, shown};
 use crate::streams::Input;
+use crate::{settings, store};
 
 /// What is to be done.
 pub(super) struct Plan {
@@ -67,7 +67,7 @@ impl Plan {
             talk: talk(&chosen, permissions.mode, is_attended),
             resume: match known {
                 Some(id) => Resume::Session(id.to_owned()),
-                None => resume(args, &prompt)?,
+                None => native(args, &chosen, resume(args, &prompt)?)?,
             },
             prompt: prompt.text.clone(),
             model: args.model.clone(),
@@ -192,6 +192,56 @@ fn resume(args: &RunArgs, prompt: &Prompt) -> Result<Resume, Failure> {
         (None, Some(id)) => Resume::Session(id.clone()),
         (None, None) if args.r#continue => Resume::Latest,
         (None, None) => Resume::Fresh,
+    })
+}
+
+/// A session that is named as it is here is one that its agent has another name for.
+fn native(args: &RunArgs, chosen: &engines::Agent, resume: Resume) -> Result<Resume, Failure> {
+    let (Resume::Session(id) | Resume::Fork(id)) = &resume else {
+        return Ok(resume);
+    };
+    // Without a journal there are only the agent's names.
+    let folder = store::folder(&args.data).ok();
+    let Some(folder) = folder.filter(|it| store::exists(it)) else {
+        return Ok(resume);
+    };
+    let found = store::runtime()?.block_on(async {
+        let journal = store::open(&folder, None).await?;
+        store::find(&*journal, id).await
+    });
+    let found = match found {
+        Ok(found) => found,
+        // A journal that cannot be used keeps nobody from running, and is told of later.
+        Err(Failure::Said { code: Code::Io, .. }) => None,
+        Err(failure) => return Err(failure),
+    };
+    let Some(session) = found.filter(|it| it.native.as_ref().is_none_or(|it| it.as_str() != id))
+    else {
+        return Ok(resume);
+    };
+    if session.engine != chosen.name {
+        let engine = shown(&session.engine);
+        return Err(Failure::usage(
+            format!(
+                "session `{}` is one of {engine}, not of {}",
+                shown(id),
+                chosen.name
+            ),
+            format!("add `--engine {engine}`"),
+        ));
+    }
+    let Some(native) = session.native.map(|it| it.to_string()) else {
+        return Err(Failure::usage(
+            format!(
+                "the agent has not named session `{}`, so it cannot go on",
+                shown(id)
+            ),
+            "leave `--resume` and `--fork` out to begin a new one",
+        ));
+    };
+    Ok(match resume {
+        Resume::Fork(_) => Resume::Fork(native),
+        _ => Resume::Session(native),
     })
 }
 

@@ -54,3 +54,14 @@ pub enum Error {
     #[error(transparent)]
     Journal(#[from] journal::Error),
 }
+
+/// An error and what caused it, in one line.
+pub fn chain(err: &dyn std::error::Error) -> String {
+    let mut words = err.to_string();
+    let mut cause = err.source();
+    while let Some(err) = cause {
+        words = format!("{words}: {err}");
+        cause = err.source();
+    }
+    words
+}

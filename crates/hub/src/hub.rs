@@ -15,6 +15,7 @@ use crate::changes::Changes;
 use crate::config::HubConfig;
 use crate::error::{Error, Result};
 use crate::follow::{Follow, Follower};
+use crate::keep;
 use crate::order::{Abort, Prompt, Settings, Submit, Target, Told, bytes};
 use crate::setup;
 use crate::shared::{self, Shared};
@@ -64,10 +65,13 @@ impl Hub {
         for session in shared.config.journal.pending().await? {
             shared.see_to(&session);
         }
-        let tasks = vec![
+        let mut tasks = vec![
             tokio::spawn(crate::changes::watch(Arc::clone(&shared))),
             tokio::spawn(shared::sweep(Arc::clone(&shared))),
         ];
+        if let Some(retention) = keep::retention(&shared.config.settings) {
+            tasks.push(tokio::spawn(keep::keep(Arc::clone(&shared), retention)));
+        }
         Ok(Self { shared, tasks })
     }
 
@@ -168,13 +172,11 @@ impl Hub {
     }
 
     async fn create(&self, submit: &Submit, engine: &str, cwd: &str) -> Result<SessionId<'static>> {
-        let words = submit.prompt.lines().find(|it| !it.trim().is_empty());
-        let title = words.unwrap_or_default().trim();
         let session = NewSession {
             id: SessionId::new(runner::new_id()),
             engine: engine.to_owned(),
             cwd: Some(cwd.to_owned()),
-            title: Some(title.chars().take(MAX_TITLE).collect()),
+            title: Some(title(&submit.prompt)),
         };
         Ok(self.journal().create(session).await?.id)
     }
@@ -332,6 +334,13 @@ impl fmt::Debug for Hub {
             .field("owner", &self.shared.owner)
             .finish_non_exhaustive()
     }
+}
+
+/// What a session is called that begins with this prompt: its first line that says something.
+pub fn title(prompt: &str) -> String {
+    let line = prompt.lines().find(|it| !it.trim().is_empty());
+    let line = line.unwrap_or_default().trim();
+    line.chars().take(MAX_TITLE).collect()
 }
 
 pub(crate) fn queued(command: Command) -> Option<Queued> {

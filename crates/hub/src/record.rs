@@ -1,7 +1,7 @@
 //! What an agent tells, on its way into the log: numbered, with the agent's own frames beside it.
 
 use std::borrow::Cow;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use formats::ItemIds;
@@ -218,9 +218,7 @@ pub(crate) fn failed(code: &'static str, message: String) -> RunEnded<'static> {
 }
 
 pub(crate) fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let millis = since.ok().and_then(|it| i64::try_from(it.as_millis()).ok());
-    Timestamp::from_millis(millis.unwrap_or_default())
+    SystemTime::now().into()
 }
 
 /// The ids of all items of a session.

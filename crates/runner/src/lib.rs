@@ -14,8 +14,10 @@ mod live;
 pub mod locks;
 mod policy;
 pub mod process;
+mod recording;
 mod replay;
 mod request;
+mod secrets;
 mod state;
 pub mod stderr;
 
@@ -25,6 +27,7 @@ pub use dialogue::{
 };
 pub use live::Ended;
 pub use policy::{Asked, Verdict, nobody, verdict};
+pub use recording::{RecordingError, recognise};
 pub use request::{
     Answer, Image, Launch, McpServer, McpVia, Mode, Permissions, Prompt, Request, Resume, Stdin,
     Talk,

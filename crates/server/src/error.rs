@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use hub::chain;
 use journal::Fault;
 use runner::NotSettled;
 use serde::Serialize;
@@ -161,16 +162,4 @@ fn word(decision: model::Decision) -> &'static str {
         model::Decision::Withdrawn => "withdrawn by the agent",
         model::Decision::Lost => "lost with its run",
     }
-}
-
-/// An error and what caused it, in one line.
-pub(crate) fn chain(err: &dyn std::error::Error) -> String {
-    let mut text = err.to_string();
-    let mut cause = err.source();
-    while let Some(err) = cause {
-        text.push_str(": ");
-        text.push_str(&err.to_string());
-        cause = err.source();
-    }
-    text
 }

@@ -16,12 +16,14 @@ mod listen;
 mod metrics;
 mod openapi;
 mod origins;
+mod roots;
 mod routes;
 mod state;
+mod strangers;
 mod tokens;
 mod ws;
 
-pub use config::{Error, Exposure, ServeConfig, Tls};
+pub use config::{Error, Exposure, MAX_CLIENTS, ServeConfig, Tls};
 pub use export::{Export, export};
 pub use listen::{Server, bind};
-pub use tokens::{Key, Keys, Role, Secret, TokenError};
+pub use tokens::{Key, Keys, MIN_TOKEN, Role, Secret, TokenError};

@@ -8,7 +8,6 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 
-use crate::config::MAX_CLIENTS;
 use crate::error::{ApiError, Result};
 use crate::state::App;
 
@@ -68,7 +67,7 @@ impl Metrics {
         // Counted first, so that what is dropped below is counted out again.
         let before = app.metrics.followers.fetch_add(1, Ordering::Relaxed);
         let following = Following(Arc::clone(app));
-        if usize::try_from(before).unwrap_or_default() < MAX_CLIENTS {
+        if usize::try_from(before).unwrap_or_default() < app.max_clients {
             return Ok(following);
         }
         Err(ApiError::new(

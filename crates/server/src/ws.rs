@@ -10,7 +10,6 @@ mod verbs;
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::Extension;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
@@ -24,7 +23,7 @@ use hub::{Changes, Delivered, Followed, SessionChanged};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use self::controls::{Control, Told};
 use self::subscriptions::{Subscriptions, Wire};
@@ -107,7 +106,7 @@ struct Client {
 }
 
 enum Woken {
-    Received(Option<Message>),
+    Received(Option<Result<Message, axum::Error>>),
     Told(Told),
     Followed(hub::Result<Followed>),
     Changed(Option<Arc<SessionChanged>>),
@@ -156,7 +155,7 @@ impl Client {
         loop {
             let woken = tokio::select! {
                 message = self.stream.next(), if self.busy.is_none() => {
-                    Woken::Received(message.and_then(Result::ok))
+                    Woken::Received(message)
                 }
                 told = next(&mut self.busy), if self.busy.is_some() => Woken::Told(told),
                 followed = self.subscriptions.next() => Woken::Followed(followed),
@@ -174,7 +173,11 @@ impl Client {
     async fn woken(&mut self, woken: Woken) -> Result<(), Gone> {
         match woken {
             Woken::Received(None) => Err(Gone),
-            Woken::Received(Some(message)) => self.received(message).await,
+            Woken::Received(Some(Ok(message))) => self.received(message).await,
+            Woken::Received(Some(Err(_))) => {
+                self.close(close_code::SIZE, "the message is too long, or none")
+                    .await
+            }
             Woken::Told(told) => self.told(told).await,
             Woken::Followed(Ok(followed)) => self.followed(followed).await,
             Woken::Followed(Err(err)) => {

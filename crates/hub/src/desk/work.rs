@@ -7,6 +7,7 @@ use model::{Outcome, RunEnded};
 use runner::{Agent, Answer, Asked, StartError, Step, Verdict, verdict};
 
 use super::{Current, Desk, Waiting};
+use crate::error::chain;
 use crate::order::{Abort, Prompt, Told};
 use crate::record::failed;
 use crate::setup;
@@ -238,14 +239,4 @@ impl Desk {
             self.warm = None;
         }
     }
-}
-
-fn chain(err: &dyn std::error::Error) -> String {
-    let mut words = err.to_string();
-    let mut source = err.source();
-    while let Some(err) = source {
-        words = format!("{words}: {err}");
-        source = err.source();
-    }
-    words
 }

@@ -20,8 +20,14 @@ mod run;
 #[cfg(target_os = "linux")]
 mod runner;
 #[cfg(target_os = "linux")]
+mod secrets;
+#[cfg(target_os = "linux")]
 mod serve;
+#[cfg(target_os = "linux")]
+mod sessions;
 mod show;
 mod streaming;
 #[cfg(target_os = "linux")]
 mod terminal;
+#[cfg(target_os = "linux")]
+mod words;

@@ -88,7 +88,16 @@ fn every_shell_has_completions_that_know_the_formats() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let ran = run(&["completions", shell], b"");
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{shell}");
-        assert!(ran.stdout.contains("convert"), "{shell}");
+        for word in [
+            "convert",
+            "serve",
+            "token",
+            "sessions",
+            "prune",
+            "cut-above",
+        ] {
+            assert!(ran.stdout.contains(word), "{shell}: {word}");
+        }
     }
     let bash = run(&["completions", "bash"], b"").stdout;
     assert!(bash.contains("linkspan"), "{bash}");
@@ -100,6 +109,11 @@ fn every_command_has_a_manual_page() {
     for command in [
         "convert",
         "show",
+        "run",
+        "serve",
+        "token",
+        "sessions",
+        "replay",
         "formats",
         "engines",
         "config",

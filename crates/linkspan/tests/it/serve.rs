@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -16,34 +16,51 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const N_KILLS: u64 = 10;
 
 /// A running server.
-struct Served {
+pub(crate) struct Served {
     child: Child,
     address: String,
     token: String,
+    /// What it says after it has said where it listens.
+    words: JoinHandle<String>,
+}
+
+/// The command that serves the sessions of this folder, with its config.
+pub(crate) fn serve(folder: &Folder) -> Command {
+    let mut command = linkspan(&["serve", "--listen", "127.0.0.1:0"]);
+    command
+        .args(["--data-dir", &folder.path("data")])
+        .env("XDG_CONFIG_HOME", folder.path("config"))
+        .env("XDG_STATE_HOME", folder.path("state"))
+        .env_remove("LINKSPAN_TOKEN")
+        .stderr(Stdio::piped());
+    command
 }
 
 impl Served {
     fn start(folder: &Folder) -> Self {
-        let mut child = linkspan(&["serve", "--listen", "127.0.0.1:0"])
-            .args(["--data-dir", &folder.path("data")])
-            .env("XDG_CONFIG_HOME", folder.path("config"))
-            .env("XDG_STATE_HOME", folder.path("state"))
-            .env_remove("LINKSPAN_TOKEN")
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let token = || std::fs::read_to_string(folder.path("data/token")).unwrap();
+        Self::spawn(&mut serve(folder), token)
+    }
+
+    /// Waits until it listens; `token` is asked for after that.
+    pub(crate) fn spawn(command: &mut Command, token: impl FnOnce() -> String) -> Self {
+        let mut child = command.spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         stderr.read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("listening on http://");
         let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
         // Whatever else it says must not fill the pipe.
-        thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
-        let token = std::fs::read_to_string(folder.path("data/token")).unwrap();
+        let words = thread::spawn(move || {
+            let mut words = String::new();
+            stderr.read_to_string(&mut words).unwrap();
+            words
+        });
         Self {
             child,
             address,
-            token: token.trim().to_owned(),
+            token: token().trim().to_owned(),
+            words,
         }
     }
 
@@ -59,7 +76,7 @@ impl Served {
         stream
     }
 
-    fn body(&self, method: &str, path: &str, body: &str) -> String {
+    pub(crate) fn body(&self, method: &str, path: &str, body: &str) -> String {
         let mut text = String::new();
         let mut stream = self.connect(method, path, "", body);
         stream.read_to_string(&mut text).unwrap();
@@ -67,13 +84,13 @@ impl Served {
         body.to_owned()
     }
 
-    fn submit(&self, fields: &Value) -> String {
+    pub(crate) fn submit(&self, fields: &Value) -> String {
         let answer = self.body("POST", "/api/runs", &fields.to_string());
         let answer: Value = serde_json::from_str(&answer).unwrap();
         answer["session"].as_str().unwrap().to_owned()
     }
 
-    fn events(&self, session: &str) -> Vec<String> {
+    pub(crate) fn events(&self, session: &str) -> Vec<String> {
         let body = self.body("GET", &format!("/api/sessions/{session}/events"), "");
         body.lines().map(str::to_owned).collect()
     }
@@ -98,6 +115,15 @@ impl Served {
             }
             heard
         })
+    }
+
+    /// Ends it, and gives back what it has said.
+    pub(crate) fn stop(mut self) -> String {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(pid, Signal::TERM).unwrap();
+        self.child.wait().unwrap();
+        let words = std::mem::replace(&mut self.words, thread::spawn(String::new));
+        words.join().unwrap()
     }
 
     fn end(mut self, signal: Signal) -> Option<i32> {

@@ -96,13 +96,14 @@ impl Document<'_> {
             path: "",
             written: "",
             section: &SECTIONS[0],
-            others: &["claude", "engines"],
+            others: &["claude", "engines", "journal", "serve"],
         };
         for (name, content) in table {
             match name.get_ref().as_ref() {
                 "engines" => self.engines(self.table("engines", content)?)?,
                 // Takopi's own place for it.
-                "claude" => self.engine("engines.claude", "claude", name, content)?,
+                "claude" => self.named("engines.claude", "claude", name, content)?,
+                path @ ("journal" | "serve") => self.named(path, path, name, content)?,
                 _ => self.key(&top, name, content)?,
             }
         }
@@ -114,13 +115,14 @@ impl Document<'_> {
             let path = format!("engines.{}", name.get_ref());
             match name.get_ref().as_ref() {
                 "acp" => self.agents(self.table(&path, content)?)?,
-                _ => self.engine(&path, &path, name, content)?,
+                _ => self.named(&path, &path, name, content)?,
             }
         }
         Ok(())
     }
 
-    fn engine(
+    /// A table that the keys know by its path.
+    fn named(
         &mut self,
         path: &str,
         written: &str,
@@ -240,9 +242,14 @@ impl Document<'_> {
                 .ok()
                 .and_then(duration)
                 .map(Value::Seconds),
-            (Kind::Text | Kind::Choice(_) | Kind::Mode | Kind::Engine, DeValue::String(it)) => {
-                Value::from_text(row.kind, it).ok()
+            (Kind::Number | Kind::Size, DeValue::Integer(it)) => {
+                let number = u64::from_str_radix(it.as_str(), it.radix());
+                number.ok().map(Value::Number)
             }
+            (
+                Kind::Text | Kind::Choice(_) | Kind::Mode | Kind::Engine | Kind::Size,
+                DeValue::String(it),
+            ) => Value::from_text(row.kind, it).ok(),
             _ => None,
         };
         value.ok_or_else(|| wrong(content))

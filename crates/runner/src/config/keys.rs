@@ -27,6 +27,9 @@ pub enum Kind {
     List,
     Table,
     Seconds,
+    Number,
+    /// Bytes, perhaps with a unit.
+    Size,
 }
 
 /// What a key holds when nobody has set it.
@@ -102,6 +105,45 @@ const TOP: &[Key] = &[
         summary: "seconds between terminating an agent and killing it",
     },
 ];
+
+const JOURNAL: &[Key] = &[
+    Key {
+        name: "keep_days",
+        kind: Kind::Number,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "days after which a session that nobody used is removed; 0 keeps it for ever",
+    },
+    Key {
+        name: "keep_sessions",
+        kind: Kind::Number,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "how many sessions stay, those used last; 0 keeps all",
+    },
+    Key {
+        name: "keep_bytes",
+        kind: Kind::Size,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "how much all sessions may take up; 0 keeps all",
+    },
+    Key {
+        name: "cut_above",
+        kind: Kind::Size,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "longer texts are stored shortened to about this, at least 1024 bytes; 0 keeps them whole",
+    },
+];
+
+const SERVE: &[Key] = &[Key {
+    name: "roots",
+    kind: Kind::List,
+    preset: Preset::Unset,
+    variable: None,
+    summary: "directories that agents of the server may work in, and below; unset, it depends on the token",
+}];
 
 const PROCESS: &[Key] = &[
     Key {
@@ -205,6 +247,14 @@ pub const SECTIONS: &[Section] = &[
     Section {
         path: "",
         keys: &[TOP],
+    },
+    Section {
+        path: "journal",
+        keys: &[JOURNAL],
+    },
+    Section {
+        path: "serve",
+        keys: &[SERVE],
     },
     Section {
         path: "engines.claude",

@@ -139,7 +139,7 @@ async fn what_cannot_be_done_is_said_in_json() {
             "bad_engine",
         ),
         (
-            json!({ "prompt": "x", "engine": "replay:tools", "cwd": "/none" }),
+            json!({ "prompt": "x", "engine": "replay:tools", "cwd": "src/none" }),
             400,
             "bad_directory",
         ),

@@ -13,7 +13,7 @@ use hub::{HubConfig, Limits};
 use journal::{Config, Journal, Memory, SystemClock};
 use runner::process::Guard;
 use serde_json::{Value, json};
-use server::{Exposure, Keys, Role, ServeConfig};
+use server::{Exposure, Keys, MAX_CLIENTS, Role, ServeConfig};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -91,6 +91,11 @@ impl Answer {
 
 impl House {
     pub(crate) async fn new() -> Self {
+        Self::with(|_| ()).await
+    }
+
+    /// One whose config was changed before it was opened.
+    pub(crate) async fn with(change: impl FnOnce(&mut ServeConfig)) -> Self {
         let dir = TempDir::new().unwrap();
         let agent = dir.path().join("agent");
         fs::write(&agent, AGENT).unwrap();
@@ -107,7 +112,8 @@ impl House {
             tokens.insert(role.name(), secret.reveal().to_owned());
             ids.insert(role.name(), key.id);
         }
-        let config = config(dir.path(), Arc::clone(&journal), keys);
+        let mut config = config(dir.path(), Arc::clone(&journal), keys);
+        change(&mut config);
         let server = server::bind(config).await.unwrap();
         let url = server.url();
         let (stop, stopped) = oneshot::channel::<()>();
@@ -115,7 +121,7 @@ impl House {
             stopped.await.ok();
         }));
         Self {
-            address: url.strip_prefix("http://").unwrap().parse().unwrap(),
+            address: url.split_once("://").unwrap().1.parse().unwrap(),
             dir,
             journal,
             tokens,
@@ -264,6 +270,8 @@ pub(crate) fn config(dir: &Path, journal: Arc<dyn Journal>, keys: Keys) -> Serve
         keys,
         exposure: Exposure::Loopback,
         public: Vec::new(),
+        roots: vec![dir.to_owned(), ".".into()],
+        max_clients: MAX_CLIENTS,
     }
 }
 

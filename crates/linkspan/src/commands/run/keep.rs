@@ -34,7 +34,7 @@ impl Keep {
     /// Fails only where somebody else has the session and nobody wants to wait.
     pub(super) async fn open(args: &RunArgs, kept: &Kept) -> Result<Self, Failure> {
         let opened = match store::folder(&args.data) {
-            Ok(folder) => store::open(&folder).await,
+            Ok(folder) => store::open(&folder, kept.cut).await,
             Err(failure) => Err(failure),
         };
         let journal = match opened {

@@ -9,6 +9,8 @@ mod asks;
 mod config;
 mod conversation;
 mod convert;
+#[cfg(target_os = "linux")]
+mod crash;
 mod engines;
 mod errors;
 mod pages;
@@ -19,6 +21,8 @@ mod run;
 mod runner;
 #[cfg(target_os = "linux")]
 mod serve;
+#[cfg(target_os = "linux")]
+mod served;
 mod show;
 mod streaming;
 #[cfg(target_os = "linux")]

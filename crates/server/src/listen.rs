@@ -28,11 +28,12 @@ use tower_service::Service;
 
 use crate::api::engines::Engines;
 use crate::bridge::Bridge;
-use crate::config::{Error, Exposure, HANDSHAKE, MAX_CLIENTS, STOP, ServeConfig, Tls};
+use crate::config::{Error, Exposure, HANDSHAKE, MAX_CLIENTS, STOP, ServeConfig, Tls, WRITE};
 use crate::door::Peer;
 use crate::failures::Failures;
 use crate::metrics::Metrics;
 use crate::origins::Origins;
+use crate::patient::Patient;
 use crate::routes;
 use crate::state::App;
 use crate::tokens::replace;
@@ -179,6 +180,7 @@ async fn connect(
 ) {
     // Events are small, and nobody wants to wait for more of them.
     stream.set_nodelay(true).ok();
+    let stream = Patient::new(stream, WRITE);
     match tls {
         None => serve(stream, peer, router, stop).await,
         Some(tls) => {

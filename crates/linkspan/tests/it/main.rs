@@ -24,6 +24,8 @@ mod serve;
 #[cfg(target_os = "linux")]
 mod served;
 mod show;
+#[cfg(target_os = "linux")]
+mod slow;
 mod streaming;
 #[cfg(target_os = "linux")]
 mod terminal;

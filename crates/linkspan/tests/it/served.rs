@@ -175,11 +175,24 @@ impl Served {
     pub(crate) fn socket(&self, format: &str) -> Socket {
         let stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let url = format!("ws://{}/ws?format={format}", self.address);
+        self.socket_over(stream, "ws", format)
+    }
+
+    /// A client of the bridge on a stream that is there already.
+    pub(crate) fn socket_over<S: Read + Write>(
+        &self,
+        stream: S,
+        scheme: &str,
+        format: &str,
+    ) -> Socket<S> {
+        let url = format!("{scheme}://{}/ws?format={format}", self.address);
         let mut request = url.into_client_request().unwrap();
         let token = format!("Bearer {}", self.token).parse().unwrap();
         request.headers_mut().insert("Authorization", token);
-        Socket(client(request, stream).unwrap().0)
+        match client(request, stream) {
+            Ok((socket, _)) => Socket(socket),
+            Err(err) => panic!("{err}"),
+        }
     }
 
     pub(crate) fn end(mut self, signal: Signal) -> Option<i32> {
@@ -196,9 +209,9 @@ impl Drop for Served {
 }
 
 /// A client of the bridge.
-pub(crate) struct Socket(pub(crate) WebSocket<TcpStream>);
+pub(crate) struct Socket<S = TcpStream>(pub(crate) WebSocket<S>);
 
-impl Socket {
+impl<S: Read + Write> Socket<S> {
     /// The next message; none when the server is gone, or has said goodbye.
     pub(crate) fn next(&mut self) -> Option<Value> {
         loop {

@@ -80,6 +80,8 @@ impl From<hub::Error> for ApiError {
         let bad = |code| Self::new(StatusCode::BAD_REQUEST, code, words.clone());
         match err {
             hub::Error::NoSession(_) => no_session(words),
+            hub::Error::Busy(_) => Self::new(StatusCode::CONFLICT, "session_busy", words)
+                .hint("stop its run and take back its prompts, or wait for their end"),
             hub::Error::EmptyPrompt => bad("empty_prompt"),
             hub::Error::OtherEngine { .. } => bad("other_engine"),
             hub::Error::NotNamed(_) => Self::new(StatusCode::CONFLICT, "not_named_yet", words),
@@ -132,7 +134,8 @@ impl From<journal::Error> for ApiError {
                 Self::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", words).hint(hint)
             }
             journal::Error::Storage(_) => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, "storage", words)
+                let hint = "see to the disk of the data directory; nothing has to be started again";
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "storage", words).hint(hint)
             }
             journal::Error::SessionExists { .. }
             | journal::Error::Held { .. }

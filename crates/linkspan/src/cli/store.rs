@@ -23,7 +23,8 @@ Examples:
 pub(super) const SESSIONS_EXAMPLE: &str = "\
 Examples:
   linkspan sessions
-  linkspan sessions --state running --json | jq -r .id";
+  linkspan sessions --state running --json | jq -r .id
+  linkspan sessions --remove 01991a2b-5c6d-7e8f-9a0b-1c2d3e4f5a6b";
 
 pub(super) const REPLAY_EXAMPLE: &str = "\
 Examples:
@@ -139,6 +140,10 @@ pub(crate) struct SessionsArgs {
     /// Only those with this text in their title, directory or id
     #[arg(long)]
     pub(crate) text: Option<String>,
+
+    /// Remove this session with all that is in it, by its id here or by the agent's own
+    #[arg(long, value_name = "ID", conflicts_with_all = ["json", "limit", "engine", "state", "text"])]
+    pub(crate) remove: Option<String>,
 
     #[command(flatten)]
     pub(crate) data: DataDir,

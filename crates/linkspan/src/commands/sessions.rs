@@ -1,10 +1,12 @@
-//! `linkspan sessions`: what the journal holds, the newest first.
+//! `linkspan sessions`: what the journal holds, the newest first; and what it need not hold any more.
 
-use journal::{Session, SessionQuery, State};
+use std::path::Path;
+
+use journal::{Owner, Session, SessionQuery, State};
 use serde_json::json;
 
 use crate::cli::{self, SessionsArgs};
-use crate::exit::{self, Failure, shown};
+use crate::exit::{self, Code, Failure, chain, shown};
 use crate::{store, table};
 
 /// Characters of a title that are shown.
@@ -12,6 +14,9 @@ const MAX_TITLE: usize = 60;
 
 pub(crate) fn run(args: &SessionsArgs) -> Result<(), Failure> {
     let folder = store::folder(&args.data)?;
+    if let Some(id) = &args.remove {
+        return store::runtime()?.block_on(remove(&folder, id));
+    }
     let sessions = match store::exists(&folder) {
         true => store::runtime()?.block_on(async {
             let journal = store::open(&folder).await?;
@@ -29,6 +34,30 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<(), Failure> {
         false => page(&sessions),
     };
     exit::print(text.as_bytes())
+}
+
+async fn remove(folder: &Path, id: &str) -> Result<(), Failure> {
+    if !store::exists(folder) {
+        return Err(store::not_found(id));
+    }
+    let journal = store::open(folder).await?;
+    let session = store::find(&*journal, id).await?;
+    let session = session.ok_or_else(|| store::not_found(id))?;
+    let owner = Owner::new(hub::own_name());
+    match hub::remove(&*journal, &session.id, &owner).await {
+        Ok(()) => Ok(()),
+        Err(err @ hub::Error::Busy(_)) => Err(Failure::Said {
+            code: Code::Busy,
+            message: err.to_string(),
+            hint: Some("stop its run, or wait for its end".to_owned()),
+        }),
+        Err(hub::Error::Journal(err)) => Err(store::failed(err)),
+        Err(err) => Err(Failure::Said {
+            code: Code::Io,
+            message: chain(&err),
+            hint: None,
+        }),
+    }
 }
 
 fn query(args: &SessionsArgs) -> SessionQuery {

@@ -13,6 +13,8 @@ mod convert;
 mod crash;
 mod engines;
 mod errors;
+#[cfg(target_os = "linux")]
+mod owners;
 mod pages;
 mod program;
 mod prompts;

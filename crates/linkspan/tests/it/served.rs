@@ -34,6 +34,12 @@ impl Answer {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("not JSON: {self:?}"))
     }
+
+    /// The code of an error.
+    pub(crate) fn code(&self) -> String {
+        let json = self.json();
+        json["error"]["code"].as_str().unwrap_or("none").to_owned()
+    }
 }
 
 /// A server that keeps its sessions in `folder`, and has its agents there.

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use journal::{Config, Fault, Journal, Session, Sqlite, SystemClock};
 use model::SessionId;
+use rustix::process::Signal;
 use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::DataDir;
 use crate::exit::{Code, Failure, chain};
@@ -40,6 +42,10 @@ pub(crate) async fn open(folder: &Path) -> Result<Arc<dyn Journal>, Failure> {
             Some("name another directory with `--data-dir`"),
         )
     })?;
+    // A limit on the size of files is an error to be told, not the end of the program.
+    let over = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
+    over.map_err(|err| Failure::io("cannot listen for signals", &err, None))
+        .map(drop)?;
     let path = file(folder);
     let config = Config {
         clock: Arc::new(SystemClock::default()),

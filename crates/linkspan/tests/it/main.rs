@@ -14,6 +14,8 @@ mod crash;
 mod engines;
 mod errors;
 #[cfg(target_os = "linux")]
+mod full;
+#[cfg(target_os = "linux")]
 mod owners;
 mod pages;
 mod program;
@@ -31,3 +33,5 @@ mod slow;
 mod streaming;
 #[cfg(target_os = "linux")]
 mod terminal;
+#[cfg(target_os = "linux")]
+mod tls;

@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Map, Value, json};
 
 use crate::program::{Folder, machine};
-use crate::served::{Served, check, is_event, serve};
+use crate::served::{PATIENCE, Served, check, is_event, kind, serve};
 
 /// How often a server is killed in one world.
 const N_KILLS: usize = 50;
@@ -138,18 +138,20 @@ impl Client {
     /// Comes back one last time: everything is there once and in order.
     fn check(&self, served: &Served, session: &str) {
         let mut socket = served.socket(self.format);
-        let whole = socket.rest(session, &json!(0));
         let mut heard = self.heard.get(session).cloned().unwrap_or_default();
         heard.extend(socket.rest(session, &self.since(session)));
+        let mut whole = socket.rest(session, &json!(0));
+        // A prompt whose answer was cut off may be worked on just now.
+        whole.truncate(heard.len());
         assert_eq!(heard.len(), whole.len(), "{} {session}", self.format);
         assert_eq!(heard, whole, "{} {session}", self.format);
     }
 }
 
-/// A prompt that was sent; whether its answer has come.
+/// A prompt that was sent; with its session, if its answer has come.
 struct Prompt {
     text: String,
-    is_taken: bool,
+    taken: Option<String>,
 }
 
 /// A data directory, and everybody around it.
@@ -278,13 +280,33 @@ impl World {
         for ((fields, is_work), answer) in plans.into_iter().zip(answers) {
             self.prompts.push(Prompt {
                 text: fields["prompt"].as_str().unwrap().to_owned(),
-                is_taken: answer.is_some(),
+                taken: answer.clone(),
             });
             let known = match is_work {
                 true => &mut self.worked,
                 false => &mut self.played,
             };
             known.extend(answer.filter(|it| !known.contains(it)));
+        }
+    }
+
+    /// The events of a session once every prompt that was taken has had its run, and no run is open.
+    fn settled(&self, served: &Served, session: &str) -> Vec<String> {
+        let taken = self.prompts.iter().filter_map(|it| it.taken.as_deref());
+        let n_taken = taken.filter(|it| *it == session).count();
+        let began = Instant::now();
+        loop {
+            let events = served.events(session);
+            let count = |wanted: &str| events.iter().filter(|it| kind(it) == wanted).count();
+            let (n_started, n_ended) = (count("run.started"), count("run.ended"));
+            if n_started == n_ended && n_ended >= n_taken {
+                return events;
+            }
+            assert!(
+                began.elapsed() < PATIENCE,
+                "{n_started} {n_ended} {n_taken}"
+            );
+            thread::sleep(Duration::from_millis(10));
         }
     }
 
@@ -296,12 +318,7 @@ impl World {
         let mut outcomes: HashMap<String, usize> = HashMap::new();
         let mut n_events = 0;
         for session in served.sessions() {
-            let is_known = self.played.contains(&session) || self.worked.contains(&session);
-            // One whose prompt was cut off may have none.
-            if is_known || served.session(&session)["head"] != 0 {
-                served.idle(&session);
-            }
-            let events = served.events(&session);
+            let events = self.settled(&served, &session);
             check(&events);
             n_events += events.len();
             for event in events {
@@ -320,10 +337,10 @@ impl World {
                 client.check(&served, &session);
             }
         }
-        for Prompt { text, is_taken } in &self.prompts {
+        for Prompt { text, taken } in &self.prompts {
             let n = prompts.get(text).copied().unwrap_or(0);
-            let is_right = n == 1 || (n == 0 && !is_taken);
-            assert!(is_right, "{text} had {n} runs, taken: {is_taken}");
+            let is_right = n == 1 || (n == 0 && taken.is_none());
+            assert!(is_right, "{text} had {n} runs, taken: {taken:?}");
         }
         served.end(Signal::KILL);
         self.nobody_is_left();

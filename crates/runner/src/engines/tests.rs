@@ -428,7 +428,10 @@ fn servers_of_tools_and_the_effort_reach_the_engines_that_take_them() {
         /bin/codex app-server -c 'model_reasoning_effort="high"' -c 'mcp_servers.files={ args = ["--root", "a b"], command = "/bin/files", env = { KEY = "v" } }' -c 'mcp_servers.web={ http_headers = { Authorization = "Bearer x" }, url = "https://example.com/mcp" }' -c 'sandbox_mode="read-only"' -c 'approval_policy="on-request"' <open
     "#]].assert_eq(&text);
     request.mcp_servers[1].name = "a.b".to_owned();
-    expect!["error: the name of an MCP server has more than letters, digits, `_` and `-`: `a.b`; hint: "].assert_eq(&shown(&launch("codex", &none, &request)));
+    expect![
+        "error: the name of an MCP server has more than letters, digits, `_` and `-`: `a.b`; hint: "
+    ]
+    .assert_eq(&shown(&launch("codex", &none, &request)));
     request.mcp_servers[1].via = McpVia::Sse {
         url: "https://example.com/sse".to_owned(),
         headers: Vec::new(),

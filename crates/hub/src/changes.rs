@@ -86,6 +86,13 @@ impl Directory {
         self.news.notify_one();
     }
 
+    /// A session is not there any more.
+    pub(crate) fn forget(&self, session: &SessionId<'static>) {
+        self.known().remove(session);
+        // Nobody may be listening.
+        self.changes.send(None).ok();
+    }
+
     /// Takes down where every session stands.
     pub(crate) async fn fill(&self, journal: &dyn Journal) -> journal::Result<()> {
         let mut after = None;
@@ -104,7 +111,7 @@ impl Directory {
     }
 
     /// Forgets the sessions that are gone, and says that some are.
-    pub(crate) async fn forget(&self, journal: &dyn Journal) -> journal::Result<()> {
+    pub(crate) async fn forget_gone(&self, journal: &dyn Journal) -> journal::Result<()> {
         let known: Vec<_> = self.known().keys().cloned().collect();
         for session in known {
             if journal.find_session(&session).await?.is_none() {

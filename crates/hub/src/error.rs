@@ -13,6 +13,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     #[error("no session is called `{0}`")]
     NoSession(String),
+    #[error("session `{0}` is in use")]
+    Busy(SessionId<'static>),
     #[error("the prompt is empty")]
     EmptyPrompt,
     #[error("session `{session}` is one of `{engine}`, not of `{wanted}`")]

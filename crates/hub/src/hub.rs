@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::follow::{Follow, Follower};
 use crate::keep;
 use crate::order::{Abort, Prompt, Settings, Submit, Target, Told, bytes};
+use crate::remove;
 use crate::setup;
 use crate::shared::{self, Shared};
 
@@ -201,8 +202,11 @@ impl Hub {
         if !queue.iter().any(|it| it.number == number) {
             return Ok(false);
         }
-        let prompt = Some(number);
-        self.order(session, Abort { prompt, of: None }).await
+        let abort = Abort {
+            prompt: Some(number),
+            ..Abort::default()
+        };
+        self.order(session, abort).await
     }
 
     /// Stops the run of a session; false when there is none. Prompts that wait are worked on next.
@@ -213,8 +217,11 @@ impl Hub {
         if is_idle {
             return Ok(false);
         }
-        let of = self.shared.status(session).current;
-        let ordered = self.order(session, Abort { prompt: None, of }).await;
+        let abort = Abort {
+            of: self.shared.status(session).current,
+            ..Abort::default()
+        };
+        let ordered = self.order(session, abort).await;
         match ordered {
             // What cannot be written down can still be done.
             Err(Error::Journal(journal::Error::Storage(_)))
@@ -224,6 +231,14 @@ impl Hub {
             }
             ordered => ordered,
         }
+    }
+
+    /// Removes a session with all that is in it; fails with [`Error::Busy`] while it has something to do.
+    pub async fn remove(&self, session: &SessionId<'_>) -> Result<()> {
+        let session = session.clone().into_owned();
+        remove::remove(&**self.journal(), &session, &self.shared.owner).await?;
+        self.shared.directory.forget(&session);
+        Ok(())
     }
 
     /// Tells the owner of a session, and what came of it.

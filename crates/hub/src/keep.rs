@@ -39,7 +39,7 @@ pub(crate) async fn keep(shared: Arc<Shared>, retention: Retention) {
         match journal.retain(retention).await {
             Ok(removed) if removed.sessions > 0 => {
                 // What cannot be read now is forgotten the next time.
-                if let Err(err) = shared.directory.forget(&**journal).await {
+                if let Err(err) = shared.directory.forget_gone(&**journal).await {
                     shared.in_trouble(&err);
                 }
             }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use journal::{Config, Cut, Fault, Journal, Session, SessionQuery, Sqlite, SystemClock};
 use model::SessionId;
+use rustix::process::Signal;
 use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::DataDir;
 use crate::exit::{self, Code, Failure, chain};
@@ -37,6 +39,10 @@ pub(crate) fn exists(folder: &Path) -> bool {
 
 /// Opens the journal, and makes it if there is none. Who only reads has nothing to cut.
 pub(crate) async fn open(folder: &Path, cut: Option<Cut>) -> Result<Arc<dyn Journal>, Failure> {
+    // A limit on the size of files is an error to be told, not the end of the program.
+    let over = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
+    over.map_err(|err| Failure::io("cannot listen for signals", &err, None))
+        .map(drop)?;
     let path = file(folder);
     let config = Config {
         clock: Arc::new(SystemClock::default()),

@@ -33,6 +33,8 @@ pub(crate) const PING: Duration = Duration::from_secs(20);
 pub(crate) const DEAD: Duration = Duration::from_secs(60);
 /// For how long one write may wait for the client.
 pub(crate) const WRITE: Duration = Duration::from_secs(10);
+/// Bytes that are on their way to one client at once, besides the last frame of them.
+pub(crate) const MAX_BATCH_BYTES: usize = 256 << 10;
 /// What clients get to finish when the server stops.
 pub(crate) const STOP: Duration = Duration::from_secs(10);
 

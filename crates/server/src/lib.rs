@@ -16,6 +16,7 @@ mod listen;
 mod metrics;
 mod openapi;
 mod origins;
+mod patient;
 mod roots;
 mod routes;
 mod state;

@@ -27,11 +27,14 @@ use tower_service::Service;
 
 use crate::api::engines::Engines;
 use crate::bridge::Bridge;
-use crate::config::{Error, Exposure, HANDSHAKE, HEAD, MAX_STRANGERS, STOP, ServeConfig, Tls};
+use crate::config::{
+    Error, Exposure, HANDSHAKE, HEAD, MAX_STRANGERS, STOP, ServeConfig, Tls, WRITE,
+};
 use crate::door::Peer;
 use crate::failures::Failures;
 use crate::metrics::Metrics;
 use crate::origins::Origins;
+use crate::patient::Patient;
 use crate::roots::Roots;
 use crate::routes;
 use crate::state::App;
@@ -189,6 +192,7 @@ async fn connect(
 ) {
     // Events are small, and nobody wants to wait for more of them.
     stream.set_nodelay(true).ok();
+    let stream = Patient::new(stream, WRITE);
     match tls {
         None => serve(stream, who, router, stop).await,
         Some(tls) => {

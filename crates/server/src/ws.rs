@@ -29,7 +29,7 @@ use self::controls::{Control, Told};
 use self::subscriptions::{Subscriptions, Wire};
 use crate::api::Params;
 use crate::api::sessions::Summary;
-use crate::config::{DEAD, MAX_MESSAGE, PING, WRITE};
+use crate::config::{DEAD, MAX_BATCH_BYTES, MAX_MESSAGE, PING, WRITE};
 use crate::error::{ApiError, Result};
 use crate::metrics::{Following, Metrics};
 use crate::state::App;
@@ -266,11 +266,13 @@ impl Client {
     /// Sends an event and all that are ready behind it.
     async fn deliver(&mut self, first: Delivered) -> Result<(), Gone> {
         let mut frames = Vec::new();
+        let mut n_bytes = 0;
         let mut next = Some(first);
         while let Some(delivered) = next {
+            n_bytes += delivered.bytes.len();
             self.app.metrics.delivered(delivered.bytes.len());
             self.subscriptions.frames(&delivered, &mut frames);
-            next = match frames.len() < MAX_BATCH {
+            next = match frames.len() < MAX_BATCH && n_bytes < MAX_BATCH_BYTES {
                 true => self.subscriptions.ready(),
                 false => None,
             };

@@ -23,6 +23,10 @@ impl Desk {
 
     pub(super) fn told_to_abort(&mut self, number: u64, body: &[u8]) {
         let is_done = match serde_json::from_slice(body) {
+            Ok(Abort { leave: true, .. }) => {
+                self.is_wanted = true;
+                true
+            }
             Ok(Abort {
                 prompt: Some(prompt),
                 ..
@@ -220,7 +224,13 @@ impl Desk {
     /// An agent without work may stay for a while, if there are not too many of them.
     pub(super) fn rest(&mut self) {
         let is_idle = self.agent.is_some() && self.current.is_none() && self.queue.is_empty();
-        if !is_idle || self.is_leaving || self.warm.is_some() {
+        if !is_idle || self.is_leaving {
+            return;
+        }
+        if self.is_wanted {
+            return self.leave();
+        }
+        if self.warm.is_some() {
             return;
         }
         match Arc::clone(&self.shared.warm).try_acquire_owned() {

@@ -25,7 +25,8 @@ Examples:
   linkspan sessions
   linkspan sessions parser
   linkspan sessions --state running --json | jq -r .id
-  linkspan sessions --prune --keep-days 30";
+  linkspan sessions --prune --keep-days 30
+  linkspan sessions --remove 01991a2b-5c6d-7e8f-9a0b-1c2d3e4f5a6b";
 
 pub(super) const REPLAY_EXAMPLE: &str = "\
 Examples:
@@ -205,6 +206,10 @@ pub(crate) struct SessionsArgs {
 
     #[command(flatten)]
     pub(crate) file: ConfigFile,
+
+    /// Remove this session with all that is in it, by its id here or by the agent's own
+    #[arg(long, value_name = "ID", conflicts_with_all = ["word", "json", "limit", "engine", "state", "text", "prune"])]
+    pub(crate) remove: Option<String>,
 
     #[command(flatten)]
     pub(crate) data: DataDir,

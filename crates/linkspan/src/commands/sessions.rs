@@ -1,12 +1,12 @@
-//! `linkspan sessions`: what the journal holds, the newest first.
+//! `linkspan sessions`: what the journal holds, the newest first; and what it need not hold any more.
 
 use std::path::Path;
 
-use journal::{Removed, Session, SessionQuery, State};
+use journal::{Owner, Removed, Session, SessionQuery, State};
 use serde_json::json;
 
 use crate::cli::{self, SessionsArgs};
-use crate::exit::{self, Failure, shown};
+use crate::exit::{self, Code, Failure, chain, shown};
 use crate::{settings, store, table};
 
 /// Characters of a title that are shown.
@@ -20,6 +20,9 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<(), Failure> {
     if let Some((_, flag, _)) = args.keep.said().next() {
         let words = format!("`{flag}` is for removing sessions");
         return Err(Failure::usage(words, "add `--prune`"));
+    }
+    if let Some(id) = &args.remove {
+        return store::runtime()?.block_on(remove(&folder, id));
     }
     let sessions = match store::exists(&folder) {
         true => store::runtime()?.block_on(async {
@@ -73,6 +76,30 @@ fn prune(args: &SessionsArgs, folder: &Path) -> Result<(), Failure> {
     };
     exit::say(&format!("linkspan: {words}\n"));
     Ok(())
+}
+
+async fn remove(folder: &Path, id: &str) -> Result<(), Failure> {
+    if !store::exists(folder) {
+        return Err(store::not_found(id));
+    }
+    let journal = store::open(folder, None).await?;
+    let session = store::find(&*journal, id).await?;
+    let session = session.ok_or_else(|| store::not_found(id))?;
+    let owner = Owner::new(hub::own_name());
+    match hub::remove(&*journal, &session.id, &owner).await {
+        Ok(()) => Ok(()),
+        Err(err @ hub::Error::Busy(_)) => Err(Failure::Said {
+            code: Code::Busy,
+            message: err.to_string(),
+            hint: Some("stop its run, or wait for its end".to_owned()),
+        }),
+        Err(hub::Error::Journal(err)) => Err(store::failed(err)),
+        Err(err) => Err(Failure::Said {
+            code: Code::Io,
+            message: chain(&err),
+            hint: None,
+        }),
+    }
 }
 
 fn query(args: &SessionsArgs) -> SessionQuery {

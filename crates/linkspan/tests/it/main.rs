@@ -11,8 +11,14 @@ mod asks;
 mod config;
 mod conversation;
 mod convert;
+#[cfg(target_os = "linux")]
+mod crash;
 mod engines;
 mod errors;
+#[cfg(target_os = "linux")]
+mod full;
+#[cfg(target_os = "linux")]
+mod owners;
 mod pages;
 mod program;
 mod prompts;
@@ -24,10 +30,16 @@ mod secrets;
 #[cfg(target_os = "linux")]
 mod serve;
 #[cfg(target_os = "linux")]
+mod served;
+#[cfg(target_os = "linux")]
 mod sessions;
 mod show;
+#[cfg(target_os = "linux")]
+mod slow;
 mod streaming;
 #[cfg(target_os = "linux")]
 mod terminal;
+#[cfg(target_os = "linux")]
+mod tls;
 #[cfg(target_os = "linux")]
 mod words;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::program::{Folder, linkspan, machine, ran, run};
-use crate::serve::{Served, serve};
+use crate::served::{Served, serve};
 
 /// Each is known by its value, wherever it turns up.
 const CANARIES: &[(&str, &str)] = &[

@@ -8,7 +8,7 @@ use expect_test::{Expect, expect};
 use serde_json::Value;
 
 use crate::program::{Folder, linkspan, ran, run};
-use crate::serve::{Served, serve};
+use crate::served::{Served, serve};
 
 /// What a command says; the folder of the test is called `DIR`.
 fn check(folder: &Folder, args: &[&str], expect: Expect) {

@@ -226,6 +226,42 @@ async fn what_cannot_be_done_is_said_in_json() {
 }
 
 #[tokio::test]
+async fn a_session_is_removed_by_an_admin_when_nothing_runs_in_it() {
+    let house = House::new().await;
+    let id = house.ask_agent("wait").await;
+    house.until(&id, |it| it["state"] == "running").await;
+    let path = format!("/api/sessions/{id}");
+    let delete = async |role: &str| {
+        house
+            .request("DELETE", &path, &house.bearer(role), "")
+            .await
+    };
+    for role in ["watch", "prompt", "approve"] {
+        assert_eq!(delete(role).await.code(), "forbidden", "{role}");
+    }
+    assert_eq!(delete("admin").await.code(), "session_busy");
+    house.post(&format!("{path}/abort"), &json!({})).await;
+    house.ended(&id, 1).await;
+    // Its agent is still there, and has to go first.
+    let mut open = house.socket("", "watch").await;
+    open.call(json!({ "control": "echo" })).await;
+    let removed = delete("admin").await;
+    assert_eq!(
+        (removed.status, removed.json()),
+        (200, json!({ "removed": true }))
+    );
+    open.next_of("bridge.sessions_changed").await;
+    assert_eq!(
+        house.get("/api/sessions").await.json()["sessions"],
+        json!([])
+    );
+    assert_eq!(delete("admin").await.code(), "no_such_session");
+    let again = json!({ "prompt": "more", "session": id });
+    let refused = house.post("/api/runs", &again).await;
+    assert_eq!(refused.code(), "no_such_session");
+}
+
+#[tokio::test]
 async fn prompts_wait_in_line_and_can_be_taken_back() {
     let house = House::new().await;
     let id = house.ask_agent("wait").await;

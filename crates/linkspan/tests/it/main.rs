@@ -13,6 +13,7 @@ mod conversation;
 mod convert;
 mod engines;
 mod errors;
+mod openhands;
 mod pages;
 mod program;
 mod prompts;

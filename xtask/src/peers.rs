@@ -172,7 +172,7 @@ pub(crate) fn run() -> Result<Warnings> {
         }
     }
     if let Some(programs) = interpreters.agents()
-        && try_agents(programs).is_err()
+        && try_agents(programs, interpreters.of(Judge::OpenHands)).is_err()
     {
         failures.push("the agents");
     }
@@ -190,12 +190,15 @@ pub(crate) fn run() -> Result<Warnings> {
     Ok(warnings)
 }
 
-/// Runs the real agents, in `crates/linkspan/tests/agents`.
-fn try_agents(programs: &Path) -> Result<()> {
+/// Runs the real agents, in `crates/linkspan/tests/agents`. OpenHands is a library of Python.
+fn try_agents(programs: &Path, python: Option<&Path>) -> Result<()> {
     say("run the agents, which takes some minutes");
     let mut command = cargo();
     command.args(["test", "--quiet", "--package", "linkspan"]);
     command.args(["--test", "agents"]);
+    if let Some(python) = python {
+        command.env("LINKSPAN_PYTHON", python);
+    }
     run_command(command.env("LINKSPAN_AGENTS", programs))
 }
 

@@ -23,7 +23,8 @@ pub mod stderr;
 
 pub use agent::{Agent, Earlier, Limits, Setup, StartError, Step, Work};
 pub use dialogue::{
-    Acp, Claude, Codex, Dialogue, NotSettled, Offer, Offers, Outbox, SlashCommand, Warning, sent,
+    Acp, Claude, Codex, Dialogue, NotSettled, Offer, Offers, OpenHands, Outbox, SlashCommand,
+    Warning, sent,
 };
 pub use live::Ended;
 pub use policy::{Asked, Verdict, nobody, verdict};

@@ -33,36 +33,38 @@ fn installed_engines_have_a_version_and_the_rest_a_command() {
         &folder,
         &["engines"],
         expect![[r#"
-        engine            installed  version  what it is                                           where
-        claude            yes        2.1.325  Claude Code                                          /made/bin/claude
-        codex             no                  Codex                                                npm install -g @openai/codex
-        opencode          no                  OpenCode                                             npm install -g opencode-ai
-        gemini            yes        0.61.0   Gemini CLI                                           /made/bin/gemini
-        acp:COMMAND       -                   any agent that speaks the Agent Client Protocol
-        replay:FILE       -                   a recording, played again
-        replay:tools      yes                 Claude Code runs a command, writes and edits a file
-        replay:subagents  yes                 Claude Code hands work to a sub-agent
-        replay:failure    yes                 Claude Code meets an error of the model server
+            engine            installed  version  what it is                                           where
+            claude            yes        2.1.325  Claude Code                                          /made/bin/claude
+            codex             no                  Codex                                                npm install -g @openai/codex
+            opencode          no                  OpenCode                                             npm install -g opencode-ai
+            gemini            yes        0.61.0   Gemini CLI                                           /made/bin/gemini
+            openhands         no                  OpenHands                                            pip install openhands-sdk openhands-tools
+            acp:COMMAND       -                   any agent that speaks the Agent Client Protocol
+            replay:FILE       -                   a recording, played again
+            replay:tools      yes                 Claude Code runs a command, writes and edits a file
+            replay:subagents  yes                 Claude Code hands work to a sub-agent
+            replay:failure    yes                 Claude Code meets an error of the model server
 
-        default: claude, the first one installed of codex, claude, opencode, gemini
-        exit 0
-    "#]],
+            default: claude, the first one installed of codex, claude, opencode, gemini
+            exit 0
+        "#]],
     );
     check(
         &folder,
         &["engines", "--json"],
         expect![[r#"
-        {"name":"claude","summary":"Claude Code","installed":true,"version":"2.1.325","path":"/made/bin/claude","install":"npm install -g @anthropic-ai/claude-code","default":true}
-        {"name":"codex","summary":"Codex","installed":false,"version":null,"path":null,"install":"npm install -g @openai/codex","default":false}
-        {"name":"opencode","summary":"OpenCode","installed":false,"version":null,"path":null,"install":"npm install -g opencode-ai","default":false}
-        {"name":"gemini","summary":"Gemini CLI","installed":true,"version":"0.61.0","path":"/made/bin/gemini","install":"npm install -g @google/gemini-cli","default":false}
-        {"name":"acp:COMMAND","summary":"any agent that speaks the Agent Client Protocol","installed":null,"version":null,"path":null,"install":null,"default":false}
-        {"name":"replay:FILE","summary":"a recording, played again","installed":null,"version":null,"path":null,"install":null,"default":false}
-        {"name":"replay:tools","summary":"Claude Code runs a command, writes and edits a file","installed":true,"version":null,"path":null,"install":null,"default":false}
-        {"name":"replay:subagents","summary":"Claude Code hands work to a sub-agent","installed":true,"version":null,"path":null,"install":null,"default":false}
-        {"name":"replay:failure","summary":"Claude Code meets an error of the model server","installed":true,"version":null,"path":null,"install":null,"default":false}
-        exit 0
-    "#]],
+            {"name":"claude","summary":"Claude Code","installed":true,"version":"2.1.325","path":"/made/bin/claude","install":"npm install -g @anthropic-ai/claude-code","default":true}
+            {"name":"codex","summary":"Codex","installed":false,"version":null,"path":null,"install":"npm install -g @openai/codex","default":false}
+            {"name":"opencode","summary":"OpenCode","installed":false,"version":null,"path":null,"install":"npm install -g opencode-ai","default":false}
+            {"name":"gemini","summary":"Gemini CLI","installed":true,"version":"0.61.0","path":"/made/bin/gemini","install":"npm install -g @google/gemini-cli","default":false}
+            {"name":"openhands","summary":"OpenHands","installed":false,"version":null,"path":null,"install":"pip install openhands-sdk openhands-tools","default":false}
+            {"name":"acp:COMMAND","summary":"any agent that speaks the Agent Client Protocol","installed":null,"version":null,"path":null,"install":null,"default":false}
+            {"name":"replay:FILE","summary":"a recording, played again","installed":null,"version":null,"path":null,"install":null,"default":false}
+            {"name":"replay:tools","summary":"Claude Code runs a command, writes and edits a file","installed":true,"version":null,"path":null,"install":null,"default":false}
+            {"name":"replay:subagents","summary":"Claude Code hands work to a sub-agent","installed":true,"version":null,"path":null,"install":null,"default":false}
+            {"name":"replay:failure","summary":"Claude Code meets an error of the model server","installed":true,"version":null,"path":null,"install":null,"default":false}
+            exit 0
+        "#]],
     );
 }
 
@@ -78,6 +80,7 @@ fn nothing_installed_still_has_recordings() {
             codex             no                  Codex                                                npm install -g @openai/codex
             opencode          no                  OpenCode                                             npm install -g opencode-ai
             gemini            no                  Gemini CLI                                           npm install -g @google/gemini-cli
+            openhands         no                  OpenHands                                            pip install openhands-sdk openhands-tools
             acp:COMMAND       -                   any agent that speaks the Agent Client Protocol
             replay:FILE       -                   a recording, played again
             replay:tools      yes                 Claude Code runs a command, writes and edits a file
@@ -105,6 +108,7 @@ fn the_config_names_programs_agents_and_the_default() {
             codex             yes        7.8.9    Codex                                                /made/bin/my-codex
             opencode          no                  OpenCode                                             npm install -g opencode-ai
             gemini            no                  Gemini CLI                                           npm install -g @google/gemini-cli
+            openhands         no                  OpenHands                                            pip install openhands-sdk openhands-tools
             acp:COMMAND       -                   any agent that speaks the Agent Client Protocol
             acp:mine          yes        ?        an agent of the config                               /made/bin/claude
             replay:FILE       -                   a recording, played again
@@ -134,6 +138,7 @@ fn a_program_that_does_not_answer_is_not_waited_for() {
             codex             yes        ?             Codex                                                /made/bin/codex
             opencode          yes        ?             OpenCode                                             /made/bin/opencode
             gemini            yes        1.2.3-beta+7  Gemini CLI                                           /made/bin/gemini
+            openhands         no                       OpenHands                                            pip install openhands-sdk openhands-tools
             acp:COMMAND       -                        any agent that speaks the Agent Client Protocol
             replay:FILE       -                        a recording, played again
             replay:tools      yes                      Claude Code runs a command, writes and edits a file
@@ -167,7 +172,7 @@ fn the_manual_lists_what_is_tried_with_the_real_agents() {
     let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | ")).replace("|  |", "| |");
     let names = ENGINES.map(|it| format!("`{it}`"));
     let mut table = row([&[String::new()], &names[..]].concat());
-    table.push_str(&row(vec!["---".to_owned(); 5]));
+    table.push_str(&row(vec!["---".to_owned(); ENGINES.len() + 1]));
     for behaviour in BEHAVIOURS {
         let cells = behaviour.cells.map(|it| match it {
             Cell::Yes => "yes".to_owned(),

@@ -17,6 +17,7 @@ mod engines;
 mod errors;
 #[cfg(target_os = "linux")]
 mod full;
+mod openhands;
 #[cfg(target_os = "linux")]
 mod owners;
 mod pages;

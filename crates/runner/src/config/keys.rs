@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Origin, Setting, Value};
-use crate::engines::{CLAUDE_TOOLS, GEMINI_TOOLS};
+use crate::engines::{CLAUDE_TOOLS, GEMINI_TOOLS, OPENHANDS_TOOLS};
 
 /// One key of a section.
 #[derive(Debug)]
@@ -243,6 +243,14 @@ const GEMINI: &[Key] = &[Key {
     summary: "tools that run without a question; the default holds where nobody can be asked",
 }];
 
+const OPENHANDS: &[Key] = &[Key {
+    name: "allowed_tools",
+    kind: Kind::List,
+    preset: Preset::List(OPENHANDS_TOOLS),
+    variable: None,
+    summary: "tools that run without a question; the default holds where nobody can be asked",
+}];
+
 pub const SECTIONS: &[Section] = &[
     Section {
         path: "",
@@ -271,6 +279,10 @@ pub const SECTIONS: &[Section] = &[
     Section {
         path: "engines.gemini",
         keys: &[PROCESS, AGENT, GEMINI],
+    },
+    Section {
+        path: "engines.openhands",
+        keys: &[PROCESS, AGENT, OPENHANDS],
     },
 ];
 

@@ -215,8 +215,8 @@ fn unknown_keys_name_the_nearest() {
     check_error(
         "[engines.cluade]\nmodel = 'x'",
         expect![[r#"
-        c.toml:1: there is no key `engines.cluade`
-        hint: did you mean `claude`? known here: claude, codex, opencode, gemini, acp"#]],
+            c.toml:1: there is no key `engines.cluade`
+            hint: did you mean `claude`? known here: claude, codex, opencode, gemini, openhands, acp"#]],
     );
     check_error(
         "[engines.codex]\nuse_api_billing = true",
@@ -243,7 +243,7 @@ fn wrong_values_name_what_was_expected() {
     check_error(
         "default_engine = 'emacs'",
         expect![[
-            r#"c.toml:1: `default_engine` is "emacs", expected one of claude, codex, opencode, gemini, acp, replay"#
+            r#"c.toml:1: `default_engine` is "emacs", expected one of claude, codex, opencode, gemini, openhands, acp, replay"#
         ]],
     );
     check_error(

@@ -44,6 +44,11 @@ fn every_value_says_where_it_came_from() {
             idle_timeout                                    2.5 s                                         /home/.config/linkspan/config.toml:2
             interrupt_grace                                 5 s                                           default
             terminate_grace                                 3 s                                           default
+            journal.keep_days                               -                                             default
+            journal.keep_sessions                           -                                             default
+            journal.keep_bytes                              -                                             default
+            journal.cut_above                               -                                             default
+            serve.roots                                     -                                             default
             engines.claude.program                          -                                             default
             engines.claude.args                             []                                            default
             engines.claude.env                              ANTHROPIC_API_KEY set, IS_SANDBOX set         /home/.config/linkspan/config.toml:6

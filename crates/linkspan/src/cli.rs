@@ -189,7 +189,8 @@ pub(crate) struct RunArgs {
     /// A line of its own such as `claude --resume ID` in it names the session to go on with.
     pub(crate) prompt: Vec<String>,
 
-    /// The agent: claude, codex, opencode, gemini, acp:COMMAND, replay:FILE; see `linkspan engines`
+    /// The agent: claude, codex, opencode, gemini, openhands, acp:COMMAND, replay:FILE; see `linkspan
+    /// engines`
     #[arg(short, long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
 
@@ -268,7 +269,8 @@ pub(crate) struct RunArgs {
 /// client can list them and load them again.
 #[derive(Args, Debug)]
 pub(crate) struct AcpArgs {
-    /// The agent: claude, codex, opencode, gemini, acp:COMMAND, replay:FILE; see `linkspan engines`
+    /// The agent: claude, codex, opencode, gemini, openhands, acp:COMMAND, replay:FILE; see `linkspan
+    /// engines`
     #[arg(short, long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
 

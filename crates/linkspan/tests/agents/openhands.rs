@@ -1,8 +1,9 @@
 //! What is tried with OpenHands alone: many prompts in one process, and the other direction, in which
-//! its own `Conversation` runs another agent, or takes up what linkspan wrote. See `examples/openhands`.
+//! its own `Conversation` runs an agent through `linkspan acp`, or takes up what linkspan wrote. See
+//! `examples/openhands`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,11 +17,13 @@ use serde_json::json;
 
 use crate::aborts::STAY;
 use crate::peers::PEERS;
-use crate::world::{Tests, World, program, python};
+use crate::processes;
+use crate::world::{Tests, World, python};
 
 pub(crate) const TESTS: Tests = &[
     ("four prompts in one process", prompts),
-    ("its conversation runs another agent", runs_another),
+    ("its conversation runs Claude Code", runs_claude),
+    ("its conversation runs another OpenHands", runs_itself),
     ("its log takes what linkspan wrote", takes_a_log),
 ];
 
@@ -153,25 +156,45 @@ fn said(world: &World, command: &mut Command) -> (String, String) {
     (stdout, stderr)
 }
 
-/// The agent is OpenCode itself: any command that speaks ACP will do.
-fn runs_another(world: &World) {
-    let opencode = &PEERS[2];
+/// The agent is Claude Code, as `linkspan acp` offers it.
+fn runs_claude(world: &World) {
+    let claude = &PEERS[0];
     world.script([
-        Turn::of([(opencode.shell)("touch made.txt")]),
+        Turn::of([(claude.shell)("touch made.txt")]),
+        Turn::text("One file."),
+        Turn::text("Still one."),
+    ]);
+    let config = world.path("claude.toml");
+    fs::write(&config, (claude.config)(world)).unwrap();
+    let mut command = example(world, "conversation.py");
+    command.envs((claude.env)(&world.server.url()));
+    converses(world, &mut command, claude.engine, &config);
+}
+
+/// The agent is one of the same SDK, in a process of its own.
+fn runs_itself(world: &World) {
+    world.script([
+        Turn::of([(world.peer.shell)("touch made.txt")]),
         Turn::text("One file."),
         Turn::text("Still one."),
     ]);
     let mut command = example(world, "conversation.py");
-    command.envs((opencode.env)(&world.server.url()));
-    let agent: PathBuf = program(opencode.engine);
-    command
-        .arg("--command")
-        .arg(format!("{} acp", agent.display()));
+    let config = world.path("config.toml");
+    converses(world, &mut command, world.peer.engine, &config);
+}
+
+/// Two prompts and a tool, through `linkspan acp`.
+fn converses(world: &World, command: &mut Command, engine: &str, config: &Path) {
+    let linkspan = env!("CARGO_BIN_EXE_linkspan");
+    let config = config.display();
+    let agent = format!("{linkspan} acp --engine {engine} --permissions allow --config {config}");
+    command.arg("--command").arg(agent);
     command.args(["Make a file.", "How many are there?"]);
-    let (stdout, stderr) = said(world, &mut command);
+    let (stdout, stderr) = said(world, command);
     assert_eq!(stdout, "One file.\nStill one.\n");
-    assert!(stderr.contains("[completed]"), "{stderr}");
+    assert!(stderr.contains("[completed] touch made.txt"), "{stderr}");
     assert!(world.file("made.txt").exists());
+    processes::none_is_left(&world.mark, &world.path(""));
 }
 
 fn takes_a_log(world: &World) {

@@ -292,19 +292,24 @@ impl World {
 
     /// The events of a session once every prompt that was taken has had its run, and no run is open.
     fn settled(&self, served: &Served, session: &str) -> Vec<String> {
-        let taken = self.prompts.iter().filter_map(|it| it.taken.as_deref());
-        let n_taken = taken.filter(|it| *it == session).count();
+        let taken = self
+            .prompts
+            .iter()
+            .filter(|it| it.taken.as_deref() == Some(session));
+        let taken: Vec<String> = taken.map(|it| format!("\"{}\"", it.text)).collect();
         let began = Instant::now();
         loop {
             let events = served.events(session);
             let count = |wanted: &str| events.iter().filter(|it| kind(it) == wanted).count();
             let (n_started, n_ended) = (count("run.started"), count("run.ended"));
-            if n_started == n_ended && n_ended >= n_taken {
+            let is_missing = |text: &&String| !events.iter().any(|it| it.contains(*text));
+            let missing: Vec<&String> = taken.iter().filter(is_missing).collect();
+            if n_started == n_ended && missing.is_empty() {
                 return events;
             }
             assert!(
                 began.elapsed() < PATIENCE,
-                "{n_started} {n_ended} {n_taken}"
+                "of {n_started} runs {n_ended} have ended, {missing:?} had none"
             );
             thread::sleep(Duration::from_millis(10));
         }

@@ -198,35 +198,3 @@ mod tests {
         );
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_store_that_cannot_be_written_is_told_with_what_to_do() {
-        let told = |fault| {
-            let error = ApiError::from(journal::Error::Storage(fault));
-            (error.status.as_u16(), error.code, error.message, error.hint)
-        };
-        let again = "nothing has to be started again";
-        assert_eq!(
-            told(Fault::Full),
-            (
-                507,
-                "disk_full",
-                "the journal cannot be used: the disk is full".to_owned(),
-                Some(format!("make room; {again}"))
-            )
-        );
-        assert_eq!(
-            told(Fault::ReadOnly),
-            (
-                503,
-                "storage",
-                "the journal cannot be used: the store is read-only".to_owned(),
-                Some(format!("see to the disk of the data directory; {again}"))
-            )
-        );
-    }
-}

@@ -45,7 +45,6 @@ pub(super) fn run(mut conn: Connection, jobs: &Receiver<Box<dyn Job>>, hints: &H
             && let Some(seen) = data_version(&conn)
             && version.replace(seen) != Some(seen)
         {
-            // The first look too: what others wrote after somebody began to watch and before this is in it.
             hints.tell_everybody();
         }
     }

@@ -124,17 +124,13 @@ pub(super) struct Sample {
 
 pub(super) fn run(options: &Options) -> Result<()> {
     let target = target_dir()?;
-    let build = |args: &[&str]| run_command(cargo().args(["build", "--release"]).args(args));
-    build(&["--package", "linkspan"])?;
-    build(&[
-        "--package",
-        "server",
-        "--example",
-        "floor",
-        "--example",
-        "crowd",
-    ])?;
-    build(&["--package", "journal", "--example", "rate"])?;
+    let packages = ["linkspan", "server", "journal"];
+    let packages = packages.iter().flat_map(|it| ["--package", it]);
+    let examples = ["floor", "crowd", "rate"];
+    let examples = examples.iter().flat_map(|it| ["--example", it]);
+    let mut build = cargo();
+    build.args(["build", "--release", "--bin", "linkspan"]);
+    run_command(build.args(packages).args(examples))?;
     peers::install_js()?;
     let stage = Stage::set(&target)?;
     for format in FORMATS {

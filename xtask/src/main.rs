@@ -31,7 +31,9 @@ usage: cargo xtask <task>
   bench convert [--megabytes N] [--rounds N]
                         throughput and memory of every writer, beside what bounds them
   bench run [--agents FOLDER] [--pieces N] [--rounds N] [--starts N]
-                        what `linkspan run` costs beside the agent's program alone";
+                        what `linkspan run` costs beside the agent's program alone
+  bench serve [--events N] [--rounds N]
+                        what `linkspan serve` costs beside a bare broadcast, and Node's";
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();

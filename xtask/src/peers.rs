@@ -7,6 +7,8 @@
 
 mod install;
 
+pub(crate) use install::install_js;
+
 use std::{
     fs,
     path::{Path, PathBuf},

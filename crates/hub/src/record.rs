@@ -97,13 +97,17 @@ impl Record {
 
     /// Everything that may be stored; nothing when there is nothing.
     pub(crate) fn take(&mut self) -> Option<Batch> {
-        let is_empty = self.ready.entries.is_empty() && self.ready.done.is_empty();
         self.n_waiting = 0;
-        (!is_empty).then(|| std::mem::take(&mut self.ready))
+        self.is_ready().then(|| std::mem::take(&mut self.ready))
+    }
+
+    /// Whether something may be stored.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.ready.entries.is_empty() || !self.ready.done.is_empty()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.ready.entries.is_empty() && self.ready.done.is_empty() && self.told.is_empty()
+        !self.is_ready() && self.told.is_empty()
     }
 
     /// False: what is told faster than it is stored has to wait.

@@ -45,9 +45,9 @@ impl Metrics {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn delivered(&self, bytes: usize) {
-        self.events.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    pub(crate) fn delivered(&self, n_events: u64, n_bytes: usize) {
+        self.events.fetch_add(n_events, Ordering::Relaxed);
+        self.bytes.fetch_add(n_bytes as u64, Ordering::Relaxed);
     }
 
     pub(crate) fn detached(&self) {

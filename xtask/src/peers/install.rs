@@ -90,7 +90,7 @@ fn install_browser() -> Result<PathBuf> {
 }
 
 // In place, because Node looks for packages beside the script that imports them.
-fn install_js() -> Result<PathBuf> {
+pub(crate) fn install_js() -> Result<PathBuf> {
     install_npm(&root().join("peers/js"), &[])?;
     Ok(PathBuf::from("node"))
 }

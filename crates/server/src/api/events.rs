@@ -209,6 +209,6 @@ impl Live {
             }
             out.push(b'\n');
         }
-        self.app.metrics.delivered(delivered.bytes.len());
+        self.app.metrics.delivered(1, delivered.bytes.len());
     }
 }

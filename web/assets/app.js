@@ -456,7 +456,7 @@ function to_ask(it) {
   if (!ask) return;
   it.preventDefault();
   feed.reveal(ask);
-  /** @type {HTMLElement | null} */ (document.querySelector(".ask.open button, .ask.open input"))?.focus();
+  /** @type {HTMLElement | null} */ (document.querySelector(".ask.open :is(.option input, .primary)"))?.focus();
 }
 
 /** @param {KeyboardEvent} it @param {1 | -1} by */

@@ -14,7 +14,7 @@ export function draw_start(all, pick, play) {
       : "Recorded sessions, to look around",
     all.replays
       .map((it) =>
-        button(visible(it.name.replace(/^replay:/, "")), () => play(it.name), { class: "engine", title: it.summary }),
+        button(visible(it.name.replace(/^replay:/, "")), () => play(it.name), { class: "engine", "data-name": it.name }),
       )
       .map((it, n) => (it.append(h("small", null, visible(all.replays[n]?.summary ?? ""))), it)),
   );

@@ -25,13 +25,19 @@ const session_id = args.includes("--resume") && !args.includes("--fork-session")
 const tell = (message) => process.stdout.write(`${JSON.stringify({ ...message, session_id, uuid: randomUUID() })}\n`);
 const say = (content, id = `msg_${randomUUID()}`) =>
   tell({ type: "assistant", parent_tool_use_id: null, message: { id, type: "message", role: "assistant", content } });
-const end = (result) =>
-  tell({ type: "result", subtype: "success", is_error: false, num_turns: 1, duration_ms: 5, result, total_cost_usd: 0.01 });
+const end = (rest) => {
+  // One prompt, one result: whoever is interrupted when all is said has nothing to add.
+  if (!is_busy) return;
+  is_busy = false;
+  tell({ type: "result", is_error: false, num_turns: 1, duration_ms: 5, total_cost_usd: 0.01, ...rest });
+};
+const done = (result) => end({ subtype: "success", result });
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 /** The call that waits for an answer. */
 let asked;
 let is_interrupted = false;
+let is_busy = false;
 
 function call(command) {
   const id = `toolu_${randomUUID()}`;
@@ -59,11 +65,12 @@ async function words(n) {
   say([{ type: "text", text: whole }], id);
   event({ type: "content_block_stop", index: 0 });
   event({ type: "message_stop" });
-  end(whole);
+  done(whole);
 }
 
 async function prompted(text) {
   is_interrupted = false;
+  is_busy = true;
   tell({ type: "system", subtype: "init", cwd: process.cwd(), model: "scripted-1", tools: ["Bash"] });
   const [verb, n] = text.split(" ");
   if (verb === "ask") {
@@ -80,17 +87,17 @@ async function prompted(text) {
     writeFileSync("notes.md", "what the picture shows\n");
     symlinkSync("/etc/hostname", "leak.txt");
     returned(id, "wrote plot.png, notes.md and leak.txt");
-    return end("done");
+    return done("done");
   }
   say([{ type: "text", text: `You said: ${text}` }]);
-  return end(text);
+  return done(text);
 }
 
 function answered({ behavior, message }) {
   returned(asked, behavior === "allow" ? "so it is" : message, behavior !== "allow");
   const words = behavior === "allow" ? "It was allowed." : `It was denied: ${message}`;
   say([{ type: "text", text: words }]);
-  end(words);
+  done(words);
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
@@ -103,6 +110,6 @@ for await (const line of createInterface({ input: process.stdin })) {
     tell({ type: "control_response", response: { subtype: "success", request_id: message.request_id, response: {} } });
     if (message.request.subtype !== "interrupt") continue;
     is_interrupted = true;
-    tell({ type: "result", subtype: "error_during_execution", is_error: true, num_turns: 1, duration_ms: 5 });
+    end({ subtype: "error_during_execution", is_error: true });
   }
 }

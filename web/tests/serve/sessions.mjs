@@ -17,7 +17,7 @@ export async function play(server) {
     await sees(page, "You said: find me by my name");
     assert.equal(await session_id(page), id);
     await page.evaluate(() => (location.hash = "#/s/no-such-session"));
-    await sees(page, "no such session", "#top");
+    await sees(page, "no such session", "#blank");
     await close(page);
   });
 
@@ -75,6 +75,7 @@ export async function play(server) {
     const page = await tab(server.address());
     await until(page, () => document.querySelector("[aria-label='Agent'] option"));
     await page.selectOption("[aria-label='Agent']", "claude");
+    await click(page, "More");
     await page.fill("[aria-label^='Native id']", native);
     await page.fill("#composer textarea", "where were we");
     await page.keyboard.press("Enter");

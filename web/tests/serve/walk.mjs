@@ -25,17 +25,25 @@ export async function play(server) {
   });
 
   await scene("text streams, word by word", async () => {
-    const id = await server.prompt("words 200");
+    const id = await server.prompt("words 5000");
     const page = await tab(server.address(id));
-    const lengths = new Set();
-    for (let n = 0; n < 10; n += 1) {
-      await until(page, (least) => document.querySelector(".message.live .prose")?.textContent.length > least, n * 9);
-      lengths.add((await text(page, ".message.live .prose")).length);
-    }
-    assert.ok(lengths.size >= 5, `${[...lengths]}`);
-    await sees(page, "✓ done");
-    const { 0: shown } = await page.$$eval(".message.assistant .prose", (all) => all.map((it) => it.textContent.trim()));
-    assert.equal(shown, Array.from({ length: 200 }, (_, at) => `word${at}`).join(" "));
+    await until(page, () => document.querySelector(".message.live .prose"));
+    const steps = await page.evaluate(async () => {
+      const lengths = new Set();
+      for (const ends = performance.now() + 15_000; lengths.size < 10 && performance.now() < ends; ) {
+        lengths.add(document.querySelector(".message.live .prose").textContent.length);
+        await new Promise((done) => requestAnimationFrame(done));
+      }
+      return lengths.size;
+    });
+    assert.equal(steps, 10);
+    await click(page, "Stop");
+    await sees(page, "aborted");
+    const words = (await text(page, ".message.assistant .prose")).trim().split(" ");
+    assert.deepEqual(
+      words,
+      words.map((_, at) => `word${at}`),
+    );
     await close(page);
   });
 
@@ -45,14 +53,15 @@ export async function play(server) {
     await sees(page, "✓ done");
     await page.evaluate(() => (document.getElementById("scroll").scrollTop = 0));
     await click(page, "Bash");
-    await until(page, () => document.querySelector(".card[open] .command"));
-    await sees(page, "to-stderr", ".card[open] .output");
+    await until(page, () => document.querySelector(".k-shell[open] .command"));
+    await sees(page, "to-stderr", ".k-shell[open] .output");
     await click(page, "Bash");
-    await until(page, () => document.querySelector(".card[open]") === null);
-    await click(page, "Edit");
-    await until(page, () => document.querySelector(".card[open] .diff"));
-    const lines = await page.$$eval(".card[open] .diff > *", (all) => all.map((it) => it.textContent.trim()));
+    await until(page, () => document.querySelector(".k-shell[open]") === null);
+    // A small change is open from the start, and can be closed.
+    const lines = await page.$$eval(".k-edit[open] .diff > *", (all) => all.map((it) => it.textContent.trim()));
     assert.deepEqual(lines, ["- a - b", "+ a - b  # subtract"]);
+    await click(page, "Edit");
+    await until(page, () => document.querySelector(".k-edit[open]") === null);
     await close(page);
   });
 

@@ -208,6 +208,8 @@ export class Feed {
     if (this.#is_at_end) view.scrollTop = view.scrollHeight;
     else if (Math.abs(view.scrollTop - top) > 0.5) view.scrollTop = top;
     this.#last_top = view.scrollTop;
+    // Whoever sees all of it sees its end.
+    if (view.scrollHeight - view.clientHeight < 2) this.#at_end(true);
   }
 
   /** Puts these rows, and no others, into the document. @param {number} first @param {number} last */

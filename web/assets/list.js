@@ -136,7 +136,7 @@ export class SessionList {
     const queue = it.queue > 0 ? `${it.queue} queued` : "";
     facts.replaceChildren(
       state ? h("span", { class: "state" }, state) : "",
-      [engine_name(it.engine), where && visible(where), queue, when].filter(Boolean).join(" · "),
+      [queue, engine_name(it.engine), where && visible(where), when].filter(Boolean).join(" · "),
     );
   }
 

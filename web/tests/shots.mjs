@@ -43,12 +43,25 @@ async function shown(page) {
   await sleep(300);
 }
 
+/** A session in which a command leaves a picture. */
+function pictured(server) {
+  const it = server.session({ title: "Plot the timings" });
+  const tool = { kind: "tool", id: "t1", name: "Bash", class: { kind: "shell", title: "./plot", command: "./plot" } };
+  server.append(it, { type: "run.started", data: { cause: "prompt" } });
+  server.append(it, { type: "item.opened", data: tool });
+  const item = { ...tool, result: { content: "wrote out/plot.png and notes.md" } };
+  server.append(it, { type: "item.closed", data: { status: "ok", item } });
+  server.append(it, { type: "run.ended", data: { outcome: "completed" } });
+  return it;
+}
+
 async function all(folder, words) {
   mkdirSync(folder, { recursive: true });
   const server = await start();
   const bare = await start({ installed: false });
   const everything = furnish(server);
   const { id } = demo(server);
+  const plotted = pictured(server);
   const to = (hash) => (page) => page.evaluate((hash) => (location.hash = hash), hash);
   const session = (id, act = async () => {}) => async (page) => {
     await to(`#/s/${id}`)(page);
@@ -86,6 +99,19 @@ async function all(folder, words) {
       await to("#/new")(page);
       await play(page, "question");
       await until(page, () => document.querySelector(".ask.open"));
+    },
+    file: session(plotted.id, async (page) => {
+      await click(page, "Bash");
+      await until(page, () => document.querySelector(".picture img"));
+    }),
+    viewer: session(plotted.id, async (page) => {
+      await click(page, "Bash");
+      await click(page, "notes.md");
+    }),
+    keys: (page) => page.evaluate(() => document.getElementById("keys").click()),
+    more: async (page) => {
+      await to("#/new")(page);
+      await click(page, "More");
     },
     fork: session(id, (page) => click(page, "Fork")),
     queue: session(id, async (page) => {

@@ -17,7 +17,8 @@ export const browser = await chromium.launch({
     "--disable-background-networking",
     "--disable-component-update",
     "--no-first-run",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    // One name leads here that is not ours; no other leads anywhere.
+    "--host-resolver-rules=MAP evil.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
   ],
 });
 /** Milliseconds that a scene may take, on a machine with other work to do. */

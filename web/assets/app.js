@@ -187,7 +187,13 @@ function missing(name) {
   clear_top();
   blank([
     h("b", null, "There is no such session"),
-    h("p", null, "Nothing is kept here under ", h("code", null, visible(name)), ", neither as linkspan's id nor as an agent's."),
+    h(
+      "p",
+      null,
+      "Nothing is kept here under ",
+      h("code", null, visible(name)),
+      ", neither as linkspan's id nor as an agent's.",
+    ),
     h("a", { class: "button", href: "#/new" }, "New session"),
   ]);
 }
@@ -310,7 +316,8 @@ function draw() {
   const { session, follower } = open;
   const can = engines.engines.find((it) => it.name === session.engine)?.can;
   is_stopping &&= session.state !== "idle" || follower.story.is_running;
-  draw_top({ session, story: follower.story, can, is_stopping, is_cost_shown }, { toggle_cost, fork, stop: () => void abort() });
+  const { story } = follower;
+  draw_top({ session, story, can, is_stopping, is_cost_shown }, { toggle_cost, fork, stop: () => void abort() });
   const is_empty = follower.is_caught_up && follower.story.rows.length === 0;
   blank(is_empty ? [session.state === "idle" ? "Nothing was said here yet." : "The agent is starting…"] : []);
 }

@@ -75,7 +75,7 @@ export class Composer {
   engines(all) {
     const saved = choices().engine;
     const installed = all.engines.filter((it) => it.installed);
-    const agents = installed.map((it) => h("option", { value: it.name }, it.version ? `${it.name} ${it.version}` : it.name));
+    const agents = installed.map((it) => h("option", { value: it.name }, `${it.name} ${it.version ?? ""}`.trimEnd()));
     const replays = all.replays.map((it) => h("option", { value: it.name }, it.name));
     this.#engine.replaceChildren(
       ...(agents.length > 0 ? [h("optgroup", { label: "Agents" }, ...agents)] : []),

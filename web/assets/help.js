@@ -16,8 +16,10 @@ const KEYS = [
 
 export function show_keys() {
   const dialog = /** @type {HTMLDialogElement} */ (by_id("viewer"));
-  const row = (/** @type {string[]} */ [keys, words]) =>
-    h("tr", null, h("th", { scope: "row" }, ...(keys ?? "").split(" ").map((it) => h("kbd", null, it))), h("td", null, words));
+  const row = (/** @type {string[]} */ [keys = "", words]) => {
+    const caps = keys.split(" ").map((it) => h("kbd", null, it));
+    return h("tr", null, h("th", { scope: "row" }, ...caps), h("td", null, words));
+  };
   dialog.replaceChildren(
     h(
       "header",

@@ -22,7 +22,7 @@ export function draw_start(all, pick, play) {
     h("h1", null, has_agent ? "New session" : "Welcome to linkspan"),
     has_agent
       ? ""
-      : h("p", { class: "lead" }, "No agent is installed here yet. See one work all the same: these play as if it ran now."),
+      : h("p", { class: "lead" }, "No agent is installed here yet. See one work all the same: they play as if it ran."),
     agents,
     replays,
     missing,
@@ -38,7 +38,8 @@ export function mark_agent(name) {
 /** @param {Wire.Engine} it @param {(engine: string) => void} pick */
 function agent(it, pick) {
   const facts = [it.summary, it.version].filter(Boolean).map((text) => visible(String(text)));
-  const node = button(it.name, () => pick(it.name), { class: "engine agent", "data-name": it.name, "aria-pressed": "false" });
+  const attributes = { class: "engine agent", "data-name": it.name, "aria-pressed": "false" };
+  const node = button(it.name, () => pick(it.name), attributes);
   node.append(h("small", null, facts.join(" · ")));
   return node;
 }

@@ -26,7 +26,8 @@ const SMALL_CHANGE = 1_200;
 /** A small change is what people want to see; while it is asked about, the ask shows it. @param {View.ToolRow} row */
 export function opens_itself(row) {
   const diffs = row.item.class?.diffs;
-  if (!diffs?.length || row.depth > 0 || (row.ask && !row.ask.settled) || (row.status && row.status !== "ok")) return false;
+  const is_asked = row.ask !== undefined && !row.ask.settled;
+  if (!diffs?.length || row.depth > 0 || is_asked || (row.status ?? "ok") !== "ok") return false;
   return diffs.reduce((sum, it) => sum + (it.old?.length ?? 0) + it.new.length, 0) <= SMALL_CHANGE;
 }
 

@@ -22,7 +22,7 @@ export function draw_start(all, pick, play) {
     h("h1", null, has_agent ? "New session" : "Welcome to linkspan"),
     has_agent
       ? ""
-      : h("p", { class: "lead" }, "No agent is installed here yet. See one work all the same: they play as if it ran."),
+      : h("p", { class: "lead" }, "No agent is installed here yet. Watch one anyway: a recording plays as if it ran."),
     agents,
     replays,
     missing,

@@ -5,7 +5,7 @@
 //! each judge its files. A peer that cannot be installed is a failure in CI; elsewhere it
 //! is a warning, because a contributor without Python 3.12 should still get through.
 
-mod install;
+pub(crate) mod install;
 
 pub(crate) use install::install_js;
 

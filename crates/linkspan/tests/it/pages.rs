@@ -91,6 +91,7 @@ fn every_shell_has_completions_that_know_the_formats() {
         for word in [
             "convert",
             "serve",
+            "acp",
             "token",
             "sessions",
             "prune",
@@ -111,6 +112,7 @@ fn every_command_has_a_manual_page() {
         "show",
         "run",
         "serve",
+        "acp",
         "token",
         "sessions",
         "replay",
@@ -144,6 +146,6 @@ fn every_command_has_a_manual_page() {
     assert_eq!(
         run(&["man", "convrt"], b"").shown(),
         "linkspan: there is no command `convrt`\n\n\
-         hint: did you mean `convert`? commands: convert, show, run, serve, token, sessions, replay, formats, engines, config, completions, man\nexit 2\n"
+         hint: did you mean `convert`? commands: convert, show, run, serve, acp, token, sessions, replay, formats, engines, config, completions, man\nexit 2\n"
     );
 }

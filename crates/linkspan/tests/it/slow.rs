@@ -191,10 +191,12 @@ fn nobody_waits_for_slow_clients_and_they_lose_nothing() {
     }));
     let head = served.session(&id)["head"].as_u64().unwrap();
     let whole: Vec<u64> = (1..=head).collect();
+    // Who was let go comes back with its cursor; who was not was in time, and read on in the journal.
     for (mut heard, is_end) in left {
-        assert!(!is_end, "nothing is kept for it");
         assert!(heard == whole[..heard.len()]);
-        follow(&served, &id, &mut heard);
+        if !is_end {
+            follow(&served, &id, &mut heard);
+        }
         assert!(heard == whole);
     }
 }

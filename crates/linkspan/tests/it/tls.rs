@@ -105,7 +105,7 @@ fn a_certificate_that_cannot_be_used_is_named() {
             b"",
         );
         assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-        let words = format!("cannot use the certificate `{named}` and its key");
+        let words = format!("cannot use `{named}` to encrypt");
         assert!(ran.stderr.contains(&words), "{}", ran.stderr);
     }
 }

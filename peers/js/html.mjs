@@ -7,7 +7,7 @@
 
 import { pathToFileURL } from "node:url";
 
-import puppeteer from "puppeteer-core";
+import { chromium } from "playwright-core";
 
 import { main, reject } from "./judge.mjs";
 
@@ -18,9 +18,8 @@ const ELEMENTS = new Set(
     "IMG INS LI MAIN META OL P PRE S SECTION SPAN STRONG STYLE SUMMARY TABLE TBODY TD TH THEAD TIME TITLE TR UL").split(" "),
 );
 
-const chromium = process.env.CHROMIUM ?? "/usr/bin/chromium";
-const browser = await puppeteer.launch({
-  executablePath: chromium,
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
   args: [
     // Root has no sandbox to go into; the pages are ours, and the machine is a test's.
     ...(process.getuid?.() === 0 ? ["--no-sandbox"] : []),
@@ -48,13 +47,13 @@ async function judge(_bytes, _given, file) {
       if (asked !== url && !asked.startsWith("data:image/")) seen.push(`a request: ${asked}`);
     });
     page.on("popup", () => seen.push("a window was opened"));
-    await page.evaluateOnNewDocument(() => {
+    await page.addInitScript(() => {
       window.__violations = [];
       document.addEventListener("securitypolicyviolation", (it) => {
         window.__violations.push(`${it.violatedDirective} ${it.blockedURI}`);
       });
     });
-    await page.setViewport({ width: 1280, height: 900 });
+    await page.setViewportSize({ width: 1280, height: 900 });
     await page.goto(url, { waitUntil: "load" });
 
     const found = await page.evaluate(inspect, [...ELEMENTS]);
@@ -66,12 +65,12 @@ async function judge(_bytes, _given, file) {
     if (ran.violations.length > 0) reject(`the policy was violated: ${ran.violations[0]}`);
     if (page.url().split("#")[0] !== url) reject(`the page went to ${page.url()}`);
 
-    await page.setViewport({ width: PHONE, height: 800 });
+    await page.setViewportSize({ width: PHONE, height: 800 });
     const width = await page.evaluate(() => document.scrollingElement.scrollWidth);
     if (width > PHONE) reject(`${width} pixels wide on a phone of ${PHONE}`);
 
     await page.evaluate(() => document.querySelectorAll("details").forEach((it) => (it.open = false)));
-    await page.emulateMediaType("print");
+    await page.emulateMedia({ media: "print" });
     await settled(page);
     const hidden = await page.evaluate(() => {
       const is_hidden = (it) => [...it.children].slice(1).some((child) => !child.checkVisibility());

@@ -12,10 +12,11 @@ export class ApiError extends Error {
   }
 }
 
-/** @param {unknown} error */
+/** What went wrong, for people. @param {unknown} error */
 export function sentence(error) {
-  if (error instanceof ApiError) return error.hint ? `${error.message}; ${error.hint}` : error.message;
-  return error instanceof Error ? error.message : String(error);
+  const message = error instanceof Error ? error.message : String(error);
+  const hint = error instanceof ApiError && error.hint ? `; ${error.hint}` : "";
+  return `${message.charAt(0).toUpperCase()}${message.slice(1)}${hint}.`;
 }
 
 /** @param {string} path @param {RequestInit} [init] */

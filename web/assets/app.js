@@ -1,18 +1,19 @@
 // The page as a whole: which session is open, what the socket says, what the keys do.
 
 import { ApiError, get, post, sentence, session_path } from "./api.js";
-import { cost_card } from "./cards/notes.js";
 import { Composer } from "./composer.js";
-import { button, by_id, h, icon } from "./dom.js";
+import { add, button, by_id, h, icon } from "./dom.js";
 import { Feed } from "./feed.js";
 import { Follower } from "./follow.js";
 import { gate } from "./gate.js";
+import { show_keys } from "./help.js";
 import { SessionList } from "./list.js";
 import { Socket } from "./socket.js";
-import { draw_start } from "./start.js";
+import { draw_start, mark_agent } from "./start.js";
 import { forget_token, take_token, token } from "./token.js";
+import { clear_top, draw_top, tick_top } from "./top.js";
 import { open_file } from "./viewer.js";
-import { dollars, plural, tokens_in_out, visible } from "./words.js";
+import { engine_name, plural, visible } from "./words.js";
 
 const socket = new Socket();
 const list = new SessionList();
@@ -81,6 +82,7 @@ composer.onsent = (session) => {
   if (open?.session.id === session) void refresh_detail();
   else location.hash = `#/s/${encodeURIComponent(session)}`;
 };
+composer.onpick = mark_agent;
 composer.oncancel_fork = () => {
   is_forking = false;
   aim();
@@ -96,10 +98,12 @@ addEventListener("keydown", keys);
 setInterval(() => {
   if (document.hidden) return;
   feed.tick();
+  if (open) tick_top(open.follower.story);
 }, 1000);
 setInterval(() => list.draw(), 20_000);
 
 take_token();
+by_id("keys").addEventListener("click", show_keys);
 start();
 
 function start() {
@@ -116,11 +120,13 @@ function start() {
     (all) => {
       engines = all;
       composer.engines(all);
+      const prompt = (/** @type {string} */ replay) => `Play the recording “${engine_name(replay).slice(7)}”.`;
       draw_start(
         all,
         (engine) => composer.pick(engine),
-        (replay) => void composer.send({ engine: replay, prompt: "Show me." }),
+        (replay) => void composer.send({ engine: replay, prompt: prompt(replay) }),
       );
+      mark_agent(composer.engine);
     },
     (error) => error instanceof ApiError && error.status === 401 && refuse(),
   );
@@ -151,12 +157,13 @@ async function navigate() {
   by_id("start").hidden = name !== undefined;
   by_id("scroll").hidden = name === undefined;
   by_id("progress").hidden = true;
+  blank([]);
   feed.show(undefined, undefined);
   if (name === undefined) {
     list.current = "";
     list.draw();
     aim();
-    draw_top();
+    draw();
     return;
   }
   try {
@@ -168,13 +175,27 @@ async function navigate() {
   } catch (error) {
     if (here !== visit) return;
     if (error instanceof ApiError && error.status === 401) return refuse();
-    by_id("top").replaceChildren(
-      back(),
-      h("h1", null, error instanceof ApiError && error.status === 404 ? "There is no such session" : sentence(error)),
-    );
+    if (error instanceof ApiError && error.status === 404) missing(decodeURIComponent(name));
+    else clear_top(sentence(error));
     // The server may only be on its way back.
     if (error instanceof ApiError && error.status === 0) setTimeout(() => here === visit && void navigate(), 1500);
   }
+}
+
+/** @param {string} name */
+function missing(name) {
+  clear_top();
+  blank([
+    h("b", null, "There is no such session"),
+    h(
+      "p",
+      null,
+      "Nothing is kept here under ",
+      h("code", null, visible(name)),
+      ", neither as linkspan's id nor as an agent's.",
+    ),
+    h("a", { class: "button", href: "#/new" }, "New session"),
+  ]);
 }
 
 /** @param {Wire.Detail} detail */
@@ -194,7 +215,7 @@ function follow(detail) {
     progress(follower);
     if (!follower.is_caught_up) return;
     feed.changed();
-    draw_top();
+    draw();
     draw_pills();
     if (story.asks.size > n_asks) {
       say(`The agent asks: ${[...story.asks.values()].at(-1)?.ask.title ?? ""}`);
@@ -246,7 +267,7 @@ function session_changed(session) {
   open.session = session;
   if (before.queue !== session.queue || before.state !== session.state) void refresh_detail();
   aim();
-  draw_top();
+  draw();
 }
 
 async function refresh_detail() {
@@ -275,7 +296,7 @@ function take_detail(detail) {
   }
   composer.queue(detail.queue ?? [], detail.id, () => void refresh_detail());
   aim();
-  draw_top();
+  draw();
 }
 
 /** @param {Wire.Detail} detail @returns {Wire.Session} */
@@ -290,90 +311,30 @@ function aim() {
   } else composer.aim({ kind: is_forking ? "fork" : "session", session: open.session });
 }
 
-function back() {
-  const link = h("a", { class: "back", href: "#/", "aria-label": "All sessions" }, icon("back"));
-  return link;
+function draw() {
+  if (!open) return clear_top();
+  const { session, follower } = open;
+  const can = engines.engines.find((it) => it.name === session.engine)?.can;
+  is_stopping &&= session.state !== "idle" || follower.story.is_running;
+  const { story } = follower;
+  draw_top({ session, story, can, is_stopping, is_cost_shown }, { toggle_cost, fork, stop: () => void abort() });
+  const is_empty = follower.is_caught_up && follower.story.rows.length === 0;
+  blank(is_empty ? [session.state === "idle" ? "Nothing was said here yet." : "The agent is starting…"] : []);
 }
 
-function draw_top() {
-  const top = by_id("top");
-  if (!open) {
-    document.title = "linkspan";
-    top.dataset.sig = "";
-    top.replaceChildren(
-      h("h1", { class: "sr" }, "New session"),
-      document.body.classList.contains("at-start") ? back() : "",
-    );
-    return;
+/** What stands where nothing else does. @param {import("./dom.js").Child[]} words */
+function blank(words) {
+  const node = by_id("blank");
+  node.hidden = words.length === 0;
+  if (node.textContent !== words.map((it) => (it instanceof Node ? it.textContent : it)).join("")) {
+    node.replaceChildren();
+    add(node, ...words);
   }
-  const { session, follower } = open;
-  const { story } = follower;
-  const title = session.title || story.first_prompt.split("\n")[0]?.slice(0, 120) || session.native || session.id;
-  const is_busy = session.state !== "idle" || story.is_running;
-  is_stopping &&= is_busy;
-  const is_waiting = story.asks.size > 0 || session.state === "waiting";
-  document.title = `${is_waiting ? "◆ " : is_busy ? "● " : ""}${title} · linkspan`;
-  const facts = [
-    session.engine,
-    story.facts.model,
-    session.cwd ?? story.facts.cwd,
-    story.facts.mode && story.facts.mode !== "default" ? `${story.facts.mode} mode` : "",
-  ];
-  const used = [
-    tokens_in_out(story.is_running ? story.run_tokens : story.tokens),
-    story.has_cost && dollars(story.cost),
-  ]
-    .filter(Boolean)
-    .join(" · ");
-  const can = engines.engines.find((it) => it.name === session.engine)?.can;
-  const sig = JSON.stringify([
-    title,
-    facts,
-    used,
-    is_busy,
-    is_stopping,
-    is_forking,
-    is_cost_shown,
-    session.native,
-    can,
-  ]);
-  if (top.dataset.sig === sig && !is_cost_shown) return;
-  const had_focus = top.contains(document.activeElement) ? document.activeElement?.textContent : undefined;
-  top.dataset.sig = sig;
-  top.replaceChildren(
-    back(),
-    h(
-      "div",
-      { class: "title" },
-      h("h1", { dir: "auto" }, visible(title)),
-      h("p", { class: "facts" }, ...facts.filter(Boolean).map((it) => h("span", null, visible(String(it))))),
-    ),
-    h(
-      "div",
-      { class: "tools" },
-      button(used || "Usage", () => toggle_cost(), {
-        class: "text usage",
-        "aria-expanded": String(is_cost_shown),
-        title: "Tokens and cost",
-      }),
-      (can?.fork ?? true) && button("Fork", () => fork(), { title: "Start a new session that begins with this one" }),
-      session.native &&
-        button("Copy id", () => void navigator.clipboard.writeText(session.native ?? ""), {
-          title: `Native id ${visible(session.native)}`,
-          class: "copy",
-        }),
-      is_busy &&
-        button(is_stopping ? "Stopping…" : "Stop", () => void abort(), { class: "stop", disabled: is_stopping }),
-    ),
-    is_cost_shown ? cost_card(story) : "",
-  );
-  if (had_focus) [...top.querySelectorAll("button")].find((it) => it.textContent === had_focus)?.focus();
 }
 
 function toggle_cost() {
   is_cost_shown = !is_cost_shown;
-  by_id("top").dataset.sig = "";
-  draw_top();
+  draw();
 }
 
 function fork() {
@@ -385,7 +346,7 @@ function fork() {
 async function abort() {
   if (!open) return;
   is_stopping = true;
-  draw_top();
+  draw();
   try {
     const { aborted } = await post(`${session_path(open.session.id)}/abort`, {});
     if (aborted) return;
@@ -394,7 +355,7 @@ async function abort() {
     say(sentence(error));
   }
   is_stopping = false;
-  draw_top();
+  draw();
 }
 
 function draw_pills() {
@@ -442,12 +403,27 @@ function keys(it) {
     it.preventDefault();
     location.hash = "#/new";
     composer.focus();
-  } else if (it.key === "G") feed.to_end();
+  } else if (it.key === "G" || it.key === "End") to_end(it);
+  else if (it.key === "g" || it.key === "Home") to_start(it);
+  else if (it.key === "?") show_keys();
   else if (it.key === "a") to_ask(it);
   else if (it.key === "i") {
     it.preventDefault();
     composer.focus();
   }
+}
+
+// A browser would go on to where the end was guessed to be, and not follow when it turns out to be elsewhere.
+/** @param {KeyboardEvent} it */
+function to_end(it) {
+  it.preventDefault();
+  feed.to_end();
+}
+
+/** @param {KeyboardEvent} it */
+function to_start(it) {
+  it.preventDefault();
+  feed.to_start();
 }
 
 /** To the ask that waits longest; answering it takes one more key. @param {KeyboardEvent} it */
@@ -456,7 +432,7 @@ function to_ask(it) {
   if (!ask) return;
   it.preventDefault();
   feed.reveal(ask);
-  /** @type {HTMLElement | null} */ (document.querySelector(".ask.open button, .ask.open input"))?.focus();
+  /** @type {HTMLElement | null} */ (document.querySelector(".ask.open :is(.option input, .primary)"))?.focus();
 }
 
 /** @param {KeyboardEvent} it @param {1 | -1} by */

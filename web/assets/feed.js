@@ -4,6 +4,7 @@
 // reads stays where it is; whoever is at the end stays at the end.
 
 import { view_of } from "./cards.js";
+import { opens_itself } from "./cards/tool.js";
 import { h } from "./dom.js";
 import { flat } from "./fold.js";
 
@@ -97,6 +98,12 @@ export class Feed {
     this.draw();
   }
 
+  to_start() {
+    this.#at_end(false);
+    this.scroller.scrollTop = this.#last_top = 0;
+    this.draw();
+  }
+
   /** @param {View.Row} row */
   reveal(row) {
     for (let it = row.parent; it; it = it.parent) this.#open.set(it.key, true);
@@ -118,7 +125,7 @@ export class Feed {
 
   /** @param {View.Row} row */
   #is_open(row) {
-    return this.#open.get(row.key) ?? false;
+    return this.#open.get(row.key) ?? (row.kind === "tool" && opens_itself(row));
   }
 
   /** @param {View.Row} row @param {boolean} is_open */
@@ -201,6 +208,8 @@ export class Feed {
     if (this.#is_at_end) view.scrollTop = view.scrollHeight;
     else if (Math.abs(view.scrollTop - top) > 0.5) view.scrollTop = top;
     this.#last_top = view.scrollTop;
+    // Whoever sees all of it sees its end.
+    if (view.scrollHeight - view.clientHeight < 2) this.#at_end(true);
   }
 
   /** Puts these rows, and no others, into the document. @param {number} first @param {number} last */

@@ -26,6 +26,8 @@ export class Story {
     this.has_cost = false;
     /** @type {Wire.Tokens} */
     this.tokens = {};
+    /** When the last run started. @type {string | undefined} */
+    this.run_at = undefined;
     /** Tokens of the run that is going on. @type {Wire.Tokens} */
     this.run_tokens = {};
     /** @type {Map<string, ModelTotal>} */
@@ -58,6 +60,7 @@ export class Story {
         this.is_running = true;
         this.n_runs += 1;
         this.run_tokens = {};
+        this.run_at = event.at;
         this.#push(event, { ...base(event), kind: "run", n: this.n_runs, cause: data.cause });
         break;
       case "run.ended":

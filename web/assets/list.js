@@ -2,7 +2,7 @@
 
 import { get, sentence } from "./api.js";
 import { by_id, h, patch } from "./dom.js";
-import { ago, visible } from "./words.js";
+import { ago, engine_name, visible } from "./words.js";
 
 /** Sessions of one request. */
 const PAGE = 100;
@@ -107,7 +107,7 @@ export class SessionList {
       }),
     );
     this.#note.hidden = sorted.length > 0;
-    this.#note.textContent = this.#text ? "No session has this in it." : "No sessions yet.";
+    this.#note.textContent = this.#text ? `No session has “${this.#text}” in it.` : "No sessions yet.";
   }
 
   /** @param {Wire.Session} it @param {string} when @param {boolean} is_here */
@@ -130,12 +130,13 @@ export class SessionList {
     if (is_here) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
     title.textContent = visible(it.title || it.native || it.id);
+    link.setAttribute("title", [title.textContent, it.cwd && visible(it.cwd)].filter(Boolean).join("\n"));
     const where = it.cwd?.split("/").filter(Boolean).at(-1);
     const state = STATES[it.state] ?? "";
     const queue = it.queue > 0 ? `${it.queue} queued` : "";
     facts.replaceChildren(
       state ? h("span", { class: "state" }, state) : "",
-      [it.engine, where && visible(where), queue, when].filter(Boolean).join(" · "),
+      [queue, engine_name(it.engine), where && visible(where), when].filter(Boolean).join(" · "),
     );
   }
 

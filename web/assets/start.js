@@ -1,62 +1,63 @@
-// What somebody sees before a session is open: the agents that are there, how to get the others,
-// and recorded sessions to try without any.
+// What somebody sees before a session is open: the agents that are there, recorded sessions to watch
+// without any, and how to get the other agents.
 
-import { button, by_id, h } from "./dom.js";
+import { button, by_id, h, icon } from "./dom.js";
 import { visible } from "./words.js";
 
 /** @param {Wire.Engines} all @param {(engine: string) => void} pick @param {(replay: string) => void} play */
 export function draw_start(all, pick, play) {
   const installed = all.engines.filter((it) => it.installed);
-  const missing = all.engines.filter((it) => !it.installed);
+  const has_agent = installed.length > 0;
+  const agents = section("Pick an agent, and say below what is to be done", installed.map((it) => agent(it, pick)));
   const replays = section(
-    installed.length === 0
-      ? "No agent is installed here. Watch a recorded session:"
-      : "Recorded sessions, to look around",
-    all.replays
-      .map((it) =>
-        button(visible(it.name.replace(/^replay:/, "")), () => play(it.name), { class: "engine", title: it.summary }),
-      )
-      .map((it, n) => (it.append(h("small", null, visible(all.replays[n]?.summary ?? ""))), it)),
+    has_agent ? "Or watch a recorded session" : "Watch a recorded session",
+    all.replays.map((it) => replay(it, play)),
+  );
+  const missing = section(
+    has_agent ? "Agents that could be here, too" : "Agents, and how to install them",
+    all.engines.filter((it) => !it.installed).map(how_to_install),
+    "installs",
   );
   by_id("start").replaceChildren(
-    h("h1", null, installed.length > 0 ? "What is to be done?" : "Welcome to linkspan"),
-    installed.length === 0 ? replays : "",
-    section(
-      "Agents",
-      installed.map((it) => {
-        const node = button(it.name, () => pick(it.name), { class: "engine" });
-        node.append(
-          h(
-            "small",
-            null,
-            [it.summary, it.version]
-              .filter(Boolean)
-              .map((text) => visible(String(text)))
-              .join(" · "),
-          ),
-        );
-        return node;
-      }),
-    ),
-    section(
-      installed.length > 0 ? "Not installed" : "Agents, and how to install them",
-      missing.map((it) =>
-        h(
-          "div",
-          { class: "engine missing" },
-          h("b", null, it.name),
-          h("small", null, visible(it.summary)),
-          it.install ? h("code", null, visible(it.install)) : "",
-        ),
-      ),
-    ),
-    installed.length > 0 ? replays : "",
+    h("h1", null, has_agent ? "New session" : "Welcome to linkspan"),
+    has_agent
+      ? ""
+      : h("p", { class: "lead" }, "No agent is installed here yet. Watch one anyway: a recording plays as if it ran."),
+    agents,
+    replays,
+    missing,
   );
 }
 
-/** @param {string} title @param {Element[]} children */
-function section(title, children) {
-  return children.length > 0
-    ? h("section", null, h("h2", null, title), h("div", { class: "engines" }, ...children))
-    : "";
+/** Shows which agent is chosen. @param {string} name */
+export function mark_agent(name) {
+  for (const it of by_id("start").querySelectorAll("button.agent"))
+    it.setAttribute("aria-pressed", String(it.getAttribute("data-name") === name));
+}
+
+/** @param {Wire.Engine} it @param {(engine: string) => void} pick */
+function agent(it, pick) {
+  const facts = [it.summary, it.version].filter(Boolean).map((text) => visible(String(text)));
+  const attributes = { class: "engine agent", "data-name": it.name, "aria-pressed": "false" };
+  const node = button(it.name, () => pick(it.name), attributes);
+  node.append(h("small", null, facts.join(" · ")));
+  return node;
+}
+
+/** @param {{ name: string, summary: string }} it @param {(replay: string) => void} play */
+function replay(it, play) {
+  const node = button("", () => play(it.name), { class: "engine replay", "data-name": it.name });
+  const name = it.name.replace(/^replay:/, "");
+  node.append(icon("play"), h("span", null, visible(name), h("small", null, visible(it.summary))));
+  return node;
+}
+
+/** @param {Wire.Engine} it */
+function how_to_install(it) {
+  return h("p", null, h("b", null, it.name), h("code", { tabindex: 0 }, visible(it.install ?? it.summary)));
+}
+
+/** @param {string} title @param {Element[]} children @param {string} kind */
+function section(title, children, kind = "engines") {
+  return children.length > 0 ? h("section", null, h("h2", null, title), h("div", { class: kind }, ...children)) : "";
 }

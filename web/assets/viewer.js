@@ -21,6 +21,7 @@ export async function open_file(session, path) {
     ),
     body,
   );
+  dialog.setAttribute("aria-label", "File");
   if (!dialog.open) dialog.showModal();
   try {
     const blob = await file(session, path);

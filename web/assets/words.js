@@ -48,6 +48,11 @@ export function tokens_in_out(tokens) {
   return input || output ? `${count(input)} in / ${count(output)} out` : "";
 }
 
+/** An engine as people call it: of a recording, only the name of its file. @param {string} engine */
+export function engine_name(engine) {
+  return visible(engine.startsWith("replay:") ? `replay:${engine.split("/").at(-1)?.replace(/^replay:/, "")}` : engine);
+}
+
 /** How long ago, in a few letters. @param {string} at @param {number} now */
 export function ago(at, now) {
   const s = Math.max(0, (now - Date.parse(at)) / 1000);

@@ -5,22 +5,12 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 
-import { golden, long, start } from "./mock.mjs";
-import {
-  browser,
-  click,
-  close,
-  everything,
-  finish,
-  open,
-  play,
-  scene,
-  sees,
-  server,
-  session_id,
-  text,
-  until,
-} from "./stage.mjs";
+import { furnish, golden, long, start } from "./mock.mjs";
+import { click, close, finish, play, scene, sees, session_id, sleep, tab, text, until } from "./stage.mjs";
+
+const server = await start({ pace: 25 });
+const everything = furnish(server);
+const open = (path = "/#token=test", options = {}) => tab(server.url + path, options);
 
 await scene("the token moves out of the address", async () => {
   const page = await open();
@@ -174,7 +164,7 @@ await scene("lost connections lose no event, show none twice, and move nothing",
   await page.evaluate(() => (document.querySelector(".message.live").dataset.mine = "1"));
   for (let n = 0; n < 4; n += 1) {
     server.drop();
-    await new Promise((done) => setTimeout(done, 350));
+    await sleep(350);
   }
   server.pace = 2;
   await sees(page, "✓ done");
@@ -191,7 +181,7 @@ await scene("lost connections lose no event, show none twice, and move nothing",
 
 await scene("a server that is away is waited for", async () => {
   const page = await open(`/#token=test/s/${everything.id}`, { is_offline_fine: true });
-  await page.setViewport({ width: 400, height: 800 });
+  await page.setViewportSize({ width: 400, height: 800 });
   await sees(page, "cut off");
   server.is_down = true;
   server.drop();
@@ -437,7 +427,7 @@ await scene("50,000 events stay smooth", async () => {
   );
   assert.ok(n_rows < 120, `${n_rows} rows`);
   // Far above what it takes; a machine with other work to do is slow, too.
-  assert.ok(Math.max(0, ...slow_open) < 400);
+  assert.ok(Math.max(0, ...slow_open) < 1500);
   await close(page);
 });
 
@@ -447,7 +437,7 @@ await scene("what somebody reads does not move while more comes", async () => {
   await page.evaluate((id) => (location.hash = `#/s/${id}`), it.id);
   await sees(page, "✓ done");
   await page.evaluate(() => (document.getElementById("scroll").scrollTop -= 3000));
-  await new Promise((done) => setTimeout(done, 200));
+  await sleep(200);
   const place = () =>
     page.evaluate(() => {
       const row = [...document.querySelectorAll(".row")].find((it) => it.getBoundingClientRect().top > 200);
@@ -456,7 +446,7 @@ await scene("what somebody reads does not move while more comes", async () => {
   const before = await place();
   for (let n = 0; n < 50; n += 1)
     server.append(it, { type: "notice.raised", data: { level: "info", code: "x", text: `more ${n}` } });
-  await new Promise((done) => setTimeout(done, 300));
+  await sleep(300);
   assert.deepEqual(await place(), before);
   await page.evaluate(() => document.querySelector(".pill").click());
   await sees(page, "more 49");
@@ -465,11 +455,11 @@ await scene("what somebody reads does not move while more comes", async () => {
 
 await scene("nothing sticks out on a phone", async () => {
   const page = await open(`/#token=test/s/${everything.id}`);
-  await page.setViewport({ width: 400, height: 800 });
+  await page.setViewportSize({ width: 400, height: 800 });
   await sees(page, "cut off");
   for (const hash of [`#/s/${everything.id}`, "#/", "#/new"]) {
     await page.evaluate((hash) => (location.hash = hash), hash);
-    await new Promise((done) => setTimeout(done, 250));
+    await sleep(250);
     const wide = await page.evaluate(() =>
       [...document.querySelectorAll("body *")]
         .filter(
@@ -484,12 +474,12 @@ await scene("nothing sticks out on a phone", async () => {
 
 await scene("with nothing installed the recordings come first", async () => {
   const bare = await start({ installed: false });
-  const page = await browser.newPage();
-  await page.goto(`${bare.url}/#token=test`);
+  const page = await tab(`${bare.url}/#token=test`);
   await sees(page, "Watch a recorded session", "#start");
   assert.ok((await text(page, "#start")).indexOf("recorded") < (await text(page, "#start")).indexOf("npm install"));
-  await page.close();
+  await close(page);
   await bare.stop();
 });
 
+await server.stop();
 await finish();

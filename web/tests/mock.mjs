@@ -38,6 +38,15 @@ const REPLAYS = {
   story: "openresponses/recorded-lmstudio-basic.1",
   codex: "codex/app_server.duplex",
 };
+const SUMMARIES = {
+  everything: "Something of everything that can happen",
+  tools: "Claude Code runs a command, writes and edits a file",
+  permission: "Claude Code asks before it writes",
+  question: "Claude Code has a question",
+  agents: "Claude Code hands work to sub-agents",
+  story: "A model tells a story, word by word",
+  codex: "Codex, over its app server",
+};
 
 /** Events of a golden file. */
 export function golden(name) {
@@ -55,7 +64,7 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
     id: it.id,
     engine: it.engine,
     native: it.native,
-    cwd: "/workspace",
+    cwd: it.cwd,
     title: it.title,
     created_at: it.created_at,
     active_at: it.active_at,
@@ -81,6 +90,7 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
       engine,
       native,
       title,
+      cwd: "/workspace",
       created_at: at,
       active_at: at,
       events: [],
@@ -254,7 +264,7 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
         engines,
         replays: Object.keys(REPLAYS).map((name) => ({
           name: `replay:${name}`,
-          summary: `A recording: ${REPLAYS[name]}`,
+          summary: SUMMARIES[name],
         })),
       });
     }
@@ -323,6 +333,8 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
 
   const wss = new WebSocketServer({ noServer: true, handleProtocols: () => "linkspan" });
   http.on("upgrade", (request, socket, head) => {
+    // A tab that is closed in the middle of it.
+    socket.on("error", () => {});
     const offered = (request.headers["sec-websocket-protocol"] ?? "").split(/,\s*/);
     if (server.is_down || !offered.includes(`token.${token}`)) {
       socket.end("HTTP/1.1 401 Unauthorized\r\nConnection: close\r\n\r\n");

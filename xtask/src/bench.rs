@@ -11,6 +11,7 @@ mod floor;
 mod measure;
 mod readers;
 mod run;
+mod serve;
 mod table;
 mod text;
 
@@ -33,7 +34,8 @@ use measure::{Sample, Steal};
 const USAGE: &str = "usage: cargo xtask bench convert [--megabytes N] [--rounds N]
        cargo xtask bench growth [--rounds N]
        cargo xtask bench ag-ui [--pieces N] [--rate N] [--megabytes N]
-       cargo xtask bench run [--agents FOLDER] [--pieces N] [--rounds N] [--starts N]";
+       cargo xtask bench run [--agents FOLDER] [--pieces N] [--rounds N] [--starts N]
+       cargo xtask bench serve [--events N] [--rounds N]";
 
 /// The sizes that `growth` compares.
 const SIZES: [u64; 3] = [10, 100, 1000];
@@ -47,6 +49,7 @@ pub(crate) fn run(args: &[&str]) -> Result<ExitCode> {
         ["growth", rest @ ..] => growth(&options(rest)?)?,
         ["ag-ui", rest @ ..] => ag_ui::run(&ag_ui::Options::read(rest)?)?,
         ["run", rest @ ..] => run::run(&run::Options::read(rest)?)?,
+        ["serve", rest @ ..] => serve::run(&serve::Options::read(rest)?)?,
         // What follows is run by the above, built for speed.
         ["corpus", name, megabytes, path] => {
             let (megabytes, path) = (megabytes.parse()?, Path::new(path));

@@ -6,6 +6,7 @@
 mod bench;
 mod fuzz;
 mod matrix;
+mod page;
 mod peers;
 mod process;
 mod python;
@@ -24,6 +25,8 @@ usage: cargo xtask <task>
 
   test                  everything below, and what cargo checks: fmt, clippy, tests, docs
   peers                 install the real clients and validators, judge our output with them
+  page                  the page of the server: its types, its parts, and Chromium against a mock
+                        and against the real server, with the real Claude Code
   fuzz [--seconds N]    fuzz every target for N seconds, 10 by default
   soak [--seconds N] [--runs N]
                         the same for long, 600 by default, after N hostile agents, 2000 by
@@ -33,7 +36,9 @@ usage: cargo xtask <task>
   bench ag-ui [--pieces N] [--rate N] [--megabytes N]
                         what the AG-UI endpoint adds to a model's stream
   bench run [--agents FOLDER] [--pieces N] [--rounds N] [--starts N]
-                        what `linkspan run` costs beside the agent's program alone";
+                        what `linkspan run` costs beside the agent's program alone
+  bench serve [--events N] [--rounds N]
+                        what `linkspan serve` costs beside a bare broadcast, and Node's";
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -51,6 +56,7 @@ fn run(args: &[&str]) -> Result<ExitCode> {
     match args {
         ["test"] => Ok(report::run_all(&test::steps())),
         ["peers"] => Ok(report::run_all(&[Step::new("peers", peers::run)])),
+        ["page"] => Ok(report::run_all(&[Step::new("page", page::run)])),
         ["fuzz", rest @ ..] => fuzz_for(seconds(rest, fuzz::SHORT)?),
         ["soak", rest @ ..] => Ok(report::run_all(&soak::steps(rest)?)),
         ["bench", rest @ ..] => bench::run(rest),

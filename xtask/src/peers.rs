@@ -5,7 +5,9 @@
 //! each judge its files. A peer that cannot be installed is a failure in CI; elsewhere it
 //! is a warning, because a contributor without Python 3.12 should still get through.
 
-mod install;
+pub(crate) mod install;
+
+pub(crate) use install::install_js;
 
 use std::{
     fs,
@@ -180,7 +182,7 @@ pub(crate) fn run() -> Result<Warnings> {
         failures.push(ENDPOINT);
     }
     if let Some(programs) = interpreters.agents()
-        && try_agents(programs).is_err()
+        && try_agents(programs, interpreters.of(Judge::OpenHands)).is_err()
     {
         failures.push("the agents");
     }
@@ -210,12 +212,15 @@ fn drive_endpoint(binary: &Path, node: &Path) -> Result<()> {
     )
 }
 
-/// Runs the real agents, in `crates/linkspan/tests/agents`.
-fn try_agents(programs: &Path) -> Result<()> {
+/// Runs the real agents, in `crates/linkspan/tests/agents`. OpenHands is a library of Python.
+fn try_agents(programs: &Path, python: Option<&Path>) -> Result<()> {
     say("run the agents, which takes some minutes");
     let mut command = cargo();
     command.args(["test", "--quiet", "--package", "linkspan"]);
     command.args(["--test", "agents"]);
+    if let Some(python) = python {
+        command.env("LINKSPAN_PYTHON", python);
+    }
     run_command(command.env("LINKSPAN_AGENTS", programs))
 }
 

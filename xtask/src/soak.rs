@@ -1,6 +1,7 @@
 //! `cargo xtask soak`: what the tests do for seconds, for as long as it takes to trust it. By hand only.
 //!
-//! The tests of the runner say what they did, one line each; the fuzz targets go on from their corpus.
+//! The tests of the runner and of crashes say what they did, one line each; the fuzz targets go on from
+//! their corpus.
 
 use anyhow::{Context, Result, bail};
 
@@ -10,7 +11,7 @@ use crate::{
     report::{Step, Warnings},
 };
 
-/// Hostile agents; the fast tier has a tenth.
+/// Hostile agents, of which the fast tier has a tenth; half as many servers are killed.
 const RUNS: usize = 2000;
 
 pub(crate) fn steps(args: &[&str]) -> Result<Vec<Step>> {
@@ -32,7 +33,8 @@ fn runner(runs: usize) -> Result<Warnings> {
     let mut tests = cargo();
     tests
         // Nothing is chosen before the dashes: cargo would not build the agents then, which are examples.
-        .args(["test", "--package", "linkspan", "--", "runner::"])
+        .args(["test", "--package", "linkspan", "--"])
+        .args(["runner::", "crash::"])
         // One after the other, so that the figures of each are its own.
         .args(["--test-threads", "1"])
         .env("LINKSPAN_SOAK_RUNS", runs.to_string());

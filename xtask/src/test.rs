@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use anyhow::Result;
 
 use crate::{
-    fuzz, peers,
+    fuzz, page, peers,
     process::{cargo, run},
     report::{Step, Warnings},
 };
@@ -42,6 +42,8 @@ pub(crate) fn steps() -> Vec<Step> {
         }),
         Step::new("deny", deny),
         Step::new("peers", peers::run),
+        // After the peers, which install the same browser and agents.
+        Step::new("page", page::run),
         Step::new("fuzz", || fuzz::run(fuzz::SHORT)),
     ]
 }

@@ -205,6 +205,11 @@ impl Connection {
                 }
                 ordered
             }
+            "session/delete" => {
+                let it: wire::OfSession = params.read()?;
+                self.delete(&it.session_id).await?;
+                Ok(Some(rpc::result(id, &Empty {})))
+            }
             _ => {
                 let message = format!("unknown method `{}`", shown(method));
                 Err(Error::new(rpc::METHOD_NOT_FOUND, message))
@@ -270,6 +275,7 @@ impl Connection {
                         .filter(|it| it.can.fork)
                         .and_then(|_| yes()),
                     close: yes(),
+                    delete: yes(),
                 },
             },
             auth_methods: self.login().into_iter().collect(),
@@ -420,6 +426,19 @@ impl Connection {
         }
         let found = journal.find_native(&wanted).await.map_err(failed)?;
         found.ok_or_else(|| no_session(id))
+    }
+
+    /// Removes a session with all that is in it; one that is open here is closed first.
+    async fn delete(&mut self, id: &str) -> Result<(), Error> {
+        if let Some(Handle { orders, task }) = self.sessions.remove(id) {
+            drop(orders);
+            // One that panicked is gone as well.
+            task.await.ok();
+        }
+        let stored = self.find(id).await?;
+        let owner = journal::Owner::new(hub::own_name());
+        let removed = hub::remove(&*self.shared.config.journal, &stored.id, &owner).await;
+        removed.map_err(|err| Error::internal(chain(&err)))
     }
 
     async fn list(&self, it: wire::ListSessions) -> Result<wire::SessionList, Error> {

@@ -38,8 +38,6 @@ use crate::wire;
 const BEAT: Duration = Duration::from_millis(500);
 /// What an agent may take to stop, and then to leave, before it is made to.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// The longest title that is made of a prompt, in characters.
-const MAX_TITLE: usize = 80;
 
 type Starting = Pin<Box<dyn Future<Output = Result<Agent, StartError>> + Send>>;
 
@@ -299,9 +297,7 @@ impl Session {
 
     /// The session is worth keeping from now on.
     async fn keep(&mut self, prompt: &str) {
-        let line = prompt.lines().find(|it| !it.trim().is_empty());
-        let line = line.unwrap_or_default().trim();
-        let title: String = line.chars().take(MAX_TITLE).collect();
+        let title = hub::title(prompt);
         let session = NewSession {
             id: SessionId::new(self.id.clone()),
             engine: self.engine.clone(),
@@ -390,7 +386,7 @@ impl Session {
                 ));
             }
             Selected::Replay(recording) => {
-                let opened = hub::open_recording(&recording);
+                let opened = recording.open();
                 let (input, format) = opened.map_err(|err| Error::internal(chain(&err)))?;
                 let Some(prompt) = self.waiting.take() else {
                     return Ok(None);

@@ -85,6 +85,8 @@ pub(crate) struct SessionCapabilities {
     pub(crate) fork: Option<Empty>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) close: Option<Empty>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) delete: Option<Empty>,
 }
 
 #[derive(Debug, Default, Serialize)]

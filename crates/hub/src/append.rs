@@ -5,13 +5,16 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use journal::{Batch, Error, Fault, Journal, Lease};
 use tokio::time::sleep;
 
 use crate::record::Record;
 
+/// From one append to the next: every one of them waits for the disk, and few events share it otherwise.
+/// The first after a silence goes at once.
+const REST: Duration = Duration::from_millis(5);
 /// Between two tries to store what could not be stored.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
@@ -39,6 +42,8 @@ pub(crate) struct Appender {
     pub(crate) lease: Lease,
     pending: Option<Pending>,
     pause: Duration,
+    /// When the last append began.
+    began: Option<Instant>,
 }
 
 impl Appender {
@@ -48,6 +53,7 @@ impl Appender {
             lease,
             pending: None,
             pause: FIRST_PAUSE,
+            began: None,
         }
     }
 
@@ -55,16 +61,24 @@ impl Appender {
         self.pending.is_some()
     }
 
-    /// Begins to store what is ready, unless something is on its way.
+    /// Begins to store what is ready, unless something is on its way, or just was.
     pub(crate) fn begin(&mut self, record: &mut Record) {
-        if self.pending.is_none()
-            && let Some(batch) = record.take()
-        {
+        if self.pending.is_some() || !record.is_ready() {
+            return;
+        }
+        let rest = self.began.map(|it| REST.saturating_sub(it.elapsed()));
+        if let Some(rest) = rest.filter(|it| !it.is_zero()) {
+            self.pending = Some(Box::pin(async move {
+                sleep(rest).await;
+                Ok(())
+            }));
+        } else if let Some(batch) = record.take() {
+            self.began = Some(Instant::now());
             self.send(batch, Duration::ZERO);
         }
     }
 
-    /// Until the append on its way is stored, or not.
+    /// Until the append on its way is stored, or not, or may begin.
     pub(crate) async fn stored(&mut self) -> Result<(), Failed> {
         let Some(pending) = &mut self.pending else {
             return std::future::pending().await;

@@ -33,14 +33,15 @@ pub struct SessionChanged {
 
 /// A subscription to changes.
 #[derive(Debug)]
-pub struct Changes(broadcast::Receiver<Arc<SessionChanged>>);
+pub struct Changes(broadcast::Receiver<Option<Arc<SessionChanged>>>);
 
 impl Changes {
-    /// The next change; none when so many were missed that the list has to be read again.
+    /// The next change; none when the list has to be read again: so many were missed, or sessions
+    /// are gone.
     /// Waits for ever when the hub is gone.
     pub async fn next(&mut self) -> Option<Arc<SessionChanged>> {
         match self.0.recv().await {
-            Ok(change) => Some(change),
+            Ok(change) => change,
             Err(broadcast::error::RecvError::Lagged(_)) => None,
             Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
         }
@@ -49,7 +50,7 @@ impl Changes {
 
 /// What is known of all sessions, as far as lists show it.
 pub(crate) struct Directory {
-    changes: broadcast::Sender<Arc<SessionChanged>>,
+    changes: broadcast::Sender<Option<Arc<SessionChanged>>>,
     touched: Mutex<HashSet<SessionId<'static>>>,
     news: Notify,
     known: Mutex<HashMap<SessionId<'static>, Known>>,
@@ -85,6 +86,13 @@ impl Directory {
         self.news.notify_one();
     }
 
+    /// A session is not there any more.
+    pub(crate) fn forget(&self, session: &SessionId<'static>) {
+        self.known().remove(session);
+        // Nobody may be listening.
+        self.changes.send(None).ok();
+    }
+
     /// Takes down where every session stands.
     pub(crate) async fn fill(&self, journal: &dyn Journal) -> journal::Result<()> {
         let mut after = None;
@@ -100,6 +108,19 @@ impl Directory {
                 return Ok(());
             }
         }
+    }
+
+    /// Forgets the sessions that are gone, and says that some are.
+    pub(crate) async fn forget_gone(&self, journal: &dyn Journal) -> journal::Result<()> {
+        let known: Vec<_> = self.known().keys().cloned().collect();
+        for session in known {
+            if journal.find_session(&session).await?.is_none() {
+                self.known().remove(&session);
+            }
+        }
+        // Nobody may be listening.
+        self.changes.send(None).ok();
+        Ok(())
     }
 
     /// From now on `everything` hears which sessions go on, and from where.
@@ -221,7 +242,7 @@ async fn changed(shared: &Arc<Shared>, session: Session) -> journal::Result<()> 
     directory.known().insert(now.session.id.clone(), known);
     if is_news {
         // Nobody may be listening.
-        directory.changes.send(now).ok();
+        directory.changes.send(Some(now)).ok();
     }
     Ok(())
 }

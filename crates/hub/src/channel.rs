@@ -8,13 +8,17 @@ use std::time::Duration;
 use journal::{Error, Journal, Scope};
 use model::SessionId;
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::catch_up::{Render, Style};
 use crate::ring::Ring;
 
 /// Until a log that could not be read is read again.
 pub(crate) const READ_AGAIN: Duration = Duration::from_millis(200);
+
+/// From one look at a log that goes on to the next. Whoever follows gets what came meanwhile together, with
+/// one write instead of one for each event; after a silence the first event comes at once.
+const REST: Duration = Duration::from_millis(10);
 
 type Key = (SessionId<'static>, Style);
 
@@ -69,12 +73,16 @@ async fn tail(journal: Arc<dyn Journal>, mut render: Render, ring: Arc<Ring>) {
     let mut watch = journal.watch(Scope::Session(session));
     let mut frames = Vec::new();
     loop {
+        let looked = Instant::now();
         match render.page(&*journal, &mut frames).await {
             Ok(is_end) => {
                 ring.push(&frames, render.at, is_end);
                 frames.clear();
-                if is_end && !watch.changed().await {
-                    return;
+                if is_end {
+                    if !watch.changed().await {
+                        return;
+                    }
+                    sleep_until(looked + REST).await;
                 }
             }
             Err(Error::NoSession { .. }) => return,

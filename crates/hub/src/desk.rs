@@ -49,6 +49,8 @@ pub(crate) struct Desk {
     is_stopping: bool,
     /// Its run was told to stop.
     is_aborting: bool,
+    /// Somebody else waits for the session.
+    is_wanted: bool,
 }
 
 /// A prompt that waits.

@@ -13,6 +13,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     #[error("no session is called `{0}`")]
     NoSession(String),
+    #[error("session `{0}` is in use")]
+    Busy(SessionId<'static>),
     #[error("the prompt is empty")]
     EmptyPrompt,
     #[error("session `{session}` is one of `{engine}`, not of `{wanted}`")]
@@ -53,4 +55,15 @@ pub enum Error {
     Stopped,
     #[error(transparent)]
     Journal(#[from] journal::Error),
+}
+
+/// An error and what caused it, in one line.
+pub fn chain(err: &dyn std::error::Error) -> String {
+    let mut words = err.to_string();
+    let mut cause = err.source();
+    while let Some(err) = cause {
+        words = format!("{words}: {err}");
+        cause = err.source();
+    }
+    words
 }

@@ -16,7 +16,9 @@ use crate::changes::Changes;
 use crate::config::HubConfig;
 use crate::error::{Error, Result};
 use crate::follow::{Follow, Follower};
+use crate::keep;
 use crate::order::{Abort, Prompt, Settings, Submit, Target, Told, bytes};
+use crate::remove;
 use crate::setup;
 use crate::shared::{self, Shared};
 
@@ -65,10 +67,13 @@ impl Hub {
         for session in shared.config.journal.pending().await? {
             shared.see_to(&session);
         }
-        let tasks = vec![
+        let mut tasks = vec![
             tokio::spawn(crate::changes::watch(Arc::clone(&shared))),
             tokio::spawn(shared::sweep(Arc::clone(&shared))),
         ];
+        if let Some(retention) = keep::retention(&shared.config.settings) {
+            tasks.push(tokio::spawn(keep::keep(Arc::clone(&shared), retention)));
+        }
         Ok(Self { shared, tasks })
     }
 
@@ -174,8 +179,6 @@ impl Hub {
     }
 
     async fn create(&self, submit: &Submit, engine: &str, cwd: &str) -> Result<SessionId<'static>> {
-        let words = submit.prompt.lines().find(|it| !it.trim().is_empty());
-        let title = words.unwrap_or_default().trim();
         let own = match &submit.target {
             Target::Own(id) => Some(id.clone()),
             Target::New | Target::Session(_) | Target::Native(_) | Target::Fork(_) => None,
@@ -185,7 +188,7 @@ impl Hub {
             id: id.clone(),
             engine: engine.to_owned(),
             cwd: Some(cwd.to_owned()),
-            title: Some(title.chars().take(MAX_TITLE).collect()),
+            title: Some(title(&submit.prompt)),
         };
         match self.journal().create(session).await {
             // Somebody else was faster, and it is the one that is wanted.
@@ -218,8 +221,11 @@ impl Hub {
         if !queue.iter().any(|it| it.number == number) {
             return Ok(false);
         }
-        let prompt = Some(number);
-        self.order(session, Abort { prompt, of: None }).await
+        let abort = Abort {
+            prompt: Some(number),
+            ..Abort::default()
+        };
+        self.order(session, abort).await
     }
 
     /// Stops the run of a session; false when there is none. Prompts that wait are worked on next.
@@ -230,8 +236,11 @@ impl Hub {
         if is_idle {
             return Ok(false);
         }
-        let of = self.shared.status(session).current;
-        let ordered = self.order(session, Abort { prompt: None, of }).await;
+        let abort = Abort {
+            of: self.shared.status(session).current,
+            ..Abort::default()
+        };
+        let ordered = self.order(session, abort).await;
         match ordered {
             // What cannot be written down can still be done.
             Err(Error::Journal(journal::Error::Storage(_)))
@@ -241,6 +250,14 @@ impl Hub {
             }
             ordered => ordered,
         }
+    }
+
+    /// Removes a session with all that is in it; fails with [`Error::Busy`] while it has something to do.
+    pub async fn remove(&self, session: &SessionId<'_>) -> Result<()> {
+        let session = session.clone().into_owned();
+        remove::remove(&**self.journal(), &session, &self.shared.owner).await?;
+        self.shared.directory.forget(&session);
+        Ok(())
     }
 
     /// Tells the owner of a session, and what came of it.
@@ -374,6 +391,13 @@ impl fmt::Debug for Hub {
             .field("owner", &self.shared.owner)
             .finish_non_exhaustive()
     }
+}
+
+/// What a session is called that begins with this prompt: its first line that says something.
+pub fn title(prompt: &str) -> String {
+    let line = prompt.lines().find(|it| !it.trim().is_empty());
+    let line = line.unwrap_or_default().trim();
+    line.chars().take(MAX_TITLE).collect()
 }
 
 pub(crate) fn queued(command: Command) -> Option<Queued> {

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use bytes::Bytes;
+use journal::{Journal, Order};
+use model::SessionId;
 use runner::config::{MODES, mode};
 use runner::{Answer, ClientRun, Mode};
 use serde::{Deserialize, Serialize};
@@ -122,7 +124,7 @@ impl Settings {
 }
 
 /// What the owner of a session is asked to stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Abort {
     /// A prompt that waits, by its number; absent is the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,6 +132,23 @@ pub(crate) struct Abort {
     /// The prompt whose run is meant; absent is any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) of: Option<u64>,
+    /// Nothing but keeping the session once it has nothing more to do: somebody else wants it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) leave: bool,
+}
+
+fn is_false(it: &bool) -> bool {
+    !*it
+}
+
+/// Asks the owner of a session not to keep it any longer than it has work in it.
+pub async fn ask_to_leave(journal: &dyn Journal, session: &SessionId<'_>) -> journal::Result<()> {
+    let leave = Abort {
+        leave: true,
+        ..Abort::default()
+    };
+    let order = Order::Abort(bytes(&leave));
+    journal.command(session, order).await.map(drop)
 }
 
 /// An answer on its way to the agent.

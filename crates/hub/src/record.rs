@@ -1,7 +1,7 @@
 //! What an agent tells, on its way into the log: numbered, with the agent's own frames beside it.
 
 use std::borrow::Cow;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use formats::ItemIds;
@@ -99,13 +99,17 @@ impl Record {
 
     /// Everything that may be stored; nothing when there is nothing.
     pub(crate) fn take(&mut self) -> Option<Batch> {
-        let is_empty = self.ready.entries.is_empty() && self.ready.done.is_empty();
         self.n_waiting = 0;
-        (!is_empty).then(|| std::mem::take(&mut self.ready))
+        self.is_ready().then(|| std::mem::take(&mut self.ready))
+    }
+
+    /// Whether something may be stored.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.ready.entries.is_empty() || !self.ready.done.is_empty()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.ready.entries.is_empty() && self.ready.done.is_empty() && self.told.is_empty()
+        !self.is_ready() && self.told.is_empty()
     }
 
     /// False: what is told faster than it is stored has to wait.
@@ -222,9 +226,7 @@ pub(crate) fn failed(code: &'static str, message: String) -> RunEnded<'static> {
 }
 
 pub(crate) fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let millis = since.ok().and_then(|it| i64::try_from(it.as_millis()).ok());
-    Timestamp::from_millis(millis.unwrap_or_default())
+    SystemTime::now().into()
 }
 
 /// The ids of all items of a session.

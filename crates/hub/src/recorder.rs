@@ -140,8 +140,9 @@ impl Recorder {
                         prompt: Some(prompt),
                         ..
                     }) => self.record.done(prompt),
+                    // It is let go of at the end of the run anyway.
+                    Ok(Abort { leave: true, .. }) | Err(_) => (),
                     Ok(Abort { .. }) => wishes.push(Wish::Abort),
-                    Err(_) => (),
                 },
                 Order::Settle { ask, answer } => wishes.extend(self.answer(ask, &answer)),
             }
@@ -185,6 +186,20 @@ impl Recorder {
         self.journal.release(&self.appender.lease).await.ok();
         is_stored
     }
+
+    /// Lets go of a session in which nothing was done; if nothing was ever told in it, it is removed.
+    pub async fn discard(self) -> Result<()> {
+        let Self {
+            journal, appender, ..
+        } = self;
+        let lease = appender.lease;
+        let found = journal.find_session(&lease.session).await?;
+        let is_empty = found.is_some_and(|it| it.head == 0);
+        match is_empty && journal.commands(&lease.session, 0).await?.is_empty() {
+            true => journal.remove(&lease).await,
+            false => journal.release(&lease).await,
+        }
+    }
 }
 
 impl Storing<'_> {
@@ -202,7 +217,8 @@ impl Storing<'_> {
     }
 }
 
-async fn acquire(
+/// Takes a session whose owner has let go of it, or is dead.
+pub(crate) async fn acquire(
     journal: &dyn Journal,
     session: &SessionId<'static>,
     owner: &Owner,

@@ -1,26 +1,23 @@
 //! From a prompt that waits to an agent that can be started.
 
 use std::env;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use formats::ag_ui::RunAgentInput;
-use formats::detect::Detector;
 use journal::Journal;
 use model::SessionId;
 use responses::{Conversation, Endpoint};
 use runner::engines::{self, Recording, Selected, Surroundings};
 use runner::process::find_on_path;
-use runner::{Earlier, Mode, Permissions, Request, Resume, Setup, StartError, Talk, Work};
+use runner::{
+    Earlier, Mode, Permissions, RecordingError, Request, Resume, Setup, StartError, Talk, Work,
+};
 
 use crate::config::HubConfig;
 use crate::error::{Error, Result};
 use crate::history;
 use crate::order::{Prompt, Settings};
-
-/// Bytes of a recording that are looked at, at a time, to tell its format.
-const READ_SIZE: usize = 64 * 1024;
 
 /// The name of the engine that a prompt without one goes to.
 pub(crate) fn default_engine(config: &HubConfig) -> Result<String> {
@@ -177,7 +174,13 @@ fn replay(
     recording: &Recording,
     earlier: Earlier,
 ) -> Result<Setup> {
-    let (input, format) = open(recording)?;
+    let (input, format) = recording.open().map_err(|err| match err {
+        RecordingError::Read(source) => Error::Recording {
+            name: recording.name(),
+            source,
+        },
+        RecordingError::Unsure(_) => Error::UnknownRecording(recording.name()),
+    })?;
     let work = Work::Replay {
         input,
         speed: prompt.speed.unwrap_or(f64::INFINITY),
@@ -188,33 +191,4 @@ fn replay(
         earlier,
         ..Setup::replay(format, work, (&config.settings).into())
     })
-}
-
-/// Opens a recording, and tells its format.
-pub fn open(recording: &Recording) -> Result<(Box<dyn Read + Send>, &'static str)> {
-    let path = match recording {
-        Recording::Bundled(it) => return Ok((Box::new(it.bytes), it.format)),
-        Recording::File(path) => path,
-    };
-    let name = || path.to_string_lossy().into_owned();
-    let failed = |source| Error::Recording {
-        name: name(),
-        source,
-    };
-    let mut file = File::open(path).map_err(failed)?;
-    let mut detector = Detector::default();
-    let mut head = Vec::new();
-    let mut buf = vec![0; READ_SIZE];
-    let verdict = loop {
-        let n = file.read(&mut buf).map_err(failed)?;
-        if n == 0 {
-            break detector.end();
-        }
-        head.extend_from_slice(&buf[..n]);
-        if let Some(verdict) = detector.push(&buf[..n]) {
-            break verdict;
-        }
-    };
-    let format = verdict.map_err(|_| Error::UnknownRecording(name()))?;
-    Ok((Box::new(io::Cursor::new(head).chain(file)), format.name))
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::time::Duration;
 
 use journal::Owner;
 use model::SessionId;
@@ -209,10 +210,13 @@ impl Shared {
     }
 }
 
-/// Looks after the runs of owners that die while this one lives.
+/// How often it is looked for owners that have died.
+const SWEEP: Duration = Duration::from_secs(2);
+
+/// Looks after the runs of owners that die while this one lives, and the prompts they have left.
 pub(crate) async fn sweep(shared: Arc<Shared>) {
     loop {
-        sleep(shared.config.limits.lease).await;
+        sleep(SWEEP.min(shared.config.limits.lease)).await;
         if let Err(Error::Journal(err)) = shared.close_lost().await {
             shared.in_trouble(&err);
         }

@@ -1,5 +1,7 @@
-//! How fast the journal appends beside a bare SQLite loop with the same batching: medians of alternating
-//! rounds. Run it by hand, on a quiet machine: `cargo run --release -p journal --example rate [DIR]`.
+//! How fast the journal appends beside a bare SQLite loop with the same batching, in alternating rounds.
+//!
+//! Prints an object for each size of a batch: events of 1 KB a second, by round. `cargo xtask bench serve`
+//! makes a table of it; by itself it is `cargo run --release -p journal --example rate DIR ROUNDS`.
 
 #![expect(clippy::print_stdout, reason = "the figures are what it is for")]
 #![expect(
@@ -17,36 +19,25 @@ use journal::{
 use model::{Body, Event, Level, Notice, Origin, RunId, SessionId, Text};
 use rusqlite::{Connection, params};
 
-const ROUNDS: usize = 7;
 const BATCHES: u64 = 100;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
-    let dir = match std::env::args().nth(1) {
-        Some(dir) => tempfile::tempdir_in(dir),
-        None => tempfile::tempdir(),
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [dir, rounds] = &args[..] else {
+        panic!("rate DIR ROUNDS");
     };
-    let dir = dir.unwrap();
-    println!("events of 1 KB, each batch one durable append; events/s");
+    let dir = tempfile::tempdir_in(dir).unwrap();
+    let rounds: usize = rounds.parse().unwrap();
     for batch in [1, 10, 100] {
-        let mut rates = [Vec::new(), Vec::new()];
-        for round in 0..ROUNDS {
+        let (mut loops, mut journals) = (Vec::new(), Vec::new());
+        for round in 0..rounds {
             let path = |name| dir.path().join(format!("{name}-{batch}-{round}.db"));
-            rates[0].push(bare(&path("bare"), batch));
-            rates[1].push(kept(&path("kept"), batch).await);
+            loops.push(bare(&path("bare"), batch));
+            journals.push(kept(&path("kept"), batch).await);
         }
-        let [bare, kept] = rates.map(median);
-        let ratio = kept / bare * 100.0;
-        println!("batch {batch:>3}: bare {bare:>7.0}  journal {kept:>7.0}  {ratio:>4.0} %");
+        println!(r#"{{"batch":{batch},"bare":{loops:?},"journal":{journals:?}}}"#);
     }
-    let path = dir.path().join("many.db");
-    let rate = many(&path).await;
-    println!("64 sessions at once, one event an append: journal {rate:.0}");
-}
-
-fn median(mut rates: Vec<f64>) -> f64 {
-    rates.sort_by(f64::total_cmp);
-    rates[rates.len() / 2]
 }
 
 fn rate(n_events: u64, since: Instant) -> f64 {
@@ -86,27 +77,6 @@ async fn kept(path: &Path, batch: u64) -> f64 {
         append(&journal, &lease, entries.collect()).await;
     }
     rate(BATCHES * batch, started)
-}
-
-async fn many(path: &Path) -> f64 {
-    const SESSIONS: u64 = 64;
-    let journal = Arc::new(open(path).await);
-    let mut leases = Vec::new();
-    for n in 0..SESSIONS {
-        leases.push(acquire(&journal, &n.to_string()).await);
-    }
-    let started = Instant::now();
-    let mut tasks = tokio::task::JoinSet::new();
-    for lease in leases {
-        let journal = Arc::clone(&journal);
-        tasks.spawn(async move {
-            for seq in 1..=BATCHES {
-                append(&journal, &lease, vec![entry(&lease, seq)]).await;
-            }
-        });
-    }
-    tasks.join_all().await;
-    rate(SESSIONS * BATCHES, started)
 }
 
 async fn append(journal: &Sqlite, lease: &Lease, entries: Vec<Entry>) {

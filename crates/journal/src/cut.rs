@@ -1,7 +1,8 @@
 //! The option to keep less: long strings of an event are shortened before they are stored.
 //!
 //! The line stays a valid event, each shortened string says in its own text how much is missing, and the
-//! store counts it beside the event. Whoever follows live still sees the whole; only what is kept is cut.
+//! store counts it beside the event. Only what goes through the store is cut: the terminal that a run was
+//! started from shows the whole, whoever follows the journal sees what is in it.
 
 use std::borrow::Cow;
 

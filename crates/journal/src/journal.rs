@@ -64,6 +64,9 @@ pub trait Journal: Send + Sync {
     /// The sessions that commands wait in, whoever owns them: what a start has to look after.
     fn pending(&self) -> Reply<'_, Vec<SessionId<'static>>>;
 
+    /// Removes a session with all that is in it. Only its owner may, as with everything that is written.
+    fn remove<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()>;
+
     /// Removes what is over the limits.
     fn retain(&self, retention: Retention) -> Reply<'_, Removed>;
 

@@ -128,6 +128,10 @@ impl Journal for Memory {
         self.look(|store| Ok(store.pending()))
     }
 
+    fn remove<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()> {
+        self.write(&lease.session, move |store, _| store.remove(lease))
+    }
+
     fn retain(&self, retention: Retention) -> Reply<'_, Removed> {
         Box::pin(async move {
             let (now, steady) = (self.clock.now(), self.clock.steady());

@@ -56,6 +56,12 @@ impl Sqlite {
             hints,
         })
     }
+
+    /// Gives back what removed sessions took, in small steps.
+    async fn sweep(&self) -> Result<()> {
+        while self.threads.write(0, |conn, _| retain::sweep(conn)).await? {}
+        Ok(())
+    }
 }
 
 impl Journal for Sqlite {
@@ -144,17 +150,30 @@ impl Journal for Sqlite {
         )
     }
 
+    fn remove<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()> {
+        let lease = lease.clone();
+        Box::pin(async move {
+            self.threads
+                .write(0, move |conn, changed| {
+                    changed.push(lease.session.clone());
+                    retain::remove(conn, &lease)
+                })
+                .await?;
+            self.sweep().await
+        })
+    }
+
     fn retain(&self, retention: Retention) -> Reply<'_, Removed> {
         let clock = Arc::clone(&self.clock);
         Box::pin(async move {
             let removed = self
                 .threads
                 .write(0, move |conn, _| {
-                    retain::remove(conn, &retention, clock.now(), &clock.steady())
+                    retain::retain(conn, &retention, clock.now(), &clock.steady())
                 })
                 .await?;
             self.hints.tell_everybody();
-            while self.threads.write(0, |conn, _| retain::sweep(conn)).await? {}
+            self.sweep().await?;
             Ok(removed)
         })
     }

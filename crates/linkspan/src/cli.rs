@@ -12,7 +12,9 @@ use formats::registry::{FORMATS, Format};
 
 use crate::exit;
 
-pub(crate) use store::{DataDir, ReplayArgs, Role, ServeArgs, SessionsArgs, State, TokenArgs};
+pub(crate) use store::{
+    DataDir, Keep, ReplayArgs, Role, ServeArgs, SessionsArgs, State, TokenArgs,
+};
 
 const EXAMPLE: &str = "\
 Example:
@@ -88,13 +90,13 @@ pub(crate) enum Command {
     Show(ShowArgs),
     #[command(before_help = RUN_EXAMPLE, after_long_help = exit::RUN_HELP)]
     Run(Box<RunArgs>),
-    #[command(before_help = store::SERVE_EXAMPLE, after_long_help = exit::HELP)]
+    #[command(before_help = store::SERVE_EXAMPLE, after_long_help = exit::SERVE_HELP)]
     Serve(ServeArgs),
     #[command(before_help = ACP_EXAMPLE, after_long_help = exit::HELP)]
     Acp(AcpArgs),
-    #[command(before_help = store::TOKEN_EXAMPLE)]
+    #[command(before_help = store::TOKEN_EXAMPLE, after_long_help = exit::HELP)]
     Token(TokenArgs),
-    #[command(before_help = store::SESSIONS_EXAMPLE)]
+    #[command(before_help = store::SESSIONS_EXAMPLE, after_long_help = exit::HELP)]
     Sessions(SessionsArgs),
     #[command(before_help = store::REPLAY_EXAMPLE, after_long_help = exit::HELP)]
     Replay(ReplayArgs),
@@ -187,7 +189,8 @@ pub(crate) struct RunArgs {
     /// A line of its own such as `claude --resume ID` in it names the session to go on with.
     pub(crate) prompt: Vec<String>,
 
-    /// The agent: claude, codex, opencode, gemini, acp:COMMAND, replay:FILE; see `linkspan engines`
+    /// The agent: claude, codex, opencode, gemini, openhands, acp:COMMAND, replay:FILE; see `linkspan
+    /// engines`
     #[arg(short, long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
 
@@ -199,7 +202,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
 
-    /// Go on with a session of the agent
+    /// Go on with a session, by the agent's own id or by the one that `linkspan sessions` lists
     #[arg(long, value_name = "ID", group = "session")]
     pub(crate) resume: Option<String>,
 
@@ -266,7 +269,8 @@ pub(crate) struct RunArgs {
 /// client can list them and load them again.
 #[derive(Args, Debug)]
 pub(crate) struct AcpArgs {
-    /// The agent: claude, codex, opencode, gemini, acp:COMMAND, replay:FILE; see `linkspan engines`
+    /// The agent: claude, codex, opencode, gemini, openhands, acp:COMMAND, replay:FILE; see `linkspan
+    /// engines`
     #[arg(short, long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
 

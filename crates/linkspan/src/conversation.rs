@@ -5,7 +5,6 @@
 //! next run goes on with the same session.
 
 use std::env;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,8 +16,8 @@ use runner::engines::{self, Recording, Selected, Surroundings};
 use runner::locks::Locks;
 use runner::process::{Guard, find_on_path};
 use runner::{
-    Agent, Answer, Asked, Ended, Mode, NotSettled, Permissions, Request, Resume, Setup, StartError,
-    Step, Talk, Verdict, Work, nobody, verdict,
+    Agent, Answer, Asked, Ended, Mode, NotSettled, Permissions, RecordingError, Request, Resume,
+    Setup, StartError, Step, Talk, Verdict, Work, nobody, verdict,
 };
 use tokio::sync::Notify;
 
@@ -81,8 +80,8 @@ pub enum ConversationError {
     Engine(#[from] engines::Error),
     #[error(transparent)]
     Start(#[from] StartError),
-    #[error("cannot read the recording")]
-    Recording(#[source] crate::Error),
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
 }
 
 type OnEvent = Box<dyn FnMut(&Event<'_>) + Send>;
@@ -279,7 +278,7 @@ impl Conversation {
         let around = Surroundings {
             limits: settings.into(),
             guard: self.config.guard.clone().map_or(Guard::None, Guard::Exe),
-            locks: runner::state_folder().map(|it| Locks::new(it.join("locks"))),
+            locks: Locks::own(),
             holder: "a conversation".to_owned(),
             is_hasty: false,
         };
@@ -300,7 +299,7 @@ impl Conversation {
 
     /// A recording is played anew for every run.
     fn replay(&self, recording: &Recording, prompt: &str) -> Result<Setup, ConversationError> {
-        let (input, format) = open(recording).map_err(ConversationError::Recording)?;
+        let (input, format) = recording.open()?;
         let work = Work::Replay {
             input,
             speed: f64::INFINITY,
@@ -317,18 +316,6 @@ impl std::fmt::Debug for Conversation {
             .field("engine", &self.config.engine)
             .field("state", &self.state)
             .finish_non_exhaustive()
-    }
-}
-
-/// Opens a recording, and tells its format.
-pub fn open(recording: &Recording) -> Result<(Box<dyn Read + Send>, &'static str), crate::Error> {
-    match recording {
-        Recording::Bundled(it) => Ok((Box::new(it.bytes), it.format)),
-        Recording::File(path) => {
-            let mut file = std::fs::File::open(path).map_err(crate::Error::Read)?;
-            let (format, head) = crate::recognise(&mut file)?;
-            Ok((Box::new(head.chain(file)), format.name))
-        }
     }
 }
 

@@ -6,10 +6,11 @@
 use std::io::{self, Read, Write};
 
 use formats::convert::Converter;
-use formats::detect::{Detector, Unsure};
+use formats::detect::Unsure;
 use formats::registry::{self, Format, find_reader};
 use formats::{ReaderConfig, WriterConfig};
 use model::{End, Losses};
+use runner::RecordingError;
 
 /// Bytes asked of the input at once: few system calls, and it stays in the cache while it is parsed.
 const READ_SIZE: usize = 64 * 1024;
@@ -59,6 +60,15 @@ impl From<registry::Error> for Error {
     }
 }
 
+impl From<RecordingError> for Error {
+    fn from(err: RecordingError) -> Self {
+        match err {
+            RecordingError::Read(err) => Self::Read(err),
+            RecordingError::Unsure(why) => Self::Unsure(why),
+        }
+    }
+}
+
 fn offered(err: &registry::Error) -> String {
     match err {
         registry::Error::UnknownFormat(name) => format!("there is no format `{name}`"),
@@ -104,25 +114,7 @@ pub fn convert(
 
 /// Reads as much of `input` as it takes to tell its format; what was read is handed back.
 pub fn recognise(input: &mut dyn Read) -> Result<(&'static Format, io::Cursor<Vec<u8>>), Error> {
-    let mut detector = Detector::default();
-    let mut head = Vec::new();
-    let mut buf = vec![0; READ_SIZE];
-    loop {
-        match input.read(&mut buf) {
-            Ok(0) => {
-                let format = detector.end().map_err(Error::Unsure)?;
-                return Ok((format, io::Cursor::new(head)));
-            }
-            Ok(n) => {
-                head.extend_from_slice(&buf[..n]);
-                if let Some(verdict) = detector.push(&buf[..n]) {
-                    return Ok((verdict.map_err(Error::Unsure)?, io::Cursor::new(head)));
-                }
-            }
-            Err(err) if err.kind() == io::ErrorKind::Interrupted => (),
-            Err(err) => return Err(Error::Read(err)),
-        }
-    }
+    Ok(runner::recognise(input)?)
 }
 
 /// Hands over the bytes of `input` as they come; `take` has all the time it wants.

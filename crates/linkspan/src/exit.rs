@@ -30,6 +30,13 @@ Exit codes:
   5    the session is in use, and `--no-wait` was given
   130  the run was aborted";
 
+/// The part of `serve --help` about exit codes.
+pub(crate) const SERVE_HELP: &str = "\
+Exit codes:
+  0    stopped by a signal
+  2    bad usage, a bad config, or what it serves would be open to all
+  3    it cannot listen, or cannot use the data directory, the token or the certificate";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
     Failed,
@@ -236,7 +243,8 @@ mod tests {
     #[test]
     fn the_manual_and_the_help_list_the_same_codes() {
         let manual = include_str!("../../../docs/cli.md");
-        for line in HELP.lines().skip(1).chain(RUN_HELP.lines().skip(1)) {
+        let all = [HELP, RUN_HELP, SERVE_HELP];
+        for line in all.iter().flat_map(|it| it.lines().skip(1)) {
             let (code, meaning) = line.trim().split_once(' ').unwrap();
             let row = format!("| `{code}` | {} |", meaning.trim());
             assert!(manual.contains(&row), "docs/cli.md lacks: {row}");

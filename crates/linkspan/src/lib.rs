@@ -10,7 +10,7 @@ mod conversation;
 mod convert;
 
 pub use conversation::{
-    Aborter, Conversation, ConversationConfig, ConversationError, State, allowed_tools, open,
+    Aborter, Conversation, ConversationConfig, ConversationError, State, allowed_tools,
 };
 pub use convert::{AUTO, Conversion, Error, Options, Report, convert, each_chunk, recognise};
 pub use formats::detect::Unsure;

@@ -5,7 +5,7 @@ use std::error::Error as _;
 
 use runner::config::{self, Config, File};
 
-use crate::cli::{ConfigFile, Permissions};
+use crate::cli::{ConfigFile, Keep, Permissions};
 use crate::exit::{Code, Failure, shown};
 
 /// The settings of this user, and the file they would come from.
@@ -38,6 +38,13 @@ pub(crate) fn with_permissions(
         set.map_err(bad_config)?;
     }
     Ok(config)
+}
+
+/// Lays the limits of flags over those of the config.
+pub(crate) fn keep(config: &mut Config, keep: &Keep) -> Result<(), Failure> {
+    keep.said()
+        .try_for_each(|(key, flag, text)| config.flag(key, flag, text))
+        .map_err(bad_config)
 }
 
 /// A value that is no text is kept as far as it is, and then is not what anybody expects.

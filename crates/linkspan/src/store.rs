@@ -1,17 +1,24 @@
 //! The journal as the program meets it: where it lies, and how it is opened.
 
 use std::env;
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journal::{Config, Fault, Journal, Session, Sqlite, SystemClock};
+use journal::{Config, Cut, Fault, Journal, Session, SessionQuery, Sqlite, SystemClock};
 use model::SessionId;
+use rustix::process::Signal;
 use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::DataDir;
-use crate::exit::{Code, Failure, chain};
+use crate::exit::{self, Code, Failure, chain};
+
+/// Characters of an id that are enough, if no other begins with them.
+const MIN_PREFIX: usize = 6;
+/// Ids that are named when several begin alike.
+const MAX_NAMED: usize = 5;
+/// Sessions read at once.
+const PAGE: u32 = 500;
 
 /// The directory of sessions and tokens.
 pub(crate) fn folder(said: &DataDir) -> Result<PathBuf, Failure> {
@@ -30,20 +37,16 @@ pub(crate) fn exists(folder: &Path) -> bool {
     file(folder).exists()
 }
 
-/// Opens the journal, and makes it if there is none.
-pub(crate) async fn open(folder: &Path) -> Result<Arc<dyn Journal>, Failure> {
-    make(folder).map_err(|err| {
-        let doing = format!("cannot keep sessions in `{}`", folder.display());
-        Failure::io(
-            &doing,
-            &err,
-            Some("name another directory with `--data-dir`"),
-        )
-    })?;
+/// Opens the journal, and makes it if there is none. Who only reads has nothing to cut.
+pub(crate) async fn open(folder: &Path, cut: Option<Cut>) -> Result<Arc<dyn Journal>, Failure> {
+    // A limit on the size of files is an error to be told, not the end of the program.
+    let over = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
+    over.map_err(|err| Failure::io("cannot listen for signals", &err, None))
+        .map(drop)?;
     let path = file(folder);
     let config = Config {
         clock: Arc::new(SystemClock::default()),
-        cut: None,
+        cut,
     };
     match Sqlite::open(&path, config).await {
         Ok(journal) => Ok(Arc::new(journal)),
@@ -51,19 +54,59 @@ pub(crate) async fn open(folder: &Path) -> Result<Arc<dyn Journal>, Failure> {
     }
 }
 
-/// A session by its id here or by the agent's.
+/// A session by its id here or by the agent's, or by the beginning of one of them.
 pub(crate) async fn find(journal: &dyn Journal, id: &str) -> Result<Option<Session>, Failure> {
-    let id = SessionId::new(id);
-    match journal.find_session(&id).await.map_err(failed)? {
-        Some(session) => Ok(Some(session)),
-        None => journal.find_native(&id).await.map_err(failed),
+    let name = SessionId::new(id);
+    if let Some(session) = journal.find_session(&name).await.map_err(failed)? {
+        return Ok(Some(session));
     }
+    match journal.find_native(&name).await.map_err(failed)? {
+        Some(session) => Ok(Some(session)),
+        None => find_prefix(journal, id).await,
+    }
+}
+
+/// The one session whose id begins like this.
+async fn find_prefix(journal: &dyn Journal, prefix: &str) -> Result<Option<Session>, Failure> {
+    if prefix.chars().count() < MIN_PREFIX {
+        return Ok(None);
+    }
+    let begins = |id: &SessionId<'_>| id.as_str().starts_with(prefix);
+    let mut found: Vec<Session> = Vec::new();
+    let mut after = None;
+    loop {
+        let query = SessionQuery {
+            text: Some(prefix.to_owned()),
+            ..SessionQuery::default()
+        };
+        let page = journal.list(query, after, PAGE).await.map_err(failed)?;
+        let is_it = |it: &Session| begins(&it.id) || it.native.as_ref().is_some_and(begins);
+        found.extend(page.sessions.into_iter().filter(is_it));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    if found.len() < 2 {
+        return Ok(found.pop());
+    }
+    let mut names: Vec<&str> = found.iter().map(|it| it.id.as_str()).collect();
+    names.truncate(MAX_NAMED);
+    let n = found.len();
+    let more = if n > MAX_NAMED { ", …" } else { "" };
+    Err(Failure::usage(
+        format!(
+            "the ids of {n} sessions begin with `{}`",
+            exit::shown(prefix)
+        ),
+        format!("give more of it: {}{more}", names.join(", ")),
+    ))
 }
 
 pub(crate) fn not_found(id: &str) -> Failure {
     Failure::usage(
-        format!("no session is called `{}`", crate::exit::shown(id)),
-        "`linkspan sessions` lists them",
+        format!("no session is called `{}`", exit::shown(id)),
+        format!("`linkspan sessions` lists them; {MIN_PREFIX} characters of an id or more will do"),
     )
 }
 
@@ -85,19 +128,6 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
 
 fn file(folder: &Path) -> PathBuf {
     folder.join("journal.sqlite")
-}
-
-/// Transcripts are nobody else's.
-fn make(folder: &Path) -> std::io::Result<()> {
-    let is_new = !folder.exists();
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)?;
-    match is_new {
-        true => fs::set_permissions(folder, fs::Permissions::from_mode(0o700)),
-        false => Ok(()),
-    }
 }
 
 fn unusable(path: &Path, fault: &Fault) -> Failure {

@@ -3,7 +3,7 @@
 use std::fs::{self, File, Metadata};
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use formats::detect::Detector;
 use formats::registry::Format;
@@ -84,9 +84,7 @@ impl Input {
     /// When the recording was made; what comes through a pipe is made now.
     pub(crate) fn began(&self) -> Timestamp {
         let written = self.regular().and_then(|it| it.modified().ok());
-        let moment = written.unwrap_or_else(SystemTime::now);
-        let since_1970 = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp::from_millis(i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX))
+        written.unwrap_or_else(SystemTime::now).into()
     }
 
     pub(crate) fn is_regular(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Wall time as data: milliseconds since 1970, written as RFC 3339 in UTC.
 
 use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -29,6 +30,17 @@ impl Timestamp {
     }
 }
 
+/// A clock's own moment, to the millisecond; saturates.
+impl From<SystemTime> for Timestamp {
+    fn from(moment: SystemTime) -> Self {
+        let millis = |it: Duration| i64::try_from(it.as_millis()).unwrap_or(i64::MAX);
+        match moment.duration_since(UNIX_EPOCH) {
+            Ok(since) => Self(millis(since)),
+            Err(before) => Self(-millis(before.duration())),
+        }
+    }
+}
+
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let moment =
@@ -54,6 +66,13 @@ impl<'de> Deserialize<'de> for Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn moments_of_a_clock_lie_on_both_sides_of_1970() {
+        let second = Duration::from_millis(1500);
+        assert_eq!(Timestamp::from(UNIX_EPOCH + second), Timestamp(1500));
+        assert_eq!(Timestamp::from(UNIX_EPOCH - second), Timestamp(-1500));
+    }
 
     #[test]
     fn prints_what_it_reads() {

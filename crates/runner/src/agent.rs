@@ -7,13 +7,14 @@
 mod setup;
 mod source;
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::env;
+use std::time::{Instant, SystemTime};
 
 use formats::ag_ui::ClientRun;
 use formats::framing::Framer;
 use formats::registry;
 use formats::{ReaderConfig, RunEnds};
-use model::{End, Frame, Level, Reader, Sink, Timestamp};
+use model::{End, Frame, Level, Reader, Sink};
 
 pub use self::setup::{Earlier, Limits, Setup, StartError, Work};
 use self::source::{Heard, Source};
@@ -23,6 +24,7 @@ use crate::locks::{self, Held, Lock, Locks};
 use crate::policy::Asked;
 use crate::process::{self, Ladder, Marker};
 use crate::request::{Answer, Mode, Prompt};
+use crate::secrets::Secrets;
 use crate::stderr::Stderr;
 
 /// What a step came to.
@@ -104,7 +106,7 @@ impl Agent {
             session: setup.session.clone(),
             engine: Some(setup.engine.clone()),
             expect: setup.expect.clone(),
-            began: Some(Timestamp::from_millis(wall_millis())),
+            began: Some(SystemTime::now().into()),
             earlier: setup.earlier.names,
             run_ends: if is_dialogue {
                 RunEnds::AtResult
@@ -115,6 +117,12 @@ impl Agent {
         let mut live = Live::new(&setup.session, &setup.engine, setup.login_hint, now);
         live.goes_on(setup.earlier.seq, n_runs);
         let mut outbox = Outbox::default();
+        let secrets = match &setup.work {
+            Work::OneShot { launch, .. } | Work::Dialogue { launch, .. } => {
+                Secrets::of(env::vars_os().chain(launch.env.iter().cloned()))
+            }
+            Work::Responses { .. } | Work::Replay { .. } => Secrets::default(),
+        };
         let (source, dialogue) = match setup.work {
             Work::OneShot {
                 launch,
@@ -169,7 +177,7 @@ impl Agent {
             dialogue,
             outbox,
             live,
-            stderr: Stderr::new(now),
+            stderr: Stderr::new(now).without(secrets),
             limits: setup.limits,
             stopping: None,
             reason: None,
@@ -543,15 +551,7 @@ impl Agent {
 
 fn now() -> Now {
     Now {
-        at: Timestamp::from_millis(wall_millis()),
+        at: SystemTime::now().into(),
         instant: Instant::now(),
     }
-}
-
-fn wall_millis() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since
-        .ok()
-        .and_then(|it| i64::try_from(it.as_millis()).ok())
-        .unwrap_or_default()
 }

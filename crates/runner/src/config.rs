@@ -80,6 +80,17 @@ pub struct Timeouts {
     pub terminate_grace: Duration,
 }
 
+/// How much of the sessions is kept; what is absent has no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// Since a session was used last.
+    pub days: Option<u64>,
+    pub sessions: Option<u64>,
+    pub bytes: Option<u64>,
+    /// Bytes of a text above which it is stored shortened.
+    pub cut_above: Option<u64>,
+}
+
 impl Config {
     /// Reads the file and the environment.
     pub fn load(
@@ -203,6 +214,33 @@ impl Config {
             interrupt_grace: seconds("interrupt_grace"),
             terminate_grace: seconds("terminate_grace"),
         }
+    }
+
+    pub fn keep(&self) -> Keep {
+        let number = |key| match self.find(key).map(|it| &it.value) {
+            Some(Value::Number(it)) => Some(*it).filter(|it| *it > 0),
+            _ => None,
+        };
+        Keep {
+            days: number("journal.keep_days"),
+            sessions: number("journal.keep_sessions"),
+            bytes: number("journal.keep_bytes"),
+            cut_above: number("journal.cut_above"),
+        }
+    }
+
+    /// Where agents of the server may work; `~` is the user's home. Empty when the user has not said.
+    pub fn roots(&self) -> Vec<PathBuf> {
+        let Some(Value::List(roots)) = self.find("serve.roots").map(|it| &it.value) else {
+            return Vec::new();
+        };
+        let home = etcetera::home_dir().ok();
+        let roots = roots.iter().map(Path::new);
+        let expanded = roots.map(|root| match (root.strip_prefix("~"), &home) {
+            (Ok(rest), Some(home)) => home.join(rest),
+            _ => root.to_owned(),
+        });
+        expanded.collect()
     }
 
     fn section(&self, path: &str) -> EngineConfig {

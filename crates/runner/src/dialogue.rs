@@ -7,6 +7,7 @@
 mod acp;
 mod claude;
 mod codex;
+mod openhands;
 mod rpc;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ use crate::request::{Answer, Mode, Prompt};
 pub use acp::Acp;
 pub use claude::Claude;
 pub use codex::Codex;
+pub use openhands::OpenHands;
 
 /// Talks with one agent process: what to send it, and when.
 pub trait Dialogue: Send {

@@ -1,7 +1,8 @@
 //! How each agent is started: one table, and one file of rules per agent.
 //!
 //! Everything here is pure: a config and a request in, arguments and environment out. Flags are those of
-//! Claude Code 2.1.325, Codex 0.166.0, OpenCode 1.18.33 and Gemini CLI 0.61.0, tried with the real programs.
+//! Claude Code 2.1.325, Codex 0.166.0, OpenCode 1.18.33, Gemini CLI 0.61.0 and the SDK of OpenHands 1.58.0,
+//! tried with the real programs.
 //! `docs/engines.md` lists what each permission mode becomes.
 
 mod acp;
@@ -13,6 +14,7 @@ mod guard;
 mod installed;
 mod invocation;
 mod opencode;
+pub(crate) mod openhands;
 mod replay;
 mod select;
 mod start;
@@ -23,6 +25,7 @@ pub use error::Error;
 pub(crate) use gemini::ALLOWED_TOOLS as GEMINI_TOOLS;
 pub use installed::{Installed, survey};
 pub use invocation::{EngineConfig, Invocation};
+pub(crate) use openhands::ALLOWED_TOOLS as OPENHANDS_TOOLS;
 pub use replay::{REPLAYS, Recording, Replay};
 pub use select::{Agent, DEFAULT_ORDER, Selected, first_installed, select};
 pub use start::Surroundings;
@@ -60,6 +63,8 @@ pub struct Program {
     pub install: &'static str,
     /// The arguments that make it print its version.
     pub version: &'static [&'static str],
+    /// Others use it too: only when it says a version is the agent installed.
+    pub is_shared: bool,
     /// Set for every start, that of asking the version too.
     pub env: &'static [(&'static str, &'static str)],
 }
@@ -97,6 +102,7 @@ pub const ENGINES: &[Engine] = &[
             name: "claude",
             install: "npm install -g @anthropic-ai/claude-code",
             version: &["--version"],
+            is_shared: false,
             env: &[],
         }),
         one_shot: Some("claude"),
@@ -113,6 +119,7 @@ pub const ENGINES: &[Engine] = &[
             name: "codex",
             install: "npm install -g @openai/codex",
             version: &["--version"],
+            is_shared: false,
             env: &[],
         }),
         one_shot: Some("codex"),
@@ -129,6 +136,7 @@ pub const ENGINES: &[Engine] = &[
             name: "opencode",
             install: "npm install -g opencode-ai",
             version: &["--version"],
+            is_shared: false,
             env: &[],
         }),
         one_shot: Some("opencode"),
@@ -145,6 +153,7 @@ pub const ENGINES: &[Engine] = &[
             name: "gemini",
             install: "npm install -g @google/gemini-cli",
             version: &["--version"],
+            is_shared: false,
             env: gemini::ENV,
         }),
         one_shot: Some("gemini"),
@@ -155,6 +164,23 @@ pub const ENGINES: &[Engine] = &[
             ..EVERYTHING
         },
         rules: Some(gemini::invocation),
+    },
+    Engine {
+        name: "openhands",
+        summary: "OpenHands",
+        value: None,
+        program: Some(Program {
+            name: "python3",
+            install: "pip install openhands-sdk openhands-tools",
+            version: openhands::VERSION,
+            is_shared: true,
+            env: &[],
+        }),
+        one_shot: Some("openhands"),
+        echoes: true,
+        dialogue: Some("openhands"),
+        can: EVERYTHING,
+        rules: Some(openhands::invocation),
     },
     Engine {
         name: "acp",

@@ -14,18 +14,22 @@ mod live;
 pub mod locks;
 mod policy;
 pub mod process;
+mod recording;
 mod replay;
 mod request;
+mod secrets;
 mod state;
 pub mod stderr;
 
 pub use agent::{Agent, Earlier, Limits, Setup, StartError, Step, Work};
 pub use dialogue::{
-    Acp, Claude, Codex, Dialogue, NotSettled, Offer, Offers, Outbox, SlashCommand, Warning, sent,
+    Acp, Claude, Codex, Dialogue, NotSettled, Offer, Offers, OpenHands, Outbox, SlashCommand,
+    Warning, sent,
 };
 pub use formats::ag_ui::ClientRun;
 pub use live::{Ended, client_notice};
 pub use policy::{Asked, Verdict, nobody, verdict};
+pub use recording::{RecordingError, recognise};
 pub use request::{
     Answer, Image, Launch, McpServer, McpVia, Mode, Permissions, Prompt, Request, Resume, Stdin,
     Talk,

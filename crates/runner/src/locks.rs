@@ -19,6 +19,7 @@ use model::Timestamp;
 use tokio::sync::oneshot;
 
 use crate::process::Marker;
+use crate::state::state_folder;
 use ticket::{Key, Ticket};
 
 /// The locks of all sessions, in one folder that is made when it is needed.
@@ -52,6 +53,11 @@ pub struct Error {
 }
 
 impl Locks {
+    /// Those of this user: one place for all of their programs. None without a home directory.
+    pub fn own() -> Option<Self> {
+        state_folder().map(|it| Self::new(it.join("locks")))
+    }
+
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into().into(),

@@ -4,6 +4,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use crate::secrets::Secrets;
+
 /// A longer line is cut; it is no message to a person.
 const MAX_LINE: usize = 8 << 10;
 
@@ -31,6 +33,7 @@ pub struct Stderr {
     /// Each line passed moves it on by an interval; it may be ahead of the clock by a burst.
     paid_until: Instant,
     n_left_out: u64,
+    secrets: Secrets,
 }
 
 impl Stderr {
@@ -42,7 +45,14 @@ impl Stderr {
             has_lost_head: false,
             paid_until: now,
             n_left_out: 0,
+            secrets: Secrets::default(),
         }
+    }
+
+    /// Repeats none of these.
+    pub(crate) fn without(mut self, secrets: Secrets) -> Self {
+        self.secrets = secrets;
+        self
     }
 
     /// Appends the lines that these bytes complete.
@@ -71,12 +81,17 @@ impl Stderr {
     /// The last of it, from the beginning of a line on.
     pub fn tail(&self) -> String {
         let mut bytes: Vec<u8> = self.tail.iter().copied().collect();
-        if self.has_lost_head
-            && let Some(end) = bytes.iter().position(|byte| *byte == b'\n')
-        {
+        let mut is_cut = self.has_lost_head;
+        if is_cut && let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             bytes.drain(..=end);
+            is_cut = false;
         }
-        without_colours(&String::from_utf8_lossy(&bytes))
+        let tail = without_colours(&String::from_utf8_lossy(&bytes));
+        let mut tail = self.secrets.redact(&tail).into_owned();
+        if is_cut {
+            self.secrets.trim_start(&mut tail);
+        }
+        tail
     }
 
     fn remember(&mut self, bytes: &[u8]) {
@@ -89,8 +104,10 @@ impl Stderr {
 
     fn end_line(&mut self, now: Instant, out: &mut Vec<Said>) {
         let line = String::from_utf8_lossy(&self.line);
-        let mut line = without_colours(line.trim_end());
+        let line = without_colours(line.trim_end());
+        let mut line = self.secrets.redact(&line).into_owned();
         if self.is_cut {
+            self.secrets.trim_end(&mut line);
             line.push('…');
         }
         self.line.clear();
@@ -199,6 +216,26 @@ mod tests {
         stderr.end(start + Duration::from_secs(1), &mut out);
         expected.push(Said::LeftOut(80));
         assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn no_secret_is_repeated_however_it_is_cut() {
+        let now = Instant::now();
+        let secret = "sk-0123456789abcdef";
+        let secrets = Secrets::of([("API_KEY".into(), secret.into())]);
+        let (mut stderr, mut out) = (Stderr::new(now).without(secrets.clone()), Vec::new());
+        stderr.feed(b"bad key \x1b[1msk-01234567", now, &mut out);
+        stderr.feed(b"89abcdef\x1b[0m, sorry\n", now, &mut out);
+        assert_eq!(out, [line("bad key [redacted], sorry")]);
+        assert_eq!(stderr.tail(), "bad key [redacted], sorry\n");
+        for before in MAX_LINE - secret.len()..MAX_LINE - 3 {
+            let (mut stderr, mut out) = (Stderr::new(now).without(secrets.clone()), Vec::new());
+            let text = format!("{}{secret}{}", ".".repeat(before), "y".repeat(MAX_TAIL - 9));
+            stderr.feed(text.as_bytes(), now, &mut out);
+            stderr.end(now, &mut out);
+            assert_eq!(out, [line(&format!("{}[redacted]…", ".".repeat(before)))]);
+            assert!(stderr.tail().starts_with("[redacted]yyy"), "{before}");
+        }
     }
 
     #[test]

@@ -35,6 +35,7 @@ use crate::config::BODY;
 use crate::error::{ApiError, Result, reply};
 use crate::export::Cursor;
 use crate::metrics::Metrics;
+use crate::roots;
 use crate::state::App;
 use crate::tokens::{Caller, Role};
 
@@ -101,8 +102,13 @@ pub(crate) async fn run(
     body: Body,
 ) -> Result<Response> {
     let asked = Asked::read(&engine, caller.role, params, &headers, body).await?;
-    let check = |submit: &Submit| runs::check_role(&app, &caller, submit);
+    let check = async |submit: Submit| {
+        runs::check_role(&app, &caller, &submit)?;
+        roots::check_submit(&app, &caller, &submit).await?;
+        Ok(submit)
+    };
     let mut stream = app.ag_ui.begin(asked, check).await?;
+    app.metrics.submitted();
     stream.hold(Metrics::follows(&app)?);
     let (mut stop, mut revoked) = (app.stop.subscribe(), app.revoked.subscribe());
     let app = Arc::clone(&app);

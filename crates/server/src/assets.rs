@@ -38,6 +38,7 @@ const FILES: &[(&str, &[u8])] = files![
     "fold.js",
     "follow.js",
     "gate.js",
+    "help.js",
     "icon.svg",
     "list.js",
     "markdown.js",
@@ -45,6 +46,7 @@ const FILES: &[(&str, &[u8])] = files![
     "socket.js",
     "start.js",
     "token.js",
+    "top.js",
     "viewer.js",
     "words.js",
 ];

@@ -15,12 +15,16 @@ pub(crate) const MAX_BODY: usize = 4 << 20;
 pub(crate) const MAX_MESSAGE: usize = 1 << 20;
 /// Bytes of a prompt.
 pub(crate) const MAX_PROMPT: usize = 1 << 20;
-/// Connections at a time; more wait to be accepted.
-pub(crate) const MAX_CLIENTS: usize = 4096;
+/// Clients at a time, unless the owner says otherwise; more connections wait to be accepted.
+pub const MAX_CLIENTS: usize = 4096;
+/// Connections that have not shown a token; one more closes the one that is there the longest.
+pub(crate) const MAX_STRANGERS: usize = 256;
 /// Sessions that one WebSocket follows one by one.
 pub(crate) const MAX_SUBSCRIPTIONS: usize = 64;
-/// Until a connection has said what it wants, TLS included.
+/// Until a connection is encrypted.
 pub(crate) const HANDSHAKE: Duration = Duration::from_secs(5);
+/// Until a request's head is there; a connection that is kept for the next one waits as long.
+pub(crate) const HEAD: Duration = Duration::from_secs(30);
 /// Until a request's body is there.
 pub(crate) const BODY: Duration = Duration::from_secs(30);
 /// Between two signs of life that are asked for.
@@ -29,6 +33,8 @@ pub(crate) const PING: Duration = Duration::from_secs(20);
 pub(crate) const DEAD: Duration = Duration::from_secs(60);
 /// For how long one write may wait for the client.
 pub(crate) const WRITE: Duration = Duration::from_secs(10);
+/// Bytes that are on their way to one client at once, besides the last frame of them.
+pub(crate) const MAX_BATCH_BYTES: usize = 256 << 10;
 /// What clients get to finish when the server stops.
 pub(crate) const STOP: Duration = Duration::from_secs(10);
 
@@ -43,6 +49,11 @@ pub struct ServeConfig {
     pub exposure: Exposure,
     /// Other addresses of the page, such as `https://agents.example.com`.
     pub public: Vec<String>,
+    /// Where agents may work. None: wherever an `admin` says, and for others below the directory that
+    /// the server was started in and those of sessions and projects.
+    pub roots: Vec<PathBuf>,
+    /// How many clients there may be at a time, such as [`MAX_CLIENTS`].
+    pub max_clients: usize,
 }
 
 /// Who may reach the listener.
@@ -90,13 +101,19 @@ pub enum Error {
     Exposed(SocketAddr),
     #[error("`{0}` is not the address of a page")]
     BadOrigin(String),
+    #[error("agents cannot work in `{}`", path.display())]
+    Root {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
     #[error("cannot listen on `{address}`")]
     Listen {
         address: SocketAddr,
         #[source]
         source: io::Error,
     },
-    #[error("cannot use the certificate `{}` and its key", path.display())]
+    #[error("cannot use `{}` to encrypt", path.display())]
     Tls {
         path: PathBuf,
         #[source]
@@ -124,18 +141,25 @@ impl Error {
             Self::BadOrigin(_) => {
                 Some("write it as browsers do, such as `https://agents.example.com`")
             }
-            Self::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
-                Some("another program listens there; `--listen 127.0.0.1:0` picks a free port")
+            Self::Root { .. } => {
+                Some("name a directory that exists with `--root` or in `serve.roots`")
             }
-            Self::Token(TokenError::Exposed(_)) => Some("`chmod 600` it, and make a new token"),
-            Self::Token(TokenError::Writable(_)) => {
-                Some("name a directory of your own with `--data-dir`")
-            }
-            Self::Listen { .. }
-            | Self::Tls { .. }
-            | Self::Write { .. }
-            | Self::Token(_)
-            | Self::Hub(_) => None,
+            Self::Listen { source, .. } => match source.kind() {
+                io::ErrorKind::AddrInUse => {
+                    Some("another program listens there; `--listen 127.0.0.1:0` picks a free port")
+                }
+                io::ErrorKind::PermissionDenied => {
+                    Some("ports below 1024 are for the administrator; take a higher one")
+                }
+                io::ErrorKind::AddrNotAvailable => Some("this machine has no such address"),
+                _ => None,
+            },
+            Self::Tls { .. } => Some(
+                "`--tls-cert` is a file of certificates in PEM, `--tls-key` the private key of the first",
+            ),
+            Self::Write { .. } => Some("name a directory you may write to with `--data-dir`"),
+            Self::Token(err) => err.hint(),
+            Self::Hub(_) => None,
         }
     }
 }

@@ -13,6 +13,8 @@ use crate::error::ApiError;
 use crate::origins::Refused;
 use crate::routes::Access;
 use crate::state::App;
+use crate::strangers::Stranger;
+use crate::tokens::MIN_TOKEN;
 
 /// What a page from here may do: its own files and its own server, nothing inline, nobody else.
 pub(crate) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' blob:; frame-ancestors 'none'; form-action 'none'; base-uri 'none'";
@@ -105,10 +107,15 @@ pub(crate) async fn inner(
         return next.run(request).await;
     };
     let is_ws = request.uri().path() == "/ws";
-    let caller = token(request.headers(), is_ws).and_then(|it| app.find_caller(it));
+    let caller = token(request.headers(), is_ws)
+        .filter(|it| it.len() >= MIN_TOKEN || app.failures.may_look(peer(&request), Instant::now()))
+        .and_then(|it| app.find_caller(it));
     let Some(caller) = caller else {
-        return unauthorized(&app, &request).into_response();
+        return unauthorized(&app, peer(&request)).into_response();
     };
+    if let Some(stranger) = request.extensions().get::<Arc<Stranger>>() {
+        stranger.is_known();
+    }
     if caller.role < role {
         let words = format!("a token for `{}` is needed for this", role.name());
         return ApiError::forbidden(words).into_response();
@@ -136,9 +143,12 @@ fn token(headers: &HeaderMap, is_ws: bool) -> Option<&str> {
     }
 }
 
-fn unauthorized(app: &App, request: &Request) -> ApiError {
+fn peer(request: &Request) -> IpAddr {
     let peer = request.extensions().get::<Peer>();
-    let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |it| it.0.ip());
+    peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |it| it.0.ip())
+}
+
+fn unauthorized(app: &App, peer: IpAddr) -> ApiError {
     app.metrics.refused();
     if app.failures.note(peer, Instant::now()) {
         return ApiError::new(

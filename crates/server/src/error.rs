@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use hub::chain;
 use journal::Fault;
 use runner::NotSettled;
 use serde::Serialize;
@@ -80,6 +81,8 @@ impl From<hub::Error> for ApiError {
         let bad = |code| Self::new(StatusCode::BAD_REQUEST, code, words.clone());
         match err {
             hub::Error::NoSession(_) => no_session(words),
+            hub::Error::Busy(_) => Self::new(StatusCode::CONFLICT, "session_busy", words)
+                .hint("stop its run and take back its prompts, or wait for their end"),
             hub::Error::EmptyPrompt => bad("empty_prompt"),
             hub::Error::OtherEngine { .. } => bad("other_engine"),
             hub::Error::NotNamed(_) => Self::new(StatusCode::CONFLICT, "not_named_yet", words),
@@ -132,7 +135,8 @@ impl From<journal::Error> for ApiError {
                 Self::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", words).hint(hint)
             }
             journal::Error::Storage(_) => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, "storage", words)
+                let hint = "see to the disk of the data directory; nothing has to be started again";
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "storage", words).hint(hint)
             }
             journal::Error::SessionExists { .. }
             | journal::Error::Held { .. }
@@ -163,14 +167,34 @@ fn word(decision: model::Decision) -> &'static str {
     }
 }
 
-/// An error and what caused it, in one line.
-pub(crate) fn chain(err: &dyn std::error::Error) -> String {
-    let mut text = err.to_string();
-    let mut cause = err.source();
-    while let Some(err) = cause {
-        text.push_str(": ");
-        text.push_str(&err.to_string());
-        cause = err.source();
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_cannot_be_written_is_told_with_what_to_do() {
+        let told = |fault| {
+            let error = ApiError::from(journal::Error::Storage(fault));
+            (error.status.as_u16(), error.code, error.message, error.hint)
+        };
+        let again = "nothing has to be started again";
+        assert_eq!(
+            told(Fault::Full),
+            (
+                507,
+                "disk_full",
+                "the journal cannot be used: the disk is full".to_owned(),
+                Some(format!("make room; {again}"))
+            )
+        );
+        assert_eq!(
+            told(Fault::ReadOnly),
+            (
+                503,
+                "storage",
+                "the journal cannot be used: the store is read-only".to_owned(),
+                Some(format!("see to the disk of the data directory; {again}"))
+            )
+        );
     }
-    text
 }

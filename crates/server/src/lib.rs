@@ -17,13 +17,16 @@ mod listen;
 mod metrics;
 mod openapi;
 mod origins;
+mod patient;
+mod roots;
 mod routes;
 mod state;
+mod strangers;
 mod tokens;
 mod ws;
 
 pub use ag_ui::{AgUiConfig, AgUiRouter, router as ag_ui_router};
-pub use config::{Error, Exposure, ServeConfig, Tls};
+pub use config::{Error, Exposure, MAX_CLIENTS, ServeConfig, Tls};
 pub use export::{Export, export};
 pub use listen::{Server, bind};
-pub use tokens::{Key, Keys, Role, Secret, TokenError};
+pub use tokens::{Key, Keys, MIN_TOKEN, Role, Secret, TokenError};

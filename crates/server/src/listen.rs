@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::fs;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::{Arc, RwLock};
@@ -29,17 +28,20 @@ use tower_service::Service;
 use crate::ag_ui::AgUi;
 use crate::api::engines::Engines;
 use crate::bridge::Bridge;
-use crate::config::{Error, Exposure, HANDSHAKE, MAX_CLIENTS, STOP, ServeConfig, Tls};
+use crate::config::{
+    Error, Exposure, HANDSHAKE, HEAD, MAX_STRANGERS, STOP, ServeConfig, Tls, WRITE,
+};
 use crate::door::Peer;
 use crate::failures::Failures;
 use crate::metrics::Metrics;
 use crate::origins::Origins;
+use crate::patient::Patient;
+use crate::roots::Roots;
 use crate::routes;
 use crate::state::App;
+use crate::strangers::{Stranger, Strangers};
 use crate::tokens::replace;
 
-/// Until a request's head is there; a connection that is kept for the next one waits as long.
-const HEAD: Duration = Duration::from_secs(30);
 /// Until a connection is accepted after one could not be.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
@@ -58,6 +60,7 @@ pub struct Server {
 /// Opens the hub and the listener.
 pub async fn bind(config: ServeConfig) -> Result<Server, Error> {
     config.check()?;
+    let roots = Roots::new(&config.roots)?;
     let tls = match &config.exposure {
         Exposure::Tls(tls) => Some(acceptor(tls)?),
         Exposure::Loopback | Exposure::BehindProxy => None,
@@ -80,12 +83,14 @@ pub async fn bind(config: ServeConfig) -> Result<Server, Error> {
         keys: RwLock::new(config.keys),
         revoked: watch::Sender::new(()),
         origins: Origins::new(address, tls.is_some(), &config.public),
+        roots,
         failures: Failures::default(),
         metrics: Metrics::default(),
         bridge: Bridge::open(&config.data_dir),
         engines: Engines::new(settings),
         address,
         is_tls: tls.is_some(),
+        max_clients: config.max_clients,
         began: Instant::now(),
         stop: watch::Sender::new(false),
     });
@@ -125,7 +130,9 @@ impl Server {
     /// Serves until `stop`, then lets clients finish and ends all runs.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let router = routes::router(&self.app);
-        let clients = Arc::new(Semaphore::new(MAX_CLIENTS));
+        let url = self.url();
+        let clients = Arc::new(Semaphore::new(self.app.max_clients));
+        let strangers = Strangers::new(MAX_STRANGERS);
         let mut connections = JoinSet::new();
         let mut stop = pin!(stop);
         loop {
@@ -144,15 +151,19 @@ impl Server {
                 sleep(ACCEPT_AGAIN).await;
                 continue;
             };
+            let stranger = Arc::new(strangers.enter());
             let serve = connect(
                 stream,
-                peer,
+                (Peer(peer), Arc::clone(&stranger)),
                 self.tls.clone(),
                 router.clone(),
                 self.app.stop.subscribe(),
             );
             connections.spawn(async move {
-                serve.await;
+                tokio::select! {
+                    () = serve => (),
+                    () = stranger.gives_way() => (),
+                }
                 drop(permit);
             });
         }
@@ -172,26 +183,29 @@ impl Server {
         for task in &self.tasks {
             task.abort();
         }
-        // Somebody else may have taken the place, and it is only a note.
-        fs::remove_file(&self.notes).ok();
+        // Another server may have taken the place, and it is only a note.
+        if fs::read_to_string(&self.notes).is_ok_and(|it| it == url) {
+            fs::remove_file(&self.notes).ok();
+        }
     }
 }
 
 async fn connect(
     stream: TcpStream,
-    peer: SocketAddr,
+    who: (Peer, Arc<Stranger>),
     tls: Option<TlsAcceptor>,
     router: Router,
     stop: watch::Receiver<bool>,
 ) {
     // Events are small, and nobody wants to wait for more of them.
     stream.set_nodelay(true).ok();
+    let stream = Patient::new(stream, WRITE);
     match tls {
-        None => serve(stream, peer, router, stop).await,
+        None => serve(stream, who, router, stop).await,
         Some(tls) => {
             // Who does not finish the handshake has nothing to be told.
             if let Ok(Ok(stream)) = timeout(HANDSHAKE, tls.accept(stream)).await {
-                serve(stream, peer, router, stop).await;
+                serve(stream, who, router, stop).await;
             }
         }
     }
@@ -199,13 +213,14 @@ async fn connect(
 
 async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    peer: SocketAddr,
+    who: (Peer, Arc<Stranger>),
     router: Router,
     mut stop: watch::Receiver<bool>,
 ) {
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let mut request = request.map(Body::new);
-        request.extensions_mut().insert(Peer(peer));
+        request.extensions_mut().insert(who.0);
+        request.extensions_mut().insert(Arc::clone(&who.1));
         router.clone().call(request)
     });
     let connection = http1::Builder::new()

@@ -8,7 +8,6 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 
-use crate::config::MAX_CLIENTS;
 use crate::error::{ApiError, Result};
 use crate::state::App;
 
@@ -46,9 +45,9 @@ impl Metrics {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn delivered(&self, bytes: usize) {
-        self.events.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    pub(crate) fn delivered(&self, n_events: u64, n_bytes: usize) {
+        self.events.fetch_add(n_events, Ordering::Relaxed);
+        self.bytes.fetch_add(n_bytes as u64, Ordering::Relaxed);
     }
 
     pub(crate) fn detached(&self) {
@@ -68,7 +67,7 @@ impl Metrics {
         // Counted first, so that what is dropped below is counted out again.
         let before = app.metrics.followers.fetch_add(1, Ordering::Relaxed);
         let following = Following(Arc::clone(app));
-        if usize::try_from(before).unwrap_or_default() < MAX_CLIENTS {
+        if usize::try_from(before).unwrap_or_default() < app.max_clients {
             return Ok(following);
         }
         Err(ApiError::new(

@@ -33,6 +33,7 @@ pub(crate) struct Route {
 const WATCH: Access = Access::Role(Role::Watch);
 const PROMPT: Access = Access::Role(Role::Prompt);
 const APPROVE: Access = Access::Role(Role::Approve);
+const ADMIN: Access = Access::Role(Role::Admin);
 
 /// Every route.
 pub(crate) const ROUTES: &[Route] = &[
@@ -84,6 +85,13 @@ pub(crate) const ROUTES: &[Route] = &[
         access: WATCH,
         summary: "A session with its runs, asks and queue, by linkspan's id or the agent's",
         handler: || get(api::sessions::show),
+    },
+    Route {
+        method: Method::DELETE,
+        path: "/api/sessions/{id}",
+        access: ADMIN,
+        summary: "Removes a session with all that is in it, unless something runs or waits in it",
+        handler: || delete(api::sessions::discard),
     },
     Route {
         method: Method::GET,

@@ -15,6 +15,7 @@ use crate::bridge::Bridge;
 use crate::failures::Failures;
 use crate::metrics::Metrics;
 use crate::origins::Origins;
+use crate::roots::Roots;
 use crate::tokens::{Caller, Keys};
 
 /// How often the tokens are looked at: one that was revoked is of no use a second later.
@@ -27,12 +28,14 @@ pub(crate) struct App {
     /// Told when tokens have changed.
     pub(crate) revoked: watch::Sender<()>,
     pub(crate) origins: Origins,
+    pub(crate) roots: Roots,
     pub(crate) failures: Failures,
     pub(crate) metrics: Metrics,
     pub(crate) bridge: Bridge,
     pub(crate) engines: Engines,
     pub(crate) address: SocketAddr,
     pub(crate) is_tls: bool,
+    pub(crate) max_clients: usize,
     pub(crate) began: Instant,
     pub(crate) stop: watch::Sender<bool>,
 }

@@ -8,7 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use model::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,8 @@ use subtle::{Choice, ConstantTimeEq};
 
 /// Bytes of a token.
 const LENGTH: usize = 32;
+/// Characters of a token below which it may be found by trying.
+pub const MIN_TOKEN: usize = 32;
 /// What a token made by us begins with, so that scanners for leaked secrets can know it.
 const PREFIX: &str = "lsp_";
 
@@ -118,8 +120,31 @@ pub enum TokenError {
         #[source]
         source: serde_json::Error,
     },
+    #[error("cannot use the data directory `{}`", path.display())]
+    Directory {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
     #[error("no token is called `{0}`")]
     NoKey(String),
+}
+
+impl TokenError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Exposed(_) => "`chmod 600` it, and make a new token if somebody has seen it",
+            Self::Writable(_) => "name a directory of your own with `--data-dir`",
+            Self::Read { .. } => "name a file you may read, or none, and one is made",
+            Self::Write { .. } | Self::Directory { .. } => {
+                "name a directory you may write to with `--data-dir`"
+            }
+            Self::Empty(_) => "remove it, and a new token is made",
+            Self::Malformed { .. } => "move it away; the tokens in it are then revoked",
+            Self::NoKey(_) => "`linkspan token` lists them",
+        })
+    }
 }
 
 /// The tokens of a data directory.
@@ -177,7 +202,7 @@ impl Keys {
             // Short enough to be typed; it tells nothing about the token but its hash.
             id: hash[..8].to_owned(),
             role,
-            created_at: now(),
+            created_at: SystemTime::now().into(),
             hash,
         };
         self.keys.push(key.clone());
@@ -247,7 +272,7 @@ impl Keys {
 /// Makes a directory that its owner alone can enter. One that is there stays as it is, but nobody else
 /// may put a token into it.
 fn make_private(dir: &Path) -> Result<(), TokenError> {
-    let failed = |source| TokenError::Write {
+    let failed = |source| TokenError::Directory {
         path: dir.to_owned(),
         source,
     };
@@ -328,12 +353,6 @@ fn hash(text: &str) -> String {
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|it| format!("{it:02x}")).collect()
-}
-
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let millis = since.ok().and_then(|it| i64::try_from(it.as_millis()).ok());
-    Timestamp::from_millis(millis.unwrap_or_default())
 }
 
 #[cfg(test)]

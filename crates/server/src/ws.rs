@@ -10,7 +10,6 @@ mod verbs;
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::Extension;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
@@ -18,19 +17,18 @@ use axum::extract::{FromRequestParts, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use formats::{WriterConfig, registry};
-use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::stream::{BoxStream, SelectAll, once, select_all, unfold};
 use futures_util::{SinkExt, StreamExt};
-use hub::{Changes, Delivered, Followed, SessionChanged};
+use hub::{Delivered, Followed, SessionChanged};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use self::controls::{Control, Told};
 use self::subscriptions::{Subscriptions, Wire};
 use crate::api::Params;
 use crate::api::sessions::Summary;
-use crate::config::{DEAD, MAX_MESSAGE, PING, WRITE};
+use crate::config::{DEAD, MAX_BATCH_BYTES, MAX_MESSAGE, PING, WRITE};
 use crate::error::{ApiError, Result};
 use crate::metrics::{Following, Metrics};
 use crate::state::App;
@@ -40,6 +38,9 @@ use crate::tokens::Caller;
 const FORMATS: [&str; 6] = ["thread", "linkspan", "takopi", "acp", "openhands", "ag-ui"];
 /// Frames that are written together at most; who sends more at once would not hear a control.
 const MAX_BATCH: usize = 256;
+/// Bytes read at once. Controls are small, and the room for them is cleared whenever they are looked for,
+/// which is with every event.
+const READ_SIZE: usize = 4 << 10;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct WsParams {
@@ -78,7 +79,8 @@ pub(crate) async fn upgrade(
     let upgrade = upgrade
         .protocols(["linkspan"])
         .max_message_size(MAX_MESSAGE)
-        .max_frame_size(MAX_MESSAGE);
+        .max_frame_size(MAX_MESSAGE)
+        .read_buffer_size(READ_SIZE);
     Ok(upgrade.on_upgrade(async move |socket| {
         if let Ok(client) = Client::new(app, caller, wire, socket, counted).await {
             client.run().await;
@@ -92,22 +94,19 @@ type Busy = Pin<Box<dyn Future<Output = Told> + Send>>;
 struct Client {
     app: Arc<App>,
     caller: Caller,
-    sink: SplitSink<WebSocket, Message>,
-    stream: SplitStream<WebSocket>,
+    socket: WebSocket,
     subscriptions: Subscriptions,
-    changes: Changes,
+    seldom: SelectAll<BoxStream<'static, Woken>>,
     /// The control that is being worked on.
     busy: Option<Busy>,
     heard: Instant,
-    revoked: watch::Receiver<()>,
-    stop: watch::Receiver<bool>,
     /// The session this client gave its last prompt to.
     last: Option<String>,
     _counted: Following,
 }
 
 enum Woken {
-    Received(Option<Message>),
+    Received(Option<Result<Message, axum::Error>>),
     Told(Told),
     Followed(hub::Result<Followed>),
     Changed(Option<Arc<SessionChanged>>),
@@ -133,17 +132,13 @@ impl Client {
         socket: WebSocket,
         counted: Following,
     ) -> hub::Result<Self> {
-        let (sink, stream) = socket.split();
         Ok(Self {
             subscriptions: Subscriptions::new(&app.hub, wire).await?,
-            changes: app.hub.changes(),
-            revoked: app.revoked.subscribe(),
-            stop: app.stop.subscribe(),
+            seldom: seldom(&app),
             _counted: counted,
             app,
             caller,
-            sink,
-            stream,
+            socket,
             busy: None,
             heard: Instant::now(),
             last: None,
@@ -151,19 +146,14 @@ impl Client {
     }
 
     async fn run(mut self) {
-        let mut beats = interval(PING);
-        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let woken = tokio::select! {
-                message = self.stream.next(), if self.busy.is_none() => {
-                    Woken::Received(message.and_then(Result::ok))
+                message = self.socket.next(), if self.busy.is_none() => {
+                    Woken::Received(message)
                 }
                 told = next(&mut self.busy), if self.busy.is_some() => Woken::Told(told),
                 followed = self.subscriptions.next() => Woken::Followed(followed),
-                change = self.changes.next() => Woken::Changed(change),
-                _ = beats.tick() => Woken::Beat,
-                _ = self.revoked.changed() => Woken::Revoked,
-                _ = self.stop.wait_for(|it| *it) => Woken::Stop,
+                Some(woken) = self.seldom.next() => woken,
             };
             if self.woken(woken).await.is_err() {
                 return;
@@ -174,7 +164,11 @@ impl Client {
     async fn woken(&mut self, woken: Woken) -> Result<(), Gone> {
         match woken {
             Woken::Received(None) => Err(Gone),
-            Woken::Received(Some(message)) => self.received(message).await,
+            Woken::Received(Some(Ok(message))) => self.received(message).await,
+            Woken::Received(Some(Err(_))) => {
+                self.close(close_code::SIZE, "the message is too long, or none")
+                    .await
+            }
             Woken::Told(told) => self.told(told).await,
             Woken::Followed(Ok(followed)) => self.followed(followed).await,
             Woken::Followed(Err(err)) => {
@@ -263,15 +257,18 @@ impl Client {
     /// Sends an event and all that are ready behind it.
     async fn deliver(&mut self, first: Delivered) -> Result<(), Gone> {
         let mut frames = Vec::new();
+        let (mut n_events, mut n_bytes) = (0, 0);
         let mut next = Some(first);
         while let Some(delivered) = next {
-            self.app.metrics.delivered(delivered.bytes.len());
+            n_events += 1;
+            n_bytes += delivered.bytes.len();
             self.subscriptions.frames(&delivered, &mut frames);
-            next = match frames.len() < MAX_BATCH {
+            next = match frames.len() < MAX_BATCH && n_bytes < MAX_BATCH_BYTES {
                 true => self.subscriptions.ready(),
                 false => None,
             };
         }
+        self.app.metrics.delivered(n_events, n_bytes);
         self.write(frames.into_iter().map(Message::Text)).await
     }
 
@@ -290,9 +287,9 @@ impl Client {
     async fn write(&mut self, messages: impl IntoIterator<Item = Message>) -> Result<(), Gone> {
         let write = async {
             for message in messages {
-                self.sink.feed(message).await?;
+                self.socket.feed(message).await?;
             }
-            self.sink.flush().await
+            self.socket.flush().await
         };
         timeout(WRITE, write).await.map_err(|_| Gone)??;
         Ok(())
@@ -306,6 +303,35 @@ impl Client {
         self.write([Message::Close(Some(frame))]).await?;
         Err(Gone)
     }
+}
+
+/// What happens seldom: it is looked at when it has happened, and not with every event.
+fn seldom(app: &Arc<App>) -> SelectAll<BoxStream<'static, Woken>> {
+    let changes = unfold(app.hub.changes(), async |mut changes| {
+        Some((Woken::Changed(changes.next().await), changes))
+    });
+    let mut beats = interval(PING);
+    beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let beats = unfold(beats, async |mut beats| {
+        beats.tick().await;
+        Some((Woken::Beat, beats))
+    });
+    let revoked = unfold(app.revoked.subscribe(), async |mut revoked| {
+        revoked.changed().await.ok()?;
+        Some((Woken::Revoked, revoked))
+    });
+    let mut stop = app.stop.subscribe();
+    let stop = once(async move {
+        // An error means that there is no server any more.
+        stop.wait_for(|it| *it).await.ok();
+        Woken::Stop
+    });
+    select_all([
+        changes.boxed(),
+        beats.boxed(),
+        revoked.boxed(),
+        stop.boxed(),
+    ])
 }
 
 async fn next(busy: &mut Option<Busy>) -> Told {

@@ -165,11 +165,13 @@ function permission_form(row, context, card, send) {
       "div",
       { class: "actions" },
       button("Allow once", allow("allow"), { class: "primary" }),
-      ask.suggestions !== undefined &&
-        button("Always allow", allow("allow_always"), { title: remembered(ask.suggestions) }),
+      ask.suggestions !== undefined && button("Always allow", allow("allow_always")),
       no,
       input !== undefined && edit,
     ),
+    ask.suggestions === undefined
+      ? ""
+      : h("p", { class: "remembers" }, "“Always allow” remembers ", h("code", null, remembered(ask.suggestions))),
     problem,
   );
 }
@@ -183,7 +185,7 @@ function remembered(suggestions) {
     if (Array.isArray(it?.directories)) return it.directories;
     return it?.mode ?? (it?.kind === "allow_always" ? it.name : []) ?? [];
   });
-  return words.length > 0 ? `Remembers: ${words.join(", ")}` : "Remembers this answer";
+  return words.length > 0 ? visible(words.join(", ")) : "this answer";
 }
 
 /** @param {Wire.Ask} ask @returns {Wire.Question[]} */

@@ -143,11 +143,10 @@ export function cost_card(story) {
 /** @param {string} label @param {{ name: string, tokens: Wire.Tokens, cost?: string }[]} rows */
 function table(label, rows) {
   const head = [label, "Input", "Cached", "Output", "Cost"];
-  const cells = (/** @type {Wire.Tokens} */ it) => [
-    count((it.input ?? 0) + (it.cache_write ?? 0)),
-    count(it.cache_read ?? 0),
-    it.output === undefined ? "–" : count(it.output),
-  ];
+  const cells = (/** @type {Wire.Tokens} */ it) =>
+    [it.input === undefined ? undefined : it.input + (it.cache_write ?? 0), it.cache_read, it.output].map((n) =>
+      n === undefined ? "–" : count(n),
+    );
   return h(
     "div",
     { class: "table" },

@@ -18,7 +18,18 @@ const FILE =
 
 const WORDS = { error: "failed", denied: "denied", cancelled: "cancelled", lost: "cut off" };
 
+/** Characters of a change that is shown without being asked for. */
+const SMALL_CHANGE = 1_200;
+
 /** @typedef {import("../cards.js").Context} Context */
+
+/** A small change is what people want to see; while it is asked about, the ask shows it. @param {View.ToolRow} row */
+export function opens_itself(row) {
+  const diffs = row.item.class?.diffs;
+  const is_asked = row.ask !== undefined && !row.ask.settled;
+  if (!diffs?.length || row.depth > 0 || is_asked || (row.status ?? "ok") !== "ok") return false;
+  return diffs.reduce((sum, it) => sum + (it.old?.length ?? 0) + it.new.length, 0) <= SMALL_CHANGE;
+}
 
 /** @param {View.ToolRow} row @param {Context} context @returns {import("../cards.js").View} */
 export function tool_card(row, context) {
@@ -48,6 +59,7 @@ export function tool_card(row, context) {
     const [label, subject] = headline(row);
     name.textContent = label;
     title.textContent = subject;
+    title.title = subject;
     title.hidden = subject === "";
     how.textContent = verdict(row);
     how.hidden = how.textContent === "";
@@ -186,7 +198,10 @@ function results(row, context, out) {
   const { text, images } = contents(result.content);
   if (text.trim() !== "") {
     const length = `${text.length}`;
-    out.push({ key: "output", sig: length, make: () => output(text, "Output", row.status === "error") });
+    // That a change was made is seen by the change.
+    const is_told = row.status === "ok" && (row.item.class?.diffs?.length ?? 0) > 0;
+    const make = () => output(text, "Output", row.status === "error");
+    out.push({ key: "output", sig: length, make: is_told ? () => aside("Output", make) : make });
   }
   for (const [n, it] of images.entries()) {
     out.push({

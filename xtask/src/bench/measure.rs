@@ -88,9 +88,7 @@ pub(super) fn peak(pid: u32) -> Result<Option<u64>> {
 ///
 /// The scheduler counts nanoseconds of the first thread, the ticks count all threads.
 pub(super) fn cpu(pid: u32) -> Result<Duration> {
-    let fields = stat(pid)?;
-    let ticks = |at: usize| fields.get(at).and_then(|it| it.parse::<u64>().ok());
-    let ticks = ticks(11).context("user time")? + ticks(12).context("system time")?;
+    let ticks = ticks(&stat(pid)?)?;
     let scheduled = fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap_or_default();
     let scheduled = scheduled.split_whitespace().next().unwrap_or_default();
     let nanoseconds: u64 = scheduled.parse().unwrap_or(0);
@@ -101,6 +99,25 @@ pub(super) fn cpu(pid: u32) -> Result<Duration> {
         ticks * TICK
     };
     Ok(Duration::from_nanos(nanoseconds))
+}
+
+/// What all threads of a process have used, those that have ended too, to a hundredth of a second.
+pub(super) fn whole_cpu(pid: u32) -> Result<Duration> {
+    Ok(Duration::from_nanos(ticks(&stat(pid)?)? * TICK))
+}
+
+/// What it has in memory, in kilobytes.
+pub(super) fn resident(pid: u32) -> Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let resident = status.lines().find_map(|it| it.strip_prefix("VmRSS:"));
+    let resident = resident.and_then(|it| it.trim().trim_end_matches(" kB").parse().ok());
+    resident.context("a process that lives has memory")
+}
+
+/// User and system time.
+fn ticks(stat: &[String]) -> Result<u64> {
+    let ticks = |at: usize| stat.get(at).and_then(|it| it.parse::<u64>().ok());
+    Ok(ticks(11).context("user time")? + ticks(12).context("system time")?)
 }
 
 /// How much of the processors' time the host gave to others.

@@ -15,6 +15,8 @@ use super::{
 /// Above these a number says more about the machine than about the program.
 pub(super) const MAX_STEAL: f64 = 0.05;
 const MAX_RANGE: f64 = 1.5;
+/// Fewer rounds are a first look.
+const MIN_ROUNDS: usize = 3;
 /// How much memory a conversion may take, whatever the size of its input.
 const MAX_MEMORY_KILOBYTES: u64 = 64 * 1024;
 
@@ -267,6 +269,28 @@ pub(crate) fn memory(
     let mut text = "\npeak memory in MB, by the size of the input\n\n".to_owned();
     align(&mut text, &cells);
     Ok(text)
+}
+
+/// Whether rounds of the same are enough, and enough alike.
+pub(super) fn is_sure(rounds: &[f64]) -> bool {
+    rounds.len() >= MIN_ROUNDS && is_steady(rounds)
+}
+
+/// From the least to the most.
+pub(super) fn range(rounds: &[f64]) -> String {
+    let low = rounds.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = rounds.iter().copied().fold(0.0, f64::max);
+    format!("{low:.1}–{high:.1}")
+}
+
+/// A goal and what came of it; nothing while the machine was too busy to tell.
+pub(super) fn goal(goal: &str, is_quiet: bool, is_reached: bool) -> String {
+    let verdict = match (is_quiet, is_reached) {
+        (false, _) => "no verdict",
+        (true, true) => "reached",
+        (true, false) => "MISSED",
+    };
+    format!("{goal}: {verdict}")
 }
 
 /// Columns to the right, the first one to the left.

@@ -42,29 +42,54 @@ impl Interpreters {
 
 pub(super) fn install(work: &Path) -> Result<(Interpreters, Warnings)> {
     let mut warnings = Warnings::new();
-    let mut or_warn = |what: &str, result: Result<PathBuf>| match result {
+    let interpreters = Interpreters {
+        node: or_warn(JS, install_js(), &mut warnings)?,
+        python: or_warn("the Python peers", install_python(work), &mut warnings)?,
+        has_browser: or_warn(BROWSER, install_browser(), &mut warnings)?.is_some(),
+        agents: or_warn(AGENTS, install_agents(), &mut warnings)?,
+    };
+    Ok((interpreters, warnings))
+}
+
+/// What the page is tried with; the same installation as that of the judges.
+pub(crate) struct Stage {
+    pub(crate) node: Option<PathBuf>,
+    pub(crate) browser: Option<PathBuf>,
+    pub(crate) agents: Option<PathBuf>,
+}
+
+pub(crate) fn install_stage() -> Result<(Stage, Warnings)> {
+    let mut warnings = Warnings::new();
+    let stage = Stage {
+        node: or_warn(JS, install_js(), &mut warnings)?,
+        browser: or_warn(BROWSER, install_browser(), &mut warnings)?,
+        agents: or_warn(AGENTS, install_agents(), &mut warnings)?,
+    };
+    Ok((stage, warnings))
+}
+
+const JS: &str = "the JavaScript peers";
+const BROWSER: &str = "Chromium";
+const AGENTS: &str = "the agents";
+
+/// What cannot be installed is an error in CI, and loudly missing elsewhere.
+fn or_warn(
+    what: &str,
+    installed: Result<PathBuf>,
+    warnings: &mut Warnings,
+) -> Result<Option<PathBuf>> {
+    match installed {
         Ok(it) => Ok(Some(it)),
         Err(err) if env::var("CI").is_ok_and(|it| it == "true") => {
             Err(err.context(format!("cannot install {what}")))
         }
         Err(err) => {
-            let warning = format!("NOT JUDGED by {what}, which cannot be installed: {err:#}");
+            let warning = format!("NOT TRIED with {what}, which cannot be installed: {err:#}");
             say(&warning);
             warnings.push(warning);
             Ok(None)
         }
-    };
-    let node = or_warn("the JavaScript peers", install_js())?;
-    let python = or_warn("the Python peers", install_python(work))?;
-    let browser = or_warn("Chromium", install_browser())?;
-    let agents = or_warn("the agents", install_agents())?;
-    let interpreters = Interpreters {
-        node,
-        python,
-        has_browser: browser.is_some(),
-        agents,
-    };
-    Ok((interpreters, warnings))
+    }
 }
 
 /// The browser of the distribution: a download of its own could not be pinned by a lock file.
@@ -90,7 +115,7 @@ fn install_browser() -> Result<PathBuf> {
 }
 
 // In place, because Node looks for packages beside the script that imports them.
-fn install_js() -> Result<PathBuf> {
+pub(crate) fn install_js() -> Result<PathBuf> {
     install_npm(&root().join("peers/js"), &[])?;
     Ok(PathBuf::from("node"))
 }

@@ -7,6 +7,7 @@
 
 mod calls;
 mod end;
+mod sent;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -107,9 +108,7 @@ impl OpenHands {
         }
         if direction == Direction::ToAgent {
             cx.origin = Origin::Client;
-            return self
-                .lifecycle
-                .unmapped(cx, "message to the agent".to_owned(), text);
+            return self.sent(cx, text);
         }
         cx.native = event.id.take();
         if let Some(at) = event.timestamp.as_deref().and_then(time) {

@@ -105,5 +105,6 @@ async fn open(shared: &Arc<Shared>, lease: &Lease) -> journal::Result<Desk> {
         answered: Vec::new(),
         is_stopping: false,
         is_aborting: false,
+        is_wanted: false,
     })
 }

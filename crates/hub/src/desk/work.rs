@@ -7,6 +7,7 @@ use model::{Outcome, RunEnded};
 use runner::{Agent, Answer, Asked, StartError, Step, Verdict, verdict};
 
 use super::{Current, Desk, Waiting};
+use crate::error::chain;
 use crate::order::{Abort, Prompt, Told};
 use crate::record::failed;
 use crate::setup;
@@ -22,6 +23,10 @@ impl Desk {
 
     pub(super) fn told_to_abort(&mut self, number: u64, body: &[u8]) {
         let is_done = match serde_json::from_slice(body) {
+            Ok(Abort { leave: true, .. }) => {
+                self.is_wanted = true;
+                true
+            }
             Ok(Abort {
                 prompt: Some(prompt),
                 ..
@@ -237,7 +242,13 @@ impl Desk {
     /// An agent without work may stay for a while, if there are not too many of them.
     pub(super) fn rest(&mut self) {
         let is_idle = self.agent.is_some() && self.current.is_none() && self.queue.is_empty();
-        if !is_idle || self.is_leaving || self.warm.is_some() {
+        if !is_idle || self.is_leaving {
+            return;
+        }
+        if self.is_wanted {
+            return self.leave();
+        }
+        if self.warm.is_some() {
             return;
         }
         match Arc::clone(&self.shared.warm).try_acquire_owned() {
@@ -256,14 +267,4 @@ impl Desk {
             self.warm = None;
         }
     }
-}
-
-fn chain(err: &dyn std::error::Error) -> String {
-    let mut words = err.to_string();
-    let mut source = err.source();
-    while let Some(err) = source {
-        words = format!("{words}: {err}");
-        source = err.source();
-    }
-    words
 }

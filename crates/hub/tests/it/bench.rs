@@ -80,9 +80,14 @@ impl Bench {
     }
 
     pub(crate) fn config(&self) -> HubConfig {
+        self.config_with("")
+    }
+
+    /// With these lines in the user's settings too.
+    pub(crate) fn config_with(&self, lines: &str) -> HubConfig {
         let agent = self.dir.path().join("agent");
         let text = format!(
-            "[engines.claude]\nprogram = {:?}\n",
+            "[engines.claude]\nprogram = {:?}\n{lines}",
             agent.to_str().unwrap()
         );
         let file = Some((Path::new("test.toml"), &*text));

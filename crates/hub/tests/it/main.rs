@@ -6,5 +6,6 @@ mod asks;
 mod bench;
 mod crash;
 mod follow;
+mod keep;
 mod queue;
 mod store;

@@ -69,6 +69,9 @@ impl Journal for Full {
     fn pending(&self) -> Reply<'_, Vec<SessionId<'static>>> {
         self.inner.pending()
     }
+    fn remove<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()> {
+        self.write(self.inner.remove(lease))
+    }
     fn retain(&self, retention: Retention) -> Reply<'_, Removed> {
         self.write(self.inner.retain(retention))
     }

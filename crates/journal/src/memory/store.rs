@@ -104,6 +104,12 @@ impl Store {
         self.fence(lease)?.append(batch, now)
     }
 
+    pub(super) fn remove(&mut self, lease: &Lease) -> Result<()> {
+        self.fence(lease)?;
+        self.logs.retain(|it| it.id != lease.session);
+        Ok(())
+    }
+
     fn fence(&mut self, lease: &Lease) -> Result<&mut Log> {
         let log = self.log_mut(&lease.session)?;
         if log.epoch != lease.epoch {

@@ -4,9 +4,10 @@
 use model::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::append::key;
+use super::append::{fence, key};
 use crate::clock::Moment;
 use crate::error::Result;
+use crate::lease::Lease;
 use crate::retention::{Candidate, Removed, Retention};
 
 /// Rows that one step deletes: a few milliseconds.
@@ -15,7 +16,12 @@ const SWEEP: i64 = 500;
 /// Pages that one step gives back to the disk.
 const VACUUM: i64 = 500;
 
-pub(super) fn remove(
+/// Removes the session that a lease is for.
+pub(super) fn remove(conn: &Connection, lease: &Lease) -> Result<()> {
+    doom(conn, fence(conn, lease)?.session)
+}
+
+pub(super) fn retain(
     conn: &Connection,
     retention: &Retention,
     now: Timestamp,
@@ -24,20 +30,26 @@ pub(super) fn remove(
     let victims = retention.victims(candidates(conn, steady)?, now.millis());
     let mut removed = Removed::default();
     for victim in victims {
-        for sql in [
-            "DELETE FROM sessions WHERE key = ?1",
-            "DELETE FROM logs WHERE session = ?1",
-            "DELETE FROM runs WHERE session = ?1",
-            "DELETE FROM asks WHERE session = ?1",
-            "DELETE FROM natives WHERE session = ?1",
-            "INSERT INTO doomed (session) VALUES (?1)",
-        ] {
-            conn.prepare_cached(sql)?.execute([victim.key])?;
-        }
+        doom(conn, victim.key)?;
         removed.sessions += 1;
         removed.bytes += victim.bytes;
     }
     Ok(removed)
+}
+
+fn doom(conn: &Connection, key: i64) -> Result<()> {
+    for sql in [
+        "DELETE FROM sessions WHERE key = ?1",
+        "DELETE FROM logs WHERE session = ?1",
+        "DELETE FROM runs WHERE session = ?1",
+        "DELETE FROM asks WHERE session = ?1",
+        "DELETE FROM commands WHERE session = ?1",
+        "DELETE FROM natives WHERE session = ?1",
+        "INSERT INTO doomed (session) VALUES (?1)",
+    ] {
+        conn.prepare_cached(sql)?.execute([key])?;
+    }
+    Ok(())
 }
 
 /// All sessions, the longest idle first.

@@ -40,9 +40,10 @@ pub(super) fn run(mut conn: Connection, jobs: &Receiver<Box<dyn Job>>, hints: &H
             Err(RecvTimeoutError::Timeout) => hints.forget_the_gone(),
             Err(RecvTimeoutError::Disconnected) => return,
         }
+        // The first look hints too: others may have written since the first watcher has read.
         if hints.has_watchers()
             && let Some(seen) = data_version(&conn)
-            && version.replace(seen).is_some_and(|it| it != seen)
+            && version.replace(seen) != Some(seen)
         {
             hints.tell_everybody();
         }

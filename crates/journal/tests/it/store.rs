@@ -184,6 +184,26 @@ async fn what_another_program_writes_is_hinted() {
     }
 }
 
+/// The store itself begins to look a moment after its first watcher has looked.
+#[tokio::test]
+async fn what_another_program_writes_in_the_first_moment_is_hinted() {
+    let (_dir, path) = place();
+    let one = open(&path).await.unwrap();
+    create(&one).await;
+    let first = lease(&one, "one").await.unwrap();
+    for seq in 1..=20 {
+        let two = open(&path).await.unwrap();
+        let mut watch = two.watch(Scope::Session(SessionId::new("s")));
+        assert!(watch.changed().await);
+        let mut head = two.read(&first.session, everything(0)).await.unwrap().head;
+        append(&one, &first, seq, 1).await;
+        while head < seq {
+            assert!(watch.changed().await);
+            head = two.read(&first.session, everything(0)).await.unwrap().head;
+        }
+    }
+}
+
 #[tokio::test]
 async fn space_is_given_back_when_sessions_are_removed() {
     let (_dir, path) = place();

@@ -23,7 +23,10 @@ Examples:
 pub(super) const SESSIONS_EXAMPLE: &str = "\
 Examples:
   linkspan sessions
-  linkspan sessions --state running --json | jq -r .id";
+  linkspan sessions parser
+  linkspan sessions --state running --json | jq -r .id
+  linkspan sessions --prune --keep-days 30
+  linkspan sessions --remove 01991a2b-5c6d-7e8f-9a0b-1c2d3e4f5a6b";
 
 pub(super) const REPLAY_EXAMPLE: &str = "\
 Examples:
@@ -36,6 +39,39 @@ pub(crate) struct DataDir {
     /// Where sessions and tokens are kept; else `LINKSPAN_DATA_DIR`, else the user's own data directory
     #[arg(long = "data-dir", value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
+}
+
+/// How much stays, over what the config says.
+#[derive(Args, Debug)]
+pub(crate) struct Keep {
+    /// Remove sessions that nobody used for so many days
+    #[arg(long, value_name = "DAYS")]
+    keep_days: Option<String>,
+
+    /// Keep at most so many sessions, those used last
+    #[arg(long, value_name = "N")]
+    keep_sessions: Option<String>,
+
+    /// Keep at most so much of all sessions, such as `2GiB`
+    #[arg(long, value_name = "BYTES")]
+    keep_bytes: Option<String>,
+}
+
+impl Keep {
+    /// Key of the config, flag and what it says.
+    pub(crate) fn said(&self) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
+        let flags = [
+            ("journal.keep_days", "--keep-days", &self.keep_days),
+            (
+                "journal.keep_sessions",
+                "--keep-sessions",
+                &self.keep_sessions,
+            ),
+            ("journal.keep_bytes", "--keep-bytes", &self.keep_bytes),
+        ];
+        let flags = flags.into_iter();
+        flags.filter_map(|(key, flag, text)| Some((key, flag, text.as_deref()?)))
+    }
 }
 
 /// Serve sessions to browsers and programs, and take prompts from them
@@ -78,6 +114,20 @@ pub(crate) struct ServeArgs {
     /// Another address of the page, as browsers write it; may be repeated
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) origin: Vec<String>,
+
+    /// A directory that agents may work in, and below; may be repeated
+    ///
+    /// Without one, `admin` may name any directory; others may name those below the one that the server
+    /// was started in, and those of sessions and projects.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) keep: Keep,
+
+    /// Store longer texts shortened to about this, such as `64KiB`
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) cut_above: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -117,15 +167,22 @@ pub(crate) struct TokenArgs {
     pub(crate) token_file: Option<PathBuf>,
 }
 
-/// List sessions, the newest first
+/// List sessions, the newest first, and remove old ones
+///
+/// `--prune` removes what is over the limits of the config's `[journal]` and of the `--keep-…` flags.
+/// A session that runs or has prompts waiting stays.
 #[derive(Args, Debug)]
 pub(crate) struct SessionsArgs {
+    /// Only those with this word in their title, directory or id, as with `--text`
+    #[arg(conflicts_with = "text")]
+    pub(crate) word: Option<String>,
+
     /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 
     /// How many
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
 
     /// Only those of this engine
@@ -139,6 +196,20 @@ pub(crate) struct SessionsArgs {
     /// Only those with this text in their title, directory or id
     #[arg(long)]
     pub(crate) text: Option<String>,
+
+    /// Remove the sessions that are over the limits, and say how many
+    #[arg(long, conflicts_with_all = ["word", "engine", "state", "text", "limit"])]
+    pub(crate) prune: bool,
+
+    #[command(flatten)]
+    pub(crate) keep: Keep,
+
+    #[command(flatten)]
+    pub(crate) file: ConfigFile,
+
+    /// Remove this session with all that is in it, by its id here or by the agent's own
+    #[arg(long, value_name = "ID", conflicts_with_all = ["word", "json", "limit", "engine", "state", "text", "prune"])]
+    pub(crate) remove: Option<String>,
 
     #[command(flatten)]
     pub(crate) data: DataDir,
@@ -155,7 +226,7 @@ pub(crate) enum State {
 /// Write a session in any format
 #[derive(Args, Debug)]
 pub(crate) struct ReplayArgs {
-    /// The session, by its id here or by the agent's own
+    /// The session, by its id here or by the agent's own; the first characters will do
     pub(crate) id: String,
 
     /// The format of the output

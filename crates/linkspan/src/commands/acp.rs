@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ::acp::AcpConfig;
 use formats::{WriterConfig, registry};
-use journal::{Config, Journal, Memory, SystemClock};
+use journal::{Config, Cut, Journal, Memory, SystemClock};
 use runner::engines::{self, Selected};
 use runner::locks::Locks;
 use runner::process::{Guard, find_on_path};
@@ -58,10 +58,10 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
             model: args.model.clone(),
             permissions,
             profile: args.profile.clone(),
+            journal: journal(args, hub::cut(&settings)).await,
             settings,
-            journal: journal(args).await,
             guard: Guard::own(),
-            locks: runner::state_folder().map(|it| Locks::new(it.join("locks"))),
+            locks: Locks::own(),
         };
         let summary = ::acp::serve(config, io::stdin(), io::stdout(), stops.next()).await;
         if args.stats {
@@ -72,9 +72,9 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
 }
 
 /// The journal of all; one that cannot be used is no reason not to work.
-async fn journal(args: &AcpArgs) -> Arc<dyn Journal> {
+async fn journal(args: &AcpArgs, cut: Option<Cut>) -> Arc<dyn Journal> {
     let opened = match store::folder(&args.data) {
-        Ok(folder) => store::open(&folder).await,
+        Ok(folder) => store::open(&folder, cut).await,
         Err(failure) => Err(failure),
     };
     opened.unwrap_or_else(|failure| {

@@ -59,6 +59,7 @@ fn value(setting: &Setting) -> Json {
         Value::Switch(it) => json!(it),
         Value::List(it) => json!(it),
         Value::Seconds(it) => json!(it.as_secs_f64()),
+        Value::Number(it) => json!(it),
         Value::Count(it) => json!(it),
         Value::Secret(_) => json!("set"),
         Value::Table(it) => it.keys().map(|name| (name.clone(), json!("set"))).collect(),
@@ -93,6 +94,7 @@ fn short(value: &Value) -> String {
         Value::Switch(it) => it.to_string(),
         Value::List(it) => json!(it).to_string(),
         Value::Seconds(it) => format!("{} s", it.as_secs_f64()),
+        Value::Number(it) => it.to_string(),
         Value::Count(it) => it.to_string(),
         Value::Secret(_) => "set".to_owned(),
         Value::Table(it) => {

@@ -76,7 +76,11 @@ async fn follow(
     };
     loop {
         let ran = session.run().await;
-        std::mem::take(&mut session.keep).finish().await;
+        let keep = std::mem::take(&mut session.keep);
+        match ran {
+            Ok(Done::Busy(_)) => keep.discard().await,
+            Ok(Done::Gone) | Err(_) => keep.finish().await,
+        }
         let (Done::Busy(native), Some(prompt)) = (ran?, &prompt) else {
             return session.end();
         };
@@ -96,7 +100,7 @@ async fn started(args: &RunArgs, mut plan: Plan) -> Result<(Agent, Keep), Failur
     match Agent::start(plan.setup, |held| exit::say(&waiting(held))).await {
         Ok(agent) => Ok((agent, keep)),
         Err(err) => {
-            keep.finish().await;
+            keep.discard().await;
             Err(not_started(err))
         }
     }

@@ -1,24 +1,34 @@
 //! `linkspan serve`: the doors, from flags to the end of the last run.
 
-use std::env;
-use std::path::Path;
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::time::Duration;
+use std::{env, fs};
 
 use hub::{HubConfig, Limits};
+use runner::config::Config;
 use runner::locks::Locks;
 use runner::process::Guard;
-use server::{Exposure, Keys, Secret, ServeConfig, Tls, TokenError};
+use server::{Exposure, Keys, MAX_CLIENTS, MIN_TOKEN, Secret, ServeConfig, Tls, TokenError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::ServeArgs;
-use crate::exit::{self, Code, Failure, chain};
+use crate::exit::{self, Code, Failure, chain, shown};
 use crate::{settings, store};
 
-/// A token shorter than this may be found by trying.
-const MIN_TOKEN: usize = 32;
+/// The note of a running server in its data directory.
+pub(super) const ADDRESS: &str = "address";
+/// How long a server on this machine may take to be there.
+const KNOCK: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
-    let settings = settings::load(&args.file)?.config;
+    let mut settings = settings::load(&args.file)?.config;
+    settings::keep(&mut settings, &args.keep)?;
+    if let Some(text) = &args.cut_above {
+        let set = settings.flag("journal.cut_above", "--cut-above", text);
+        set.map_err(settings::bad_config)?;
+    }
     let folder = store::folder(&args.data)?;
     let keys = keys(&folder, args.token_file.as_deref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -26,15 +36,16 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         .build()
         .map_err(|err| Failure::io("cannot start", &err, None))?;
     let served = runtime.block_on(async {
+        let roots = roots(args, &settings)?;
         let hub = HubConfig {
-            journal: store::open(&folder).await?,
+            journal: store::open(&folder, hub::cut(&settings)).await?,
             settings,
             guard: Guard::own(),
-            locks: runner::state_folder().map(|it| Locks::new(it.join("locks"))),
+            locks: Locks::own(),
             owner: hub::own_name(),
             limits: Limits::default(),
         };
-        serve(args, hub, &folder, keys).await
+        serve(args, hub, &folder, keys, roots).await
     });
     // Whatever still reads or writes a file does not keep anybody waiting.
     runtime.shutdown_background();
@@ -55,7 +66,9 @@ pub(super) fn token_failed(err: TokenError) -> Failure {
 
 fn refused(err: &server::Error) -> Failure {
     let code = match err {
-        server::Error::Exposed(_) | server::Error::BadOrigin(_) => Code::Usage,
+        server::Error::Exposed(_) | server::Error::BadOrigin(_) | server::Error::Root { .. } => {
+            Code::Usage
+        }
         server::Error::Token(TokenError::NoKey(_)) => Code::Usage,
         server::Error::Listen { .. }
         | server::Error::Tls { .. }
@@ -70,13 +83,66 @@ fn refused(err: &server::Error) -> Failure {
     }
 }
 
-async fn serve(args: &ServeArgs, hub: HubConfig, folder: &Path, keys: Keys) -> Result<(), Failure> {
+/// Where another server of this data directory listens, if there is one.
+fn other(folder: &Path) -> Option<String> {
+    let url = fs::read_to_string(folder.join(ADDRESS)).ok()?;
+    let address = url.split_once("://")?.1.parse().ok()?;
+    // What a crash has left behind answers nobody.
+    TcpStream::connect_timeout(&address, KNOCK)
+        .is_ok()
+        .then_some(url)
+}
+
+/// A place that is taken may be taken by a server of ours.
+fn met(err: &server::Error, listen: SocketAddr, other: Option<&str>) -> Failure {
+    let failure = refused(err);
+    let is_other = other
+        .and_then(|it| it.split_once("://"))
+        .is_some_and(|it| it.1 == listen.to_string());
+    match (failure, err) {
+        (Failure::Said { code, message, .. }, server::Error::Listen { .. }) if is_other => {
+            let hint = "the server of this data directory listens there; `linkspan token` prints its address";
+            Failure::Said {
+                code,
+                message,
+                hint: Some(hint.to_owned()),
+            }
+        }
+        (failure, _) => failure,
+    }
+}
+
+/// Where agents may work: as the flags say, else the config.
+fn roots(args: &ServeArgs, settings: &Config) -> Result<Vec<PathBuf>, Failure> {
+    if !args.root.is_empty() {
+        return Ok(args.root.clone());
+    }
+    let roots = settings.roots();
+    match roots.iter().find(|it| !it.is_absolute()) {
+        None => Ok(roots),
+        Some(root) => Err(Failure::usage(
+            format!(
+                "`serve.roots` names `{}`, wherever that is",
+                shown(&root.to_string_lossy())
+            ),
+            "begin it with `/` or `~/`",
+        )),
+    }
+}
+
+async fn serve(
+    args: &ServeArgs,
+    hub: HubConfig,
+    folder: &Path,
+    keys: Keys,
+    roots: Vec<PathBuf>,
+) -> Result<(), Failure> {
     let signals = |err| Failure::io("cannot listen for signals", &err, None);
     let mut stops = Stops::new().map_err(signals)?;
     if keys.first().reveal().len() < MIN_TOKEN {
-        exit::say(
-            "linkspan: the token is short enough to be found by trying; give it 32 characters\n",
-        );
+        exit::say(&format!(
+            "linkspan: the token is short enough to be found by trying; give it {MIN_TOKEN} characters\n"
+        ));
     }
     let page = keys
         .is_new
@@ -95,10 +161,19 @@ async fn serve(args: &ServeArgs, hub: HubConfig, folder: &Path, keys: Keys) -> R
             _ => Exposure::Loopback,
         },
         public: args.origin.clone(),
+        roots,
+        max_clients: MAX_CLIENTS,
     };
-    let server = server::bind(config).await.map_err(|err| refused(&err))?;
+    let other = other(folder);
+    let bound = server::bind(config).await;
+    let server = bound.map_err(|err| met(&err, args.listen, other.as_deref()))?;
     let url = server.url();
     exit::say(&format!("listening on {url}\n"));
+    if let Some(other) = other {
+        exit::say(&format!(
+            "linkspan: {other} serves the same data directory; both show the same sessions\n"
+        ));
+    }
     if let Some(page) = page {
         exit::say(&format!("open {url}{page}\n"));
     }

@@ -1,27 +1,44 @@
-//! `linkspan sessions`: what the journal holds, the newest first.
+//! `linkspan sessions`: what the journal holds, the newest first; and what it need not hold any more.
 
-use journal::{Session, SessionQuery, State};
+use std::path::Path;
+
+use journal::{Owner, Removed, Session, SessionQuery, State};
 use serde_json::json;
 
 use crate::cli::{self, SessionsArgs};
-use crate::exit::{self, Failure, shown};
-use crate::{store, table};
+use crate::exit::{self, Code, Failure, chain, shown};
+use crate::{settings, store, table};
 
 /// Characters of a title that are shown.
 const MAX_TITLE: usize = 60;
 
 pub(crate) fn run(args: &SessionsArgs) -> Result<(), Failure> {
     let folder = store::folder(&args.data)?;
+    if args.prune {
+        return prune(args, &folder);
+    }
+    if let Some((_, flag, _)) = args.keep.said().next() {
+        let words = format!("`{flag}` is for removing sessions");
+        return Err(Failure::usage(words, "add `--prune`"));
+    }
+    if let Some(id) = &args.remove {
+        return store::runtime()?.block_on(remove(&folder, id));
+    }
     let sessions = match store::exists(&folder) {
         true => store::runtime()?.block_on(async {
-            let journal = store::open(&folder).await?;
-            let listing = journal.list(query(args), None, args.limit.max(1)).await;
+            let journal = store::open(&folder, None).await?;
+            let listing = journal.list(query(args), None, args.limit).await;
             listing.map(|it| it.sessions).map_err(store::failed)
         })?,
         false => Vec::new(),
     };
     if sessions.is_empty() {
-        exit::say("linkspan: there are no such sessions\n");
+        exit::say(match query(args) == SessionQuery::default() {
+            true => {
+                "linkspan: there are no sessions yet; `linkspan run` and `linkspan serve` begin some\n"
+            }
+            false => "linkspan: no session is like that; `linkspan sessions` lists all\n",
+        });
         return Ok(());
     }
     let text = match args.json {
@@ -31,10 +48,64 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<(), Failure> {
     exit::print(text.as_bytes())
 }
 
+fn prune(args: &SessionsArgs, folder: &Path) -> Result<(), Failure> {
+    let mut settings = settings::load(&args.file)?.config;
+    settings::keep(&mut settings, &args.keep)?;
+    let retention = hub::retention(&settings).ok_or_else(|| {
+        Failure::usage(
+            "nothing says how much to keep",
+            "give `--keep-days`, `--keep-sessions` or `--keep-bytes`, or set them in `[journal]` of the config",
+        )
+    })?;
+    let removed = match store::exists(folder) {
+        true => store::runtime()?.block_on(async {
+            let journal = store::open(folder, None).await?;
+            journal.retain(retention).await.map_err(store::failed)
+        })?,
+        false => Removed::default(),
+    };
+    let Removed { sessions, bytes } = removed;
+    if args.json {
+        let line = json!({ "sessions": sessions, "bytes": bytes });
+        return exit::print(format!("{line}\n").as_bytes());
+    }
+    let words = match sessions {
+        0 => "nothing is over the limits, nothing was removed".to_owned(),
+        1 => format!("removed 1 session of {bytes} bytes"),
+        n => format!("removed {n} sessions of {bytes} bytes"),
+    };
+    exit::say(&format!("linkspan: {words}\n"));
+    Ok(())
+}
+
+async fn remove(folder: &Path, id: &str) -> Result<(), Failure> {
+    if !store::exists(folder) {
+        return Err(store::not_found(id));
+    }
+    let journal = store::open(folder, None).await?;
+    let session = store::find(&*journal, id).await?;
+    let session = session.ok_or_else(|| store::not_found(id))?;
+    let owner = Owner::new(hub::own_name());
+    match hub::remove(&*journal, &session.id, &owner).await {
+        Ok(()) => Ok(()),
+        Err(err @ hub::Error::Busy(_)) => Err(Failure::Said {
+            code: Code::Busy,
+            message: err.to_string(),
+            hint: Some("stop its run, or wait for its end".to_owned()),
+        }),
+        Err(hub::Error::Journal(err)) => Err(store::failed(err)),
+        Err(err) => Err(Failure::Said {
+            code: Code::Io,
+            message: chain(&err),
+            hint: None,
+        }),
+    }
+}
+
 fn query(args: &SessionsArgs) -> SessionQuery {
     SessionQuery {
         engine: args.engine.clone(),
-        text: args.text.clone(),
+        text: args.text.clone().or_else(|| args.word.clone()),
         state: args.state.map(|it| match it {
             cli::State::Idle => State::Idle,
             cli::State::Running => State::Running,

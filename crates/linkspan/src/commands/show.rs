@@ -70,24 +70,36 @@ impl Stored {
         let Some(id) = args.input.as_deref().filter(|it| !it.exists()) else {
             return Ok(None);
         };
-        // Without a home there is no journal, and a file may be missing all the same.
-        let Ok(folder) = store::folder(&args.data) else {
+        let Some(id) = id.to_str().filter(|it| *it != "-") else {
             return Ok(None);
         };
-        let (Some(id), true) = (id.to_str().filter(|it| *it != "-"), store::exists(&folder)) else {
-            return Ok(None);
+        // What has a dot or a slash in it must be a file, and is said to be missing as such.
+        let missing = match id.contains(['.', '/']) {
+            true => Ok(None),
+            false => Err(Failure::usage(
+                format!("neither a file nor a session is called `{}`", shown(id)),
+                "`linkspan sessions` lists sessions; check the path if it is a file",
+            )),
+        };
+        // Without a home there is no journal.
+        let folder = store::folder(&args.data).ok();
+        let Some(folder) = folder.filter(|it| store::exists(it)) else {
+            return missing;
         };
         let runtime = store::runtime()?;
         let (journal, session) = runtime.block_on(async {
-            let journal = store::open(&folder).await?;
+            let journal = store::open(&folder, None).await?;
             let session = store::find(&*journal, id).await?;
             Ok((journal, session))
         })?;
-        Ok(session.map(|session| Self {
-            runtime,
-            journal,
-            session,
-        }))
+        match session {
+            None => missing,
+            Some(session) => Ok(Some(Self {
+                runtime,
+                journal,
+                session,
+            })),
+        }
     }
 
     fn show(&self, args: &ShowArgs) -> Result<(), Failure> {

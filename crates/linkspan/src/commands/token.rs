@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 use server::{Key, Keys};
 
-use super::serve::{keys, token_failed};
+use super::serve::{ADDRESS, keys, token_failed};
 use crate::cli::{Role, TokenArgs};
 use crate::exit::{self, Failure};
 use crate::{store, table};
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &TokenArgs) -> Result<(), Failure> {
 
 /// Where the page is: the server of this directory says so while it runs.
 fn url(folder: &Path) -> String {
-    let noted = fs::read_to_string(folder.join("address"));
+    let noted = fs::read_to_string(folder.join(ADDRESS));
     noted.unwrap_or_else(|_| USUAL.to_owned())
 }
 

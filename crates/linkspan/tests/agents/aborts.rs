@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use scripted_model::{Block, Turn};
 
 use crate::running::Running;
-use crate::world::{Call, World};
+use crate::world::{Call, Tests, World};
 
-pub(crate) const TESTS: &[(&str, fn(&World))] = &[
+pub(crate) const TESTS: Tests = &[
     ("an abort before the first word", |world| {
         before_the_first_word(world, Call::new);
     }),

@@ -4,9 +4,9 @@ use scripted_model::Turn;
 
 use crate::aborts::STAY;
 use crate::running::Running;
-use crate::world::{Call, World};
+use crate::world::{Call, Tests, World};
 
-pub(crate) const TESTS: &[(&str, fn(&World))] = &[
+pub(crate) const TESTS: Tests = &[
     ("a killed agent, and the next prompt", |world| {
         world.script([Turn::of([(world.peer.shell)(STAY)])]);
         killed(world, world.start(&Call::new(PROMPT)));

@@ -4,9 +4,9 @@ use scripted_model::{Cut, HeaderName, HeaderValue, Scenario, StatusCode, Turn};
 
 use crate::prompts::HELLO;
 use crate::ran::Ran;
-use crate::world::{Call, World};
+use crate::world::{Call, Tests, World};
 
-pub(crate) const TESTS: &[(&str, fn(&World))] = &[
+pub(crate) const TESTS: Tests = &[
     ("a bad request", |world| {
         fails(world, hello(), refusal(StatusCode::BAD_REQUEST), WORDS);
     }),
@@ -15,7 +15,8 @@ pub(crate) const TESTS: &[(&str, fn(&World))] = &[
         fails(world, call, refusal(StatusCode::BAD_REQUEST), WORDS);
     }),
     ("a key that is refused", |world| {
-        fails(world, hello(), refusal(StatusCode::UNAUTHORIZED), WORDS);
+        let turn = refusal(StatusCode::UNAUTHORIZED);
+        fails(world, hello(), turn, world.peer.no_key);
     }),
     ("an overloaded model that recovers", recovers),
     ("a model that fails for good", |world| {

@@ -3,6 +3,8 @@
 //! `cargo xtask peers` installs the agents and runs this; by hand it is
 //! `LINKSPAN_AGENTS=DIR cargo test -p linkspan --test agents -- [WORD…]`, where DIR holds the programs
 //! (`peers/agents/node_modules/.bin` unless given) and only cases that hold every word are run.
+//! `LINKSPAN_PYTHON` names a Python with the SDK of OpenHands; without one that agent is left out, and
+//! it is said.
 //! What is tried with which agent, and what none of them can do, is the table in `table.rs`.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -10,6 +12,7 @@
 mod aborts;
 mod crashes;
 mod errors;
+mod openhands;
 mod peers;
 mod permissions;
 mod processes;
@@ -40,17 +43,17 @@ const THREADS: usize = 3;
 
 /// One behaviour of one agent.
 struct Case {
-    behaviour: &'static Behaviour,
+    behaviour: &'static str,
     peer: &'static Peer,
 }
 
 impl Case {
     fn name(&self) -> String {
-        format!("{}: {}", self.peer.engine, self.behaviour.name)
+        format!("{}: {}", self.peer.engine, self.behaviour)
     }
 
     fn try_out(&self) -> Result<(), String> {
-        let test = try_of(self.behaviour.name).ok_or("there is no test of this name")?;
+        let test = try_of(self.behaviour).ok_or("there is no test of this name")?;
         let world = World::new(self.peer);
         let tried = panic::catch_unwind(AssertUnwindSafe(|| test(&world)));
         tried.map_err(|_| {
@@ -69,6 +72,7 @@ fn try_of(behaviour: &str) -> Option<fn(&World)> {
         aborts::TESTS,
         crashes::TESTS,
         errors::TESTS,
+        openhands::TESTS,
     ];
     let mut tests = tests.into_iter().flatten();
     tests.find(|it| it.0 == behaviour).map(|it| it.1)
@@ -88,7 +92,17 @@ fn main() -> ExitCode {
         .skip(1)
         .filter(|it| !it.starts_with('-'))
         .collect();
-    let cases = cases(&words);
+    let mut cases = cases(&words);
+    if world::python().is_none() {
+        let n_before = cases.len();
+        cases.retain(|it| it.peer.engine != "openhands");
+        let n_left_out = n_before - cases.len();
+        if n_left_out > 0 {
+            say(&format!(
+                "NOT TRIED: {n_left_out} cases of openhands, because LINKSPAN_PYTHON is not set"
+            ));
+        }
+    }
     let next = AtomicUsize::new(0);
     let failures = Mutex::new(Vec::new());
     thread::scope(|scope| {
@@ -124,14 +138,15 @@ fn cases(words: &[String]) -> Vec<Case> {
     let mut cases = Vec::new();
     for (column, peer) in PEERS.iter().enumerate() {
         assert_eq!(peer.engine, ENGINES[column]);
-        for behaviour in BEHAVIOURS {
-            let case = Case { behaviour, peer };
+        let can = |it: &&Behaviour| it.cells[column] == Cell::Yes;
+        let all = BEHAVIOURS.iter().filter(can).map(|it| it.name);
+        let alone = openhands::TESTS.iter().map(|it| it.0);
+        let alone = alone.filter(|_| peer.engine == "openhands");
+        let own = all.chain(alone).map(|behaviour| Case { behaviour, peer });
+        cases.extend(own.filter(|case| {
             let name = case.name();
-            let is_wanted = words.iter().all(|it| name.contains(it.as_str()));
-            if behaviour.cells[column] == Cell::Yes && is_wanted {
-                cases.push(case);
-            }
-        }
+            words.iter().all(|it| name.contains(it.as_str()))
+        }));
     }
     cases.sort_by_key(|it| std::cmp::Reverse(it.peer.slowness));
     cases

@@ -9,7 +9,7 @@ use scripted_model::Block;
 use serde_json::json;
 
 use crate::errors::WORDS;
-use crate::world::{World, program};
+use crate::world::{World, program, python};
 
 pub(crate) struct Peer {
     pub(crate) engine: &'static str,
@@ -32,6 +32,8 @@ pub(crate) struct Peer {
     pub(crate) not_found: &'static str,
     /// What it says when the model's server keeps failing with [`WORDS`].
     pub(crate) gave_up: &'static str,
+    /// What it says when that server does not take the key, with [`WORDS`].
+    pub(crate) no_key: &'static str,
     /// Whether it asks again when an answer breaks off.
     pub(crate) asks_again: bool,
     /// A call that fails, and what is said about it.
@@ -43,7 +45,7 @@ pub(crate) struct Peer {
 }
 
 /// In the order of the table's columns.
-pub(crate) const PEERS: [Peer; 4] = [
+pub(crate) const PEERS: [Peer; 5] = [
     Peer {
         engine: "claude",
         slowness: 1,
@@ -69,6 +71,7 @@ pub(crate) const PEERS: [Peer; 4] = [
         unknown: "00000000-0000-4000-8000-000000000000",
         not_found: "No conversation found",
         gave_up: WORDS,
+        no_key: WORDS,
         asks_again: true,
         failing: || (claude_shell(BREAK), "broken"),
         asking: claude_shell,
@@ -86,6 +89,7 @@ pub(crate) const PEERS: [Peer; 4] = [
         unknown: "00000000-0000-4000-8000-000000000000",
         not_found: "no rollout found",
         gave_up: "experiencing high demand",
+        no_key: WORDS,
         asks_again: true,
         failing: || (codex_shell(BREAK), "broken"),
         // It is up to the model to ask for what the sandbox forbids.
@@ -118,6 +122,7 @@ pub(crate) const PEERS: [Peer; 4] = [
         unknown: "ses_00000000000000000000000000",
         not_found: "Session not found",
         gave_up: WORDS,
+        no_key: WORDS,
         asks_again: true,
         failing: || (opencode_shell(BREAK), "broken"),
         asking: opencode_shell,
@@ -146,6 +151,7 @@ pub(crate) const PEERS: [Peer; 4] = [
         unknown: "00000000-0000-4000-8000-000000000000",
         not_found: "Error resuming session",
         gave_up: WORDS,
+        no_key: WORDS,
         asks_again: false,
         failing: || {
             // It says nothing of the exit code of a command.
@@ -154,6 +160,43 @@ pub(crate) const PEERS: [Peer; 4] = [
         },
         asking: gemini_shell,
         shell: gemini_shell,
+    },
+    Peer {
+        engine: "openhands",
+        slowness: 5,
+        config: |_| {
+            let python = python().unwrap_or_default();
+            format!("start_timeout = 0\n[engines.openhands]\nprogram = {python:?}\n")
+        },
+        env: |url| {
+            pairs(&[
+                ("LLM_MODEL", "openai/scripted"),
+                ("LLM_BASE_URL", &format!("{url}/v1")),
+                ("LLM_API_KEY", "dummy"),
+                ("LLM_NUM_RETRIES", "2"),
+                ("LLM_RETRY_MIN_WAIT", "0"),
+                ("LLM_RETRY_MAX_WAIT", "1"),
+            ])
+        },
+        furnish: |_| (),
+        age: |_| (),
+        forbid: |world| {
+            world.configure("allowed_tools = []");
+            &["--permissions", "deny"]
+        },
+        streams: true,
+        unknown: "00000000-0000-4000-8000-000000000000",
+        not_found: "there is no conversation",
+        gave_up: WORDS,
+        no_key: "Your LLM API key appears to be invalid",
+        asks_again: true,
+        failing: || {
+            // To OpenHands a command that fails is a tool that works.
+            let input = json!({"command": "view", "path": "/nowhere/missing.txt"});
+            (Block::tool("file_editor", &input), "does not exist")
+        },
+        asking: openhands_shell,
+        shell: openhands_shell,
     },
 ];
 
@@ -182,6 +225,10 @@ fn gemini_shell(command: &str) -> Block {
         "run_shell_command",
         &json!({"command": command, "description": "try it"}),
     )
+}
+
+fn openhands_shell(command: &str) -> Block {
+    Block::tool("terminal", &json!({"command": command}))
 }
 
 fn config(engine: &str, rest: &str) -> String {

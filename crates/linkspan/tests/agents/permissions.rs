@@ -4,9 +4,9 @@ use scripted_model::{Block, Turn};
 
 use crate::ran::Ran;
 use crate::running::Running;
-use crate::world::{Call, World};
+use crate::world::{Call, Tests, World};
 
-pub(crate) const TESTS: &[(&str, fn(&World))] = &[
+pub(crate) const TESTS: Tests = &[
     ("a permission is asked for and given", given),
     ("a permission is asked for and refused", refused),
     ("everything is allowed", allowed),

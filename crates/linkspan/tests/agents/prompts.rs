@@ -4,9 +4,9 @@ use scripted_model::Turn;
 use serde_json::Value;
 
 use crate::ran::Ran;
-use crate::world::{Call, World};
+use crate::world::{Call, Tests, World};
 
-pub(crate) const TESTS: &[(&str, fn(&World))] = &[
+pub(crate) const TESTS: Tests = &[
     ("a text", |world| text(world, Call::new("Say hello."))),
     ("a text, talked with", |world| {
         text(world, Call::attended("Say hello."));

@@ -3,9 +3,9 @@
 use scripted_model::Turn;
 
 use crate::ran::Ran;
-use crate::world::{Call, World};
+use crate::world::{Call, Tests, World};
 
-pub(crate) const TESTS: &[(&str, fn(&World))] = &[
+pub(crate) const TESTS: Tests = &[
     ("a session is resumed", |world| resumed(world, Call::new)),
     ("a session is resumed, talked with", |world| {
         resumed(world, Call::attended);

@@ -6,7 +6,7 @@
 #[derive(Debug)]
 pub(crate) struct Behaviour {
     pub(crate) name: &'static str,
-    pub(crate) cells: [Cell; 4],
+    pub(crate) cells: [Cell; 5],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,12 +17,12 @@ pub(crate) enum Cell {
 }
 
 /// The columns.
-pub(crate) const ENGINES: [&str; 4] = ["claude", "codex", "opencode", "gemini"];
+pub(crate) const ENGINES: [&str; 5] = ["claude", "codex", "opencode", "gemini", "openhands"];
 
 const fn all(name: &'static str) -> Behaviour {
     Behaviour {
         name,
-        cells: [Cell::Yes; 4],
+        cells: [Cell::Yes; 5],
     }
 }
 
@@ -40,6 +40,7 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
             Cell::Never(
                 "it repeats the prompt and may leave before that is read; talked with it works",
             ),
+            Cell::Yes,
         ],
     },
     all("a prompt of a megabyte, talked with"),
@@ -58,6 +59,7 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
             Cell::Yes,
             Cell::Yes,
             Cell::Never("Gemini CLI has no such thing"),
+            Cell::Yes,
         ],
     },
     all("the newest session is continued"),

@@ -4,10 +4,9 @@ use std::fs;
 
 use scripted_model::Turn;
 
-use crate::world::{Call, World};
+use crate::world::{Call, Tests, World};
 
-pub(crate) const TESTS: &[(&str, fn(&World))] =
-    &[("tools", tools), ("a tool that fails", failing_tool)];
+pub(crate) const TESTS: Tests = &[("tools", tools), ("a tool that fails", failing_tool)];
 
 fn tools(world: &World) {
     let shell = world.peer.shell;

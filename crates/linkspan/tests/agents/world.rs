@@ -18,10 +18,13 @@ use crate::terminal::Terminal;
 pub(crate) const MARK: &str = "LINKSPAN_AGENTS_CASE";
 
 /// How long something may take that must happen. The agents are slow when many run at once.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Linux takes at most 128 KiB in one argument.
 const MAX_ARGUMENT: usize = 100_000;
+
+/// Behaviours by their names in the table, and how each is tried.
+pub(crate) type Tests = &'static [(&'static str, fn(&World))];
 
 pub(crate) struct World {
     pub(crate) peer: &'static Peer,
@@ -157,7 +160,7 @@ impl World {
         Running::start(self, command, call.prompt, terminal)
     }
 
-    fn command(&self, is_attended: bool) -> Command {
+    pub(crate) fn command(&self, is_attended: bool) -> Command {
         let program = env!("CARGO_BIN_EXE_linkspan");
         let mut command = match is_attended {
             // Makes its stdin the terminal that questions are asked on, then becomes the program.
@@ -174,6 +177,12 @@ impl World {
             }
             false => Command::new(program),
         };
+        self.house(&mut command);
+        command
+    }
+
+    /// Gives a program this world, and nothing else.
+    pub(crate) fn house(&self, command: &mut Command) {
         command.env_clear();
         command.env("PATH", env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.path("home"));
@@ -182,7 +191,6 @@ impl World {
         command.env(MARK, &self.mark);
         command.envs((self.peer.env)(&self.server.url()));
         command.current_dir(self.path("project"));
-        command
     }
 
     pub(crate) fn say(&self, words: &str) {
@@ -203,6 +211,11 @@ impl Drop for World {
     fn drop(&mut self) {
         fs::remove_dir_all(&self.folder).ok();
     }
+}
+
+/// The Python that has the SDK of OpenHands, if somebody has named one.
+pub(crate) fn python() -> Option<PathBuf> {
+    env::var_os("LINKSPAN_PYTHON").map(PathBuf::from)
 }
 
 /// Where the programs of the agents are.

@@ -210,7 +210,7 @@ fn a_client_is_told_what_the_agent_can_do_and_says() {
     let hello = client.ask("initialize", json!({"protocolVersion": 99}));
     let mut hello = hello["result"].clone();
     hello["agentInfo"]["version"] = Value::from("V");
-    expect![[r#"{"agentCapabilities":{"loadSession":true,"mcpCapabilities":{"http":true,"sse":true},"promptCapabilities":{"audio":false,"embeddedContext":true,"image":true},"sessionCapabilities":{"close":{},"fork":{},"list":{},"resume":{}}},"agentInfo":{"name":"linkspan","title":"linkspan (claude)","version":"V"},"authMethods":[{"description":"run `claude /login` in a terminal, then try again","id":"claude-login","name":"Log in with claude"}],"protocolVersion":1}"#]].assert_eq(&hello.to_string());
+    expect![[r#"{"agentCapabilities":{"loadSession":true,"mcpCapabilities":{"http":true,"sse":true},"promptCapabilities":{"audio":false,"embeddedContext":true,"image":true},"sessionCapabilities":{"close":{},"delete":{},"fork":{},"list":{},"resume":{}}},"agentInfo":{"name":"linkspan","title":"linkspan (claude)","version":"V"},"authMethods":[{"description":"run `claude /login` in a terminal, then try again","id":"claude-login","name":"Log in with claude"}],"protocolVersion":1}"#]].assert_eq(&hello.to_string());
     let session = client.new_session(&folder);
     client.until(|it| it["params"]["update"]["sessionUpdate"] == "config_option_update");
     let prompt = client.prompt(&session, "hello");
@@ -377,6 +377,12 @@ fn a_session_is_loaded_as_it_was_seen() {
     let resumed = other.ask("session/resume", old);
     assert_eq!(resumed["result"]["modes"]["currentModeId"], "default");
     assert_eq!(other.heard, [] as [Value; 0]);
+
+    // One that is removed is not there any more.
+    let deleted = other.ask("session/delete", json!({"sessionId": session}));
+    assert_eq!(deleted["result"], json!({}));
+    let listed = other.ask("session/list", json!({}));
+    assert_eq!(listed["result"], json!({"sessions": []}));
 }
 
 #[test]

@@ -36,46 +36,57 @@ fn every_value_says_where_it_came_from() {
         &variables,
         &["config"],
         expect![[r#"
-        key                                            value                                         from
-        default_engine                                 codex                                         $LINKSPAN_ENGINE
-        model                                          -                                             default
-        permissions                                    deny                                          $LINKSPAN_PERMISSIONS
-        start_timeout                                  180 s                                         default
-        idle_timeout                                   2.5 s                                         /home/.config/linkspan/config.toml:2
-        interrupt_grace                                5 s                                           default
-        terminate_grace                                3 s                                           default
-        engines.claude.program                         -                                             default
-        engines.claude.args                            []                                            default
-        engines.claude.env                             ANTHROPIC_API_KEY set, IS_SANDBOX set         /home/.config/linkspan/config.toml:6
-        engines.claude.model                           opus                                          /home/.config/linkspan/config.toml:5
-        engines.claude.dangerously_skip_permissions    false                                         default
-        engines.claude.allowed_tools                   ["Bash","Read","Edit","Write"]                default
-        engines.claude.use_api_billing                 false                                         default
-        engines.claude.output_style                    -                                             default
-        engines.codex.program                          -                                             default
-        engines.codex.args                             []                                            default
-        engines.codex.env                              -                                             default
-        engines.codex.model                            -                                             default
-        engines.codex.dangerously_skip_permissions     false                                         default
-        engines.codex.sandbox                          -                                             default
-        engines.codex.verbosity                        -                                             default
-        engines.opencode.program                       -                                             default
-        engines.opencode.args                          []                                            default
-        engines.opencode.env                           -                                             default
-        engines.opencode.model                         -                                             default
-        engines.opencode.dangerously_skip_permissions  false                                         default
-        engines.opencode.allowed_tools                 -                                             default
-        engines.gemini.program                         -                                             default
-        engines.gemini.args                            []                                            default
-        engines.gemini.env                             -                                             default
-        engines.gemini.model                           -                                             default
-        engines.gemini.dangerously_skip_permissions    false                                         default
-        engines.gemini.allowed_tools                   ["run_shell_command","write_file","replace"]  default
-        engines.acp.mine.program                       m                                             /home/.config/linkspan/config.toml:8
+            key                                             value                                         from
+            default_engine                                  codex                                         $LINKSPAN_ENGINE
+            model                                           -                                             default
+            permissions                                     deny                                          $LINKSPAN_PERMISSIONS
+            start_timeout                                   180 s                                         default
+            idle_timeout                                    2.5 s                                         /home/.config/linkspan/config.toml:2
+            interrupt_grace                                 5 s                                           default
+            terminate_grace                                 3 s                                           default
+            journal.keep_days                               -                                             default
+            journal.keep_sessions                           -                                             default
+            journal.keep_bytes                              -                                             default
+            journal.cut_above                               -                                             default
+            serve.roots                                     -                                             default
+            engines.claude.program                          -                                             default
+            engines.claude.args                             []                                            default
+            engines.claude.env                              ANTHROPIC_API_KEY set, IS_SANDBOX set         /home/.config/linkspan/config.toml:6
+            engines.claude.model                            opus                                          /home/.config/linkspan/config.toml:5
+            engines.claude.dangerously_skip_permissions     false                                         default
+            engines.claude.allowed_tools                    ["Bash","Read","Edit","Write"]                default
+            engines.claude.use_api_billing                  false                                         default
+            engines.claude.output_style                     -                                             default
+            engines.codex.program                           -                                             default
+            engines.codex.args                              []                                            default
+            engines.codex.env                               -                                             default
+            engines.codex.model                             -                                             default
+            engines.codex.dangerously_skip_permissions      false                                         default
+            engines.codex.sandbox                           -                                             default
+            engines.codex.verbosity                         -                                             default
+            engines.opencode.program                        -                                             default
+            engines.opencode.args                           []                                            default
+            engines.opencode.env                            -                                             default
+            engines.opencode.model                          -                                             default
+            engines.opencode.dangerously_skip_permissions   false                                         default
+            engines.opencode.allowed_tools                  -                                             default
+            engines.gemini.program                          -                                             default
+            engines.gemini.args                             []                                            default
+            engines.gemini.env                              -                                             default
+            engines.gemini.model                            -                                             default
+            engines.gemini.dangerously_skip_permissions     false                                         default
+            engines.gemini.allowed_tools                    ["run_shell_command","write_file","replace"]  default
+            engines.openhands.program                       -                                             default
+            engines.openhands.args                          []                                            default
+            engines.openhands.env                           -                                             default
+            engines.openhands.model                         -                                             default
+            engines.openhands.dangerously_skip_permissions  false                                         default
+            engines.openhands.allowed_tools                 ["terminal","file_editor"]                    default
+            engines.acp.mine.program                        m                                             /home/.config/linkspan/config.toml:8
 
-        file: /home/.config/linkspan/config.toml
-        exit 0
-    "#]],
+            file: /home/.config/linkspan/config.toml
+            exit 0
+        "#]],
     );
     check(
         &folder,
@@ -89,6 +100,11 @@ fn every_value_says_where_it_came_from() {
             {"key":"idle_timeout","value":2.5,"origin":"file","place":"/home/.config/linkspan/config.toml:2"}
             {"key":"interrupt_grace","value":5.0,"origin":"default","place":null}
             {"key":"terminate_grace","value":3.0,"origin":"default","place":null}
+            {"key":"journal.keep_days","value":null,"origin":"default","place":null}
+            {"key":"journal.keep_sessions","value":null,"origin":"default","place":null}
+            {"key":"journal.keep_bytes","value":null,"origin":"default","place":null}
+            {"key":"journal.cut_above","value":null,"origin":"default","place":null}
+            {"key":"serve.roots","value":null,"origin":"default","place":null}
             {"key":"engines.claude.program","value":null,"origin":"default","place":null}
             {"key":"engines.claude.args","value":[],"origin":"default","place":null}
             {"key":"engines.claude.env","value":{"ANTHROPIC_API_KEY":"set","IS_SANDBOX":"set"},"origin":"file","place":"/home/.config/linkspan/config.toml:6"}
@@ -116,6 +132,12 @@ fn every_value_says_where_it_came_from() {
             {"key":"engines.gemini.model","value":null,"origin":"default","place":null}
             {"key":"engines.gemini.dangerously_skip_permissions","value":false,"origin":"default","place":null}
             {"key":"engines.gemini.allowed_tools","value":["run_shell_command","write_file","replace"],"origin":"default","place":null}
+            {"key":"engines.openhands.program","value":null,"origin":"default","place":null}
+            {"key":"engines.openhands.args","value":[],"origin":"default","place":null}
+            {"key":"engines.openhands.env","value":null,"origin":"default","place":null}
+            {"key":"engines.openhands.model","value":null,"origin":"default","place":null}
+            {"key":"engines.openhands.dangerously_skip_permissions","value":false,"origin":"default","place":null}
+            {"key":"engines.openhands.allowed_tools","value":["terminal","file_editor"],"origin":"default","place":null}
             {"key":"engines.acp.mine.program","value":"m","origin":"file","place":"/home/.config/linkspan/config.toml:8"}
             exit 0
         "#]],
@@ -223,11 +245,11 @@ fn mistakes_name_file_line_and_key() {
         (
             "escape.toml",
             expect![[r#"
-            linkspan: escape.toml:1: there is no key `\u{1b}[2J`
+                linkspan: escape.toml:1: there is no key `\u{1b}[2J`
 
-            hint: known here: default_engine, model, permissions, start_timeout, idle_timeout, interrupt_grace, terminate_grace, claude, engines
-            exit 2
-        "#]],
+                hint: known here: default_engine, model, permissions, start_timeout, idle_timeout, interrupt_grace, terminate_grace, claude, engines, journal, serve
+                exit 2
+            "#]],
         ),
     ] {
         check(&folder, &[], &["config", "--config", name], expect);

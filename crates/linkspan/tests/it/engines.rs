@@ -38,8 +38,8 @@ fn installed_engines_have_a_version_and_the_rest_a_command() {
             codex             no                  Codex                                                npm install -g @openai/codex
             opencode          no                  OpenCode                                             npm install -g opencode-ai
             gemini            yes        0.61.0   Gemini CLI                                           /made/bin/gemini
+            openhands         no                  OpenHands                                            pip install openhands-sdk openhands-tools
             acp:COMMAND       -                   any agent that speaks the Agent Client Protocol
-            responses:NAME    -                   a model of any OpenResponses endpoint
             replay:FILE       -                   a recording, played again
             replay:tools      yes                 Claude Code runs a command, writes and edits a file
             replay:subagents  yes                 Claude Code hands work to a sub-agent
@@ -57,8 +57,8 @@ fn installed_engines_have_a_version_and_the_rest_a_command() {
             {"name":"codex","summary":"Codex","installed":false,"version":null,"path":null,"install":"npm install -g @openai/codex","default":false}
             {"name":"opencode","summary":"OpenCode","installed":false,"version":null,"path":null,"install":"npm install -g opencode-ai","default":false}
             {"name":"gemini","summary":"Gemini CLI","installed":true,"version":"0.61.0","path":"/made/bin/gemini","install":"npm install -g @google/gemini-cli","default":false}
+            {"name":"openhands","summary":"OpenHands","installed":false,"version":null,"path":null,"install":"pip install openhands-sdk openhands-tools","default":false}
             {"name":"acp:COMMAND","summary":"any agent that speaks the Agent Client Protocol","installed":null,"version":null,"path":null,"install":null,"default":false}
-            {"name":"responses:NAME","summary":"a model of any OpenResponses endpoint","installed":null,"version":null,"path":null,"install":null,"default":false}
             {"name":"replay:FILE","summary":"a recording, played again","installed":null,"version":null,"path":null,"install":null,"default":false}
             {"name":"replay:tools","summary":"Claude Code runs a command, writes and edits a file","installed":true,"version":null,"path":null,"install":null,"default":false}
             {"name":"replay:subagents","summary":"Claude Code hands work to a sub-agent","installed":true,"version":null,"path":null,"install":null,"default":false}
@@ -80,8 +80,8 @@ fn nothing_installed_still_has_recordings() {
             codex             no                  Codex                                                npm install -g @openai/codex
             opencode          no                  OpenCode                                             npm install -g opencode-ai
             gemini            no                  Gemini CLI                                           npm install -g @google/gemini-cli
+            openhands         no                  OpenHands                                            pip install openhands-sdk openhands-tools
             acp:COMMAND       -                   any agent that speaks the Agent Client Protocol
-            responses:NAME    -                   a model of any OpenResponses endpoint
             replay:FILE       -                   a recording, played again
             replay:tools      yes                 Claude Code runs a command, writes and edits a file
             replay:subagents  yes                 Claude Code hands work to a sub-agent
@@ -108,9 +108,9 @@ fn the_config_names_programs_agents_and_the_default() {
             codex             yes        7.8.9    Codex                                                /made/bin/my-codex
             opencode          no                  OpenCode                                             npm install -g opencode-ai
             gemini            no                  Gemini CLI                                           npm install -g @google/gemini-cli
+            openhands         no                  OpenHands                                            pip install openhands-sdk openhands-tools
             acp:COMMAND       -                   any agent that speaks the Agent Client Protocol
             acp:mine          yes        ?        an agent of the config                               /made/bin/claude
-            responses:NAME    -                   a model of any OpenResponses endpoint
             replay:FILE       -                   a recording, played again
             replay:tools      yes                 Claude Code runs a command, writes and edits a file
             replay:subagents  yes                 Claude Code hands work to a sub-agent
@@ -138,8 +138,8 @@ fn a_program_that_does_not_answer_is_not_waited_for() {
             codex             yes        ?             Codex                                                /made/bin/codex
             opencode          yes        ?             OpenCode                                             /made/bin/opencode
             gemini            yes        1.2.3-beta+7  Gemini CLI                                           /made/bin/gemini
+            openhands         no                       OpenHands                                            pip install openhands-sdk openhands-tools
             acp:COMMAND       -                        any agent that speaks the Agent Client Protocol
-            responses:NAME    -                        a model of any OpenResponses endpoint
             replay:FILE       -                        a recording, played again
             replay:tools      yes                      Claude Code runs a command, writes and edits a file
             replay:subagents  yes                      Claude Code hands work to a sub-agent
@@ -161,7 +161,7 @@ fn a_bad_config_is_said_before_anything_is_asked() {
         expect![[r#"
         linkspan: /made/config/linkspan/config.toml:1: there is no key `defualt_engine`
 
-        hint: did you mean `default_engine`? known here: default_engine, model, permissions, start_timeout, idle_timeout, interrupt_grace, terminate_grace, claude, engines
+        hint: did you mean `default_engine`? known here: default_engine, model, permissions, start_timeout, idle_timeout, interrupt_grace, terminate_grace, claude, engines, journal, serve
         exit 2
     "#]],
     );
@@ -172,7 +172,7 @@ fn the_manual_lists_what_is_tried_with_the_real_agents() {
     let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | ")).replace("|  |", "| |");
     let names = ENGINES.map(|it| format!("`{it}`"));
     let mut table = row([&[String::new()], &names[..]].concat());
-    table.push_str(&row(vec!["---".to_owned(); 5]));
+    table.push_str(&row(vec!["---".to_owned(); ENGINES.len() + 1]));
     for behaviour in BEHAVIOURS {
         let cells = behaviour.cells.map(|it| match it {
             Cell::Yes => "yes".to_owned(),

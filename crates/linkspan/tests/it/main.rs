@@ -11,9 +11,16 @@ mod asks;
 mod config;
 mod conversation;
 mod convert;
+#[cfg(target_os = "linux")]
+mod crash;
 mod engines;
 mod errors;
+#[cfg(target_os = "linux")]
+mod full;
 mod models;
+mod openhands;
+#[cfg(target_os = "linux")]
+mod owners;
 mod pages;
 mod program;
 mod prompts;
@@ -21,8 +28,20 @@ mod run;
 #[cfg(target_os = "linux")]
 mod runner;
 #[cfg(target_os = "linux")]
+mod secrets;
+#[cfg(target_os = "linux")]
 mod serve;
+#[cfg(target_os = "linux")]
+mod served;
+#[cfg(target_os = "linux")]
+mod sessions;
 mod show;
+#[cfg(target_os = "linux")]
+mod slow;
 mod streaming;
 #[cfg(target_os = "linux")]
 mod terminal;
+#[cfg(target_os = "linux")]
+mod tls;
+#[cfg(target_os = "linux")]
+mod words;

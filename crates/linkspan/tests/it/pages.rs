@@ -88,7 +88,17 @@ fn every_shell_has_completions_that_know_the_formats() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let ran = run(&["completions", shell], b"");
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{shell}");
-        assert!(ran.stdout.contains("convert"), "{shell}");
+        for word in [
+            "convert",
+            "serve",
+            "acp",
+            "token",
+            "sessions",
+            "prune",
+            "cut-above",
+        ] {
+            assert!(ran.stdout.contains(word), "{shell}: {word}");
+        }
     }
     let bash = run(&["completions", "bash"], b"").stdout;
     assert!(bash.contains("linkspan"), "{bash}");
@@ -100,6 +110,12 @@ fn every_command_has_a_manual_page() {
     for command in [
         "convert",
         "show",
+        "run",
+        "serve",
+        "acp",
+        "token",
+        "sessions",
+        "replay",
         "formats",
         "engines",
         "config",
@@ -130,6 +146,6 @@ fn every_command_has_a_manual_page() {
     assert_eq!(
         run(&["man", "convrt"], b"").shown(),
         "linkspan: there is no command `convrt`\n\n\
-         hint: did you mean `convert`? commands: convert, show, run, serve, token, sessions, replay, formats, engines, config, completions, man\nexit 2\n"
+         hint: did you mean `convert`? commands: convert, show, run, serve, acp, token, sessions, replay, formats, engines, config, completions, man\nexit 2\n"
     );
 }

@@ -25,9 +25,12 @@ fn claude(name: &str, script: &[&str]) -> Folder {
 }
 
 fn command(folder: &Folder, args: &[&str]) -> Command {
-    let mut command = linkspan(&["run", "--engine", "claude"]);
+    command_of(folder, &[&["run", "--engine", "claude"], args].concat())
+}
+
+fn command_of(folder: &Folder, args: &[&str]) -> Command {
+    let mut command = linkspan(args);
     command
-        .args(args)
         .env_clear()
         .env("PATH", folder.path("bin"))
         .env("HOME", folder.path(""))
@@ -499,13 +502,16 @@ fn the_newest_session_is_left_to_whoever_is_in_it() {
     );
     assert_eq!((hasty.code, &*hasty.stdout), (Some(5), ""));
     let patient = run(&folder, &["--continue", "--to", "linkspan", "hi"]);
-    let said = format!("linkspan: waiting for linkspan run (process {}", first.id());
-    assert!(patient.stderr.starts_with(&said), "{}", patient.stderr);
+    let said = format!("linkspan: waiting for process {}\n", first.id());
+    assert_eq!(patient.stderr, said);
     assert_eq!(
         (patient.code, &end(&patient)["outcome"]),
         (Some(0), &"completed".into())
     );
     assert!(first.wait().unwrap().success());
+    // Those who were turned away have left nothing in the journal.
+    let listed = command_of(&folder, &["sessions", "--json"]).output();
+    assert_eq!(ran(listed.unwrap()).stdout.lines().count(), 1);
 }
 
 #[test]

@@ -98,13 +98,14 @@ impl Document<'_> {
             path: "",
             written: "",
             section: &SECTIONS[0],
-            others: &["claude", "engines"],
+            others: &["claude", "engines", "journal", "serve"],
         };
         for (name, content) in table {
             match name.get_ref().as_ref() {
                 "engines" => self.engines(self.table("engines", content)?)?,
                 // Takopi's own place for it.
-                "claude" => self.engine("engines.claude", "claude", name, content)?,
+                "claude" => self.named("engines.claude", "claude", name, content)?,
+                path @ ("journal" | "serve") => self.named(path, path, name, content)?,
                 _ => self.key(&top, name, content)?,
             }
         }
@@ -117,13 +118,14 @@ impl Document<'_> {
             match name.get_ref().as_ref() {
                 "acp" => self.agents(self.table(&path, content)?)?,
                 "responses" => self.endpoints(self.table(&path, content)?)?,
-                _ => self.engine(&path, &path, name, content)?,
+                _ => self.named(&path, &path, name, content)?,
             }
         }
         Ok(())
     }
 
-    fn engine(
+    /// A table that the keys know by its path.
+    fn named(
         &mut self,
         path: &str,
         written: &str,
@@ -289,9 +291,18 @@ impl Document<'_> {
                 .ok()
                 .and_then(duration)
                 .map(Value::Seconds),
+            (Kind::Number | Kind::Size, DeValue::Integer(it)) => {
+                let number = u64::from_str_radix(it.as_str(), it.radix());
+                number.ok().map(Value::Number)
+            }
             (Kind::Count, DeValue::Integer(it)) => Value::from_text(row.kind, it.as_str()).ok(),
             (
-                Kind::Text | Kind::Secret | Kind::Choice(_) | Kind::Mode | Kind::Engine,
+                Kind::Text
+                | Kind::Secret
+                | Kind::Choice(_)
+                | Kind::Mode
+                | Kind::Engine
+                | Kind::Size,
                 DeValue::String(it),
             ) => Value::from_text(row.kind, it).ok(),
             _ => None,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use responses::Provider;
 
 use super::{Origin, Setting, Value};
-use crate::engines::{CLAUDE_TOOLS, GEMINI_TOOLS};
+use crate::engines::{CLAUDE_TOOLS, GEMINI_TOOLS, OPENHANDS_TOOLS};
 
 /// One key of a section.
 #[derive(Debug)]
@@ -29,6 +29,9 @@ pub enum Kind {
     List,
     Table,
     Seconds,
+    Number,
+    /// Bytes, perhaps with a unit.
+    Size,
     /// A number of times.
     Count,
     /// A text that is not shown.
@@ -110,6 +113,45 @@ const TOP: &[Key] = &[
         summary: "seconds between terminating an agent and killing it",
     },
 ];
+
+const JOURNAL: &[Key] = &[
+    Key {
+        name: "keep_days",
+        kind: Kind::Number,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "days after which a session that nobody used is removed; 0 keeps it for ever",
+    },
+    Key {
+        name: "keep_sessions",
+        kind: Kind::Number,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "how many sessions stay, those used last; 0 keeps all",
+    },
+    Key {
+        name: "keep_bytes",
+        kind: Kind::Size,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "how much all sessions may take up; 0 keeps all",
+    },
+    Key {
+        name: "cut_above",
+        kind: Kind::Size,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "longer texts are stored shortened to about this, at least 1024 bytes; 0 keeps them whole",
+    },
+];
+
+const SERVE: &[Key] = &[Key {
+    name: "roots",
+    kind: Kind::List,
+    preset: Preset::Unset,
+    variable: None,
+    summary: "directories that agents of the server may work in, and below; unset, it depends on the token",
+}];
 
 const PROCESS: &[Key] = &[
     Key {
@@ -209,6 +251,13 @@ const GEMINI: &[Key] = &[Key {
     summary: "tools that run without a question; the default holds where nobody can be asked",
 }];
 
+const OPENHANDS: &[Key] = &[Key {
+    name: "allowed_tools",
+    kind: Kind::List,
+    preset: Preset::List(OPENHANDS_TOOLS),
+    variable: None,
+    summary: "tools that run without a question; the default holds where nobody can be asked",
+}];
 const ENDPOINT: &[Key] = &[
     Key {
         name: "base_url",
@@ -350,6 +399,14 @@ pub const SECTIONS: &[Section] = &[
         keys: &[TOP],
     },
     Section {
+        path: "journal",
+        keys: &[JOURNAL],
+    },
+    Section {
+        path: "serve",
+        keys: &[SERVE],
+    },
+    Section {
         path: "engines.claude",
         keys: &[PROCESS, AGENT, CLAUDE],
     },
@@ -364,6 +421,10 @@ pub const SECTIONS: &[Section] = &[
     Section {
         path: "engines.gemini",
         keys: &[PROCESS, AGENT, GEMINI],
+    },
+    Section {
+        path: "engines.openhands",
+        keys: &[PROCESS, AGENT, OPENHANDS],
     },
 ];
 

@@ -78,6 +78,46 @@ TOKEN = "secret"
 }
 
 #[test]
+fn how_much_is_kept_is_said_in_numbers_and_units() {
+    let text =
+        "[journal]\nkeep_days = 30\nkeep_sessions = 0\nkeep_bytes = '2 GiB'\ncut_above = 65536";
+    let mut config = parse(text).unwrap();
+    let keep = Keep {
+        days: Some(30),
+        sessions: None,
+        bytes: Some(2 << 30),
+        cut_above: Some(65536),
+    };
+    assert_eq!(config.keep(), keep);
+    for (text, bytes) in [("500MB", 500_000_000), ("7", 7), ("3 kib", 3072)] {
+        config
+            .flag("journal.keep_bytes", "--keep-bytes", text)
+            .unwrap();
+        assert_eq!(config.keep().bytes, Some(bytes));
+    }
+    assert_eq!(parse("").unwrap().keep(), Keep::default());
+    let wrong = config.flag("journal.keep_days", "--keep-days", "a month");
+    expect!["`--keep-days` is `a month`, expected a whole number"]
+        .assert_eq(&wrong.unwrap_err().to_string());
+    check_error(
+        "[journal]\nkeep_bytes = '2 elephants'",
+        expect![[
+            r#"c.toml:2: `journal.keep_bytes` is "2 elephants", expected a number of bytes, or a text such as "500 MB" or "2 GiB""#
+        ]],
+    );
+    check_error(
+        "[journal]\nkeep_days = -1",
+        expect!["c.toml:2: `journal.keep_days` is -1, expected a whole number"],
+    );
+    check_error(
+        "[journal]\nkeep_day = 1",
+        expect![[r#"
+        c.toml:2: there is no key `journal.keep_day`
+        hint: did you mean `keep_days`? known here: keep_days, keep_sessions, keep_bytes, cut_above"#]],
+    );
+}
+
+#[test]
 fn later_layers_win() {
     let text = "default_engine = 'claude'\npermissions = 'plan'\nmodel = 'a'";
     let variables = |name: &str| match name {
@@ -157,8 +197,8 @@ fn unknown_keys_name_the_nearest() {
     check_error(
         "defualt_engine = 'claude'",
         expect![[r#"
-        c.toml:1: there is no key `defualt_engine`
-        hint: did you mean `default_engine`? known here: default_engine, model, permissions, start_timeout, idle_timeout, interrupt_grace, terminate_grace, claude, engines"#]],
+            c.toml:1: there is no key `defualt_engine`
+            hint: did you mean `default_engine`? known here: default_engine, model, permissions, start_timeout, idle_timeout, interrupt_grace, terminate_grace, claude, engines, journal, serve"#]],
     );
     check_error(
         "\n\n[engines.claude]\nmodle = 'x'",
@@ -176,7 +216,7 @@ fn unknown_keys_name_the_nearest() {
         "[engines.cluade]\nmodel = 'x'",
         expect![[r#"
             c.toml:1: there is no key `engines.cluade`
-            hint: did you mean `claude`? known here: claude, codex, opencode, gemini, acp, responses"#]],
+            hint: did you mean `claude`? known here: claude, codex, opencode, gemini, openhands, acp, responses"#]],
     );
     check_error(
         "[engines.codex]\nuse_api_billing = true",
@@ -193,8 +233,8 @@ fn unknown_keys_name_the_nearest() {
     check_error(
         "[server]\nport = 1",
         expect![[r#"
-        c.toml:1: there is no key `server`
-        hint: known here: default_engine, model, permissions, start_timeout, idle_timeout, interrupt_grace, terminate_grace, claude, engines"#]],
+            c.toml:1: there is no key `server`
+            hint: did you mean `serve`? known here: default_engine, model, permissions, start_timeout, idle_timeout, interrupt_grace, terminate_grace, claude, engines, journal, serve"#]],
     );
 }
 
@@ -203,7 +243,7 @@ fn wrong_values_name_what_was_expected() {
     check_error(
         "default_engine = 'emacs'",
         expect![[
-            r#"c.toml:1: `default_engine` is "emacs", expected one of claude, codex, opencode, gemini, acp, responses, replay"#
+            r#"c.toml:1: `default_engine` is "emacs", expected one of claude, codex, opencode, gemini, openhands, acp, responses, replay"#
         ]],
     );
     check_error(

@@ -16,6 +16,8 @@ pub enum Value {
     /// Environment variables; their values may be secrets.
     Table(BTreeMap<String, String>),
     Seconds(Duration),
+    /// A count, or bytes.
+    Number(u64),
     Count(u32),
     /// Not shown.
     Secret(String),
@@ -48,6 +50,8 @@ impl Value {
                 let seconds = text.parse().ok().and_then(duration);
                 seconds.map(Self::Seconds).ok_or_else(expected)
             }
+            Kind::Number => text.parse().map(Self::Number).map_err(|_| expected()),
+            Kind::Size => size(text).map(Self::Number).ok_or_else(expected),
             Kind::Secret => Ok(Self::Secret(text.to_owned())),
             Kind::Count => text.parse().map(Self::Count).map_err(|_| expected()),
             Kind::Choice(_) | Kind::Mode | Kind::Engine => Err(expected()),
@@ -69,6 +73,8 @@ pub(super) fn expected(kind: Kind) -> String {
         Kind::List => "a list of strings".to_owned(),
         Kind::Table => "a table of strings".to_owned(),
         Kind::Seconds => "a number of seconds".to_owned(),
+        Kind::Number => "a whole number".to_owned(),
+        Kind::Size => "a number of bytes, or a text such as \"500 MB\" or \"2 GiB\"".to_owned(),
     }
 }
 
@@ -78,6 +84,25 @@ pub(super) fn duration(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds)
         .ok()
         .filter(|_| seconds <= A_YEAR)
+}
+
+/// Bytes, with a unit or without.
+fn size(text: &str) -> Option<u64> {
+    let end = text.find(|it: char| !it.is_ascii_digit());
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    let unit: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "tb" => 1_000_000_000_000,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        "tib" => 1 << 40,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit)
 }
 
 /// Whether it begins with the name of an engine; what follows a colon is looked at when it is used.

@@ -4,6 +4,7 @@
 mod acp;
 mod claude;
 mod codex;
+mod openhands;
 
 use std::path::Path;
 

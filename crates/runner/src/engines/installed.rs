@@ -44,10 +44,14 @@ pub fn survey(config: &Config, find: impl Fn(&str) -> Result<PathBuf, NotFound>)
                 .map(|path| scope.spawn(move || version(engine, &path, &config)));
             asked.push((engine, path, answer));
         }
-        let answered = asked.into_iter().map(|(engine, path, answer)| Installed {
-            engine,
-            path,
-            version: answer.and_then(|it| it.join().ok().flatten()),
+        let answered = asked.into_iter().map(|(engine, path, answer)| {
+            let version = answer.and_then(|it| it.join().ok().flatten());
+            let is_shared = engine.program.as_ref().is_some_and(|it| it.is_shared);
+            Installed {
+                engine,
+                path: path.filter(|_| version.is_some() || !is_shared),
+                version,
+            }
         });
         answered.collect()
     })

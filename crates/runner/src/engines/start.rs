@@ -99,6 +99,7 @@ impl Agent {
         request.model = request.model.or_else(|| self.config.model.clone());
         match self.format(Talk::Dialogue) {
             "claude" => Box::new(dialogue::Claude::new(request.prompt.is_empty())),
+            "openhands" => Box::new(dialogue::OpenHands::new(&request, &self.config)),
             "codex" => Box::new(dialogue::Codex::new(&request, self.config.sandbox.clone())),
             _ => Box::new(dialogue::Acp::new(&request)),
         }

@@ -64,15 +64,20 @@ fn shown(launch: &Result<Launch, Error>) -> String {
     let stdin = match &it.stdin {
         Stdin::Closed => "",
         Stdin::Open => " <open",
-        Stdin::Text(text) if text.len() > 100 => " <<<long",
+        Stdin::Text(text) if text.len() > 300 => " <<<long",
         Stdin::Text(text) => &format!(" <<<{text:?}"),
     };
+    // A program that comes with linkspan is no news in every line.
+    let args = it.args.iter().map(|it| match text(it) {
+        it if it == openhands::SHIM => "SHIM".to_owned(),
+        it => it,
+    });
     format!(
         "{}{}{} {}{stdin}",
         unset.collect::<String>(),
         set.collect::<String>(),
         it.program.display(),
-        shell_words::join(it.args.iter().map(text)),
+        shell_words::join(args),
     )
 }
 
@@ -107,6 +112,7 @@ fn every_request_becomes_these_arguments() {
     expect_file!["tests/codex.txt"].assert_eq(&matrix("codex"));
     expect_file!["tests/opencode.txt"].assert_eq(&matrix("opencode"));
     expect_file!["tests/gemini.txt"].assert_eq(&matrix("gemini"));
+    expect_file!["tests/openhands.txt"].assert_eq(&matrix("openhands"));
     expect_file!["tests/acp.txt"].assert_eq(&matrix("acp:helper --stdio 'two words'"));
 }
 
@@ -305,8 +311,8 @@ fn engines_are_called_by_name_and_some_with_a_value() {
         acp:x --y 'z w' → acp x ["--y", "z w"]
         replay:tools → bundled tools
         replay:./tools → file ./tools
-        claud → there is no engine `claud`; hint: engines: claude, codex, opencode, gemini, acp:COMMAND, responses:NAME, replay:FILE
-         → there is no engine ``; hint: engines: claude, codex, opencode, gemini, acp:COMMAND, responses:NAME, replay:FILE
+        claud → there is no engine `claud`; hint: engines: claude, codex, opencode, gemini, openhands, acp:COMMAND, responses:NAME, replay:FILE
+         → there is no engine ``; hint: engines: claude, codex, opencode, gemini, openhands, acp:COMMAND, responses:NAME, replay:FILE
         acp → engine `acp` needs a value; hint: write `acp:COMMAND`
         acp: → engine `acp` needs a value; hint: write `acp:COMMAND`
         acp:'' → cannot split the command of `acp:''` into words; hint: close every quote
@@ -318,7 +324,7 @@ fn engines_are_called_by_name_and_some_with_a_value() {
         replay → engine `replay` needs a value; hint: write `replay:FILE`
         replay: → engine `replay` needs a value; hint: write `replay:FILE`
         claude:x → engine `claude` takes no value; hint: write `claude`
-        :x → there is no engine `:x`; hint: engines: claude, codex, opencode, gemini, acp:COMMAND, responses:NAME, replay:FILE
+        :x → there is no engine `:x`; hint: engines: claude, codex, opencode, gemini, openhands, acp:COMMAND, responses:NAME, replay:FILE
     "#]].assert_eq(&text);
 }
 
@@ -344,7 +350,8 @@ fn the_first_one_installed_is_the_default() {
           npm install -g @anthropic-ai/claude-code
           npm install -g @openai/codex
           npm install -g opencode-ai
-          npm install -g @google/gemini-cli"#]]
+          npm install -g @google/gemini-cli
+          pip install openhands-sdk openhands-tools"#]]
     .assert_eq(&Error::NoneInstalled.hint().unwrap());
 }
 

@@ -141,11 +141,10 @@ fn make(path: PathBuf, holder: &str) -> io::Result<Ticket> {
     let file = options.open(&path)?;
     let ticket = Ticket { path, file };
     lock(|| ticket.file.lock())?;
-    let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let owner = Line::Owner {
         pid: process::id(),
         holder: holder.to_owned(),
-        since: Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX)),
+        since: SystemTime::now().into(),
     };
     write_line(&ticket.file, &owner)?;
     Ok(ticket)

@@ -24,10 +24,11 @@ use crate::tokens::Role;
 const RECENT: u32 = 32;
 
 impl AgUi {
-    pub(super) async fn begin(
+    /// What the caller may not have is refused by `check`.
+    pub(super) async fn begin<F: Future<Output = Result<Submit>>>(
         self: &Arc<Self>,
         asked: Asked,
-        check: impl Fn(&Submit) -> Result<()>,
+        check: impl FnOnce(Submit) -> F,
     ) -> Result<Stream> {
         let selected = select(&asked.engine, &self.settings);
         let selected = selected.map_err(|err| ApiError::from(hub::Error::Engine(err)))?;
@@ -69,7 +70,7 @@ impl AgUi {
             }
         }
         let submit = submit(&asked, &session, &selected, &mut stream)?;
-        check(&submit)?;
+        let submit = check(submit).await?;
         let head = self.hub.journal().find_session(&session).await?;
         let head = head.map_or(0, |it| it.head);
         let submitted = self.hub.submit(submit).await?;

@@ -107,7 +107,7 @@ async fn run(
 ) -> Result<Response> {
     mounted.check(&engine)?;
     let asked = Asked::read(&engine, Role::Admin, params, &headers, body).await?;
-    let stream = mounted.core.begin(asked, |_: &Submit| Ok(())).await?;
+    let stream = mounted.core.begin(asked, async |it: Submit| Ok(it)).await?;
     Ok(respond(stream))
 }
 

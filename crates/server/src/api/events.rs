@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::Params;
+use crate::config::MAX_BATCH_BYTES;
 use crate::error::{ApiError, Result};
 use crate::export::{Cursor, Export, frames};
 use crate::metrics::{Following, Metrics};
@@ -169,7 +170,9 @@ impl Live {
                 Followed::Delivered(first) => {
                     let mut out = Vec::new();
                     self.put(&first, &mut out);
-                    while let Some(next) = self.follower.ready() {
+                    while out.len() < MAX_BATCH_BYTES
+                        && let Some(next) = self.follower.ready()
+                    {
                         self.put(&next, &mut out);
                     }
                     if !out.is_empty() {
@@ -206,6 +209,6 @@ impl Live {
             }
             out.push(b'\n');
         }
-        self.app.metrics.delivered(delivered.bytes.len());
+        self.app.metrics.delivered(1, delivered.bytes.len());
     }
 }

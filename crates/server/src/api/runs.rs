@@ -17,6 +17,7 @@ use serde_json::json;
 use super::Json;
 use crate::config::MAX_PROMPT;
 use crate::error::{ApiError, Result, reply};
+use crate::roots;
 use crate::state::App;
 use crate::tokens::{Caller, Role};
 
@@ -68,6 +69,7 @@ pub(crate) async fn submit(
 pub(crate) async fn take(app: &App, caller: &Caller, fields: Fields) -> Result<Submitted> {
     let submit = fields.submit()?;
     check_role(app, caller, &submit)?;
+    roots::check_submit(app, caller, &submit).await?;
     let submitted = app.hub.submit(submit).await?;
     app.metrics.submitted();
     Ok(submitted)

@@ -192,6 +192,15 @@ pub(crate) async fn abort(State(app): State<Arc<App>>, Path(id): Path<String>) -
     Ok(reply(StatusCode::OK, &json!({ "aborted": aborted })))
 }
 
+pub(crate) async fn discard(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+) -> Result<Response> {
+    let session = app.hub.find(&id).await?;
+    app.hub.remove(&session.id).await?;
+    Ok(reply(StatusCode::OK, &json!({ "removed": true })))
+}
+
 pub(crate) async fn unqueue(
     State(app): State<Arc<App>>,
     Path((id, number)): Path<(String, String)>,

@@ -1,6 +1,7 @@
 //! What a client follows, and how events look on its wire.
 
 use std::collections::HashMap;
+use std::fmt::Write;
 
 use axum::extract::ws::Utf8Bytes;
 use futures_util::future::select_all;
@@ -12,6 +13,9 @@ use super::controls::{Control, Told};
 use crate::config::MAX_SUBSCRIPTIONS;
 use crate::error::{ApiError, Result};
 use crate::export::{Cursor, frames};
+
+/// What the bridge puts around a frame; with a longer id the text grows.
+const MAX_AROUND: usize = 160;
 
 /// The format of a socket.
 #[derive(Clone, Debug)]
@@ -79,12 +83,15 @@ impl Subscriptions {
 
     /// Waits for something that is followed. May be dropped and called again.
     pub(super) async fn next(&mut self) -> hub::Result<Followed> {
-        if self.followers.is_empty() {
-            return std::future::pending().await;
+        match &mut self.followers[..] {
+            [] => std::future::pending().await,
+            // Almost everybody, and without a box for it.
+            [only] => only.follower.next().await,
+            all => {
+                let all = all.iter_mut().map(|it| Box::pin(it.follower.next()));
+                select_all(all).await.0
+            }
         }
-        let all = self.followers.iter_mut();
-        let (followed, _, _) = select_all(all.map(|it| Box::pin(it.follower.next()))).await;
-        followed
     }
 
     /// What is there already.
@@ -174,20 +181,27 @@ impl Subscriptions {
     }
 
     fn frame(&self, session: &str, cursor: Cursor, frame: &str) -> String {
-        let cursor = match cursor.n_known {
-            0 => cursor.to_string(),
-            _ => format!("\"{cursor}\""),
+        let is_thread = self.wire.format == "thread";
+        // Its own fields stay as they are, whatever they hold.
+        let fields = frame.strip_prefix('{').filter(|it| is_thread && *it != "}");
+        let (begin, data, end) = match fields {
+            Some(fields) => ("", ",", fields),
+            None => (r#""type":"bridge.event","#, r#","data":"#, frame),
         };
         let session = Value::from(session);
-        match frame.strip_prefix('{') {
-            // Its own fields stay as they are, whatever they hold.
-            Some(rest) if self.wire.format == "thread" && rest != "}" => {
-                format!("{{\"sessionId\":{session},\"cursor\":{cursor},{rest}")
-            }
-            _ => format!(
-                "{{\"type\":\"bridge.event\",\"sessionId\":{session},\"cursor\":{cursor},\"data\":{frame}}}"
-            ),
+        // Done for every client, so there is room for all of it from the beginning.
+        let mut text = String::with_capacity(frame.len() + MAX_AROUND);
+        let quote = if cursor.n_known == 0 { "" } else { "\"" };
+        // Writing to a string does not fail.
+        write!(
+            text,
+            r#"{{{begin}"sessionId":{session},"cursor":{quote}{cursor}{quote}{data}{end}"#
+        )
+        .ok();
+        if fields.is_none() {
+            text.push('}');
         }
+        text
     }
 }
 

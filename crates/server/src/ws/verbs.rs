@@ -1,13 +1,15 @@
 //! What the controls of the bridge do: the verbs that its clients know, and ours.
 
 use std::env;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use axum::http::StatusCode;
 use formats::WriterConfig;
 use hub::Submitted;
 use journal::{Session, SessionQuery, State};
+use model::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
@@ -17,6 +19,7 @@ use crate::api::{asks, sessions};
 use crate::bridge::{MAX_PROJECTS, Resume};
 use crate::error::{ApiError, Result};
 use crate::export::export;
+use crate::roots;
 use crate::state::App;
 use crate::tokens::{Caller, Role};
 
@@ -86,9 +89,9 @@ async fn dispatch(
         "queue.remove" => unqueue(app, control).await,
         "ask.settle" => settle(app, control).await,
         "provider.select" => select(app, control),
-        "claude.session.resume" => resume(app, control),
+        "claude.session.resume" => resume(app, caller, control).await,
         "projects" => Ok(projects(app, control)),
-        "project.save" => save(app, control),
+        "project.save" => save(app, caller, control).await,
         "project.delete" => {
             app.bridge.delete(needed(control, &["id"])?);
             Ok(projects(app, control))
@@ -292,11 +295,13 @@ fn select(app: &App, control: &Control) -> Result<Told> {
     Ok(control.reply("bridge.provider", json!({ "provider": provider })))
 }
 
-fn resume(app: &App, control: &Control) -> Result<Told> {
+async fn resume(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
     let enabled = control.fields.get("enabled").and_then(Value::as_bool);
     let enabled = enabled.ok_or_else(|| ApiError::bad("`enabled` is true or false"))?;
     let engine = engine_name(control.text(&["provider", "engine"]).unwrap_or("claude"));
-    let cwd = directory(control.text(&["cwd", "workingDir"]));
+    let cwd = control.text(&["cwd", "workingDir"]);
+    roots::check(app, caller, Path::new(cwd.unwrap_or("."))).await?;
+    let cwd = directory(cwd);
     let session = control.text(&["session_id", "sessionId"]);
     let resume = enabled.then(|| Resume {
         engine: engine.to_owned(),
@@ -312,14 +317,14 @@ fn projects(app: &App, control: &Control) -> Told {
     control.reply("bridge.projects", json!({ "items": app.bridge.projects() }))
 }
 
-fn save(app: &App, control: &Control) -> Result<Told> {
+async fn save(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
     let project = control.fields.get("project").and_then(Value::as_object);
     let mut project = project
         .cloned()
         .ok_or_else(|| ApiError::bad("`project` is missing"))?;
-    if !project.get("workingDir").is_some_and(Value::is_string) {
-        return Err(ApiError::bad("a project has a `workingDir`"));
-    }
+    let dir = project.get("workingDir").and_then(Value::as_str);
+    let dir = dir.ok_or_else(|| ApiError::bad("a project has a `workingDir`"))?;
+    roots::check(app, caller, Path::new(dir)).await?;
     if control.fields["project"].to_string().len() > MAX_PROJECT {
         return Err(ApiError::bad(format!(
             "a project may have {MAX_PROJECT} bytes"
@@ -396,10 +401,8 @@ async fn status(app: &App, control: &Control) -> Result<Told> {
 }
 
 fn echo(control: &Control) -> Told {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let millis = since.map(|it| it.as_millis()).unwrap_or_default();
     let reply = json!({
-        "ts": u64::try_from(millis).unwrap_or_default(),
+        "ts": Timestamp::from(SystemTime::now()).millis(),
         "tag": control.fields.get("tag"), "payload": control.fields.get("payload"),
     });
     control.reply("bridge.echo", reply)

@@ -139,7 +139,7 @@ async fn what_cannot_be_done_is_said_in_json() {
             "bad_engine",
         ),
         (
-            json!({ "prompt": "x", "engine": "replay:tools", "cwd": "/none" }),
+            json!({ "prompt": "x", "engine": "replay:tools", "cwd": "src/none" }),
             400,
             "bad_directory",
         ),
@@ -223,6 +223,42 @@ async fn what_cannot_be_done_is_said_in_json() {
         (answer.status, answer.code().as_str()),
         (404, "no_such_ask")
     );
+}
+
+#[tokio::test]
+async fn a_session_is_removed_by_an_admin_when_nothing_runs_in_it() {
+    let house = House::new().await;
+    let id = house.ask_agent("wait").await;
+    house.until(&id, |it| it["state"] == "running").await;
+    let path = format!("/api/sessions/{id}");
+    let delete = async |role: &str| {
+        house
+            .request("DELETE", &path, &house.bearer(role), "")
+            .await
+    };
+    for role in ["watch", "prompt", "approve"] {
+        assert_eq!(delete(role).await.code(), "forbidden", "{role}");
+    }
+    assert_eq!(delete("admin").await.code(), "session_busy");
+    house.post(&format!("{path}/abort"), &json!({})).await;
+    house.ended(&id, 1).await;
+    // Its agent is still there, and has to go first.
+    let mut open = house.socket("", "watch").await;
+    open.call(json!({ "control": "echo" })).await;
+    let removed = delete("admin").await;
+    assert_eq!(
+        (removed.status, removed.json()),
+        (200, json!({ "removed": true }))
+    );
+    open.next_of("bridge.sessions_changed").await;
+    assert_eq!(
+        house.get("/api/sessions").await.json()["sessions"],
+        json!([])
+    );
+    assert_eq!(delete("admin").await.code(), "no_such_session");
+    let again = json!({ "prompt": "more", "session": id });
+    let refused = house.post("/api/runs", &again).await;
+    assert_eq!(refused.code(), "no_such_session");
 }
 
 #[tokio::test]

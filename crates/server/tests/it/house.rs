@@ -13,7 +13,7 @@ use hub::{HubConfig, Limits};
 use journal::{Config, Journal, Memory, SystemClock};
 use runner::process::Guard;
 use serde_json::{Value, json};
-use server::{Exposure, Keys, Role, ServeConfig};
+use server::{Exposure, Keys, MAX_CLIENTS, Role, ServeConfig};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -91,11 +91,20 @@ impl Answer {
 
 impl House {
     pub(crate) async fn new() -> Self {
-        Self::with("").await
+        Self::with(|_| ()).await
     }
 
-    /// With more in its config.
-    pub(crate) async fn with(settings: &str) -> Self {
+    /// One with more in its config.
+    pub(crate) async fn with_settings(more: &str) -> Self {
+        Self::with(|config| {
+            let dir = config.data_dir.parent().unwrap();
+            config.hub.settings = parsed(dir, more);
+        })
+        .await
+    }
+
+    /// One whose config was changed before it was opened.
+    pub(crate) async fn with(change: impl FnOnce(&mut ServeConfig)) -> Self {
         let dir = TempDir::new().unwrap();
         let agent = dir.path().join("agent");
         fs::write(&agent, AGENT).unwrap();
@@ -113,7 +122,7 @@ impl House {
             ids.insert(role.name(), key.id);
         }
         let mut config = config(dir.path(), Arc::clone(&journal), keys);
-        config.hub.settings = parsed(dir.path(), settings);
+        change(&mut config);
         let server = server::bind(config).await.unwrap();
         let url = server.url();
         let (stop, stopped) = oneshot::channel::<()>();
@@ -121,7 +130,7 @@ impl House {
             stopped.await.ok();
         }));
         Self {
-            address: url.strip_prefix("http://").unwrap().parse().unwrap(),
+            address: url.split_once("://").unwrap().1.parse().unwrap(),
             dir,
             journal,
             tokens,
@@ -274,6 +283,8 @@ pub(crate) fn config(dir: &Path, journal: Arc<dyn Journal>, keys: Keys) -> Serve
         keys,
         exposure: Exposure::Loopback,
         public: Vec::new(),
+        roots: vec![dir.to_owned(), ".".into()],
+        max_clients: MAX_CLIENTS,
     }
 }
 

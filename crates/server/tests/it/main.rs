@@ -8,6 +8,8 @@ mod asks;
 mod bridge;
 mod follow;
 mod house;
+mod limits;
 mod names;
+mod roots;
 mod slow;
 mod walls;

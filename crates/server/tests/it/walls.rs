@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use server::{Exposure, Keys};
+use tokio_tungstenite::tungstenite::Error;
 
 use crate::house::{House, config};
 
@@ -14,11 +15,22 @@ async fn routes(house: &House) -> Vec<(String, String, Option<String>)> {
     for (path, methods) in document["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
             let role = operation["x-role"].as_str().map(str::to_owned);
-            let path = path.replace("{path}", "app.js").replace("{id}", "x");
-            routes.push((method.to_uppercase(), path.replace("{n}", "1"), role));
+            routes.push((method.to_uppercase(), path.clone(), role));
         }
     }
     routes
+}
+
+/// A path without braces.
+fn filled(path: &str, session: &str, ask: &str, number: u64) -> String {
+    let id = if path.starts_with("/api/asks") {
+        ask
+    } else {
+        session
+    };
+    path.replace("{path}", "app.js")
+        .replace("{id}", id)
+        .replace("{n}", &number.to_string())
 }
 
 /// What a WebSocket needs to be opened; other routes do not mind.
@@ -27,6 +39,8 @@ pub(crate) const UPGRADE: &str = "Upgrade: websocket\r\nSec-WebSocket-Version: 1
 #[tokio::test]
 async fn no_route_opens_without_the_right_token() {
     let house = House::new().await;
+    let work = Work::begin(&house).await;
+    let before = work.look(&house).await;
     let token = house.token("first").to_owned();
     let bearer = |token: &str| format!("Authorization: Bearer {token}\r\n");
     let wrong = [
@@ -39,6 +53,14 @@ async fn no_route_opens_without_the_right_token() {
         bearer(&format!("{token} x")),
         bearer(&token.to_uppercase()),
         bearer(&token.replace("lsp_", "")),
+        bearer(&format!("{token}\u{e9}")),
+        format!("Authorization: Bearer{token}\r\n"),
+        format!("Authorization: Bearer  {token}\r\n"),
+        format!("Authorization: Bearer\t{token}\r\n"),
+        format!("Authorization: Digest {token}\r\n"),
+        format!("Authorization: Token {token}\r\n"),
+        format!("Authorization: Bearer \"{token}\"\r\n"),
+        format!("Authorization: Bearer x, Bearer {token}\r\n"),
         format!("{}{}", bearer(&token), bearer(&token)),
         format!("Authorization: {token}\r\n"),
         format!("Authorization: Basic {token}\r\n"),
@@ -55,6 +77,7 @@ async fn no_route_opens_without_the_right_token() {
             n_public += 1;
             continue;
         }
+        let path = work.path(&path);
         let body = r#"{"prompt":"x","engine":"replay:tools","decision":"allow"}"#;
         for headers in &wrong {
             let headers = format!("{UPGRADE}{headers}");
@@ -70,8 +93,116 @@ async fn no_route_opens_without_the_right_token() {
         );
     }
     assert_eq!(n_public, 3, "the page, its files, and `/healthz`");
-    let sessions = house.get("/api/sessions").await.json();
-    assert_eq!(sessions, json!({ "sessions": [], "next": null }));
+    assert_eq!(work.look(&house).await, before);
+}
+
+/// A session that waits for an answer, with a prompt behind it: there is something to stop, to take
+/// back, to answer.
+struct Work {
+    session: String,
+    ask: String,
+    number: u64,
+}
+
+impl Work {
+    async fn begin(house: &House) -> Self {
+        let session = house.ask_agent("ask").await;
+        house.until(&session, |it| it["state"] == "waiting").await;
+        let later = json!({ "prompt": "later", "session": session });
+        let number = house.post("/api/runs", &later).await.json()["number"].clone();
+        let ask = house.get("/api/asks").await.json()["asks"][0]["id"].clone();
+        Self {
+            session,
+            ask: ask.as_str().unwrap().to_owned(),
+            number: number.as_u64().unwrap(),
+        }
+    }
+
+    fn path(&self, path: &str) -> String {
+        filled(path, &self.session, &self.ask, self.number)
+    }
+
+    /// Everything that a request could change.
+    async fn look(&self, house: &House) -> Value {
+        let mut socket = house.socket("", "first").await;
+        let projects = socket.call(json!({ "control": "projects" })).await;
+        let status = socket.call(json!({ "control": "bridge.status" })).await;
+        json!({
+            "sessions": house.get("/api/sessions").await.json(),
+            "session": house.get(&format!("/api/sessions/{}", self.session)).await.json(),
+            "asks": house.get("/api/asks").await.json(),
+            "projects": projects,
+            "provider": status["provider"],
+        })
+    }
+}
+
+#[tokio::test]
+async fn no_method_opens_a_route_without_a_token() {
+    let house = House::new().await;
+    let methods = [
+        "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get",
+    ];
+    for (_, path, role) in routes(&house).await {
+        let path = filled(&path, "x", "x", 1);
+        for method in methods {
+            let answer = house.request(method, &path, UPGRADE, "{}").await;
+            let is_public = role.is_none() && matches!(method, "GET" | "HEAD");
+            let is_open = matches!(answer.status, 200..400);
+            assert_eq!(is_open, is_public, "{method} {path}: {answer:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_route_looks_at_names_before_tokens() {
+    let house = House::new().await;
+    let (port, token) = (house.address.port(), house.bearer("first"));
+    for (method, path, _) in routes(&house).await {
+        let path = filled(&path, "x", "x", 1);
+        let knock = format!(
+            "{method} {path} HTTP/1.1\r\nHost: evil.com:{port}\r\nConnection: close\r\n{token}{UPGRADE}\r\n"
+        );
+        assert_eq!(house.knock(&knock).await.status, 421, "{method} {path}");
+        let headers = format!("{token}{UPGRADE}Origin: http://evil.com:{port}\r\n");
+        let answer = house.request(&method, &path, &headers, "{}").await;
+        assert_eq!(
+            (answer.status, answer.code().as_str()),
+            (403, "foreign_page")
+        );
+    }
+}
+
+#[tokio::test]
+async fn no_socket_opens_without_the_right_token() {
+    let house = House::new().await;
+    let token = house.token("first").to_owned();
+    let headers = [
+        ("Accept", "*/*".to_owned()),
+        ("Authorization", "Bearer x".to_owned()),
+        ("Authorization", format!("Basic {token}")),
+        ("Authorization", format!("Bearer {}", &token[1..])),
+        ("Cookie", format!("token={token}")),
+        ("X-Token", token.clone()),
+        (
+            "Sec-WebSocket-Protocol",
+            format!("linkspan, token.{token}x"),
+        ),
+        ("Sec-WebSocket-Protocol", format!("linkspan, {token}")),
+    ];
+    for (name, value) in headers {
+        for query in [
+            String::new(),
+            format!("?token={token}&access_token={token}"),
+        ] {
+            let opened = house.try_socket(&query, &[(name, &value)]).await;
+            let refused = match opened {
+                Err(Error::Http(response)) => response.status().as_u16(),
+                other => panic!("{name}: {value}: {:?}", other.map(|_| "open")),
+            };
+            assert!(matches!(refused, 401 | 429), "{name}: {value}: {refused}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -81,6 +212,7 @@ async fn every_role_may_do_what_its_routes_say_and_no_more() {
     let rank = |role: &str| roles.iter().position(|it| *it == role).unwrap();
     for (method, path, needed) in routes(&house).await {
         let Some(needed) = needed else { continue };
+        let path = filled(&path, "x", "x", 1);
         for role in roles {
             // Nothing in it can be done: whoever may is told that it is a bad request.
             let answer = house

@@ -2,7 +2,7 @@
 //! verdict only where the machine was quiet enough for one.
 
 use super::{Options, watch::Sample};
-use crate::bench::table::{MAX_STEAL, align, is_steady, median};
+use crate::bench::table::{MAX_STEAL, align, goal, is_sure, median, range};
 
 /// What linkspan may use for an event: so long, and so many times what a copy uses.
 const MAX_MICROS: f64 = 50.0;
@@ -13,8 +13,6 @@ const MAX_MEGABYTES: f64 = 20.0;
 const MAX_LATER: f64 = 1.05;
 /// How much sooner an agent that is there already has to answer.
 const MIN_SOONER: f64 = 3.0;
-/// Fewer rounds are a first look.
-const MIN_ROUNDS: usize = 3;
 
 /// The rounds of one contender.
 #[derive(Debug)]
@@ -190,23 +188,4 @@ pub(super) fn starts(options: &Options, starts: &Starts, steal: f64) -> String {
     ];
     align(&mut text, &cells);
     text
-}
-
-fn is_sure(rounds: &[f64]) -> bool {
-    rounds.len() >= MIN_ROUNDS && is_steady(rounds)
-}
-
-fn range(rounds: &[f64]) -> String {
-    let low = rounds.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = rounds.iter().copied().fold(0.0, f64::max);
-    format!("{low:.1}–{high:.1}")
-}
-
-fn goal(goal: &str, is_quiet: bool, is_reached: bool) -> String {
-    let verdict = match (is_quiet, is_reached) {
-        (false, _) => "no verdict",
-        (true, true) => "reached",
-        (true, false) => "MISSED",
-    };
-    format!("{goal}: {verdict}")
 }

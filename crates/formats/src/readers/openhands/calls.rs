@@ -94,7 +94,13 @@ impl OpenHands {
         let name = event.tool_name.as_deref().unwrap_or_default();
         let mut class = tools::classify(name, input.as_ref(), self.cwd.as_deref());
         let summary = event.summary.0.map(Text::from_json);
-        if let Some(summary) = summary.filter(|it| !it.is_blank()) {
+        // Where the model gave none, OpenHands makes one of the tool and its whole input.
+        let is_made_up = |it: &Text<'_>| {
+            let rest = it.to_str();
+            rest.strip_prefix(name)
+                .is_some_and(|it| it.starts_with(": {"))
+        };
+        if let Some(summary) = summary.filter(|it| !it.is_blank() && !is_made_up(it)) {
             class.title = summary;
         }
         let id = match event.tool_call_id.as_deref() {

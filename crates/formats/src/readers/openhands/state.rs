@@ -86,6 +86,10 @@ impl OpenHands {
         }
         self.say(cx, Level::Debug, "state", "state: full_state", json);
         self.stats(cx, state.stats);
+        if !self.lifecycle.has_run() {
+            // What was used by then belongs to no run that is told here.
+            self.used.before.clone_from(&self.used.now);
+        }
         // A snapshot of an idle conversation begins and ends nothing.
         if let Some(status) = state.execution_status.as_deref() {
             self.status(cx, status);

@@ -1,5 +1,7 @@
 //! Special cases, one per test.
 
+mod live;
+
 use expect_test::{Expect, expect};
 use model::{End, Reader};
 

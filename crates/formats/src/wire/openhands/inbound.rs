@@ -51,6 +51,17 @@ object! {
 }
 
 object! {
+    /// A line that linkspan sends to the program in which it runs a conversation.
+    Sent {
+        r#type: Str<'a> = "type",
+        call: Str<'a> = "call",
+        allow: Flag = "allow",
+        always: Flag = "always",
+        reason: Any<'a> = "reason",
+    }
+}
+
+object! {
     Message {
         role: Str<'a> = "role",
         content: Words<'a, Content<'a>> = "content",

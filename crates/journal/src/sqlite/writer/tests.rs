@@ -1,6 +1,7 @@
 //! Groups on a disk that is full or read-only, with the connection in the test's own hands.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll, Waker};
 
 use model::SessionId;
 use tempfile::TempDir;
@@ -9,6 +10,7 @@ use tokio::sync::Semaphore;
 use super::*;
 use crate::session::NewSession;
 use crate::sqlite::{open, sessions};
+use crate::watch::Scope;
 
 struct Disk {
     conn: Connection,
@@ -170,4 +172,22 @@ fn a_transaction_that_was_left_open_is_closed_before_the_next() {
         .unwrap();
     assert_eq!(disk.commit(vec![create("a", 0)]), ["stored"]);
     assert_eq!(disk.n_sessions(), 1);
+}
+
+#[test]
+fn the_first_look_at_a_store_is_a_hint() {
+    let Disk { conn, hints, _dir } = Disk::new();
+    let mut watch = Box::pin(async {
+        let mut watch = hints.watch(Scope::All);
+        // The first is there at once; what somebody reads after it may be old already.
+        assert!(watch.changed().await);
+        watch.changed().await
+    });
+    let mut context = Context::from_waker(Waker::noop());
+    assert_eq!(watch.as_mut().poll(&mut context), Poll::Pending);
+    let (jobs, waiting) = mpsc::channel();
+    jobs.send(job(|_, _| Ok(())).0).unwrap();
+    drop(jobs);
+    run(conn, &waiting, &hints);
+    assert_eq!(watch.as_mut().poll(&mut context), Poll::Ready(true));
 }

@@ -16,6 +16,8 @@ for_every_engine!(
     the_longest_idle_go_when_there_are_too_many_bytes,
     what_is_in_use_stays,
     a_removed_session_is_gone_and_its_name_is_free,
+    its_owner_removes_a_session_whatever_is_in_it,
+    who_has_lost_a_session_does_not_remove_it,
 );
 
 /// Three idle sessions, an hour apart, with one event each.
@@ -144,4 +146,40 @@ async fn a_removed_session_is_gone_and_its_name_is_free(engine: Engine) {
     ));
     bench.append(&again, 1, vec![note("new")]).await.unwrap();
     assert_eq!(bench.read("s").await.events.len(), 1);
+}
+
+async fn its_owner_removes_a_session_whatever_is_in_it(engine: Engine) {
+    let bench = three(engine).await;
+    let lease = bench.acquire("b", "owner").await.unwrap();
+    let native = SessionId::new("native");
+    let bodies = vec![bound("native", model::Binding::Init), started()];
+    bench.append(&lease, 2, bodies).await.unwrap();
+    let order = Order::Prompt(Bytes::from_static(b"more"));
+    bench.journal.command(&lease.session, order).await.unwrap();
+    bench.journal.remove(&lease).await.unwrap();
+    assert_eq!(left(&bench).await, ["c", "a"]);
+    assert_eq!(bench.journal.find_native(&native).await.unwrap(), None);
+    assert_eq!(bench.journal.open_runs().await.unwrap(), []);
+    assert_eq!(bench.journal.pending().await.unwrap(), []);
+    let read = bench.journal.read(&lease.session, everything(0)).await;
+    assert!(matches!(read, Err(Error::NoSession { .. })));
+    let again = bench.journal.remove(&lease).await;
+    assert!(matches!(again, Err(Error::NoSession { .. })));
+    // Nothing of the old one is in a new one of its name.
+    let lease = bench.lease("b").await;
+    assert_eq!(lease.head, 0);
+    assert_eq!(bench.journal.commands(&lease.session, 0).await.unwrap(), []);
+}
+
+async fn who_has_lost_a_session_does_not_remove_it(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let old = bench.lease("s").await;
+    bench.journal.release(&old).await.unwrap();
+    let removed = bench.journal.remove(&old).await;
+    assert!(matches!(removed, Err(Error::Fenced { .. })));
+    let new = bench.acquire("s", "other").await.unwrap();
+    let removed = bench.journal.remove(&old).await;
+    assert!(matches!(removed, Err(Error::Fenced { .. })));
+    bench.append(&new, 1, vec![note("x")]).await.unwrap();
+    assert_eq!(bench.find("s").await.head, 1);
 }

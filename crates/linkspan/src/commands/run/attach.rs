@@ -27,7 +27,7 @@ pub(super) async fn run(
     if !store::exists(&folder) {
         return Err(store::not_found(id));
     }
-    let journal = store::open(&folder).await?;
+    let journal = store::open(&folder, None).await?;
     let session = store::find(&*journal, id).await?;
     let session = session.ok_or_else(|| store::not_found(id))?;
     let mut attached = Attached {

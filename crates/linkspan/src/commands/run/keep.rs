@@ -9,6 +9,7 @@ use hub::{Recorder, Storing, Wish};
 use journal::{Error, Journal, NewSession, Owner};
 use model::{SessionId, Sink};
 use runner::Setup;
+use runner::locks::{Locks, Place};
 use tokio::time::sleep;
 
 use super::plan::Kept;
@@ -20,8 +21,12 @@ use crate::store;
 pub(super) const BEAT: Duration = Duration::from_millis(500);
 /// Beats after which the session is kept from lapsing.
 const RENEW: u64 = 20;
+/// What others are told of who waits.
+const HOLDER: &str = "linkspan run";
 /// Between two tries to get a session that somebody else has.
 const TRY_AGAIN: Duration = Duration::from_millis(200);
+/// Tries after which its owner is asked again to let go of it.
+const ASK_AGAIN: u32 = 100;
 
 /// The recorder, if there is one.
 #[derive(Debug, Default)]
@@ -34,27 +39,27 @@ impl Keep {
     /// Fails only where somebody else has the session and nobody wants to wait.
     pub(super) async fn open(args: &RunArgs, kept: &Kept) -> Result<Self, Failure> {
         let opened = match store::folder(&args.data) {
-            Ok(folder) => store::open(&folder).await,
+            Ok(folder) => store::open(&folder, kept.cut).await.map(|it| (folder, it)),
             Err(failure) => Err(failure),
         };
-        let journal = match opened {
-            Ok(journal) => journal,
+        let (folder, journal) = match opened {
+            Ok(opened) => opened,
             Err(failure) => {
                 exit::say(&format!("{}; this run is not kept\n", failure.message()));
                 return Ok(Self::default());
             }
         };
-        match claim(journal, kept, args.no_wait).await {
-            Ok(recorder) => Ok(Self {
-                recorder: Some(recorder),
+        let locks = Locks::new(folder.join("waiting"));
+        match claim(journal, kept, args.no_wait, &locks).await {
+            Ok(Claimed::Ours(recorder)) => Ok(Self {
+                recorder: Some(*recorder),
                 n_beats: 0,
             }),
-            Err(Error::Held { session, owner }) => Err(Failure::Said {
+            Ok(Claimed::Busy { pid }) => Err(Failure::Said {
                 code: Code::Busy,
                 message: format!(
-                    "session `{}` is in use by {}",
-                    exit::shown(kept.native.as_deref().unwrap_or(session.as_str())),
-                    process(&owner)
+                    "session `{}` is in use by process {pid}",
+                    exit::shown(kept.native.as_deref().unwrap_or_default()),
                 ),
                 hint: Some("leave `--no-wait` out to wait for it".to_owned()),
             }),
@@ -133,6 +138,15 @@ impl Keep {
         recorder.wishes().await.unwrap_or_default()
     }
 
+    /// Nothing came of it.
+    pub(super) async fn discard(self) {
+        if let Some(recorder) = self.recorder
+            && let Err(err) = recorder.discard().await
+        {
+            exit::say(&format!("linkspan: {}\n", chain(&err)));
+        }
+    }
+
     pub(super) async fn finish(self) {
         if let Some(recorder) = self.recorder
             && !recorder.finish().await
@@ -154,12 +168,22 @@ impl Pending<'_> {
     }
 }
 
-/// The session's recorder; who else has the session is waited for.
+/// What came of asking for a session.
+enum Claimed {
+    Ours(Box<Recorder>),
+    /// Somebody has it, and nobody wants to wait.
+    Busy {
+        pid: String,
+    },
+}
+
+/// The session's recorder; who else has the session, or came before, is waited for.
 async fn claim(
     journal: Arc<dyn Journal>,
     kept: &Kept,
     is_hasty: bool,
-) -> journal::Result<Recorder> {
+    locks: &Locks,
+) -> journal::Result<Claimed> {
     let owner = hub::own_name();
     let native = kept.native.as_deref().map(SessionId::new);
     let found = match &native {
@@ -176,27 +200,54 @@ async fn claim(
                 .map(|it| it.to_string_lossy().into_owned()),
             title: Some(kept.title.clone()),
         };
-        return Recorder::create(journal, session, &owner).await;
+        let recorder = Recorder::create(journal, session, &owner).await?;
+        return Ok(Claimed::Ours(Box::new(recorder)));
     };
-    let mut was_told = false;
-    loop {
-        match Recorder::open(Arc::clone(&journal), &session.id, &owner).await {
-            Err(Error::Held { owner, .. }) if !is_hasty => {
-                if !was_told {
-                    exit::say(&format!("linkspan: waiting for {}\n", process(&owner)));
-                    was_told = true;
-                }
-                sleep(TRY_AGAIN).await;
-            }
-            opened => return opened,
+    // The journal knows who has a session, not who came first. Without a queue there is no order, but
+    // still only one at a time.
+    let place = locks.queue("journal", session.id.as_str(), HOLDER).await;
+    let place = place.ok();
+    let ahead = place.as_ref().and_then(Place::held);
+    let mut told = ahead.map(|it| it.pid.to_string());
+    if let Some(pid) = &told {
+        if is_hasty {
+            return Ok(Claimed::Busy { pid: pid.clone() });
         }
+        waiting(pid);
     }
+    let _turn = match place {
+        Some(place) => place.wait().await.ok(),
+        None => None,
+    };
+    let mut n_tries = 0_u32;
+    loop {
+        let pid = match Recorder::open(Arc::clone(&journal), &session.id, &owner).await {
+            Err(Error::Held { owner, .. }) => process(&owner),
+            opened => return opened.map(|it| Claimed::Ours(Box::new(it))),
+        };
+        if is_hasty {
+            return Ok(Claimed::Busy { pid });
+        }
+        if told.as_ref() != Some(&pid) {
+            waiting(&pid);
+            told = Some(pid);
+        }
+        if n_tries.is_multiple_of(ASK_AGAIN) {
+            // A server keeps the agents of idle sessions for a while; who cannot be asked is waited for.
+            hub::ask_to_leave(&*journal, &session.id).await.ok();
+        }
+        n_tries = n_tries.wrapping_add(1);
+        sleep(TRY_AGAIN).await;
+    }
+}
+
+fn waiting(pid: &str) {
+    exit::say(&format!("linkspan: waiting for process {pid}\n"));
 }
 
 /// Which process has a session: owners are named after theirs.
 fn process(owner: &Owner) -> String {
-    let pid = owner.as_str().split('.').next().unwrap_or_default();
-    format!("process {}", exit::shown(pid))
+    exit::shown(owner.as_str().split('.').next().unwrap_or_default())
 }
 
 fn not_kept(err: &Error) {

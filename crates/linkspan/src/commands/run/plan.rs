@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{env, io};
 
 use formats::ag_ui::History;
+use journal::Cut;
 use responses::{Conversation, Endpoint};
 use runner::config::Config;
 use runner::engines::{self, Recording, Selected, Surroundings};
@@ -13,12 +14,9 @@ use runner::{Mode, Permissions, Request, Resume, Setup, Talk, Work};
 
 use super::prompt::Prompt;
 use crate::cli::RunArgs;
-use crate::exit::{Code, Failure, chain};
-use crate::settings;
+use crate::exit::{Code, Failure, chain, shown};
 use crate::streams::Input;
-
-/// The longest title that is made of a prompt, in characters.
-const MAX_TITLE: usize = 80;
+use crate::{settings, store};
 
 /// What is to be done.
 pub(super) struct Plan {
@@ -36,6 +34,8 @@ pub(super) struct Kept {
     pub(super) title: String,
     /// The agent's session that it goes on with.
     pub(super) native: Option<String>,
+    /// How long a text may be there.
+    pub(super) cut: Option<Cut>,
 }
 
 impl Plan {
@@ -71,7 +71,7 @@ impl Plan {
             talk: talk(&chosen, permissions.mode, is_attended),
             resume: match known {
                 Some(id) => Resume::Session(id.to_owned()),
-                None => resume(args, &prompt)?,
+                None => native(args, &chosen, resume(args, &prompt)?)?,
             },
             prompt: prompt.text.clone(),
             model: args.model.clone(),
@@ -84,11 +84,12 @@ impl Plan {
         let kept = Kept {
             engine: chosen.name.clone(),
             cwd: Some(request.cwd),
-            title: title(&request.prompt),
+            title: hub::title(&request.prompt),
             native: match request.resume {
                 Resume::Session(native) => Some(native),
                 Resume::Fresh | Resume::Latest | Resume::Fork(_) => None,
             },
+            cut: hub::cut(&config),
         };
         let permissions = request.permissions;
         Ok(Self {
@@ -186,6 +187,56 @@ fn resume(args: &RunArgs, prompt: &Prompt) -> Result<Resume, Failure> {
     })
 }
 
+/// A session that is named as it is here is one that its agent has another name for.
+fn native(args: &RunArgs, chosen: &engines::Agent, resume: Resume) -> Result<Resume, Failure> {
+    let (Resume::Session(id) | Resume::Fork(id)) = &resume else {
+        return Ok(resume);
+    };
+    // Without a journal there are only the agent's names.
+    let folder = store::folder(&args.data).ok();
+    let Some(folder) = folder.filter(|it| store::exists(it)) else {
+        return Ok(resume);
+    };
+    let found = store::runtime()?.block_on(async {
+        let journal = store::open(&folder, None).await?;
+        store::find(&*journal, id).await
+    });
+    let found = match found {
+        Ok(found) => found,
+        // A journal that cannot be used keeps nobody from running, and is told of later.
+        Err(Failure::Said { code: Code::Io, .. }) => None,
+        Err(failure) => return Err(failure),
+    };
+    let Some(session) = found.filter(|it| it.native.as_ref().is_none_or(|it| it.as_str() != id))
+    else {
+        return Ok(resume);
+    };
+    if session.engine != chosen.name {
+        let engine = shown(&session.engine);
+        return Err(Failure::usage(
+            format!(
+                "session `{}` is one of {engine}, not of {}",
+                shown(id),
+                chosen.name
+            ),
+            format!("add `--engine {engine}`"),
+        ));
+    }
+    let Some(native) = session.native.map(|it| it.to_string()) else {
+        return Err(Failure::usage(
+            format!(
+                "the agent has not named session `{}`, so it cannot go on",
+                shown(id)
+            ),
+            "leave `--resume` and `--fork` out to begin a new one",
+        ));
+    };
+    Ok(match resume {
+        Resume::Fork(_) => Resume::Fork(native),
+        _ => Resume::Session(native),
+    })
+}
+
 /// Where the agent works: as said, else the nearest git root, else here.
 fn cwd(said: Option<&Path>) -> Result<PathBuf, Failure> {
     let here = said.unwrap_or(Path::new("."));
@@ -213,7 +264,7 @@ fn agent(
     let around = Surroundings {
         limits: config.into(),
         guard: Guard::own(),
-        locks: Some(Locks::new(locks()?)),
+        locks: Some(locks()?),
         holder: "linkspan run".to_owned(),
         is_hasty: args.no_wait,
     };
@@ -236,8 +287,9 @@ fn model(args: &RunArgs, endpoint: Box<Endpoint>, config: &Config) -> Result<Pla
     let kept = Kept {
         engine: format!("responses:{}", endpoint.name),
         cwd: Some(cwd(args.cwd.as_deref())?),
-        title: title(&prompt.text),
+        title: hub::title(&prompt.text),
         native: native.clone(),
+        cut: hub::cut(config),
     };
     let mut told = Conversation::of_prompt("run", History::default(), &prompt.text);
     told.model = args.model.clone();
@@ -264,11 +316,10 @@ fn replay(
             "leave `--resume`, `--continue` and `--fork` out",
         ));
     }
-    let name = match recording {
-        Recording::Bundled(it) => it.name.to_owned(),
-        Recording::File(path) => path.to_string_lossy().into_owned(),
-    };
-    let (input, format) = linkspan::open(recording).map_err(|err| Input::refused(&name, err))?;
+    let name = recording.name();
+    let (input, format) = recording
+        .open()
+        .map_err(|err| Input::refused(&name, err.into()))?;
     let prompt = match &*args.prompt {
         [] => None,
         words => Some(Prompt::read(words)?.text),
@@ -276,8 +327,9 @@ fn replay(
     let kept = Kept {
         engine: engine.to_owned(),
         cwd: env::current_dir().ok(),
-        title: title(prompt.as_deref().unwrap_or(&name)),
+        title: hub::title(prompt.as_deref().unwrap_or(&name)),
         native: None,
+        cut: hub::cut(config),
     };
     let speed = args.speed;
     let work = Work::Replay {
@@ -293,19 +345,6 @@ fn replay(
     })
 }
 
-/// The first line of a prompt that says something.
-fn title(prompt: &str) -> String {
-    let line = prompt.lines().find(|it| !it.trim().is_empty());
-    line.unwrap_or_default()
-        .trim()
-        .chars()
-        .take(MAX_TITLE)
-        .collect()
-}
-
-/// Where sessions are locked: one place for all who work on this machine as this user.
-fn locks() -> Result<PathBuf, Failure> {
-    runner::state_folder()
-        .map(|it| it.join("locks"))
-        .ok_or_else(|| Failure::usage("there is no home directory", "set `HOME`"))
+fn locks() -> Result<Locks, Failure> {
+    Locks::own().ok_or_else(|| Failure::usage("there is no home directory", "set `HOME`"))
 }

@@ -136,7 +136,14 @@ fn ids_that_could_be_read_as_something_else_are_refused() {
     let long_unicode = "é".repeat(257);
     let too_long = [long.as_str(), &long_unicode].map(|it| (it, "is longer than 512 bytes"));
     for (id, why) in REFUSED.iter().chain(&too_long) {
-        for name in ["claude", "codex", "opencode", "gemini", "acp:x"] {
+        for name in [
+            "claude",
+            "codex",
+            "opencode",
+            "gemini",
+            "openhands",
+            "acp:x",
+        ] {
             for resume in ids(id) {
                 // Gemini refuses every fork, and says so.
                 if name == "gemini" && matches!(resume, Resume::Fork(_)) {
@@ -206,6 +213,8 @@ fn codex_takes_uuids_alone_and_gemini_no_places() {
     assert_eq!(refusal("codex", &ID.to_uppercase()), Ok(()));
     for id in TAKEN.iter().filter(|it| **it != ID) {
         assert_eq!(refusal("codex", id), no_uuid(id));
+        let said = no_uuid(id).map_err(|it| it.replace("Codex", "OpenHands"));
+        assert_eq!(refusal("openhands", id), said);
     }
     for id in ["latest", "0", "5", "99999"] {
         let said = format!("the session id is a place in a list to Gemini CLI, no id: `{id}`");
@@ -217,12 +226,18 @@ fn codex_takes_uuids_alone_and_gemini_no_places() {
 fn prompts_arrive_byte_for_byte_in_one_place() {
     let prompts = REFUSED.iter().map(|it| it.0).chain(TAKEN.iter().copied());
     for prompt in prompts {
-        for name in ["claude", "codex", "opencode", "gemini"] {
+        for name in ["claude", "codex", "opencode", "gemini", "openhands"] {
             let mut request = request(Mode::Deny, Talk::OneShot, Resume::Fresh);
             request.prompt = prompt.to_owned();
             let launch = launch(name, &config(""), &request).unwrap();
             let last = launch.args.last().unwrap().to_str().unwrap();
             match (&launch.stdin, name) {
+                (Stdin::Text(text), "openhands") => {
+                    let lines: Vec<&str> = text.lines().collect();
+                    let line: serde_json::Value = serde_json::from_str(lines[1]).unwrap();
+                    let expected = serde_json::json!({"type": "prompt", "text": prompt});
+                    assert_eq!((lines.len(), line), (2, expected));
+                }
                 (Stdin::Text(text), _) => assert_eq!(text, prompt, "{name}"),
                 (_, "gemini") => assert_eq!(last, format!("--prompt={prompt}")),
                 _ => {
@@ -237,7 +252,7 @@ fn prompts_arrive_byte_for_byte_in_one_place() {
 #[test]
 fn models_and_tools_are_never_flags() {
     for (value, _) in REFUSED {
-        for name in ["claude", "codex", "opencode", "gemini"] {
+        for name in ["claude", "codex", "opencode", "gemini", "openhands"] {
             let mut with_model = request(Mode::Deny, Talk::OneShot, Resume::Fresh);
             with_model.model = Some((*value).to_owned());
             let launched = launch(name, &config(""), &with_model);

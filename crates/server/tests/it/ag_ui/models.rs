@@ -27,7 +27,7 @@ impl World {
         let model = Server::start(script(turns)).unwrap();
         let mut key = tempfile::NamedTempFile::new().unwrap();
         writeln!(key, "{CANARY}").unwrap();
-        let house = House::with(&format!(
+        let house = House::with_settings(&format!(
             "[engines.responses.local]\nbase_url = \"{}\"\nmodel = \"m1\"\napi_key_file = {:?}\n{more}\n",
             model.url(),
             key.path()
@@ -285,7 +285,7 @@ async fn what_may_pass_is_tried_again_before_the_first_byte() {
 
 #[tokio::test]
 async fn a_refused_connection_and_a_missing_key_are_run_errors() {
-    let house = House::with(
+    let house = House::with_settings(
         "[engines.responses.dead]\nbase_url = \"http://127.0.0.1:9\"\nmodel = \"m\"\nmax_retries = 0\n\
          [engines.responses.keyless]\nbase_url = \"http://127.0.0.1:9\"\nmodel = \"m\"\napi_key_env = \"LINKSPAN_TEST_NO_SUCH_KEY\"\n",
     )

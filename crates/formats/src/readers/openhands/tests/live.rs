@@ -1,0 +1,92 @@
+//! What only a conversation that linkspan runs itself shows.
+
+use super::*;
+
+#[test]
+fn an_answer_that_is_sent_settles_its_question() {
+    let waiting = r#"{"kind":"ConversationStateUpdateEvent","id":"s","source":"environment","key":"execution_status","value":"waiting_for_confirmation"}"#;
+    let sent = |msg: &str| format!(r#"{{"dir":"in","msg":{msg}}}"#);
+    let check = |answer: &str, expect: Expect| {
+        let lines = [
+            sent(r#"{"type":"open","permissions":{}}"#),
+            sent(r#"{"type":"prompt","text":"go"}"#),
+            USER.to_owned(),
+            ACTION.to_owned(),
+            waiting.to_owned(),
+            sent(answer),
+            sent(answer),
+            sent(r#"{"type":"interrupt"}"#),
+            sent(r#"{"type":"dance"}"#),
+            RUNNING.to_owned(),
+        ];
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let told = told(reader(&config()), &lines, &End::default());
+        let about = |it: &&str| it.starts_with("ask") || it.starts_with("frame");
+        let told: Vec<&str> = told.lines().filter(about).collect();
+        expect.assert_eq(&told.join("\n"));
+    };
+    check(
+        r#"{"type":"answer","call":"c","allow":true}"#,
+        expect![[r#"
+            ask.opened {"id":"c","input":{"command":"ls"},"item":"c","kind":"permission","title":"ls","tool":"terminal"}
+            ask.settled {"decision":"allowed","id":"c"}
+            frame.unmapped {"raw":{"type":"dance"},"what":"message to the agent"}"#]],
+    );
+    check(
+        r#"{"type":"answer","call":"c","allow":true,"always":true}"#,
+        expect![[r#"
+            ask.opened {"id":"c","input":{"command":"ls"},"item":"c","kind":"permission","title":"ls","tool":"terminal"}
+            ask.settled {"decision":"allowed_always","id":"c"}
+            frame.unmapped {"raw":{"type":"dance"},"what":"message to the agent"}"#]],
+    );
+    check(
+        r#"{"type":"answer","call":"c","allow":false,"reason":"no"}"#,
+        expect![[r#"
+            ask.opened {"id":"c","input":{"command":"ls"},"item":"c","kind":"permission","title":"ls","tool":"terminal"}
+            ask.settled {"decision":"denied","id":"c","message":"no"}
+            frame.unmapped {"raw":{"type":"dance"},"what":"message to the agent"}"#]],
+    );
+}
+
+#[test]
+fn a_summary_that_openhands_made_up_is_no_title() {
+    let with =
+        |summary: &str| ACTION.replace(r#""source""#, &format!(r#""summary":{summary},"source""#));
+    let titles = [r#""look around""#, r#""terminal: {\"command\": \"ls\"}""#].map(|summary| {
+        let action = with(summary);
+        let told = told(reader(&config()), &[USER, &action], &End::default());
+        let opened = told
+            .lines()
+            .find(|it| it.starts_with("item.opened"))
+            .unwrap()
+            .to_owned();
+        let (_, rest) = opened.split_once("\"title\":\"").unwrap();
+        rest.split('"').next().unwrap().to_owned()
+    });
+    assert_eq!(titles, ["look around", "ls"]);
+}
+
+#[test]
+fn what_was_used_before_a_resumed_run_is_not_its_own() {
+    let stats = |n: u32| {
+        format!(
+            r#"{{"usage_to_metrics":{{"agent":{{"model_name":"m","accumulated_cost":{n},"accumulated_token_usage":{{"prompt_tokens":{n},"completion_tokens":{n}}}}}}}}}"#
+        )
+    };
+    let state = |key: &str, value: &str| {
+        format!(
+            r#"{{"kind":"ConversationStateUpdateEvent","id":"s","source":"environment","key":"{key}","value":{value}}}"#
+        )
+    };
+    let snapshot = format!(r#"{{"id":"x","stats":{}}}"#, stats(3));
+    let lines = [
+        &state("full_state", &snapshot),
+        USER,
+        SAID,
+        &state("stats", &stats(5)),
+        FINISHED,
+    ];
+    let told = told(reader(&config()), &lines, &End::default());
+    let ended = told.lines().last().unwrap();
+    expect![[r#"run.ended {"answer":"done","models":[{"cost_usd":2.0,"model":"m","tokens":{"cache_read":0,"cache_write":0,"input":2,"output":2}}],"outcome":"completed","session_cost_usd":5.0,"usage":{"basis":"delta","scope":"run","tokens":{"cache_read":0,"cache_write":0,"input":2,"output":2}}}"#]].assert_eq(ended);
+}

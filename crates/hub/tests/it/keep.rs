@@ -1,0 +1,66 @@
+//! What is over the limits goes when a hub is opened, and nothing that is in use.
+
+use std::time::Duration;
+
+use hub::{Hub, Scope};
+use journal::{Journal, SessionQuery};
+use tokio::time::timeout;
+
+use crate::bench::{Bench, PATIENCE};
+
+async fn ids(journal: &dyn Journal) -> Vec<String> {
+    let listing = journal.list(SessionQuery::default(), None, 100).await;
+    let sessions = listing.unwrap().sessions.into_iter();
+    sessions.map(|it| it.id.to_string()).collect()
+}
+
+#[tokio::test]
+async fn a_hub_removes_what_is_over_the_limits_and_nothing_in_use() {
+    let bench = Bench::new();
+    let hub = bench.hub().await;
+    let mut done = Vec::new();
+    for prompt in ["one", "two", "three"] {
+        let submit = bench.submit("replay:tools", prompt);
+        let session = hub.submit(submit).await.unwrap().session;
+        bench.outcomes(&session, 1).await;
+        bench.clock.pass(Duration::from_secs(1));
+        done.push(session);
+    }
+    // From now on nobody holds them.
+    hub.stop().await;
+    let hub = bench.hub().await;
+    let submit = bench.submit("claude", "wait");
+    let running = hub.submit(submit).await.unwrap().session;
+    bench.running(&running).await;
+    let later = bench.submit_to(&running, "later");
+    hub.submit(later).await.unwrap();
+    bench.clock.pass(Duration::from_secs(1));
+    let submit = bench.submit("claude", "wait");
+    let newest = hub.submit(submit).await.unwrap().session;
+    bench.running(&newest).await;
+    let strict = bench.config_with("[journal]\nkeep_sessions = 1\n");
+    let other = Hub::open(strict).await.unwrap();
+    let mut changes = other.changes();
+    let look_again = async { while changes.next().await.is_some() {} };
+    timeout(PATIENCE, look_again)
+        .await
+        .expect("nobody was told");
+    let mut left = ids(&*bench.journal).await;
+    left.sort();
+    let mut expected = [running.to_string(), newest.to_string()];
+    expected.sort();
+    assert_eq!(left, expected);
+    let follow = |session: &model::SessionId<'static>| hub::Follow {
+        scope: Scope::Session {
+            id: session.clone(),
+            after: 0,
+        },
+        format: "linkspan".to_owned(),
+        profile: None,
+    };
+    assert!(other.follow(follow(&done[0])).await.is_err());
+    assert!(other.follow(follow(&running)).await.is_ok());
+    assert!(hub.abort(&running).await.unwrap());
+    bench.outcomes(&running, 2).await;
+    hub.stop().await;
+}

@@ -1,0 +1,230 @@
+//! What is tried with OpenHands alone: many prompts in one process, and the other direction, in which
+//! its own `Conversation` runs an agent through `linkspan acp`, or takes up what linkspan wrote. See
+//! `examples/openhands`.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use expect_test::expect;
+use linkspan::{Answer, Body, Conversation, ConversationConfig, Mode};
+use model::Decision;
+use runner::config::Config;
+use scripted_model::{Block, Turn};
+use serde_json::json;
+
+use crate::aborts::STAY;
+use crate::peers::PEERS;
+use crate::processes;
+use crate::world::{Tests, World, python};
+
+pub(crate) const TESTS: Tests = &[
+    ("four prompts in one process", prompts),
+    ("its conversation runs Claude Code", runs_claude),
+    ("its conversation runs another OpenHands", runs_itself),
+    ("its log takes what linkspan wrote", takes_a_log),
+];
+
+const NO: &str = "not in this house";
+
+fn prompts(world: &World) {
+    let shell = world.peer.shell;
+    let made = world.file("made.txt");
+    let edit = json!({"command": "create", "path": made, "file_text": "made\n"});
+    world.script([
+        Turn::of([shell("echo one | tee one.txt")]),
+        Turn::of([Block::tool("file_editor", &edit)]),
+        Turn::text("One."),
+        Turn::of([shell("touch forbidden.txt")]),
+        Turn::text("Two."),
+        Turn::of([shell(STAY)]),
+        Turn::text("Four."),
+    ]);
+    let mut conversation = Conversation::new(config(world));
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&told);
+    conversation.on_event(move |event| {
+        let word = match &event.body {
+            Body::SessionBound(_) => "session".to_owned(),
+            Body::FrameUnmapped(it) => panic!("{it:?}"),
+            Body::AskSettled(it) if it.decision == Decision::Allowed => "allowed".to_owned(),
+            Body::AskSettled(it) => {
+                let reason = it.message.as_ref().map(ToString::to_string);
+                format!("denied: {}", reason.unwrap_or_default())
+            }
+            Body::RunEnded(it) => {
+                let answer = it.answer.as_ref().map(ToString::to_string);
+                format!("{:?}: {}", it.outcome, answer.unwrap_or_default())
+            }
+            _ => return,
+        };
+        heard.lock().unwrap().push(word);
+    });
+    conversation.on_ask(|asked| {
+        let input = asked
+            .ask
+            .input
+            .as_ref()
+            .map(|it| it.get())
+            .unwrap_or_default();
+        if input.contains("forbidden") {
+            let message = NO.to_owned();
+            return Answer::Deny { message };
+        }
+        Answer::Allow { input: None }
+    });
+    let aborter = conversation.aborter();
+    let started = world.file("started");
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    runtime.block_on(async {
+        tokio::spawn(async move {
+            while !started.exists() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            aborter.abort();
+        });
+        for n in 1..=4 {
+            conversation.send_message(format!("prompt {n}"));
+            conversation.run().await.unwrap();
+        }
+        conversation.close().await;
+    });
+    let denied = format!("denied: {NO}");
+    let expected = [
+        "session",
+        "allowed",
+        "allowed",
+        "Completed: One.",
+        &denied,
+        "Completed: Two.",
+        "allowed",
+        "Aborted: ",
+        "Completed: Four.",
+    ];
+    assert_eq!(*told.lock().unwrap(), expected);
+    assert_eq!(fs::read_to_string(made).unwrap(), "made\n");
+    assert!(!world.file("forbidden.txt").exists());
+    let last = world.asked().pop().unwrap().body;
+    for words in ["prompt 1", "prompt 2", NO, "prompt 3", "prompt 4"] {
+        assert!(last.contains(words), "the history lacks: {words}");
+    }
+}
+
+fn config(world: &World) -> ConversationConfig {
+    let mut settings = fs::read_to_string(world.path("config.toml")).unwrap();
+    settings.push_str("[engines.openhands.env]\n");
+    let home = world.path("home").to_str().unwrap().to_owned();
+    let own = [("HOME".to_owned(), home)];
+    for (name, value) in (world.peer.env)(&world.server.url()).into_iter().chain(own) {
+        settings.push_str(&format!("{name} = {value:?}\n"));
+    }
+    let settings = Config::parse(Some((Path::new("made"), &settings)), |_| None).unwrap();
+    ConversationConfig {
+        engine: world.peer.engine.to_owned(),
+        model: None,
+        allowed_tools: Vec::new(),
+        cwd: world.path("project"),
+        permissions: Mode::Ask,
+        resume: None,
+        guard: Some(env!("CARGO_BIN_EXE_linkspan").into()),
+        settings,
+    }
+}
+
+/// A program of `examples/openhands`, in the world of the case.
+fn example(world: &World, name: &str) -> Command {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/openhands");
+    let mut python = Command::new(python().unwrap_or_default());
+    python.arg(examples.join(name));
+    world.house(&mut python);
+    python.env("PYTHONDONTWRITEBYTECODE", "1");
+    python
+}
+
+fn said(world: &World, command: &mut Command) -> (String, String) {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
+    let [stdout, stderr] = [stdout, stderr].map(|it| String::from_utf8(it).unwrap());
+    world.say(&format!("$ {command:?}\n{stdout}{stderr}"));
+    assert!(status.success(), "{status}");
+    (stdout, stderr)
+}
+
+/// The agent is Claude Code, as `linkspan acp` offers it.
+fn runs_claude(world: &World) {
+    let claude = &PEERS[0];
+    world.script([
+        Turn::of([(claude.shell)("touch made.txt")]),
+        Turn::text("One file."),
+        Turn::text("Still one."),
+    ]);
+    let config = world.path("claude.toml");
+    fs::write(&config, (claude.config)(world)).unwrap();
+    let mut command = example(world, "conversation.py");
+    command.envs((claude.env)(&world.server.url()));
+    converses(world, &mut command, claude.engine, &config);
+}
+
+/// The agent is one of the same SDK, in a process of its own.
+fn runs_itself(world: &World) {
+    world.script([
+        Turn::of([(world.peer.shell)("touch made.txt")]),
+        Turn::text("One file."),
+        Turn::text("Still one."),
+    ]);
+    let mut command = example(world, "conversation.py");
+    let config = world.path("config.toml");
+    converses(world, &mut command, world.peer.engine, &config);
+}
+
+/// Two prompts and a tool, through `linkspan acp`.
+fn converses(world: &World, command: &mut Command, engine: &str, config: &Path) {
+    let linkspan = env!("CARGO_BIN_EXE_linkspan");
+    let config = config.display();
+    let agent = format!("{linkspan} acp --engine {engine} --permissions allow --config {config}");
+    command.arg("--command").arg(agent);
+    command.args(["Make a file.", "How many are there?"]);
+    let (stdout, stderr) = said(world, command);
+    assert_eq!(stdout, "One file.\nStill one.\n");
+    assert!(stderr.contains("[completed] touch made.txt"), "{stderr}");
+    assert!(world.file("made.txt").exists());
+    processes::none_is_left(&world.mark, &world.path(""));
+}
+
+fn takes_a_log(world: &World) {
+    let mut run = world.command(false);
+    run.args([
+        "run",
+        "--engine",
+        "replay:tools",
+        "--to",
+        "openhands",
+        "--",
+        "Go.",
+    ]);
+    let (events, _) = said(world, &mut run);
+    fs::write(world.file("run.jsonl"), events).unwrap();
+    let mut load = example(world, "load.py");
+    load.arg("run.jsonl").arg(world.file("log"));
+    let (messages, _) = said(world, &mut load);
+    expect![[r#"
+        system: Claude Code session 75a96da3-bec9-4384-bb13-e439319facf0 (mo
+        user: Go.
+        assistant: Bash: Read: Read: I will look around and run a command.
+        tool: 1 # Sample 2 3 A tiny project. 4
+        tool: 1 def add(a, b): 2 return a + b 3 4 def sub(a, b): 5 return
+        tool: README.md dot.png nb.ipynb src to-stderr
+        assistant: Write: Edit: Write
+        tool: File created successfully at: /workspace/notes/new.txt (file
+        tool: The file /workspace/src/calc.py has been updated successfull
+        tool: The file /workspace/README.md has been updated successfully.
+        assistant: Everything is done: created notes/new.txt and edited src/cal
+    "#]]
+    .assert_eq(&messages);
+}

@@ -1,0 +1,130 @@
+//! Keys in the environment stay there, also when an agent prints them.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::program::{Folder, linkspan, machine, ran, run};
+use crate::served::{Served, serve};
+
+/// Each is known by its value, wherever it turns up.
+const CANARIES: &[(&str, &str)] = &[
+    ("ANTHROPIC_API_KEY", "canary-anthropic-0001"),
+    ("OPENAI_API_KEY", "canary-openai-0002"),
+    ("GEMINI_API_KEY", "canary-gemini-0003"),
+    ("LINKSPAN_TOKEN", "canary-linkspan-0123456789abcdef-0004"),
+    ("GITHUB_TOKEN", "canary-github-0005"),
+    ("AWS_SECRET", "canary-aws-0006"),
+    ("DB_PASSWORD", "canary-db-0007"),
+    ("lower_case_token", "canary-lower-0008"),
+];
+/// One that only the config knows.
+const CONFIGURED: &str = "canary-configured-0009";
+
+/// A machine with an agent that says every key it was ever told on stderr, and fails.
+fn leaky(name: &str) -> Folder {
+    let keys: Vec<&str> = CANARIES.iter().map(|it| it.1).collect();
+    let script = format!(
+        "read -r line\nfor it in {} $MINE_TOKEN; do echo \"cannot log in with $it, sorry\" >&2; done\nexit 1",
+        keys.join(" ")
+    );
+    let config = format!("[engines.claude]\nenv = {{ MINE_TOKEN = '{CONFIGURED}' }}\n");
+    machine(name, &[("claude", &script)], &config)
+}
+
+fn surround(command: &mut Command, folder: &Folder) {
+    let path = std::env::var("PATH").unwrap();
+    command
+        .env("PATH", format!("{}:{path}", folder.path("bin")))
+        .env("XDG_CONFIG_HOME", folder.path("config"))
+        .env("XDG_STATE_HOME", folder.path("state"))
+        .envs(CANARIES.iter().copied())
+        .current_dir(folder.path(""));
+}
+
+fn check(what: &str, text: &str) {
+    for (_, canary) in CANARIES {
+        assert!(!text.contains(canary), "{canary} in {what}: {text}");
+    }
+    assert!(!text.contains(CONFIGURED), "{CONFIGURED} in {what}: {text}");
+}
+
+/// Nothing that was written holds one.
+fn check_files(folder: &str) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            check_files(path.to_str().unwrap());
+            continue;
+        }
+        let bytes = fs::read(&path).unwrap();
+        check(path.to_str().unwrap(), &String::from_utf8_lossy(&bytes));
+    }
+}
+
+#[test]
+fn a_run_repeats_no_key() {
+    let folder = leaky("secrets-run");
+    let data = folder.path("data");
+    for to in ["linkspan", "text", "thread"] {
+        let mut command = linkspan(&["run", "--engine", "claude", "--to", to, "hello"]);
+        surround(&mut command, &folder);
+        command.args(["--data-dir", &data]).stdin(Stdio::null());
+        let ran = ran(command.output().unwrap());
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        let said = "cannot log in with [redacted], sorry";
+        assert!(ran.stdout.contains(said), "{to}: {}", ran.stdout);
+        check(to, &ran.stdout);
+        check("stderr", &ran.stderr);
+    }
+    let mut command = linkspan(&["config", "--json"]);
+    surround(&mut command, &folder);
+    check("config", &ran(command.output().unwrap()).shown());
+    check_files(&data);
+}
+
+#[test]
+fn a_server_repeats_no_key() {
+    let folder = leaky("secrets-serve");
+    let token = CANARIES
+        .iter()
+        .find(|it| it.0 == "LINKSPAN_TOKEN")
+        .unwrap()
+        .1;
+    let mut command = serve(&folder);
+    surround(&mut command, &folder);
+    let served = Served::spawn(&mut command, || token.to_owned());
+    let prompt = json!({ "prompt": "hello", "engine": "claude" });
+    let session = served.submit(&prompt);
+    let began = Instant::now();
+    let is_over = |events: &[String]| events.iter().any(|it| it.contains("run.ended"));
+    while !is_over(&served.events(&session)) {
+        assert!(began.elapsed() < Duration::from_secs(60));
+        thread::sleep(Duration::from_millis(10));
+    }
+    let said = "cannot log in with [redacted], sorry";
+    let events = served.events(&session).join("\n");
+    assert!(events.contains(said), "{events}");
+    check("events", &events);
+    for (method, path, body) in [
+        ("GET", "/api/metrics", ""),
+        ("GET", "/api/sessions", ""),
+        ("GET", "/api/engines", ""),
+        ("GET", "/api/openapi.json", ""),
+        ("GET", &*format!("/api/sessions/{session}"), ""),
+        ("GET", "/api/sessions/none", ""),
+        ("GET", "/nowhere", ""),
+        ("POST", "/api/runs", "{"),
+        ("POST", "/api/runs", r#"{"prompt":"x","engine":"emacs"}"#),
+        ("GET", "/", ""),
+    ] {
+        check(path, &served.body(method, path, body));
+    }
+    let shown = run(&["show", &session, "--data-dir", &folder.path("data")], b"");
+    check("show", &shown.shown());
+    check("what it says", &served.stop());
+    check_files(&folder.path("data"));
+}

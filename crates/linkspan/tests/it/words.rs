@@ -1,0 +1,455 @@
+//! What somebody new to `serve`, `token` and `sessions` is told when something is not right.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+
+use expect_test::{Expect, expect};
+use serde_json::Value;
+
+use crate::program::{Folder, linkspan, ran, run};
+use crate::served::{Served, serve};
+
+/// What a command says; the folder of the test is called `DIR`.
+fn check(folder: &Folder, args: &[&str], expect: Expect) {
+    let dir = folder.path("");
+    let args: Vec<String> = args.iter().map(|it| it.replace("DIR/", &dir)).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut command = linkspan(&args);
+    command
+        .env("XDG_CONFIG_HOME", folder.path("config"))
+        .env("XDG_STATE_HOME", folder.path("state"))
+        .env_remove("LINKSPAN_TOKEN");
+    let said = ran(command.output().unwrap()).shown();
+    expect.assert_eq(&said.replace(&dir, "DIR/"));
+}
+
+#[test]
+fn a_server_that_cannot_start_says_why_and_what_to_do() {
+    let folder = Folder::new("words-serve");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let ran = run(
+        &[
+            "serve",
+            "--listen",
+            &address,
+            "--data-dir",
+            &folder.path("data"),
+        ],
+        b"",
+    );
+    expect![[r#"
+        linkspan: cannot listen on `ADDRESS`: Address already in use
+
+        hint: another program listens there; `--listen 127.0.0.1:0` picks a free port
+        exit 3
+    "#]]
+    .assert_eq(&ran.shown().replace(&address, "ADDRESS"));
+    let serve = |more: &[&'static str]| [&["serve", "--listen", "127.0.0.1:0"], more].concat();
+    folder.file("file", "");
+    let nowhere = ["--data-dir", "DIR/file/data"];
+    check(
+        &folder,
+        &serve(&nowhere),
+        expect![[r#"
+        linkspan: cannot use the data directory `DIR/file/data`: Not a directory
+
+        hint: name a directory you may write to with `--data-dir`
+        exit 3
+    "#]],
+    );
+    let data = ["--data-dir", "DIR/data"];
+    let with = |more: &[&'static str]| serve(&[&data[..], more].concat());
+    folder.file("c.toml", "[serve]\nroot = ['/']\n");
+    check(
+        &folder,
+        &with(&["--config", "DIR/c.toml"]),
+        expect![[r#"
+            linkspan: DIR/c.toml:2: there is no key `serve.root`
+
+            hint: did you mean `roots`? known here: roots
+            exit 2
+        "#]],
+    );
+    folder.file("d.toml", "[serve]\nroots = ['src']\n");
+    check(
+        &folder,
+        &with(&["--config", "DIR/d.toml"]),
+        expect![[r#"
+            linkspan: `serve.roots` names `src`, wherever that is
+
+            hint: begin it with `/` or `~/`
+            exit 2
+        "#]],
+    );
+    check(
+        &folder,
+        &with(&["--root", "DIR/none"]),
+        expect![[r#"
+        linkspan: agents cannot work in `DIR/none`: No such file or directory
+
+        hint: name a directory that exists with `--root` or in `serve.roots`
+        exit 2
+    "#]],
+    );
+    check(
+        &folder,
+        &with(&["--keep-bytes", "lots"]),
+        expect![[r#"
+        linkspan: `--keep-bytes` is `lots`, expected a number of bytes, or a text such as "500 MB" or "2 GiB"
+        exit 2
+    "#]],
+    );
+    check(
+        &folder,
+        &with(&["--origin", "example.com"]),
+        expect![[r#"
+            linkspan: `example.com` is not the address of a page
+
+            hint: write it as browsers do, such as `https://agents.example.com`
+            exit 2
+        "#]],
+    );
+    let token = folder.file("token", "secret\n");
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o644)).unwrap();
+    check(
+        &folder,
+        &with(&["--token-file", "DIR/token"]),
+        expect![[r#"
+            linkspan: others can read the token file `DIR/token`
+
+            hint: `chmod 600` it, and make a new token if somebody has seen it
+            exit 3
+        "#]],
+    );
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::write(&token, "\n").unwrap();
+    check(
+        &folder,
+        &with(&["--token-file", "DIR/token"]),
+        expect![[r#"
+            linkspan: the token file `DIR/token` is empty
+
+            hint: remove it, and a new token is made
+            exit 3
+        "#]],
+    );
+    fs::create_dir(folder.path("folder")).unwrap();
+    fs::set_permissions(folder.path("folder"), fs::Permissions::from_mode(0o700)).unwrap();
+    check(
+        &folder,
+        &with(&["--token-file", "DIR/folder"]),
+        expect![[r#"
+            linkspan: cannot read the token file `DIR/folder`: Is a directory
+
+            hint: name a file you may read, or none, and one is made
+            exit 3
+        "#]],
+    );
+    check(
+        &folder,
+        &with(&["--token-file", "DIR/file/token"]),
+        expect![[r#"
+            linkspan: cannot read the token file `DIR/file/token`: Not a directory
+
+            hint: name a file you may read, or none, and one is made
+            exit 3
+        "#]],
+    );
+    let tls = |cert, key| with(&["--tls-cert", cert, "--tls-key", key]);
+    check(
+        &folder,
+        &tls("DIR/none.pem", "DIR/none.pem"),
+        expect![[r#"
+            linkspan: cannot use `DIR/none.pem` to encrypt: I/O error: No such file or directory
+
+            hint: `--tls-cert` is a file of certificates in PEM, `--tls-key` the private key of the first
+            exit 3
+        "#]],
+    );
+    check(
+        &folder,
+        &tls("DIR/file", "DIR/file"),
+        expect![[r#"
+        linkspan: cannot use `DIR/file` to encrypt: no items found
+
+        hint: `--tls-cert` is a file of certificates in PEM, `--tls-key` the private key of the first
+        exit 3
+    "#]],
+    );
+    check(
+        &folder,
+        &with(&["--tls-cert", "DIR/file"]),
+        expect![[r#"
+            linkspan: the following required arguments were not provided: --tls-key <FILE>
+
+            hint: usage: linkspan serve --tls-cert <FILE> --tls-key <FILE> --listen <ADDRESS> --data-dir <DIR>
+            exit 2
+        "#]],
+    );
+    fs::write(folder.path("data/tokens.json"), "{").unwrap();
+    check(
+        &folder,
+        &with(&[]),
+        expect![[r#"
+        linkspan: the token file `DIR/data/tokens.json` is not what linkspan writes: invalid type: map, expected a sequence at line 1 column 0
+
+        hint: move it away; the tokens in it are then revoked
+        exit 3
+    "#]],
+    );
+    fs::remove_file(folder.path("data/tokens.json")).unwrap();
+    fs::write(
+        folder.path("data/journal.sqlite"),
+        "not a database, and long enough to be one",
+    )
+    .unwrap();
+    check(
+        &folder,
+        &with(&[]),
+        expect![[r#"
+        linkspan: cannot use `DIR/data/journal.sqlite`: the store is damaged (file is not a database)
+
+        hint: move the file away to begin anew; `sqlite3 FILE .recover` saves what it can
+        exit 3
+    "#]],
+    );
+}
+
+#[test]
+fn a_second_server_of_a_directory_is_told_of_the_first() {
+    let folder = Folder::new("words-second");
+    let token = || fs::read_to_string(folder.path("data/token")).unwrap();
+    let first = Served::spawn(&mut serve(&folder), token);
+    let url = fs::read_to_string(folder.path("data/address")).unwrap();
+    let address = url.strip_prefix("http://").unwrap();
+    let ran = run(
+        &[
+            "serve",
+            "--listen",
+            address,
+            "--data-dir",
+            &folder.path("data"),
+        ],
+        b"",
+    );
+    expect![[r#"
+        linkspan: cannot listen on `ADDRESS`: Address already in use
+
+        hint: the server of this data directory listens there; `linkspan token` prints its address
+        exit 3
+    "#]]
+    .assert_eq(&ran.shown().replace(address, "ADDRESS"));
+    let second = Served::spawn(&mut serve(&folder), token);
+    let said = second.stop();
+    assert!(
+        said.starts_with(&format!(
+            "linkspan: {url} serves the same data directory; both show the same sessions\n"
+        )),
+        "{said}"
+    );
+    first.stop();
+    assert!(!fs::exists(folder.path("data/address")).unwrap());
+}
+
+#[test]
+fn a_token_is_made_listed_and_revoked() {
+    let folder = Folder::new("words-token");
+    let data = ["--data-dir", "DIR/data"];
+    let token = |more: &[&'static str]| [&["token"], more, &data[..]].concat();
+    let made = run(
+        &[
+            "token",
+            "--role",
+            "watch",
+            "--json",
+            "--data-dir",
+            &folder.path("data"),
+        ],
+        b"",
+    );
+    let made: Value = serde_json::from_str(&made.stdout).unwrap();
+    let id = made["id"].as_str().unwrap();
+    check(
+        &folder,
+        &token(&["--revoke", "12345678"]),
+        expect![[r#"
+        linkspan: no token is called `12345678`
+
+        hint: `linkspan token` lists them
+        exit 2
+    "#]],
+    );
+    let listed = run(&["token", "--data-dir", &folder.path("data")], b"").stdout;
+    assert!(listed.lines().last().unwrap().starts_with(id), "{listed}");
+    let revoked = run(
+        &["token", "--revoke", id, "--data-dir", &folder.path("data")],
+        b"",
+    );
+    let expected = format!("linkspan: revoked `{id}`\nexit 0\n");
+    assert_eq!(revoked.shown(), expected);
+    let listed = run(&["token", "--data-dir", &folder.path("data")], b"").stdout;
+    assert_eq!(listed.lines().count(), 1, "{listed}");
+    check(
+        &folder,
+        &token(&["--role", "king"]),
+        expect![[r#"
+        linkspan: invalid value 'king' for '--role <ROLE>' [possible values: watch, prompt, approve, admin]
+
+        hint: see `linkspan --help`
+        exit 2
+    "#]],
+    );
+}
+
+#[test]
+fn sessions_are_found_by_words_and_by_the_beginnings_of_their_ids() {
+    let folder = Folder::new("words-sessions");
+    let data = folder.path("data");
+    let at = ["--data-dir", "DIR/data"];
+    let check = |args: &[&str], expect| check(&folder, &[args, &at].concat(), expect);
+    check(
+        &["sessions"],
+        expect![[r#"
+        linkspan: there are no sessions yet; `linkspan run` and `linkspan serve` begin some
+        exit 0
+    "#]],
+    );
+    check(
+        &["show", "01991a"],
+        expect![[r#"
+        linkspan: neither a file nor a session is called `01991a`
+
+        hint: `linkspan sessions` lists sessions; check the path if it is a file
+        exit 2
+    "#]],
+    );
+    check(
+        &["replay", "01991a", "--to", "text"],
+        expect![[r#"
+        linkspan: no session is called `01991a`
+
+        hint: `linkspan sessions` lists them; 6 characters of an id or more will do
+        exit 2
+    "#]],
+    );
+    for prompt in ["mend the parser", "write a poem"] {
+        let args = [
+            "run",
+            "--engine",
+            "replay:tools",
+            "--speed",
+            "0",
+            "--data-dir",
+            &data,
+        ];
+        let ran = run(&[&args[..], &[prompt]].concat(), b"");
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    }
+    let list = |more: &[&str]| {
+        let args = [&["sessions", "--json", "--data-dir", &data], more].concat();
+        let lines = run(&args, b"").stdout;
+        let lines = lines.lines().map(|it| serde_json::from_str(it).unwrap());
+        lines.collect::<Vec<Value>>()
+    };
+    let titles = |more: &[&str]| {
+        let listed = list(more).into_iter();
+        let titles = listed.map(|it| it["title"].as_str().unwrap().to_owned());
+        titles.collect::<Vec<_>>()
+    };
+    assert_eq!(titles(&[]), ["write a poem", "mend the parser"]);
+    assert_eq!(titles(&["Parser"]), ["mend the parser"]);
+    assert_eq!(titles(&["--text", "poem"]), ["write a poem"]);
+    assert_eq!(titles(&["-n", "1"]), ["write a poem"]);
+    assert_eq!(
+        titles(&["--engine", "replay:tools", "--state", "idle"]).len(),
+        2
+    );
+    assert_eq!(titles(&["--engine", "claude"]), [""; 0]);
+    check(
+        &["sessions", "elephant"],
+        expect![[r#"
+        linkspan: no session is like that; `linkspan sessions` lists all
+        exit 0
+    "#]],
+    );
+    check(
+        &["sessions", "-n", "0"],
+        expect![[r#"
+        linkspan: invalid value '0' for '--limit <N>': 0 is not in 1..=4294967295
+
+        hint: see `linkspan --help`
+        exit 2
+    "#]],
+    );
+    let all = list(&[]);
+    let ids: Vec<&str> = all.iter().map(|it| it["id"].as_str().unwrap()).collect();
+    let common = ids[0]
+        .bytes()
+        .zip(ids[1].bytes())
+        .take_while(|it| it.0 == it.1);
+    let common = common.count();
+    let own = &ids[0][..=common.max(6)];
+    let shown = run(&["show", own, "--data-dir", &data], b"");
+    assert!(shown.stdout.contains("write a poem"), "{}", shown.shown());
+    let whole = run(
+        &["replay", ids[0], "--to", "text", "--data-dir", &data],
+        b"",
+    );
+    let short = run(&["replay", own, "--to", "text", "--data-dir", &data], b"");
+    assert_eq!(short, whole);
+    // Ids begin with the time, so those of one hour begin alike.
+    let ambiguous = run(&["show", &ids[0][..6], "--data-dir", &data], b"").shown();
+    let ambiguous = ambiguous.replace(ids[0], "NEWER").replace(ids[1], "OLDER");
+    expect![[r#"
+        linkspan: the ids of 2 sessions begin with `PREFIX`
+
+        hint: give more of it: NEWER, OLDER
+        exit 2
+    "#]]
+    .assert_eq(&ambiguous.replace(&ids[0][..6], "PREFIX"));
+    let other = run(
+        &[
+            "run",
+            "--engine",
+            "claude",
+            "--resume",
+            own,
+            "--data-dir",
+            &data,
+            "go on",
+        ],
+        b"",
+    );
+    expect![[r#"
+        linkspan: session `PREFIX` is one of replay:tools, not of claude
+
+        hint: add `--engine replay:tools`
+        exit 2
+    "#]]
+    .assert_eq(&other.shown().replace(own, "PREFIX"));
+    let few = run(&["show", &ids[0][..5], "--data-dir", &data], b"");
+    assert!(
+        few.stderr.contains("neither a file nor a session"),
+        "{few:?}"
+    );
+    check(
+        &["show", "no-such-session"],
+        expect![[r#"
+        linkspan: neither a file nor a session is called `no-such-session`
+
+        hint: `linkspan sessions` lists sessions; check the path if it is a file
+        exit 2
+    "#]],
+    );
+    check(
+        &["show", "missing.jsonl"],
+        expect![[r#"
+        linkspan: cannot read `missing.jsonl`: No such file or directory
+
+        hint: check the path; `-` reads stdin
+        exit 3
+    "#]],
+    );
+}

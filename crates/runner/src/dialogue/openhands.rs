@@ -1,0 +1,168 @@
+//! OpenHands' SDK, through the shim that comes with linkspan: see `engines/openhands.rs`.
+//!
+//! The shim prints the SDK's own events. A run ends with an `execution_status`, after everything else
+//! of it. A call waits for an answer when that status says so, and OpenHands goes on when all calls of
+//! one response have theirs.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use serde::Deserialize;
+
+use super::{Dialogue, NotSettled, Outbox};
+use crate::engines::EngineConfig;
+use crate::engines::openhands::{self, Line};
+use crate::request::{Answer, Mode, Prompt, Request};
+
+#[derive(Debug)]
+pub struct OpenHands {
+    config: EngineConfig,
+    request: Request,
+    has_run: bool,
+    /// Calls that have no result yet.
+    calls: Vec<String>,
+    /// Those that wait for an answer.
+    asks: Vec<String>,
+    waiting: VecDeque<Prompt>,
+}
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(borrow)]
+    kind: Cow<'a, str>,
+    tool_call_id: Option<String>,
+    action: Option<Action<'a>>,
+    key: Option<String>,
+    value: Option<&'a serde_json::value::RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Action<'a> {
+    #[serde(borrow)]
+    kind: Cow<'a, str>,
+}
+
+impl OpenHands {
+    pub fn new(request: &Request, config: &EngineConfig) -> Self {
+        Self {
+            config: config.clone(),
+            request: request.clone(),
+            has_run: false,
+            calls: Vec::new(),
+            asks: Vec::new(),
+            waiting: VecDeque::new(),
+        }
+    }
+
+    fn say(&mut self, prompt: &Prompt, out: &mut Outbox) {
+        self.has_run = true;
+        out.send(&Line::prompt(prompt));
+    }
+
+    fn status(&mut self, status: &str, out: &mut Outbox) {
+        match status {
+            "waiting_for_confirmation" => self.asks.clone_from(&self.calls),
+            "running" => self.asks.clear(),
+            _ => {
+                self.has_run = false;
+                self.calls.clear();
+                self.asks.clear();
+                if let Some(prompt) = self.waiting.pop_front() {
+                    self.say(&prompt, out);
+                }
+            }
+        }
+    }
+
+    fn ended(&mut self, call: &str) {
+        self.calls.retain(|it| it != call);
+        self.asks.retain(|it| it != call);
+    }
+}
+
+impl Dialogue for OpenHands {
+    fn open(&mut self, out: &mut Outbox) {
+        out.send(&Line::open(&self.config, &self.request));
+    }
+
+    fn line(&mut self, line: &str, out: &mut Outbox) {
+        // Pieces of text are most of the lines, and none of this.
+        if !line.contains("\"tool_call_id\"") && !line.contains("\"execution_status\"") {
+            return;
+        }
+        let Ok(event) = serde_json::from_str::<Event<'_>>(line) else {
+            return;
+        };
+        match (&*event.kind, event.tool_call_id, event.key.as_deref()) {
+            ("ActionEvent", Some(call), _) => {
+                // Words that OpenHands sends as calls; without an action nothing is called.
+                let is_call = event
+                    .action
+                    .is_some_and(|it| !matches!(&*it.kind, "FinishAction" | "ThinkAction"));
+                if is_call {
+                    self.calls.push(call);
+                }
+            }
+            ("ObservationEvent" | "UserRejectObservation" | "AgentErrorEvent", Some(call), _) => {
+                self.ended(&call);
+            }
+            ("ConversationStateUpdateEvent", _, Some("execution_status")) => {
+                let status = event
+                    .value
+                    .and_then(|it| serde_json::from_str(it.get()).ok());
+                if let Some(status) = status {
+                    self.status(status, out);
+                }
+            }
+            _ => (),
+        }
+    }
+
+    fn prompt(&mut self, prompt: &Prompt, out: &mut Outbox) {
+        if self.has_run {
+            self.waiting.push_back(prompt.clone());
+        } else {
+            self.say(prompt, out);
+        }
+    }
+
+    fn interrupt(&mut self, out: &mut Outbox) -> bool {
+        if self.has_run {
+            out.send(&Line::Interrupt);
+        }
+        self.has_run
+    }
+
+    fn settle(&mut self, ask: &str, answer: &Answer, out: &mut Outbox) -> Result<(), NotSettled> {
+        let at = self.asks.iter().position(|it| it == ask);
+        let at = at.ok_or(NotSettled::NotOpen)?;
+        let (allow, always, reason) = match answer {
+            Answer::Allow { input: Some(_) } | Answer::AllowAlways { input: Some(_) } => {
+                return Err(NotSettled::FixedInput);
+            }
+            Answer::Allow { input: None } => (true, false, None),
+            Answer::AllowAlways { input: None } => (true, true, None),
+            Answer::Deny { message } => (false, false, Some(message.as_str())),
+        };
+        self.asks.remove(at);
+        out.send(&Line::Answer {
+            call: ask,
+            allow,
+            always,
+            reason,
+        });
+        Ok(())
+    }
+
+    fn set_model(&mut self, model: &str, out: &mut Outbox) -> bool {
+        out.send(&Line::Model { model });
+        true
+    }
+
+    fn set_mode(&mut self, mode: Mode, out: &mut Outbox) -> bool {
+        self.request.permissions.mode = mode;
+        let permissions = openhands::limits(&self.config, &self.request);
+        out.send(&Line::Permissions { permissions });
+        true
+    }
+}

@@ -1,0 +1,229 @@
+//! OpenHands: a conversation of its SDK, held by a small Python program that comes with linkspan.
+//!
+//! The program (`openhands/shim.py`) takes lines of its own on stdin and prints the SDK's events. One
+//! prompt is the same as many: its lines are written, and stdin is closed.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::invocation::allowed;
+use super::{EngineConfig, Error, Invocation, guard};
+use crate::request::{Image, McpVia, Mode, Prompt, Request, Resume, Stdin, Talk};
+
+/// What a run may use when nobody can be asked and the config says nothing; looking is never asked.
+pub(crate) const ALLOWED_TOOLS: &[&str] = &["terminal", "file_editor"];
+
+pub(super) const SHIM: &str = include_str!("openhands/shim.py");
+
+/// Says which SDK a Python has, without importing it, and without looking into the working directory.
+pub(super) const VERSION: &[&str] = &[
+    "-c",
+    "import sys; sys.path[:] = [it for it in sys.path if it]; \
+     from importlib.metadata import version; print(version('openhands-sdk'))",
+];
+
+/// A line for the shim.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Line<'a> {
+    /// The first one.
+    Open {
+        #[serde(flatten)]
+        opening: Opening<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        model: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        effort: Option<&'a str>,
+        /// By name, as the SDK's own config has them.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        mcp_servers: BTreeMap<&'a str, Server<'a>>,
+        permissions: Limits,
+    },
+    Prompt {
+        text: &'a str,
+        /// As `data:` addresses.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        images: Vec<String>,
+    },
+    /// The answer to the question whether a call may run.
+    Answer {
+        call: &'a str,
+        allow: bool,
+        /// The same tool is not asked about again.
+        #[serde(skip_serializing_if = "is_false")]
+        always: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<&'a str>,
+    },
+    Interrupt,
+    Model {
+        model: &'a str,
+    },
+    Permissions {
+        permissions: Limits,
+    },
+}
+
+/// What a conversation begins with.
+#[derive(Debug, Serialize)]
+pub(crate) struct Opening<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fork: Option<&'a str>,
+    #[serde(skip_serializing_if = "is_false")]
+    latest: bool,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "transport", rename_all = "snake_case")]
+pub(crate) enum Server<'a> {
+    Stdio {
+        command: &'a str,
+        args: &'a [String],
+        env: BTreeMap<&'a str, &'a str>,
+    },
+    Http {
+        url: &'a str,
+        headers: BTreeMap<&'a str, &'a str>,
+    },
+    Sse {
+        url: &'a str,
+        headers: BTreeMap<&'a str, &'a str>,
+    },
+}
+
+impl<'a> From<&'a McpVia> for Server<'a> {
+    fn from(via: &'a McpVia) -> Self {
+        fn map(pairs: &[(String, String)]) -> BTreeMap<&str, &str> {
+            let pairs = pairs.iter();
+            pairs.map(|(name, value)| (&**name, &**value)).collect()
+        }
+        match via {
+            McpVia::Stdio { command, args, env } => Self::Stdio {
+                command,
+                args,
+                env: map(env),
+            },
+            McpVia::Http { url, headers } => Self::Http {
+                url,
+                headers: map(headers),
+            },
+            McpVia::Sse { url, headers } => Self::Sse {
+                url,
+                headers: map(headers),
+            },
+        }
+    }
+}
+
+/// What calls may run.
+#[derive(Debug, Serialize)]
+pub(crate) struct Limits {
+    /// All but those that are denied.
+    everything: bool,
+    /// Somebody answers; else what is not allowed is denied.
+    asks: bool,
+    allow: Vec<String>,
+    deny: Vec<String>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes every field by reference"
+)]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+impl<'a> Line<'a> {
+    pub(crate) fn open(config: &'a EngineConfig, request: &'a Request) -> Self {
+        let (session, fork) = match &request.resume {
+            Resume::Fresh | Resume::Latest => (None, None),
+            Resume::Session(id) => (Some(id.as_str()), None),
+            Resume::Fork(id) => (None, Some(id.as_str())),
+        };
+        Self::Open {
+            opening: Opening {
+                session,
+                fork,
+                latest: request.resume == Resume::Latest,
+            },
+            model: request.model.as_deref().or(config.model.as_deref()),
+            effort: request.effort.as_deref(),
+            mcp_servers: (request.mcp_servers.iter())
+                .map(|it| (&*it.name, (&it.via).into()))
+                .collect(),
+            permissions: limits(config, request),
+        }
+    }
+
+    pub(crate) fn prompt(prompt: &'a Prompt) -> Self {
+        let data = |it: &Image| format!("data:{};base64,{}", it.media_type, it.data);
+        Self::Prompt {
+            text: &prompt.text,
+            images: prompt.images.iter().map(data).collect(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let line = serde_json::to_string(self);
+        line.expect("lines are plain data with string keys") + "\n"
+    }
+}
+
+pub(crate) fn limits(config: &EngineConfig, request: &Request) -> Limits {
+    let mode = request.permissions.mode;
+    let mut allow = named(&allowed(config, request, ALLOWED_TOOLS));
+    if mode == Mode::AcceptEdits {
+        allow.push("file_editor".to_owned());
+    }
+    Limits {
+        everything: mode == Mode::Allow,
+        asks: request.has_somebody_to_ask(),
+        allow,
+        deny: named(&request.permissions.deny),
+    }
+}
+
+/// OpenHands' own names; people may use those of the kinds of tools.
+fn named(tools: &[String]) -> Vec<String> {
+    let name = |it: &String| match it.as_str() {
+        "shell" => "terminal".to_owned(),
+        "edit" | "write" => "file_editor".to_owned(),
+        _ => it.clone(),
+    };
+    tools.iter().map(name).collect()
+}
+
+pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
+    if let Resume::Session(id) | Resume::Fork(id) = &request.resume
+        && !guard::is_uuid(guard::id(id)?)
+    {
+        return Err(guard::refused(
+            "the session id",
+            "is no UUID, which OpenHands needs",
+            id,
+        ));
+    }
+    if let Some(model) = request.model.as_ref().or(config.model.as_ref()) {
+        guard::model(model)?;
+    }
+    if let Some(effort) = &request.effort {
+        guard::word("the effort", effort)?;
+    }
+    guard::whole_tools(&allowed(config, request, &[]))?;
+    guard::whole_tools(&request.permissions.deny)?;
+    let stdin = match request.talk {
+        Talk::Dialogue => Stdin::Open,
+        Talk::OneShot => {
+            let prompt = request.prompt.as_str().into();
+            let lines = [Line::open(config, request), Line::prompt(&prompt)];
+            Stdin::Text(lines.iter().map(Line::text).collect())
+        }
+    };
+    let mut it = Invocation::new(stdin);
+    it.extra(config).args(["-c", SHIM]);
+    Ok(it)
+}

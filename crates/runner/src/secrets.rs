@@ -1,0 +1,153 @@
+//! Secrets of the environment, so that they can be taken out of what an agent says on stderr.
+//!
+//! Which variables hold one is told by their names. Agents print their keys when a login fails, and a
+//! transcript is shown to more people than an environment is. What an agent says on stdout is its work,
+//! and stays as it is.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::fmt;
+
+/// How the name of a variable ends that holds a secret.
+const NAMES: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD"];
+
+/// A shorter value is a word like any other, and would be found everywhere.
+const MIN_LENGTH: usize = 8;
+
+/// As much of a secret that was cut off gives something away.
+const MIN_PIECE: usize = 4;
+
+const REDACTED: &str = "[redacted]";
+
+/// What must not be repeated, the longest first.
+#[derive(Clone, Default)]
+pub(crate) struct Secrets(Vec<String>);
+
+impl Secrets {
+    /// The secrets among these variables.
+    pub(crate) fn of(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let mut secrets = Vec::new();
+        for (name, value) in variables {
+            if let (Some(name), Some(value)) = (name.to_str(), value.to_str())
+                && is_secret(name)
+            {
+                // Stderr is looked at line by line, and keys may have several.
+                let lines = value.lines().map(str::trim);
+                secrets.extend(lines.filter(|it| it.len() >= MIN_LENGTH).map(str::to_owned));
+            }
+        }
+        secrets.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        secrets.dedup();
+        Self(secrets)
+    }
+
+    /// The text without secrets.
+    pub(crate) fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut text = Cow::Borrowed(text);
+        for secret in &self.0 {
+            if text.contains(&**secret) {
+                text = Cow::Owned(text.replace(&**secret, REDACTED));
+            }
+        }
+        text
+    }
+
+    /// Takes the beginning of a secret off the end of a text that goes on.
+    pub(crate) fn trim_end(&self, text: &mut String) {
+        let piece = |secret: &String| {
+            let cuts = (MIN_PIECE..secret.len()).rev();
+            let mut pieces = cuts.filter_map(|at| secret.get(..at));
+            pieces.find(|it| text.ends_with(it)).map(str::len)
+        };
+        if let Some(length) = self.0.iter().filter_map(piece).max() {
+            text.truncate(text.len() - length);
+            text.push_str(REDACTED);
+        }
+    }
+
+    /// Takes the end of a secret off the beginning of a text that has lost its own.
+    pub(crate) fn trim_start(&self, text: &mut String) {
+        let piece = |secret: &String| {
+            let cuts = 1..=secret.len().saturating_sub(MIN_PIECE);
+            let mut pieces = cuts.filter_map(|at| secret.get(at..));
+            pieces.find(|it| text.starts_with(it)).map(str::len)
+        };
+        if let Some(length) = self.0.iter().filter_map(piece).max() {
+            text.replace_range(..length, REDACTED);
+        }
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secrets({})", self.0.len())
+    }
+}
+
+/// `API_KEY`, `TOKEN` and `db_password`, but not `MONKEY`.
+fn is_secret(name: &str) -> bool {
+    let last = name.rsplit('_').next().unwrap_or_default();
+    NAMES.iter().any(|it| last.eq_ignore_ascii_case(it))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secrets(variables: &[(&str, &str)]) -> Secrets {
+        Secrets::of(variables.iter().map(|it| (it.0.into(), it.1.into())))
+    }
+
+    #[test]
+    fn variables_are_secret_by_their_names() {
+        let named = ["API_KEY", "TOKEN", "github_token", "A_B_SECRET", "PASSWORD"];
+        assert!(named.iter().all(|it| is_secret(it)));
+        let others = [
+            "HOME",
+            "MONKEY",
+            "KEY_FILE",
+            "TOKENS",
+            "PASSWORD_STORE_DIR",
+            "",
+        ];
+        assert!(!others.iter().any(|it| is_secret(it)));
+    }
+
+    #[test]
+    fn values_are_replaced_wherever_they_stand() {
+        let secrets = secrets(&[
+            ("API_KEY", "sk-12345678"),
+            ("LONG_KEY", "sk-12345678-more"),
+            ("PEM_KEY", "-----BEGIN-----\nabcdefghijkl\n-----END-----"),
+            ("SHORT_TOKEN", "1234567"),
+            ("HOME", "/home/somebody"),
+        ]);
+        let text = "sk-12345678,sk-12345678-more! abcdefghijkl 1234567 /home/somebody";
+        assert_eq!(
+            secrets.redact(text),
+            "[redacted],[redacted]! [redacted] 1234567 /home/somebody"
+        );
+        assert_eq!(format!("{secrets:?}"), "Secrets(5)");
+    }
+
+    #[test]
+    fn what_a_cut_has_left_of_a_secret_goes_too() {
+        let secrets = secrets(&[("API_KEY", "sk-12345678")]);
+        let end = |text: &str| {
+            let mut text = text.to_owned();
+            secrets.trim_end(&mut text);
+            text
+        };
+        assert_eq!(end("key: sk-12345"), "key: [redacted]");
+        assert_eq!(end("key: sk-1"), "key: [redacted]");
+        assert_eq!(end("key: sk-"), "key: sk-");
+        let start = |text: &str| {
+            let mut text = text.to_owned();
+            secrets.trim_start(&mut text);
+            text
+        };
+        assert_eq!(start("k-12345678 is wrong"), "[redacted] is wrong");
+        assert_eq!(start("5678 is wrong"), "[redacted] is wrong");
+        assert_eq!(start("678 is wrong"), "678 is wrong");
+    }
+}

@@ -1,0 +1,142 @@
+//! Where agents may work: the directories that the owner has named, or, when none is, those that a token
+//! could reach anyway.
+//!
+//! A directory is looked at as the kernel would find it, after every symbolic link. What lies below an
+//! allowed directory is allowed too: whoever may prompt an agent in a directory reaches what is in it.
+
+use std::env;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use axum::http::StatusCode;
+use hub::{Submit, Target};
+use journal::SessionQuery;
+use model::SessionId;
+use serde_json::Value;
+
+use crate::config::Error;
+use crate::error::{ApiError, Result};
+use crate::state::App;
+use crate::tokens::{Caller, Role};
+
+/// Sessions read at once.
+const PAGE: u32 = 500;
+
+/// The directories that the owner has named, and the one that the server was started in.
+#[derive(Debug)]
+pub(crate) struct Roots {
+    named: Vec<PathBuf>,
+    here: Option<PathBuf>,
+}
+
+impl Roots {
+    pub(crate) fn new(named: &[PathBuf]) -> std::result::Result<Self, Error> {
+        let resolved = |path: &PathBuf| {
+            let failed = |source| Error::Root {
+                path: path.clone(),
+                source,
+            };
+            let found = path.canonicalize().map_err(failed)?;
+            match found.is_dir() {
+                true => Ok(found),
+                false => Err(failed(io::ErrorKind::NotADirectory.into())),
+            }
+        };
+        let here = env::current_dir().and_then(|it| it.canonicalize());
+        Ok(Self {
+            named: named
+                .iter()
+                .map(resolved)
+                .collect::<std::result::Result<_, _>>()?,
+            here: here.ok(),
+        })
+    }
+
+    /// Whether nothing has to be looked at.
+    fn are_open_to(&self, caller: &Caller) -> bool {
+        self.named.is_empty() && caller.role == Role::Admin
+    }
+}
+
+/// Whether the caller may let an agent work where this prompt goes.
+pub(crate) async fn check_submit(app: &App, caller: &Caller, submit: &Submit) -> Result<()> {
+    if app.roots.are_open_to(caller) {
+        return Ok(());
+    }
+    let known = match (&submit.cwd, &submit.target) {
+        (Some(_), _) | (None, Target::New) => None,
+        (None, Target::Session(id) | Target::Own(id) | Target::Fork(id)) => {
+            match app.hub.find(id).await {
+                Ok(session) => session.cwd,
+                // The hub says what is wrong with it.
+                Err(hub::Error::NoSession(_)) => None,
+                Err(err) => return Err(err.into()),
+            }
+        }
+        (None, Target::Native(id)) => {
+            let found = app
+                .hub
+                .journal()
+                .find_native(&SessionId::new(&**id))
+                .await?;
+            found.and_then(|it| it.cwd)
+        }
+    };
+    let known = known.map(PathBuf::from);
+    let cwd = submit.cwd.as_deref().or(known.as_deref());
+    check(app, caller, cwd.unwrap_or(Path::new("."))).await
+}
+
+/// Whether the caller may let an agent work there.
+pub(crate) async fn check(app: &App, caller: &Caller, cwd: &Path) -> Result<()> {
+    if app.roots.are_open_to(caller) || is_allowed(app, &found(cwd)).await? {
+        return Ok(());
+    }
+    let words = format!(
+        "`{}` is outside of the directories that this token may use",
+        cwd.display()
+    );
+    let hint = "`linkspan serve --root DIR` names more of them";
+    Err(ApiError::new(StatusCode::FORBIDDEN, "directory_not_allowed", words).hint(hint))
+}
+
+/// Where a path leads. What is not there is judged by the nearest directory that is: whether something
+/// exists elsewhere is nothing to be told by this.
+fn found(path: &Path) -> PathBuf {
+    let mut ancestors = path.ancestors().filter(|it| !it.as_os_str().is_empty());
+    let nearest = ancestors.find_map(|it| it.canonicalize().ok());
+    nearest
+        .or_else(|| env::current_dir().ok()?.canonicalize().ok())
+        .unwrap_or_else(|| path.to_owned())
+}
+
+async fn is_allowed(app: &App, cwd: &Path) -> Result<bool> {
+    let is_below = |root: &PathBuf| cwd.starts_with(root);
+    let Roots { named, here } = &app.roots;
+    if !named.is_empty() {
+        return Ok(named.iter().any(is_below));
+    }
+    if here.as_ref().is_some_and(is_below) {
+        return Ok(true);
+    }
+    let is_project = |it: &serde_json::Map<String, Value>| {
+        let dir = it.get("workingDir").and_then(Value::as_str);
+        dir.is_some_and(|it| is_below(&it.into()))
+    };
+    if app.bridge.projects().iter().any(is_project) {
+        return Ok(true);
+    }
+    let mut after = None;
+    loop {
+        let query = SessionQuery::default();
+        let page = app.hub.journal().list(query, after, PAGE).await?;
+        let mut dirs = page.sessions.iter().filter_map(|it| it.cwd.as_deref());
+        if dirs.any(|it| is_below(&it.into())) {
+            return Ok(true);
+        }
+        after = page.next;
+        if after.is_none() {
+            return Ok(false);
+        }
+    }
+}

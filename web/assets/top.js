@@ -1,0 +1,127 @@
+// The line above the feed: what is open, how it stands, what can be done with it.
+
+import { cost_card } from "./cards/notes.js";
+import { button, by_id, h, icon } from "./dom.js";
+import { between, dollars, duration, engine_name, tokens_in_out, visible } from "./words.js";
+
+/** Milliseconds that a button says that it has done it. */
+const THANKS = 1_500;
+
+/**
+ * @typedef {object} Shown
+ * @property {Wire.Session} session
+ * @property {import("./fold.js").Story} story
+ * @property {Wire.Engine["can"]} can
+ * @property {boolean} is_stopping
+ * @property {boolean} is_cost_shown
+ */
+
+/** @typedef {{ toggle_cost: () => void, fork: () => void, stop: () => void }} Acts */
+
+/** @type {string | undefined} */
+let last;
+
+/** Nothing is open. @param {string} [words] */
+export function clear_top(words) {
+  last = undefined;
+  document.title = "linkspan";
+  by_id("top").replaceChildren(back(), words ? h("h1", null, words) : h("h1", { class: "sr" }, "New session"));
+}
+
+/** @param {Shown} shown @param {Acts} acts */
+export function draw_top(shown, acts) {
+  const { session, story, can, is_stopping, is_cost_shown } = shown;
+  const title = title_of(session, story);
+  const state = state_of(shown);
+  const mark = { waiting: "◆ ", running: "● ", idle: "" }[state];
+  document.title = `${mark}${title} · linkspan`;
+  const facts = [
+    engine_name(session.engine),
+    story.facts.model,
+    session.cwd ?? story.facts.cwd,
+    story.facts.mode && story.facts.mode !== "default" ? `${story.facts.mode} mode` : "",
+  ];
+  const used = [
+    tokens_in_out(story.is_running ? story.run_tokens : story.tokens),
+    story.has_cost && dollars(story.cost),
+  ].filter(Boolean);
+  const sig = JSON.stringify([title, facts, used, state, is_stopping, is_cost_shown, session.native, can]);
+  if (last === sig && !is_cost_shown) return;
+  last = sig;
+  const top = by_id("top");
+  const had_focus = top.contains(document.activeElement) ? document.activeElement?.textContent : undefined;
+  const chip = { waiting: "waits for you", running: "running", idle: "" }[state];
+  top.replaceChildren(
+    back(),
+    h(
+      "div",
+      { class: "title" },
+      h("h1", { dir: "auto", title }, visible(title)),
+      h(
+        "p",
+        { class: "facts" },
+        chip && h("span", { class: `state ${state}` }, chip, h("span", { class: "clock" })),
+        ...facts.filter(Boolean).map((it) => h("span", null, visible(String(it)))),
+      ),
+    ),
+    h(
+      "div",
+      { class: "tools" },
+      used.length > 0 &&
+        button(used.join(" · "), acts.toggle_cost, {
+          class: "text usage",
+          "aria-expanded": String(is_cost_shown),
+          title: "Tokens and cost, by model and by sub-agent",
+        }),
+      (can?.fork ?? true) && button("Fork", acts.fork, { title: "Start a new session that begins with this one" }),
+      session.native && copy_button(session.native),
+      state !== "idle" &&
+        button(is_stopping ? "Stopping…" : "Stop", acts.stop, {
+          class: "stop",
+          disabled: is_stopping,
+          title: "Stop this run",
+        }),
+    ),
+    is_cost_shown ? cost_card(story) : "",
+  );
+  tick_top(story);
+  if (had_focus) [...top.querySelectorAll("button")].find((it) => it.textContent === had_focus)?.focus();
+}
+
+/** How long it has been running. @param {import("./fold.js").Story} story */
+export function tick_top(story) {
+  const clock = document.querySelector("#top .state.running .clock");
+  if (!clock) return;
+  const ms = between(story.run_at, new Date().toISOString());
+  // Recordings tell the times of their making.
+  clock.textContent = ms !== undefined && ms >= 1000 && ms < 86_400_000 ? ` ${duration(ms)}` : "";
+}
+
+/** @param {Shown} shown @returns {Wire.Session["state"]} */
+function state_of({ session, story }) {
+  if (story.asks.size > 0 || session.state === "waiting") return "waiting";
+  return story.is_running ? "running" : session.state;
+}
+
+/** @param {Wire.Session} session @param {import("./fold.js").Story} story */
+function title_of(session, story) {
+  return session.title || story.first_prompt.split("\n")[0]?.slice(0, 120) || session.native || session.id;
+}
+
+/** @param {string} native */
+function copy_button(native) {
+  const node = button(
+    "Copy id",
+    () =>
+      void navigator.clipboard.writeText(native).then(
+        () => (node.textContent = "Copied"),
+        () => (node.textContent = "No clipboard here"),
+      ).then(() => setTimeout(() => (node.textContent = "Copy id"), THANKS)),
+    { title: `The agent's own id: ${visible(native)}`, class: "copy" },
+  );
+  return node;
+}
+
+function back() {
+  return h("a", { class: "back", href: "#/", "aria-label": "All sessions", title: "All sessions" }, icon("back"));
+}

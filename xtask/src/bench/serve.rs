@@ -1,0 +1,243 @@
+//! `cargo xtask bench serve`: what `linkspan serve` costs beside the least that can be done.
+//!
+//! A recording is run on the server while clients follow it over `/ws`. The events they get are kept, and
+//! told again, byte by byte and at the same pace, by a bare broadcast in axum and by one in Node, to as
+//! many clients. All of them are measured from the first event to the last, by turns; who has connected
+//! before and leaves afterwards is not counted. Memory is looked at while nothing happens, and the
+//! journal beside a bare loop over SQLite.
+
+mod contenders;
+mod crowd;
+mod recording;
+mod table;
+
+use std::{thread, time::Duration};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
+
+use self::{
+    contenders::{Contender, Server, Stage},
+    crowd::{Crowd, Said},
+    table::Memory,
+};
+use super::{
+    USAGE,
+    measure::{Steal, resident, whole_cpu},
+    print,
+};
+use crate::{
+    peers,
+    process::{capture, cargo, run as run_command, target_dir},
+    report::say,
+};
+
+/// Until a server that was just started, or left alone, does nothing any more.
+const SETTLE: Duration = Duration::from_millis(700);
+/// Clients that do nothing.
+const IDLE_CLIENTS: usize = 1000;
+
+#[derive(Debug)]
+pub(super) struct Options {
+    /// Events of a stream; a quarter of them where there are the most clients.
+    events: usize,
+    rounds: usize,
+}
+
+impl Options {
+    pub(super) fn read(args: &[&str]) -> Result<Self> {
+        let mut options = Self {
+            events: 2000,
+            rounds: 3,
+        };
+        for pair in args.chunks(2) {
+            match pair {
+                ["--events", it] => options.events = it.parse().context("--events")?,
+                ["--rounds", it] => options.rounds = it.parse().context("--rounds")?,
+                _ => bail!("{USAGE}"),
+            }
+        }
+        if options.events < 100 || options.rounds == 0 {
+            bail!("{USAGE}");
+        }
+        Ok(options)
+    }
+}
+
+/// How an event looks on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Format {
+    name: &'static str,
+    /// How it begins, unlike what the bridge says besides.
+    begin: &'static str,
+    /// What only the last one holds.
+    end: &'static str,
+}
+
+const FORMATS: [Format; 2] = [
+    Format {
+        name: "linkspan",
+        begin: r#"{"v":"#,
+        end: r#""run.ended""#,
+    },
+    Format {
+        name: "thread",
+        begin: r#"{"sessionId":"#,
+        end: r#""type":"turn.completed""#,
+    },
+];
+
+/// So many clients, and a pace that leaves every contender time to breathe.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    clients: usize,
+    pace: Duration,
+    /// So many times fewer events.
+    fewer: usize,
+}
+
+const LOADS: [Load; 3] = [
+    Load {
+        clients: 1,
+        pace: Duration::from_millis(1),
+        fewer: 1,
+    },
+    Load {
+        clients: 100,
+        pace: Duration::from_millis(2),
+        fewer: 1,
+    },
+    Load {
+        clients: 1000,
+        pace: Duration::from_millis(20),
+        fewer: 4,
+    },
+];
+
+/// A stream from its first event to its last.
+#[derive(Clone, Debug)]
+pub(super) struct Sample {
+    /// Processor time of the server for one event to one client, in microseconds.
+    micros: f64,
+    said: Said,
+}
+
+pub(super) fn run(options: &Options) -> Result<()> {
+    let target = target_dir()?;
+    let packages = ["linkspan", "server", "journal"];
+    let packages = packages.iter().flat_map(|it| ["--package", it]);
+    let examples = ["floor", "crowd", "rate"];
+    let examples = examples.iter().flat_map(|it| ["--example", it]);
+    let mut build = cargo();
+    build.args(["build", "--release", "--bin", "linkspan"]);
+    run_command(build.args(packages).args(examples))?;
+    peers::install_js()?;
+    let stage = Stage::set(&target)?;
+    for format in FORMATS {
+        let steal = Steal::begin()?;
+        let streams = streams(&stage, format, options)?;
+        print(&table::streams(format, options, &streams, steal.share()?))?;
+    }
+    print(&table::memory(&memory(&stage, options)?))?;
+    let steal = Steal::begin()?;
+    let rates = rates(&stage, options)?;
+    print(&table::journal(&rates, steal.share()?))
+}
+
+/// Samples by load and contender. The contenders take turns, so that a bad minute of the machine hits
+/// them all.
+fn streams(
+    stage: &Stage,
+    format: Format,
+    options: &Options,
+) -> Result<Vec<(Load, [Vec<Sample>; 3])>> {
+    let mut streams = LOADS.map(|it| (it, [const { Vec::new() }; 3])).to_vec();
+    for round in 1..=options.rounds {
+        for (load, samples) in &mut streams {
+            let recording = stage.recording(options.events / load.fewer)?;
+            let events = stage.events(format);
+            let mut pace = load.pace;
+            for (contender, samples) in Contender::ALL.into_iter().zip(samples) {
+                let (name, clients) = (contender.name(), load.clients);
+                say(&format!(
+                    "round {round}: {}, {clients} clients, {name}",
+                    format.name
+                ));
+                let server = stage.start(contender)?;
+                let keep = (contender == Contender::Linkspan).then_some(events.as_path());
+                let crowd = Crowd::gather(stage, &server, load.clients, Some((format, keep)))?;
+                thread::sleep(SETTLE);
+                let sample = stream(server, crowd, *load, |server| match contender {
+                    Contender::Linkspan => server.submit(&recording, load.pace),
+                    Contender::Floor | Contender::Node => server.feed(&events, pace),
+                })?;
+                // The others go at the pace that the first one had.
+                pace = sample.said.pace();
+                samples.push(sample);
+            }
+        }
+    }
+    Ok(streams)
+}
+
+fn stream(
+    mut server: Server,
+    mut crowd: Crowd,
+    load: Load,
+    begin: impl FnOnce(&mut Server) -> Result<()>,
+) -> Result<Sample> {
+    let before = whole_cpu(server.id())?;
+    begin(&mut server)?;
+    let said = crowd.said()?;
+    let cpu = whole_cpu(server.id())? - before;
+    let Said {
+        n_events,
+        n_delivered,
+        ..
+    } = said;
+    ensure!(
+        n_events > 0 && n_delivered == n_events * load.clients,
+        "{n_delivered} events were delivered to {} clients, not {n_events} to each",
+        load.clients
+    );
+    let micros = cpu.as_secs_f64() * 1e6 / n_delivered as f64;
+    Ok(Sample { micros, said })
+}
+
+/// What the server has in memory, alone and with clients that wait.
+fn memory(stage: &Stage, options: &Options) -> Result<Vec<Memory>> {
+    let mut rounds = Vec::new();
+    for round in 1..=options.rounds {
+        say(&format!("round {round}: memory"));
+        let server = stage.start(Contender::Linkspan)?;
+        thread::sleep(SETTLE);
+        let alone = resident(server.id())?;
+        let crowd = Crowd::gather(stage, &server, IDLE_CLIENTS, None)?;
+        thread::sleep(SETTLE);
+        let attended = resident(server.id())?;
+        drop(crowd);
+        rounds.push(Memory {
+            alone: alone as f64,
+            client: attended.saturating_sub(alone) as f64 / IDLE_CLIENTS as f64,
+        });
+    }
+    Ok(rounds)
+}
+
+/// What the example `rate` says: events a second, by round.
+#[derive(Debug, Deserialize)]
+pub(super) struct Rates {
+    /// Events in one append.
+    batch: usize,
+    bare: Vec<f64>,
+    journal: Vec<f64>,
+}
+
+fn rates(stage: &Stage, options: &Options) -> Result<Vec<Rates>> {
+    say("journal");
+    let mut command = stage.rate();
+    command.arg((2 * options.rounds + 1).to_string());
+    let said = String::from_utf8(capture(&mut command)?.stdout)?;
+    let rates = said.lines().map(serde_json::from_str);
+    Ok(rates.collect::<Result<_, _>>()?)
+}

@@ -6,6 +6,7 @@
 //! is a warning, because a contributor without Python 3.12 should still get through.
 
 pub(crate) mod install;
+mod live;
 
 pub(crate) use install::install_js;
 
@@ -109,6 +110,9 @@ enum Judge {
     Thread,
     OpenHands,
     Html,
+    /// These two talk with the program instead of looking at files.
+    AcpLive,
+    AcpLivePython,
 }
 
 const JUDGES: &[Judge] = &[
@@ -117,6 +121,8 @@ const JUDGES: &[Judge] = &[
     Judge::Thread,
     Judge::OpenHands,
     Judge::Html,
+    Judge::AcpLive,
+    Judge::AcpLivePython,
 ];
 
 impl Judge {
@@ -127,6 +133,8 @@ impl Judge {
             Judge::Thread => "js/thread.mjs",
             Judge::OpenHands => "python/openhands_judge.py",
             Judge::Html => "js/html.mjs",
+            Judge::AcpLive => "js/acp_live.mjs",
+            Judge::AcpLivePython => "python/acp_live.py",
         }
     }
 
@@ -134,7 +142,12 @@ impl Judge {
         match self {
             Judge::AgUi => &["--chunks"],
             Judge::Acp | Judge::Thread | Judge::OpenHands | Judge::Html => &[],
+            Judge::AcpLive | Judge::AcpLivePython => &[],
         }
+    }
+
+    fn reads_files(self) -> bool {
+        OUTPUTS.iter().any(|it| it.judge == self)
     }
 }
 
@@ -146,8 +159,7 @@ pub(crate) fn run() -> Result<Warnings> {
         .filter_map(|&it| Some((it, interpreters.of(it)?)));
     let judges: Vec<(Judge, &Path)> = judges.collect();
     for (judge, interpreter) in &judges {
-        say(&format!("self-test {}", judge.script()));
-        run_command(command(*judge, interpreter).arg("--selftest"))?;
+        self_test(*judge, interpreter)?;
     }
     let out = work.join("out");
     let binary = built()?;
@@ -156,7 +168,7 @@ pub(crate) fn run() -> Result<Warnings> {
         attack(&binary, node, &out)?;
     }
     let mut failures = Vec::new();
-    for (judge, interpreter) in &judges {
+    for (judge, interpreter) in judges.iter().filter(|it| it.0.reads_files()) {
         say(&format!("judge {}", judge.script()));
         let folders = OUTPUTS
             .iter()
@@ -173,6 +185,7 @@ pub(crate) fn run() -> Result<Warnings> {
             failures.push(judge.script());
         }
     }
+    failures.extend(live::run_all(&binary, &interpreters));
     if let Some(programs) = interpreters.agents()
         && try_agents(programs, interpreters.of(Judge::OpenHands)).is_err()
     {
@@ -190,6 +203,26 @@ pub(crate) fn run() -> Result<Warnings> {
         matrix::check(&converted)?;
     }
     Ok(warnings)
+}
+
+/// Only the clients that talk with the program.
+pub(crate) fn run_live() -> Result<Warnings> {
+    let (interpreters, warnings) = install::install(&target_dir()?.join("peers"))?;
+    for judge in live::CLIENTS {
+        if let Some(interpreter) = interpreters.of(judge) {
+            self_test(judge, interpreter)?;
+        }
+    }
+    let failures = live::run_all(&built()?, &interpreters);
+    if !failures.is_empty() {
+        bail!("not accepted by {}", failures.join(", "));
+    }
+    Ok(warnings)
+}
+
+fn self_test(judge: Judge, interpreter: &Path) -> Result<()> {
+    say(&format!("self-test {}", judge.script()));
+    run_command(command(judge, interpreter).arg("--selftest"))
 }
 
 /// Runs the real agents, in `crates/linkspan/tests/agents`. OpenHands is a library of Python.
@@ -243,7 +276,8 @@ struct Recording {
 
 /// The program whose output is judged.
 fn built() -> Result<PathBuf> {
-    run_command(cargo().args(["build", "--quiet", "--package", "linkspan"]))?;
+    let packages = ["--package", "linkspan", "--package", "scripted-model"];
+    run_command(cargo().args(["build", "--quiet"]).args(packages))?;
     Ok(target_dir()?.join("debug").join("linkspan"))
 }
 

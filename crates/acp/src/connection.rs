@@ -282,7 +282,7 @@ impl Connection {
             agent_info: wire::AgentInfo {
                 name: "linkspan",
                 title: format!("linkspan ({})", self.shared.config.engine),
-                version: env!("CARGO_PKG_VERSION"),
+                version: self.shared.config.version,
             },
         }
     }

@@ -37,6 +37,8 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// What the sessions of a connection are run with.
 #[derive(Clone)]
 pub struct AcpConfig {
+    /// What the client is told of the program that it talks with.
+    pub version: &'static str,
     /// As in `linkspan run --engine`.
     pub engine: String,
     pub model: Option<String>,

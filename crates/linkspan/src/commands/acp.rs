@@ -48,6 +48,7 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
         let signals = |err| Failure::io("cannot listen for signals", &err, None);
         let mut stops = Stops::new().map_err(signals)?;
         let config = AcpConfig {
+            version: env!("CARGO_PKG_VERSION"),
             engine,
             model: args.model.clone(),
             permissions,

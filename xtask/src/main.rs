@@ -38,7 +38,9 @@ usage: cargo xtask <task>
   bench run [--agents FOLDER] [--pieces N] [--rounds N] [--starts N]
                         what `linkspan run` costs beside the agent's program alone
   bench serve [--events N] [--rounds N]
-                        what `linkspan serve` costs beside a bare broadcast, and Node's";
+                        what `linkspan serve` costs beside a bare broadcast, and Node's
+  bench acp [--agents FOLDER] [--pieces N] [--rounds N]
+                        `linkspan acp` beside the adapter that editors start for Claude Code";
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();

@@ -8,7 +8,7 @@
 pub(crate) mod install;
 mod live;
 
-pub(crate) use install::install_js;
+pub(crate) use install::{install_adapter, install_js, node_of};
 
 use std::{
     fs,

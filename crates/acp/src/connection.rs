@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hub::Recorder;
+use hub::{Recorder, chain};
 use journal::{Place, Session as Stored, SessionQuery};
 use model::{SessionId, Timestamp};
 use runner::Resume;
@@ -21,7 +21,7 @@ use crate::content;
 use crate::pipes::{Heard, Said};
 use crate::recording::Recording;
 use crate::rpc::{self, Error, Id, Message, Params};
-use crate::session::{Opening, Order, Session, Shared, chain};
+use crate::session::{Opening, Order, Session, Shared};
 use crate::stats::Stats;
 use crate::wire::{self, Empty};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
 
-use hub::Recorder;
+use hub::{Recorder, chain};
 use journal::{Place, Session as Stored, SessionQuery};
 use model::{SessionId, Timestamp};
 use runner::Resume;
@@ -19,7 +19,7 @@ use crate::content;
 use crate::pipes::Heard;
 use crate::recording::Recording;
 use crate::rpc::{self, Error, Id, Message, Params};
-use crate::session::{Opening, Order, Session, Shared, chain};
+use crate::session::{Opening, Order, Session, Shared};
 use crate::wire::{self, Empty};
 
 /// Orders of one session that may wait.

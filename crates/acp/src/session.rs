@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formats::AcpAgent;
-use hub::Wish;
+use hub::{Wish, chain};
 use journal::{Journal, NewSession};
 use model::SessionId;
 use runner::engines::{self, Selected, Surroundings};
@@ -620,18 +620,6 @@ impl Session {
             self.say().await;
         }
     }
-}
-
-/// Everything an error says.
-pub(crate) fn chain(err: &dyn std::error::Error) -> String {
-    let mut words = err.to_string();
-    let mut source = err.source();
-    while let Some(err) = source {
-        words.push_str(": ");
-        words.push_str(&err.to_string());
-        source = err.source();
-    }
-    words
 }
 
 async fn next(starting: &mut Option<Starting>) -> Result<Agent, StartError> {

@@ -3,36 +3,15 @@
 //
 // A file is the agent's side of a conversation: turns of `session/update` notifications and
 // permission requests (with the client's answers beside them), each ended by one response
-// whose id is the turn's number. The schema's top level lets broken updates through, so
-// every message is held against the definition of its own method, found by `x-method`.
-
-import fs from "node:fs";
-
-import Ajv2020 from "ajv/dist/2020.js";
+// whose id is the turn's number.
 
 import { play } from "./acp_client.mjs";
-import { first_error, json_lines, main, reject } from "./judge.mjs";
+import { definition, envelope, validate } from "./acp_schema.mjs";
+import { json_lines, main, reject } from "./judge.mjs";
 
-const SCHEMA = new URL("../schemas/acp-schema.json", import.meta.url);
-const ROOT = "acp";
 const FINAL = ["completed", "failed"];
 // What a client shows as part of a turn; nothing of it may follow the turn's response.
 const CONTENT = ["tool_call", "tool_call_update", "user_message_chunk", "agent_message_chunk", "agent_thought_chunk"];
-
-const schema = JSON.parse(fs.readFileSync(SCHEMA, "utf8"));
-const ajv = new Ajv2020({ strict: false, allErrors: true });
-for (const [name, min, max] of [
-  ["int32", -(2 ** 31), 2 ** 31 - 1],
-  ["int64", -(2 ** 63), 2 ** 63],
-  ["uint16", 0, 2 ** 16 - 1],
-  ["uint32", 0, 2 ** 32 - 1],
-  ["uint64", 0, 2 ** 64],
-]) {
-  ajv.addFormat(name, { type: "number", validate: (it) => Number.isInteger(it) && it >= min && it <= max });
-}
-ajv.addFormat("double", { type: "number", validate: Number.isFinite });
-ajv.addFormat("uri", (it) => /^[A-Za-z][A-Za-z0-9+.-]*:/.test(it));
-ajv.addSchema(schema, ROOT);
 
 class Session {
   n_turns = 0;
@@ -46,12 +25,8 @@ class Session {
   has_content = false;
 
   message(at, it) {
-    if (it.jsonrpc !== "2.0") reject(`${at}: jsonrpc is not "2.0"`);
-    const shape = "method" in it ? ["jsonrpc", "id", "method", "params"] : ["jsonrpc", "id", "result", "error"];
-    const extra = Object.keys(it).find((key) => !shape.includes(key));
-    if (extra !== undefined) reject(`${at}: unknown key ${extra} in the JSON-RPC message`);
+    envelope(at, it);
     if ("method" in it) this.call(at, it);
-    else if ("result" in it === "error" in it) reject(`${at}: a response needs either result or error`);
     else if (typeof it.id === "string") this.answer(at, it);
     else this.response(at, it);
   }
@@ -122,31 +97,6 @@ class Session {
     if (this.n_turns === 0) reject("no response ends a turn");
     if (this.has_content) reject("content after the last response");
   }
-}
-
-// `x-side` names the side that handles a method. The agent wrote this file, so only the
-// client's methods (and those of the protocol itself) may stand in it.
-function definition(at, method, kind) {
-  const found = Object.entries(schema.$defs).find(
-    ([name, it]) => it["x-method"] === method && it["x-side"] !== "agent" && name.endsWith(kind),
-  );
-  return found ? found[0] : reject(`${at}: ${method} is not a ${kind.toLowerCase()} that an agent sends`);
-}
-
-function validate(at, name, value) {
-  const check = ajv.getSchema(`${ROOT}#/$defs/${name}`);
-  if (!check(value)) reject(`${at}: ${name}: ${complaint(check.errors, value)}`);
-}
-
-// `SessionUpdate` is a union of fourteen, and ajv complains for all of them; asking the
-// variant that was meant gives the one useful sentence.
-function complaint(errors, value) {
-  const meant = value?.update?.sessionUpdate;
-  if (meant === undefined) return first_error(errors);
-  const index = schema.$defs.SessionUpdate.oneOf.findIndex((it) => it.properties.sessionUpdate.const === meant);
-  if (index < 0) return `unknown sessionUpdate ${meant}`;
-  const check = ajv.getSchema(`${ROOT}#/$defs/SessionUpdate/oneOf/${index}`);
-  return check(value.update) ? first_error(errors) : `${meant}: ${first_error(check.errors)}`;
 }
 
 await main({

@@ -3,6 +3,7 @@
 //! Everything is measured as a child process in the same run: the numbers of a shared machine mean
 //! nothing by themselves, their ratios do. By hand only; no test waits for a clock.
 
+mod acp;
 mod ag_ui;
 mod contenders;
 mod corpus;
@@ -35,7 +36,8 @@ const USAGE: &str = "usage: cargo xtask bench convert [--megabytes N] [--rounds 
        cargo xtask bench growth [--rounds N]
        cargo xtask bench ag-ui [--pieces N] [--rate N] [--megabytes N]
        cargo xtask bench run [--agents FOLDER] [--pieces N] [--rounds N] [--starts N]
-       cargo xtask bench serve [--events N] [--rounds N]";
+       cargo xtask bench serve [--events N] [--rounds N]
+       cargo xtask bench acp [--agents FOLDER] [--pieces N] [--rounds N]";
 
 /// The sizes that `growth` compares.
 const SIZES: [u64; 3] = [10, 100, 1000];
@@ -50,6 +52,7 @@ pub(crate) fn run(args: &[&str]) -> Result<ExitCode> {
         ["ag-ui", rest @ ..] => ag_ui::run(&ag_ui::Options::read(rest)?)?,
         ["run", rest @ ..] => run::run(&run::Options::read(rest)?)?,
         ["serve", rest @ ..] => serve::run(&serve::Options::read(rest)?)?,
+        ["acp", rest @ ..] => acp::run(&acp::Options::read(rest)?)?,
         // What follows is run by the above, built for speed.
         ["corpus", name, megabytes, path] => {
             let (megabytes, path) = (megabytes.parse()?, Path::new(path));

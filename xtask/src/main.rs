@@ -6,6 +6,7 @@
 mod bench;
 mod fuzz;
 mod matrix;
+mod model;
 mod page;
 mod peers;
 mod process;
@@ -27,6 +28,7 @@ usage: cargo xtask <task>
   peers                 install the real clients and validators, judge our output with them
   page                  the page of the server: its types, its parts, and Chromium against a mock
                         and against the real server, with the real Claude Code
+  peers acp             of them, only the clients that talk with `linkspan acp`
   fuzz [--seconds N]    fuzz every target for N seconds, 10 by default
   soak [--seconds N] [--runs N]
                         the same for long, 600 by default, after N hostile agents, 2000 by
@@ -38,7 +40,9 @@ usage: cargo xtask <task>
   bench run [--agents FOLDER] [--pieces N] [--rounds N] [--starts N]
                         what `linkspan run` costs beside the agent's program alone
   bench serve [--events N] [--rounds N]
-                        what `linkspan serve` costs beside a bare broadcast, and Node's";
+                        what `linkspan serve` costs beside a bare broadcast, and Node's
+  bench acp [--agents FOLDER] [--pieces N] [--rounds N]
+                        `linkspan acp` beside the adapter that editors start for Claude Code";
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -57,6 +61,7 @@ fn run(args: &[&str]) -> Result<ExitCode> {
         ["test"] => Ok(report::run_all(&test::steps())),
         ["peers"] => Ok(report::run_all(&[Step::new("peers", peers::run)])),
         ["page"] => Ok(report::run_all(&[Step::new("page", page::run)])),
+        ["peers", "acp"] => Ok(report::run_all(&[Step::new("peers", peers::run_live)])),
         ["fuzz", rest @ ..] => fuzz_for(seconds(rest, fuzz::SHORT)?),
         ["soak", rest @ ..] => Ok(report::run_all(&soak::steps(rest)?)),
         ["bench", rest @ ..] => bench::run(rest),

@@ -6,8 +6,9 @@
 //! is a warning, because a contributor without Python 3.12 should still get through.
 
 pub(crate) mod install;
+mod live;
 
-pub(crate) use install::install_js;
+pub(crate) use install::{install_adapter, install_js, node_of};
 
 use std::{
     fs,
@@ -112,6 +113,9 @@ enum Judge {
     Thread,
     OpenHands,
     Html,
+    /// These two talk with the program instead of looking at files.
+    AcpLive,
+    AcpLivePython,
 }
 
 const JUDGES: &[Judge] = &[
@@ -120,6 +124,8 @@ const JUDGES: &[Judge] = &[
     Judge::Thread,
     Judge::OpenHands,
     Judge::Html,
+    Judge::AcpLive,
+    Judge::AcpLivePython,
 ];
 
 impl Judge {
@@ -130,6 +136,8 @@ impl Judge {
             Judge::Thread => "js/thread.mjs",
             Judge::OpenHands => "python/openhands_judge.py",
             Judge::Html => "js/html.mjs",
+            Judge::AcpLive => "js/acp_live.mjs",
+            Judge::AcpLivePython => "python/acp_live.py",
         }
     }
 
@@ -137,7 +145,12 @@ impl Judge {
         match self {
             Judge::AgUi => &["--chunks"],
             Judge::Acp | Judge::Thread | Judge::OpenHands | Judge::Html => &[],
+            Judge::AcpLive | Judge::AcpLivePython => &[],
         }
+    }
+
+    fn reads_files(self) -> bool {
+        OUTPUTS.iter().any(|it| it.judge == self)
     }
 }
 
@@ -149,8 +162,7 @@ pub(crate) fn run() -> Result<Warnings> {
         .filter_map(|&it| Some((it, interpreters.of(it)?)));
     let judges: Vec<(Judge, &Path)> = judges.collect();
     for (judge, interpreter) in &judges {
-        say(&format!("self-test {}", judge.script()));
-        run_command(command(*judge, interpreter).arg("--selftest"))?;
+        self_test(*judge, interpreter)?;
     }
     let out = work.join("out");
     let binary = built()?;
@@ -159,7 +171,7 @@ pub(crate) fn run() -> Result<Warnings> {
         attack(&binary, node, &out)?;
     }
     let mut failures = Vec::new();
-    for (judge, interpreter) in &judges {
+    for (judge, interpreter) in judges.iter().filter(|it| it.0.reads_files()) {
         say(&format!("judge {}", judge.script()));
         let folders = OUTPUTS
             .iter()
@@ -181,8 +193,9 @@ pub(crate) fn run() -> Result<Warnings> {
     {
         failures.push(ENDPOINT);
     }
+    failures.extend(live::run_all(&binary, &interpreters));
     if let Some(programs) = interpreters.agents()
-        && try_agents(programs, interpreters.of(Judge::OpenHands)).is_err()
+        && try_agents(programs).is_err()
     {
         failures.push("the agents");
     }
@@ -212,15 +225,33 @@ fn drive_endpoint(binary: &Path, node: &Path) -> Result<()> {
     )
 }
 
-/// Runs the real agents, in `crates/linkspan/tests/agents`. OpenHands is a library of Python.
-fn try_agents(programs: &Path, python: Option<&Path>) -> Result<()> {
+/// Only the clients that talk with the program.
+pub(crate) fn run_live() -> Result<Warnings> {
+    let (interpreters, warnings) = install::install(&target_dir()?.join("peers"))?;
+    for judge in live::CLIENTS {
+        if let Some(interpreter) = interpreters.of(judge) {
+            self_test(judge, interpreter)?;
+        }
+    }
+    let failures = live::run_all(&built()?, &interpreters);
+    if !failures.is_empty() {
+        bail!("not accepted by {}", failures.join(", "));
+    }
+    Ok(warnings)
+}
+
+fn self_test(judge: Judge, interpreter: &Path) -> Result<()> {
+    say(&format!("self-test {}", judge.script()));
+    run_command(command(judge, interpreter).arg("--selftest"))
+}
+
+/// Runs the real agents, in `crates/linkspan/tests/agents`. OpenHands is left to those who name a
+/// Python for it: each start takes ten seconds of a processor, which is too slow for its aborts here.
+fn try_agents(programs: &Path) -> Result<()> {
     say("run the agents, which takes some minutes");
     let mut command = cargo();
     command.args(["test", "--quiet", "--package", "linkspan"]);
     command.args(["--test", "agents"]);
-    if let Some(python) = python {
-        command.env("LINKSPAN_PYTHON", python);
-    }
     run_command(command.env("LINKSPAN_AGENTS", programs))
 }
 
@@ -263,7 +294,8 @@ struct Recording {
 
 /// The program whose output is judged.
 fn built() -> Result<PathBuf> {
-    run_command(cargo().args(["build", "--quiet", "--package", "linkspan"]))?;
+    let packages = ["--package", "linkspan", "--package", "scripted-model"];
+    run_command(cargo().args(["build", "--quiet"]).args(packages))?;
     Ok(target_dir()?.join("debug").join("linkspan"))
 }
 

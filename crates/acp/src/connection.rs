@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
-use hub::Recorder;
+use hub::{Recorder, chain};
 use journal::{Place, Session as Stored, SessionQuery};
 use model::{SessionId, Timestamp};
 use runner::Resume;
@@ -16,13 +15,11 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::AcpConfig;
 use crate::content;
-use crate::pipes::{Heard, Said};
+use crate::pipes::Heard;
 use crate::recording::Recording;
 use crate::rpc::{self, Error, Id, Message, Params};
-use crate::session::{Opening, Order, Session, Shared, chain};
-use crate::stats::Stats;
+use crate::session::{Opening, Order, Session, Shared};
 use crate::wire::{self, Empty};
 
 /// Orders of one session that may wait.
@@ -57,14 +54,9 @@ enum Way {
 }
 
 impl Connection {
-    pub(crate) fn new(config: AcpConfig, said: Said, stats: Arc<Stats>) -> Self {
+    pub(crate) fn new(shared: Shared) -> Self {
         Self {
-            shared: Shared {
-                config: Arc::new(config),
-                said,
-                stats,
-                client: wire::ClientCapabilities::default(),
-            },
+            shared,
             is_initialized: false,
             sessions: HashMap::new(),
             leaving: Vec::new(),
@@ -282,7 +274,7 @@ impl Connection {
             agent_info: wire::AgentInfo {
                 name: "linkspan",
                 title: format!("linkspan ({})", self.shared.config.engine),
-                version: env!("CARGO_PKG_VERSION"),
+                version: self.shared.config.version,
             },
         }
     }
@@ -368,8 +360,8 @@ impl Connection {
         }
         self.make_room()?;
         let stored = self.find(&it.session_id).await?;
-        let (journal, owner) = (&self.shared.config.journal, hub::own_name());
-        let opened = Recorder::open(Arc::clone(journal), &stored.id, &owner).await;
+        let (journal, owner) = (self.shared.journal().await, hub::own_name());
+        let opened = Recorder::open(journal, &stored.id, &owner).await;
         let recorder = opened.map_err(|err| match err {
             journal::Error::Held { .. } => {
                 Error::internal(format!("session `{}` is in use", stored.id))
@@ -418,7 +410,7 @@ impl Connection {
 
     /// A session by our id or by the agent's.
     async fn find(&self, id: &str) -> Result<Stored, Error> {
-        let journal = &self.shared.config.journal;
+        let journal = self.shared.journal().await;
         let wanted = SessionId::new(id);
         let failed = |err: journal::Error| Error::internal(chain(&err));
         if let Some(found) = journal.find_session(&wanted).await.map_err(failed)? {
@@ -437,7 +429,8 @@ impl Connection {
         }
         let stored = self.find(id).await?;
         let owner = journal::Owner::new(hub::own_name());
-        let removed = hub::remove(&*self.shared.config.journal, &stored.id, &owner).await;
+        let journal = self.shared.journal().await;
+        let removed = hub::remove(&*journal, &stored.id, &owner).await;
         removed.map_err(|err| Error::internal(chain(&err)))
     }
 
@@ -446,10 +439,10 @@ impl Connection {
             engine: Some(self.shared.config.engine.clone()),
             ..SessionQuery::default()
         };
+        let journal = self.shared.journal().await;
         let mut after = it.cursor.as_deref().map(place).transpose()?;
         let mut sessions = Vec::new();
         loop {
-            let journal = &self.shared.config.journal;
             let page = journal.list(query.clone(), after, PAGE).await;
             let page = page.map_err(|err| Error::internal(chain(&err)))?;
             let here = page.sessions.into_iter().filter(|stored| {

@@ -9,6 +9,7 @@ mod connection;
 mod content;
 mod history;
 mod options;
+mod pace;
 mod pipes;
 mod question;
 mod recording;
@@ -27,6 +28,7 @@ use runner::Permissions;
 use runner::config::Config;
 use runner::locks::Locks;
 use runner::process::Guard;
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 pub use stats::Summary;
@@ -37,6 +39,8 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// What the sessions of a connection are run with.
 #[derive(Clone)]
 pub struct AcpConfig {
+    /// What the client is told of the program that it talks with.
+    pub version: &'static str,
     /// As in `linkspan run --engine`.
     pub engine: String,
     pub model: Option<String>,
@@ -45,8 +49,6 @@ pub struct AcpConfig {
     /// A profile of the format `acp`.
     pub profile: Option<String>,
     pub settings: Config,
-    /// Where sessions are kept.
-    pub journal: Arc<dyn Journal>,
     pub guard: Guard,
     /// Where the agents' own sessions are locked.
     pub locks: Option<Locks>,
@@ -61,16 +63,23 @@ impl fmt::Debug for AcpConfig {
 }
 
 /// Serves one client until it has nothing more to say, or until `stop`. All sessions end with it.
+/// They are kept in the journal, which is opened while the client says hello.
 pub async fn serve(
     config: AcpConfig,
+    journal: impl Future<Output = Arc<dyn Journal>>,
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
     stop: impl Future<Output = ()>,
 ) -> Summary {
     let stats = Arc::new(stats::Stats::default());
     let pipes = pipes::open(input, output, Arc::clone(&stats));
-    let connection = connection::Connection::new(config, pipes.said, Arc::clone(&stats));
-    connection.run(pipes.heard, stop).await;
+    let (opened, kept) = watch::channel(None);
+    let shared = session::Shared::new(config, kept, pipes.said, Arc::clone(&stats));
+    let connection = connection::Connection::new(shared);
+    let opening = async {
+        opened.send_replace(Some(journal.await));
+    };
+    tokio::join!(connection.run(pipes.heard, stop), opening);
     // Who does not read does not hold up the end.
     timeout(LAST_WORDS, pipes.written).await.ok();
     stats.summary()

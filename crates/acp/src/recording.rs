@@ -5,18 +5,25 @@
 //! nothing is kept from there on.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use hub::{Recorder, Storing, Wish};
 use journal::{Journal, NewSession};
 use model::{Event, Frame, Sink};
 use runner::Earlier;
+use tokio::time::Instant;
 
+use crate::pace::{Pace, until};
+
+/// An append for every piece of text would cost more than all else that is done with it.
+const PACE: Duration = Duration::from_millis(50);
 /// Beats after which the session is kept from lapsing.
 const RENEW: u64 = 20;
 
 #[derive(Debug)]
 pub(crate) struct Recording {
     state: State,
+    pace: Pace,
     n_beats: u64,
 }
 
@@ -39,7 +46,11 @@ impl Recording {
     }
 
     fn new(state: State) -> Self {
-        Self { state, n_beats: 0 }
+        Self {
+            state,
+            pace: Pace::new(PACE),
+            n_beats: 0,
+        }
     }
 
     /// Where an agent that is started now goes on.
@@ -94,7 +105,8 @@ impl Recording {
         match &mut self.state {
             State::Open(recorder) => {
                 let (sink, storing) = recorder.parts();
-                (Told::Kept(sink), Pending(Some(storing)))
+                let due = self.pace.due();
+                (Told::Kept(sink), Pending(Some((storing, due))))
             }
             State::Early(told) => (Told::Early(told), Pending(None)),
             State::Lost => (Told::Lost, Pending(None)),
@@ -104,7 +116,17 @@ impl Recording {
     /// A step of the agent has returned.
     pub(crate) fn commit(&mut self) {
         if let State::Open(recorder) = &mut self.state {
-            recorder.commit();
+            recorder.mark();
+            if self.pace.is_due() || !recorder.has_room() {
+                recorder.go_on();
+            }
+        }
+    }
+
+    /// Waits until all that was told can be read; what cannot be stored is said elsewhere.
+    pub(crate) async fn flush(&mut self) {
+        if let State::Open(recorder) = &mut self.state {
+            recorder.flush().await;
         }
     }
 
@@ -112,7 +134,12 @@ impl Recording {
     pub(crate) fn stored(&mut self, stored: journal::Result<()>) -> Result<(), journal::Error> {
         if let State::Open(recorder) = &mut self.state {
             match stored {
-                Ok(()) => recorder.go_on(),
+                // The rest waits for its time, too.
+                Ok(()) if self.pace.due().is_some_and(|it| it > Instant::now()) => (),
+                Ok(()) => {
+                    self.pace.passed();
+                    recorder.go_on();
+                }
                 Err(err) => {
                     self.state = State::Lost;
                     return Err(err);
@@ -172,13 +199,16 @@ impl Sink for Told<'_> {
     }
 }
 
-/// What is on its way into the journal, if anything is.
-pub(crate) struct Pending<'a>(Option<Storing<'a>>);
+/// What is on its way into the journal, if anything is, and when more has to be.
+pub(crate) struct Pending<'a>(Option<(Storing<'a>, Option<Instant>)>);
 
 impl Pending<'_> {
     pub(crate) async fn next(&mut self) -> journal::Result<()> {
         match &mut self.0 {
-            Some(storing) => storing.next().await,
+            Some((storing, due)) => tokio::select! {
+                stored = storing.next() => stored,
+                () = until(*due) => Ok(()),
+            },
             None => std::future::pending().await,
         }
     }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formats::AcpAgent;
-use hub::Wish;
-use journal::NewSession;
+use hub::{Wish, chain};
+use journal::{Journal, NewSession};
 use model::SessionId;
 use runner::engines::{self, Selected, Surroundings};
 use runner::process::find_on_path;
@@ -20,7 +20,7 @@ use runner::{
     Work,
 };
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use self::asks::Asks;
@@ -28,6 +28,7 @@ use self::telling::Telling;
 use crate::AcpConfig;
 use crate::history;
 use crate::options::{Choices, Chosen};
+use crate::pace::{Pace, until};
 use crate::pipes::Said;
 use crate::recording::Recording;
 use crate::rpc::{self, Error, Id};
@@ -36,6 +37,8 @@ use crate::wire;
 
 /// How often the journal is asked for what others want.
 const BEAT: Duration = Duration::from_millis(500);
+/// Words come to the client at this pace, however fast the model is.
+const PACE: Duration = Duration::from_millis(10);
 /// What an agent may take to stop, and then to leave, before it is made to.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -74,12 +77,38 @@ pub(crate) enum Order {
 }
 
 /// What is shared by all sessions of a connection.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) config: Arc<AcpConfig>,
+    /// None while it is being opened.
+    journal: watch::Receiver<Option<Arc<dyn Journal>>>,
     pub(crate) said: Said,
     pub(crate) stats: Arc<Stats>,
     pub(crate) client: wire::ClientCapabilities,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        config: AcpConfig,
+        journal: watch::Receiver<Option<Arc<dyn Journal>>>,
+        said: Said,
+        stats: Arc<Stats>,
+    ) -> Self {
+        Self {
+            config: Arc::new(config),
+            journal,
+            said,
+            stats,
+            client: wire::ClientCapabilities::default(),
+        }
+    }
+
+    pub(crate) async fn journal(&self) -> Arc<dyn Journal> {
+        let mut journal = self.journal.clone();
+        let opened = journal.wait_for(Option::is_some).await;
+        let opened = opened.ok().and_then(|it| it.clone());
+        opened.expect("whoever opens it is there until it is open")
+    }
 }
 
 /// A session as it is opened.
@@ -121,6 +150,7 @@ pub(crate) struct Session {
     asks: Asks,
     /// The mode the agent has told last.
     heard_mode: Option<String>,
+    pace: Pace,
     lines: Vec<u8>,
 }
 
@@ -139,6 +169,8 @@ enum Woken {
     Stored(journal::Result<()>),
     Started(Box<Result<Agent, StartError>>),
     Stepped(Step),
+    /// Words have waited for more of them.
+    Waited,
     Beat,
 }
 
@@ -190,6 +222,7 @@ impl Session {
             waiting: None,
             asks: Asks::default(),
             heard_mode: None,
+            pace: Pace::new(PACE),
             lines: Vec::new(),
         };
         // What cannot be started is said now, not with the first prompt.
@@ -223,8 +256,10 @@ impl Session {
                 lines,
                 shared,
                 heard_mode,
+                pace,
                 ..
             } = &mut self;
+            let due = pace.due();
             let has_room = recording.has_room();
             let (kept, mut pending) = recording.parts();
             let mut telling = Telling {
@@ -241,6 +276,7 @@ impl Session {
                 stored = pending.next() => Woken::Stored(stored),
                 started = next(starting), if starting.is_some() => Woken::Started(Box::new(started)),
                 step = step(agent, &mut telling), if agent.is_some() && has_room => Woken::Stepped(step),
+                () = until(due) => Woken::Waited,
                 _ = beats.tick() => Woken::Beat,
             };
             match woken {
@@ -256,6 +292,7 @@ impl Session {
                 }
                 Woken::Started(started) => self.started(*started),
                 Woken::Stepped(step) => self.stepped(step),
+                Woken::Waited => self.tell_words(),
                 Woken::Beat => self.beat().await,
             }
         }
@@ -304,7 +341,7 @@ impl Session {
             cwd: Some(self.cwd.to_string_lossy().into_owned()),
             title: Some(title.clone()),
         };
-        let journal = Arc::clone(&self.shared.config.journal);
+        let journal = self.shared.journal().await;
         let begun = self.recording.begin(&journal, session).await;
         self.not_kept(begun.err());
         self.update(wire::About::SessionInfoUpdate { title: &title });
@@ -419,12 +456,14 @@ impl Session {
     /// The prompt has come to nothing. Without one the next will find out.
     fn fail(&mut self, error: &Error) {
         self.waiting = None;
+        self.tell_words();
         if let Some(turn) = self.turn.take() {
             self.lines.extend(rpc::refusal(Some(&turn.id), error));
         }
     }
 
     fn end_turn(&mut self, end: &str) {
+        self.tell_words();
         if let Some(turn) = self.turn.take() {
             self.lines.extend(rpc::rest(&turn.id, end));
         }
@@ -432,7 +471,9 @@ impl Session {
 
     fn stepped(&mut self, step: Step) {
         self.recording.commit();
-        self.writer.flush(&mut self.lines);
+        if step != Step::Told || self.pace.is_due() {
+            self.tell_words();
+        }
         if let Some(agent) = &self.agent
             && let Some(native) = agent.native()
         {
@@ -450,6 +491,12 @@ impl Session {
                 self.fail(&Error::internal(message));
             }
         }
+    }
+
+    /// Says the words that wait for more.
+    fn tell_words(&mut self) {
+        self.writer.flush(&mut self.lines);
+        self.pace.passed();
     }
 
     fn cancel(&mut self) {
@@ -476,8 +523,9 @@ impl Session {
         }
         let told = if is_told {
             let session = SessionId::new(self.id.clone());
-            let journal = &*self.shared.config.journal;
-            history::tell(journal, &session, &mut self.writer, &self.shared.said).await
+            let journal = self.shared.journal().await;
+            self.recording.flush().await;
+            history::tell(&*journal, &session, &mut self.writer, &self.shared.said).await
         } else {
             Ok(())
         };
@@ -577,18 +625,6 @@ impl Session {
             self.say().await;
         }
     }
-}
-
-/// Everything an error says.
-pub(crate) fn chain(err: &dyn std::error::Error) -> String {
-    let mut words = err.to_string();
-    let mut source = err.source();
-    while let Some(err) = source {
-        words.push_str(": ");
-        words.push_str(&err.to_string());
-        source = err.source();
-    }
-    words
 }
 
 async fn next(starting: &mut Option<Starting>) -> Result<Agent, StartError> {

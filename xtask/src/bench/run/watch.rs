@@ -7,7 +7,6 @@
 //! before its end.
 
 use std::{
-    fs,
     io::{self, BufRead, BufReader},
     process::{ChildStdout, Command, Stdio},
     thread,
@@ -17,7 +16,10 @@ use std::{
 use anyhow::{Context, Result, anyhow, bail};
 use memchr::memmem;
 
-use super::stage::PIECE;
+use super::{
+    guard::{Guard, look},
+    stage::PIECE,
+};
 use crate::bench::measure::{cpu, is_dead, peak};
 
 /// Short beside a guard's life, long beside what a look costs.
@@ -33,13 +35,6 @@ pub(super) struct Sample {
     pub(super) guard: Guard,
     /// How often the piece of text was printed: who says less has done less.
     pub(super) n_pieces: usize,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Guard {
-    pub(super) cpu: Duration,
-    /// Most of what it has is linkspan's own code, which is in memory once for both.
-    pub(super) private_kilobytes: u64,
 }
 
 /// Whether the first child of what is watched is linkspan's guard.
@@ -104,23 +99,4 @@ fn read(stdout: ChildStdout, start: Instant) -> io::Result<Printed> {
         line.clear();
     }
     Ok(printed)
-}
-
-/// Nothing while the guard is not there, or has just gone.
-fn look(parent: u32) -> Option<Guard> {
-    let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).ok()?;
-    let pid: u32 = children.split_whitespace().next()?.parse().ok()?;
-    let memory = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-    let private = memory.lines().filter_map(|it| {
-        let size = it.strip_prefix("Private_Clean:");
-        let size = size.or_else(|| it.strip_prefix("Private_Dirty:"))?;
-        size.trim().trim_end_matches(" kB").parse::<u64>().ok()
-    });
-    let private_kilobytes = private.sum();
-    Some(Guard {
-        cpu: cpu(pid).ok()?,
-        private_kilobytes,
-    })
-    // A zombie has no memory any more.
-    .filter(|it| it.private_kilobytes > 0)
 }

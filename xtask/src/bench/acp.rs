@@ -1,0 +1,86 @@
+//! `cargo xtask bench acp`: `linkspan acp` beside the adapter that editors start for Claude Code.
+//!
+//! Both get the same program of Claude Code and the same scripted model, by turns, each time in an
+//! empty home. What is measured is what they add to the agent: the time until they answer and until
+//! the first words are seen, a second prompt, and their own memory and processor time while thousands
+//! of pieces of text stream. Claude Code itself is in the times on the clock, as a user has it, and
+//! not in the memory and processor time.
+
+mod client;
+mod stage;
+mod table;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+
+use self::{
+    client::{Client, Sample},
+    stage::Stage,
+};
+use super::{USAGE, measure::Steal, print};
+use crate::{
+    process::{cargo, run as run_command, target_dir},
+    report::say,
+};
+
+#[derive(Debug)]
+pub(super) struct Options {
+    /// Where the agents are installed.
+    agents: Option<PathBuf>,
+    /// Pieces of text in the stream.
+    pieces: usize,
+    rounds: usize,
+}
+
+impl Options {
+    pub(super) fn read(args: &[&str]) -> Result<Self> {
+        let mut options = Self {
+            agents: None,
+            pieces: 5000,
+            rounds: 7,
+        };
+        for pair in args.chunks(2) {
+            match pair {
+                ["--agents", it] => options.agents = Some(PathBuf::from(it).canonicalize()?),
+                ["--pieces", it] => options.pieces = it.parse().context("--pieces")?,
+                ["--rounds", it] => options.rounds = it.parse().context("--rounds")?,
+                _ => bail!("{USAGE}"),
+            }
+        }
+        if options.pieces == 0 || options.rounds == 0 {
+            bail!("{USAGE}");
+        }
+        Ok(options)
+    }
+}
+
+/// Who stands between the client and Claude Code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Contender {
+    Linkspan,
+    Adapter,
+}
+
+pub(super) fn run(options: &Options) -> Result<()> {
+    let packages = ["--package", "linkspan", "--package", "scripted-model"];
+    run_command(cargo().args(["build", "--release"]).args(packages))?;
+    let stage = Stage::set(&target_dir()?.join("release"), options)?;
+    let steal = Steal::begin()?;
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for round in 1..=options.rounds {
+        for (contender, samples) in [
+            (Contender::Linkspan, &mut ours),
+            (Contender::Adapter, &mut theirs),
+        ] {
+            say(&format!("round {round}: {contender:?}"));
+            samples.push(measure(&stage, contender, options)?);
+        }
+    }
+    print(&table::table(options, &ours, &theirs, steal.share()?))
+}
+
+fn measure(stage: &Stage, contender: Contender, options: &Options) -> Result<Sample> {
+    let client = Client::start(&mut stage.command(contender)?, contender)?;
+    client.measure(&stage.work(), options.pieces)
+}

@@ -1,0 +1,175 @@
+//! Lets real clients talk with `linkspan acp`: with a recording, and with the real Claude Code on the
+//! scripted model. Each of them has a world of its own: an empty home, an empty project, a model whose
+//! script begins anew.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{self, Command},
+};
+
+use anyhow::{Result, ensure};
+
+use super::{Judge, command, install::Interpreters};
+use crate::{
+    model::Model,
+    process::{capture, root, run},
+    report::say,
+};
+
+/// Clients with cases of their own, which they count, and their self-tests.
+pub(super) const CLIENTS: [Judge; 2] = [Judge::AcpLive, Judge::AcpLivePython];
+
+/// What the model says in the lane `allow` of the scenario, around a call that it writes a file with.
+const WORDS: &str = "I will write it.It is written, as you can see.";
+
+/// The programs that are tried.
+#[derive(Clone, Copy, Debug)]
+struct Programs<'a> {
+    linkspan: &'a Path,
+    model: &'a Path,
+    /// Where the agents are.
+    agents: &'a Path,
+}
+
+/// Tries them all; the names of those that are not content. What they talk with is the `linkspan` that
+/// has `scripted-model` beside it.
+pub(super) fn run_all(linkspan: &Path, interpreters: &Interpreters) -> Vec<&'static str> {
+    let mut failures = Vec::new();
+    let Some(agents) = interpreters.agents() else {
+        return failures;
+    };
+    let programs = Programs {
+        linkspan,
+        model: &linkspan.with_file_name("scripted-model"),
+        agents,
+    };
+    let mut note = |name: &'static str, result: Result<()>| {
+        if let Err(err) = result {
+            say(&format!("{err:#}"));
+            failures.push(name);
+        }
+    };
+    for judge in CLIENTS {
+        if let Some(interpreter) = interpreters.of(judge) {
+            note(judge.script(), drive(programs, judge, interpreter));
+        }
+    }
+    if let Some(clients) = interpreters.acp_clients() {
+        note("acpx", acpx(programs, clients));
+    }
+    if let Some(python) = interpreters.of(Judge::OpenHands) {
+        note("OpenHands", openhands(programs, python));
+    }
+    failures
+}
+
+fn drive(programs: Programs<'_>, judge: Judge, interpreter: &Path) -> Result<()> {
+    for (plan, args) in [("replay", "acp --engine replay:tools"), ("model", CLAUDE)] {
+        say(&format!("{} talks with `linkspan {args}`", judge.script()));
+        let world = World::new(programs)?;
+        let mut client = command(judge, interpreter);
+        client.arg(plan).arg(programs.linkspan);
+        client.args(args.split(' '));
+        run(world.house(&mut client))?;
+    }
+    Ok(())
+}
+
+/// In the world of a client, the config says where Claude Code is.
+const CLAUDE: &str = "acp --engine claude";
+
+/// One prompt, whose answer is the only thing printed.
+fn acpx(programs: Programs<'_>, clients: &Path) -> Result<()> {
+    say("acpx talks with `linkspan acp --engine claude`");
+    let world = World::new(programs)?;
+    let mut client = Command::new(super::install::node_of(clients)?);
+    client.arg(clients.join("acpx/dist/cli.js"));
+    client
+        .arg("--agent")
+        .arg(format!("{} {CLAUDE}", programs.linkspan.display()));
+    client.args(["--approve-all", "--format", "quiet", "exec"]);
+    client.arg("please [[lane:allow]]");
+    world.judge(&mut client, &format!("{WORDS}\n"))
+}
+
+/// Two prompts in one `Conversation`, whose agent is an `ACPAgent`.
+fn openhands(programs: Programs<'_>, python: &Path) -> Result<()> {
+    say("a Conversation of OpenHands talks with `linkspan acp --engine claude`");
+    let world = World::new(programs)?;
+    let mut client = Command::new(python);
+    client.arg(root().join("examples/openhands/conversation.py"));
+    client
+        .arg("--command")
+        .arg(format!("{} {CLAUDE}", programs.linkspan.display()));
+    client.args(["please [[lane:allow]]", "please [[lane:after]]"]);
+    world.judge(&mut client, &format!("{WORDS}\nStill here.\n"))
+}
+
+/// What a client has around it; gone when it is dropped.
+#[derive(Debug)]
+struct World {
+    folder: PathBuf,
+    model: Model,
+}
+
+impl World {
+    fn new(programs: Programs<'_>) -> Result<Self> {
+        // Not in the tree: an agent looks at the repository it is started in.
+        let folder = env::temp_dir().join(format!("linkspan-acp-{}", process::id()));
+        for name in ["home/.config/linkspan", "project", "tmp"] {
+            fs::create_dir_all(folder.join(name))?;
+        }
+        let claude = programs.agents.join("claude");
+        let config = format!(
+            "start_timeout = 0\n\
+             [engines.claude]\n\
+             program = {claude:?}\n\
+             use_api_billing = true\n\
+             [engines.claude.env]\n\
+             CLAUDE_CODE_MAX_RETRIES = \"1\"\n\
+             CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC = \"1\"\n\
+             IS_SANDBOX = \"1\"\n"
+        );
+        fs::write(folder.join("home/.config/linkspan/config.toml"), config)?;
+        let model = Model::start(programs.model, &root().join("peers/acp/scenario.json"))?;
+        Ok(Self { folder, model })
+    }
+
+    /// Gives a program this world, and nothing else.
+    fn house<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command
+            .env_clear()
+            .env("PATH", env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.folder.join("home"))
+            .env("TMPDIR", self.folder.join("tmp"))
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("ANTHROPIC_BASE_URL", self.model.address())
+            .env("ANTHROPIC_API_KEY", "dummy")
+            .current_dir(self.folder.join("project"))
+    }
+
+    /// A client that is content says this, and the agent has written its file.
+    fn judge(&self, client: &mut Command, expected: &str) -> Result<()> {
+        let said = capture(self.house(client))?.stdout;
+        let said = String::from_utf8_lossy(&said);
+        let is_written = self.folder.join("project/allowed").exists();
+        let is_content = said == expected && is_written;
+        say(&format!(
+            "{} passed, {} failed",
+            u8::from(is_content),
+            u8::from(!is_content)
+        ));
+        ensure!(said == expected, "it printed {said:?}, not {expected:?}");
+        ensure!(is_written, "the agent's tool has written nothing");
+        Ok(())
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if let Err(err) = fs::remove_dir_all(&self.folder) {
+            say(&format!("cannot remove {}: {err}", self.folder.display()));
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 mod asks;
 mod choose;
+mod life;
 mod telling;
 
 use std::path::PathBuf;
@@ -13,15 +14,10 @@ use formats::AcpAgent;
 use hub::{Wish, chain};
 use journal::{Journal, NewSession};
 use model::SessionId;
-use runner::engines::{self, Selected, Surroundings};
-use runner::process::find_on_path;
-use runner::{
-    Agent, McpServer, Offers, Permissions, Prompt, Request, Resume, Setup, StartError, Step, Talk,
-    Work,
-};
+use runner::{Agent, McpServer, Offers, Prompt, Resume, StartError, Step};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval};
 
 use self::asks::Asks;
 use self::telling::Telling;
@@ -357,102 +353,6 @@ impl Session {
         }
     }
 
-    /// Gives the prompt to the agent, or starts one.
-    fn begin(&mut self) {
-        if self.starting.is_some() {
-            return;
-        }
-        if let (Some(agent), Some(prompt)) = (&mut self.agent, &self.waiting) {
-            agent.prompt(prompt);
-            self.waiting = None;
-            return;
-        }
-        let is_wanted = self.waiting.is_some() || std::mem::take(&mut self.is_warming);
-        if self.agent.is_some() || !is_wanted {
-            return;
-        }
-        match self.setup() {
-            Ok(Some(setup)) => self.starting = Some(Box::pin(Agent::start(setup, |_| ()))),
-            Ok(None) => (),
-            Err(error) => self.fail(&error),
-        }
-    }
-
-    /// What to start; nothing for a recording without a prompt.
-    fn setup(&mut self) -> Result<Option<Setup>, Error> {
-        let config = Arc::clone(&self.shared.config);
-        let refused = |err: engines::Error| {
-            let message = match err.hint() {
-                Some(hint) => format!("{}; {hint}", chain(&err)),
-                None => chain(&err),
-            };
-            Error::internal(message)
-        };
-        let selected = engines::select(&self.engine, &config.settings).map_err(refused)?;
-        let earlier = self.recording.earlier();
-        let mut setup = match selected {
-            Selected::Agent(agent) => {
-                let request = Request {
-                    prompt: String::new(),
-                    resume: self.resume.clone(),
-                    model: self.chosen.model.clone(),
-                    effort: self.chosen.effort.clone(),
-                    mcp_servers: self.mcp_servers.clone(),
-                    cwd: self.cwd.clone(),
-                    permissions: Permissions {
-                        mode: self.chosen.mode,
-                        ..config.permissions.clone()
-                    },
-                    talk: Talk::Dialogue,
-                };
-                let around = Surroundings {
-                    limits: (&config.settings).into(),
-                    guard: config.guard.clone(),
-                    locks: config.locks.clone(),
-                    holder: "linkspan acp".to_owned(),
-                    is_hasty: true,
-                };
-                let is_set = |name: &str| std::env::var_os(name).is_some();
-                agent
-                    .setup(&request, around, find_on_path, is_set)
-                    .map_err(refused)?
-            }
-            Selected::Responses(_) => {
-                return Err(Error::internal(
-                    "a model alone is no agent for an editor; name a coding agent with `--engine`",
-                ));
-            }
-            Selected::Replay(recording) => {
-                let opened = recording.open();
-                let (input, format) = opened.map_err(|err| Error::internal(chain(&err)))?;
-                let Some(prompt) = self.waiting.take() else {
-                    return Ok(None);
-                };
-                let work = Work::Replay {
-                    input,
-                    speed: f64::INFINITY,
-                    prompt: Some(prompt.text),
-                };
-                Setup::replay(format, work, (&config.settings).into())
-            }
-        };
-        self.id.clone_into(&mut setup.session);
-        setup.earlier = earlier;
-        Ok(Some(setup))
-    }
-
-    fn started(&mut self, started: Result<Agent, StartError>) {
-        self.starting = None;
-        match started {
-            Ok(agent) => self.agent = Some(agent),
-            Err(err) => self.fail(&Error::internal(chain(&err))),
-        }
-        let is_cancelled = self.turn.as_ref().is_some_and(|it| it.is_cancelled);
-        if is_cancelled && self.waiting.take().is_some() {
-            self.end_turn("\"result\":{\"stopReason\":\"cancelled\"}");
-        }
-    }
-
     /// The prompt has come to nothing. Without one the next will find out.
     fn fail(&mut self, error: &Error) {
         self.waiting = None;
@@ -568,61 +468,6 @@ impl Session {
             let lines = std::mem::take(&mut self.lines);
             // Who does not listen any more hears nothing; the connection notices.
             self.shared.said.say(lines).await;
-        }
-    }
-
-    /// Lets the agent go, and hears it to its end.
-    async fn let_go(&mut self) {
-        self.is_stale = false;
-        self.starting = None;
-        if let Some(agent) = &mut self.agent {
-            agent.close();
-        }
-        if timeout(PATIENCE, self.until_gone()).await.is_err()
-            && let Some(agent) = &mut self.agent
-        {
-            agent.step_to_end().await;
-        }
-        self.agent = None;
-        self.recording.commit();
-    }
-
-    async fn until_gone(&mut self) {
-        while self.agent.is_some() && self.step().await != Step::Gone {}
-    }
-
-    async fn until_ended(&mut self) {
-        while self.turn.is_some() && self.agent.is_some() && self.step().await != Step::Gone {}
-    }
-
-    async fn step(&mut self) -> Step {
-        let (kept, _) = self.recording.parts();
-        let mut telling = Telling {
-            kept,
-            writer: &mut self.writer,
-            turn: &mut self.turn,
-            lines: &mut self.lines,
-            stats: &self.shared.stats,
-            heard_mode: &mut self.heard_mode,
-        };
-        step(&mut self.agent, &mut telling).await
-    }
-
-    async fn leave(mut self, closing: Option<Id>) {
-        self.cancel();
-        // Whatever it does, it does not outlive the session.
-        timeout(PATIENCE, self.until_ended()).await.ok();
-        self.let_go().await;
-        self.writer.flush(&mut self.lines);
-        self.end_turn("\"result\":{\"stopReason\":\"cancelled\"}");
-        self.withdraw_asks();
-        self.say().await;
-        // Only then can it be opened again.
-        let recording = std::mem::replace(&mut self.recording, Recording::early());
-        recording.finish().await;
-        if let Some(id) = closing {
-            self.lines.extend(rpc::result(&id, &wire::Empty {}));
-            self.say().await;
         }
     }
 }

@@ -16,10 +16,6 @@ use crate::ring::Ring;
 /// Until a log that could not be read is read again.
 pub(crate) const READ_AGAIN: Duration = Duration::from_millis(200);
 
-/// From one look at a log that goes on to the next. Whoever follows gets what came meanwhile together, with
-/// one write instead of one for each event; after a silence the first event comes at once.
-const REST: Duration = Duration::from_millis(10);
-
 type Key = (SessionId<'static>, Style);
 
 /// The channels that somebody follows.
@@ -82,7 +78,7 @@ async fn tail(journal: Arc<dyn Journal>, mut render: Render, ring: Arc<Ring>) {
                     if !watch.changed().await {
                         return;
                     }
-                    sleep_until(looked + REST).await;
+                    sleep_until(looked + ring.rest()).await;
                 }
             }
             Err(Error::NoSession { .. }) => return,

@@ -140,6 +140,9 @@ async fn pass(everything: &Weak<Everything>, one: &mut One) {
         };
         all.ring.push(&frames, 0, true);
         frames.clear();
+        let rest = all.ring.rest();
+        drop(all);
+        sleep(rest).await;
     }
 }
 

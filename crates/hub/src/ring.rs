@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use bytes::Bytes;
 use model::SessionId;
@@ -16,6 +17,13 @@ pub const MAX_FRAMES: usize = 1024;
 pub const MAX_BYTES: usize = 8 << 20;
 /// Frames taken out at once.
 const TAKE: usize = 64;
+
+/// From one push to the next while a stream goes on. Whoever follows gets what came meanwhile together,
+/// with one write instead of one for each event; after a silence the first event comes at once. A write to
+/// each of many followers takes its time, so that the more there are the longer the rest is.
+const REST: Duration = Duration::from_millis(5);
+const REST_EACH: Duration = Duration::from_micros(150);
+const LONGEST_REST: Duration = Duration::from_millis(100);
 
 /// What one or more events have become.
 #[derive(Clone, Debug)]
@@ -65,6 +73,13 @@ impl Ring {
 
     pub(crate) fn subscribe(&self) -> watch::Receiver<()> {
         self.news.subscribe()
+    }
+
+    /// How long it is good to gather frames.
+    pub(crate) fn rest(&self) -> Duration {
+        let n_followers = u32::try_from(self.news.receiver_count()).unwrap_or(u32::MAX);
+        let rest = REST_EACH.checked_mul(n_followers).map(|it| it + REST);
+        rest.map_or(LONGEST_REST, |it| it.min(LONGEST_REST))
     }
 
     /// Adds frames, and says up to which event they go, for those that became nothing.

@@ -88,6 +88,12 @@ impl Batch {
     pub(crate) fn length(&self) -> usize {
         self.entries.iter().map(Entry::length).sum()
     }
+
+    /// Whether it changes more than the log: a run, an ask, a name of the session, its commands.
+    pub fn has_effects(&self) -> bool {
+        let mut entries = self.entries.iter();
+        !self.done.is_empty() || entries.any(|it| it.effect != Effect::None)
+    }
 }
 
 /// What an event changes beside the log.

@@ -22,7 +22,7 @@ use crate::lease::{Lease, Owner, Takeover};
 use crate::retention::{Removed, Retention};
 use crate::run::{OpenRun, Run};
 use crate::session::{Listing, NewSession, Place, Session, SessionQuery};
-use crate::watch::{Hints, Scope, Watch};
+use crate::watch::{Change, Hints, Scope, Watch};
 
 /// A journal that is gone with the program.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Memory {
         let session = session.clone().into_owned();
         Box::pin(async move {
             let done = work(&mut self.store(), &session)?;
-            self.hints.tell(&[session]);
+            self.hints.tell(&[Change::Orders(session)]);
             Ok(done)
         })
     }
@@ -96,9 +96,11 @@ impl Journal for Memory {
     }
 
     fn append<'a>(&'a self, lease: &'a Lease, mut batch: Batch) -> Reply<'a, Range<u64>> {
-        self.write(&lease.session, move |store, _| {
+        Box::pin(async move {
             batch.prepare(self.cut)?;
-            store.append(lease, &batch, self.clock.now())
+            let appended = self.store().append(lease, &batch, self.clock.now())?;
+            self.hints.tell(&[Change::Log(lease.session.clone())]);
+            Ok(appended)
         })
     }
 

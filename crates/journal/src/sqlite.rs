@@ -34,7 +34,7 @@ use crate::lease::{Lease, Owner, Takeover};
 use crate::retention::{Removed, Retention};
 use crate::run::{OpenRun, Run};
 use crate::session::{Listing, NewSession, Place, Session, SessionQuery};
-use crate::watch::{Hints, Scope, Watch};
+use crate::watch::{Change, Hints, Scope, Watch};
 
 /// A journal in a file. Dropping it waits until what was sent is written.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Journal for Sqlite {
         let owner = owner.clone();
         let clock = Arc::clone(&self.clock);
         Box::pin(self.threads.write(0, move |conn, changed| {
-            changed.push(session.clone());
+            changed.push(Change::Orders(session.clone()));
             leases::acquire(conn, &session, &owner, &clock.steady(), ttl, &takeover)
         }))
     }
@@ -92,7 +92,7 @@ impl Journal for Sqlite {
     fn release<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()> {
         let lease = lease.clone();
         Box::pin(self.threads.write(0, move |conn, changed| {
-            changed.push(lease.session.clone());
+            changed.push(Change::Orders(lease.session.clone()));
             leases::release(conn, &lease)
         }))
     }
@@ -104,7 +104,7 @@ impl Journal for Sqlite {
             batch.prepare(self.cut)?;
             self.threads
                 .write(batch.length(), move |conn, changed| {
-                    changed.push(lease.session.clone());
+                    changed.push(Change::Log(lease.session.clone()));
                     append::append(conn, &lease, &batch, clock.now())
                 })
                 .await
@@ -137,7 +137,7 @@ impl Journal for Sqlite {
         let session = session.clone().into_owned();
         let clock = Arc::clone(&self.clock);
         Box::pin(self.threads.write(order.length(), move |conn, changed| {
-            changed.push(session.clone());
+            changed.push(Change::Orders(session.clone()));
             commands::command(conn, &session, &order, clock.now())
         }))
     }
@@ -155,7 +155,7 @@ impl Journal for Sqlite {
         Box::pin(async move {
             self.threads
                 .write(0, move |conn, changed| {
-                    changed.push(lease.session.clone());
+                    changed.push(Change::Orders(lease.session.clone()));
                     retain::remove(conn, &lease)
                 })
                 .await?;
@@ -181,7 +181,7 @@ impl Journal for Sqlite {
     fn create(&self, session: NewSession) -> Reply<'_, Session> {
         let clock = Arc::clone(&self.clock);
         Box::pin(self.threads.write(0, move |conn, changed| {
-            changed.push(session.id.clone());
+            changed.push(Change::Orders(session.id.clone()));
             sessions::create(conn, &session, clock.now())
         }))
     }
@@ -212,7 +212,7 @@ impl Journal for Sqlite {
     fn rename<'a>(&'a self, session: &'a SessionId<'_>, title: String) -> Reply<'a, ()> {
         let session = session.clone().into_owned();
         Box::pin(self.threads.write(title.len(), move |conn, changed| {
-            changed.push(session.clone());
+            changed.push(Change::Orders(session.clone()));
             sessions::rename(conn, &session, &title)
         }))
     }
@@ -255,7 +255,7 @@ impl Journal for Sqlite {
         let session = session.clone().into_owned();
         let clock = Arc::clone(&self.clock);
         Box::pin(self.threads.write(answer.len(), move |conn, changed| {
-            changed.push(session.clone());
+            changed.push(Change::Orders(session.clone()));
             commands::settle(conn, &session, seq, answer, clock.now())
         }))
     }

@@ -12,8 +12,17 @@ use tokio::sync::watch;
 pub enum Scope {
     /// A session's events, commands, asks and runs.
     Session(SessionId<'static>),
+    /// What others want of a session, and who has it: all of the above but its events.
+    Orders(SessionId<'static>),
     /// Any session, and the list of them.
     All,
+}
+
+/// What has changed of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Log(SessionId<'static>),
+    Orders(SessionId<'static>),
 }
 
 /// A subscription. The first hint is there at once, so that nothing between reading and watching is missed.
@@ -43,12 +52,19 @@ impl Hints {
     }
 
     /// Tells whoever watches one of these sessions.
-    pub(crate) fn tell(&self, sessions: &[SessionId<'static>]) {
+    pub(crate) fn tell(&self, changes: &[Change]) {
         let mut watched = self.watched();
-        if watched.is_empty() || sessions.is_empty() {
+        if watched.is_empty() || changes.is_empty() {
             return;
         }
-        for session in sessions {
+        for change in changes {
+            let session = match change {
+                Change::Log(session) => session,
+                Change::Orders(session) => {
+                    tell_scope(&mut watched, &Scope::Orders(session.clone()));
+                    session
+                }
+            };
             tell_scope(&mut watched, &Scope::Session(session.clone()));
         }
         tell_scope(&mut watched, &Scope::All);

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::error::Fault;
@@ -31,8 +32,9 @@ pub(super) fn writer(path: &Path) -> Result<Connection, Fault> {
     conn.pragma_update(None, "synchronous", "FULL")?;
     // On macOS a plain sync leaves the data in the drive's cache; elsewhere this changes nothing.
     conn.pragma_update(None, "fullfsync", true)?;
-    // Two megabytes hold the right edges of many sessions' trees; the default is the same, said aloud.
-    conn.pragma_update(None, "cache_size", -2000)?;
+    // Half a megabyte holds the right edges of some thirty sessions' trees, and the rest is in the cache
+    // of the system anyway.
+    conn.pragma_update(None, "cache_size", -500)?;
     // A burst may grow the log of changes; what is left of it after a checkpoint is given back.
     conn.pragma_update(None, "journal_size_limit", 16 << 20)?;
     migrate(&mut conn)?;
@@ -43,7 +45,7 @@ pub(super) fn writer(path: &Path) -> Result<Connection, Fault> {
 pub(super) fn reader(path: &Path) -> Result<Connection, Fault> {
     let conn = connect(path)?;
     conn.pragma_update(None, "query_only", true)?;
-    conn.pragma_update(None, "cache_size", -1000)?;
+    conn.pragma_update(None, "cache_size", -500)?;
     Ok(conn)
 }
 
@@ -52,6 +54,8 @@ fn connect(path: &Path) -> Result<Connection, Fault> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags)?;
     conn.busy_timeout(BUSY)?;
+    // Otherwise a statement with a bound limit is compiled again whenever it is used.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.set_prepared_statement_cache_capacity(32);
     Ok(conn)
 }

@@ -157,10 +157,10 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHan
         .spawn(work)
 }
 
-/// Takes turns with the other readers. A connection that could not be opened is tried again with the
-/// next job, because what hindered it may be over.
+/// Takes turns with the other readers. A connection is opened for the first job, and again for the next
+/// where it could not be: what hindered it may be over.
 fn read_loop(path: &Path, jobs: &Mutex<Receiver<ReadJob>>) {
-    let mut conn = open::reader(path);
+    let mut conn = Err(Fault::Closed);
     loop {
         let next = jobs.lock().map(|jobs| jobs.recv());
         let Ok(Ok(job)) = next else { return };

@@ -6,12 +6,11 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use model::SessionId;
 use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::error::{Error, Fault, Result};
-use crate::watch::Hints;
+use crate::watch::{Change, Hints};
 
 /// Jobs that share a commit. More would not make the sync cheaper, and would keep the first waiting.
 const MAX_GROUP: usize = 256;
@@ -19,8 +18,8 @@ const MAX_GROUP: usize = 256;
 /// How often a watched store is looked at for what other programs wrote.
 const FOREIGN_LOOK: Duration = Duration::from_millis(100);
 
-/// Which sessions a job has changed.
-pub(super) type Changed = Vec<SessionId<'static>>;
+/// What a job has changed.
+pub(super) type Changed = Vec<Change>;
 
 pub(super) trait Job: Send {
     /// Fails only when the whole group has to be given up.

@@ -1,16 +1,23 @@
 //! Whoever watches is told, whoever does not costs nothing, and a hint never comes before the truth.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use journal::{Order, Scope};
 use model::SessionId;
+use tokio::time::timeout;
 
 use super::for_every_engine;
 use crate::bench::{Bench, Engine, everything, note};
+
+/// Longer than it takes to look for what other programs wrote.
+const QUIET: Duration = Duration::from_millis(300);
 
 for_every_engine!(
     the_first_hint_is_there_at_once,
     an_append_is_hinted_after_it_can_be_read,
     a_command_is_hinted,
+    who_watches_orders_hears_of_them_and_not_of_events,
     everything_is_hinted_to_who_watches_all,
     a_closed_journal_ends_the_watch,
 );
@@ -53,6 +60,24 @@ async fn a_command_is_hinted(engine: Engine) {
     bench.journal.command(&session, order).await.unwrap();
     assert!(watch.changed().await);
     assert_eq!(bench.journal.commands(&session, 0).await.unwrap().len(), 1);
+}
+
+async fn who_watches_orders_hears_of_them_and_not_of_events(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let lease = bench.lease("s").await;
+    let session = lease.session.clone();
+    let mut watch = bench.journal.watch(Scope::Orders(session.clone()));
+    let mut all = bench.journal.watch(Scope::Session(session.clone()));
+    // The first hint, and on a disk the look for what other programs wrote.
+    while timeout(QUIET, watch.changed()).await == Ok(true) {}
+    bench.append(&lease, 1, vec![note("x")]).await.unwrap();
+    assert!(all.changed().await);
+    assert!(timeout(QUIET, watch.changed()).await.is_err());
+    let order = Order::Abort(Bytes::new());
+    bench.journal.command(&session, order).await.unwrap();
+    assert!(watch.changed().await);
+    bench.journal.release(&lease).await.unwrap();
+    assert!(watch.changed().await);
 }
 
 async fn everything_is_hinted_to_who_watches_all(engine: Engine) {

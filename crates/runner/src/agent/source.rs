@@ -9,7 +9,8 @@ use model::Exit;
 use responses::{Call, CallError, Conversation, Endpoint};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
-use tokio::time::{sleep, sleep_until};
+use tokio::task::yield_now;
+use tokio::time::sleep_until;
 
 use crate::process::{Drain, Guard, Marker, Process, SpawnError};
 use crate::replay::Replay;
@@ -19,6 +20,11 @@ use crate::request::Launch;
 const READ_SIZE: usize = 64 * 1024;
 /// Bytes of stderr read at once.
 const STDERR_SIZE: usize = 8 * 1024;
+/// An agent that writes word by word is read at this pace, because to look costs more than to read: nobody
+/// reads faster. The first words, and answers to what it was told, are read at once.
+const GATHER: Duration = Duration::from_millis(5);
+/// How much time a recording that was held up makes up for.
+const LATE: Duration = Duration::from_millis(50);
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +56,10 @@ pub(super) struct Running {
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
     out: Vec<u8>,
+    /// When stdout was read last.
+    read_at: Option<Instant>,
+    /// Until when it is not read again.
+    rest: Option<Instant>,
     err: Vec<u8>,
     /// What the agent has not taken yet.
     unsent: Vec<u8>,
@@ -73,6 +83,8 @@ pub(super) struct Calling {
 pub(super) struct Playing {
     replay: Replay,
     next: Option<(Instant, Vec<u8>)>,
+    /// When the last frame was due.
+    due: Instant,
     frame: Vec<u8>,
     is_stopped: bool,
     error: Option<io::Error>,
@@ -91,6 +103,8 @@ impl Source {
             stderr: process.stderr.take(),
             process,
             out: Vec::with_capacity(READ_SIZE),
+            read_at: None,
+            rest: None,
             err: Vec::new(),
             unsent: Vec::new(),
             n_sent: 0,
@@ -118,6 +132,7 @@ impl Source {
         Self::Replay(Box::new(Playing {
             replay: Replay::new(input, framing, speed),
             next: None,
+            due: Instant::now(),
             frame: Vec::new(),
             is_stopped: false,
             error: None,
@@ -166,6 +181,7 @@ impl Source {
         {
             it.unsent.extend_from_slice(line.as_bytes());
             it.unsent.push(b'\n');
+            it.rest = None;
         }
     }
 
@@ -270,6 +286,7 @@ impl Running {
             stderr,
             out,
             err,
+            rest,
             unsent,
             n_sent,
             exit,
@@ -277,12 +294,20 @@ impl Running {
         } = self;
         out.clear();
         err.clear();
+        let has_stdout = stdout.is_some();
         let has_words = stdin.is_some() && !unsent.is_empty();
+        let rest = rest.filter(|it| exit.is_none() && *it > Instant::now());
+        let read_out = async {
+            if let Some(rest) = rest {
+                sleep_until(rest.into()).await;
+            }
+            read(stdout, out, READ_SIZE).await
+        };
         tokio::select! {
             biased;
-            read = read(stdout, out, READ_SIZE), if stdout.is_some() => {
+            read = read_out, if has_stdout => {
                 if read {
-                    self.drained();
+                    self.heard();
                     return Heard::Stdout;
                 }
                 self.stdout = None;
@@ -308,10 +333,16 @@ impl Running {
         Heard::Nothing
     }
 
-    fn drained(&mut self) {
+    fn heard(&mut self) {
+        let now = Instant::now();
         if let Some(drain) = &mut self.drain {
-            drain.read(Instant::now());
+            drain.read(now);
         }
+        let is_stream = self.read_at.is_some_and(|it| now < it + 2 * GATHER);
+        // Who writes that much is not to wait for us.
+        let is_trickle = self.out.len() < READ_SIZE / 4;
+        self.rest = (is_stream && is_trickle).then(|| now + GATHER);
+        self.read_at = Some(now);
     }
 
     fn wrote(&mut self, n: Option<usize>) {
@@ -365,7 +396,12 @@ impl Playing {
         }
         if self.next.is_none() {
             match self.replay.next() {
-                Ok(Some(next)) => self.next = Some((Instant::now() + next.wait, next.frame)),
+                Ok(Some(next)) => {
+                    // A timer is late by a little every time, which would add up.
+                    let now = Instant::now();
+                    self.due = now.checked_sub(LATE).map_or(now, |it| it.max(self.due)) + next.wait;
+                    self.next = Some((self.due, next.frame));
+                }
                 Ok(None) => return Heard::Gone,
                 Err(err) => {
                     self.error = Some(err);
@@ -406,7 +442,8 @@ async fn write(pipe: &mut Option<ChildStdin>, bytes: &[u8]) -> Option<usize> {
 
 async fn until(deadline: Option<Instant>) {
     match deadline {
-        Some(at) if at <= Instant::now() => sleep(Duration::ZERO).await,
+        // A timer would take a millisecond, for nothing.
+        Some(at) if at <= Instant::now() => yield_now().await,
         Some(at) => sleep_until(at.into()).await,
         None => (),
     }

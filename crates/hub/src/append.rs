@@ -14,12 +14,18 @@ use crate::record::Record;
 
 /// From one append to the next: every one of them waits for the disk, and few events share it otherwise.
 /// The first after a silence goes at once.
-const REST: Duration = Duration::from_millis(5);
+const REST: Duration = Duration::from_millis(10);
 /// Between two tries to store what could not be stored.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-type Pending = Pin<Box<dyn Future<Output = Result<(), Failed>> + Send>>;
+type Pending = Pin<Box<dyn Future<Output = Result<Stored, Failed>> + Send>>;
+
+/// What was stored.
+pub(crate) struct Stored {
+    /// It changes more than the log.
+    pub(crate) has_effects: bool,
+}
 
 /// What was not stored, and why.
 pub(crate) struct Failed {
@@ -70,7 +76,7 @@ impl Appender {
         if let Some(rest) = rest.filter(|it| !it.is_zero()) {
             self.pending = Some(Box::pin(async move {
                 sleep(rest).await;
-                Ok(())
+                Ok(Stored { has_effects: false })
             }));
         } else if let Some(batch) = record.take() {
             self.began = Some(Instant::now());
@@ -79,7 +85,7 @@ impl Appender {
     }
 
     /// Until the append on its way is stored, or not, or may begin.
-    pub(crate) async fn stored(&mut self) -> Result<(), Failed> {
+    pub(crate) async fn stored(&mut self) -> Result<Stored, Failed> {
         let Some(pending) = &mut self.pending else {
             return std::future::pending().await;
         };
@@ -129,7 +135,9 @@ impl Appender {
             }
             // Its bytes are shared, so that a copy for another try costs little.
             match journal.append(&lease, batch.clone()).await {
-                Ok(_) => Ok(()),
+                Ok(_) => Ok(Stored {
+                    has_effects: batch.has_effects(),
+                }),
                 Err(error) => Err(Failed { error, batch }),
             }
         }));

@@ -10,7 +10,7 @@ use formats::{WriterConfig, registry};
 use journal::{Deltas, Journal, Read, Result, Stored};
 use model::{Event, SessionId, Writer};
 
-use crate::ring::Frame;
+use crate::ring::{Frame, Made};
 
 /// Events and bytes read at once: little, because many may be catching up.
 const PAGE: (u32, usize) = (256, 256 << 10);
@@ -114,6 +114,7 @@ impl Render {
             after,
             seq: stored.seq,
             bytes: Bytes::copy_from_slice(&self.out),
+            made: Made::default(),
         })
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use journal::{Journal, Scope, Session, SessionQuery};
 use model::SessionId;
 use tokio::sync::{Notify, broadcast};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::everything::Everything;
 use crate::hub::queued;
@@ -17,6 +17,9 @@ use crate::shared::Shared;
 const MAX_CHANGES: usize = 256;
 /// Changes this close together are told as one.
 const PAUSE: Duration = Duration::from_millis(20);
+/// From one look at all sessions to the next. Most of what changes here is heard of at once; the journal
+/// also knows what other programs do, but hints at it with every event of every run.
+const LOOK: Duration = Duration::from_millis(200);
 /// Sessions looked at when some session has changed and nobody knows which: those with the newest
 /// activity, besides those with an open run.
 const NEWEST: u32 = 32;
@@ -173,22 +176,36 @@ impl Directory {
 /// Looks again whenever something has changed.
 pub(crate) async fn watch(shared: Arc<Shared>) {
     let mut hints = shared.config.journal.watch(Scope::All);
+    let mut next = Instant::now();
     loop {
-        tokio::select! {
-            () = shared.directory.news.notified() => (),
-            is_open = hints.changed() => if !is_open {
-                return;
-            },
-        }
+        let hinted = async {
+            sleep_until(next).await;
+            hints.changed().await
+        };
+        let looked = tokio::select! {
+            () = shared.directory.news.notified() => look_at_touched(&shared).await,
+            is_open = hinted => {
+                if !is_open {
+                    return;
+                }
+                next = Instant::now() + LOOK;
+                look_at_all(&shared).await
+            }
+        };
         // What cannot be read now is read with the next change.
-        if let Err(err) = look(&shared).await {
+        if let Err(err) = looked {
             shared.in_trouble(&err);
         }
         sleep(PAUSE).await;
     }
 }
 
-async fn look(shared: &Arc<Shared>) -> journal::Result<()> {
+async fn look_at_touched(shared: &Arc<Shared>) -> journal::Result<()> {
+    let ids = std::mem::take(&mut *shared.directory.touched());
+    look_at(shared, ids).await
+}
+
+async fn look_at_all(shared: &Arc<Shared>) -> journal::Result<()> {
     let directory = &shared.directory;
     let journal = &shared.config.journal;
     let mut ids = std::mem::take(&mut *directory.touched());
@@ -202,8 +219,12 @@ async fn look(shared: &Arc<Shared>) -> journal::Result<()> {
     }
     let open = journal.open_runs().await?;
     ids.extend(open.into_iter().map(|it| it.run.session));
+    look_at(shared, ids).await
+}
+
+async fn look_at(shared: &Arc<Shared>, ids: HashSet<SessionId<'static>>) -> journal::Result<()> {
     for id in ids {
-        if let Some(session) = journal.find_session(&id).await? {
+        if let Some(session) = shared.config.journal.find_session(&id).await? {
             changed(shared, session).await?;
         }
     }

@@ -19,7 +19,7 @@ use runner::{Agent, Permissions, StartError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, watch};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
-use crate::append::{Appender, Failed, Remedy};
+use crate::append::{Appender, Failed, Remedy, Stored};
 use crate::order::{Prompt, Settings};
 use crate::record::Record;
 use crate::shared::{Shared, Status};
@@ -84,7 +84,7 @@ enum Left {
 
 /// What woke the loop.
 enum Woken {
-    Stored(Result<(), Failed>),
+    Stored(Result<Stored, Failed>),
     Hint(bool),
     Started(Result<Box<Agent>, StartError>),
     Stepped(runner::Step),
@@ -97,7 +97,7 @@ enum Woken {
 /// Sees to a session until there is nothing more to do for it.
 /// `abort` stops its run when the journal cannot say so.
 pub(crate) async fn run(shared: Arc<Shared>, session: SessionId<'static>, abort: Arc<Notify>) {
-    let scope = journal::Scope::Session(session.clone());
+    let scope = journal::Scope::Orders(session.clone());
     let mut watch = shared.config.journal.watch(scope);
     let mut stop = shared.stop.subscribe();
     while let Some(mut desk) = claim::claim(&shared, &session, &mut watch, &mut stop).await {
@@ -135,7 +135,13 @@ impl Desk {
                 return Left::Done;
             }
             match self.wait(watch, stop, abort, &mut ticks).await {
-                Woken::Stored(Ok(())) => self.shared.touch(&self.session),
+                Woken::Stored(Ok(stored)) => {
+                    self.shared.is_well();
+                    // Whoever follows its events is told by the journal.
+                    if stored.has_effects {
+                        self.shared.touch(&self.session);
+                    }
+                }
                 Woken::Stored(Err(failed)) => match self.failed(failed) {
                     Remedy::Wait => (),
                     Remedy::GiveUp => return Left::Fenced,

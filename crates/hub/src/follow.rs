@@ -11,7 +11,7 @@ use crate::catch_up::{Render, Style};
 use crate::channel::Channel;
 use crate::error::{Error, Result};
 use crate::everything::All;
-use crate::ring::{Frame, Taken};
+use crate::ring::{Frame, Made, Taken};
 use crate::shared::Shared;
 
 /// What is to be followed, and how it is to look.
@@ -40,7 +40,7 @@ pub enum Scope {
 }
 
 /// What a follower gets.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Followed {
     Delivered(Delivered),
     /// Everything that was stored when the follower came has been told.
@@ -53,12 +53,13 @@ pub enum Followed {
 }
 
 /// What an event has become in the follower's format. Events that it has no words for are left out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Delivered {
     pub session: Arc<SessionId<'static>>,
     /// The cursor behind it.
     pub seq: u64,
     pub bytes: Bytes,
+    pub made: Made,
 }
 
 /// Where a follower was.
@@ -75,6 +76,7 @@ impl From<Frame> for Delivered {
             session: frame.session,
             seq: frame.seq,
             bytes: frame.bytes,
+            made: frame.made,
         }
     }
 }
@@ -86,6 +88,7 @@ impl Delivered {
             after,
             seq: self.seq,
             bytes: self.bytes,
+            made: self.made,
         }
     }
 }

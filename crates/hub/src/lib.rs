@@ -35,5 +35,5 @@ pub use keep::{cut, retention};
 pub use order::{Submit, Target, ask_to_leave};
 pub use recorder::{Recorder, Storing, Wish};
 pub use remove::remove;
-pub use ring::{MAX_BYTES, MAX_FRAMES};
+pub use ring::{MAX_BYTES, MAX_FRAMES, Made};
 pub use runner::ClientRun;

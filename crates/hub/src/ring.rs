@@ -4,7 +4,7 @@
 //! has lost it, and is told so; nobody waits for it.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,7 +21,7 @@ const TAKE: usize = 64;
 /// From one push to the next while a stream goes on. Whoever follows gets what came meanwhile together,
 /// with one write instead of one for each event; after a silence the first event comes at once. A write to
 /// each of many followers takes its time, so that the more there are the longer the rest is.
-const REST: Duration = Duration::from_millis(5);
+const REST: Duration = Duration::from_millis(2);
 const REST_EACH: Duration = Duration::from_micros(150);
 const LONGEST_REST: Duration = Duration::from_millis(100);
 
@@ -34,6 +34,18 @@ pub(crate) struct Frame {
     /// up to this one.
     pub(crate) seq: u64,
     pub(crate) bytes: Bytes,
+    pub(crate) made: Made,
+}
+
+/// Room for what a door makes of a frame, so that it is made once for all who get it.
+#[derive(Clone, Debug, Default)]
+pub struct Made(Arc<OnceLock<Box<[Bytes]>>>);
+
+impl Made {
+    /// What was made of it before, or is made now. One kind of door uses it, always alike.
+    pub fn get_or_make(&self, make: impl FnOnce() -> Box<[Bytes]>) -> &[Bytes] {
+        self.0.get_or_init(make)
+    }
 }
 
 #[derive(Debug)]

@@ -154,8 +154,12 @@ impl Shared {
     }
 
     pub(crate) fn touch(&self, session: &SessionId<'static>) {
-        self.trouble.send_if_modified(|it| it.take().is_some());
         self.directory.touch(session);
+    }
+
+    /// Something was written.
+    pub(crate) fn is_well(&self) {
+        self.trouble.send_if_modified(|it| it.take().is_some());
     }
 
     pub(crate) fn in_trouble(&self, err: &journal::Error) {
@@ -173,7 +177,7 @@ impl Shared {
         let is_new = self.statuses().get(session) != Some(&status);
         if is_new {
             self.statuses().insert(session.clone(), status);
-            self.directory.touch(session);
+            self.touch(session);
         }
     }
 

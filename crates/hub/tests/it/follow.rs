@@ -161,12 +161,8 @@ async fn a_slow_follower_is_detached_and_comes_back_without_loss() {
     let mut slow = hub.follow(one(&session, 0, "linkspan")).await.unwrap();
     let mut got = collect(&mut slow, head).await;
     // It is at the end, and stays there while more happens than is kept for it.
-    while timeout(PATIENCE, slow.next()).await.unwrap().unwrap()
-        != (Followed::CaughtUp {
-            session: std::sync::Arc::new(session.clone()),
-            cursor: head,
-        })
-    {}
+    let is_caught_up = |it| matches!(it, Followed::CaughtUp { cursor, .. } if cursor == head);
+    while !is_caught_up(timeout(PATIENCE, slow.next()).await.unwrap().unwrap()) {}
     let mut n_runs = 1;
     while bench.lines(&session).await.len() < MAX_FRAMES + 2 * head as usize {
         hub.submit(bench.submit_to(&session, "more")).await.unwrap();

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use axum::extract::ws::Utf8Bytes;
+use bytes::Bytes;
 use futures_util::future::select_all;
 use hub::{Delivered, Follow, Followed, Follower, Hub, Scope};
 use model::SessionId;
@@ -54,6 +55,42 @@ impl Wire {
             follower: hub.follow(follow).await?,
             after,
         })
+    }
+
+    /// What an event becomes, with what the bridge puts around it.
+    fn frames(&self, delivered: &Delivered) -> Box<[Bytes]> {
+        let frames = frames(&self.format, &delivered.bytes);
+        let session = delivered.session.as_str();
+        let made = frames.iter().enumerate().map(|(n, frame)| {
+            let cursor = Cursor::behind(delivered.seq, n + 1, frames.len());
+            let frame = String::from_utf8_lossy(frame);
+            self.frame(session, cursor, &frame).into()
+        });
+        made.collect()
+    }
+
+    fn frame(&self, session: &str, cursor: Cursor, frame: &str) -> String {
+        let is_thread = self.format == "thread";
+        // Its own fields stay as they are, whatever they hold.
+        let fields = frame.strip_prefix('{').filter(|it| is_thread && *it != "}");
+        let (begin, data, end) = match fields {
+            Some(fields) => ("", ",", fields),
+            None => (r#""type":"bridge.event","#, r#","data":"#, frame),
+        };
+        let session = Value::from(session);
+        // There is room for all of it from the beginning.
+        let mut text = String::with_capacity(frame.len() + MAX_AROUND);
+        let quote = if cursor.n_known == 0 { "" } else { "\"" };
+        // Writing to a string does not fail.
+        write!(
+            text,
+            r#"{{{begin}"sessionId":{session},"cursor":{quote}{cursor}{quote}{data}{end}"#
+        )
+        .ok();
+        if fields.is_none() {
+            text.push('}');
+        }
+        text
     }
 }
 
@@ -161,15 +198,9 @@ impl Subscriptions {
             out.extend(Utf8Bytes::try_from(line).ok());
             return;
         }
-        let frames = frames(&self.wire.format, &delivered.bytes);
-        let session = delivered.session.as_str();
-        for (n, frame) in frames.iter().enumerate().skip(self.n_known(delivered)) {
-            let cursor = Cursor::behind(delivered.seq, n + 1, frames.len());
-            let Ok(frame) = str::from_utf8(frame) else {
-                continue;
-            };
-            out.push(self.frame(session, cursor, frame).into());
-        }
+        let made = delivered.made.get_or_make(|| self.wire.frames(delivered));
+        let wanted = made.iter().skip(self.n_known(delivered));
+        out.extend(wanted.filter_map(|it| Utf8Bytes::try_from(it.clone()).ok()));
     }
 
     /// How many frames of this event the client has.
@@ -178,30 +209,6 @@ impl Subscriptions {
         let mut cursors = cursors.filter_map(|it| it.after.get(delivered.session.as_str()));
         let cursor = cursors.find(|it| it.seq + 1 == delivered.seq);
         cursor.map_or(0, |it| it.n_known)
-    }
-
-    fn frame(&self, session: &str, cursor: Cursor, frame: &str) -> String {
-        let is_thread = self.wire.format == "thread";
-        // Its own fields stay as they are, whatever they hold.
-        let fields = frame.strip_prefix('{').filter(|it| is_thread && *it != "}");
-        let (begin, data, end) = match fields {
-            Some(fields) => ("", ",", fields),
-            None => (r#""type":"bridge.event","#, r#","data":"#, frame),
-        };
-        let session = Value::from(session);
-        // Done for every client, so there is room for all of it from the beginning.
-        let mut text = String::with_capacity(frame.len() + MAX_AROUND);
-        let quote = if cursor.n_known == 0 { "" } else { "\"" };
-        // Writing to a string does not fail.
-        write!(
-            text,
-            r#"{{{begin}"sessionId":{session},"cursor":{quote}{cursor}{quote}{data}{end}"#
-        )
-        .ok();
-        if fields.is_none() {
-            text.push('}');
-        }
-        text
     }
 }
 

@@ -87,30 +87,47 @@ const FORMATS: [Format; 2] = [
     },
 ];
 
-/// So many clients, and a pace that leaves every contender time to breathe.
+/// So many clients, and the pace of what they get: that of one agent, or of some that write at once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     clients: usize,
     pace: Duration,
     /// So many times fewer events.
     fewer: usize,
+    /// What an event to a client may cost beside the bare broadcast, and beside Node's.
+    of_floor: Option<f64>,
+    of_node: Option<f64>,
 }
 
-const LOADS: [Load; 3] = [
+/// The last two differ only in their clients, which tells whether the costs grow.
+const LOADS: [Load; 4] = [
     Load {
         clients: 1,
         pace: Duration::from_millis(1),
         fewer: 1,
+        of_floor: None,
+        of_node: None,
     },
     Load {
         clients: 100,
-        pace: Duration::from_millis(2),
+        pace: Duration::from_micros(500),
         fewer: 1,
+        of_floor: Some(1.5),
+        of_node: Some(1.0 / 3.0),
+    },
+    Load {
+        clients: 100,
+        pace: Duration::from_millis(10),
+        fewer: 4,
+        of_floor: None,
+        of_node: None,
     },
     Load {
         clients: 1000,
-        pace: Duration::from_millis(20),
+        pace: Duration::from_millis(10),
         fewer: 4,
+        of_floor: None,
+        of_node: Some(0.7),
     },
 ];
 

@@ -4,8 +4,6 @@
 use super::{Format, Load, Options, Rates, Sample, contenders::Contender};
 use crate::bench::table::{MAX_STEAL, align, goal, is_sure, median, range};
 
-/// What an event to a client may cost beside the bare broadcast, and beside Node's, by clients.
-const GOALS: [(usize, Option<f64>, f64); 2] = [(100, Some(1.5), 1.0 / 3.0), (1000, None, 0.7)];
 /// How much more it may cost with ten times the clients: caches and luck, but no growth.
 const MAX_GROWTH: f64 = 1.3;
 /// Who waits longer for an event than another client starves.
@@ -75,7 +73,6 @@ pub(super) fn streams(
         let is_sure = |others: &[&Row<'_>]| {
             steal <= MAX_STEAL && others.iter().all(|it| is_sure(&it.micros()))
         };
-        let goals = GOALS.iter().find(|it| it.0 == load.clients);
         for (contender, row) in Contender::ALL.into_iter().zip([&ours, &floor, &node]) {
             let of_floor = row.ratio(&floor);
             let of_node = row.ratio(&node);
@@ -83,13 +80,13 @@ pub(super) fn streams(
                 Contender::Linkspan => it.unwrap_or_default(),
                 Contender::Floor | Contender::Node => String::new(),
             };
-            let floor_goal = goals.and_then(|it| it.1).map(|most| {
+            let floor_goal = load.of_floor.map(|most| {
                 let name = format!("≤ {most:.1}x");
                 goal(&name, is_sure(&[row, &floor]), of_floor <= most)
             });
-            let node_goal = goals.map(|it| {
-                let name = format!("≤ {:.2}x", it.2);
-                goal(&name, is_sure(&[row, &node]), of_node <= it.2)
+            let node_goal = load.of_node.map(|most| {
+                let name = format!("≤ {most:.2}x");
+                goal(&name, is_sure(&[row, &node]), of_node <= most)
             });
             let worst = row.worst_lag();
             cells.push([

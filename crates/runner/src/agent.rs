@@ -78,6 +78,8 @@ pub struct Agent {
     silent_since: Option<Instant>,
     heard_at: Instant,
     n_ended: u64,
+    /// Somebody wanted something of it.
+    is_prompted: bool,
     is_gone: bool,
 }
 
@@ -102,6 +104,7 @@ impl Agent {
         let now = Instant::now();
         let n_runs = setup.earlier.names.n_runs;
         let is_dialogue = matches!(setup.work, Work::Dialogue { .. });
+        let is_prompted = !matches!(setup.work, Work::Dialogue { prompt: None, .. });
         let config = ReaderConfig {
             session: setup.session.clone(),
             engine: Some(setup.engine.clone()),
@@ -192,6 +195,7 @@ impl Agent {
             silent_since: Some(now),
             heard_at: now,
             n_ended: 0,
+            is_prompted,
             is_gone: false,
         })
     }
@@ -231,6 +235,7 @@ impl Agent {
     /// The next prompt of an agent that is talked with.
     pub fn prompt(&mut self, prompt: &Prompt) {
         self.heard_at = Instant::now();
+        self.is_prompted = true;
         if let Some(dialogue) = &mut self.dialogue {
             self.live.prompted(&prompt.text, true);
             dialogue.prompt(prompt, &mut self.outbox);
@@ -531,12 +536,15 @@ impl Agent {
             live,
             ..
         } = self;
-        let mut sink = live.sink(sink, now);
+        let mut passing = live.sink(sink, now);
         framer.end(&mut |frame| {
-            sink.frame(frame);
-            reader.frame(frame, &mut sink);
+            passing.frame(frame);
+            reader.frame(frame, &mut passing);
         });
-        reader.end(&end, &mut sink);
+        // An agent that waited in vain has no run, and must not be told to have failed one.
+        if self.is_prompted || live.has_run() {
+            reader.end(&end, &mut live.sink(sink, now));
+        }
         self.is_gone = true;
         self.held = None;
         Step::Gone

@@ -6,6 +6,7 @@
 //! `seed` keeps the choices of the OpenHands CLI.
 
 mod agent;
+mod asks;
 mod texts;
 mod tools;
 mod turn;
@@ -26,8 +27,9 @@ pub use agent::{AcpAgent, AcpClient, AcpRequest};
 use super::{WriterConfig, line};
 use crate::wire::acp as wire;
 use agent::Connection;
+use asks::{Asked, OpenAsk};
 use texts::{OpenText, Voice};
-use tools::{Asked, OpenAsk, OpenTool};
+use tools::OpenTool;
 use turn::Context;
 
 #[derive(Clone, Debug)]

@@ -1,81 +1,31 @@
-//! Tool calls and the questions about them.
+//! Tool calls.
 //!
 //! A call opens once, learns its input at most a few times and ends in `completed` or `failed`.
-//! Input is not streamed: each update would have to repeat all of it. Neither is output, for the
-//! same reason; the last update has it whole.
+//! Input is not streamed: each update would have to repeat all of it. For the same reason a file has
+//! no output but the whole of it in the last update, and a client that is there sees the end of it
+//! every now and then (`agent`).
 
-use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use model::{
-    Ask, AskId, AskSettled, Class, Decision, Event, Location, Raw, Status, Text, Tool, ToolKind,
-    ToolResult,
-};
+use model::{Class, Event, Location, Raw, Status, Text, Tool, ToolKind, ToolResult};
 use serde::Deserialize;
 
 use super::agent::Printed;
-use super::{Acp, Shape, hash, line, meta, wire};
+use super::asks::answer;
+use super::{Acp, Shape, meta, wire};
 use crate::writers::content::{Block, blocks};
 
 #[derive(Clone, Debug)]
 pub(super) struct OpenTool {
     pub(super) id: String,
-    kind: wire::ToolKind,
+    pub(super) kind: wire::ToolKind,
+    /// What it is to do, for whoever is there to be asked about it.
+    pub(super) class: Option<Box<Class<'static>>>,
     has_input: bool,
     has_output: bool,
     pub(super) printed: Printed,
     /// The diffs that the client has, by hash.
     diffs: u64,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct OpenAsk {
-    id: AskId<'static>,
-    request: String,
-    /// The call it is about.
-    tool: String,
-    /// What the call was to do, by hash.
-    input: Option<u64>,
-    /// A lasting permission was offered.
-    is_lasting: bool,
-}
-
-/// Asks remembered; the requests of more are numbered.
-const MAX_ASKED: usize = 65_536;
-
-/// The asks there were, by hash: no two requests may have the same id.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Asked {
-    n: u64,
-    hashes: HashSet<u64>,
-}
-
-const ALLOW: wire::PermissionOption = wire::PermissionOption {
-    option_id: "allow",
-    name: "Allow",
-    kind: "allow_once",
-};
-const ALLOW_ALWAYS: wire::PermissionOption = wire::PermissionOption {
-    option_id: "allow_always",
-    name: "Always allow",
-    kind: "allow_always",
-};
-const REJECT: wire::PermissionOption = wire::PermissionOption {
-    option_id: "reject",
-    name: "Reject",
-    kind: "reject_once",
-};
-const ONCE: &[wire::PermissionOption] = &[ALLOW, REJECT];
-const LASTING: &[wire::PermissionOption] = &[ALLOW, ALLOW_ALWAYS, REJECT];
-
-impl Asked {
-    fn request_id(&mut self, ask: &AskId<'_>) -> String {
-        self.n += 1;
-        if self.hashes.len() < MAX_ASKED && self.hashes.insert(hash(ask)) {
-            return format!("ask-{ask}");
-        }
-        format!("ask-{ask}~{}", self.n)
-    }
 }
 
 impl Acp {
@@ -86,6 +36,7 @@ impl Acp {
         self.tools.push(OpenTool {
             id: id.to_owned(),
             kind,
+            class: self.asked_for(&tool.class),
             has_input,
             has_output: false,
             printed: Printed::default(),
@@ -113,10 +64,11 @@ impl Acp {
     pub(super) fn tool_updated(&mut self, event: &Event<'_>, tool: &Tool<'_>, out: &mut Vec<u8>) {
         let id = tool.id.as_str();
         let kind = self.kind(tool);
+        let class = self.asked_for(&tool.class);
         let Some(open) = self.tools.iter_mut().find(|it| it.id == id) else {
             return;
         };
-        open.kind = kind;
+        (open.kind, open.class) = (kind, class);
         open.diffs = diffs_hash(&tool.class);
         open.has_input = tool.input.is_some();
         let mut update = self.described(tool);
@@ -183,7 +135,7 @@ impl Acp {
         }
     }
 
-    fn diffs<'a>(&self, class: &'a Class<'_>) -> Vec<wire::ToolCallContent<'a>> {
+    pub(super) fn diffs<'a>(&self, class: &'a Class<'_>) -> Vec<wire::ToolCallContent<'a>> {
         class
             .diffs
             .iter()
@@ -195,7 +147,7 @@ impl Acp {
             .collect()
     }
 
-    fn locations<'a>(&self, class: &'a Class<'_>) -> Vec<wire::ToolCallLocation<'a>> {
+    pub(super) fn locations<'a>(&self, class: &'a Class<'_>) -> Vec<wire::ToolCallLocation<'a>> {
         class
             .paths
             .iter()
@@ -226,89 +178,14 @@ impl Acp {
         }
     }
 
-    pub(super) fn ask(&mut self, event: &Event<'_>, ask: &Ask<'_>, out: &mut Vec<u8>) {
-        let tool = ask.item.as_ref().map_or(ask.id.as_str(), |it| it.as_str());
-        let is_lasting = ask.suggestions.is_some();
-        let title = if ask.title.is_empty() {
-            Text::new(&*ask.tool)
-        } else {
-            ask.title.by_ref()
-        };
-        let tool_call = wire::ToolCallUpdate {
-            title: Some(title),
-            kind: self.find_tool(tool).map(|it| it.kind),
-            status: Some(wire::ToolCallStatus::Pending),
-            raw_input: ask.input.as_ref(),
-            meta: meta(event),
-            ..wire::ToolCallUpdate::of(tool)
-        };
-        let request = match &self.connection {
-            Some(_) => format!("{}/{}", self.session.id, ask.id),
-            None => self.asked.request_id(&ask.id),
-        };
-        let message = wire::Request {
-            jsonrpc: wire::JSONRPC,
-            id: &request,
-            method: wire::REQUEST_PERMISSION,
-            params: wire::RequestPermission {
-                session_id: &self.session.id,
-                tool_call,
-                options: if is_lasting { LASTING } else { ONCE },
-            },
-        };
-        match &mut self.connection {
-            Some(connection) => connection.asked(ask, &message),
-            None => line(out, &message),
-        }
-        self.asks.push(OpenAsk {
-            id: ask.id.clone().into_owned(),
-            request,
-            tool: tool.to_owned(),
-            input: ask.input.as_ref().map(|it| hash(&it.get())),
-            is_lasting,
-        });
-    }
-
-    pub(super) fn settle(
-        &mut self,
-        event: &Event<'_>,
-        settled: &AskSettled<'_>,
-        out: &mut Vec<u8>,
-    ) {
-        let Some(at) = self.asks.iter().position(|it| it.id == settled.id) else {
-            return;
-        };
-        let ask = self.asks.remove(at);
-        let (outcome, is_allowed) = match settled.decision {
-            Decision::AllowedAlways if ask.is_lasting => (selected(&ALLOW_ALWAYS), true),
-            Decision::Allowed | Decision::AllowedAlways => (selected(&ALLOW), true),
-            Decision::Denied => (selected(&REJECT), false),
-            Decision::Withdrawn | Decision::Lost => (wire::PermissionOutcome::Cancelled, false),
-        };
-        if self.connection.is_none() {
-            answer(ask.request, outcome, out);
-        }
-        if !is_allowed || self.find_tool(&ask.tool).is_none() {
-            return;
-        }
-        let input = settled.input.as_ref();
-        let update = wire::ToolCallUpdate {
-            status: (self.shape == Shape::Default).then_some(wire::ToolCallStatus::InProgress),
-            raw_input: input.filter(|it| Some(hash(&it.get())) != ask.input),
-            meta: meta(event),
-            ..wire::ToolCallUpdate::of(&ask.tool)
-        };
-        if update.status.is_some() || update.raw_input.is_some() {
-            self.send(out, wire::SessionUpdate::ToolCallUpdate(update));
-        }
-    }
-
-    fn find_tool(&self, id: &str) -> Option<&OpenTool> {
+    pub(super) fn find_tool(&self, id: &str) -> Option<&OpenTool> {
         self.tools.iter().find(|it| it.id == id)
     }
 
-    fn is_asked(&self, tool: &str) -> bool {
-        self.asks.iter().any(|it| it.tool == tool)
+    /// In a file the call itself stands above the question.
+    fn asked_for(&self, class: &Class<'_>) -> Option<Box<Class<'static>>> {
+        let is_there = self.connection.as_ref().is_some_and(|it| !it.is_history);
+        is_there.then(|| Box::new(class.clone().into_owned()))
     }
 
     /// Ends what nobody ended, so that the response can follow.
@@ -333,23 +210,6 @@ impl Acp {
             self.send(out, wire::SessionUpdate::ToolCallUpdate(update));
         }
     }
-}
-
-fn selected(option: &wire::PermissionOption) -> wire::PermissionOutcome {
-    wire::PermissionOutcome::Selected {
-        option_id: option.option_id,
-    }
-}
-
-fn answer(id: String, outcome: wire::PermissionOutcome, out: &mut Vec<u8>) {
-    line(
-        out,
-        &wire::Response {
-            jsonrpc: wire::JSONRPC,
-            id,
-            result: wire::PermissionAnswer { outcome },
-        },
-    );
 }
 
 fn title<'a>(tool: &'a Tool<'_>) -> Text<'a> {

@@ -1,0 +1,171 @@
+//! Questions about tool calls: in a file with their answers, on a connection for the client to answer.
+
+use std::collections::HashSet;
+
+use model::{Ask, AskId, AskSettled, Class, Decision, Event, Text};
+
+use super::{Acp, Shape, hash, line, meta, wire};
+
+#[derive(Clone, Debug)]
+pub(super) struct OpenAsk {
+    id: AskId<'static>,
+    pub(super) request: String,
+    /// The call it is about.
+    tool: String,
+    /// What the call was to do, by hash.
+    input: Option<u64>,
+    /// A lasting permission was offered.
+    is_lasting: bool,
+}
+
+/// Asks remembered; the requests of more are numbered.
+const MAX_ASKED: usize = 65_536;
+
+/// The asks there were, by hash: no two requests may have the same id.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Asked {
+    n: u64,
+    hashes: HashSet<u64>,
+}
+
+const ALLOW: wire::PermissionOption = wire::PermissionOption {
+    option_id: "allow",
+    name: "Allow",
+    kind: "allow_once",
+};
+const ALLOW_ALWAYS: wire::PermissionOption = wire::PermissionOption {
+    option_id: "allow_always",
+    name: "Always allow",
+    kind: "allow_always",
+};
+const REJECT: wire::PermissionOption = wire::PermissionOption {
+    option_id: "reject",
+    name: "Reject",
+    kind: "reject_once",
+};
+const ONCE: &[wire::PermissionOption] = &[ALLOW, REJECT];
+const LASTING: &[wire::PermissionOption] = &[ALLOW, ALLOW_ALWAYS, REJECT];
+
+impl Asked {
+    fn request_id(&mut self, ask: &AskId<'_>) -> String {
+        self.n += 1;
+        if self.hashes.len() < MAX_ASKED && self.hashes.insert(hash(ask)) {
+            return format!("ask-{ask}");
+        }
+        format!("ask-{ask}~{}", self.n)
+    }
+}
+
+impl Acp {
+    pub(super) fn ask(&mut self, event: &Event<'_>, ask: &Ask<'_>, out: &mut Vec<u8>) {
+        let tool = ask.item.as_ref().map_or(ask.id.as_str(), |it| it.as_str());
+        let is_lasting = ask.suggestions.is_some();
+        let title = if ask.title.is_empty() {
+            Text::new(&*ask.tool)
+        } else {
+            ask.title.by_ref()
+        };
+        let open = self.find_tool(tool);
+        let class = open.and_then(|it| it.class.clone());
+        let class = class.as_deref();
+        let tool_call = wire::ToolCallUpdate {
+            title: Some(title),
+            kind: open.map(|it| it.kind),
+            status: Some(wire::ToolCallStatus::Pending),
+            content: class.map(|it| self.shown(it)).unwrap_or_default(),
+            locations: class.map(|it| self.locations(it)).unwrap_or_default(),
+            raw_input: ask.input.as_ref(),
+            meta: meta(event),
+            ..wire::ToolCallUpdate::of(tool)
+        };
+        let request = match &self.connection {
+            Some(_) => format!("{}/{}", self.session.id, ask.id),
+            None => self.asked.request_id(&ask.id),
+        };
+        let message = wire::Request {
+            jsonrpc: wire::JSONRPC,
+            id: &request,
+            method: wire::REQUEST_PERMISSION,
+            params: wire::RequestPermission {
+                session_id: &self.session.id,
+                tool_call,
+                options: if is_lasting { LASTING } else { ONCE },
+            },
+        };
+        match &mut self.connection {
+            Some(connection) => connection.asked(ask, &message),
+            None => line(out, &message),
+        }
+        self.asks.push(OpenAsk {
+            id: ask.id.clone().into_owned(),
+            request,
+            tool: tool.to_owned(),
+            input: ask.input.as_ref().map(|it| hash(&it.get())),
+            is_lasting,
+        });
+    }
+
+    pub(super) fn settle(
+        &mut self,
+        event: &Event<'_>,
+        settled: &AskSettled<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        let Some(at) = self.asks.iter().position(|it| it.id == settled.id) else {
+            return;
+        };
+        let ask = self.asks.remove(at);
+        let (outcome, is_allowed) = match settled.decision {
+            Decision::AllowedAlways if ask.is_lasting => (selected(&ALLOW_ALWAYS), true),
+            Decision::Allowed | Decision::AllowedAlways => (selected(&ALLOW), true),
+            Decision::Denied => (selected(&REJECT), false),
+            Decision::Withdrawn | Decision::Lost => (wire::PermissionOutcome::Cancelled, false),
+        };
+        if self.connection.is_none() {
+            answer(ask.request, outcome, out);
+        }
+        if !is_allowed || self.find_tool(&ask.tool).is_none() {
+            return;
+        }
+        let input = settled.input.as_ref();
+        let update = wire::ToolCallUpdate {
+            status: (self.shape == Shape::Default).then_some(wire::ToolCallStatus::InProgress),
+            raw_input: input.filter(|it| Some(hash(&it.get())) != ask.input),
+            meta: meta(event),
+            ..wire::ToolCallUpdate::of(&ask.tool)
+        };
+        if update.status.is_some() || update.raw_input.is_some() {
+            self.send(out, wire::SessionUpdate::ToolCallUpdate(update));
+        }
+    }
+
+    /// What is to be approved: the changes, or the whole command.
+    fn shown<'a>(&self, class: &'a Class<'_>) -> Vec<wire::ToolCallContent<'a>> {
+        let command = class.command.as_ref().filter(|_| class.diffs.is_empty());
+        let command = command.map(|it| wire::ToolCallContent::Content {
+            content: wire::ContentBlock::Text { text: it.by_ref() },
+        });
+        self.diffs(class).into_iter().chain(command).collect()
+    }
+
+    pub(super) fn is_asked(&self, tool: &str) -> bool {
+        self.asks.iter().any(|it| it.tool == tool)
+    }
+}
+
+fn selected(option: &wire::PermissionOption) -> wire::PermissionOutcome {
+    wire::PermissionOutcome::Selected {
+        option_id: option.option_id,
+    }
+}
+
+pub(super) fn answer(id: String, outcome: wire::PermissionOutcome, out: &mut Vec<u8>) {
+    line(
+        out,
+        &wire::Response {
+            jsonrpc: wire::JSONRPC,
+            id,
+            result: wire::PermissionAnswer { outcome },
+        },
+    );
+}

@@ -1,34 +1,32 @@
 //! The client's side of the connection: what it says, and to which session.
 
+mod hello;
+mod stored;
+
 use std::collections::HashMap;
 use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
 
 use hub::{Recorder, chain};
-use journal::{Place, Session as Stored, SessionQuery};
-use model::{SessionId, Timestamp};
 use runner::Resume;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::content;
 use crate::pipes::Heard;
-use crate::recording::Recording;
 use crate::rpc::{self, Error, Id, Message, Params};
 use crate::session::{Opening, Order, Session, Shared};
-use crate::wire::{self, Empty};
+use crate::wire;
 
 /// Orders of one session that may wait.
 const MAX_ORDERS: usize = 16;
 /// Sessions of one connection.
 const MAX_SESSIONS: usize = 64;
-/// Sessions told at once, and looked at for them.
-const PAGE: u32 = 50;
-/// What all sessions together may take to leave.
+/// What all sessions together may take to leave, and then again when nobody waits for the client.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 pub(crate) struct Connection {
@@ -37,8 +35,6 @@ pub(crate) struct Connection {
     sessions: HashMap<String, Handle>,
     /// Those that were closed and are not gone yet.
     leaving: Vec<JoinHandle<()>>,
-    /// Which session works on a prompt, by the id of the request.
-    prompts: HashMap<String, String>,
 }
 
 struct Handle {
@@ -60,7 +56,6 @@ impl Connection {
             is_initialized: false,
             sessions: HashMap::new(),
             leaving: Vec::new(),
-            prompts: HashMap::new(),
         }
     }
 
@@ -71,33 +66,56 @@ impl Connection {
     ) {
         let said = self.shared.said.clone();
         let mut stop = pin!(stop);
-        loop {
-            let heard = tokio::select! {
-                heard = heard.recv() => heard,
-                () = said.closed() => None,
-                () = &mut stop => None,
-            };
-            match heard {
-                None => break,
-                Some(Heard::Line(line)) => self.line(&line).await,
-                Some(Heard::TooLong(length)) => {
-                    let message = format!("the message has {length} bytes, which is too long");
-                    let error = Error::new(rpc::INVALID_REQUEST, message);
-                    self.say(rpc::refusal(None, &error)).await;
+        let is_hasty = loop {
+            let next = async {
+                let heard = heard.recv().await;
+                match heard {
+                    Some(heard) => self.heard(heard).await,
+                    None => return false,
                 }
+                true
+            };
+            // Who does not read what it is answered must not keep us from stopping.
+            tokio::select! {
+                is_open = next => if !is_open { break false },
+                () = said.closed() => break true,
+                () = &mut stop => break true,
             }
+        };
+        if is_hasty {
+            said.hurry();
         }
+        self.leave().await;
+    }
+
+    /// Waits for all sessions to end.
+    async fn leave(mut self) {
         let mut tasks = std::mem::take(&mut self.leaving);
         tasks.extend(self.sessions.drain().map(|it| it.1.task));
         let aborts: Vec<_> = tasks.iter().map(JoinHandle::abort_handle).collect();
-        let all = async {
+        let mut all = pin!(async {
             for task in tasks {
                 // One that panicked has nothing more to say.
                 task.await.ok();
             }
-        };
+        });
+        if timeout(PATIENCE, &mut all).await.is_ok() {
+            return;
+        }
+        self.shared.said.hurry();
         if timeout(PATIENCE, all).await.is_err() {
             aborts.iter().for_each(tokio::task::AbortHandle::abort);
+        }
+    }
+
+    async fn heard(&mut self, heard: Heard) {
+        match heard {
+            Heard::Line(line) => self.line(&line).await,
+            Heard::TooLong(length) => {
+                let message = format!("the message has {length} bytes, which is too long");
+                let error = Error::new(rpc::INVALID_REQUEST, message);
+                self.say(rpc::refusal(None, &error)).await;
+            }
         }
     }
 
@@ -144,17 +162,15 @@ impl Connection {
             }
             "authenticate" => {
                 let it: wire::Authenticate = params.read()?;
-                match self.login().is_some_and(|login| login.id == it.method_id) {
-                    true => Ok(Some(rpc::result(id, &Empty {}))),
-                    false => Err(Error::params(format!("unknown method `{}`", it.method_id))),
-                }
+                let done = self.authenticated(&it.method_id)?;
+                Ok(Some(rpc::result(id, &done)))
             }
             "session/new" => self.new_session(id, params.read()?).await,
             "session/load" => self.old_session(id, params.read()?, Way::Load).await,
             "session/resume" => self.old_session(id, params.read()?, Way::Resume).await,
             "session/fork" => self.fork(id, params.read()?).await,
             "session/list" => {
-                let list = self.list(params.read()?).await?;
+                let list = stored::list(&self.shared, params.read()?).await?;
                 Ok(Some(rpc::result(id, &list)))
             }
             "session/prompt" => {
@@ -164,10 +180,6 @@ impl Connection {
                     id: id.clone(),
                     prompt,
                 };
-                self.prompts
-                    .retain(|_, session| self.sessions.contains_key(session));
-                self.prompts
-                    .insert(id.json().to_owned(), it.session_id.clone());
                 self.order(&it.session_id, order).await
             }
             "session/set_mode" => {
@@ -192,15 +204,17 @@ impl Connection {
                 let order = Order::Close { id: id.clone() };
                 let ordered = self.order(&it.session_id, order).await;
                 if let Some(handle) = self.sessions.remove(&it.session_id) {
-                    self.leaving.retain(|it| !it.is_finished());
-                    self.leaving.push(handle.task);
+                    self.leaves(handle.task);
                 }
                 ordered
             }
             "session/delete" => {
                 let it: wire::OfSession = params.read()?;
-                self.delete(&it.session_id).await?;
-                Ok(Some(rpc::result(id, &Empty {})))
+                let open = self.sessions.remove(&it.session_id);
+                let shared = self.shared.clone();
+                let task = stored::delete(shared, id.clone(), it.session_id, open);
+                self.leaves(tokio::spawn(task));
+                Ok(None)
             }
             _ => {
                 let message = format!("unknown method `{}`", shown(method));
@@ -210,23 +224,39 @@ impl Connection {
     }
 
     async fn notified(&mut self, method: &str, params: Params<'_>) {
-        let session = match method {
-            "session/cancel" => quiet::<wire::OfSession>(params).map(|it| it.session_id),
-            "$/cancel_request" => quiet::<wire::CancelRequest>(params)
-                .and_then(|it| self.prompts.get(&it.request_id.to_string()).cloned()),
-            _ => None,
-        };
-        if let Some(session) = session {
-            // A session that is not there has nothing to cancel.
-            self.order(&session, Order::Cancel).await.ok();
+        match method {
+            "session/cancel" => {
+                let cancelled = quiet::<wire::OfSession>(params);
+                if let Some(wire::OfSession { session_id }) = cancelled {
+                    // A session that is not there has nothing to cancel.
+                    let order = Order::Cancel { request: None };
+                    self.order(&session_id, order).await.ok();
+                }
+            }
+            "$/cancel_request" => {
+                let cancelled = quiet::<wire::CancelRequest>(params);
+                let request = cancelled.map(|it| it.request_id);
+                // Whoever works on it knows it.
+                for handle in self.sessions.values().filter(|_| request.is_some()) {
+                    let request = request.clone();
+                    handle.orders.send(Order::Cancel { request }).await.ok();
+                }
+            }
+            _ => (),
         }
     }
 
+    /// Its end is waited for, too.
+    fn leaves(&mut self, task: JoinHandle<()>) {
+        self.leaving.retain(|it| !it.is_finished());
+        self.leaving.push(task);
+    }
+
     async fn answered(&mut self, id: &str, result: Option<Value>) {
-        if let Some((session, ask)) = id.split_once('/') {
-            let ask = ask.to_owned();
+        if let Some((session, request)) = id.split_once('/') {
+            let request = request.to_owned();
             // Nobody waits for the answer to what nobody asked.
-            let order = Order::Answer { ask, result };
+            let order = Order::Answer { request, result };
             self.order(session, order).await.ok();
         }
     }
@@ -243,64 +273,6 @@ impl Connection {
         Ok(None)
     }
 
-    fn initialized(&self) -> wire::Initialized<'static> {
-        let engine = self.family();
-        let is_agent = engine != "replay";
-        let yes = || Some(Empty {});
-        wire::Initialized {
-            protocol_version: wire::VERSION,
-            agent_capabilities: wire::AgentCapabilities {
-                load_session: true,
-                prompt_capabilities: wire::PromptCapabilities {
-                    image: is_agent,
-                    audio: false,
-                    embedded_context: true,
-                },
-                mcp_capabilities: wire::McpCapabilities {
-                    http: matches!(engine, "claude" | "codex"),
-                    sse: engine == "claude",
-                },
-                session_capabilities: wire::SessionCapabilities {
-                    list: yes(),
-                    resume: yes(),
-                    fork: runner::engines::find(engine)
-                        .filter(|it| it.can.fork)
-                        .and_then(|_| yes()),
-                    close: yes(),
-                    delete: yes(),
-                },
-            },
-            auth_methods: self.login().into_iter().collect(),
-            agent_info: wire::AgentInfo {
-                name: "linkspan",
-                title: format!("linkspan ({})", self.shared.config.engine),
-                version: self.shared.config.version,
-            },
-        }
-    }
-
-    /// The engine without what follows its colon.
-    fn family(&self) -> &str {
-        let engine = self.shared.config.engine.split(':').next();
-        engine.unwrap_or_default()
-    }
-
-    /// How to log in to the agent: by itself it does in a terminal.
-    fn login(&self) -> Option<wire::AuthMethod<'static>> {
-        let (id, command) = match self.family() {
-            "claude" => ("claude-login", "claude /login"),
-            "codex" => ("codex-login", "codex login"),
-            "gemini" => ("gemini-login", "gemini"),
-            "opencode" => ("opencode-login", "opencode auth login"),
-            _ => return None,
-        };
-        Some(wire::AuthMethod {
-            id,
-            name: format!("Log in with {}", self.family()),
-            description: format!("run `{command}` in a terminal, then try again"),
-        })
-    }
-
     async fn new_session(
         &mut self,
         id: &Id,
@@ -312,7 +284,6 @@ impl Connection {
             cwd: directory(&it.cwd)?.to_owned(),
             mcp_servers: content::servers(it.mcp_servers),
             resume: Resume::Fresh,
-            recording: Recording::early(),
         };
         self.open(id, opening).await
     }
@@ -359,15 +330,7 @@ impl Connection {
             return self.order(&it.session_id, order).await;
         }
         self.make_room()?;
-        let stored = self.find(&it.session_id).await?;
-        let (journal, owner) = (self.shared.journal().await, hub::own_name());
-        let opened = Recorder::open(journal, &stored.id, &owner).await;
-        let recorder = opened.map_err(|err| match err {
-            journal::Error::Held { .. } => {
-                Error::internal(format!("session `{}` is in use", stored.id))
-            }
-            err => Error::internal(chain(&err)),
-        })?;
+        let stored = stored::find(&self.shared, &it.session_id).await?;
         let resume = match &stored.native {
             Some(native) => Resume::Session(native.to_string()),
             None => Resume::Fresh,
@@ -378,10 +341,18 @@ impl Connection {
             cwd: it.cwd,
             mcp_servers: content::servers(it.mcp_servers),
             resume,
-            recording: Recording::open(recorder),
         };
-        // It is called as the client calls it, even by the agent's own name for it.
-        let session = Session::new(self.shared.clone(), opening, &it.session_id)?;
+        // It is called as the client calls it, even by the agent's own name for it. What cannot be
+        // started is not taken from others either.
+        let mut session = Session::new(self.shared.clone(), opening, &it.session_id)?;
+        let (journal, owner) = (self.shared.journal().await, hub::own_name());
+        let opened = Recorder::open(journal, &stored.id, &owner).await;
+        session.goes_on(opened.map_err(|err| match err {
+            journal::Error::Held { .. } => {
+                Error::internal(format!("session `{}` is in use", stored.id))
+            }
+            err => Error::internal(chain(&err)),
+        })?);
         self.start(it.session_id.clone(), session);
         let order = Order::Reopen {
             id: id.clone(),
@@ -392,96 +363,36 @@ impl Connection {
 
     async fn fork(&mut self, id: &Id, it: wire::OldSession) -> Result<Option<Vec<u8>>, Error> {
         directory(&it.cwd)?;
-        let stored = self.find(&it.session_id).await?;
-        let Some(native) = &stored.native else {
-            let message = format!("session `{}` has nothing to begin with yet", stored.id);
-            return Err(Error::internal(message));
+        let stored = stored::find(&self.shared, &it.session_id).await?;
+        let native = match self.branch(&[&it.session_id, stored.id.as_str()]).await? {
+            Some(native) => native,
+            None => {
+                let message = format!("session `{}` has nothing to begin with yet", stored.id);
+                let native = stored.native.ok_or_else(|| Error::internal(message))?;
+                native.to_string()
+            }
         };
         let opening = Opening {
             id: runner::new_id(),
-            resume: Resume::Fork(native.to_string()),
+            resume: Resume::Fork(native),
             engine: stored.engine,
             cwd: it.cwd,
             mcp_servers: content::servers(it.mcp_servers),
-            recording: Recording::early(),
         };
         self.open(id, opening).await
     }
 
-    /// A session by our id or by the agent's.
-    async fn find(&self, id: &str) -> Result<Stored, Error> {
-        let journal = self.shared.journal().await;
-        let wanted = SessionId::new(id);
-        let failed = |err: journal::Error| Error::internal(chain(&err));
-        if let Some(found) = journal.find_session(&wanted).await.map_err(failed)? {
-            return Ok(found);
-        }
-        let found = journal.find_native(&wanted).await.map_err(failed)?;
-        found.ok_or_else(|| no_session(id))
-    }
-
-    /// Removes a session with all that is in it; one that is open here is closed first.
-    async fn delete(&mut self, id: &str) -> Result<(), Error> {
-        if let Some(Handle { orders, task }) = self.sessions.remove(id) {
-            drop(orders);
-            // One that panicked is gone as well.
-            task.await.ok();
-        }
-        let stored = self.find(id).await?;
-        let owner = journal::Owner::new(hub::own_name());
-        let journal = self.shared.journal().await;
-        let removed = hub::remove(&*journal, &stored.id, &owner).await;
-        removed.map_err(|err| Error::internal(chain(&err)))
-    }
-
-    async fn list(&self, it: wire::ListSessions) -> Result<wire::SessionList, Error> {
-        let query = SessionQuery {
-            engine: Some(self.shared.config.engine.clone()),
-            ..SessionQuery::default()
+    /// What another session can begin with, if one of these names is open here.
+    async fn branch(&mut self, names: &[&str]) -> Result<Option<String>, Error> {
+        let open = names.iter().find(|it| self.sessions.contains_key(**it));
+        let Some(name) = open else {
+            return Ok(None);
         };
-        let journal = self.shared.journal().await;
-        let mut after = it.cursor.as_deref().map(place).transpose()?;
-        let mut sessions = Vec::new();
-        loop {
-            let page = journal.list(query.clone(), after, PAGE).await;
-            let page = page.map_err(|err| Error::internal(chain(&err)))?;
-            let here = page.sessions.into_iter().filter(|stored| {
-                let cwd = stored.cwd.as_deref();
-                cwd.is_some() && (it.cwd.is_none() || it.cwd.as_deref() == cwd)
-            });
-            sessions.extend(here.map(info));
-            after = page.next;
-            if after.is_none() || sessions.len() >= PAGE as usize {
-                return Ok(wire::SessionList {
-                    sessions,
-                    next_cursor: after.map(|it| cursor(&it)),
-                });
-            }
-        }
+        let (begun, native) = oneshot::channel();
+        self.order(name, Order::Branch { begun }).await?;
+        let native = native.await.map_err(|_| no_session(name))?;
+        native.map(Some)
     }
-}
-
-fn info(stored: Stored) -> wire::SessionInfo {
-    wire::SessionInfo {
-        session_id: stored.id.to_string(),
-        cwd: stored.cwd.unwrap_or_default(),
-        title: stored.title.filter(|it| !it.is_empty()),
-        updated_at: stored.active_at.to_string(),
-    }
-}
-
-fn cursor(place: &Place) -> String {
-    format!("{} {}", place.active_at.millis(), place.id)
-}
-
-fn place(cursor: &str) -> Result<Place, Error> {
-    let parts = cursor.split_once(' ');
-    let parts = parts.and_then(|(at, id)| Some((at.parse().ok()?, id)));
-    let (at, id) = parts.ok_or_else(|| Error::params("the cursor is none of ours"))?;
-    Ok(Place {
-        active_at: Timestamp::from_millis(at),
-        id: SessionId::new(id.to_owned()),
-    })
 }
 
 /// Where an agent may work.

@@ -8,6 +8,10 @@ use crate::wire::{self, Block, Resource};
 /// The longest prompt, images and all.
 pub(crate) const MAX_PROMPT: usize = 16 << 20;
 
+/// What stands around an embedded text.
+const OPEN: &str = "\n\n<context ref=\"";
+const CLOSE: &str = "\n</context>";
+
 /// A prompt of the blocks of a client. Links stay links; what is embedded follows the words it belongs
 /// to, marked with where it comes from.
 pub(crate) fn prompt(blocks: Vec<Block>) -> Result<Prompt, Error> {
@@ -17,7 +21,7 @@ pub(crate) fn prompt(blocks: Vec<Block>) -> Result<Prompt, Error> {
     for block in blocks {
         match block {
             Block::Text { text } => words.push(text),
-            Block::ResourceLink { name, uri } => words.push(format!("[{name}]({uri})")),
+            Block::ResourceLink { name, uri } => words.push(link(&name, &address(&uri))),
             Block::Image { data, mime_type } => images.push(Image {
                 media_type: mime_type,
                 data,
@@ -25,8 +29,9 @@ pub(crate) fn prompt(blocks: Vec<Block>) -> Result<Prompt, Error> {
             Block::Resource {
                 resource: Resource::Text { uri, text },
             } => {
-                words.push(format!("[{}]({uri})", last_part(&uri)));
-                context.push_str(&format!("\n\n<context ref=\"{uri}\">\n{text}\n</context>"));
+                let address = address(&uri);
+                words.push(link(last_part(&uri), &address));
+                context.push_str(&format!("{OPEN}{address}\">\n{text}{CLOSE}"));
             }
             Block::Resource {
                 resource:
@@ -62,6 +67,39 @@ pub(crate) fn prompt(blocks: Vec<Block>) -> Result<Prompt, Error> {
         return Err(Error::params(message));
     }
     Ok(Prompt { text, images })
+}
+
+/// A prompt as its user saw it: without the texts that were embedded, whose links stay.
+pub(crate) fn without_context(prompt: &str) -> &str {
+    if !prompt.ends_with(CLOSE) {
+        return prompt;
+    }
+    let is_embedded = |at: usize| {
+        let address = prompt[at + OPEN.len()..].split_once("\">\n").map(|it| it.0);
+        address.is_some_and(|it| prompt[..at].contains(&format!("]({it})")))
+    };
+    let mut marks = prompt.match_indices(OPEN).map(|it| it.0);
+    match marks.find(|at| is_embedded(*at)) {
+        Some(at) => &prompt[..at],
+        None => prompt,
+    }
+}
+
+fn link(name: &str, address: &str) -> String {
+    format!("[{name}]({address})")
+}
+
+/// An address that cannot end what it stands in.
+fn address(uri: &str) -> String {
+    let mut address = String::with_capacity(uri.len());
+    for char in uri.chars() {
+        match char {
+            '"' | '<' | '>' | '(' | ')' | ' ' => address.push_str(&format!("%{:02X}", char as u32)),
+            '\0'..='\x1f' => address.push_str(&format!("%{:02X}", char as u32)),
+            _ => address.push(char),
+        }
+    }
+    address
 }
 
 fn last_part(uri: &str) -> &str {
@@ -134,6 +172,22 @@ mod tests {
             images: vec![image("image/png", "AAAA"), image("image/gif", "BBBB")],
         };
         assert_eq!(prompt, Ok(expected));
+    }
+
+    #[test]
+    fn what_was_embedded_is_not_shown_again() {
+        let resource = |uri: &str, text: &str| json!({"type": "resource", "resource": {"uri": uri, "text": text}});
+        let prompt = read(json!([
+            {"type": "text", "text": "see "},
+            resource("file:///w/a (1)\".rs", "\n\n<context ref=\"x\">\n</context>"),
+            {"type": "text", "text": " and "},
+            resource("file:///w/b", "b")
+        ]))
+        .unwrap();
+        let shown = "see [a (1)\".rs](file:///w/a%20%281%29%22.rs) and [b](file:///w/b)";
+        assert_eq!(without_context(&prompt.text), shown);
+        let own = "why\n\n<context ref=\"file:///w/a\">\nis this\n</context>";
+        assert_eq!(without_context(own), own);
     }
 
     #[test]

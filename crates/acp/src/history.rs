@@ -2,8 +2,9 @@
 
 use formats::AcpAgent;
 use journal::{Deltas, Journal, Read};
-use model::{Event, SessionId};
+use model::{Body, Event, Item, ItemClosed, Role, SessionId, Text};
 
+use crate::content::without_context;
 use crate::pipes::Said;
 
 /// Events and bytes read at once.
@@ -30,7 +31,8 @@ pub(crate) async fn tell(
         for stored in &page.events {
             let line = str::from_utf8(&stored.line).unwrap_or_default();
             // What a later version has stored cannot be told by this one.
-            if let Ok(event) = Event::from_json(line) {
+            if let Ok(mut event) = Event::from_json(line) {
+                as_seen(&mut event);
                 // How a run ended was answered when it did.
                 drop(writer.event(&event, &mut lines));
             }
@@ -42,6 +44,22 @@ pub(crate) async fn tell(
         if page.next >= page.head {
             writer.set_history(false);
             return Ok(());
+        }
+    }
+}
+
+/// The user has embedded files, and did not see what the agent was given of them.
+fn as_seen(event: &mut Event<'_>) {
+    if let Body::ItemClosed(ItemClosed {
+        item: Item::Message(message),
+        ..
+    }) = &mut event.body
+        && message.role == Role::User
+    {
+        let text = message.text.to_str();
+        let seen = without_context(&text);
+        if seen.len() < text.len() {
+            message.text = Text::new(seen.to_owned());
         }
     }
 }

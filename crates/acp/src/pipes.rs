@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use formats::framing::{Framer, Framing};
 use model::Frame;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::stats::Stats;
 
@@ -33,17 +33,35 @@ pub(crate) enum Heard {
 
 /// Where whole lines go out.
 #[derive(Clone, Debug)]
-pub(crate) struct Said(mpsc::Sender<(Instant, Vec<u8>)>);
+pub(crate) struct Said {
+    lines: mpsc::Sender<(Instant, Vec<u8>)>,
+    /// Who has something to say does not wait for room any more.
+    is_hasty: Arc<watch::Sender<bool>>,
+}
 
 impl Said {
-    /// Says whole lines; false when nobody listens any more.
-    pub(crate) async fn say(&self, lines: Vec<u8>) -> bool {
-        lines.is_empty() || self.0.send((Instant::now(), lines)).await.is_ok()
+    /// Says whole lines, when there is room for them.
+    pub(crate) async fn say(&self, lines: Vec<u8>) {
+        if lines.is_empty() {
+            return;
+        }
+        let mut is_hasty = self.is_hasty.subscribe();
+        tokio::select! {
+            biased;
+            // That nobody listens any more is heard from `closed`.
+            _ = self.lines.send((Instant::now(), lines)) => (),
+            _ = is_hasty.wait_for(|it| *it) => (),
+        }
+    }
+
+    /// From now on what there is no room for is lost.
+    pub(crate) fn hurry(&self) {
+        self.is_hasty.send_replace(true);
     }
 
     /// Nobody listens any more.
     pub(crate) async fn closed(&self) {
-        self.0.closed().await;
+        self.lines.closed().await;
     }
 }
 
@@ -69,7 +87,10 @@ pub(crate) fn open(
         done.send(()).ok()
     });
     Pipes {
-        said: Said(said),
+        said: Said {
+            lines: said,
+            is_hasty: Arc::new(watch::Sender::new(false)),
+        },
         heard,
         written,
     }

@@ -63,9 +63,17 @@ impl Question {
         &self.id
     }
 
+    /// What the request that asks now is called. No two requests of an ask are called alike.
+    pub(crate) fn name(&self) -> String {
+        match self.at {
+            0 => self.id.clone(),
+            at => format!("{}/{at}", self.id),
+        }
+    }
+
     /// What to send to the client.
     pub(crate) fn request(&self, session: &str, has_forms: bool) -> Vec<u8> {
-        let id = format!("{session}/{}", self.id);
+        let id = format!("{session}/{}", self.name());
         if has_forms {
             return rpc::request(&id, "elicitation/create", &self.form(session));
         }
@@ -234,7 +242,11 @@ mod tests {
         }});
         assert_eq!(first, expected);
         let chosen = |at: &str| json!({"outcome": {"outcome": "selected", "optionId": at}});
-        assert_eq!(asked.answered(Some(&chosen("1"))), None);
+        assert_eq!(
+            (asked.name(), asked.answered(Some(&chosen("1")))),
+            ("a".to_owned(), None)
+        );
+        assert_eq!(asked.name(), "a/1");
         let answers = given(asked.answered(Some(&chosen("0"))));
         assert_eq!(answers, json!({"Color?": "Blue", "Sizes?": "S"}));
     }

@@ -54,15 +54,17 @@ impl Recording {
     }
 
     /// Where an agent that is started now goes on.
-    pub(crate) fn earlier(&mut self) -> Earlier {
-        match &mut self.state {
+    pub(crate) fn earlier(&self) -> Earlier {
+        match &self.state {
             State::Open(recorder) => recorder.earlier(),
-            // Nothing of the one before it was asked for.
-            State::Early(told) => {
-                told.clear();
-                Earlier::default()
-            }
-            State::Lost => Earlier::default(),
+            State::Early(_) | State::Lost => Earlier::default(),
+        }
+    }
+
+    /// The agent is gone; what it told before anything was asked of it goes with it.
+    pub(crate) fn forget(&mut self) {
+        if let State::Early(told) = &mut self.state {
+            told.clear();
         }
     }
 

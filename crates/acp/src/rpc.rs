@@ -12,6 +12,7 @@ pub(crate) const INVALID_REQUEST: i32 = -32600;
 pub(crate) const METHOD_NOT_FOUND: i32 = -32601;
 pub(crate) const INVALID_PARAMS: i32 = -32602;
 pub(crate) const INTERNAL_ERROR: i32 = -32603;
+pub(crate) const AUTH_REQUIRED: i32 = -32000;
 pub(crate) const NOT_FOUND: i32 = -32002;
 
 /// The id of a request, as its sender wrote it.
@@ -51,7 +52,7 @@ struct Line<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
-    method: Option<Cow<'a, str>>,
+    method: Option<&'a RawValue>,
     #[serde(borrow)]
     params: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -59,6 +60,9 @@ struct Line<'a> {
     #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
+
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl Id {
     pub(crate) const NONE: &'static str = "null";
@@ -73,6 +77,11 @@ impl Id {
     /// The id as it was written.
     pub(crate) fn json(&self) -> &str {
         &self.0
+    }
+
+    /// Whether somebody means this one, however it is written.
+    pub(crate) fn is(&self, id: &Value) -> bool {
+        serde_json::from_str::<Value>(&self.0).is_ok_and(|it| it == *id)
     }
 }
 
@@ -115,7 +124,13 @@ impl<'a> Message<'a> {
         };
         let id = line.id.map(Id::new);
         let params = Params(line.params);
-        match (line.method, id) {
+        let method = line.method.map(|it| serde_json::from_str(it.get()));
+        let Ok(method) = method.transpose() else {
+            let error = Error::new(INVALID_REQUEST, "the method is a string");
+            return Err((id.flatten(), error));
+        };
+        let method = method.map(|Name(it)| it);
+        match (method, id) {
             (_, Some(None)) => Err(refused("the id is a string, a number or null")),
             (Some(method), Some(Some(id))) => Ok(Some(Self::Request { id, method, params })),
             (Some(method), None) => Ok(Some(Self::Notification { method, params })),
@@ -237,6 +252,10 @@ mod tests {
             (
                 r#"{"id":{},"method":"x"}"#,
                 r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the id is a string, a number or null"}}"#,
+            ),
+            (
+                r#"{"id":1,"method":5}"#,
+                r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"the method is a string"}}"#,
             ),
             (
                 r#"{"id":4}"#,

@@ -4,25 +4,25 @@ mod asks;
 mod choose;
 mod life;
 mod telling;
+mod turn;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use formats::AcpAgent;
-use hub::{Wish, chain};
-use journal::{Journal, NewSession};
-use model::SessionId;
+use hub::{Recorder, Wish};
+use journal::Journal;
 use runner::{Agent, McpServer, Offers, Prompt, Resume, StartError, Step};
 use serde_json::Value;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval};
 
 use self::asks::Asks;
 use self::telling::Telling;
+use self::turn::Turn;
 use crate::AcpConfig;
-use crate::history;
 use crate::options::{Choices, Chosen};
 use crate::pace::{Pace, until};
 use crate::pipes::Said;
@@ -47,10 +47,13 @@ pub(crate) enum Order {
         id: Id,
         prompt: Prompt,
     },
-    Cancel,
+    /// Only what this request has asked for, where one is named.
+    Cancel {
+        request: Option<Value>,
+    },
     /// The answer to what an agent asked; none when it was refused.
     Answer {
-        ask: String,
+        request: String,
         result: Option<Value>,
     },
     SetMode {
@@ -66,6 +69,10 @@ pub(crate) enum Order {
     Reopen {
         id: Id,
         is_told: bool,
+    },
+    /// Another session is to begin with what this one holds: its native id, unless it is at work.
+    Branch {
+        begun: oneshot::Sender<Result<String, Error>>,
     },
     Close {
         id: Id,
@@ -116,7 +123,6 @@ pub(crate) struct Opening {
     pub(crate) cwd: PathBuf,
     pub(crate) mcp_servers: Vec<McpServer>,
     pub(crate) resume: Resume,
-    pub(crate) recording: Recording,
 }
 
 pub(crate) struct Session {
@@ -150,15 +156,6 @@ pub(crate) struct Session {
     lines: Vec<u8>,
 }
 
-/// A prompt that has no answer yet.
-#[derive(Debug)]
-struct Turn {
-    id: Id,
-    /// Its run, once it has begun.
-    run: Option<String>,
-    is_cancelled: bool,
-}
-
 /// What woke the loop.
 enum Woken {
     Ordered(Option<Order>),
@@ -179,7 +176,6 @@ impl Session {
             cwd,
             mcp_servers,
             resume,
-            recording,
         } = opening;
         let config = &shared.config;
         let chosen = Chosen {
@@ -191,12 +187,7 @@ impl Session {
         let is_root = rustix::process::geteuid().is_root();
         let is_boxed = std::env::var_os("IS_SANDBOX").is_some();
         let choices = Choices::of(family, is_root && !is_boxed);
-        let client = formats::AcpClient {
-            has_notices: shared.client.session.notices.is_some(),
-            has_compactions: shared.client.session.compaction.is_some(),
-        };
-        let place = cwd.to_string_lossy();
-        let writer = AcpAgent::new(name, &place, config.profile.as_deref(), client);
+        let writer = writer(&shared, name, &cwd);
         let mut session = Self {
             shared,
             id,
@@ -205,7 +196,7 @@ impl Session {
             cwd,
             mcp_servers,
             resume,
-            recording,
+            recording: Recording::early(),
             writer,
             choices,
             chosen,
@@ -224,6 +215,11 @@ impl Session {
         // What cannot be started is said now, not with the first prompt.
         session.setup()?;
         Ok(session)
+    }
+
+    /// It is one that is kept already.
+    pub(crate) fn goes_on(&mut self, recorder: Recorder) {
+        self.recording = Recording::open(recorder);
     }
 
     /// What the client is told about a session that it has opened.
@@ -286,7 +282,7 @@ impl Session {
                     let stored = self.recording.stored(stored);
                     self.not_kept(stored.err());
                 }
-                Woken::Started(started) => self.started(*started),
+                Woken::Started(started) => self.started(*started).await,
                 Woken::Stepped(step) => self.stepped(step),
                 Woken::Waited => self.tell_words(),
                 Woken::Beat => self.beat().await,
@@ -298,74 +294,14 @@ impl Session {
     async fn ordered(&mut self, order: Order) {
         match order {
             Order::Prompt { id, prompt } => self.prompted(id, prompt).await,
-            Order::Cancel => self.cancel(),
-            Order::Answer { ask, result } => self.answered(&ask, result.as_ref()),
+            Order::Cancel { request } => self.cancel(request.as_ref()),
+            Order::Answer { request, result } => self.answered(&request, result.as_ref()),
             Order::SetMode { id, mode } => self.set_mode(&id, &mode),
             Order::SetOption { id, option, value } => self.set_option(&id, &option, &value),
             Order::Reopen { id, is_told } => self.reopen(&id, is_told).await,
+            // Who does not wait any more needs no answer.
+            Order::Branch { begun } => _ = begun.send(self.branch()).ok(),
             Order::Close { .. } => (), // The loop ends with it.
-        }
-    }
-
-    async fn prompted(&mut self, id: Id, prompt: Prompt) {
-        if self.turn.is_some() {
-            let message = "the session is at work on a prompt; cancel it or wait for its end";
-            let error = Error::new(rpc::INVALID_REQUEST, message);
-            return self.lines.extend(rpc::refusal(Some(&id), &error));
-        }
-        self.shared.stats.prompted();
-        if self.recording.is_early() {
-            self.keep(&prompt.text).await;
-        }
-        if self.is_stale {
-            self.let_go().await;
-        }
-        self.turn = Some(Turn {
-            id,
-            run: None,
-            is_cancelled: false,
-        });
-        self.waiting = Some(prompt);
-    }
-
-    /// The session is worth keeping from now on.
-    async fn keep(&mut self, prompt: &str) {
-        let title = hub::title(prompt);
-        let session = NewSession {
-            id: SessionId::new(self.id.clone()),
-            engine: self.engine.clone(),
-            cwd: Some(self.cwd.to_string_lossy().into_owned()),
-            title: Some(title.clone()),
-        };
-        let journal = self.shared.journal().await;
-        let begun = self.recording.begin(&journal, session).await;
-        self.not_kept(begun.err());
-        self.update(wire::About::SessionInfoUpdate { title: &title });
-    }
-
-    fn not_kept(&mut self, err: Option<journal::Error>) {
-        if let (Some(err), true) = (err, self.shared.client.session.notices.is_some()) {
-            let title = format!("this session is not kept from here on: {err}");
-            self.update(wire::About::Notice {
-                severity: "warning",
-                title: &title,
-            });
-        }
-    }
-
-    /// The prompt has come to nothing. Without one the next will find out.
-    fn fail(&mut self, error: &Error) {
-        self.waiting = None;
-        self.tell_words();
-        if let Some(turn) = self.turn.take() {
-            self.lines.extend(rpc::refusal(Some(&turn.id), error));
-        }
-    }
-
-    fn end_turn(&mut self, end: &str) {
-        self.tell_words();
-        if let Some(turn) = self.turn.take() {
-            self.lines.extend(rpc::rest(&turn.id, end));
         }
     }
 
@@ -385,8 +321,7 @@ impl Session {
             Step::Told | Step::Ended => self.see_to_asks(),
             // Nobody asks for the newest session here, so none is in use.
             Step::Gone | Step::Busy => {
-                self.agent = None;
-                self.withdraw_asks();
+                self.gone();
                 let message = "the agent ended before it answered";
                 self.fail(&Error::internal(message));
             }
@@ -399,49 +334,12 @@ impl Session {
         self.pace.passed();
     }
 
-    fn cancel(&mut self) {
-        let Some(turn) = &mut self.turn else {
-            return;
-        };
-        turn.is_cancelled = true;
-        match &mut self.agent {
-            Some(agent) if self.waiting.is_none() => agent.abort(),
-            _ if self.starting.is_none() => {
-                self.waiting = None;
-                self.end_turn("\"result\":{\"stopReason\":\"cancelled\"}");
-            }
-            // It is answered when the agent is there.
-            _ => (),
-        }
-    }
-
-    async fn reopen(&mut self, id: &Id, is_told: bool) {
-        if self.turn.is_some() {
-            let message = "the session is at work on a prompt; cancel it or wait for its end";
-            let error = Error::new(rpc::INVALID_REQUEST, message);
-            return self.lines.extend(rpc::refusal(Some(id), &error));
-        }
-        let told = if is_told {
-            let session = SessionId::new(self.id.clone());
-            let journal = self.shared.journal().await;
-            self.recording.flush().await;
-            history::tell(&*journal, &session, &mut self.writer, &self.shared.said).await
-        } else {
-            Ok(())
-        };
-        let line = match told {
-            Ok(()) => rpc::result(id, &self.opened(None)),
-            Err(err) => rpc::refusal(Some(id), &Error::internal(chain(&err))),
-        };
-        self.lines.extend(line);
-    }
-
     async fn beat(&mut self) {
         match self.recording.beat().await {
             Ok(wishes) => {
                 for wish in wishes {
                     match (wish, &mut self.agent) {
-                        (Wish::Abort, _) => self.cancel(),
+                        (Wish::Abort, _) => self.cancel(None),
                         (Wish::Settle { ask, answer }, Some(agent)) => {
                             // One that was withdrawn meanwhile needs no answer.
                             agent.settle(&ask, &answer).ok();
@@ -470,6 +368,16 @@ impl Session {
             self.shared.said.say(lines).await;
         }
     }
+}
+
+/// One that has told nothing yet.
+fn writer(shared: &Shared, name: &str, cwd: &Path) -> AcpAgent {
+    let client = formats::AcpClient {
+        has_notices: shared.client.session.notices.is_some(),
+        has_compactions: shared.client.session.compaction.is_some(),
+    };
+    let profile = shared.config.profile.as_deref();
+    AcpAgent::new(name, &cwd.to_string_lossy(), profile, client)
 }
 
 async fn next(starting: &mut Option<Starting>) -> Result<Agent, StartError> {

@@ -17,8 +17,15 @@ pub(super) struct Asks {
     /// Those that were seen to: by the rules, or by asking the client.
     seen: Vec<String>,
     /// The client is being asked.
-    open: Vec<String>,
+    open: Vec<Open>,
     questions: Vec<Question>,
+}
+
+#[derive(Debug)]
+struct Open {
+    ask: String,
+    /// What the request is called, after the session's name: one ask may take several.
+    request: String,
 }
 
 impl Session {
@@ -35,9 +42,9 @@ impl Session {
         let is_asked = |id: &str| asked.iter().any(|it| it.ask.id.as_str() == id);
         let mut gone = Vec::new();
         self.asks.open.retain(|it| {
-            let is_asked = is_asked(it);
+            let is_asked = is_asked(&it.ask);
             if !is_asked {
-                gone.push(it.clone());
+                gone.push(it.request.clone());
             }
             is_asked
         });
@@ -71,7 +78,11 @@ impl Session {
             AskKind::Question => Question::new(asked),
             AskKind::Permission | AskKind::Plan => None,
         };
+        // What was said before it is read before it.
+        self.tell_words();
+        let mut request = id.clone();
         if let Some(question) = question {
+            request = question.name();
             self.lines.extend(question.request(&self.name, has_forms));
             self.asks.questions.push(question);
         } else if let Some(at) = self.asks.written.iter().position(|it| it.ask == id) {
@@ -80,25 +91,31 @@ impl Session {
             let message = "nobody could be asked".to_owned();
             return self.settle(&id, &Answer::Deny { message });
         }
-        self.asks.open.push(id);
+        self.asks.open.push(Open { ask: id, request });
     }
 
     /// The client has answered; only what it was asked has an answer.
-    pub(super) fn answered(&mut self, ask: &str, result: Option<&Value>) {
-        let Some(at) = self.asks.open.iter().position(|it| it == ask) else {
+    pub(super) fn answered(&mut self, request: &str, result: Option<&Value>) {
+        let Asks {
+            open, questions, ..
+        } = &mut self.asks;
+        let Some(at) = open.iter().position(|it| it.request == request) else {
             return;
         };
-        let has_forms = self.shared.client.elicitation.form.is_some();
-        let question = self.asks.questions.iter_mut().find(|it| it.ask() == ask);
+        let question = questions.iter_mut().find(|it| it.ask() == open[at].ask);
         let answer = match question {
             Some(question) => match question.answered(result) {
                 Some(answer) => answer,
-                None => return self.lines.extend(question.request(&self.name, has_forms)),
+                None => {
+                    open[at].request = question.name();
+                    let has_forms = self.shared.client.elicitation.form.is_some();
+                    return self.lines.extend(question.request(&self.name, has_forms));
+                }
             },
             None => answer(result),
         };
-        self.asks.open.swap_remove(at);
-        self.settle(ask, &answer);
+        let Open { ask, .. } = open.swap_remove(at);
+        self.settle(&ask, &answer);
     }
 
     fn settle(&mut self, ask: &str, answer: &Answer) {
@@ -116,8 +133,8 @@ impl Session {
     }
 
     /// The client need not answer any more.
-    fn withdraw(&mut self, ask: &str) {
-        let request_id = Value::from(format!("{}/{ask}", self.name));
+    fn withdraw(&mut self, request: &str) {
+        let request_id = Value::from(format!("{}/{request}", self.name));
         let params = wire::CancelRequest { request_id };
         self.lines
             .extend(rpc::notification("$/cancel_request", &params));
@@ -125,7 +142,7 @@ impl Session {
 
     pub(super) fn withdraw_asks(&mut self) {
         let Asks { open, .. } = std::mem::take(&mut self.asks);
-        open.iter().for_each(|it| self.withdraw(it));
+        open.iter().for_each(|it| self.withdraw(&it.request));
     }
 }
 

@@ -40,7 +40,8 @@ impl Session {
             }
             "effort" if chosen == DEFAULT || self.choices.efforts.contains(&chosen) => {
                 let effort = (chosen != DEFAULT).then(|| chosen.to_owned());
-                self.is_stale |= self.chosen.effort != effort;
+                let has_agent = self.agent.is_some() || self.starting.is_some();
+                self.is_stale |= has_agent && self.chosen.effort != effort;
                 self.chosen.effort = effort;
                 None
             }
@@ -61,6 +62,8 @@ impl Session {
     }
 
     fn change_mode(&mut self, mode: Mode) {
+        // One that is being started begins with what was chosen before.
+        self.is_stale |= self.starting.is_some() && self.chosen.mode != mode;
         self.chosen.mode = mode;
         if let Some(agent) = &mut self.agent {
             // One that cannot change is started anew for the next prompt.
@@ -76,7 +79,7 @@ impl Session {
         match (&mut self.agent, &model) {
             (Some(agent), Some(model)) => self.is_stale |= !agent.set_model(model),
             (Some(_), None) => self.is_stale = true,
-            (None, _) => (),
+            (None, _) => self.is_stale |= self.starting.is_some(),
         }
         self.chosen.model = model;
     }

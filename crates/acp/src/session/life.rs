@@ -5,10 +5,11 @@ use std::sync::Arc;
 use hub::chain;
 use runner::engines::{self, Selected, Surroundings};
 use runner::process::find_on_path;
-use runner::{Agent, Permissions, Request, Setup, StartError, Step, Talk, Work};
+use runner::{Agent, Permissions, Request, Resume, Setup, StartError, Step, Talk, Work};
 use tokio::time::timeout;
 
 use super::telling::Telling;
+use super::turn::CANCELLED;
 use super::{PATIENCE, Session, step};
 use crate::recording::Recording;
 use crate::rpc::{self, Error, Id};
@@ -30,7 +31,10 @@ impl Session {
             return;
         }
         match self.setup() {
-            Ok(Some(setup)) => self.starting = Some(Box::pin(Agent::start(setup, |_| ()))),
+            Ok(Some(setup)) => {
+                let is_fork = matches!(self.resume, Resume::Fork(_));
+                self.starting = Some(Box::pin(start(setup, is_fork)));
+            }
             Ok(None) => (),
             Err(error) => self.fail(&error),
         }
@@ -99,32 +103,48 @@ impl Session {
         Ok(Some(setup))
     }
 
-    pub(super) fn started(&mut self, started: Result<Agent, StartError>) {
+    pub(super) async fn started(&mut self, started: Result<Agent, StartError>) {
         self.starting = None;
         match started {
             Ok(agent) => self.agent = Some(agent),
-            Err(err) => self.fail(&Error::internal(chain(&err))),
+            Err(err) => return self.fail(&Error::internal(chain(&err))),
         }
-        let is_cancelled = self.turn.as_ref().is_some_and(|it| it.is_cancelled);
-        if is_cancelled && self.waiting.take().is_some() {
-            self.end_turn("\"result\":{\"stopReason\":\"cancelled\"}");
+        if self.is_stale {
+            // Something else was chosen while it was being started.
+            self.let_go().await;
+            self.is_warming = true;
+        }
+        if self.is_cancelled() && self.waiting.take().is_some() {
+            self.end_turn(CANCELLED);
         }
     }
 
     /// Lets the agent go, and hears it to its end.
     pub(super) async fn let_go(&mut self) {
         self.is_stale = false;
-        self.starting = None;
+        if let Some(starting) = self.starting.take() {
+            // It may have the lock of the session already, which the next one needs.
+            let started = timeout(PATIENCE, starting).await;
+            self.agent = started.ok().and_then(Result::ok);
+        }
         if let Some(agent) = &mut self.agent {
             agent.close();
         }
-        if timeout(PATIENCE, self.until_gone()).await.is_err()
-            && let Some(agent) = &mut self.agent
-        {
-            agent.step_to_end().await;
+        if timeout(PATIENCE, self.until_gone()).await.is_err() {
+            if let Some(agent) = &mut self.agent {
+                agent.kill();
+            }
+            self.until_gone().await;
         }
-        self.agent = None;
+        self.gone();
         self.recording.commit();
+    }
+
+    /// There is no agent any more, and nothing that it waits for.
+    pub(super) fn gone(&mut self) {
+        self.agent = None;
+        self.withdraw_asks();
+        self.recording.forget();
     }
 
     async fn until_gone(&mut self) {
@@ -149,20 +169,34 @@ impl Session {
     }
 
     pub(super) async fn leave(mut self, closing: Option<Id>) {
-        self.cancel();
+        self.cancel(None);
         // Whatever it does, it does not outlive the session.
         timeout(PATIENCE, self.until_ended()).await.ok();
         self.let_go().await;
-        self.writer.flush(&mut self.lines);
-        self.end_turn("\"result\":{\"stopReason\":\"cancelled\"}");
-        self.withdraw_asks();
-        self.say().await;
-        // Only then can it be opened again.
+        self.end_turn(CANCELLED);
+        // Only then can it be opened again; a client that does not read must not hold that up.
         let recording = std::mem::replace(&mut self.recording, Recording::early());
         recording.finish().await;
         if let Some(id) = closing {
             self.lines.extend(rpc::result(&id, &wire::Empty {}));
-            self.say().await;
+        }
+        self.say().await;
+    }
+}
+
+/// Starts an agent. What a fork begins with is only read: it is enough that nobody else is in it now,
+/// and whoever has the session here need not leave it.
+async fn start(mut setup: Setup, is_fork: bool) -> Result<Agent, StartError> {
+    if is_fork && let Some((locks, session)) = setup.locks.clone().zip(setup.in_use.take()) {
+        let place = locks.queue(&setup.engine, &session, &setup.holder).await;
+        let place = match place {
+            Ok(place) => place,
+            Err(source) => return Err(StartError::Lock { session, source }),
+        };
+        let others = place.held().filter(|it| it.pid != std::process::id());
+        if let Some(held) = others.cloned() {
+            return Err(StartError::Busy { session, held });
         }
     }
+    Agent::start(setup, |_| ()).await
 }

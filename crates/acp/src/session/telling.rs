@@ -3,7 +3,7 @@
 use formats::AcpAgent;
 use model::{Body, Cause, Event, Frame, Sink};
 
-use super::Turn;
+use super::turn::{CANCELLED, Turn};
 use crate::recording::Told;
 use crate::rpc;
 use crate::stats::Stats;
@@ -45,7 +45,7 @@ impl Sink for Telling<'_> {
         if let Some(turn) = self.turn.take_if(is_its) {
             let end = match turn.is_cancelled {
                 // Whatever the agent made of it, this is what the client waits for.
-                true => "\"result\":{\"stopReason\":\"cancelled\"}",
+                true => CANCELLED,
                 false => &end,
             };
             self.lines.extend(rpc::rest(&turn.id, end));

@@ -1,0 +1,131 @@
+//! What a client is told of the agent that it talks with, and how to log in to it.
+
+use super::Connection;
+use crate::rpc::{self, Error};
+use crate::wire::{self, Empty};
+
+/// How to log in to an engine, which it does by itself in a terminal, and what is there once it is done.
+struct Login {
+    engine: &'static str,
+    id: &'static str,
+    command: &'static str,
+    /// Each stands for a login.
+    variables: &'static [&'static str],
+    /// A file in the home directory, and what is in it.
+    file: (&'static str, &'static str),
+}
+
+const LOGINS: &[Login] = &[
+    Login {
+        engine: "claude",
+        id: "claude-login",
+        command: "claude /login",
+        variables: &["ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
+        file: (".claude.json", "\"oauthAccount\""),
+    },
+    Login {
+        engine: "codex",
+        id: "codex-login",
+        command: "codex login",
+        variables: &["CODEX_API_KEY"],
+        file: (".codex/auth.json", "{"),
+    },
+    Login {
+        engine: "gemini",
+        id: "gemini-login",
+        command: "gemini",
+        variables: &["GEMINI_API_KEY"],
+        file: (".gemini/oauth_creds.json", "{"),
+    },
+    Login {
+        engine: "opencode",
+        id: "opencode-login",
+        command: "opencode auth login",
+        variables: &[],
+        file: (".local/share/opencode/auth.json", "{"),
+    },
+];
+
+impl Connection {
+    pub(super) fn initialized(&self) -> wire::Initialized<'static> {
+        let engine = self.family();
+        let is_agent = engine != "replay";
+        let yes = || Some(Empty {});
+        let login = LOGINS.iter().find(|it| it.engine == engine);
+        wire::Initialized {
+            protocol_version: wire::VERSION,
+            agent_capabilities: wire::AgentCapabilities {
+                load_session: true,
+                prompt_capabilities: wire::PromptCapabilities {
+                    image: is_agent,
+                    audio: false,
+                    embedded_context: true,
+                },
+                mcp_capabilities: wire::McpCapabilities {
+                    http: matches!(engine, "claude" | "codex"),
+                    sse: engine == "claude",
+                },
+                session_capabilities: wire::SessionCapabilities {
+                    list: yes(),
+                    resume: yes(),
+                    fork: runner::engines::find(engine)
+                        .filter(|it| it.can.fork)
+                        .and_then(|_| yes()),
+                    close: yes(),
+                    delete: yes(),
+                },
+            },
+            auth_methods: login.map(Login::method).into_iter().collect(),
+            agent_info: wire::AgentInfo {
+                name: "linkspan",
+                title: format!("linkspan ({})", self.shared.config.engine),
+                version: self.shared.config.version,
+            },
+        }
+    }
+
+    /// The engine without what follows its colon.
+    fn family(&self) -> &str {
+        let engine = self.shared.config.engine.split(':').next();
+        engine.unwrap_or_default()
+    }
+
+    /// Nobody can log in from here: all that can be said is that somebody has, or how to.
+    pub(super) fn authenticated(&self, method: &str) -> Result<Empty, Error> {
+        let engine = self.family();
+        let login = LOGINS.iter().find(|it| it.engine == engine);
+        let login = login.filter(|it| it.id == method);
+        let login = login.ok_or_else(|| {
+            let message = format!("unknown method `{}`", super::shown(method));
+            Error::params(message)
+        })?;
+        match login.is_done() {
+            true => Ok(Empty {}),
+            false => Err(Error::new(rpc::AUTH_REQUIRED, login.advice())),
+        }
+    }
+}
+
+impl Login {
+    fn method(&self) -> wire::AuthMethod<'static> {
+        wire::AuthMethod {
+            id: self.id,
+            name: format!("Log in with {}", self.engine),
+            description: self.advice(),
+        }
+    }
+
+    fn advice(&self) -> String {
+        format!("run `{}` in a terminal, then try again", self.command)
+    }
+
+    fn is_done(&self) -> bool {
+        let is_set = |name: &&str| std::env::var_os(name).is_some_and(|it| !it.is_empty());
+        if self.variables.iter().any(is_set) {
+            return true;
+        }
+        let (path, word) = self.file;
+        let file = std::env::home_dir().map(|home| std::fs::read_to_string(home.join(path)));
+        file.is_some_and(|it| it.is_ok_and(|text| text.contains(word)))
+    }
+}

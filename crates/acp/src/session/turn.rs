@@ -1,0 +1,159 @@
+//! A turn: from a prompt to its one answer, and what was said in the turns before it.
+
+use hub::chain;
+use journal::NewSession;
+use model::SessionId;
+use runner::{Prompt, Resume};
+use serde_json::Value;
+
+use super::{Session, writer};
+use crate::history;
+use crate::rpc::{self, Error, Id};
+use crate::wire;
+
+/// The rest of the answer to a prompt that was taken back.
+pub(super) const CANCELLED: &str = "\"result\":{\"stopReason\":\"cancelled\"}";
+
+/// A prompt that has no answer yet.
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub(super) id: Id,
+    /// Its run, once it has begun.
+    pub(super) run: Option<String>,
+    pub(super) is_cancelled: bool,
+}
+
+impl Session {
+    pub(super) async fn prompted(&mut self, id: Id, prompt: Prompt) {
+        if self.turn.is_some() {
+            return self.lines.extend(rpc::refusal(Some(&id), &at_work()));
+        }
+        self.shared.stats.prompted();
+        if self.is_stale {
+            self.let_go().await;
+        }
+        if self.recording.is_early() {
+            self.keep(&prompt.text).await;
+        }
+        self.turn = Some(Turn {
+            id,
+            run: None,
+            is_cancelled: false,
+        });
+        self.waiting = Some(prompt);
+    }
+
+    /// The session is worth keeping from now on.
+    async fn keep(&mut self, prompt: &str) {
+        let title = hub::title(prompt);
+        let session = NewSession {
+            id: SessionId::new(self.id.clone()),
+            engine: self.engine.clone(),
+            cwd: Some(self.cwd.to_string_lossy().into_owned()),
+            title: Some(title.clone()),
+        };
+        let journal = self.shared.journal().await;
+        let begun = self.recording.begin(&journal, session).await;
+        self.not_kept(begun.err());
+        self.update(wire::About::SessionInfoUpdate { title: &title });
+    }
+
+    pub(super) fn not_kept(&mut self, err: Option<journal::Error>) {
+        if let (Some(err), true) = (err, self.shared.client.session.notices.is_some()) {
+            let title = format!("this session is not kept from here on: {err}");
+            self.update(wire::About::Notice {
+                severity: "warning",
+                title: &title,
+            });
+        }
+    }
+
+    /// The prompt has come to nothing. Without one the next will find out.
+    pub(super) fn fail(&mut self, error: &Error) {
+        self.waiting = None;
+        if self.is_cancelled() {
+            return self.end_turn(CANCELLED);
+        }
+        self.tell_words();
+        if let Some(turn) = self.turn.take() {
+            self.lines.extend(rpc::refusal(Some(&turn.id), error));
+        }
+    }
+
+    pub(super) fn end_turn(&mut self, end: &str) {
+        self.tell_words();
+        if let Some(turn) = self.turn.take() {
+            self.lines.extend(rpc::rest(&turn.id, end));
+        }
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.turn.as_ref().is_some_and(|it| it.is_cancelled)
+    }
+
+    /// Takes the prompt back; one of a request that is over needs no cancelling.
+    pub(super) fn cancel(&mut self, request: Option<&Value>) {
+        let is_meant = |it: &&mut Turn| request.is_none_or(|request| it.id.is(request));
+        let Some(turn) = self.turn.as_mut().filter(is_meant) else {
+            return;
+        };
+        turn.is_cancelled = true;
+        match &mut self.agent {
+            Some(agent) if self.waiting.is_none() => agent.abort(),
+            _ if self.starting.is_none() => {
+                self.waiting = None;
+                self.end_turn(CANCELLED);
+            }
+            // It is answered when the agent is there.
+            _ => (),
+        }
+    }
+
+    /// What a fork begins with. While it is written, there is nothing whole to read.
+    pub(super) fn branch(&self) -> Result<String, Error> {
+        match (&self.turn, &self.resume) {
+            (Some(_), _) => Err(at_work()),
+            (None, Resume::Session(native)) => Ok(native.clone()),
+            (None, Resume::Fresh | Resume::Latest | Resume::Fork(_)) => {
+                let message = format!("session `{}` has nothing to begin with yet", self.name);
+                Err(Error::internal(message))
+            }
+        }
+    }
+
+    pub(super) async fn reopen(&mut self, id: &Id, is_told: bool) {
+        let told = match (&self.turn, is_told) {
+            (Some(_), _) => Err(at_work()),
+            (None, true) => self.tell_again().await,
+            (None, false) => Ok(()),
+        };
+        let line = match told {
+            Ok(()) => rpc::result(id, &self.opened(None)),
+            Err(error) => rpc::refusal(Some(id), &error),
+        };
+        self.lines.extend(line);
+    }
+
+    /// Tells the past through a writer that has told nothing: what it leaves out because the client
+    /// knows it is what it left out then.
+    async fn tell_again(&mut self) -> Result<(), Error> {
+        self.tell_words();
+        self.say().await;
+        self.recording.flush().await;
+        let journal = self.shared.journal().await;
+        let mut writer = writer(&self.shared, &self.name, &self.cwd);
+        if !self.offers.commands.is_empty() {
+            writer.set_knows_commands();
+        }
+        let session = SessionId::new(self.id.clone());
+        let told = history::tell(&*journal, &session, &mut writer, &self.shared.said).await;
+        told.map_err(|err| Error::internal(chain(&err)))?;
+        self.writer = writer;
+        Ok(())
+    }
+}
+
+fn at_work() -> Error {
+    let message = "the session is at work on a prompt; cancel it or wait for its end";
+    Error::new(rpc::INVALID_REQUEST, message)
+}

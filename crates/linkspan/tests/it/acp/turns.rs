@@ -1,0 +1,130 @@
+//! Turns over ACP: asked, cancelled, failed, and how each of them ends.
+
+use serde_json::{Value, json};
+
+use super::client::{Client, made};
+use crate::program::{Folder, linkspan};
+
+#[test]
+fn a_cancelled_turn_ends_as_cancelled_and_the_next_one_works() {
+    let folder = made("acp-cancel");
+    let mut client = Client::ready(&folder, &[]);
+    let session = client.new_session(&folder);
+    // There is nothing to cancel yet.
+    client.notify("session/cancel", json!({"sessionId": session}));
+    let hanging = client.prompt(&session, "hang");
+    client.until(|it| it["params"]["update"]["content"]["text"] == "Working.");
+    let second = client.prompt(&session, "hello");
+    let refused = client.answer(second);
+    let message = "the session is at work on a prompt; cancel it or wait for its end";
+    assert_eq!(
+        refused["error"],
+        json!({"code": -32600, "message": message})
+    );
+    client.notify("session/cancel", json!({"sessionId": session}));
+    let cancelled = client.answer(hanging);
+    assert_eq!(cancelled["result"], json!({"stopReason": "cancelled"}));
+    let asked = client.prompt(&session, "ask me");
+    client.until(|it| it["method"] == "session/request_permission");
+    client.notify("$/cancel_request", json!({"requestId": asked}));
+    let cancelled = client.answer(asked);
+    assert_eq!(cancelled["result"], json!({"stopReason": "cancelled"}));
+    let third = client.prompt(&session, "hello");
+    let answer = client.answer(third);
+    assert_eq!(answer["result"], json!({"stopReason": "end_turn"}));
+}
+
+#[test]
+fn an_agent_that_dies_is_an_error_and_the_next_prompt_starts_another() {
+    let folder = made("acp-dies");
+    let mut client = Client::ready(&folder, &[]);
+    let session = client.new_session(&folder);
+    let prompt = client.prompt(&session, "die");
+    let answer = client.answer(prompt);
+    assert_eq!(answer["error"]["code"], -32603, "{answer}");
+    let prompt = client.prompt(&session, "hello");
+    let answer = client.answer(prompt);
+    assert_eq!(answer["result"], json!({"stopReason": "end_turn"}));
+}
+
+#[test]
+fn a_request_that_is_over_cancels_nothing() {
+    let folder = made("acp-over");
+    let mut client = Client::ready(&folder, &[]);
+    let session = client.new_session(&folder);
+    let first = client.prompt(&session, "hello");
+    client.answer(first);
+    let hanging = client.prompt(&session, "hang");
+    client.until(|it| it["params"]["update"]["content"]["text"] == "Working.");
+    client.notify("$/cancel_request", json!({"requestId": first}));
+    // Orders are taken one by one: had it been cancelled, the answer would come before this one.
+    let second = client.prompt(&session, "hello");
+    client.answer(second);
+    let is_answer = |it: &&Value| it["id"] == hanging && it.get("method").is_none();
+    assert_eq!(client.heard.iter().filter(is_answer).count(), 0);
+    client.notify("$/cancel_request", json!({"requestId": hanging}));
+    let cancelled = client.answer(hanging);
+    assert_eq!(cancelled["result"], json!({"stopReason": "cancelled"}));
+}
+
+#[test]
+fn a_permission_shows_what_it_is_for_after_the_words_before_it() {
+    let folder = made("acp-edit");
+    let mut client = Client::ready(&folder, &[]);
+    let session = client.new_session(&folder);
+    client.prompt(&session, "edit it");
+    let request = client.until(|it| it["method"] == "session/request_permission");
+    let mut call = request["params"]["toolCall"].clone();
+    call["toolCallId"] = Value::from("ID");
+    let expected = json!({
+        "toolCallId": "ID",
+        "title": "Edit a.rs",
+        "kind": "edit",
+        "status": "pending",
+        "content": [{"type": "diff", "path": "/w/a.rs", "oldText": "a", "newText": "b"}],
+        "locations": [{"path": "/w/a.rs"}],
+        "rawInput": {"file_path": "/w/a.rs", "old_string": "a", "new_string": "b"},
+    });
+    assert_eq!(call, expected);
+    let words: String = client
+        .heard
+        .iter()
+        .filter_map(|it| it["params"]["update"]["content"]["text"].as_str())
+        .collect();
+    assert_eq!(words, "One.Two.");
+}
+
+#[test]
+fn every_end_has_its_reason() {
+    let folder = made("acp-reasons");
+    let result = |subtype: &str, stop: &str| {
+        format!(
+            "{}\n{}\n",
+            json!({"type": "system", "subtype": "init", "session_id": "s-1", "model": "m", "cwd": "/w"}),
+            json!({"type": "result", "subtype": subtype, "is_error": false, "stop_reason": stop, "result": "x", "session_id": "s-1"}),
+        )
+    };
+    let cases = [
+        ("success", "end_turn", "end_turn"),
+        ("success", "max_tokens", "max_tokens"),
+        ("success", "refusal", "refusal"),
+        ("error_max_turns", "tool_use", "max_turn_requests"),
+    ];
+    for (subtype, stop, expected) in cases {
+        let file = folder.file("recording.jsonl", &result(subtype, stop));
+        assert_eq!(reason(&folder, &file), expected, "{subtype} {stop}");
+    }
+}
+
+/// The stop reason of the one turn of a recording.
+fn reason(folder: &Folder, recording: &str) -> String {
+    let engine = format!("replay:{recording}");
+    let mut command = linkspan(&["acp", "--engine", &engine]);
+    let mut client = Client::started(&mut command, folder);
+    client.ask("initialize", json!({"protocolVersion": 1}));
+    let session = client.new_session(folder);
+    let prompt = client.prompt(&session, "hello");
+    let answer = client.answer(prompt);
+    let reason = answer["result"]["stopReason"].as_str();
+    reason.unwrap_or_else(|| panic!("{answer}")).to_owned()
+}

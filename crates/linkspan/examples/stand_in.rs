@@ -121,6 +121,7 @@ async fn run(dir: &str, marker: &str, guard: &str, program: &str, args: &[&str])
         env_remove: Vec::new(),
         cwd: dir.into(),
         stdin: Stdin::Closed,
+        private: None,
     };
     let locks = Locks::new(Path::new(dir).join("locks"));
     let place = locks.queue("scripted", "s1", "an agent").await.unwrap();

@@ -4,6 +4,7 @@
 //! shown when it returns, and not before: the lock of a session that has just become known is taken
 //! in between. All else (abort, answers, the next prompt) is a plain call between two steps.
 
+mod end;
 mod setup;
 mod source;
 
@@ -14,7 +15,7 @@ use formats::ag_ui::ClientRun;
 use formats::framing::Framer;
 use formats::registry;
 use formats::{ReaderConfig, RunEnds};
-use model::{End, Frame, Level, Reader, Sink};
+use model::{Frame, Level, Reader, Sink};
 
 pub use self::setup::{Earlier, Limits, Setup, StartError, Work};
 use self::source::{Heard, Source};
@@ -22,7 +23,7 @@ use crate::dialogue::{Dialogue, NotSettled, Offers, Outbox, sent};
 use crate::live::{Ended, Live, Now, Reason};
 use crate::locks::{self, Held, Lock, Locks};
 use crate::policy::Asked;
-use crate::process::{self, Ladder, Marker};
+use crate::process::{Ladder, Marker};
 use crate::request::{Answer, Mode, Prompt};
 use crate::secrets::Secrets;
 use crate::stderr::Stderr;
@@ -457,103 +458,6 @@ impl Agent {
         let mut said = Vec::new();
         stderr.feed(source.complained(), now.instant, &mut said);
         live.complained(sink, now, &said);
-    }
-
-    /// When something has to be done although nothing happens.
-    fn deadline(&self) -> Option<Instant> {
-        if let Some(ladder) = &self.stopping {
-            return ladder.due();
-        }
-        let start = self.silent_since.zip(self.limits.start);
-        let start = start.map(|(since, limit)| since + limit);
-        let is_waiting = self.live.has_run() && self.live.asks().is_empty();
-        let idle = self.limits.idle.filter(|_| is_waiting);
-        let idle = idle.map(|limit| self.heard_at + limit);
-        [start, idle].into_iter().flatten().min()
-    }
-
-    fn late(&mut self) {
-        let now = Instant::now();
-        if let Some(ladder) = &mut self.stopping {
-            match ladder.step(now) {
-                Some(process::Step::Interrupt) => self.source.interrupt(),
-                Some(process::Step::Terminate) => self.source.terminate(),
-                Some(process::Step::Kill) => self.source.kill(),
-                None => (),
-            }
-            return;
-        }
-        let (code, limit, what) = match (self.silent_since, self.limits.start, self.limits.idle) {
-            (Some(since), Some(limit), _) if now >= since + limit => {
-                ("start_timeout", limit, "after it was started")
-            }
-            (_, _, Some(limit)) if now >= self.heard_at + limit => {
-                ("idle_timeout", limit, "and was stopped")
-            }
-            _ => return,
-        };
-        let message = format!("{} said nothing for {limit:?} {what}", self.engine);
-        self.give_up(code, message);
-    }
-
-    /// The agent is of no use any more.
-    fn give_up(&mut self, code: &str, message: String) {
-        let cause = Some((code.to_owned(), message));
-        self.reason.get_or_insert(Reason {
-            cause,
-            stderr: String::new(),
-        });
-        self.stop();
-    }
-
-    fn stop(&mut self) {
-        self.source.close_stdin();
-        self.stopping = Some(Ladder::signals(Instant::now(), self.limits.patience));
-    }
-
-    /// The agent is gone: whatever is open is closed, and the run has its one end.
-    fn finish(&mut self, sink: &mut dyn Sink) -> Step {
-        let now = now();
-        self.complained_last(sink, now);
-        if let Some(err) = self.source.error() {
-            let message = format!("the recording could not be read: {err}");
-            self.give_up("read_error", message);
-        }
-        if let Some(failure) = self.source.failure().cloned() {
-            self.give_up(&failure.code, failure.message);
-            self.live.has_failed();
-        }
-        let mut reason = self.reason.take().unwrap_or_default();
-        reason.stderr = self.stderr.tail();
-        let end = End {
-            exit: self.source.exit(),
-            aborted: self.is_aborted && reason.cause.is_none(),
-        };
-        self.live.ends_because(reason);
-        let Self {
-            framer,
-            reader,
-            live,
-            ..
-        } = self;
-        let mut passing = live.sink(sink, now);
-        framer.end(&mut |frame| {
-            passing.frame(frame);
-            reader.frame(frame, &mut passing);
-        });
-        // An agent that waited in vain has no run, and must not be told to have failed one.
-        if self.is_prompted || live.has_run() {
-            reader.end(&end, &mut live.sink(sink, now));
-        }
-        self.is_gone = true;
-        self.held = None;
-        Step::Gone
-    }
-
-    fn complained_last(&mut self, sink: &mut dyn Sink, now: Now) {
-        let mut said = Vec::new();
-        self.stderr.end(now.instant, &mut said);
-        self.live.complained(sink, now, &said);
     }
 }
 

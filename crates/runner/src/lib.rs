@@ -31,7 +31,7 @@ pub use live::{Ended, client_notice};
 pub use policy::{Asked, Verdict, nobody, verdict};
 pub use recording::{RecordingError, recognise};
 pub use request::{
-    Answer, Image, Launch, McpServer, McpVia, Mode, Permissions, Prompt, Request, Resume, Stdin,
-    Talk,
+    Answer, Image, Launch, McpServer, McpVia, Mode, Permissions, Private, Prompt, Request, Resume,
+    Stdin, Talk,
 };
 pub use state::{data_folder, new_id, state_folder};

@@ -1,6 +1,7 @@
 //! What a run is asked to do, and what has to be started for it: plain data.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::PathBuf;
 
 /// One prompt for an agent, and under which conditions.
@@ -139,6 +140,22 @@ pub struct Launch {
     pub env_remove: Vec<OsString>,
     pub cwd: PathBuf,
     pub stdin: Stdin,
+    /// What everybody could read among the arguments.
+    pub private: Option<Private>,
+}
+
+/// What an agent reads from a file that nobody else may: the flag that takes it, and what is in it.
+/// The file is there as long as the agent is.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Private {
+    pub flag: &'static str,
+    pub text: String,
+}
+
+impl fmt::Debug for Private {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Private").field(&self.flag).finish()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -85,7 +85,7 @@ impl fmt::Debug for Secrets {
 }
 
 /// `API_KEY`, `TOKEN` and `db_password`, but not `MONKEY`.
-fn is_secret(name: &str) -> bool {
+pub(crate) fn is_secret(name: &str) -> bool {
     let last = name.rsplit('_').next().unwrap_or_default();
     NAMES.iter().any(|it| last.eq_ignore_ascii_case(it))
 }

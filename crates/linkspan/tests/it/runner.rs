@@ -44,6 +44,7 @@ fn launch(args: &[&str], stdin: Stdin) -> Launch {
         env_remove: Vec::new(),
         cwd: env::temp_dir(),
         stdin,
+        private: None,
     }
 }
 

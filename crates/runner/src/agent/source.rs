@@ -1,12 +1,14 @@
 //! Where an agent's words come from: a process with its pipes, an endpoint, or a recording.
 
-use std::io::{self, Read};
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use formats::framing::Framing;
 use model::Exit;
 use responses::{Call, CallError, Conversation, Endpoint};
+use tempfile::NamedTempFile;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::task::yield_now;
@@ -14,7 +16,7 @@ use tokio::time::sleep_until;
 
 use crate::process::{Drain, Guard, Marker, Process, SpawnError};
 use crate::replay::Replay;
-use crate::request::Launch;
+use crate::request::{Launch, Private};
 
 /// Bytes read at once.
 const READ_SIZE: usize = 64 * 1024;
@@ -52,6 +54,8 @@ pub(super) enum Source {
 #[derive(Debug)]
 pub(super) struct Running {
     process: Process,
+    #[expect(dead_code, reason = "it is there to be dropped, and the file with it")]
+    private: Option<NamedTempFile>,
     stdin: Option<ChildStdin>,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
@@ -96,12 +100,28 @@ impl Source {
         guard: &Guard,
         marker: Marker,
     ) -> Result<Self, SpawnError> {
-        let mut process = Process::spawn(launch, guard, marker)?;
+        let private = launch.private.as_ref().map(write_private).transpose();
+        let private = private.map_err(|source| SpawnError::Start {
+            program: launch.program.clone(),
+            source,
+        })?;
+        let mut process = match (&private, &launch.private) {
+            (Some(file), Some(Private { flag, .. })) => {
+                let mut launch = launch.clone();
+                let mut arg = OsString::from(format!("{flag}="));
+                arg.push(file.path());
+                // Behind the others there may be a prompt.
+                launch.args.insert(0, arg);
+                Process::spawn(&launch, guard, marker)?
+            }
+            _ => Process::spawn(launch, guard, marker)?,
+        };
         Ok(Self::Process(Box::new(Running {
             stdin: process.stdin.take(),
             stdout: process.stdout.take(),
             stderr: process.stderr.take(),
             process,
+            private,
             out: Vec::with_capacity(READ_SIZE),
             read_at: None,
             rest: None,
@@ -418,6 +438,13 @@ impl Playing {
         }
         Heard::Stdout
     }
+}
+
+/// Nobody but the user can read a temporary file.
+fn write_private(private: &Private) -> io::Result<NamedTempFile> {
+    let mut file = NamedTempFile::with_prefix("linkspan-")?;
+    file.write_all(private.text.as_bytes())?;
+    Ok(file)
 }
 
 /// True when there was something; an error is an end.

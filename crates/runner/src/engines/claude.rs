@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::invocation::{Prompt, allowed, prompt};
 use super::{EngineConfig, Error, Invocation, guard};
-use crate::request::{McpServer, McpVia, Mode, Request, Resume, Stdin, Talk};
+use crate::request::{McpServer, McpVia, Mode, Private, Request, Resume, Stdin, Talk};
 
 /// What a run may use when nobody can be asked and the config says nothing.
 pub(crate) const ALLOWED_TOOLS: &[&str] = &["Bash", "Read", "Edit", "Write"];
@@ -38,7 +38,10 @@ pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Inv
             .arg(json!({ "outputStyle": style }).to_string());
     }
     if !request.mcp_servers.is_empty() {
-        it.arg(format!("--mcp-config={}", servers(&request.mcp_servers)));
+        it.private = Some(Private {
+            flag: "--mcp-config",
+            text: servers(&request.mcp_servers).to_string(),
+        });
     }
     it.extra(config);
     if let Some(text) = argument {

@@ -5,6 +5,7 @@
 use super::invocation::{Prompt, prompt};
 use super::{EngineConfig, Error, Invocation, guard};
 use crate::request::{McpServer, McpVia, Mode, Permissions, Request, Resume, Stdin, Talk};
+use crate::secrets::is_secret;
 
 pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     lists(request)?;
@@ -86,8 +87,8 @@ fn settings(it: &mut Invocation, config: &EngineConfig, request: &Request) -> Re
     if let Some(effort) = &request.effort {
         setting(it, "model_reasoning_effort", effort);
     }
-    for server in &request.mcp_servers {
-        mcp_server(it, server)?;
+    for (n, server) in request.mcp_servers.iter().enumerate() {
+        mcp_server(it, n, server)?;
     }
     let sandbox = config.sandbox.as_deref();
     let limits = limits(request.permissions.mode, request.talk, sandbox);
@@ -96,13 +97,9 @@ fn settings(it: &mut Invocation, config: &EngineConfig, request: &Request) -> Re
     Ok(())
 }
 
-/// A table of the config for each server.
-fn mcp_server(it: &mut Invocation, server: &McpServer) -> Result<(), Error> {
-    fn table(pairs: &[(String, String)]) -> toml::Value {
-        let pairs = pairs.iter().cloned();
-        let pairs = pairs.map(|(name, value)| (name, toml::Value::String(value)));
-        toml::Value::Table(pairs.collect())
-    }
+/// A table of the config for each server. Its secrets are in the environment, where others cannot read
+/// them; Codex keeps what is called a token from the commands that it runs.
+fn mcp_server(it: &mut Invocation, n: usize, server: &McpServer) -> Result<(), Error> {
     let string = |it: &String| toml::Value::String(it.clone());
     let mut of = toml::Table::new();
     match &server.via {
@@ -110,11 +107,28 @@ fn mcp_server(it: &mut Invocation, server: &McpServer) -> Result<(), Error> {
             of.insert("command".to_owned(), string(command));
             let args = args.iter().map(string).collect();
             of.insert("args".to_owned(), toml::Value::Array(args));
-            of.insert("env".to_owned(), table(env));
+            let (passed, told): (Vec<_>, Vec<_>) = env.iter().partition(|it| is_passed(&it.0));
+            let told = told
+                .into_iter()
+                .map(|(name, value)| (name.clone(), string(value)));
+            of.insert("env".to_owned(), toml::Value::Table(told.collect()));
+            if !passed.is_empty() {
+                let names = passed.iter().map(|(name, _)| string(name)).collect();
+                of.insert("env_vars".to_owned(), toml::Value::Array(names));
+            }
+            for (name, value) in passed {
+                it.env(name, value);
+            }
         }
         McpVia::Http { url, headers } => {
             of.insert("url".to_owned(), string(url));
-            of.insert("http_headers".to_owned(), table(headers));
+            let mut names = toml::Table::new();
+            for (at, (header, value)) in headers.iter().enumerate() {
+                let name = format!("LINKSPAN_MCP_{n}_{at}_TOKEN");
+                it.env(&name, value);
+                names.insert(header.clone(), toml::Value::String(name));
+            }
+            of.insert("env_http_headers".to_owned(), toml::Value::Table(names));
         }
         McpVia::Sse { .. } => {
             return Err(Error::Unable {
@@ -128,6 +142,12 @@ fn mcp_server(it: &mut Invocation, server: &McpServer) -> Result<(), Error> {
     let of = toml::Value::Table(of);
     it.arg("-c").arg(format!("mcp_servers.{name}={of}"));
     Ok(())
+}
+
+/// Whether a variable of a server can be one of Codex, too: a secret that is not for Codex itself.
+fn is_passed(name: &str) -> bool {
+    let is_its_own = ["OPENAI_", "CODEX_"].iter().any(|it| name.starts_with(it));
+    is_secret(name) && !is_its_own
 }
 
 /// What commands can do, and when Codex asks.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use crate::request::{Mode, Request, Stdin, Talk};
+use crate::request::{Mode, Private, Request, Stdin, Talk};
 
 /// What the user's config says about one engine. Keys an engine does not have stay empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +31,7 @@ pub struct Invocation {
     pub env: Vec<(OsString, OsString)>,
     pub env_remove: Vec<OsString>,
     pub stdin: Stdin,
+    pub private: Option<Private>,
 }
 
 impl Invocation {
@@ -40,6 +41,7 @@ impl Invocation {
             env: Vec::new(),
             env_remove: Vec::new(),
             stdin,
+            private: None,
         }
     }
 

@@ -133,6 +133,7 @@ impl Agent {
             env_remove: it.env_remove,
             cwd: request.cwd.clone(),
             stdin: it.stdin,
+            private: it.private,
         })
     }
 

@@ -67,17 +67,20 @@ fn shown(launch: &Result<Launch, Error>) -> String {
         Stdin::Text(text) if text.len() > 300 => " <<<long",
         Stdin::Text(text) => &format!(" <<<{text:?}"),
     };
+    let private = it.private.as_ref();
+    let private = private.map(|it| format!(" {}=<<<{}", it.flag, it.text));
     // A program that comes with linkspan is no news in every line.
     let args = it.args.iter().map(|it| match text(it) {
         it if it == openhands::SHIM => "SHIM".to_owned(),
         it => it,
     });
     format!(
-        "{}{}{} {}{stdin}",
+        "{}{}{} {}{stdin}{}",
         unset.collect::<String>(),
         set.collect::<String>(),
         it.program.display(),
         shell_words::join(args),
+        private.unwrap_or_default(),
     )
 }
 
@@ -427,7 +430,7 @@ fn servers_of_tools_and_the_effort_reach_the_engines_that_take_them() {
             McpVia::Stdio {
                 command: "/bin/files".to_owned(),
                 args: vec!["--root".to_owned(), "a b".to_owned()],
-                env: pair("KEY", "v"),
+                env: [pair("KEY", "k"), pair("CODEX_KEY", "c"), pair("MODE", "v")].concat(),
             },
         ),
         server(
@@ -445,8 +448,8 @@ fn servers_of_tools_and_the_effort_reach_the_engines_that_take_them() {
         text.push('\n');
     }
     expect![[r#"
-        -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --input-format stream-json --permission-prompt-tool stdio --effort high --permission-mode manual '--mcp-config={"mcpServers":{"files":{"args":["--root","a b"],"command":"/bin/files","env":{"KEY":"v"},"type":"stdio"},"web":{"headers":{"Authorization":"Bearer x"},"type":"http","url":"https://example.com/mcp"}}}' <open
-        /bin/codex app-server -c 'model_reasoning_effort="high"' -c 'mcp_servers.files={ args = ["--root", "a b"], command = "/bin/files", env = { KEY = "v" } }' -c 'mcp_servers.web={ http_headers = { Authorization = "Bearer x" }, url = "https://example.com/mcp" }' -c 'sandbox_mode="read-only"' -c 'approval_policy="on-request"' <open
+        -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --input-format stream-json --permission-prompt-tool stdio --effort high --permission-mode manual <open --mcp-config=<<<{"mcpServers":{"files":{"args":["--root","a b"],"command":"/bin/files","env":{"CODEX_KEY":"c","KEY":"k","MODE":"v"},"type":"stdio"},"web":{"headers":{"Authorization":"Bearer x"},"type":"http","url":"https://example.com/mcp"}}}
+        KEY=k LINKSPAN_MCP_1_0_TOKEN='Bearer x' /bin/codex app-server -c 'model_reasoning_effort="high"' -c 'mcp_servers.files={ args = ["--root", "a b"], command = "/bin/files", env = { CODEX_KEY = "c", MODE = "v" }, env_vars = ["KEY"] }' -c 'mcp_servers.web={ env_http_headers = { Authorization = "LINKSPAN_MCP_1_0_TOKEN" }, url = "https://example.com/mcp" }' -c 'sandbox_mode="read-only"' -c 'approval_policy="on-request"' <open
     "#]].assert_eq(&text);
     request.mcp_servers[1].name = "a.b".to_owned();
     expect![

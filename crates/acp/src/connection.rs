@@ -3,6 +3,8 @@
 mod hello;
 mod stored;
 
+pub use self::hello::login;
+
 use std::collections::HashMap;
 use std::path::Path;
 use std::pin::pin;

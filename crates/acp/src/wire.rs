@@ -26,6 +26,16 @@ pub(crate) struct ClientCapabilities {
     pub(crate) session: SessionExtras,
     #[serde(deserialize_with = "or_default")]
     pub(crate) elicitation: Elicitation,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) auth: Auth,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Auth {
+    /// It can start us in a terminal.
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) terminal: bool,
 }
 
 /// An object says yes.
@@ -94,9 +104,14 @@ pub(crate) struct Empty {}
 
 #[derive(Debug, Serialize)]
 pub(crate) struct AuthMethod<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) r#type: Option<&'static str>,
     pub(crate) id: &'a str,
     pub(crate) name: String,
     pub(crate) description: String,
+    /// Added to those that the client starts us with.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub(crate) args: &'static [&'static str],
 }
 
 #[derive(Debug, Serialize)]

@@ -298,6 +298,10 @@ pub(crate) struct AcpArgs {
     #[arg(long)]
     pub(crate) stats: bool,
 
+    /// Log in to the agent in this terminal, and do nothing else
+    #[arg(long)]
+    pub(crate) login: bool,
+
     #[command(flatten)]
     pub(crate) file: ConfigFile,
 

@@ -8,7 +8,7 @@ use crate::wire::{self, Empty};
 struct Login {
     engine: &'static str,
     id: &'static str,
-    command: &'static str,
+    args: &'static [&'static str],
     /// Each stands for a login.
     variables: &'static [&'static str],
     /// A file in the home directory, and what is in it.
@@ -19,32 +19,38 @@ const LOGINS: &[Login] = &[
     Login {
         engine: "claude",
         id: "claude-login",
-        command: "claude /login",
+        args: &["/login"],
         variables: &["ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
         file: (".claude.json", "\"oauthAccount\""),
     },
     Login {
         engine: "codex",
         id: "codex-login",
-        command: "codex login",
+        args: &["login"],
         variables: &["CODEX_API_KEY"],
         file: (".codex/auth.json", "{"),
     },
     Login {
         engine: "gemini",
         id: "gemini-login",
-        command: "gemini",
+        args: &[],
         variables: &["GEMINI_API_KEY"],
         file: (".gemini/oauth_creds.json", "{"),
     },
     Login {
         engine: "opencode",
         id: "opencode-login",
-        command: "opencode auth login",
+        args: &["auth", "login"],
         variables: &[],
         file: (".local/share/opencode/auth.json", "{"),
     },
 ];
+
+/// The arguments with which the program of an engine logs in, in a terminal.
+pub fn login(engine: &str) -> Option<&'static [&'static str]> {
+    let login = LOGINS.iter().find(|it| it.engine == engine);
+    login.map(|it| it.args)
+}
 
 impl Connection {
     pub(super) fn initialized(&self) -> wire::Initialized<'static> {
@@ -75,7 +81,10 @@ impl Connection {
                     delete: yes(),
                 },
             },
-            auth_methods: login.map(Login::method).into_iter().collect(),
+            auth_methods: login
+                .map(|it| it.method(self.shared.client.auth.terminal))
+                .into_iter()
+                .collect(),
             agent_info: wire::AgentInfo {
                 name: "linkspan",
                 title: format!("linkspan ({})", self.shared.config.engine),
@@ -107,8 +116,11 @@ impl Connection {
 }
 
 impl Login {
-    fn method(&self) -> wire::AuthMethod<'static> {
+    /// A client with a terminal starts us there with one more argument.
+    fn method(&self, has_terminal: bool) -> wire::AuthMethod<'static> {
         wire::AuthMethod {
+            r#type: has_terminal.then_some("terminal"),
+            args: if has_terminal { &["--login"] } else { &[] },
             id: self.id,
             name: format!("Log in with {}", self.engine),
             description: self.advice(),
@@ -116,7 +128,12 @@ impl Login {
     }
 
     fn advice(&self) -> String {
-        format!("run `{}` in a terminal, then try again", self.command)
+        let mut command = self.engine.to_owned();
+        for arg in self.args {
+            command.push(' ');
+            command.push_str(arg);
+        }
+        format!("run `{command}` in a terminal, then try again")
     }
 
     fn is_done(&self) -> bool {

@@ -1,6 +1,7 @@
 //! `linkspan acp`: any engine as an agent of the Agent Client Protocol, on stdin and stdout.
 
 use std::io::{self, IsTerminal};
+use std::process::Command;
 use std::sync::Arc;
 
 use ::acp::AcpConfig;
@@ -14,7 +15,7 @@ use runner::{Mode, Permissions};
 use super::run::plan::refused;
 use super::serve::Stops;
 use crate::cli::AcpArgs;
-use crate::exit::{self, Failure};
+use crate::exit::{self, Code, Failure};
 use crate::{settings, store, unknown};
 
 pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
@@ -33,6 +34,7 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
         }
     };
     let family = match engines::select(&engine, &settings).map_err(refused)? {
+        Selected::Agent(agent) if args.login => return login(&agent),
         Selected::Agent(agent) => agent.engine.name,
         Selected::Responses(_) => {
             return Err(Failure::usage(
@@ -42,6 +44,9 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
         }
         Selected::Replay(_) => "replay",
     };
+    if args.login {
+        return Err(no_login(family));
+    }
     let permissions = Permissions {
         mode: settings.permissions(family, Mode::Ask),
         allow: args.allow.clone(),
@@ -71,6 +76,27 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
         }
         Ok(())
     })
+}
+
+/// Starts the agent as its users do to log in; it has the terminal.
+fn login(agent: &engines::Agent) -> Result<(), Failure> {
+    let name = agent.engine.name;
+    let (Some(args), Some(program)) = (::acp::login(name), agent.program()) else {
+        return Err(no_login(name));
+    };
+    let mut command = Command::new(program);
+    command.args(args).envs(&agent.config.env);
+    let failed = |err| Failure::io(&format!("cannot start `{program}`"), &err, None);
+    match command.status().map_err(failed)?.success() {
+        true => Ok(()),
+        // It has said why.
+        false => Err(Failure::Silent(Code::Failed)),
+    }
+}
+
+fn no_login(engine: &str) -> Failure {
+    let message = format!("engine `{engine}` has no login of its own");
+    Failure::usage(message, "see `linkspan engines`")
 }
 
 /// The journal of all; one that cannot be used is no reason not to work.

@@ -1,5 +1,6 @@
 //! `linkspan acp` as a client meets it: lines in, lines out, and nothing but messages.
 
+mod agents;
 mod client;
 mod ends;
 mod schema;
@@ -11,7 +12,8 @@ use std::fs;
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use self::client::{Client, check, made};
+use self::client::{Client, at_home, check, made};
+use crate::program::linkspan;
 
 #[test]
 fn a_client_is_told_what_the_agent_can_do_and_says() {
@@ -255,4 +257,27 @@ fn images_and_embedded_files_reach_the_agent() {
     let source = json!({"type": "base64", "media_type": "image/png", "data": "AAAA"});
     let expected = json!([{"type": "image", "source": source}, {"type": "text", "text": text}]);
     assert_eq!(said["message"]["content"], expected);
+}
+
+#[test]
+fn a_login_is_said_to_be_done_only_when_it_is() {
+    let folder = made("acp-login");
+    let mut client = Client::new(&folder, &[]);
+    let with = |terminal: bool| json!({"protocolVersion": 1, "clientCapabilities": {"auth": {"terminal": terminal}}});
+    let hello = client.ask("initialize", with(true));
+    let advice = "run `claude /login` in a terminal, then try again";
+    let expected = json!([{"type": "terminal", "id": "claude-login", "name": "Log in with claude", "description": advice, "args": ["--login"]}]);
+    assert_eq!(hello["result"]["authMethods"], expected);
+    let method = json!({"methodId": "claude-login"});
+    let refused = client.ask("authenticate", method.clone());
+    assert_eq!(refused["error"], json!({"code": -32000, "message": advice}));
+    folder.file(".claude.json", r#"{"oauthAccount": {}}"#);
+    let done = client.ask("authenticate", method);
+    assert_eq!(done["result"], json!({}));
+
+    let mut command = linkspan(&["acp", "--engine", "claude", "--login"]);
+    let output = at_home(&mut command, &folder).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let args = fs::read_to_string(folder.path("args")).unwrap();
+    assert_eq!(args, "/login\n");
 }

@@ -20,6 +20,10 @@ echo $$ >> "$HOME/pids"
 echo "$*" >> "$HOME/args"
 s=s-1
 case $* in *--fork-session*) s=s-2;; esac
+case $* in *--mcp-config=*)
+  file=${*#*--mcp-config=}; file=${file%% *}
+  (stat -c %a "$file"; cat "$file") > "$HOME/mcp"; echo "$file" > "$HOME/mcp-file";;
+esac
 n=0
 init() { echo '{"type":"system","subtype":"init","session_id":"'$s'","model":"m","cwd":"/w","permissionMode":"default","slash_commands":["compact"]}'; }
 assistant() { echo '{"type":"assistant","message":{"id":"m'$$-$n-$1'","role":"assistant","content":['"$2"']},"session_id":"'$s'"}'; }

@@ -12,7 +12,7 @@ use std::fs;
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use self::client::{Client, at_home, check, made};
+use self::client::{Client, answers, at_home, check, made};
 use crate::program::linkspan;
 
 #[test]
@@ -64,16 +64,11 @@ fn what_the_user_decides_reaches_the_agent() {
         let answer = client.answer(prompt);
         assert_eq!(answer["result"], json!({"stopReason": "end_turn"}));
     }
-    let answers = fs::read_to_string(folder.path("answers")).unwrap();
-    let answers: Vec<Value> = answers
-        .lines()
-        .map(|it| serde_json::from_str::<Value>(it).unwrap()["response"]["response"].take())
-        .collect();
     let expected = [
         json!({"behavior": "allow", "updatedInput": {"command": "ls"}}),
         json!({"behavior": "deny", "message": "the user rejected it"}),
     ];
-    assert_eq!(answers, expected);
+    assert_eq!(answers(&folder), expected);
 }
 
 #[test]

@@ -36,15 +36,18 @@ while read -r line; do
   n=$((n+1))
   case $line in
     *'"initialize"'*) echo '{"type":"control_response","response":{"subtype":"success","request_id":"1","response":{"commands":[{"name":"compact","description":"Free up context","argumentHint":"[focus]"}],"models":[{"value":"opus","displayName":"Opus","description":"the best"}]}}}';;
-    *'"interrupt"'*) echo '{"type":"result","subtype":"error_during_execution","is_error":true,"session_id":"'$s'"}';;
-    *'"set_permission_mode"'*) echo "$line" >> "$HOME/modes";;
+    *'"interrupt"'*) hangs=; echo '{"type":"result","subtype":"error_during_execution","is_error":true,"session_id":"'$s'"}';;
+    *'"set_permission_mode"'*) echo "$line" >> "$HOME/modes"; if [ "$hangs" ]; then say Changed.; fi;;
     *'"control_response"'*) printf "%s\n" "$line" >> "$HOME/answers"; say Answered.; result;;
-    *hang*) init; say Working.;;
+    *hang*) init; hangs=1; say Working.;;
     *stuck*) init; say Working.; trap '' INT TERM; while :; do sleep 1; done;;
     *'ask me'*) init; call Bash '{"command":"ls"}'; wonder Bash '{"command":"ls"}';;
     *'edit it'*) init
       edit='{"file_path":"/w/a.rs","old_string":"a","new_string":"b"}'
       call Edit "$edit"; say One.; say Two.; wonder Edit "$edit";;
+    *'wonder which'*) init
+      which='{"questions":[{"question":"Color?","header":"C","multiSelect":false,"options":[{"label":"Red","description":""},{"label":"Blue","description":""}]},{"question":"Size?","header":"S","multiSelect":false,"options":[{"label":"Small","description":""},{"label":"Big","description":""}]}]}'
+      call AskUserQuestion "$which"; wonder AskUserQuestion "$which";;
     *'make a plan'*) init
       call TodoWrite '{"todos":[{"content":"Do it","status":"pending","activeForm":"Doing it"}]}'; returned; say Planned.; result;;
     *die*) init; exit 3;;
@@ -54,7 +57,11 @@ done
 "#;
 
 pub(super) fn made(name: &str) -> Folder {
-    let folder = machine(name, &[("claude", CLAUDE)], "interrupt_grace = 1\n");
+    made_with(name, "interrupt_grace = 1\n")
+}
+
+pub(super) fn made_with(name: &str, config: &str) -> Folder {
+    let folder = machine(name, &[("claude", CLAUDE)], config);
     fs::create_dir_all(folder.path("work")).unwrap();
     folder
 }
@@ -137,6 +144,12 @@ impl Client {
         self.write(&message.to_string());
     }
 
+    /// Answers a request of the agent.
+    pub(super) fn reply(&mut self, request: &Value, result: Value) {
+        let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
+        self.write(&answer.to_string());
+    }
+
     /// Waits for the answer to a request; all else is kept.
     pub(super) fn answer(&mut self, id: u64) -> Value {
         loop {
@@ -214,6 +227,15 @@ pub(super) fn at_home<'a>(command: &'a mut Command, folder: &Folder) -> &'a mut 
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
+}
+
+/// What the agent was answered.
+pub(super) fn answers(folder: &Folder) -> Vec<Value> {
+    let answers = fs::read_to_string(folder.path("answers")).unwrap();
+    let answers = answers.lines();
+    answers
+        .map(|it| serde_json::from_str::<Value>(it).unwrap()["response"]["response"].take())
+        .collect()
 }
 
 /// How the runs of a session have ended, as the journal has it.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use super::client::{Client, at_home, ends, made};
+use super::client::{Client, at_home, ends, made, made_with};
 use crate::program::{Folder, linkspan};
 
 #[test]
@@ -47,7 +47,8 @@ fn a_turn_that_is_stopped_from_outside_has_an_end() {
 
 #[test]
 fn an_agent_that_does_not_stop_is_made_to_and_its_run_has_an_end() {
-    let folder = made("acp-stuck");
+    // By itself it would be given more time than a client that leaves has.
+    let folder = made_with("acp-stuck", "interrupt_grace = 30\n");
     let mut client = Client::ready(&folder, &[]);
     let session = client.new_session(&folder);
     let prompt = client.prompt(&session, "stuck");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Client, made};
+use super::client::{Client, answers, made};
 use crate::program::{Folder, linkspan};
 
 #[test]
@@ -57,9 +57,10 @@ fn a_request_that_is_over_cancels_nothing() {
     let hanging = client.prompt(&session, "hang");
     client.until(|it| it["params"]["update"]["content"]["text"] == "Working.");
     client.notify("$/cancel_request", json!({"requestId": first}));
-    // Orders are taken one by one: had it been cancelled, the answer would come before this one.
-    let second = client.prompt(&session, "hello");
-    client.answer(second);
+    // The agent hears one after the other: it would have stopped before it changes.
+    let mode = json!({"sessionId": session, "modeId": "plan"});
+    client.ask("session/set_mode", mode);
+    client.until(|it| it["params"]["update"]["content"]["text"] == "Changed.");
     let is_answer = |it: &&Value| it["id"] == hanging && it.get("method").is_none();
     assert_eq!(client.heard.iter().filter(is_answer).count(), 0);
     client.notify("$/cancel_request", json!({"requestId": hanging}));
@@ -92,6 +93,39 @@ fn a_permission_shows_what_it_is_for_after_the_words_before_it() {
         .filter_map(|it| it["params"]["update"]["content"]["text"].as_str())
         .collect();
     assert_eq!(words, "One.Two.");
+}
+
+#[test]
+fn a_question_is_a_form_or_one_choice_after_the_other() {
+    let folder = made("acp-questions");
+    let expected = json!({"Color?": "Blue", "Size?": "Small"});
+    let mut client = Client::new(&folder, &[]);
+    let forms = json!({"elicitation": {"form": {}}});
+    let hello = json!({"protocolVersion": 1, "clientCapabilities": forms});
+    client.ask("initialize", hello);
+    let session = client.new_session(&folder);
+    let prompt = client.prompt(&session, "wonder which");
+    let form = client.until(|it| it["method"] == "elicitation/create");
+    let content = json!({"q0": "Blue", "q1": "Small"});
+    client.reply(&form, json!({"action": "accept", "content": content}));
+    client.answer(prompt);
+    assert_eq!(client.leave(), 0);
+    assert_eq!(answers(&folder)[0]["updatedInput"]["answers"], expected);
+
+    let mut client = Client::ready(&folder, &[]);
+    let session = client.new_session(&folder);
+    let prompt = client.prompt(&session, "wonder which");
+    let is_asked = |it: &Value| it["method"] == "session/request_permission";
+    let chosen = |at: &str| json!({"outcome": {"outcome": "selected", "optionId": at}});
+    let first = client.until(is_asked);
+    client.reply(&first, chosen("1"));
+    let second = client.until(is_asked);
+    assert_ne!(first["id"], second["id"]);
+    // An answer to what is over is nobody's.
+    client.reply(&first, chosen("reject"));
+    client.reply(&second, chosen("0"));
+    client.answer(prompt);
+    assert_eq!(answers(&folder)[1]["updatedInput"]["answers"], expected);
 }
 
 #[test]

@@ -365,15 +365,14 @@ impl Connection {
 
     async fn fork(&mut self, id: &Id, it: wire::OldSession) -> Result<Option<Vec<u8>>, Error> {
         directory(&it.cwd)?;
+        // One that was not prompted yet is open, and not kept.
+        let mut native = self.branch(&it.session_id).await?;
         let stored = stored::find(&self.shared, &it.session_id).await?;
-        let native = match self.branch(&[&it.session_id, stored.id.as_str()]).await? {
-            Some(native) => native,
-            None => {
-                let message = format!("session `{}` has nothing to begin with yet", stored.id);
-                let native = stored.native.ok_or_else(|| Error::internal(message))?;
-                native.to_string()
-            }
-        };
+        if native.is_none() {
+            native = self.branch(stored.id.as_str()).await?;
+        }
+        let native = native.or_else(|| stored.native.map(|it| it.to_string()));
+        let native = native.ok_or_else(|| nothing_yet(stored.id.as_str()))?;
         let opening = Opening {
             id: runner::new_id(),
             resume: Resume::Fork(native),
@@ -384,17 +383,21 @@ impl Connection {
         self.open(id, opening).await
     }
 
-    /// What another session can begin with, if one of these names is open here.
-    async fn branch(&mut self, names: &[&str]) -> Result<Option<String>, Error> {
-        let open = names.iter().find(|it| self.sessions.contains_key(**it));
-        let Some(name) = open else {
+    /// What another session can begin with, if this one is open here.
+    async fn branch(&mut self, name: &str) -> Result<Option<String>, Error> {
+        if !self.sessions.contains_key(name) {
             return Ok(None);
-        };
+        }
         let (begun, native) = oneshot::channel();
         self.order(name, Order::Branch { begun }).await?;
         let native = native.await.map_err(|_| no_session(name))?;
         native.map(Some)
     }
+}
+
+/// Nobody can begin with what a session holds.
+pub(crate) fn nothing_yet(session: &str) -> Error {
+    Error::internal(format!("session `{session}` has nothing to begin with yet"))
 }
 
 /// Where an agent may work.

@@ -7,6 +7,7 @@ use runner::{Prompt, Resume};
 use serde_json::Value;
 
 use super::{Session, writer};
+use crate::connection::nothing_yet;
 use crate::history;
 use crate::rpc::{self, Error, Id};
 use crate::wire;
@@ -115,8 +116,7 @@ impl Session {
             (Some(_), _) => Err(at_work()),
             (None, Resume::Session(native)) => Ok(native.clone()),
             (None, Resume::Fresh | Resume::Latest | Resume::Fork(_)) => {
-                let message = format!("session `{}` has nothing to begin with yet", self.name);
-                Err(Error::internal(message))
+                Err(nothing_yet(&self.name))
             }
         }
     }

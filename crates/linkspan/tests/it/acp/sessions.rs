@@ -99,6 +99,11 @@ fn a_session_and_its_fork_both_go_on() {
     let folder = made("acp-fork");
     let mut client = Client::ready(&folder, &[]);
     let session = client.new_session(&folder);
+    let early = client.ask("session/fork", old(&folder, &session));
+    assert_eq!(
+        early["error"]["message"],
+        format!("session `{session}` has nothing to begin with yet")
+    );
     let prompt = client.prompt(&session, "hang");
     client.until(|it| it["params"]["update"]["content"]["text"] == "Working.");
     let refused = client.ask("session/fork", old(&folder, &session));

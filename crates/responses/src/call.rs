@@ -5,17 +5,19 @@
 //! used, and the key goes to the address of the config and nowhere else.
 
 mod client;
+mod refusal;
 
 use std::pin::Pin;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
-use reqwest::{Client, Response, StatusCode, Url};
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::{Client, Response, Url};
 use serde_json::Value;
 use tokio::time::{sleep_until, timeout};
 
 use self::client::client;
+use self::refusal::Refusal;
 use crate::endpoint::{Endpoint, EndpointError};
 use crate::redact::Redactor;
 use crate::request::Refused;
@@ -25,10 +27,6 @@ use crate::thread::Conversation;
 const MAX_STREAM: usize = 256 << 20;
 /// Bytes of an answer that is not streamed.
 const MAX_WHOLE: usize = 32 << 20;
-/// Bytes that are read of an error.
-const MAX_ERROR: usize = 64 << 10;
-/// Until an error is read, whatever the endpoint does with it.
-const ERROR_PATIENCE: Duration = Duration::from_secs(5);
 /// Between the first two tries; it doubles from then on.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(20);
@@ -70,6 +68,9 @@ pub struct Call {
     max_retries: u32,
     n_retries: u32,
     limits: crate::endpoint::Limits,
+    /// When the request was sent, or the last of its answer came. Whoever waits may stop and begin
+    /// again, so the limits count from here and not from when the waiting began.
+    heard_at: Instant,
     state: State,
 }
 
@@ -89,20 +90,12 @@ struct Streaming {
     has_begun: bool,
     /// An answer in one piece, as far as it has come.
     gathered: Option<Vec<u8>>,
-    sent_at: Instant,
 }
 
 /// Why a request was not answered.
 enum Failure {
     Transport(reqwest::Error),
     TooLate,
-}
-
-/// An answer that is none.
-struct Refusal {
-    status: StatusCode,
-    headers: HeaderMap,
-    body: String,
 }
 
 impl std::fmt::Debug for Call {
@@ -150,6 +143,7 @@ impl Call {
             max_retries: endpoint.max_retries,
             n_retries: 0,
             limits: endpoint.limits,
+            heard_at: Instant::now(),
             state: State::Waiting(Instant::now()),
         })
     }
@@ -160,6 +154,7 @@ impl Call {
             match &mut self.state {
                 State::Waiting(until) => {
                     sleep_until((*until).into()).await;
+                    self.heard_at = Instant::now();
                     self.state = State::Sending(self.send());
                 }
                 State::Sending(sending) => {
@@ -202,7 +197,7 @@ impl Call {
             Err(Failure::Transport(err)) => return Some(self.lost(&err)),
         };
         if !response.status().is_success() {
-            self.state = State::Refusing(Box::pin(refusal(response)));
+            self.state = State::Refusing(Box::pin(Refusal::read(response)));
             return None;
         }
         let kind = response.headers().get(CONTENT_TYPE);
@@ -218,7 +213,6 @@ impl Call {
             n_bytes: 0,
             has_begun: false,
             gathered: is_whole.then(Vec::new),
-            sent_at: Instant::now(),
         }));
         None
     }
@@ -229,9 +223,10 @@ impl Call {
         };
         let limit = match it.has_begun {
             true => self.limits.idle,
-            false => self.limits.first_byte.saturating_sub(it.sent_at.elapsed()),
+            false => self.limits.first_byte,
         };
-        let Ok(chunk) = timeout(limit, it.response.chunk()).await else {
+        let left = limit.saturating_sub(self.heard_at.elapsed());
+        let Ok(chunk) = timeout(left, it.response.chunk()).await else {
             let error = match it.has_begun {
                 true => {
                     let idle = self.limits.idle;
@@ -262,6 +257,7 @@ impl Call {
             return None;
         };
         it.has_begun |= !chunk.is_empty();
+        self.heard_at = Instant::now();
         it.n_bytes += chunk.len();
         let limit = if it.gathered.is_some() {
             MAX_WHOLE
@@ -316,7 +312,7 @@ impl Call {
 
     fn refused(&mut self, refusal: &Refusal) -> Heard {
         let error = self.error(refusal);
-        if self.short.is_some() && is_forgotten(refusal.status, &error) {
+        if self.short.is_some() && refusal.is_forgotten(&error) {
             self.short = None;
             self.state = State::Waiting(Instant::now());
             let words = "the endpoint has forgotten the conversation; it is sent again, in full";
@@ -335,7 +331,7 @@ impl Call {
             .get("x-should-retry")
             .is_some_and(|it| it == "false");
         match may_pass && !is_final {
-            true => self.again(retry_after(&refusal.headers), error),
+            true => self.again(refusal.retry_after(), error),
             false => self.give_up(error),
         }
     }
@@ -416,45 +412,6 @@ impl Call {
             .take(MAX_WORDS)
             .collect()
     }
-}
-
-async fn refusal(mut response: Response) -> Refusal {
-    let (status, headers) = (response.status(), response.headers().clone());
-    let mut body = Vec::new();
-    let read = async {
-        while let Ok(Some(chunk)) = response.chunk().await {
-            body.extend_from_slice(&chunk);
-            if body.len() > MAX_ERROR {
-                break;
-            }
-        }
-    };
-    // What is not there by then is not needed: the status says enough.
-    timeout(ERROR_PATIENCE, read).await.ok();
-    body.truncate(MAX_ERROR);
-    Refusal {
-        status,
-        headers,
-        body: String::from_utf8_lossy(&body).into_owned(),
-    }
-}
-
-/// Whether the endpoint does not know the response it was asked to go on with.
-fn is_forgotten(status: StatusCode, error: &CallError) -> bool {
-    error.code == "previous_response_not_found"
-        || status == StatusCode::NOT_FOUND
-        || (status == StatusCode::BAD_REQUEST && error.message.contains("previous_response_id"))
-        || (status == StatusCode::BAD_REQUEST && error.message.contains("Previous response"))
-}
-
-/// How long the endpoint wants to be left alone.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = text.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let at = httpdate::parse_http_date(text).ok()?;
-    Some(at.duration_since(SystemTime::now()).unwrap_or_default())
 }
 
 fn failed(code: &str, message: String) -> CallError {

@@ -12,6 +12,8 @@ use formats::ag_ui::History;
 use super::*;
 use crate::endpoint::tests::endpoint;
 
+const HEAD: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
 const STREAM: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\ndata: {}\n\n";
 
@@ -41,14 +43,18 @@ fn say(stream: &mut TcpStream, text: &str) {
     stream.write_all(text.as_bytes()).ok();
 }
 
-/// What comes of a request: what was said, the notices, and the end.
-async fn ask(url: &str) -> (String, Vec<&'static str>, Result<(), CallError>) {
+fn call(url: &str, patience: Duration) -> Call {
     let mut endpoint = endpoint(url);
-    endpoint.limits.first_byte = Duration::from_millis(300);
-    endpoint.limits.idle = Duration::from_millis(300);
+    endpoint.limits.first_byte = patience;
+    endpoint.limits.idle = patience;
     endpoint.max_retries = 1;
     let conversation = Conversation::of_prompt("t", History::default(), "hi");
-    let mut call = Call::new(&endpoint, &conversation).unwrap();
+    Call::new(&endpoint, &conversation).unwrap()
+}
+
+/// What comes of a request: what was said, the notices, and the end.
+async fn ask(url: &str) -> (String, Vec<&'static str>, Result<(), CallError>) {
+    let mut call = call(url, Duration::from_millis(300));
     let (mut said, mut notices) = (String::new(), Vec::new());
     loop {
         match call.next().await {
@@ -104,6 +110,33 @@ async fn silence_has_its_limits() {
 }
 
 #[tokio::test]
+async fn silence_counts_while_nobody_listens() {
+    let (slow, _) = serve(|_, stream| {
+        thread::sleep(Duration::from_millis(900));
+        say(stream, HEAD);
+        thread::sleep(Duration::from_secs(8));
+    });
+    let (mute, _) = serve(|_, stream| {
+        say(stream, STREAM);
+        thread::sleep(Duration::from_secs(8));
+    });
+    for (url, expected) in [(slow, "first_byte_timeout"), (mute, "idle_timeout")] {
+        let mut call = call(&url, Duration::from_secs(1));
+        let begun = Instant::now();
+        let end = loop {
+            // Whoever listens looks up every now and then, as the supervisor does.
+            match timeout(Duration::from_millis(50), call.next()).await {
+                Ok(Heard::End(end)) => break end,
+                Ok(_) | Err(_) => assert!(begun.elapsed() < Duration::from_secs(4), "{expected}"),
+            }
+        };
+        assert_eq!(code(end), expected);
+        let took = begun.elapsed();
+        assert!(took < Duration::from_millis(1700), "{expected} {took:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_connection_that_closes_before_the_first_byte_is_tried_again() {
     let (url, n_asked) = serve(|n, stream| match n {
         0 => (),
@@ -145,21 +178,4 @@ async fn a_long_wait_is_not_waited_for() {
     };
     assert_eq!((notices, end), (Vec::new(), Err(expected)));
     assert_eq!(n_asked.load(Ordering::SeqCst), 1);
-}
-
-#[test]
-fn the_wait_is_a_number_of_seconds_or_a_date() {
-    let wanted = |text: &str| {
-        let mut headers = HeaderMap::new();
-        headers.insert(RETRY_AFTER, text.parse().unwrap());
-        retry_after(&headers)
-    };
-    assert_eq!(wanted("2"), Some(Duration::from_secs(2)));
-    assert_eq!(wanted("0.5"), Some(Duration::from_millis(500)));
-    assert_eq!(
-        wanted("Wed, 21 Oct 2015 07:28:00 GMT"),
-        Some(Duration::ZERO)
-    );
-    assert_eq!(wanted("-1"), None);
-    assert_eq!(wanted("soon"), None);
 }

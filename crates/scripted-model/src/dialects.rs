@@ -41,6 +41,8 @@ pub(crate) struct Call {
     pub(crate) is_title: bool,
     /// The chat dialect tells the tokens of a stream only to those who ask.
     pub(crate) wants_usage: bool,
+    /// The answer to go on with.
+    pub(crate) previous: Option<String>,
     /// How many messages the request carries.
     pub(crate) n_history: usize,
     /// What the user said, without the results of tools.

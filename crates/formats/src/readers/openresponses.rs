@@ -38,9 +38,6 @@ pub(crate) struct OpenResponses {
     config: ReaderConfig,
     /// The chain of responses, named by its first.
     session: Option<String>,
-    /// Another chain answered than the one asked for: nothing after that counts.
-    is_lost: bool,
-    n_ignored: u64,
     /// The response that streams now, by the first id it had.
     response: Option<String>,
     /// The last response that ended.
@@ -61,8 +58,6 @@ impl OpenResponses {
             lifecycle: Lifecycle::new("openresponses", config),
             config: config.clone(),
             session: None,
-            is_lost: false,
-            n_ignored: 0,
             response: None,
             ended: None,
             output: Output::default(),
@@ -86,10 +81,6 @@ impl OpenResponses {
             "an Open Responses event",
             &mut line,
         ) {
-            return;
-        }
-        if self.is_lost {
-            self.n_ignored += 1;
             return;
         }
         if direction == Direction::ToAgent {
@@ -192,11 +183,9 @@ impl OpenResponses {
         }
         cx.native = response.id.0.clone();
         cx.at = cx.at.or(seconds(response.created_at));
-        if !self.same_session(cx, &response) {
-            return;
-        }
-        let id = response.id.take();
         let first = self.session.is_none();
+        let other = self.other_chain(&response).filter(|_| first);
+        let id = response.id.take();
         if first {
             let chain = response.conversation.id.take();
             let native = chain
@@ -220,6 +209,9 @@ impl OpenResponses {
             self.lifecycle.emit(cx, Body::SessionBound(bound));
         }
         self.lifecycle.start_run(cx, Cause::Prompt);
+        if let Some(words) = other {
+            self.debug(cx, "other_chain", Text::new(words));
+        }
     }
 
     fn binding(&self, is_first: bool) -> Binding {
@@ -230,23 +222,14 @@ impl OpenResponses {
         }
     }
 
-    /// Checks what a response says it follows on; false when the run has failed over it.
-    fn same_session(&mut self, cx: &mut Context<'_>, response: &Response<'_>) -> bool {
-        if self.session.is_some() {
-            return true;
-        }
-        let Some(wanted) = self.config.expect.as_deref() else {
-            return true;
-        };
+    /// What a response says it follows on, when that is not what was asked for. It is no other session:
+    /// gateways give ids of their own, and the one who was asked has answered.
+    fn other_chain(&self, response: &Response<'_>) -> Option<String> {
+        let wanted = self.config.expect.as_deref()?;
         let conversation = response.conversation.id.as_deref();
-        let got = conversation.or(response.previous_response_id.as_deref());
-        match got.map(str::to_owned) {
-            Some(got) if got != wanted => {
-                self.wrong_session(cx, &got);
-                false
-            }
-            _ => true,
-        }
+        let got = conversation.or(response.previous_response_id.as_deref())?;
+        (got != wanted)
+            .then(|| format!("`{wanted}` was to be followed, the response names `{got}`"))
     }
 
     /// Makes sure that something runs: a stream may begin in the middle.

@@ -18,6 +18,7 @@ pub(super) fn call(body: &Value) -> Result<Call, String> {
         is_stream: body["stream"] == true,
         is_title: super::asks_for_title(body, &super::texts(&body["system"])),
         wants_usage: true,
+        previous: None,
         n_history: messages.len(),
         user_texts: super::said_by("user", messages),
     })

@@ -15,6 +15,7 @@ pub(super) fn call(body: &Value) -> Result<Call, String> {
         is_stream: body["stream"] == true,
         is_title: super::asks_for_title(body, &super::said_by("system", messages)),
         wants_usage: body["stream_options"]["include_usage"] == true,
+        previous: None,
         n_history: messages.len(),
         user_texts: super::said_by("user", messages),
     })

@@ -37,6 +37,7 @@ pub(super) fn call(body: &Value) -> Result<Call, String> {
         is_stream: false,
         is_title: super::asks_for_title(body, &super::texts(&body["systemInstruction"]["parts"])),
         wants_usage: true,
+        previous: None,
         n_history: contents.len(),
         user_texts: of_user.flat_map(|it| super::texts(&it["parts"])).collect(),
     })

@@ -19,6 +19,7 @@ pub(super) fn call(body: &Value) -> Result<Call, String> {
         is_stream: body["stream"] == true,
         is_title: super::asks_for_title(body, &super::texts(&body["instructions"])),
         wants_usage: true,
+        previous: body["previous_response_id"].as_str().map(str::to_owned),
         n_history: input.len(),
         user_texts: super::said_by("user", &input),
     })
@@ -142,7 +143,7 @@ fn finished(call: &Call, message: &Message, names: &Names<'_>, output: Vec<Value
 fn resource(call: &Call, names: &Names<'_>, status: &str) -> Value {
     json!({
         "id": names.answer("resp"), "object": "response", "created_at": CREATED, "completed_at": null,
-        "status": status, "incomplete_details": null, "model": call.model, "previous_response_id": null,
+        "status": status, "incomplete_details": null, "model": call.model, "previous_response_id": call.previous,
         "instructions": null, "output": [], "error": null, "tools": [], "tool_choice": "auto",
         "truncation": "disabled", "parallel_tool_calls": true, "text": {"format": {"type": "text"}},
         "top_p": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "top_logprobs": 0, "temperature": 1.0,

@@ -22,9 +22,6 @@ impl OpenResponses {
                 return self.debug(cx, "late", Text::new("the response has ended before"));
             }
             self.begin(cx, response_of(said));
-            if self.is_lost {
-                return;
-            }
         }
         self.resume(cx);
         cx.native = response.id.0.clone();
@@ -156,9 +153,6 @@ impl OpenResponses {
 
     /// The stream is over.
     pub(super) fn finish(&mut self, cx: &mut Context<'_>, end: &End) {
-        if self.is_lost {
-            return self.lifecycle.ignored(cx, self.n_ignored);
-        }
         if self.lifecycle.n_runs() == 0 {
             if let Some(expected) = self.config.expect.clone() {
                 // Nobody answered, but whoever asked for a session can ask for it again.
@@ -170,28 +164,6 @@ impl OpenResponses {
             self.lifecycle.start_run(cx, Cause::Prompt);
         }
         self.cut(cx, end);
-    }
-
-    pub(super) fn wrong_session(&mut self, cx: &mut Context<'_>, got: &str) {
-        let wanted = self.config.expect.clone().unwrap_or_default();
-        cx.extra.clear();
-        self.lifecycle.start_run(cx, Cause::Prompt);
-        let native = SessionId::new(got.to_owned());
-        self.lifecycle.emit(
-            cx,
-            Body::SessionBound(SessionBound::new(native, Binding::Mismatch)),
-        );
-        let message = format!("session `{wanted}` was asked for, the response follows `{got}`");
-        let error = RunError {
-            code: Cow::Borrowed("wrong_session"),
-            message: Text::new(message),
-        };
-        let before = cx.why.replace(Why::WrongSession);
-        let ended = RunEnded::new(Outcome::Failed, Some(error));
-        self.lifecycle.end_run(cx, ended, Status::Lost);
-        cx.why = before;
-        self.forget();
-        self.is_lost = true;
     }
 
     fn forget(&mut self) {

@@ -333,7 +333,7 @@ fn only_a_terminal_event_is_a_good_end() {
 }
 
 #[test]
-fn the_chain_that_was_asked_for_has_to_answer() {
+fn a_response_that_names_another_one_before_it_goes_on() {
     let config = ReaderConfig {
         expect: Some("before".to_owned()),
         ..ReaderConfig::default()
@@ -359,10 +359,11 @@ fn the_chain_that_was_asked_for_has_to_answer() {
     "#]]
     .assert_eq(&answer("null"));
     expect![[r#"
+        session.bound {"how":"resume","native":"before"}
         run.started {"cause":"prompt"}
-        session.bound {"how":"mismatch","native":"other"}
-        run.ended (wrong_session) {"error":{"code":"wrong_session","message":"session `before` was asked for, the response follows `other`"},"outcome":"failed"}
-        notice.raised {"code":"ignored","level":"warning","text":"1 lines after the end were ignored"}
+        notice.raised {"code":"other_chain","level":"debug","text":"`before` was to be followed, the response names `other`"}
+        run.ended {"outcome":"completed"}
+        notice.raised {"code":"late","level":"debug","text":"the response has ended before"}
     "#]].assert_eq(&answer("\"other\""));
     expect![[r#"
         session.bound (missing_end) {"how":"resume","native":"before"}

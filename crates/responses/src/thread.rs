@@ -47,6 +47,8 @@ impl Conversation {
 
     /// What the journal has of a thread, and one prompt more.
     pub fn of_prompt(thread: &str, history: History, prompt: &str) -> Self {
+        // A prompt answers no call, and providers refuse to go on from one that is open.
+        let previous = history.last.filter(|it| it.calls.is_empty());
         let mut messages = history.messages;
         messages.push(Message {
             id: "prompt".to_owned(),
@@ -59,7 +61,7 @@ impl Conversation {
             context: Vec::new(),
             props: Map::new(),
             model: None,
-            previous: history.last.map(|it| (it.response, it.n_messages)),
+            previous: previous.map(|it| (it.response, it.n_messages)),
         }
     }
 
@@ -96,24 +98,41 @@ impl Conversation {
 }
 
 /// How many of the client's messages the last response knows: what was sent for it, and what it said.
-/// None when the client tells another story, or nothing new.
+/// None when the client tells another story, or nothing new, or leaves a call of the response open:
+/// providers refuse to go on from there, and a whole request leaves such calls out.
 fn known(messages: &[Message], last: &Last) -> Option<usize> {
     let client = last.client.as_ref()?;
     let sent = messages.get(..client.n_messages)?;
     if digest(sent) != client.digest {
         return None;
     }
-    let mut text = String::new();
+    let (mut text, mut calls) = (String::new(), Vec::new());
     let mut n_known = client.n_messages;
     for message in &messages[n_known..] {
         match &message.said {
-            Said::Assistant { content, .. } => text.push_str(content.as_deref().unwrap_or("")),
+            Said::Assistant {
+                content,
+                tool_calls,
+            } => {
+                text.push_str(content.as_deref().unwrap_or(""));
+                calls.extend(tool_calls.iter().map(|it| &it.id));
+            }
             Said::Reasoning { .. } | Said::Activity => (),
             Said::Instructions(_) | Said::User(_) | Said::Tool { .. } => break,
         }
         n_known += 1;
     }
-    (text == last.text && n_known < messages.len()).then_some(n_known)
+    let new = &messages[n_known..];
+    let is_answered = |id: &String| {
+        let mut said = new.iter().map(|it| &it.said);
+        said.any(|it| matches!(it, Said::Tool { call, .. } if call == id))
+    };
+    // Calls are told in the order in which they began, and known in the one in which they ended.
+    calls.sort_unstable();
+    let mut made: Vec<&String> = last.calls.iter().collect();
+    made.sort_unstable();
+    let is_same = text == last.text && calls == made;
+    (is_same && !new.is_empty() && made.into_iter().all(is_answered)).then_some(n_known)
 }
 
 /// A hash of messages, by which they are known again.
@@ -121,4 +140,81 @@ pub fn digest(messages: &[Message]) -> String {
     let json = serde_json::to_vec(messages).expect("messages are plain data with string keys");
     let hash = Sha256::digest(&json);
     hash.iter().take(16).map(|it| format!("{it:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use formats::ag_ui::ClientRun;
+    use serde_json::json;
+
+    use super::*;
+
+    fn messages(list: Value) -> Vec<Message> {
+        let input = json!({ "threadId": "t", "runId": "r", "messages": list }).to_string();
+        RunAgentInput::from_json(input.as_bytes()).unwrap().messages
+    }
+
+    fn calls(ids: &[&str]) -> Value {
+        let call = |id: &&str| json!({ "id": id, "function": { "name": "f", "arguments": "{}" } });
+        let calls: Vec<Value> = ids.iter().map(call).collect();
+        json!({ "id": "a", "role": "assistant", "content": "Let me see.", "toolCalls": calls })
+    }
+
+    #[test]
+    fn a_response_goes_on_only_when_all_its_calls_are_answered() {
+        let user = |id: &str| json!({ "id": id, "role": "user", "content": "hi" });
+        let tool =
+            |call: &str| json!({ "id": call, "role": "tool", "toolCallId": call, "content": "x" });
+        let last = Last {
+            response: "resp_1".to_owned(),
+            n_messages: 2,
+            client: Some(ClientRun {
+                id: "r1".to_owned(),
+                n_messages: 1,
+                digest: digest(&messages(json!([user("1")]))),
+            }),
+            text: "Let me see.".to_owned(),
+            calls: vec!["c2".to_owned(), "c1".to_owned()],
+        };
+        let both = calls(&["c1", "c2"]);
+        let rows = [
+            (json!([user("1"), both, tool("c1"), tool("c2")]), Some(2)),
+            (
+                json!([user("1"), both, tool("c1"), tool("c2"), user("2")]),
+                Some(2),
+            ),
+            // Nothing new.
+            (json!([user("1"), both]), None),
+            // The user says something else instead, or answers one call only.
+            (json!([user("1"), both, user("2")]), None),
+            (json!([user("1"), both, tool("c1")]), None),
+            // Other calls than the model made.
+            (
+                json!([user("1"), calls(&["c1", "c3"]), tool("c1"), tool("c3")]),
+                None,
+            ),
+            (json!([user("1"), calls(&[]), user("2")]), None),
+        ];
+        for (list, expected) in rows {
+            assert_eq!(known(&messages(list.clone()), &last), expected, "{list}");
+        }
+    }
+
+    #[test]
+    fn a_prompt_does_not_go_on_from_an_open_call() {
+        let last = |calls: &[&str]| Last {
+            response: "resp_1".to_owned(),
+            n_messages: 1,
+            client: None,
+            text: String::new(),
+            calls: calls.iter().map(|it| (*it).to_owned()).collect(),
+        };
+        let previous = |last: Last| {
+            let mut history = History::default();
+            history.last = Some(last);
+            Conversation::of_prompt("t", history, "hi").previous
+        };
+        assert_eq!(previous(last(&[])), Some(("resp_1".to_owned(), 1)));
+        assert_eq!(previous(last(&["c1"])), None);
+    }
 }

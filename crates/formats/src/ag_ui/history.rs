@@ -18,6 +18,8 @@ pub struct History {
     pub last: Option<Last>,
     /// What the model has said in the run that is open.
     text: String,
+    /// Calls of that run that nobody has answered in it: they are the client's.
+    calls: Vec<String>,
     client: Option<ClientRun>,
     /// The assistant message that calls of this model response belong to.
     group: Option<(String, usize)>,
@@ -33,6 +35,8 @@ pub struct Last {
     pub client: Option<ClientRun>,
     /// What the model said in it.
     pub text: String,
+    /// The calls it made and waits for: an endpoint goes on only when all of them are answered.
+    pub calls: Vec<String>,
 }
 
 /// A run as the client that asked for it knows it; kept beside the run as a notice.
@@ -72,6 +76,7 @@ impl History {
         match &event.body {
             Body::RunStarted(_) => {
                 self.text.clear();
+                self.calls.clear();
                 self.client = None;
                 self.group = None;
             }
@@ -148,15 +153,16 @@ impl History {
         if let Said::Assistant { tool_calls, .. } = &mut self.messages[at].said {
             tool_calls.push(call);
         }
-        if let Some(result) = &tool.result {
-            let text = content::text(&result.content).to_str().into_owned();
-            let said = Said::Tool {
-                call: tool.id.to_string(),
-                error: result.is_error.then(|| text.clone()),
-                content: Content::Text(text),
-            };
-            self.push(&format!("{}:result", tool.id), said);
-        }
+        let Some(result) = &tool.result else {
+            return self.calls.push(tool.id.to_string());
+        };
+        let text = content::text(&result.content).to_str().into_owned();
+        let said = Said::Tool {
+            call: tool.id.to_string(),
+            error: result.is_error.then(|| text.clone()),
+            content: Content::Text(text),
+        };
+        self.push(&format!("{}:result", tool.id), said);
     }
 
     fn ended(&mut self, ended: &RunEnded<'_>, response: Option<&str>) {
@@ -170,7 +176,11 @@ impl History {
                 n_messages: self.messages.len(),
                 client: self.client.clone(),
                 text: self.text.clone(),
+                calls: self.calls.clone(),
             });
+        } else if ended.outcome == Outcome::Failed {
+            // The response to go on with may be what it failed over; telling everything heals that.
+            self.last = None;
         }
         self.group = None;
     }

@@ -1,6 +1,7 @@
 //! AG-UI clients at the door: agents and models, threads and runs, questions and answers.
 
 mod agents;
+mod chains;
 mod models;
 mod threads;
 

@@ -11,19 +11,19 @@ use crate::house::House;
 /// Nobody may see it.
 const CANARY: &str = "sk-canary-6f1d0c2b9a";
 
-struct World {
-    house: House,
-    model: Server,
+pub(super) struct World {
+    pub(super) house: House,
+    pub(super) model: Server,
     _key: tempfile::NamedTempFile,
 }
 
 impl World {
-    async fn new(turns: Value) -> Self {
+    pub(super) async fn new(turns: Value) -> Self {
         Self::with(turns, "").await
     }
 
     /// With more keys for the endpoint.
-    async fn with(turns: Value, more: &str) -> Self {
+    pub(super) async fn with(turns: Value, more: &str) -> Self {
         let model = Server::start(script(turns)).unwrap();
         let mut key = tempfile::NamedTempFile::new().unwrap();
         writeln!(key, "{CANARY}").unwrap();
@@ -40,12 +40,12 @@ impl World {
         }
     }
 
-    async fn run(&self, input: &Value) -> Vec<Value> {
+    pub(super) async fn run(&self, input: &Value) -> Vec<Value> {
         self.house.run("responses:local", input).await
     }
 
     /// What the model was asked.
-    fn requests(&self) -> Vec<Value> {
+    pub(super) fn requests(&self) -> Vec<Value> {
         let requests = self.model.requests();
         let bodies = requests.iter().map(|it| serde_json::from_str(&it.body));
         bodies.map(Result::unwrap).collect()
@@ -57,7 +57,7 @@ fn script(turns: Value) -> Scenario {
     Scenario::from_json(&lanes.to_string()).unwrap()
 }
 
-fn text(text: &str) -> Value {
+pub(super) fn text(text: &str) -> Value {
     json!({ "blocks": [{ "text": text }] })
 }
 
@@ -78,103 +78,6 @@ async fn a_text_is_streamed() {
         "input": [{ "type": "message", "role": "user", "content": "hi" }],
     });
     assert_eq!(world.requests(), [expected]);
-}
-
-#[tokio::test]
-async fn only_what_is_new_is_sent_with_the_response_before() {
-    let world = World::new(json!([text("one"), text("two"), text("three")])).await;
-    let mut messages = vec![user("m1", "first")];
-    for (n, word) in ["one", "two", "three"].iter().enumerate() {
-        let request = input("t", &format!("r{n}"), messages.clone().into());
-        let events = world.run(&request).await;
-        assert_eq!(said(&events), *word);
-        let start = events
-            .iter()
-            .find(|it| it["type"] == "TEXT_MESSAGE_START")
-            .unwrap();
-        messages.push(json!({ "id": start["messageId"], "role": "assistant", "content": word }));
-        messages.push(user(&format!("n{n}"), &format!("after {word}")));
-    }
-    let requests = world.requests();
-    assert_eq!(requests[0].get("previous_response_id"), None);
-    assert!(requests[1]["previous_response_id"].is_string());
-    assert!(requests[2]["previous_response_id"].is_string());
-    assert_ne!(
-        requests[1]["previous_response_id"],
-        requests[2]["previous_response_id"]
-    );
-    let message = |text: &str| json!([{ "type": "message", "role": "user", "content": text }]);
-    assert_eq!(requests[1]["input"], message("after one"));
-    assert_eq!(requests[2]["input"], message("after two"));
-}
-
-#[tokio::test]
-async fn a_provider_that_has_forgotten_is_told_everything_once() {
-    let gone = json!({
-        "status": 400, "message": "Previous response with id 'x' not found.",
-        "body": { "error": { "code": "previous_response_not_found", "message": "gone", "type": "invalid_request_error" } },
-    });
-    let world = World::new(json!([text("one"), gone, text("two")])).await;
-    end(&world
-        .run(&input("t", "r1", json!([user("m1", "first")])))
-        .await);
-    let messages = json!([
-        user("m1", "first"),
-        { "id": "a", "role": "assistant", "content": "one" },
-        user("m2", "second"),
-    ]);
-    let events = world.run(&input("t", "r2", messages)).await;
-    assert_eq!(said(&events), "two");
-    let notice = events
-        .iter()
-        .find(|it| it["name"] == "linkspan.notice")
-        .unwrap();
-    assert_eq!(notice["value"]["code"], "history_resent");
-    let requests = world.requests();
-    assert!(requests[1]["previous_response_id"].is_string());
-    assert_eq!(requests[2].get("previous_response_id"), None);
-    let whole = json!([
-        { "type": "message", "role": "user", "content": "first" },
-        { "type": "message", "role": "assistant", "content": "one" },
-        { "type": "message", "role": "user", "content": "second" },
-    ]);
-    assert_eq!(requests[2]["input"], whole);
-}
-
-#[tokio::test]
-async fn a_client_that_changed_its_story_and_another_thread_are_told_everything() {
-    let world = World::new(json!([text("one"), text("two"), text("three")])).await;
-    end(&world
-        .run(&input("t", "r1", json!([user("m1", "first")])))
-        .await);
-    let changed = json!([
-        user("m1", "something else"),
-        { "id": "a", "role": "assistant", "content": "one" },
-        user("m2", "second"),
-    ]);
-    end(&world.run(&input("t", "r2", changed.clone())).await);
-    end(&world.run(&input("other", "r1", changed)).await);
-    for request in &world.requests()[1..] {
-        assert_eq!(request.get("previous_response_id"), None);
-        assert_eq!(request["input"].as_array().unwrap().len(), 3);
-    }
-}
-
-#[tokio::test]
-async fn stateless_endpoints_get_the_whole_history() {
-    let world = World::with(json!([text("one"), text("two")]), "stateful = false").await;
-    end(&world
-        .run(&input("t", "r1", json!([user("m1", "first")])))
-        .await);
-    let messages = json!([
-        user("m1", "first"),
-        { "id": "a", "role": "assistant", "content": "one" },
-        user("m2", "second"),
-    ]);
-    end(&world.run(&input("t", "r2", messages)).await);
-    let requests = world.requests();
-    assert_eq!(requests[1]["store"], false);
-    assert_eq!(requests[1]["input"].as_array().unwrap().len(), 3);
 }
 
 #[tokio::test]

@@ -228,6 +228,19 @@ impl Hub {
         self.order(session, abort).await
     }
 
+    /// Takes back a prompt wherever it is: out of the queue, or by stopping its run; false when it is
+    /// done with.
+    pub async fn take_back(&self, session: &SessionId<'_>, number: u64) -> Result<bool> {
+        if self.remove_queued(session, number).await? {
+            return Ok(true);
+        }
+        let abort = Abort {
+            of: Some(number),
+            ..Abort::default()
+        };
+        self.order(session, abort).await
+    }
+
     /// Stops the run of a session; false when there is none. Prompts that wait are worked on next.
     pub async fn abort(&self, session: &SessionId<'_>) -> Result<bool> {
         let found = self.journal().find_session(session).await?;

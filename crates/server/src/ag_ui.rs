@@ -10,6 +10,7 @@ mod encoding;
 mod library;
 mod stream;
 mod threads;
+mod turns;
 
 pub use library::{AgUiConfig, AgUiRouter, router};
 
@@ -30,6 +31,7 @@ use tokio::time::timeout;
 
 use self::encoding::Encoding;
 use self::stream::Stream;
+use self::turns::Turns;
 use crate::api::{Json, Params, runs};
 use crate::config::BODY;
 use crate::error::{ApiError, Result, reply};
@@ -45,8 +47,9 @@ const MAX_INPUT: usize = 32 << 20;
 /// What the endpoint works with.
 #[derive(Debug)]
 pub(crate) struct AgUi {
-    pub(crate) hub: Arc<Hub>,
-    pub(crate) settings: Config,
+    hub: Arc<Hub>,
+    settings: Config,
+    turns: Turns,
 }
 
 /// A request, and who makes it.
@@ -143,6 +146,14 @@ pub(crate) async fn capabilities(
 }
 
 impl AgUi {
+    pub(crate) fn new(hub: Arc<Hub>, settings: Config) -> Self {
+        Self {
+            hub,
+            settings,
+            turns: Turns::default(),
+        }
+    }
+
     async fn abort(&self, engine: &str, thread: &str) -> Result<Response> {
         let engine = runs::engine_name(engine);
         let aborted = match self.find_session(engine, thread).await?.1 {

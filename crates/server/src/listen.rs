@@ -73,10 +73,7 @@ pub async fn bind(config: ServeConfig) -> Result<Server, Error> {
     let address = listener.local_addr().map_err(failed)?;
     let settings = config.hub.settings.clone();
     let hub = Arc::new(Hub::open(config.hub).await?);
-    let ag_ui = Arc::new(AgUi {
-        hub: Arc::clone(&hub),
-        settings: settings.clone(),
-    });
+    let ag_ui = Arc::new(AgUi::new(Arc::clone(&hub), settings.clone()));
     let app = Arc::new(App {
         hub,
         ag_ui,

@@ -40,6 +40,8 @@ impl AgUi {
         profile = profile.or_else(|| Some(self.settings.endpoint_profile(endpoint?)?.to_owned()));
         check_profile(profile.as_deref())?;
         let input = &asked.input;
+        // Held until the prompt is in the queue: the same run asked for twice at once is one run.
+        let _turn = self.turns.take(&asked.engine, &input.thread_id).await;
         let (session, found) = self.find_session(&asked.engine, &input.thread_id).await?;
         let mut stream = Stream::new(self, &asked, session.clone(), profile);
         if endpoint.is_some_and(|it| self.settings.endpoint_tells_state(it)) {
@@ -49,12 +51,18 @@ impl AgUi {
             return self.resume(&asked, found, stream).await;
         }
         if let Some(found) = found {
+            // The queue first: a prompt leaves it with the event that its run begins with.
+            if let Some(number) = self.find_queued(&session, &input.run_id).await? {
+                stream.wait_for(number, found.head).await?;
+                return Ok(stream);
+            }
             if let Some(run) = self.find_run(&session, &input.run_id).await? {
                 stream.replay(&run).await?;
                 return Ok(stream);
             }
-            if let Some(number) = self.find_queued(&session, &input.run_id).await? {
-                stream.wait_for(number, found.head).await?;
+            // Whoever comes late has nothing to answer with before it has heard the question.
+            if input.messages.is_empty() {
+                self.join(&found, &mut stream).await?;
                 return Ok(stream);
             }
             if self.is_asking(&session).await? {
@@ -62,10 +70,6 @@ impl AgUi {
                     "interrupt_open",
                     "the agent waits for an answer: send it with `resume`",
                 );
-                return Ok(stream);
-            }
-            if input.messages.is_empty() {
-                self.join(&found, &mut stream).await?;
                 return Ok(stream);
             }
         }
@@ -95,7 +99,7 @@ impl AgUi {
         let history = self.hub.history(&found.id, head).await?;
         stream.snapshot(&history.messages);
         match open {
-            Some(run) => stream.replay(&run).await,
+            Some(run) => stream.watch(&run).await,
             None => {
                 stream.finish();
                 Ok(())

@@ -46,10 +46,7 @@ pub async fn router(config: AgUiConfig) -> Result<AgUiRouter, Error> {
     let settings = config.hub.settings.clone();
     let hub = Arc::new(Hub::open(config.hub).await?);
     let mounted = Arc::new(Mounted {
-        core: Arc::new(AgUi {
-            hub: Arc::clone(&hub),
-            settings,
-        }),
+        core: Arc::new(AgUi::new(Arc::clone(&hub), settings)),
         engines: config.engines,
     });
     let router = Router::new()

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use formats::ag_ui::{ClientRun, Door, DoorConfig, Interrupt, Message};
 use hub::{Delivered, Follow, Followed, Follower, Hub, Scope};
 use journal::Run;
-use model::{Ask, Body, Event, SessionId};
+use model::{Ask, Body, Event, RunId, SessionId};
 use serde_json::json;
 use tokio::runtime::Handle;
 use tokio::time::sleep;
@@ -47,9 +47,17 @@ pub(super) struct Stream {
     /// The client wants to keep the response's id; whether it has a state to keep it in.
     tells_state: Option<bool>,
     aborts: bool,
+    /// What the client has asked for, and may take back.
+    own: Option<Own>,
     leaving: Leaving,
     /// Counts the client for as long as it is there.
     held: Option<Box<dyn Send>>,
+}
+
+/// A prompt or a run, by what is known of it.
+enum Own {
+    Prompt(u64),
+    Run(RunId<'static>),
 }
 
 enum Phase {
@@ -97,6 +105,7 @@ impl Stream {
             n_quiet: 0,
             tells_state: None,
             aborts: asked.params.on_disconnect.as_deref() == Some("abort"),
+            own: None,
             leaving: Box::pin(std::future::pending()),
             held: None,
         };
@@ -140,12 +149,19 @@ impl Stream {
 
     /// A run that has begun, from its beginning.
     pub(super) async fn replay(&mut self, run: &Run) -> Result<()> {
+        self.own = Some(Own::Run(run.run.clone()));
+        self.watch(run).await
+    }
+
+    /// The same for a run that somebody else has asked for.
+    pub(super) async fn watch(&mut self, run: &Run) -> Result<()> {
         self.phase = Phase::Inside(0);
         self.follow_run(run).await
     }
 
     /// A run that waits in the queue; the session had `head` events before.
     pub(super) async fn wait_for(&mut self, number: u64, head: u64) -> Result<()> {
+        self.own = Some(Own::Prompt(number));
         self.phase = Phase::Seeking(Seeking {
             number,
             events: VecDeque::new(),
@@ -157,6 +173,7 @@ impl Stream {
 
     /// A run that has asked with event `seq`, and goes on behind it.
     pub(super) async fn go_on(&mut self, run: &Run, seq: u64) -> Result<()> {
+        self.own = Some(Own::Run(run.run.clone()));
         self.phase = Phase::Inside(seq);
         self.follow_run(run).await
     }
@@ -384,12 +401,27 @@ impl Seeking {
 impl Drop for Stream {
     fn drop(&mut self) {
         let is_left = self.aborts && self.follower.is_some() && !self.door.is_over();
-        if let (true, Ok(runtime)) = (is_left, Handle::try_current()) {
+        let own = self.own.take().filter(|_| is_left);
+        if let (Some(own), Ok(runtime)) = (own, Handle::try_current()) {
             let (hub, session) = (Arc::clone(&self.hub), self.session.clone());
             runtime.spawn(async move {
                 // Whoever is gone hears nothing of it.
-                hub.abort(&session).await.ok();
+                own.take_back(&hub, &session).await.ok();
             });
+        }
+    }
+}
+
+impl Own {
+    /// Others may have prompts in the same session: theirs go on.
+    async fn take_back(&self, hub: &Hub, session: &SessionId<'_>) -> Result<bool> {
+        match self {
+            Self::Prompt(number) => Ok(hub.take_back(session, *number).await?),
+            Self::Run(run) => {
+                let newest = hub.journal().runs(session, None, 1).await?;
+                let is_open = |it: &Run| it.run == *run && it.end.is_none();
+                Ok(newest.iter().any(is_open) && hub.abort(session).await?)
+            }
         }
     }
 }

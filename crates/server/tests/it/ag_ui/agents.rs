@@ -100,6 +100,23 @@ async fn a_question_ends_the_run_and_its_answer_goes_on() {
 }
 
 #[tokio::test]
+async fn who_comes_late_is_asked_too() {
+    let house = House::new().await;
+    let asked = house
+        .run("claude", &input("t", "r1", json!([user("m1", "ask me")])))
+        .await;
+    let late = house.run("claude", &input("t", "r2", json!([]))).await;
+    assert_eq!(late[1]["type"], "MESSAGES_SNAPSHOT");
+    assert_eq!(end(&late)["outcome"], end(&asked)["outcome"]);
+    let mut resume = input("t", "r3", json!([]));
+    resume["resume"] = json!([{
+        "interruptId": end(&late)["outcome"]["interrupts"][0]["id"],
+        "status": "resolved", "payload": { "approved": true },
+    }]);
+    assert_eq!(said(&house.run("claude", &resume).await), "allowed");
+}
+
+#[tokio::test]
 async fn a_refusal_reaches_the_agent() {
     let house = House::new().await;
     let asked = house
@@ -141,9 +158,9 @@ async fn an_abort_is_the_outcome_cancelled() {
     assert_eq!(end(&events)["outcome"], json!({ "type": "cancelled" }));
 }
 
-/// Sends a request, waits for the first event, and hangs up.
-async fn leave(house: &House, query: &str) {
-    let body = input("t", "r1", json!([user("m1", "wait for me")])).to_string();
+/// Sends a request, waits until it is told this, and hangs up.
+async fn leave(house: &House, query: &str, run: &str, told: &str) {
+    let body = input("t", run, json!([user("m1", "wait for me")])).to_string();
     let mut stream = TcpStream::connect(house.address).await.unwrap();
     let request = format!(
         "POST /ag-ui/claude{query} HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n{}\r\n{body}",
@@ -153,7 +170,7 @@ async fn leave(house: &House, query: &str) {
     );
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut seen = Vec::new();
-    while !String::from_utf8_lossy(&seen).contains("linkspan.session") {
+    while !String::from_utf8_lossy(&seen).contains(told) {
         let mut buf = [0; 1024];
         let n = stream.read(&mut buf).await.unwrap();
         seen.extend_from_slice(&buf[..n]);
@@ -167,7 +184,7 @@ async fn only_session(house: &House) -> Value {
 #[tokio::test]
 async fn a_client_that_leaves_ends_the_run_only_if_it_said_so() {
     let house = House::new().await;
-    leave(&house, "").await;
+    leave(&house, "", "r1", "linkspan.session").await;
     let session = only_session(&house).await;
     let id = session["id"].as_str().unwrap();
     assert_eq!(session["state"], "running");
@@ -187,13 +204,42 @@ async fn a_client_that_leaves_ends_the_run_only_if_it_said_so() {
     );
 
     let other = House::new().await;
-    leave(&other, "?on_disconnect=abort").await;
+    leave(&other, "?on_disconnect=abort", "r1", "linkspan.session").await;
     let id = only_session(&other).await["id"]
         .as_str()
         .unwrap()
         .to_owned();
     let ended = other.ended(&id, 1).await;
     assert_eq!(ended["runs"][0]["outcome"], "aborted");
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_takes_back_its_own_prompt_and_no_other() {
+    let house = House::new().await;
+    leave(&house, "", "r1", "linkspan.session").await;
+    let id = only_session(&house).await["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    // One waits behind the run, the other one only looks at it.
+    leave(&house, "?on_disconnect=abort", "r2", "RUN_STARTED").await;
+    house
+        .until(&id, |it| it["queue"].as_array().unwrap().is_empty())
+        .await;
+    let look = input("t", "r3", json!([]));
+    let looked = house.run("claude?on_disconnect=abort", &look);
+    let wait = std::time::Duration::from_millis(200);
+    assert!(tokio::time::timeout(wait, looked).await.is_err());
+    let session = only_session(&house).await;
+    assert_eq!(
+        (&session["state"], &session["queue"]),
+        (&json!("running"), &json!(0))
+    );
+    house
+        .post("/ag-ui/claude/abort", &json!({ "threadId": "t" }))
+        .await;
+    let ended = house.ended(&id, 1).await;
+    assert_eq!(ended["runs"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]

@@ -1,6 +1,11 @@
 //! Coming back to a run, and coming late to a thread.
 
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use journal::{Config, Sqlite, SystemClock};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use super::{end, events, ids, input, types, user};
 use crate::house::House;
@@ -16,6 +21,33 @@ async fn the_same_run_again_is_the_same_run() {
     let id = sessions["sessions"][0]["id"].as_str().unwrap();
     let detail = house.get(&format!("/api/sessions/{id}")).await.json();
     assert_eq!(detail["runs"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn the_same_run_asked_for_at_once_is_one_run() {
+    // A journal that takes its time, as the real one does.
+    let dir = TempDir::new().unwrap();
+    let config = Config {
+        clock: Arc::new(SystemClock::default()),
+        cut: None,
+    };
+    let journal = Sqlite::open(&dir.path().join("journal.db"), config).await;
+    let journal = Arc::new(journal.unwrap());
+    let house = House::with(|config| config.hub.journal = journal).await;
+    for n in 0..8 {
+        let thread = format!("t{n}");
+        let request = input(&thread, "r1", json!([user("m1", "hello")]));
+        let told = join_all((0..8).map(|_| house.run("claude", &request))).await;
+        for events in &told {
+            assert_eq!(events, &told[0], "{thread}");
+        }
+    }
+    let sessions = house.get("/api/sessions").await.json();
+    for session in sessions["sessions"].as_array().unwrap() {
+        let id = session["id"].as_str().unwrap();
+        let detail = house.get(&format!("/api/sessions/{id}")).await.json();
+        assert_eq!(detail["runs"].as_array().unwrap().len(), 1);
+    }
 }
 
 #[tokio::test]

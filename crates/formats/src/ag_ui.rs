@@ -8,10 +8,13 @@ mod history;
 mod input;
 mod messages;
 pub mod proto;
+mod snapshot;
 
 pub use history::{ClientRun, History, Last};
 pub use input::{Context, InputError, Resume, ResumeStatus, RunAgentInput, Tool};
 pub use messages::{Content, Media, Message, Part, Said, Source, ToolCall};
+
+pub(crate) use snapshot::Snapshot;
 
 pub use crate::writers::ag_ui::door::{Door, DoorConfig, Interrupt};
 

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::items::Items;
 use super::subagents::Subagents;
-use super::{AgUi, Lane, Outcome, Run, RunEnded, ask_kind, wire};
-use crate::ag_ui::Message;
+use super::{AgUi, Lane, Outcome, Run, RunEnded, Shape, ask_kind, wire};
+use crate::ag_ui::{Message, Said, Snapshot};
 use crate::writers::{WriterConfig, json};
 
 /// What a client of one run is called, and what it understands.
@@ -74,13 +74,23 @@ impl Door {
         self.is_over = false;
     }
 
-    /// What the thread holds.
+    /// What the thread holds, as far as a client takes it.
     pub fn snapshot(&self, messages: &[Message], out: &mut Vec<u8>) {
-        let messages: Value = messages.iter().map(Message::to_json).collect();
+        // Clients that know `THINKING_*` know no message that is a thought.
+        let is_known = |it: &&Message| match self.writer.shape {
+            Shape::Current => true,
+            Shape::Thinking => !matches!(it.said, Said::Reasoning { .. }),
+        };
+        let Snapshot { messages, is_cut } = Snapshot::of(messages.iter().filter(is_known));
         own(
             out,
             &json!({ "type": "MESSAGES_SNAPSHOT", "messages": messages }),
         );
+        if is_cut {
+            let words =
+                "the thread is longer than what can be told at once: the rest is in the session";
+            self.warn("history_cut", words, out);
+        }
     }
 
     /// A change of the state that the client keeps for the server.
@@ -341,6 +351,34 @@ mod tests {
                 r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"success"}}"#,
             ]
         );
+    }
+
+    #[test]
+    fn clients_that_know_no_reasoning_are_told_none() {
+        let thought = Message {
+            id: "m".to_owned(),
+            said: Said::Reasoning {
+                content: "Hm.".to_owned(),
+                encrypted: None,
+            },
+        };
+        let told = |profile: Option<&str>| {
+            let door = Door::new(DoorConfig {
+                profile: profile.map(str::to_owned),
+                ..door().config
+            });
+            let mut out = Vec::new();
+            door.snapshot(std::slice::from_ref(&thought), &mut out);
+            shown(&mut out)
+        };
+        assert_eq!(
+            told(None),
+            [
+                r#"{"messages":[{"content":"Hm.","id":"m","role":"reasoning"}],"type":"MESSAGES_SNAPSHOT"}"#
+            ]
+        );
+        let none = r#"{"messages":[],"type":"MESSAGES_SNAPSHOT"}"#;
+        assert_eq!(told(Some("thinking")), [none]);
     }
 
     #[test]

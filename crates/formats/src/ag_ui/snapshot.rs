@@ -1,0 +1,197 @@
+//! A thread for whoever comes late, of a size that clients take.
+//!
+//! `@ag-ui/client` 1.0.0 refuses an event of more than 10 MiB, and then the whole thread. So what tools
+//! have answered is cut, and what is oldest is left out.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::messages::{Message, Said};
+
+/// Bytes of all messages, as JSON.
+const MAX_ALL: usize = 4 << 20;
+/// Bytes of what a tool has answered: enough to see what it was.
+const MAX_RESULT: usize = 16 << 10;
+/// Bytes of any other text.
+const MAX_TEXT: usize = 256 << 10;
+
+/// What a thread holds, as far as it is told.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Snapshot {
+    pub(crate) messages: Vec<Value>,
+    /// Something was left out.
+    pub(crate) is_cut: bool,
+}
+
+impl Snapshot {
+    pub(crate) fn of<'a>(messages: impl DoubleEndedIterator<Item = &'a Message>) -> Self {
+        let (mut told, mut is_cut, mut n_bytes) = (Vec::new(), false, 0);
+        for message in messages.rev() {
+            let mut json = message.to_json();
+            is_cut |= shorten(message, &mut json);
+            n_bytes += json.to_string().len() + 1;
+            if n_bytes > MAX_ALL {
+                is_cut = true;
+                break;
+            }
+            told.push((message, json));
+        }
+        told.reverse();
+        Self {
+            messages: answers_of_calls(told),
+            is_cut,
+        }
+    }
+}
+
+/// What no tool that is told of has answered is left out: clients cannot place it.
+fn answers_of_calls(told: Vec<(&Message, Value)>) -> Vec<Value> {
+    let mut calls = HashSet::new();
+    let mut messages = Vec::with_capacity(told.len());
+    for (message, json) in told {
+        match &message.said {
+            Said::Assistant { tool_calls, .. } => {
+                calls.extend(tool_calls.iter().map(|it| it.id.as_str()));
+            }
+            Said::Tool { call, .. } if !calls.contains(call.as_str()) => continue,
+            Said::Tool { .. }
+            | Said::Instructions(_)
+            | Said::User(_)
+            | Said::Reasoning { .. }
+            | Said::Activity => (),
+        }
+        messages.push(json);
+    }
+    messages
+}
+
+/// True when something was left out of a message.
+fn shorten(message: &Message, json: &mut Value) -> bool {
+    let max = match &message.said {
+        Said::Tool { .. } => MAX_RESULT,
+        Said::Instructions(_)
+        | Said::User(_)
+        | Said::Assistant { .. }
+        | Said::Reasoning { .. }
+        | Said::Activity => MAX_TEXT,
+    };
+    let mut is_cut = false;
+    for name in ["content", "error"] {
+        if let Some(Value::String(text)) = json.get_mut(name) {
+            is_cut |= cut(text, max);
+        }
+    }
+    // Half of either is worse than none: one is JSON, the other one is sealed.
+    let calls = json.get_mut("toolCalls").and_then(Value::as_array_mut);
+    for call in calls.into_iter().flatten() {
+        if let Value::String(arguments) = &mut call["function"]["arguments"]
+            && arguments.len() > MAX_TEXT
+        {
+            "{}".clone_into(arguments);
+            is_cut = true;
+        }
+    }
+    let sealed = json.get("encryptedValue").and_then(Value::as_str);
+    if sealed.is_some_and(|it| it.len() > MAX_TEXT)
+        && let Some(message) = json.as_object_mut()
+    {
+        message.remove("encryptedValue");
+        is_cut = true;
+    }
+    is_cut
+}
+
+fn cut(text: &mut String, max: usize) -> bool {
+    let n_left = text.len().saturating_sub(max);
+    if n_left == 0 {
+        return false;
+    }
+    text.truncate(text.floor_char_boundary(max));
+    text.push_str(&format!("\n… {n_left} bytes more"));
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ag_ui::{Content, ToolCall};
+
+    fn message(id: &str, said: Said) -> Message {
+        Message {
+            id: id.to_owned(),
+            said,
+        }
+    }
+
+    fn call(id: &str) -> Message {
+        let call = ToolCall {
+            id: id.to_owned(),
+            name: "f".to_owned(),
+            arguments: "{}".to_owned(),
+        };
+        let said = Said::Assistant {
+            content: None,
+            tool_calls: vec![call],
+        };
+        message(&format!("{id}:call"), said)
+    }
+
+    fn result(id: &str, text: String) -> Message {
+        let said = Said::Tool {
+            call: id.to_owned(),
+            content: Content::Text(text),
+            error: None,
+        };
+        message(id, said)
+    }
+
+    fn user(id: &str, n_bytes: usize) -> Message {
+        message(id, Said::User(Content::Text("x".repeat(n_bytes))))
+    }
+
+    #[test]
+    fn what_fits_is_told_as_it_is() {
+        let messages = [user("1", 10), call("c"), result("c", "ok".to_owned())];
+        let snapshot = Snapshot::of(messages.iter());
+        let whole = messages.iter().map(Message::to_json).collect();
+        let expected = Snapshot {
+            messages: whole,
+            is_cut: false,
+        };
+        assert_eq!(snapshot, expected);
+    }
+
+    #[test]
+    fn what_a_tool_has_answered_is_cut_between_two_characters() {
+        let messages = [call("c"), result("c", "ä".repeat(MAX_RESULT))];
+        let snapshot = Snapshot::of(messages.iter());
+        let expected = format!("{}\n… {MAX_RESULT} bytes more", "ä".repeat(MAX_RESULT / 2));
+        assert_eq!(snapshot.messages[1]["content"], expected);
+        assert!(snapshot.is_cut);
+    }
+
+    #[test]
+    fn the_oldest_is_left_out() {
+        let messages: Vec<Message> = (0..20).map(|n| user(&n.to_string(), MAX_TEXT)).collect();
+        let snapshot = Snapshot::of(messages.iter());
+        let newest: Vec<Value> = messages[5..].iter().map(Message::to_json).collect();
+        let expected = Snapshot {
+            messages: newest,
+            is_cut: true,
+        };
+        assert_eq!(snapshot, expected);
+    }
+
+    #[test]
+    fn no_answer_stands_without_its_call() {
+        let messages = [
+            result("old", "late".to_owned()),
+            call("c"),
+            result("c", "ok".to_owned()),
+        ];
+        let told = messages.iter().map(|it| (it, it.to_json())).collect();
+        let expected: Vec<Value> = messages[1..].iter().map(Message::to_json).collect();
+        assert_eq!(answers_of_calls(told), expected);
+    }
+}

@@ -19,7 +19,7 @@ use tokio::time::{sleep_until, timeout};
 use self::client::client;
 use self::refusal::Refusal;
 use crate::endpoint::{Endpoint, EndpointError};
-use crate::redact::Redactor;
+use crate::redact::{Redactor, secrets};
 use crate::request::Refused;
 use crate::thread::Conversation;
 
@@ -130,16 +130,16 @@ impl Call {
     pub fn new(endpoint: &Endpoint, conversation: &Conversation) -> Result<Self, CallError> {
         let (headers, key) = endpoint.headers()?;
         let (short, whole) = conversation.bodies(endpoint)?;
-        let key = key.as_deref().map(str::as_bytes);
-        let others = endpoint.headers.values().map(String::as_bytes);
-        let session = endpoint.openclaw.session_key.as_deref().map(str::as_bytes);
+        let others = endpoint.headers.iter();
+        let others = others.flat_map(|(name, value)| secrets(name, value));
+        let session = endpoint.openclaw.session_key.as_deref();
         Ok(Self {
             client: client(endpoint.limits.connect)?,
             url: endpoint.url(),
             headers,
             short: short.as_ref().map(bytes),
             whole: bytes(&whole),
-            redactor: Redactor::new(key.into_iter().chain(others).chain(session)),
+            redactor: Redactor::new(key.as_deref().into_iter().chain(others).chain(session)),
             max_retries: endpoint.max_retries,
             n_retries: 0,
             limits: endpoint.limits,

@@ -1,4 +1,7 @@
 //! Keeps secrets out of what an endpoint says: some repeat the key in their errors.
+//!
+//! Only what cannot be anything else is hidden. A key such as `not-needed`, or a header that names a
+//! tenant, would otherwise take the words of the answer with it, and the keywords of the stream.
 
 use memchr::memmem;
 
@@ -6,6 +9,16 @@ use memchr::memmem;
 const MASK: u8 = b'*';
 /// Shorter ones are no secrets, and would hide innocent text.
 const MIN_SECRET: usize = 8;
+/// What the name of a header has in it when its value is a secret.
+const SECRET_NAMES: &[&str] = &[
+    "auth",
+    "cookie",
+    "credential",
+    "key",
+    "password",
+    "secret",
+    "token",
+];
 
 /// Hides secrets in a stream, wherever it is cut.
 #[derive(Clone, Default)]
@@ -22,10 +35,10 @@ impl std::fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    pub(crate) fn new<'a>(secrets: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let secrets = secrets.into_iter().filter(|it| it.len() >= MIN_SECRET);
+    pub(crate) fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
+        let secrets = secrets.into_iter().filter(|it| is_secret(it));
         Self {
-            secrets: secrets.map(<[u8]>::to_vec).collect(),
+            secrets: secrets.map(|it| it.as_bytes().to_vec()).collect(),
             held: Vec::new(),
         }
     }
@@ -63,6 +76,20 @@ impl Redactor {
     }
 }
 
+/// The parts of a header that may not be repeated: `Bearer` may, and the name of a cookie.
+pub(crate) fn secrets<'a>(name: &str, value: &'a str) -> impl Iterator<Item = &'a str> {
+    let name = name.to_ascii_lowercase();
+    let is_secret = SECRET_NAMES.iter().any(|it| name.contains(it));
+    let parts = value.split([' ', '\t', ';', '=']);
+    parts.filter(move |_| is_secret)
+}
+
+/// Not a word that may stand in an answer, such as `response.created`.
+fn is_secret(text: &str) -> bool {
+    let is_word = |it: u8| it.is_ascii_lowercase() || b"_-./: ".contains(&it);
+    text.len() >= MIN_SECRET && !text.bytes().all(is_word)
+}
+
 /// How many bytes at the end could be the beginning of a secret.
 fn begun(bytes: &[u8], secret: &[u8]) -> usize {
     let longest = bytes.len().min(secret.len() - 1);
@@ -80,13 +107,33 @@ mod tests {
     fn a_secret_is_hidden_wherever_the_stream_is_cut() {
         let text = b"key sk-canary-1 and sk-canar, sk-canary-1";
         for cut in 0..text.len() {
-            let mut redactor = Redactor::new([b"sk-canary-1".as_slice()]);
+            let mut redactor = Redactor::new(["sk-canary-1"]);
             let mut out = redactor.push(&text[..cut]);
             out.extend(redactor.push(&text[cut..]));
             out.extend(redactor.end());
             let out = String::from_utf8(out).unwrap();
             assert_eq!(out, "key *********** and sk-canar, ***********", "{cut}");
         }
+    }
+
+    #[test]
+    fn ordinary_words_are_not_hidden() {
+        let headers = [
+            ("x-tenant-name", "Team-42-of-many"),
+            ("authorization", "Bearer Qm9zdG9uMTIz"),
+            ("x-api-key", "output_text"),
+            ("Cookie", "session=c00kie-value; theme=response.created"),
+        ];
+        let secrets = headers
+            .iter()
+            .flat_map(|(name, value)| secrets(name, value));
+        let redactor = Redactor::new(secrets);
+        let text =
+            "Team-42-of-many Bearer Qm9zdG9uMTIz output_text session=c00kie-value response.created";
+        assert_eq!(
+            redactor.text(text),
+            "Team-42-of-many Bearer ************ output_text session=************ response.created"
+        );
     }
 
     #[test]

@@ -19,7 +19,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let app = axum::Router::new().nest("/ag-ui", ag_ui.router.clone());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     println!("POST http://{}/ag-ui", listener.local_addr()?);
-    axum::serve(listener, app).await?;
+    tokio::select! {
+        served = axum::serve(listener, app) => served?,
+        stopped = tokio::signal::ctrl_c() => stopped?,
+    }
+    // Agents that are at work would outlive the program otherwise.
     ag_ui.stop().await;
     Ok(())
 }

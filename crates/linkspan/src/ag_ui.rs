@@ -24,6 +24,7 @@ pub struct Config {
     pub settings: Settings,
     /// The engines that clients may name; the first is the default.
     pub engines: Vec<String>,
+    takes_settings: bool,
     journal: Arc<dyn Journal>,
     guard: Guard,
 }
@@ -49,6 +50,7 @@ impl Config {
         Ok(Self {
             settings: Settings::load(file.as_ref(), variable)?,
             engines: engines.iter().map(|it| (*it).to_owned()).collect(),
+            takes_settings: false,
             journal: Arc::new(Memory::new(journal_config())),
             guard: Guard::None,
         })
@@ -62,6 +64,13 @@ impl Config {
             source,
         })?);
         Ok(self)
+    }
+
+    /// Lets clients say with `forwardedProps.linkspan` where an agent works, with which permissions and
+    /// so on. Whoever may say so is the owner of the machine, so nobody may without this.
+    pub fn with_client_settings(mut self) -> Self {
+        self.takes_settings = true;
+        self
     }
 
     /// A `linkspan` program to look after the agents. Without one they are ended when this process lets
@@ -93,6 +102,7 @@ pub async fn router(config: Config) -> Result<Router, Error> {
             limits: Limits::default(),
         },
         engines: config.engines,
+        takes_settings: config.takes_settings,
     })
     .await
 }

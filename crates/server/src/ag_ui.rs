@@ -44,6 +44,9 @@ use crate::tokens::{Caller, Role};
 /// Bytes of a request: messages may hold pictures.
 const MAX_INPUT: usize = 32 << 20;
 
+/// Where a client says how an engine is run, in `forwardedProps`.
+const SETTINGS: &str = "linkspan";
+
 /// What the endpoint works with.
 #[derive(Debug)]
 pub(crate) struct AgUi {
@@ -63,6 +66,8 @@ struct Asked {
     /// The last event that the client has.
     after: Option<Cursor>,
     role: Role,
+    /// The client wanted to say how the engine is run, and may not.
+    has_left_out: bool,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -208,7 +213,12 @@ impl Asked {
             encoding: Encoding::of(headers),
             after,
             role,
+            has_left_out: false,
         })
+    }
+
+    fn leave_out_settings(&mut self) {
+        self.has_left_out = self.input.forwarded_props.remove(SETTINGS).is_some();
     }
 }
 

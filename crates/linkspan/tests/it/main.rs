@@ -4,6 +4,7 @@
 
 #[cfg(target_os = "linux")]
 mod acp;
+mod ag_ui;
 #[path = "../agents/table.rs"]
 mod agents_table;
 #[cfg(target_os = "linux")]

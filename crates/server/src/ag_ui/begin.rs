@@ -15,7 +15,7 @@ use runner::engines::{Selected, select};
 use serde_json::Value;
 
 use super::stream::Stream;
-use super::{AgUi, Asked};
+use super::{AgUi, Asked, SETTINGS};
 use crate::api::runs::Fields;
 use crate::error::{ApiError, Result};
 use crate::tokens::Role;
@@ -44,6 +44,10 @@ impl AgUi {
         let _turn = self.turns.take(&asked.engine, &input.thread_id).await;
         let (session, found) = self.find_session(&asked.engine, &input.thread_id).await?;
         let mut stream = Stream::new(self, &asked, session.clone(), profile);
+        if asked.has_left_out {
+            let words = "`forwardedProps.linkspan` is not taken here";
+            stream.warn("settings_left_out", words);
+        }
         if endpoint.is_some_and(|it| self.settings.endpoint_tells_state(it)) {
             stream.tell_state(input.state.as_ref().is_some_and(Value::is_object));
         }
@@ -211,7 +215,7 @@ fn submit(
     stream: &mut Stream,
 ) -> Result<Submit> {
     let input = &asked.input;
-    let own = input.forwarded_props.get("linkspan").cloned();
+    let own = input.forwarded_props.get(SETTINGS).cloned();
     let mut fields: Fields = match own {
         Some(own) => serde_json::from_value(own).map_err(|err| {
             let words = format!("`forwardedProps.linkspan` cannot be read: {err}");

@@ -1,7 +1,8 @@
 //! The endpoint for programs that have a server of their own.
 //!
 //! Whoever mounts it decides who may reach it: it checks no token. It runs the engines that it was told,
-//! and no others.
+//! and no others, where and how it was told: what a client says about that is taken only if the program
+//! says so.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,6 +27,9 @@ pub struct AgUiConfig {
     pub hub: HubConfig,
     /// The engines that may be named, such as `claude` or `responses:local`; the first is the default.
     pub engines: Vec<String>,
+    /// Whether clients may say with `forwardedProps.linkspan` where an agent works and what it may do.
+    /// Whoever may is the owner of the machine.
+    pub takes_settings: bool,
 }
 
 /// The endpoint: a router to mount, and the runs behind it.
@@ -38,6 +42,7 @@ pub struct AgUiRouter {
 struct Mounted {
     core: Arc<AgUi>,
     engines: Vec<String>,
+    takes_settings: bool,
 }
 
 /// Opens the hub and makes the routes: `POST /`, `POST /{engine}`, `POST /{engine}/abort`,
@@ -48,6 +53,7 @@ pub async fn router(config: AgUiConfig) -> Result<AgUiRouter, Error> {
     let mounted = Arc::new(Mounted {
         core: Arc::new(AgUi::new(Arc::clone(&hub), settings)),
         engines: config.engines,
+        takes_settings: config.takes_settings,
     });
     let router = Router::new()
         .route("/", post(run_default))
@@ -103,7 +109,10 @@ async fn run(
     body: Body,
 ) -> Result<Response> {
     mounted.check(&engine)?;
-    let asked = Asked::read(&engine, Role::Admin, params, &headers, body).await?;
+    let mut asked = Asked::read(&engine, Role::Admin, params, &headers, body).await?;
+    if !mounted.takes_settings {
+        asked.leave_out_settings();
+    }
     let stream = mounted.core.begin(asked, async |it: Submit| Ok(it)).await?;
     Ok(respond(stream))
 }

@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use scripted_model::{Scenario, Server};
+use serde_json::{Value, json};
 
 use crate::program::{Folder, linkspan, machine, ran, run};
 use crate::served::{Served, serve};
@@ -23,6 +24,12 @@ const CANARIES: &[(&str, &str)] = &[
 ];
 /// One that only the config knows.
 const CONFIGURED: &str = "canary-configured-0009";
+/// The secrets of an endpoint: its key, a header, and OpenClaw's session.
+const ENDPOINT: [&str; 3] = [
+    "canary-endpoint-key-0010",
+    "canary-endpoint-header-0011",
+    "canary-endpoint-session-0012",
+];
 
 /// A machine with an agent that says every key it was ever told on stderr, and fails.
 fn leaky(name: &str) -> Folder {
@@ -49,7 +56,9 @@ fn check(what: &str, text: &str) {
     for (_, canary) in CANARIES {
         assert!(!text.contains(canary), "{canary} in {what}: {text}");
     }
-    assert!(!text.contains(CONFIGURED), "{CONFIGURED} in {what}: {text}");
+    for canary in ENDPOINT.iter().chain([&CONFIGURED]) {
+        assert!(!text.contains(canary), "{canary} in {what}: {text}");
+    }
 }
 
 /// Nothing that was written holds one.
@@ -127,4 +136,66 @@ fn a_server_repeats_no_key() {
     check("show", &shown.shown());
     check("what it says", &served.stop());
     check_files(&folder.path("data"));
+}
+
+#[test]
+fn an_endpoint_that_says_its_secrets_is_not_repeated() {
+    let all = ENDPOINT.join(" and ");
+    let turns = json!([
+        // In one piece, as a gateway would say it: no model knows a key, to spell it word by word.
+        { "blocks": [{ "text": format!("Your keys are {all}.") }], "chunk": 1000 },
+        { "blocks": [{ "text": "half" }], "failed": { "code": "server_error", "message": all } },
+        { "status": 401, "body": { "error": { "code": ENDPOINT[0], "message": all } } },
+        { "status": 400, "body": { "error": all } },
+    ]);
+    let scenario = json!({ "lanes": { "main": turns } }).to_string();
+    let model = Server::start(Scenario::from_json(&scenario).unwrap()).unwrap();
+    let config = format!(
+        "[engines.responses.leaky]\nbase_url = '{}'\nprovider = 'openclaw'\napi_key_env = 'MODEL_KEY'\n\
+         max_retries = 0\nheaders = {{ X-Gateway-Token = '{}' }}\nopenclaw.session_key = '{}'\n",
+        model.url(),
+        ENDPOINT[1],
+        ENDPOINT[2],
+    );
+    let folder = machine("secrets-endpoint", &[], &config);
+    let served = Served::from(serve(&folder).env("MODEL_KEY", ENDPOINT[0]), &folder);
+    for n in 1..=3 {
+        let messages = json!([{ "id": "m", "role": "user", "content": "hi" }]);
+        let input = json!({ "threadId": "t", "runId": format!("r{n}"), "messages": messages });
+        let told = served.body("POST", "/ag-ui/responses:leaky", &input.to_string());
+        assert!(told.contains("********"), "{told}");
+        check("the stream", &told);
+    }
+    let sessions = served.body("GET", "/api/sessions", "");
+    check("the sessions", &sessions);
+    let sessions: Value = serde_json::from_str(&sessions).unwrap();
+    let session = sessions["sessions"][0]["id"].as_str().unwrap();
+    check("the events", &served.events(session).join("\n"));
+    check("the engines", &served.body("GET", "/api/engines", ""));
+    check_files(&folder.path("data"));
+    check("what it says", &served.stop());
+    check_files(&folder.path("data"));
+    let mut command = linkspan(&[
+        "run",
+        "--engine",
+        "responses:leaky",
+        "--to",
+        "linkspan",
+        "hi",
+    ]);
+    surround(&mut command, &folder);
+    command.env("MODEL_KEY", ENDPOINT[0]);
+    command
+        .args(["--data-dir", &folder.path("data")])
+        .stdin(Stdio::null());
+    let ran = ran(command.output().unwrap());
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    check("the run", &ran.shown());
+    check_files(&folder.path("data"));
+    // They were sent, and to nobody else; the model's own log leaves the key out.
+    let sent = format!("{:?}", model.requests());
+    assert_eq!(model.requests().len(), 4);
+    for part in ["authorization", ENDPOINT[1], ENDPOINT[2]] {
+        assert!(sent.contains(part), "{part} in {sent}");
+    }
 }

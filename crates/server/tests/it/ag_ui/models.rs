@@ -1,7 +1,9 @@
 //! Models behind the endpoint, played by a script.
 
 use std::io::Write;
+use std::sync::LazyLock;
 
+use jsonschema::Validator;
 use scripted_model::{Scenario, Server};
 use serde_json::{Value, json};
 
@@ -44,12 +46,29 @@ impl World {
         self.house.run("responses:local", input).await
     }
 
-    /// What the model was asked.
+    /// What the model was asked, in the words of the specification.
     pub(super) fn requests(&self) -> Vec<Value> {
         let requests = self.model.requests();
         let bodies = requests.iter().map(|it| serde_json::from_str(&it.body));
-        bodies.map(Result::unwrap).collect()
+        let bodies: Vec<Value> = bodies.map(Result::unwrap).collect();
+        bodies.iter().for_each(check);
+        bodies
     }
+}
+
+/// What the specification says of requests.
+fn check(request: &Value) {
+    static VALIDATOR: LazyLock<Validator> = LazyLock::new(|| {
+        let schema = include_str!("../../../../../fixtures/openresponses/openapi.json");
+        let mut schema: Value = serde_json::from_str(schema).unwrap();
+        schema["$ref"] = "#/components/schemas/CreateResponseBody".into();
+        jsonschema::validator_for(&schema).unwrap()
+    });
+    let errors = VALIDATOR.iter_errors(request);
+    let errors: Vec<String> = errors
+        .map(|it| format!("{}: {it}", it.instance_path()))
+        .collect();
+    assert_eq!(errors, Vec::<String>::new(), "{request:#}");
 }
 
 fn script(turns: Value) -> Scenario {

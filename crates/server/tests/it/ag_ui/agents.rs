@@ -1,5 +1,8 @@
 //! Coding agents behind the endpoint: prompts, questions, aborts.
 
+use std::path::Path;
+
+use runner::config::Config;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -23,6 +26,22 @@ async fn a_recording_is_a_run_under_the_clients_own_names() {
     let users = events.iter().filter(|it| it["role"] == "user").count();
     assert_eq!(users, 0, "the client knows what it said");
     assert!(types(&events).contains(&"TOOL_CALL_RESULT"));
+}
+
+#[tokio::test]
+async fn without_a_name_the_default_engine_runs() {
+    let house = House::with(|config| {
+        let settings = "default_engine = \"replay:tools\"";
+        let file = Some((Path::new("test.toml"), settings));
+        config.hub.settings = Config::parse(file, |_| None).unwrap();
+    })
+    .await;
+    let request = input("t", "r1", json!([user("m1", "go")]));
+    let answer = house.post("/ag-ui", &request).await;
+    let told = events(&answer);
+    assert_eq!(end(&told)["outcome"]["type"], "success");
+    // The thread is the same by either address.
+    assert_eq!(house.run("replay:tools", &request).await, told);
 }
 
 #[tokio::test]

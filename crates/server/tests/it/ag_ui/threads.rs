@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use formats::ag_ui::{PROTO_TYPE, proto};
 use futures_util::future::join_all;
 use journal::{Config, Sqlite, SystemClock};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use super::{end, events, ids, input, types, user};
 use crate::house::House;
@@ -178,6 +181,33 @@ async fn protobuf_is_for_those_who_name_it() {
             answer.head
         );
     }
+}
+
+#[tokio::test]
+async fn protobuf_says_what_the_text_says() {
+    let house = House::new().await;
+    let body = input("t", "r1", json!([user("m1", "go")])).to_string();
+    let told = house
+        .run("replay:tools", &serde_json::from_str(&body).unwrap())
+        .await;
+    // The old version of HTTP has no chunks.
+    let request = format!(
+        "POST /ag-ui/replay:tools HTTP/1.0\r\nHost: {}\r\nAccept: {PROTO_TYPE}\r\nContent-Length: {}\r\n{}\r\n{body}",
+        house.address,
+        body.len(),
+        house.bearer("first")
+    );
+    let mut stream = TcpStream::connect(house.address).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    let head = answer.windows(4).position(|it| it == b"\r\n\r\n").unwrap();
+    // The encoder is held against the vendor's own elsewhere.
+    let mut expected = Vec::new();
+    for event in &told {
+        assert!(proto::encode(event.to_string().as_bytes(), &mut expected));
+    }
+    assert_eq!(answer[head + 4..], expected);
 }
 
 #[tokio::test]

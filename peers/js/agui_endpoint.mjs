@@ -2,20 +2,26 @@
 //
 // A server of this file plays a provider: every recording of Open Responses, whole and byte by byte, and
 // every way a connection can fail. linkspan stands between it and an `HttpAgent`, which must take what it
-// gets without a warning, with exactly one end, and with the right one.
+// gets without a warning, with exactly one end, and with the right one. With a Python that has it,
+// LiteLLM's proxy stands between linkspan and the provider as well: an endpoint that is not ours.
 //
-//     node agui_endpoint.mjs LINKSPAN FIXTURES
+//     node agui_endpoint.mjs LINKSPAN FIXTURES [PYTHON]
 
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 
 import { HttpAgent } from "@ag-ui/client";
 
-const [linkspan, fixtures] = process.argv.slice(2);
-const KEY = "sk-peers-canary-5d1c";
+const [linkspan, fixtures, python] = process.argv.slice(2);
+const KEY = "sk-peers-canary-5d1c9f2c71d08b6e45aa83d1";
+
+/** Longer than anything here takes on a busy machine. */
+const PATIENCE = 60_000;
 
 const complaints = [];
 for (const level of ["warn", "error"]) {
@@ -51,6 +57,7 @@ const providers = {
   weather: (n, response) => play(response, n === 0 ? called() : TEXT),
   multimodal: (_, response) => play(response, TEXT),
   chained: (_, response) => play(response, TEXT),
+  litellm: (_, response) => play(response, TEXT),
 };
 for (const file of RECORDED) {
   const bytes = readFileSync(join(fixtures, file));
@@ -63,6 +70,8 @@ for (const file of RECORDED) {
 const requests = {};
 const provider = createServer(async (request, response) => {
   const name = request.url.split("/")[1];
+  // LiteLLM asks for a list of models first, and takes it well that there is none.
+  if (request.method !== "POST") return response.writeHead(404).end();
   const chunks = [];
   for await (const chunk of request) chunks.push(chunk);
   const seen = (requests[name] ??= []);
@@ -78,16 +87,21 @@ const token = "t".repeat(43);
 const CLAUDE = String.raw`#!/bin/sh
 while read -r line; do
   case $line in
+  *'"type":"user"'*wait*)
+    echo '{"type":"system","subtype":"init","session_id":"s'$$'","cwd":"/","model":"m","tools":[]}'
+    ;;
+  *interrupt*) echo '{"type":"result","subtype":"error_during_execution","is_error":true,"session_id":"s'$$'"}' ;;
   *'"type":"user"'*)
-    echo '{"type":"system","subtype":"init","session_id":"s1","cwd":"/","model":"m","tools":[]}'
-    echo '{"type":"assistant","session_id":"s1","message":{"id":"m1","role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}]}}'
+    echo '{"type":"system","subtype":"init","session_id":"s'$$'","cwd":"/","model":"m","tools":[]}'
+    echo '{"type":"assistant","session_id":"s'$$'","message":{"id":"m1","role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}]}}'
     echo '{"type":"control_request","request_id":"q1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"t1"}}'
     ;;
-  *control_response*allow*) echo '{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"allowed"}' ;;
+  *control_response*allow*) echo '{"type":"result","subtype":"success","is_error":false,"session_id":"s'$$'","result":"allowed"}' ;;
   esac
 done
 `;
 writeFileSync(join(folder, "claude"), CLAUDE, { mode: 0o755 });
+const gateway = python && (await startGateway());
 writeFileSync(
   join(folder, "config.toml"),
   Object.keys(providers)
@@ -95,29 +109,27 @@ writeFileSync(
       const base = name === "refused" ? "http://127.0.0.1:9" : `${upstream}/${name}`;
       return `[engines.responses.${name}]\nbase_url = "${base}"\nmodel = "m"\napi_key_env = "PEERS_KEY"\nmax_retries = 2\n`;
     })
+    .concat(gateway ? `[engines.responses.gateway]\nbase_url = "${gateway.url}"\nmodel = "m"\napi_key_env = "PEERS_KEY"\n` : "")
     .concat(`[engines.claude]\nprogram = "${join(folder, "claude")}"\n`)
     .join("\n"),
 );
-const server = spawn(linkspan, ["serve", "--listen", "127.0.0.1:0", "--config", join(folder, "config.toml"), "--data-dir", join(folder, "data")], {
-  env: { PATH: process.env.PATH, HOME: folder, LINKSPAN_TOKEN: token, PEERS_KEY: KEY },
+const settings = ["--config", join(folder, "config.toml"), "--data-dir", join(folder, "data")];
+const environment = { PATH: process.env.PATH, HOME: folder, LINKSPAN_TOKEN: token, PEERS_KEY: KEY };
+const server = spawn(linkspan, ["serve", "--listen", "127.0.0.1:0", ...settings], {
+  env: environment,
   stdio: ["ignore", "inherit", "pipe"],
 });
 let log = "";
-const url = await new Promise((found, failed) => {
-  server.on("exit", (code) => failed(new Error(`linkspan serve left with ${code}: ${log}`)));
-  server.stderr.on("data", (data) => {
-    log += data;
-    const line = /listening on (\S+)/.exec(log);
-    if (line) found(line[1]);
-  });
-});
+server.stderr.on("data", (data) => void (log += data));
+const url = await address(server, server.stderr);
 
 let n_passed = 0;
 const failures = [];
 async function scenario(name, run) {
   complaints.length = 0;
   try {
-    await run();
+    const late = new Promise((_, failed) => setTimeout(failed, PATIENCE, new Error("it does not end")).unref());
+    await Promise.race([run(), late]);
     await new Promise(setImmediate);
     if (complaints.length > 0) throw new Error(complaints[0]);
     n_passed += 1;
@@ -214,19 +226,120 @@ await scenario("protobuf", async () => {
   await agent.runAgent({}, { onEvent: ({ event }) => void seen.push(event.type) });
   equal([seen[0], seen.at(-1)], ["RUN_STARTED", "RUN_FINISHED"]);
 });
-await scenario("nobody sees the key", async () => {
-  equal(log.includes(KEY), false);
-  const journal = readFileSync(join(folder, "data", "journal.sqlite"));
-  equal(journal.includes(KEY), false);
+await scenario("who comes back is told what is missing", async () => {
+  const target = `${url}/ag-ui/responses:chained`;
+  const body = JSON.stringify({ threadId: "back", runId: "r", messages: [user("hi")] });
+  const get = async (more) => (await fetch(target, { method: "POST", headers: { ...headers(), ...more }, body })).text();
+  const whole = await get({});
+  const frames = whole.split("\n\n").slice(0, -1);
+  for (let n = 2; n < frames.length; n += 1) {
+    const id = /^id: (.*)$/m.exec(frames[n - 1])[1];
+    const heard = `${frames.slice(0, n).join("\n\n")}\n\n${await get({ "last-event-id": id })}`;
+    equal(heard, whole);
+    const fetched = async () => new Response(heard, { headers: { "content-type": "text/event-stream" } });
+    const agent = new HttpAgent({ url: target, fetch: fetched });
+    equal((await again(agent, {})).end.outcome.type, "success");
+  }
 });
+await scenario("who comes late is told the thread", async () => {
+  const { agent } = await ask("chained", [user("early")]);
+  const late = new HttpAgent({ url: agent.url, headers: headers(), threadId: agent.threadId });
+  const { seen, end } = await again(late, {});
+  equal([seen[1].type, end.outcome.type], ["MESSAGES_SNAPSHOT", "success"]);
+  const told = (it) => it.messages.map(({ role, content }) => [role, content]);
+  equal(told(late), told(agent));
+});
+await scenario("an abort", async () => {
+  const agent = new HttpAgent({ url: `${url}/ag-ui/claude`, headers: headers(), initialMessages: [user("wait")] });
+  const body = JSON.stringify({ threadId: agent.threadId });
+  const abort = () => fetch(`${agent.url}/abort`, { method: "POST", headers: headers(), body });
+  let is_asked = false;
+  const seen = [];
+  await agent.runAgent({}, {
+    onEvent: ({ event }) => {
+      seen.push(event);
+      // The session introduces itself when the agent is at work.
+      if (event.name === "linkspan.session" && !is_asked) {
+        is_asked = true;
+        void abort();
+      }
+    },
+  });
+  equal(seen.at(-1).outcome, { type: "cancelled" });
+});
+if (gateway) {
+  await scenario("LiteLLM's proxy", async () => {
+    const first = await ask("gateway", [user("one")]);
+    equal(first.end.outcome.type, "success");
+    first.agent.addMessage({ ...user("two"), id: "u2" });
+    const second = await again(first.agent, {});
+    equal(second.end.outcome.type, "success");
+    const told = requests.litellm.map((it) => [typeof it.previous_response_id, it.input.length]);
+    equal(told, [["undefined", 1], ["string", 1]]);
+  });
+  await scenario("LiteLLM's proxy, from the command line", async () => {
+    const run = async (...more) => {
+      const args = ["run", "--engine", "responses:gateway", "--to", "linkspan", ...settings, ...more];
+      const { stdout } = await promisify(execFile)(linkspan, args, { env: environment, timeout: PATIENCE });
+      return /"type":"session.bound","data":\{"native":"([^"]*)"/.exec(stdout)[1];
+    };
+    const native = await run("one");
+    equal(await run("--resume", native, "two"), native);
+    equal(typeof requests.litellm.at(-1).previous_response_id, "string");
+  });
+}
 
 server.removeAllListeners("exit");
 server.kill("SIGTERM");
 await new Promise((done) => server.on("exit", done));
+await scenario("nobody sees the key", async () => {
+  equal(log.includes(KEY), false);
+  const files = readdirSync(join(folder, "data"), { recursive: true, withFileTypes: true });
+  for (const file of files.filter((it) => it.isFile())) {
+    const bytes = readFileSync(join(file.parentPath ?? file.path, file.name));
+    equal([file.name, bytes.includes(KEY)], [file.name, false]);
+  }
+});
+if (gateway) {
+  gateway.child.removeAllListeners("exit");
+  gateway.child.kill("SIGTERM");
+  await new Promise((done) => gateway.child.on("exit", done));
+}
 provider.close();
 rmSync(folder, { recursive: true });
 process.stdout.write(`${n_passed} passed, ${failures.length} failed\n`);
 process.exit(failures.length === 0 ? 0 : 1);
+
+/** Where a program listens, as it says itself. */
+function address(child, stream) {
+  return new Promise((found, failed) => {
+    let said = "";
+    child.on("exit", (code) => failed(new Error(`${child.spawnfile} left with ${code}: ${said}`)));
+    stream.on("data", (data) => {
+      said += data;
+      const line = /listening on (\S+)/.exec(said);
+      if (line) found(line[1]);
+    });
+  });
+}
+
+async function startGateway() {
+  const file = join(folder, "litellm.yaml");
+  const model = { model: "openai/m", api_base: `${upstream}/litellm`, api_key: "none" };
+  // What is JSON is YAML.
+  writeFileSync(file, JSON.stringify({ model_list: [{ model_name: "m", litellm_params: model }] }));
+  const script = fileURLToPath(new URL("../python/litellm_proxy.py", import.meta.url));
+  const child = spawn(python, [script, file], {
+    env: { PATH: process.env.PATH, HOME: folder, LITELLM_MASTER_KEY: KEY },
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const url = await address(child, child.stdout);
+  // It listens before it has read its config.
+  for (;;) {
+    const alive = await fetch(`${url}/health/liveliness`);
+    if (alive.ok) return { child, url: `${url}/v1` };
+  }
+}
 
 function user(content) {
   return { id: "u1", role: "user", content };

@@ -189,7 +189,7 @@ pub(crate) fn run() -> Result<Warnings> {
         }
     }
     if let Some(node) = interpreters.of(Judge::AgUi)
-        && drive_endpoint(&binary, node).is_err()
+        && drive_endpoint(&binary, node, interpreters.litellm()).is_err()
     {
         failures.push(ENDPOINT);
     }
@@ -213,15 +213,16 @@ pub(crate) fn run() -> Result<Warnings> {
     Ok(warnings)
 }
 
-/// Lets the AG-UI client talk with the built program.
-fn drive_endpoint(binary: &Path, node: &Path) -> Result<()> {
+/// Lets the AG-UI client talk with the built program, and the program with LiteLLM's proxy.
+fn drive_endpoint(binary: &Path, node: &Path, litellm: Option<&Path>) -> Result<()> {
     say(&format!("drive {ENDPOINT}"));
     let mut command = Command::new(node);
     command.arg(root().join("peers").join(ENDPOINT));
     run_command(
         command
             .arg(binary)
-            .arg(root().join("fixtures/openresponses")),
+            .arg(root().join("fixtures/openresponses"))
+            .args(litellm),
     )
 }
 

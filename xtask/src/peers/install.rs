@@ -21,6 +21,7 @@ use crate::{
 pub(super) struct Interpreters {
     node: Option<PathBuf>,
     python: Option<PathBuf>,
+    litellm: Option<PathBuf>,
     has_browser: bool,
     agents: Option<PathBuf>,
     acp_clients: Option<PathBuf>,
@@ -37,6 +38,11 @@ impl Interpreters {
         self.acp_clients.as_deref()
     }
 
+    /// A Python with LiteLLM's proxy.
+    pub(super) fn litellm(&self) -> Option<&Path> {
+        self.litellm.as_deref()
+    }
+
     pub(super) fn of(&self, judge: Judge) -> Option<&Path> {
         match judge {
             Judge::AgUi | Judge::Acp | Judge::Thread | Judge::AcpLive => self.node.as_deref(),
@@ -50,7 +56,16 @@ pub(super) fn install(work: &Path) -> Result<(Interpreters, Warnings)> {
     let mut warnings = Warnings::new();
     let interpreters = Interpreters {
         node: or_warn(JS, install_js(), &mut warnings)?,
-        python: or_warn("the Python peers", install_python(work), &mut warnings)?,
+        python: or_warn(
+            "the Python peers",
+            install_python(work, "requirements.txt"),
+            &mut warnings,
+        )?,
+        litellm: or_warn(
+            "LiteLLM",
+            install_python(work, "litellm.txt"),
+            &mut warnings,
+        )?,
         has_browser: or_warn(BROWSER, install_browser(), &mut warnings)?.is_some(),
         agents: or_warn(AGENTS, install_agents(), &mut warnings)?,
         acp_clients: or_warn("acpx", install_acp_clients(), &mut warnings)?,
@@ -197,11 +212,14 @@ fn install_npm(dir: &Path, scripts: &[&str]) -> Result<()> {
     Ok(())
 }
 
-fn install_python(work: &Path) -> Result<PathBuf> {
-    let requirements = root().join("peers/python/requirements.txt");
+/// Each list is an environment of its own: LiteLLM's proxy and OpenHands want other versions of `mcp`.
+fn install_python(work: &Path, list: &str) -> Result<PathBuf> {
+    let requirements = root().join("peers/python").join(list);
     let dir = work.join(format!("python-{}", hash(&requirements)?));
     if !dir.exists() {
-        say("install peers/python, which takes some minutes");
+        say(&format!(
+            "install peers/python/{list}, which takes some minutes"
+        ));
     }
     python::environment(&dir, &requirements)
 }

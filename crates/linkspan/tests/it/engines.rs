@@ -40,6 +40,7 @@ fn installed_engines_have_a_version_and_the_rest_a_command() {
             gemini            yes        0.61.0   Gemini CLI                                           /made/bin/gemini
             openhands         no                  OpenHands                                            pip install openhands-sdk openhands-tools
             acp:COMMAND       -                   any agent that speaks the Agent Client Protocol
+            responses:NAME    -                   a model of any OpenResponses endpoint
             replay:FILE       -                   a recording, played again
             replay:tools      yes                 Claude Code runs a command, writes and edits a file
             replay:subagents  yes                 Claude Code hands work to a sub-agent
@@ -59,6 +60,7 @@ fn installed_engines_have_a_version_and_the_rest_a_command() {
             {"name":"gemini","summary":"Gemini CLI","installed":true,"version":"0.61.0","path":"/made/bin/gemini","install":"npm install -g @google/gemini-cli","default":false}
             {"name":"openhands","summary":"OpenHands","installed":false,"version":null,"path":null,"install":"pip install openhands-sdk openhands-tools","default":false}
             {"name":"acp:COMMAND","summary":"any agent that speaks the Agent Client Protocol","installed":null,"version":null,"path":null,"install":null,"default":false}
+            {"name":"responses:NAME","summary":"a model of any OpenResponses endpoint","installed":null,"version":null,"path":null,"install":null,"default":false}
             {"name":"replay:FILE","summary":"a recording, played again","installed":null,"version":null,"path":null,"install":null,"default":false}
             {"name":"replay:tools","summary":"Claude Code runs a command, writes and edits a file","installed":true,"version":null,"path":null,"install":null,"default":false}
             {"name":"replay:subagents","summary":"Claude Code hands work to a sub-agent","installed":true,"version":null,"path":null,"install":null,"default":false}
@@ -82,6 +84,7 @@ fn nothing_installed_still_has_recordings() {
             gemini            no                  Gemini CLI                                           npm install -g @google/gemini-cli
             openhands         no                  OpenHands                                            pip install openhands-sdk openhands-tools
             acp:COMMAND       -                   any agent that speaks the Agent Client Protocol
+            responses:NAME    -                   a model of any OpenResponses endpoint
             replay:FILE       -                   a recording, played again
             replay:tools      yes                 Claude Code runs a command, writes and edits a file
             replay:subagents  yes                 Claude Code hands work to a sub-agent
@@ -111,6 +114,7 @@ fn the_config_names_programs_agents_and_the_default() {
             openhands         no                  OpenHands                                            pip install openhands-sdk openhands-tools
             acp:COMMAND       -                   any agent that speaks the Agent Client Protocol
             acp:mine          yes        ?        an agent of the config                               /made/bin/claude
+            responses:NAME    -                   a model of any OpenResponses endpoint
             replay:FILE       -                   a recording, played again
             replay:tools      yes                 Claude Code runs a command, writes and edits a file
             replay:subagents  yes                 Claude Code hands work to a sub-agent
@@ -140,6 +144,7 @@ fn a_program_that_does_not_answer_is_not_waited_for() {
             gemini            yes        1.2.3-beta+7  Gemini CLI                                           /made/bin/gemini
             openhands         no                       OpenHands                                            pip install openhands-sdk openhands-tools
             acp:COMMAND       -                        any agent that speaks the Agent Client Protocol
+            responses:NAME    -                        a model of any OpenResponses endpoint
             replay:FILE       -                        a recording, played again
             replay:tools      yes                      Claude Code runs a command, writes and edits a file
             replay:subagents  yes                      Claude Code hands work to a sub-agent

@@ -10,7 +10,7 @@ mod messages;
 pub mod proto;
 mod snapshot;
 
-pub use history::{ClientRun, History, Last};
+pub use history::{Answered, ClientRun, History, Last};
 pub use input::{Context, InputError, Resume, ResumeStatus, RunAgentInput, Tool};
 pub use messages::{Content, Media, Message, Part, Said, Source, ToolCall};
 

@@ -136,15 +136,18 @@ impl Record {
         let status = Status::Ok;
         let cause = Cause::Prompt;
         let begun = (Origin::Linkspan, Body::RunStarted(RunStarted { cause }));
-        let told = [
+        let said = [
             (Origin::Client, Body::ItemOpened(opened)),
             (
                 Origin::Client,
                 Body::ItemClosed(ItemClosed { status, item }),
             ),
-            (Origin::Linkspan, Body::RunEnded(ended)),
         ];
-        for (origin, body) in [begun].into_iter().chain(client).chain(told) {
+        // Who answers a call says nothing besides.
+        let said = said.into_iter().filter(|_| !prompt.prompt.is_empty());
+        let ended = (Origin::Linkspan, Body::RunEnded(ended));
+        let told = [begun].into_iter().chain(client).chain(said).chain([ended]);
+        for (origin, body) in told {
             let event = Event {
                 seq: self.seq + 1,
                 at: Some(now()),

@@ -172,6 +172,7 @@ mod tests {
                 id: "r1".to_owned(),
                 n_messages: 1,
                 digest: digest(&messages(json!([user("1")]))),
+                answers: Vec::new(),
             }),
             text: "Let me see.".to_owned(),
             calls: vec!["c2".to_owned(), "c1".to_owned()],

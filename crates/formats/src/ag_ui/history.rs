@@ -48,6 +48,46 @@ pub struct ClientRun {
     pub n_messages: usize,
     /// A hash of them.
     pub digest: String,
+    /// What the client's own tools have answered for this run: nothing else tells of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<Answered>,
+}
+
+/// What one of the client's own tools has answered, in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answered {
+    /// The client's id of the message.
+    pub id: String,
+    pub call: String,
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl Answered {
+    /// What is new in a request: the answers behind the last that the model said.
+    pub fn of(messages: &[Message]) -> Vec<Self> {
+        let is_said = |it: &Message| matches!(it.said, Said::Assistant { .. });
+        let first = messages.iter().rposition(is_said).map_or(0, |it| it + 1);
+        let answers = messages[first..].iter().filter_map(|it| match &it.said {
+            Said::Tool {
+                call,
+                content,
+                error,
+            } => Some(Self {
+                id: it.id.clone(),
+                call: call.clone(),
+                text: content.text(),
+                error: error.clone(),
+            }),
+            Said::Instructions(_)
+            | Said::User(_)
+            | Said::Assistant { .. }
+            | Said::Reasoning { .. }
+            | Said::Activity => None,
+        });
+        answers.collect()
+    }
 }
 
 impl ClientRun {
@@ -82,7 +122,12 @@ impl History {
             }
             Body::ItemClosed(closed) => self.closed(closed),
             Body::RunEnded(ended) => self.ended(ended, event.native.as_deref()),
-            Body::NoticeRaised(_) => self.client = ClientRun::of(event).or(self.client.take()),
+            Body::NoticeRaised(_) => {
+                if let Some(client) = ClientRun::of(event) {
+                    client.answers.iter().for_each(|it| self.answered(it));
+                    self.client = Some(client);
+                }
+            }
             Body::SessionBound(_)
             | Body::ItemOpened(_)
             | Body::ItemUpdated(_)
@@ -163,6 +208,24 @@ impl History {
             content: Content::Text(text),
         };
         self.push(&format!("{}:result", tool.id), said);
+    }
+
+    /// A client may tell what it likes: an answer counts where a call waits for it.
+    fn answered(&mut self, answer: &Answered) {
+        let waits = |it: &Message| match &it.said {
+            Said::Assistant { tool_calls, .. } => tool_calls.iter().any(|it| it.id == answer.call),
+            _ => false,
+        };
+        let is_answer =
+            |it: &Message| matches!(&it.said, Said::Tool { call, .. } if *call == answer.call);
+        if self.messages.iter().any(waits) && !self.messages.iter().any(is_answer) {
+            let said = Said::Tool {
+                call: answer.call.clone(),
+                content: Content::Text(answer.text.clone()),
+                error: answer.error.clone(),
+            };
+            self.push(&answer.id, said);
+        }
     }
 
     fn ended(&mut self, ended: &RunEnded<'_>, response: Option<&str>) {

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use formats::ag_ui::{ClientRun, History, Message, Resume, ResumeStatus, RunAgentInput, Said};
+use formats::ag_ui::{
+    Answered, ClientRun, History, Message, Resume, ResumeStatus, RunAgentInput, Said,
+};
 use formats::{WriterConfig, registry};
 use hub::{Submit, Target};
 use journal::Session;
@@ -251,6 +253,7 @@ fn submit(
             id: input.run_id.clone(),
             n_messages: input.messages.len(),
             digest: responses::digest(&input.messages),
+            answers: Answered::of(&input.messages),
         }),
         input: body,
         ..fields.submit()?

@@ -118,6 +118,43 @@ async fn two_threads_with_the_same_words_go_on_with_their_own_responses() {
 }
 
 #[tokio::test]
+async fn what_the_applications_tools_answered_is_part_of_the_thread() {
+    let call = json!({ "blocks": [{ "text": "one" }, { "tool": "f", "input": {} }] });
+    let failed = json!({ "status": 400, "message": "no" });
+    let world = World::new(json!([call, text("two"), failed, text("three")])).await;
+    let called = world.run(&input("t", "r1", first())).await;
+    let call = &end(&called)["outcome"]["pendingToolCallIds"][0];
+    let calls =
+        json!([{ "id": call, "type": "function", "function": { "name": "f", "arguments": "{}" } }]);
+    let answered = json!([
+        user("m1", "first"),
+        { "id": "a", "role": "assistant", "content": "one", "toolCalls": calls },
+        { "id": "x1", "role": "tool", "toolCallId": call, "content": "cold" },
+    ]);
+    assert_eq!(said(&world.run(&input("t", "r2", answered)).await), "two");
+    let late = world.run(&input("t", "r3", json!([]))).await;
+    let messages = late[1]["messages"].as_array().unwrap();
+    let told: Vec<(&str, &Value)> = messages
+        .iter()
+        .map(|it| (it["role"].as_str().unwrap(), &it["content"]))
+        .collect();
+    let words = ["first", "one", "cold", "two"].map(Value::from);
+    let roles = ["user", "assistant", "tool", "assistant"];
+    assert_eq!(told, roles.into_iter().zip(&words).collect::<Vec<_>>());
+    // A failed run goes on from nothing, so the next prompt has to tell everything.
+    let sessions = world.house.get("/api/sessions").await.json();
+    let session = sessions["sessions"][0]["id"].as_str().unwrap();
+    for n in [3, 4] {
+        let prompt = json!({ "session": session, "prompt": "go on" });
+        assert_eq!(world.house.post("/api/runs", &prompt).await.status, 202);
+        world.house.ended(session, n).await;
+    }
+    let output = json!({ "type": "function_call_output", "call_id": call, "output": "cold" });
+    let whole = &world.requests()[3]["input"];
+    assert!(whole.as_array().unwrap().contains(&output), "{whole:#}");
+}
+
+#[tokio::test]
 async fn a_call_that_nobody_answers_does_not_jam_the_thread() {
     let call = json!({ "blocks": [{ "text": "one" }, { "tool": "f", "input": {} }] });
     let world = World::new(json!([call, text("two"), text("three")])).await;

@@ -204,6 +204,7 @@ impl Call {
         let kind = kind.and_then(|it| it.to_str().ok()).unwrap_or_default();
         let is_whole = kind.starts_with("application/json");
         if !is_whole && !kind.starts_with("text/event-stream") && !kind.is_empty() {
+            let kind = self.words(kind);
             let message =
                 format!("the endpoint answered with `{kind}`, which is no answer of a model");
             return Some(self.give_up(failed("bad_answer", message)));

@@ -15,7 +15,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName
 const MAX_KEY: u64 = 64 * 1024;
 
 /// One endpoint of the config.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Endpoint {
     /// What the config calls it.
     pub name: String,
@@ -67,7 +67,7 @@ pub struct Azure {
     pub deployment_name: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct OpenClaw {
     pub agent_id: Option<String>,
     pub session_key: Option<String>,
@@ -173,7 +173,7 @@ impl Provider {
 impl Endpoint {
     /// The address of the config, checked.
     pub fn parse_url(text: &str) -> Result<Url, EndpointError> {
-        let bad = || EndpointError::BadUrl(text.to_owned());
+        let bad = || EndpointError::BadUrl(plain(text));
         let url = Url::parse(text).map_err(|_| bad())?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err(EndpointError::Password);
@@ -272,6 +272,18 @@ fn read(path: &PathBuf) -> io::Result<String> {
     fs::read_to_string(path)
 }
 
+/// An address without what may be a secret in it: who is asked, and for what.
+fn plain(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = host.rsplit('@').next().unwrap_or_default();
+    match scheme {
+        "" => format!("{host}{path}"),
+        scheme => format!("{scheme}://{host}{path}"),
+    }
+}
+
 /// Whether a path ends with a version, such as `/v1`.
 fn is_versioned(path: &str) -> bool {
     let last = path.rsplit('/').next().unwrap_or_default();
@@ -284,6 +296,25 @@ fn secret(value: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(value).ok()?;
     value.set_sensitive(true);
     Some(value)
+}
+
+// Headers and the session's key may be secrets.
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("name", &self.name)
+            .field("base_url", &self.base_url.as_str())
+            .field("provider", &self.provider)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for OpenClaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenClaw")
+            .field("agent_id", &self.agent_id)
+            .finish_non_exhaustive()
+    }
 }
 
 impl fmt::Display for Provider {
@@ -409,5 +440,26 @@ pub(crate) mod tests {
         ] {
             assert!(Endpoint::parse_url(url).is_err(), "{url}");
         }
+    }
+
+    #[test]
+    fn what_may_be_secret_is_not_repeated() {
+        let refused = Endpoint::parse_url("htp://u:canary-1@host/v1?key=canary-2#x").unwrap_err();
+        let refused = match refused {
+            EndpointError::Password => "password".to_owned(),
+            other => other.to_string(),
+        };
+        assert!(!refused.contains("canary"), "{refused}");
+        let query = Endpoint::parse_url("https://host/v1?key=canary-2").unwrap_err();
+        assert_eq!(
+            query.to_string(),
+            "`https://host/v1` is no address of an endpoint"
+        );
+        let half = Endpoint::parse_url("u:canary-1@host").unwrap_err();
+        assert!(!half.to_string().contains("canary"), "{half}");
+        let mut claw = endpoint("http://localhost:18789");
+        claw.headers.insert("x".to_owned(), "canary-3".to_owned());
+        claw.openclaw.session_key = Some("canary-4".to_owned());
+        assert!(!format!("{claw:?} {:?}", claw.openclaw).contains("canary"));
     }
 }

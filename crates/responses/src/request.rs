@@ -144,7 +144,8 @@ fn model(endpoint: &Endpoint, conversation: &Conversation) -> Result<String, Ref
 
 fn max_tokens(props: &Map<String, Value>) -> Result<Option<u64>, Refused> {
     let names = ["max_tokens", "max_output_tokens"];
-    let Some((name, value)) = names.iter().find_map(|it| Some((it, props.get(*it)?))) else {
+    let said = |name| props.get(name).filter(|it| !it.is_null());
+    let Some((name, value)) = names.iter().find_map(|it| Some((it, said(*it)?))) else {
         return Ok(None);
     };
     match value.as_u64() {

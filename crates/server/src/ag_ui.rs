@@ -116,7 +116,9 @@ pub(crate) async fn run(
         Ok(submit)
     };
     let mut stream = app.ag_ui.begin(asked, check).await?;
-    app.metrics.submitted();
+    if stream.is_new {
+        app.metrics.submitted();
+    }
     stream.hold(Metrics::follows(&app)?);
     let (mut stop, mut revoked) = (app.stop.subscribe(), app.revoked.subscribe());
     let app = Arc::clone(&app);

@@ -171,6 +171,14 @@ fn models_come_from_the_request_then_the_config_then_the_provider() {
 }
 
 #[test]
+fn no_number_of_tokens_is_none() {
+    let hello = json!([{ "id": "1", "role": "user", "content": "hi" }]);
+    let props = json!({ "forwardedProps": { "max_tokens": null, "max_output_tokens": 20 } });
+    let got = request(&endpoint(CUSTOM), hello, props);
+    assert_eq!(got["max_output_tokens"], 20);
+}
+
+#[test]
 fn what_cannot_be_said_is_refused_by_its_field() {
     let part = |part: Value| json!([{ "id": "1", "role": "user", "content": [part] }]);
     let hello = json!([{ "id": "1", "role": "user", "content": "hi" }]);

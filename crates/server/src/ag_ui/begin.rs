@@ -51,7 +51,12 @@ impl AgUi {
             stream.warn("settings_left_out", words);
         }
         if endpoint.is_some_and(|it| self.settings.endpoint_tells_state(it)) {
-            stream.tell_state(input.state.as_ref().is_some_and(Value::is_object));
+            match &input.state {
+                None => stream.tell_state(false),
+                Some(Value::Object(_)) => stream.tell_state(true),
+                // There is no place for it in there, and what is there is the application's.
+                Some(_) => (),
+            }
         }
         if !input.resume.is_empty() {
             return self.resume(&asked, found, stream).await;
@@ -84,6 +89,7 @@ impl AgUi {
         let head = self.hub.journal().find_session(&session).await?;
         let head = head.map_or(0, |it| it.head);
         let submitted = self.hub.submit(submit).await?;
+        stream.is_new = true;
         stream.wait_for(submitted.number, head).await?;
         Ok(stream)
     }

@@ -47,6 +47,8 @@ pub(super) struct Stream {
     /// The client wants to keep the response's id; whether it has a state to keep it in.
     tells_state: Option<bool>,
     aborts: bool,
+    /// The client has said something, and not only asked for what is there.
+    pub(super) is_new: bool,
     /// What the client has asked for, and may take back.
     own: Option<Own>,
     leaving: Leaving,
@@ -105,6 +107,7 @@ impl Stream {
             n_quiet: 0,
             tells_state: None,
             aborts: asked.params.on_disconnect.as_deref() == Some("abort"),
+            is_new: false,
             own: None,
             leaving: Box::pin(std::future::pending()),
             held: None,

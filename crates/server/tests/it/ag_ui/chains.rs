@@ -213,3 +213,21 @@ async fn stateless_endpoints_get_the_whole_history() {
     assert_eq!(requests[1]["store"], false);
     assert_eq!(requests[1]["input"].as_array().unwrap().len(), 3);
 }
+
+#[tokio::test]
+async fn the_state_of_a_client_is_patched_and_never_replaced() {
+    for (state, kind) in [
+        (json!({ "mine": 1 }), Some("STATE_DELTA")),
+        (Value::Null, Some("STATE_SNAPSHOT")),
+        (json!(["mine"]), None),
+    ] {
+        let world = World::with(json!([text("one")]), "client_state = true").await;
+        let mut request = input("t", "r1", first());
+        request["state"] = state.clone();
+        let events = world.run(&request).await;
+        end(&events);
+        let types = events.iter().filter_map(|it| it["type"].as_str());
+        let told: Vec<&str> = types.filter(|it| it.starts_with("STATE")).collect();
+        assert_eq!(told, kind.into_iter().collect::<Vec<_>>(), "{state}");
+    }
+}

@@ -1,4 +1,4 @@
-//! The journal in one SQLite file: one thread writes and commits in groups, two read.
+//! The journal in one SQLite file: one thread writes and commits in groups, one or two read.
 //!
 //! Several programs may use one file at a time; what one of them writes, the others see at the latest a
 //! tenth of a second later. Connections never leave their threads, so no caller ever blocks on a disk.

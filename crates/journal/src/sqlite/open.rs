@@ -32,9 +32,9 @@ pub(super) fn writer(path: &Path) -> Result<Connection, Fault> {
     conn.pragma_update(None, "synchronous", "FULL")?;
     // On macOS a plain sync leaves the data in the drive's cache; elsewhere this changes nothing.
     conn.pragma_update(None, "fullfsync", true)?;
-    // Half a megabyte holds the right edges of some thirty sessions' trees, and the rest is in the cache
+    // So many kilobytes hold the right edges of some twenty sessions' trees, and the rest is in the cache
     // of the system anyway.
-    conn.pragma_update(None, "cache_size", -500)?;
+    conn.pragma_update(None, "cache_size", -300)?;
     // A burst may grow the log of changes; what is left of it after a checkpoint is given back.
     conn.pragma_update(None, "journal_size_limit", 16 << 20)?;
     migrate(&mut conn)?;
@@ -45,7 +45,7 @@ pub(super) fn writer(path: &Path) -> Result<Connection, Fault> {
 pub(super) fn reader(path: &Path) -> Result<Connection, Fault> {
     let conn = connect(path)?;
     conn.pragma_update(None, "query_only", true)?;
-    conn.pragma_update(None, "cache_size", -500)?;
+    conn.pragma_update(None, "cache_size", -200)?;
     Ok(conn)
 }
 

@@ -2,7 +2,8 @@
 
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -15,7 +16,7 @@ use super::writer::{self, Changed, Job, Task};
 use crate::error::{Error, Fault, Result};
 use crate::watch::Hints;
 
-/// One reads while the other is in the middle of a long page.
+/// One reads while the other is in the middle of a long page; it is started when that happens.
 const N_READERS: usize = 2;
 
 /// What may wait to be written; whoever brings more waits. Bounds memory when the disk is slow.
@@ -33,7 +34,12 @@ pub(super) struct Threads {
     /// Absent once the journal is being dropped, so that the threads see the end of their queues.
     queues: Option<Queues>,
     room: Arc<Semaphore>,
-    handles: Vec<JoinHandle<()>>,
+    path: PathBuf,
+    read_jobs: Arc<Mutex<Receiver<ReadJob>>>,
+    /// Jobs that readers have not finished.
+    n_reads: Arc<AtomicUsize>,
+    writer: Option<JoinHandle<()>>,
+    readers: Mutex<Vec<JoinHandle<()>>>,
 }
 
 struct Queues {
@@ -48,7 +54,7 @@ impl Threads {
         let (ready, opened) = oneshot::channel();
         let path = path.to_owned();
         let hints = Arc::clone(hints);
-        let mut handles = vec![spawn("journal-writer", {
+        let writer = spawn("journal-writer", {
             let path = path.clone();
             move || match open::writer(&path) {
                 Ok(conn) => {
@@ -57,18 +63,28 @@ impl Threads {
                 }
                 Err(fault) => drop(ready.send(Err(fault))),
             }
-        })?];
+        })?;
         opened.await.map_err(|_| Fault::Closed)??;
-        let read_jobs = Arc::new(Mutex::new(read_jobs));
-        for _ in 0..N_READERS {
-            let (path, jobs) = (path.clone(), Arc::clone(&read_jobs));
-            handles.push(spawn("journal-reader", move || read_loop(&path, &jobs))?);
-        }
         Ok(Self {
             queues: Some(Queues { writes, reads }),
             room: Arc::new(Semaphore::new(MAX_WAITING_BYTES)),
-            handles,
+            path,
+            read_jobs: Arc::new(Mutex::new(read_jobs)),
+            n_reads: Arc::default(),
+            writer: Some(writer),
+            readers: Mutex::default(),
         })
+    }
+
+    /// Has one more reader where all of them have something to do already.
+    fn see_to_readers(&self) -> Result<(), Fault> {
+        let mut readers = self.readers.lock().map_err(|_| Fault::Closed)?;
+        let n_wanted = self.n_reads.load(Ordering::Relaxed).min(N_READERS);
+        if readers.len() < n_wanted {
+            let (path, jobs) = (self.path.clone(), Arc::clone(&self.read_jobs));
+            readers.push(spawn("journal-reader", move || read_loop(&path, &jobs))?);
+        }
+        Ok(())
     }
 
     /// Has `work` done in the writer's next transaction; answers when that is durable.
@@ -101,10 +117,14 @@ impl Threads {
     {
         let (reply, answer) = oneshot::channel();
         let queues = self.queues.as_ref().ok_or(Fault::Closed)?;
+        let n_reads = Arc::clone(&self.n_reads);
+        n_reads.fetch_add(1, Ordering::Relaxed);
+        self.see_to_readers()?;
         queues
             .reads
             .send(Box::new(move |conn| {
                 let result = conn.map_err(Error::from).and_then(work);
+                n_reads.fetch_sub(1, Ordering::Relaxed);
                 // Whoever asked may have gone.
                 drop(reply.send(result));
             }))
@@ -137,7 +157,13 @@ impl Threads {
 impl Drop for Threads {
     fn drop(&mut self) {
         self.queues = None;
-        for handle in self.handles.drain(..) {
+        let readers = self.readers.get_mut().map(std::mem::take);
+        for handle in self
+            .writer
+            .take()
+            .into_iter()
+            .chain(readers.unwrap_or_default())
+        {
             // A thread that panicked has told so already, and its callers got an error.
             drop(handle.join());
         }

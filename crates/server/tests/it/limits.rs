@@ -291,7 +291,7 @@ async fn a_server_that_stops_waits_ten_seconds_for_clients() {
 fn the_manual_says_the_same() {
     let manual = include_str!("../../../../docs/serve.md");
     for row in [
-        "| a request's body | 4 MiB |",
+        "| a request's body | 4 MiB, of an AG-UI client's 32 MiB |",
         "| a message over the WebSocket, a prompt | 1 MiB |",
         "| clients | 4096, of which 256 without a token |",
         "| sessions that one socket follows one by one | 64 |",

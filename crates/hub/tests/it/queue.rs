@@ -96,6 +96,21 @@ async fn prompts_that_wait_are_seen_and_can_be_taken_back() {
 }
 
 #[tokio::test]
+async fn a_recording_is_stopped_like_an_agent() {
+    let bench = Bench::new();
+    let hub = bench.hub().await;
+    let submit = Submit {
+        speed: Some(0.01),
+        ..bench.submit("replay:tools", "play")
+    };
+    let session = hub.submit(submit).await.unwrap().session;
+    bench.running(&session).await;
+    assert!(hub.abort(&session).await.unwrap());
+    assert_eq!(bench.outcomes(&session, 1).await, [Outcome::Aborted]);
+    hub.stop().await;
+}
+
+#[tokio::test]
 async fn an_agent_stays_for_the_next_prompt_with_the_same_settings() {
     let bench = Bench::new();
     let hub = bench.hub().await;

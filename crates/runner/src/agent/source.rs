@@ -172,7 +172,11 @@ impl Source {
         match self {
             Self::Process(it) => it.next(deadline).await,
             Self::Call(it) => it.next(deadline).await,
-            Self::Replay(it) => it.next().await,
+            Self::Replay(it) => tokio::select! {
+                biased;
+                () = until(deadline), if deadline.is_some() => Heard::Deadline,
+                heard = it.next() => heard,
+            },
         }
     }
 

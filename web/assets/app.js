@@ -270,12 +270,16 @@ function session_changed(session) {
   draw();
 }
 
+/** Counts the times it was asked for, because answers may come in another order. */
+let n_refreshes = 0;
+
 async function refresh_detail() {
   const it = open;
   if (!it) return;
+  const n = ++n_refreshes;
   try {
     const detail = await get(session_path(it.session.id));
-    if (open === it) take_detail(detail);
+    if (open === it && n === n_refreshes) take_detail(detail);
   } catch {
     // The next change, or the next connection, asks again.
   }

@@ -19,7 +19,8 @@ use journal::{
 use model::{Body, Event, Level, Notice, Origin, RunId, SessionId, Text};
 use rusqlite::{Connection, params};
 
-const BATCHES: u64 = 100;
+/// Enough of them that one slow sync does not make a round.
+const BATCHES: u64 = 400;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {

@@ -139,7 +139,12 @@ impl Setup {
             earlier: Earlier::default(),
             is_latest: false,
             work,
-            limits,
+            // A recording takes its time, and an endpoint has limits of its own.
+            limits: Limits {
+                start: None,
+                idle: None,
+                ..limits
+            },
             locks: None,
             holder: String::new(),
             is_hasty: false,
@@ -166,12 +171,7 @@ impl Setup {
                     conversation: Box::new(conversation),
                     prompt: prompt.to_owned(),
                 },
-                Limits {
-                    // The endpoint has limits of its own.
-                    start: None,
-                    idle: None,
-                    ..limits
-                },
+                limits,
             )
         }
     }

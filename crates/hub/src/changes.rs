@@ -235,11 +235,6 @@ async fn changed(shared: &Arc<Shared>, session: Session) -> journal::Result<()> 
     let directory = &shared.directory;
     let before = directory.known().get(&session.id).cloned();
     let head = before.as_ref().map_or(0, |it| it.head);
-    if session.head > head {
-        for everything in directory.all() {
-            everything.goes_on(shared, &session, head);
-        }
-    }
     let status = shared.status(&session.id);
     let commands = shared.config.journal.commands(&session.id, 0).await?;
     let waiting = commands.into_iter().filter_map(queued);
@@ -263,7 +258,13 @@ async fn changed(shared: &Arc<Shared>, session: Session) -> journal::Result<()> 
     directory.known().insert(now.session.id.clone(), known);
     if is_news {
         // Nobody may be listening.
-        directory.changes.send(Some(now)).ok();
+        directory.changes.send(Some(Arc::clone(&now))).ok();
+    }
+    // Whoever hears of its events has been told that it is there.
+    if now.session.head > head {
+        for everything in directory.all() {
+            everything.goes_on(shared, &now.session, head);
+        }
     }
     Ok(())
 }

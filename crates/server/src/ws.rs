@@ -148,12 +148,14 @@ impl Client {
     async fn run(mut self) {
         loop {
             let woken = tokio::select! {
+                // In this order: a session is told of before its events are.
+                biased;
+                Some(woken) = self.seldom.next() => woken,
+                told = next(&mut self.busy), if self.busy.is_some() => Woken::Told(told),
                 message = self.socket.next(), if self.busy.is_none() => {
                     Woken::Received(message)
                 }
-                told = next(&mut self.busy), if self.busy.is_some() => Woken::Told(told),
                 followed = self.subscriptions.next() => Woken::Followed(followed),
-                Some(woken) = self.seldom.next() => woken,
             };
             if self.woken(woken).await.is_err() {
                 return;

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use memchr::{memchr, memchr2};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -19,15 +20,22 @@ impl<'a> Raw<'a> {
     }
 
     /// Takes JSON text that linkspan made or that was not validated yet; what is no JSON becomes a string.
-    pub fn parse(mut json: String) -> Raw<'static> {
-        if json.contains(['\n', '\r']) {
-            // Between tokens they are white space, and inside strings they are not JSON: one line is safe.
-            json = json.replace(['\n', '\r'], " ");
+    pub fn parse(json: String) -> Raw<'static> {
+        // Between tokens they are white space, and inside strings they are not JSON: one line is safe.
+        let json = match has_line_end(&json) {
+            true => json.replace(['\n', '\r'], " "),
+            false => json,
+        };
+        Self::read(json).unwrap_or_else(|| Self::of(&"not JSON"))
+    }
+
+    /// Takes text that somebody says is JSON; none when it is not.
+    pub fn read(json: String) -> Option<Raw<'static>> {
+        let raw = RawValue::from_string(json).ok()?;
+        if has_line_end(raw.get()) {
+            return Some(Self::parse(raw.get().to_owned()));
         }
-        let raw = RawValue::from_string(json)
-            .or_else(|_| serde_json::value::to_raw_value("not JSON"))
-            .expect("a plain string is JSON");
-        Raw(Cow::Owned(raw))
+        Some(Raw(Cow::Owned(raw)))
     }
 
     /// Any serializable value as JSON.
@@ -93,6 +101,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         <&'de RawValue>::deserialize(deserializer).map(Raw::borrowed)
     }
+}
+
+fn has_line_end(text: &str) -> bool {
+    memchr2(b'\n', b'\r', text.as_bytes()).is_some()
 }
 
 /// Text that somebody will read, decoded only when it is looked at.
@@ -216,13 +228,51 @@ fn decode(json: &str) -> Cow<'_, str> {
     let inner = json
         .get(1..json.len().saturating_sub(1))
         .unwrap_or_default();
-    if !inner.as_bytes().contains(&b'\\') {
-        return Cow::Borrowed(inner);
-    }
-    match serde_json::from_str::<String>(json) {
-        Ok(text) => Cow::Owned(text),
+    match memchr(b'\\', inner.as_bytes()) {
+        None => Cow::Borrowed(inner),
         // A lone surrogate that bypassed the framing layer: showing the escapes beats losing the text.
-        Err(_) => Cow::Borrowed(inner),
+        Some(first) => unescape(inner, first).map_or(Cow::Borrowed(inner), Cow::Owned),
+    }
+}
+
+/// The inside of a JSON string without its escapes. Whoever cut it out has validated it, so that half the
+/// work of a parser is left; words with many escapes (code, commands) are most of what is decoded.
+fn unescape(json: &str, first: usize) -> Option<String> {
+    let mut text = String::with_capacity(json.len());
+    let (mut rest, mut next) = (json, Some(first));
+    while let Some(at) = next {
+        let (plain, escape) = rest.split_at(at);
+        text.push_str(plain);
+        let (char, length) = match escape.as_bytes().get(1)? {
+            b'n' => ('\n', 2),
+            b'r' => ('\r', 2),
+            b't' => ('\t', 2),
+            b'b' => ('\u{8}', 2),
+            b'f' => ('\u{c}', 2),
+            b'u' => code_point(escape)?,
+            it => (char::from(*it), 2),
+        };
+        text.push(char);
+        rest = escape.get(length..)?;
+        next = memchr(b'\\', rest.as_bytes());
+    }
+    text.push_str(rest);
+    Some(text)
+}
+
+/// The character that one or two escapes such as `\u00e9` stand for, and how long they are.
+fn code_point(escape: &str) -> Option<(char, usize)> {
+    let unit = |escape: &str| {
+        let digits = escape.strip_prefix("\\u")?.get(..4)?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let first = unit(escape)?;
+    match char::from_u32(first.into()) {
+        Some(char) => Some((char, 6)),
+        None => {
+            let pair = [first, unit(&escape[6..])?];
+            Some((char::decode_utf16(pair).next()?.ok()?, 12))
+        }
     }
 }
 
@@ -239,6 +289,31 @@ mod tests {
         let it = text(r#""a\n\u00e9""#);
         assert_eq!(it.to_str(), "a\né");
         assert_eq!(serde_json::to_string(&it).unwrap(), r#""a\n\u00e9""#);
+    }
+
+    #[test]
+    fn every_escape_is_decoded_as_a_parser_would() {
+        for json in [
+            r#""\"\\\/\b\f\n\r\t""#,
+            r#""\u0000\u00e9\u20AC\ud83d\ude00é\\u0041""#,
+            r#""\\\\n""#,
+            r#""é\né""#,
+        ] {
+            let parsed: String = serde_json::from_str(json).unwrap();
+            assert_eq!(text(json).to_str(), parsed, "{json}");
+        }
+    }
+
+    #[test]
+    fn half_a_character_shows_its_escape() {
+        for json in [
+            r#""\ud83d""#,
+            r#""\ud83d\n""#,
+            r#""a\ude00""#,
+            r#""\ud83d\ud83d""#,
+        ] {
+            assert_eq!(text(json).to_str(), json.trim_matches('"'));
+        }
     }
 
     #[test]

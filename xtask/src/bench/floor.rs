@@ -47,14 +47,56 @@ pub(crate) fn run(name: &str, path: &Path) -> Result<u64> {
 struct Piece<'a> {
     r#type: &'a str,
     output_index: Option<u64>,
-    #[serde(borrow)]
-    item_id: Option<&'a RawValue>,
+    item_id: Option<&'a str>,
     #[serde(borrow)]
     delta: Option<&'a RawValue>,
     #[serde(borrow)]
-    item: Option<&'a RawValue>,
+    text: Option<&'a RawValue>,
     #[serde(borrow)]
-    response: Option<&'a RawValue>,
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow)]
+    item: Option<Item<'a>>,
+    #[serde(borrow)]
+    response: Option<Response<'a>>,
+}
+
+#[expect(dead_code, reason = "what is measured is the parsing")]
+#[derive(Deserialize)]
+struct Response<'a> {
+    id: &'a str,
+    status: Option<&'a str>,
+    model: Option<&'a str>,
+    #[serde(borrow)]
+    output: Vec<Item<'a>>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+}
+
+#[expect(dead_code, reason = "what is measured is the parsing")]
+#[derive(Deserialize)]
+struct Item<'a> {
+    r#type: &'a str,
+    id: Option<&'a str>,
+    status: Option<&'a str>,
+    role: Option<&'a str>,
+    call_id: Option<&'a str>,
+    name: Option<&'a str>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow)]
+    output: Option<&'a RawValue>,
+    #[serde(borrow)]
+    content: Option<Vec<Part<'a>>>,
+}
+
+#[expect(dead_code, reason = "what is measured is the parsing")]
+#[derive(Deserialize)]
+struct Part<'a> {
+    r#type: &'a str,
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
 }
 
 fn each_line(path: &Path, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<u64> {

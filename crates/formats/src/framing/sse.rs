@@ -55,17 +55,30 @@ impl Sse {
                 self.keep(chunk);
                 return;
             };
-            self.keep(&chunk[..end]);
-            self.after_cr = chunk[end] == b'\r';
-            self.end_line(frames);
-            chunk = &chunk[end + 1..];
+            let (line, rest) = chunk.split_at(end);
+            self.after_cr = rest[0] == b'\r';
+            chunk = &rest[1..];
+            if !self.line.is_empty() || self.skipped > 0 || self.data.len() + end > self.limit {
+                self.keep(line);
+                self.end_kept_line(frames);
+            } else if rest.starts_with(b"\n\n")
+                && !self.has_data
+                && !self.at_start
+                && let Some(value) = data_of(line)
+            {
+                // An event of one line, which most are, is handed over where it stands.
+                dispatch(value, frames);
+                chunk = &rest[2..];
+            } else {
+                self.end_line(line, frames);
+            }
         }
     }
 
     /// A last event without its blank line still counts.
     pub fn end(&mut self, frames: &mut dyn FnMut(Frame<'_>)) {
         if !self.line.is_empty() {
-            self.end_line(frames);
+            self.end_kept_line(frames);
         }
         self.dispatch(frames);
     }
@@ -91,12 +104,18 @@ impl Sse {
         }
     }
 
-    fn end_line(&mut self, frames: &mut dyn FnMut(Frame<'_>)) {
+    fn end_kept_line(&mut self, frames: &mut dyn FnMut(Frame<'_>)) {
         let mut line = std::mem::take(&mut self.line);
+        self.end_line(&line, frames);
+        line.clear();
+        self.line = line;
+    }
+
+    fn end_line(&mut self, line: &[u8], frames: &mut dyn FnMut(Frame<'_>)) {
         let text = if std::mem::take(&mut self.at_start) {
-            line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line)
+            line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
         } else {
-            &line
+            line
         };
         if text.is_empty() {
             self.dispatch(frames);
@@ -109,8 +128,6 @@ impl Sse {
             self.data.extend_from_slice(value);
             self.has_data = true;
         }
-        line.clear();
-        self.line = line;
     }
 
     fn dispatch(&mut self, frames: &mut dyn FnMut(Frame<'_>)) {
@@ -119,12 +136,18 @@ impl Sse {
                 length: self.skipped,
                 head: &self.data,
             });
-        } else if !self.data.trim_ascii().is_empty() {
-            frames(Frame::Data(&self.data));
+        } else {
+            dispatch(&self.data, frames);
         }
         self.data.clear();
         self.has_data = false;
         self.skipped = 0;
+    }
+}
+
+fn dispatch(data: &[u8], frames: &mut dyn FnMut(Frame<'_>)) {
+    if !data.trim_ascii().is_empty() {
+        frames(Frame::Data(data));
     }
 }
 

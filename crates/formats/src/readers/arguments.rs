@@ -1,19 +1,19 @@
 //! The arguments of a call: JSON inside a JSON string, as two families of protocols send them.
 
+use std::borrow::Cow;
+
 use model::{Raw, Text};
-use serde::de::IgnoredAny;
 
 /// The value the text spells; what is no JSON is a string, and nothing at all is no argument.
 pub(crate) fn arguments(text: &Text<'_>) -> Raw<'static> {
-    let text = text.to_str();
-    let text = text.trim();
-    if text.is_empty() {
-        Raw::parse("{}".to_owned())
-    } else if serde_json::from_str::<IgnoredAny>(text).is_ok() {
-        Raw::parse(text.to_owned())
-    } else {
-        Raw::of(&text)
+    let json = match text.to_str() {
+        Cow::Owned(json) if json.trim().len() == json.len() => json,
+        json => json.trim().to_owned(),
+    };
+    if json.is_empty() {
+        return Raw::parse("{}".to_owned());
     }
+    Raw::read(json).unwrap_or_else(|| Raw::of(&text.to_str().trim()))
 }
 
 #[cfg(test)]
@@ -27,6 +27,8 @@ mod tests {
             ("", "{}"),
             ("SELECT 1", r#""SELECT 1""#),
             (r#"{"a"#, r#""{\"a""#),
+            (" {\n\"a\":1} ", r#"{ "a":1}"#),
+            ("{\"a\":\"\n\"}", r#""{\"a\":\"\n\"}""#),
         ] {
             assert_eq!(arguments(&Text::new(text)).get(), value);
         }

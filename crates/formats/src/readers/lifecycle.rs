@@ -457,6 +457,21 @@ impl Lifecycle {
         }
     }
 
+    /// True when this is what was streamed of an open item, spelled as it came; false means that nobody
+    /// knows before both are decoded.
+    pub(crate) fn is_all_streamed(
+        &self,
+        key: &ItemId<'_>,
+        channel: Channel,
+        whole: &Text<'_>,
+    ) -> bool {
+        self.find(key).is_some_and(|at| match channel {
+            Channel::Text => self.open[at].text.is_all_of(whole),
+            Channel::Input => self.open[at].input.is_all_of(whole),
+            Channel::Output => false,
+        })
+    }
+
     /// An open tool call.
     pub(crate) fn open_tool(&self, key: &ItemId<'_>) -> Option<&Tool<'static>> {
         match &self.open[self.find(key)?].item {

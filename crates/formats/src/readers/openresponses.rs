@@ -70,7 +70,7 @@ impl OpenResponses {
     }
 
     fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Direction) {
-        if text.trim() == "[DONE]" {
+        if text.trim_ascii() == "[DONE]" {
             return self.cut(cx, &End::default());
         }
         let mut line = Line::default();
@@ -123,8 +123,8 @@ impl OpenResponses {
                 self.input_done(cx, &line, line.arguments)
             }
             "custom_tool_call_input.done" => self.input_done(cx, &line, line.input),
-            "output_item.added" => self.item_added(cx, &line),
-            "output_item.done" => self.item_done(cx, &line),
+            "output_item.added" => self.item_added(cx, line, text),
+            "output_item.done" => self.item_done(cx, line, text),
             // Each repeats what its deltas said; the item says it once more.
             "content_part.added"
             | "content_part.done"

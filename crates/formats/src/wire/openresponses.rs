@@ -3,35 +3,44 @@
 //! Names are those of the 2026-04-24 schema and of the `openai` SDK 3.49.0. Nothing but `type` can be
 //! relied on: servers leave out, rename and null every other field.
 
-use super::lenient::{Any, List, Num, Str};
+use super::lenient::{Any, Boxed, List, Num, Str};
 
 object! {
     /// One event. Deltas are by far the most frequent, so everything else is left as it came.
     Line {
+        [
+            sequence_number = "sequence_number",
+            output_index = "output_index",
+            // vLLM counts it up with every delta, so nothing may depend on it.
+            content_index = "content_index",
+            delta = "delta",
+            // Random padding.
+            obfuscation = "obfuscation",
+            logprobs = "logprobs",
+            response = "response",
+            part = "part",
+            text = "text",
+            refusal = "refusal",
+            arguments = "arguments",
+            input = "input",
+            summary_index = "summary_index",
+            annotation = "annotation",
+            annotation_index = "annotation_index",
+            error = "error",
+            code = "code",
+            message = "message",
+        ]
         r#type: Str<'a> = "type",
-        sequence_number: Num = "sequence_number",
-        response: Any<'a> = "response",
-        item: Any<'a> = "item",
         item_id: Str<'a> = "item_id",
-        output_index: Num = "output_index",
-        /// vLLM counts it up with every delta, so nothing may depend on it.
-        content_index: Num = "content_index",
-        summary_index: Num = "summary_index",
-        part: Any<'a> = "part",
-        delta: Any<'a> = "delta",
-        text: Any<'a> = "text",
-        refusal: Any<'a> = "refusal",
-        arguments: Any<'a> = "arguments",
-        input: Any<'a> = "input",
-        annotation: Any<'a> = "annotation",
-        annotation_index: Num = "annotation_index",
-        logprobs: Any<'a> = "logprobs",
-        /// Random padding.
-        obfuscation: Any<'a> = "obfuscation",
-        error: Any<'a> = "error",
-        code: Any<'a> = "code",
-        message: Any<'a> = "message",
+        item: Boxed<Item<'a>> = "item",
         object: Str<'a> = "object",
+    }
+}
+
+object! {
+    /// The same event once more, for its item as it came.
+    ItemLine {
+        item: Any<'a> = "item",
     }
 }
 

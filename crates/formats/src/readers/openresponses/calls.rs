@@ -86,7 +86,7 @@ impl OpenResponses {
         if std::mem::replace(&mut slot.has_input, true) {
             return;
         }
-        if slot.has_streamed {
+        if slot.has_streamed && !self.lifecycle.is_all_streamed(&key, Channel::Input, text) {
             let so_far = self.lifecycle.streamed(&key, Channel::Input);
             let whole = text.to_str();
             match so_far.as_deref().and_then(|it| whole.strip_prefix(it)) {

@@ -144,9 +144,14 @@ impl OpenResponses {
         self.response.clone().map(Cow::Owned)
     }
 
-    pub(super) fn item_added<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>) {
-        let (index, raw) = (line.output_index.as_u64(), line.item);
-        let mut item: wire::Item<'c> = raw.parse().unwrap_or_default();
+    pub(super) fn item_added<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        mut line: Line<'c>,
+        text: &'c str,
+    ) {
+        let index = line.output_index.as_u64();
+        let mut item = line.item.take();
         if !item.is_object() {
             return;
         }
@@ -171,10 +176,11 @@ impl OpenResponses {
             }
             Kind::Hosted => {
                 let tool = self.hosted(at, &mut item);
-                self.open_hosted(cx, at, tool, raw);
+                self.open_hosted(cx, at, tool, item_in(text));
             }
             Kind::Other => {
-                let other = other(&self.output.slots[at].id, item.r#type.take(), raw);
+                let id = &self.output.slots[at].id;
+                let other = other(id, item.r#type.take(), item_in(text));
                 cx.extra.clear();
                 self.output.slots[at].key = Some(other.id().clone().into_owned());
                 self.lifecycle.open(cx, other);
@@ -184,24 +190,36 @@ impl OpenResponses {
         }
     }
 
-    pub(super) fn item_done<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>) {
-        self.whole_item(cx, line.output_index.as_u64(), line.item);
+    pub(super) fn item_done<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        mut line: Line<'c>,
+        text: &'c str,
+    ) {
+        let item = line.item.take();
+        self.whole_item(cx, line.output_index.as_u64(), item, || item_in(text));
     }
 
     /// An item of a finished response that the stream did not finish.
     pub(super) fn missed_item<'c>(&mut self, cx: &mut Context<'c>, index: u64, raw: Any<'c>) {
+        let mut done = self.output.slots.iter().filter(|it| it.is_done);
+        if done.clone().any(|it| it.index == index) {
+            return;
+        }
         let item: wire::Item<'c> = raw.parse().unwrap_or_default();
-        let is_told = self.output.slots.iter().any(|slot| {
-            let is_it = slot.index == index || item.id.as_deref() == Some(&slot.id);
-            is_it && slot.is_done
-        });
-        if !is_told {
-            self.whole_item(cx, Some(index), raw);
+        if !done.any(|it| item.id.as_deref() == Some(&it.id)) {
+            self.whole_item(cx, Some(index), item, || raw);
         }
     }
 
-    fn whole_item<'c>(&mut self, cx: &mut Context<'c>, index: Option<u64>, raw: Any<'c>) {
-        let mut item: wire::Item<'c> = raw.parse().unwrap_or_default();
+    /// Few items are kept as they came: `raw` looks for it.
+    fn whole_item<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        index: Option<u64>,
+        mut item: wire::Item<'c>,
+        raw: impl FnOnce() -> Any<'c>,
+    ) {
         if !item.is_object() {
             return;
         }
@@ -223,9 +241,9 @@ impl OpenResponses {
                 let is_server_side = super::hosted::is_server_side(&item);
                 let tool = self.hosted(at, &mut item);
                 if is_server_side {
-                    self.close_hosted(cx, at, tool, raw, &mut item);
+                    self.close_hosted(cx, at, tool, raw(), &mut item);
                 } else {
-                    self.open_hosted(cx, at, tool, raw);
+                    self.open_hosted(cx, at, tool, raw());
                 }
             }
             Kind::Result => self.call_returned(cx, &mut item),
@@ -237,7 +255,7 @@ impl OpenResponses {
                     summary: None,
                     tokens_before: None,
                     tokens_after: None,
-                    detail: raw.raw(),
+                    detail: raw().raw(),
                 };
                 self.lifecycle
                     .close_whole(cx, Item::Compaction(compaction), Status::Ok);
@@ -245,7 +263,7 @@ impl OpenResponses {
             Kind::Other => {
                 cx.extra.clear();
                 let status = status(item.status.as_deref());
-                let other = other(&self.output.slots[at].id, item.r#type.take(), raw);
+                let other = other(&self.output.slots[at].id, item.r#type.take(), raw());
                 self.output.slots[at].key = None;
                 self.lifecycle.close_whole(cx, other, status);
             }
@@ -274,6 +292,12 @@ impl OpenResponses {
             self.lifecycle.close(cx, &key, Status::Ok, |_| ());
         }
     }
+}
+
+/// The item of an event as it came.
+fn item_in(text: &str) -> Any<'_> {
+    let line: wire::ItemLine<'_> = serde_json::from_str(text).unwrap_or_default();
+    line.item
 }
 
 fn other<'c>(id: &str, name: Option<Cow<'c, str>>, raw: Any<'c>) -> Item<'c> {

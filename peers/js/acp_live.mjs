@@ -166,8 +166,9 @@ class Session {
 
   async initialize() {
     const request = { protocolVersion: 1, clientCapabilities: {}, clientInfo: { name: "peer", version: "1" } };
-    const { protocolVersion, agentCapabilities } = await this.connection.request("initialize", request);
+    const { protocolVersion, agentInfo, agentCapabilities } = await this.connection.request("initialize", request);
     if (protocolVersion !== 1) reject(`version ${protocolVersion} is not what was asked for`);
+    if (!agentInfo) reject("it does not say what it is");
     if (!agentCapabilities.loadSession) reject("it cannot load sessions");
   }
 
@@ -223,6 +224,12 @@ function said(updates) {
     .join("");
 }
 
+/** What the calls that are completed show, fences and space around it aside. */
+function output(updates) {
+  const shown = updates.filter((it) => it.status === "completed").flatMap((it) => it.content ?? []);
+  return shown.map((it) => it.content.text).join("").replace(/^[`\s]+|[`\s]+$/g, "");
+}
+
 /** The conversation that a client has seen, wherever its texts were cut; the user's words aside. */
 function seen(updates) {
   const folded = [];
@@ -245,6 +252,9 @@ const MODEL = {
     if (turn.n_asks !== 1) reject(`${turn.n_asks} permissions were asked for, not one`);
     if (!isDeepStrictEqual(turn.calls, ["completed"])) reject(`the calls are ${turn.calls}`);
     if (!exists("allowed")) reject("nothing was written, although it was allowed");
+    const progress = turn.updates.filter((it) => it.toolCallId).map((it) => it.status);
+    if (!progress.includes("in_progress")) reject(`the call was never in progress: ${progress}`);
+    if (output(turn.updates) !== "yes") reject(`the call shows ${JSON.stringify(output(turn.updates))}`);
     if (!turn.text.includes("It is written")) reject(`it says ${JSON.stringify(turn.text)}`);
   },
   async "a permission is denied"(session) {

@@ -93,6 +93,7 @@ class Session:
         )
         version = answer.protocol_version
         check(version == PROTOCOL_VERSION, f"version {version} is not what was asked for")
+        check(answer.agent_info, "it does not say what it is")
         check(answer.agent_capabilities.load_session, "it cannot load sessions")
 
     async def open(self):
@@ -115,7 +116,7 @@ class Session:
                 calls[it.tool_call_id] = it.status
         for call, status in calls.items():
             check(status in FINAL, f"{call} is still {status} when the turn ends")
-        return list(calls.values()), said(updates), len(self.editor.asks) - asked
+        return list(calls.values()), updates, len(self.editor.asks) - asked
 
     async def is_listed(self):
         sessions = (await self.agent.list_sessions(cwd=os.getcwd())).sessions
@@ -138,6 +139,12 @@ def check(holds, reason):
 
 def said(updates, kind="agent_message_chunk"):
     return "".join(it.content.text for it in updates if it.session_update == kind)
+
+
+def output(updates):
+    """What the calls that are completed show, fences and space around it aside."""
+    done = [it for it in updates if getattr(it, "status", None) == "completed"]
+    return "".join(at.content.text for it in done for at in it.content or []).strip("`\n ")
 
 
 def seen(updates):
@@ -167,11 +174,14 @@ def lane(name):
 
 
 async def allowed(session):
-    calls, text, n_asks = await session.turn(lane("allow"), "end_turn")
+    calls, updates, n_asks = await session.turn(lane("allow"), "end_turn")
     check(n_asks == 1, f"{n_asks} permissions were asked for, not one")
     check(calls == ["completed"], f"the calls are {calls}")
     check(Path("allowed").exists(), "nothing was written, although it was allowed")
-    check("It is written" in text, f"it says {text!r}")
+    progress = [it.status for it in updates if getattr(it, "tool_call_id", None)]
+    check("in_progress" in progress, f"the call was never in progress: {progress}")
+    check(output(updates) == "yes", f"the call shows {output(updates)!r}")
+    check("It is written" in said(updates), f"it says {said(updates)!r}")
 
 
 async def denied(session):
@@ -199,14 +209,14 @@ async def tool_cancelled(session):
 
 
 async def goes_on(session):
-    _, text, _ = await session.turn(lane("after"), "end_turn")
-    check(text == "Still here.", f"it says {text!r}")
+    _, updates, _ = await session.turn(lane("after"), "end_turn")
+    check(said(updates) == "Still here.", f"it says {said(updates)!r}")
 
 
 async def answered(session):
-    calls, text, _ = await session.turn("go", "end_turn")
+    calls, updates, _ = await session.turn("go", "end_turn")
     check(calls, "no tool was called")
-    check(text, "nothing was said")
+    check(said(updates), "nothing was said")
 
 
 PLANS = {

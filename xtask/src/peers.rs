@@ -248,6 +248,7 @@ fn self_test(judge: Judge, interpreter: &Path) -> Result<()> {
 
 /// Runs the real agents, in `crates/linkspan/tests/agents`. OpenHands is left to those who name a
 /// Python for it: each start takes ten seconds of a processor, which is too slow for its aborts here.
+/// Clients talk with it in [`live`].
 fn try_agents(programs: &Path) -> Result<()> {
     say("run the agents, which takes some minutes");
     let mut command = cargo();

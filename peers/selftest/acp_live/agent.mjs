@@ -28,7 +28,7 @@ function tell(update) {
 const text = (words) => tell({ sessionUpdate: "agent_message_chunk", content: { type: "text", text: words } });
 const call = (id, title) =>
   tell({ sessionUpdate: "tool_call", toolCallId: id, title, kind: "execute", status: "pending", rawInput: { command: title } });
-const status = (id, status) => tell({ sessionUpdate: "tool_call_update", toolCallId: id, status });
+const status = (id, status, content) => tell({ sessionUpdate: "tool_call_update", toolCallId: id, status, content });
 
 async function permitted(id) {
   if (fault === "asks") return true;
@@ -46,10 +46,12 @@ const LANES = {
   async allow() {
     if (fault === "schema") send({ sessionUpdate: "agent_message_chunk", content: "words" });
     text("I will write it.");
-    call("c1", "echo yes > allowed");
+    call("c1", "echo yes | tee allowed");
     if (!(await permitted("c1"))) return;
+    if (fault !== "progress") status("c1", "in_progress");
     fs.writeFileSync(path.join(cwd, "allowed"), "yes\n");
-    if (fault !== "open") status("c1", "completed");
+    const output = { type: "text", text: fault === "output" ? "" : "yes\n" };
+    if (fault !== "open") status("c1", "completed", [{ type: "content", content: output }]);
     text("It is written.");
   },
   async deny() {
@@ -95,7 +97,8 @@ async function answer(method, params) {
   cwd = params.cwd ?? cwd;
   if (method === "initialize") {
     const list = { list: {}, close: {} };
-    return { protocolVersion: fault === "version" ? 7 : 1, agentCapabilities: { loadSession: true, sessionCapabilities: list } };
+    const agentInfo = fault === "info" ? undefined : { name: "self-test", version: "1" };
+    return { protocolVersion: fault === "version" ? 7 : 1, agentInfo, agentCapabilities: { loadSession: true, sessionCapabilities: list } };
   }
   if (method === "session/new") return { sessionId: "s" };
   if (method === "session/prompt") return prompt(params);

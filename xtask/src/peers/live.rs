@@ -1,6 +1,6 @@
-//! Lets real clients talk with `linkspan acp`: with a recording, and with the real Claude Code on the
-//! scripted model. Each of them has a world of its own: an empty home, an empty project, a model whose
-//! script begins anew.
+//! Lets real clients talk with `linkspan acp`: with a recording, and with the real Claude Code and the
+//! real SDK of OpenHands on the scripted model. Each of them has a world of its own: an empty home, an
+//! empty project, a model whose script begins anew.
 
 use std::{
     env, fs,
@@ -30,6 +30,47 @@ struct Programs<'a> {
     model: &'a Path,
     /// Where the agents are.
     agents: &'a Path,
+    /// A Python with the SDK of OpenHands.
+    python: Option<&'a Path>,
+}
+
+/// What is talked with.
+#[derive(Clone, Copy, Debug)]
+struct Talk {
+    /// The cases, by their name in the clients.
+    plan: &'static str,
+    /// Given to `linkspan`; the config of a world says where the engines are.
+    args: &'static str,
+    /// The agent's word for the tool that the scenario calls.
+    shell: &'static str,
+}
+
+const REPLAY: Talk = Talk {
+    plan: "replay",
+    args: "acp --engine replay:tools",
+    shell: SHELL,
+};
+
+const CLAUDE: Talk = Talk {
+    plan: "model",
+    args: "acp --engine claude",
+    shell: SHELL,
+};
+
+const OPENHANDS: Talk = Talk {
+    plan: "model",
+    args: "acp --engine openhands",
+    shell: "terminal",
+};
+
+/// As the scenario has it.
+const SHELL: &str = "Bash";
+
+impl Talk {
+    /// In one line, for the clients that want it so.
+    fn command(self, programs: Programs<'_>) -> String {
+        format!("{} {}", programs.linkspan.display(), self.args)
+    }
 }
 
 /// Tries them all; the names of those that are not content. What they talk with is the `linkspan` that
@@ -43,6 +84,7 @@ pub(super) fn run_all(linkspan: &Path, interpreters: &Interpreters) -> Vec<&'sta
         linkspan,
         model: &linkspan.with_file_name("scripted-model"),
         agents,
+        python: interpreters.of(Judge::OpenHands),
     };
     let mut note = |name: &'static str, result: Result<()>| {
         if let Err(err) = result {
@@ -58,16 +100,18 @@ pub(super) fn run_all(linkspan: &Path, interpreters: &Interpreters) -> Vec<&'sta
     if let Some(clients) = interpreters.acp_clients() {
         note("acpx", acpx(programs, clients));
     }
-    if let Some(python) = interpreters.of(Judge::OpenHands) {
+    if let Some(python) = programs.python {
         note("OpenHands", openhands(programs, python));
     }
     failures
 }
 
 fn drive(programs: Programs<'_>, judge: Judge, interpreter: &Path) -> Result<()> {
-    for (plan, args) in [("replay", "acp --engine replay:tools"), ("model", CLAUDE)] {
+    let openhands = programs.python.map(|_| OPENHANDS);
+    for talk in [REPLAY, CLAUDE].into_iter().chain(openhands) {
+        let Talk { plan, args, .. } = talk;
         say(&format!("{} talks with `linkspan {args}`", judge.script()));
-        let world = World::new(programs)?;
+        let world = World::new(programs, talk)?;
         let mut client = command(judge, interpreter);
         client.arg(plan).arg(programs.linkspan);
         client.args(args.split(' '));
@@ -76,18 +120,13 @@ fn drive(programs: Programs<'_>, judge: Judge, interpreter: &Path) -> Result<()>
     Ok(())
 }
 
-/// In the world of a client, the config says where Claude Code is.
-const CLAUDE: &str = "acp --engine claude";
-
 /// One prompt, whose answer is the only thing printed.
 fn acpx(programs: Programs<'_>, clients: &Path) -> Result<()> {
     say("acpx talks with `linkspan acp --engine claude`");
-    let world = World::new(programs)?;
+    let world = World::new(programs, CLAUDE)?;
     let mut client = Command::new(super::install::node_of(clients)?);
     client.arg(clients.join("acpx/dist/cli.js"));
-    client
-        .arg("--agent")
-        .arg(format!("{} {CLAUDE}", programs.linkspan.display()));
+    client.arg("--agent").arg(CLAUDE.command(programs));
     client.args(["--approve-all", "--format", "quiet", "exec"]);
     client.arg("please [[lane:allow]]");
     world.judge(&mut client, &format!("{WORDS}\n"))
@@ -96,14 +135,38 @@ fn acpx(programs: Programs<'_>, clients: &Path) -> Result<()> {
 /// Two prompts in one `Conversation`, whose agent is an `ACPAgent`.
 fn openhands(programs: Programs<'_>, python: &Path) -> Result<()> {
     say("a Conversation of OpenHands talks with `linkspan acp --engine claude`");
-    let world = World::new(programs)?;
+    let world = World::new(programs, CLAUDE)?;
     let mut client = Command::new(python);
     client.arg(root().join("examples/openhands/conversation.py"));
-    client
-        .arg("--command")
-        .arg(format!("{} {CLAUDE}", programs.linkspan.display()));
+    client.arg("--command").arg(CLAUDE.command(programs));
     client.args(["please [[lane:allow]]", "please [[lane:after]]"]);
     world.judge(&mut client, &format!("{WORDS}\nStill here.\n"))
+}
+
+/// Where the engines are, and the model of OpenHands; Claude Code has its own from the environment.
+fn config(programs: Programs<'_>, model: &str) -> String {
+    let claude = programs.agents.join("claude");
+    let mut config = format!(
+        "start_timeout = 0\n\
+         [engines.claude]\n\
+         program = {claude:?}\n\
+         use_api_billing = true\n\
+         [engines.claude.env]\n\
+         CLAUDE_CODE_MAX_RETRIES = \"1\"\n\
+         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC = \"1\"\n\
+         IS_SANDBOX = \"1\"\n"
+    );
+    if let Some(python) = programs.python {
+        config.push_str(&format!(
+            "[engines.openhands]\n\
+             program = {python:?}\n\
+             model = \"openai/scripted\"\n\
+             [engines.openhands.env]\n\
+             LLM_BASE_URL = \"{model}/v1\"\n\
+             LLM_API_KEY = \"dummy\"\n"
+        ));
+    }
+    config
 }
 
 /// What a client has around it; gone when it is dropped.
@@ -114,25 +177,19 @@ struct World {
 }
 
 impl World {
-    fn new(programs: Programs<'_>) -> Result<Self> {
+    fn new(programs: Programs<'_>, talk: Talk) -> Result<Self> {
         // Not in the tree: an agent looks at the repository it is started in.
         let folder = env::temp_dir().join(format!("linkspan-acp-{}", process::id()));
         for name in ["home/.config/linkspan", "project", "tmp"] {
             fs::create_dir_all(folder.join(name))?;
         }
-        let claude = programs.agents.join("claude");
-        let config = format!(
-            "start_timeout = 0\n\
-             [engines.claude]\n\
-             program = {claude:?}\n\
-             use_api_billing = true\n\
-             [engines.claude.env]\n\
-             CLAUDE_CODE_MAX_RETRIES = \"1\"\n\
-             CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC = \"1\"\n\
-             IS_SANDBOX = \"1\"\n"
-        );
+        let scenario = fs::read_to_string(root().join("peers/acp/scenario.json"))?;
+        let [is, becomes] = [SHELL, talk.shell].map(|it| format!("{it:?}"));
+        let path = folder.join("scenario.json");
+        fs::write(&path, scenario.replace(&is, &becomes))?;
+        let model = Model::start(programs.model, &path)?;
+        let config = config(programs, model.address());
         fs::write(folder.join("home/.config/linkspan/config.toml"), config)?;
-        let model = Model::start(programs.model, &root().join("peers/acp/scenario.json"))?;
         Ok(Self { folder, model })
     }
 

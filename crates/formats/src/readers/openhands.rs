@@ -60,6 +60,8 @@ pub(crate) struct OpenHands {
     last_condensation: Option<String>,
     used: Used,
     denials: Vec<Denial<'static>>,
+    /// linkspan runs the conversation, and can remember that a tool is allowed.
+    is_ours: bool,
     last_text: Option<Text<'static>>,
     ending: Option<Ending>,
 }
@@ -86,6 +88,7 @@ impl OpenHands {
             last_condensation: None,
             used: Used::default(),
             denials: Vec::new(),
+            is_ours: false,
             last_text: None,
             ending: None,
         }

@@ -1,7 +1,7 @@
 //! What is sent to a conversation that linkspan runs: lines of its own, not of OpenHands.
 //!
-//! Only answers tell something that no event does: who allowed a call, and when. OpenHands tells all
-//! else itself, prompts and interrupts too.
+//! Answers tell something that no event does: who allowed a call, and when. The first line tells that
+//! the conversation is linkspan's. OpenHands tells all else itself, prompts and interrupts too.
 
 use model::{AskSettled, Decision, ItemId, Text};
 
@@ -15,7 +15,8 @@ impl OpenHands {
         let is_read = read(text, &mut sent).is_ok();
         match sent.r#type.as_deref().filter(|_| is_read) {
             Some("answer") => self.answer(cx, &sent),
-            Some("open" | "prompt" | "interrupt" | "model" | "permissions") => (),
+            Some("open") => self.is_ours = true,
+            Some("prompt" | "interrupt" | "model" | "permissions") => (),
             _ => {
                 let what = "message to the agent".to_owned();
                 self.lifecycle.unmapped(cx, what, text);

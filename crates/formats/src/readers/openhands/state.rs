@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use model::{
-    Ask, AskId, AskKind, AskSettled, Basis, Body, Cause, Decision, Level, ModelUsage, RunEnded,
-    Scope, SessionBound, SessionId, Tokens, Usage,
+    Ask, AskId, AskKind, AskSettled, Basis, Body, Cause, Decision, Level, ModelUsage, Raw,
+    RunEnded, Scope, SessionBound, SessionId, Tokens, Usage,
 };
+use serde_json::json;
 
 use super::wire::{self, Event, FullState, Stats};
 use super::{Context, OpenHands};
@@ -162,6 +163,9 @@ impl OpenHands {
                 continue;
             };
             let (title, input) = (tool.class.title.clone(), tool.input.clone());
+            // In the words of Claude Code, which whoever shows suggestions knows.
+            let rules = || Raw::of(&json!([{"rules": [{"toolName": tool.name}]}]));
+            let suggestions = self.is_ours.then(rules);
             let ask = Ask {
                 id: AskId::new(pending.id.as_str().to_owned()),
                 kind: AskKind::Permission,
@@ -170,7 +174,7 @@ impl OpenHands {
                 title,
                 description: None,
                 input,
-                suggestions: None,
+                suggestions,
             };
             self.lifecycle.ask(cx, ask);
         }

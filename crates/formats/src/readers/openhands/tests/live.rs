@@ -28,21 +28,21 @@ fn an_answer_that_is_sent_settles_its_question() {
     check(
         r#"{"type":"answer","call":"c","allow":true}"#,
         expect![[r#"
-            ask.opened {"id":"c","input":{"command":"ls"},"item":"c","kind":"permission","title":"ls","tool":"terminal"}
+            ask.opened {"id":"c","input":{"command":"ls"},"item":"c","kind":"permission","suggestions":[{"rules":[{"toolName":"terminal"}]}],"title":"ls","tool":"terminal"}
             ask.settled {"decision":"allowed","id":"c"}
             frame.unmapped {"raw":{"type":"dance"},"what":"message to the agent"}"#]],
     );
     check(
         r#"{"type":"answer","call":"c","allow":true,"always":true}"#,
         expect![[r#"
-            ask.opened {"id":"c","input":{"command":"ls"},"item":"c","kind":"permission","title":"ls","tool":"terminal"}
+            ask.opened {"id":"c","input":{"command":"ls"},"item":"c","kind":"permission","suggestions":[{"rules":[{"toolName":"terminal"}]}],"title":"ls","tool":"terminal"}
             ask.settled {"decision":"allowed_always","id":"c"}
             frame.unmapped {"raw":{"type":"dance"},"what":"message to the agent"}"#]],
     );
     check(
         r#"{"type":"answer","call":"c","allow":false,"reason":"no"}"#,
         expect![[r#"
-            ask.opened {"id":"c","input":{"command":"ls"},"item":"c","kind":"permission","title":"ls","tool":"terminal"}
+            ask.opened {"id":"c","input":{"command":"ls"},"item":"c","kind":"permission","suggestions":[{"rules":[{"toolName":"terminal"}]}],"title":"ls","tool":"terminal"}
             ask.settled {"decision":"denied","id":"c","message":"no"}
             frame.unmapped {"raw":{"type":"dance"},"what":"message to the agent"}"#]],
     );

@@ -29,9 +29,7 @@ pub(crate) async fn tell(
         let page = journal.read(session, read).await?;
         let mut lines = Vec::new();
         for stored in &page.events {
-            let line = str::from_utf8(&stored.line).unwrap_or_default();
-            // What a later version has stored cannot be told by this one.
-            if let Ok(mut event) = Event::from_json(line) {
+            if let Some(mut event) = stored.event() {
                 as_seen(&mut event);
                 // How a run ended was answered when it did.
                 drop(writer.event(&event, &mut lines));

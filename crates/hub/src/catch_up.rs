@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use formats::{WriterConfig, registry};
 use journal::{Deltas, Journal, Read, Result, Stored};
-use model::{Event, SessionId, Writer};
+use model::{SessionId, Writer};
 
 use crate::ring::{Frame, Made};
 
@@ -100,9 +100,7 @@ impl Render {
                 self.out.push(b'\n');
             }
             Some(writer) => {
-                let line = str::from_utf8(&stored.line).ok()?;
-                // What a later version has stored cannot be told by this one.
-                writer.event(&Event::from_json(line).ok()?, &mut self.out);
+                writer.event(&stored.event()?, &mut self.out);
             }
         }
         if self.out.is_empty() || stored.seq <= self.shown {

@@ -19,6 +19,7 @@ mod hub;
 mod keep;
 mod lost;
 mod order;
+mod pages;
 mod record;
 mod recorder;
 mod remove;

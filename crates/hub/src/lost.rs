@@ -6,10 +6,11 @@
 use std::borrow::Cow;
 
 use formats::{ReaderConfig, registry};
-use journal::{Batch, Deltas, Entry, Journal, Lease, Read, Result};
+use journal::{Batch, Deltas, Entry, Journal, Lease, Result, Stored};
 use model::{Body, End, Event, Frame, Outcome, RunEnded, RunError, Text};
 
-use crate::record::{PAGE, now};
+use crate::pages;
+use crate::record::now;
 
 /// Closes every open run of the session that `lease` is for; returns the last event.
 pub(crate) async fn close(journal: &dyn Journal, lease: &Lease) -> Result<u64> {
@@ -29,20 +30,11 @@ pub(crate) async fn close(journal: &dyn Journal, lease: &Lease) -> Result<u64> {
 async fn missing(journal: &dyn Journal, lease: &Lease, first: u64) -> Result<Vec<Entry>> {
     let (_, reader) = registry::find_reader("linkspan").expect("the canonical form is read");
     let mut reader = reader(&ReaderConfig::default());
-    let mut after = first - 1;
-    while after < lease.head {
-        let read = Read {
-            after,
-            deltas: Deltas::Keep,
-            max_events: PAGE.0,
-            max_bytes: PAGE.1,
-        };
-        let page = journal.read(&lease.session, read).await?;
-        for stored in &page.events {
-            reader.frame(Frame::Data(&stored.line), &mut |_: &Event<'_>| ());
-        }
-        after = page.next.max(after + 1);
-    }
+    let span = first - 1..lease.head;
+    let note = |stored: &Stored| {
+        reader.frame(Frame::Data(&stored.line), &mut |_: &Event<'_>| ());
+    };
+    pages::each(journal, &lease.session, span, Deltas::Keep, note).await?;
     let mut entries = Vec::new();
     let mut seq = lease.head;
     reader.end(&End::default(), &mut |event: &Event<'_>| {

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use formats::ItemIds;
-use journal::{Batch, Deltas, Entry, Journal, Kind, Read, Result};
+use journal::{Batch, Deltas, Entry, Journal, Kind, Result, Stored};
 use model::{
     Body, Cause, Event, Frame, Item, ItemClosed, ItemId, Message, Origin, Outcome, Role, RunEnded,
     RunError, RunId, RunStarted, SessionId, Sink, Status, Text, Timestamp,
@@ -13,11 +13,10 @@ use model::{
 use runner::Earlier;
 
 use crate::order::Prompt;
+use crate::pages;
 
 /// What may wait to be stored before the agent has to wait.
 const MAX_WAITING: usize = 8 << 20;
-/// Events and bytes read at once.
-pub(crate) const PAGE: (u32, usize) = (1024, 4 << 20);
 
 /// An ask that waits for an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -235,25 +234,14 @@ pub(crate) fn now() -> Timestamp {
 /// The ids of all items of a session.
 async fn items(journal: &dyn Journal, session: &SessionId<'_>, head: u64) -> Result<ItemIds> {
     let mut items = ItemIds::default();
-    let mut after = 0;
-    while after < head {
-        let read = Read {
-            after,
-            deltas: Deltas::Skip,
-            max_events: PAGE.0,
-            max_bytes: PAGE.1,
-        };
-        let page = journal.read(session, read).await?;
-        let opened = page.events.iter().filter(|it| it.kind == Kind::ItemOpened);
-        for stored in opened {
-            if let Ok(line) = str::from_utf8(&stored.line)
-                && let Ok(event) = Event::from_json(line)
-                && let Body::ItemOpened(item) = &event.body
-            {
-                items.note(item.id());
-            }
+    let note = |stored: &Stored| {
+        if stored.kind == Kind::ItemOpened
+            && let Some(event) = stored.event()
+            && let Body::ItemOpened(item) = &event.body
+        {
+            items.note(item.id());
         }
-        after = page.next.max(after + 1);
-    }
+    };
+    pages::each(journal, session, 0..head, Deltas::Skip, note).await?;
     Ok(items)
 }

@@ -281,6 +281,13 @@ pub struct Stored {
     pub cut: u64,
 }
 
+impl Stored {
+    /// None for what a later version has stored, which cannot be told by this one.
+    pub fn event(&self) -> Option<Event<'_>> {
+        Event::from_json(str::from_utf8(&self.line).ok()?).ok()
+    }
+}
+
 /// What the agent sent, beside the first event that came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredFrame {

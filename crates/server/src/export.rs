@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use formats::{WriterConfig, registry};
 use journal::{Deltas, Journal, Read, Session, State, Stored};
-use model::{Event, SessionId, Writer};
+use model::{SessionId, Writer};
 
 /// Events and bytes read at once.
 const PAGE: (u32, usize) = (1024, 1 << 20);
@@ -155,9 +155,7 @@ impl Export {
             return;
         };
         let before = out.len();
-        let line = str::from_utf8(&stored.line).ok();
-        // What a later version has stored cannot be told by this one.
-        if let Some(event) = line.and_then(|it| Event::from_json(it).ok()) {
+        if let Some(event) = stored.event() {
             writer.event(&event, out);
         }
         if stored.seq <= self.after.seq {

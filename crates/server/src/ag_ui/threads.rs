@@ -4,8 +4,8 @@
 //! whichever process is asked, and whenever, finds it.
 
 use formats::ag_ui::ClientRun;
-use journal::{Deltas, Order, Read, Run, Session};
-use model::{Event, SessionId};
+use journal::{Deltas, Order, Read, Run, Session, Stored};
+use model::SessionId;
 use sha2::{Digest, Sha256};
 
 use super::AgUi;
@@ -48,9 +48,7 @@ impl AgUi {
                 max_bytes: 1,
             };
             let page = journal.read(session, read).await?;
-            let line = page.events.first().map(|it| &*it.line);
-            let line = line.and_then(|it| str::from_utf8(it).ok());
-            let event = line.and_then(|it| Event::from_json(it).ok());
+            let event = page.events.first().and_then(Stored::event);
             let client = event.as_ref().and_then(ClientRun::of);
             if client.is_some_and(|it| it.id == name) {
                 return Ok(Some(run));

@@ -6,7 +6,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use journal::{Deltas, Journal, Kind, Place, Read, Run, Session, SessionQuery};
-use model::{Body, Event, Outcome, SessionId, Timestamp};
+use model::{Body, Outcome, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -164,8 +164,7 @@ async fn cost(journal: &dyn Journal, run: &Run) -> Result<Option<f64>> {
     let Some(stored) = page.events.first().filter(|it| it.kind == Kind::RunEnded) else {
         return Ok(None);
     };
-    let line = str::from_utf8(&stored.line).unwrap_or_default();
-    let Ok(event) = Event::from_json(line) else {
+    let Some(event) = stored.event() else {
         return Ok(None);
     };
     let Body::RunEnded(ended) = &event.body else {

@@ -4,7 +4,7 @@
 //! leaves the run alone.
 
 use journal::{Deltas, Journal, Read, Scope, State};
-use model::{Body, Event, Outcome, SessionId, Sink};
+use model::{Body, Outcome, SessionId, Sink};
 
 use super::output::Output;
 use super::stops::Stops;
@@ -90,9 +90,7 @@ impl Attached<'_> {
             let page = self.journal.read(&self.session, read).await;
             let page = page.map_err(store::failed)?;
             for stored in &page.events {
-                let line = str::from_utf8(&stored.line).unwrap_or_default();
-                // What a later version has stored cannot be told by this one.
-                if let Ok(event) = Event::from_json(line) {
+                if let Some(event) = stored.event() {
                     if let Body::RunEnded(ended) = &event.body {
                         self.outcome = Some(ended.outcome);
                     }

@@ -8,13 +8,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use journal::{Batch, Error, Fault, Journal, Lease};
-use tokio::time::sleep;
+use tokio::time::{sleep, sleep_until};
 
 use crate::record::Record;
 
-/// From one append to the next: every one of them waits for the disk, and few events share it otherwise.
-/// The first after a silence goes at once.
-const REST: Duration = Duration::from_millis(10);
+/// From one append to the next: most of them wait for a disk, and few events would share that otherwise.
+/// The first after a silence goes at once, and a store that is as fast as this many appends in the longest
+/// rest needs none.
+const LONGEST_REST: Duration = Duration::from_millis(10);
+const N_IN_REST: u32 = 30;
+/// Timers are not finer.
+const SHORTEST_REST: Duration = Duration::from_millis(1);
 /// Between two tries to store what could not be stored.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
@@ -25,6 +29,8 @@ type Pending = Pin<Box<dyn Future<Output = Result<Stored, Failed>> + Send>>;
 pub(crate) struct Stored {
     /// It changes more than the log.
     pub(crate) has_effects: bool,
+    /// When the next may be.
+    next: Option<Instant>,
 }
 
 /// What was not stored, and why.
@@ -48,8 +54,8 @@ pub(crate) struct Appender {
     pub(crate) lease: Lease,
     pending: Option<Pending>,
     pause: Duration,
-    /// When the last append began.
-    began: Option<Instant>,
+    /// Until then it rests.
+    next: Option<Instant>,
 }
 
 impl Appender {
@@ -59,7 +65,7 @@ impl Appender {
             lease,
             pending: None,
             pause: FIRST_PAUSE,
-            began: None,
+            next: None,
         }
     }
 
@@ -72,14 +78,15 @@ impl Appender {
         if self.pending.is_some() || !record.is_ready() {
             return;
         }
-        let rest = self.began.map(|it| REST.saturating_sub(it.elapsed()));
-        if let Some(rest) = rest.filter(|it| !it.is_zero()) {
+        if let Some(next) = self.next.take().filter(|it| *it > Instant::now()) {
             self.pending = Some(Box::pin(async move {
-                sleep(rest).await;
-                Ok(Stored { has_effects: false })
+                sleep_until(next.into()).await;
+                Ok(Stored {
+                    has_effects: false,
+                    next: None,
+                })
             }));
         } else if let Some(batch) = record.take() {
-            self.began = Some(Instant::now());
             self.send(batch, Duration::ZERO);
         }
     }
@@ -91,8 +98,9 @@ impl Appender {
         };
         let stored = pending.await;
         self.pending = None;
-        if stored.is_ok() {
+        if let Ok(stored) = &stored {
             self.pause = FIRST_PAUSE;
+            self.next = stored.next;
         }
         stored
     }
@@ -133,13 +141,33 @@ impl Appender {
             if !pause.is_zero() {
                 sleep(pause).await;
             }
+            let began = Instant::now();
             // Its bytes are shared, so that a copy for another try costs little.
             match journal.append(&lease, batch.clone()).await {
                 Ok(_) => Ok(Stored {
                     has_effects: batch.has_effects(),
+                    next: rest(began.elapsed()).map(|it| began + it),
                 }),
                 Err(error) => Err(Failed { error, batch }),
             }
         }));
+    }
+}
+
+/// How long an append that took this long is to stay the only one.
+fn rest(took: Duration) -> Option<Duration> {
+    let rest = (took * N_IN_REST).min(LONGEST_REST);
+    (rest >= SHORTEST_REST).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_store_rests_and_a_fast_one_does_not() {
+        let rests = [20, 100, 2_000].map(|it| rest(Duration::from_micros(it)));
+        let rests = rests.map(|it| it.map(|it| it.as_micros()));
+        assert_eq!(rests, [None, Some(3_000), Some(10_000)]);
     }
 }

@@ -78,7 +78,9 @@ async fn tail(journal: Arc<dyn Journal>, mut render: Render, ring: Arc<Ring>) {
                     if !watch.changed().await {
                         return;
                     }
-                    sleep_until(looked + ring.rest()).await;
+                    if let Some(rest) = ring.rest() {
+                        sleep_until(looked + rest).await;
+                    }
                 }
             }
             Err(Error::NoSession { .. }) => return,

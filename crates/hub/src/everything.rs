@@ -142,7 +142,9 @@ async fn pass(everything: &Weak<Everything>, one: &mut One) {
         frames.clear();
         let rest = all.ring.rest();
         drop(all);
-        sleep(rest).await;
+        if let Some(rest) = rest {
+            sleep(rest).await;
+        }
     }
 }
 

@@ -21,9 +21,10 @@ const TAKE: usize = 64;
 /// From one push to the next while a stream goes on. Whoever follows gets what came meanwhile together,
 /// with one write instead of one for each event; after a silence the first event comes at once. A write to
 /// each of many followers takes its time, so that the more there are the longer the rest is.
-const REST: Duration = Duration::from_millis(2);
 const REST_EACH: Duration = Duration::from_micros(150);
 const LONGEST_REST: Duration = Duration::from_millis(100);
+/// Timers are not finer: a few followers are told at once.
+const SHORTEST_REST: Duration = Duration::from_millis(1);
 
 /// What one or more events have become.
 #[derive(Clone, Debug)]
@@ -87,11 +88,11 @@ impl Ring {
         self.news.subscribe()
     }
 
-    /// How long it is good to gather frames.
-    pub(crate) fn rest(&self) -> Duration {
+    /// How long it is good to gather frames; none when that is not worth a rest.
+    pub(crate) fn rest(&self) -> Option<Duration> {
         let n_followers = u32::try_from(self.news.receiver_count()).unwrap_or(u32::MAX);
-        let rest = REST_EACH.checked_mul(n_followers).map(|it| it + REST);
-        rest.map_or(LONGEST_REST, |it| it.min(LONGEST_REST))
+        let rest = REST_EACH.saturating_mul(n_followers).min(LONGEST_REST);
+        (rest >= SHORTEST_REST).then_some(rest)
     }
 
     /// Adds frames, and says up to which event they go, for those that became nothing.

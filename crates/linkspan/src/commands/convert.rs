@@ -40,10 +40,14 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<(), Failure> {
     conversion.end_on_interrupt();
 
     let read = each_chunk(&mut input.bytes, |chunk| {
-        progress.inc(chunk.len() as u64);
+        if let Some(progress) = &progress {
+            progress.inc(chunk.len() as u64);
+        }
         conversion.push(chunk)
     });
-    progress.finish_and_clear();
+    if let Some(progress) = progress {
+        progress.finish_and_clear();
+    }
     let report = match read {
         Ok(()) => conversion.end(&End::default()),
         Err(Error::Read(err)) => {
@@ -117,17 +121,16 @@ fn options(
 }
 
 /// A bar for a long file, where it cannot mix with the output.
-fn progress(input: &Input, is_terminal: bool) -> ProgressBar {
-    match input.length() {
-        Some(length) if length > SHOW_PROGRESS && io::stderr().is_terminal() && !is_terminal => {
-            let style = ProgressStyle::with_template(
-                "{bar:30} {percent:>3} %  {bytes} of {total_bytes}, {eta} left",
-            )
-            .expect("the template is well formed");
-            ProgressBar::new(length).with_style(style)
-        }
-        _ => ProgressBar::hidden(),
+fn progress(input: &Input, is_terminal: bool) -> Option<ProgressBar> {
+    let length = input.length().filter(|it| *it > SHOW_PROGRESS)?;
+    if is_terminal || !io::stderr().is_terminal() {
+        return None;
     }
+    let style = ProgressStyle::with_template(
+        "{bar:30} {percent:>3} %  {bytes} of {total_bytes}, {eta} left",
+    )
+    .expect("the template is well formed");
+    Some(ProgressBar::new(length).with_style(style))
 }
 
 /// A conversion that Ctrl-C can end while the main thread waits for input.

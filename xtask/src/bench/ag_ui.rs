@@ -23,6 +23,8 @@ use crate::{
     report::say,
 };
 
+/// Of the throughput; the medians are compared.
+const ROUNDS: usize = 7;
 const TOKEN: &str = "bench-bench-bench-bench-bench-bench-bench-1";
 
 #[derive(Debug)]
@@ -39,7 +41,7 @@ impl Options {
         let mut options = Self {
             pieces: 20_000,
             rate: 2_000,
-            megabytes: 100,
+            megabytes: 200,
         };
         for pair in args.chunks(2) {
             match pair {
@@ -288,23 +290,28 @@ fn throughput(programs: &contenders::Programs, folder: &Path, options: &Options)
     node.arg(&stream);
     let mut floor = Command::new(programs.xtask());
     floor.args(["bench", "floor", "sse"]).arg(&stream);
-    let mut rates = Vec::new();
-    for (name, command) in [
-        ("linkspan", &mut convert),
-        ("cut and parse", &mut floor),
-        ("node", &mut node),
-    ] {
-        say(&format!("throughput, {name}"));
-        let sample = watch(command)?;
-        rates.push((name, megabytes / sample.cpu.as_secs_f64().max(0.001)));
+    let mut contenders = [
+        ("linkspan", convert),
+        ("cut and parse", floor),
+        ("node", node),
+    ];
+    let mut rates = [const { Vec::new() }; 3];
+    for round in 1..=ROUNDS {
+        say(&format!("throughput, round {round} of {ROUNDS}"));
+        for ((_, command), rates) in contenders.iter_mut().zip(&mut rates) {
+            let cpu = watch(command)?.cpu.as_secs_f64();
+            rates.push(megabytes / cpu.max(0.001));
+        }
     }
-    let mut rows = String::from("\nMB per CPU second\n");
-    for (name, rate) in &rates {
-        rows.push_str(&format!("{name:<14} {rate:>8.1}\n"));
+    let mut rows = String::from("\nMB per CPU second  median     lowest    highest\n");
+    for ((name, _), rates) in contenders.iter().zip(&mut rates) {
+        rates.sort_by(f64::total_cmp);
+        let [low, middle, high] = [rates[0], rates[ROUNDS / 2], rates[ROUNDS - 1]];
+        rows.push_str(&format!(
+            "{name:<14} {middle:>10.1} {low:>10.1} {high:>10.1}\n"
+        ));
     }
-    let [(_, ours), (_, floor), (_, node)] = rates[..] else {
-        bail!("three were measured");
-    };
+    let [ours, floor, node] = rates.map(|it| it[ROUNDS / 2]);
     rows.push_str(&format!(
         "of the floor {:.0} % (goal 60 %), {:.1} times node (goal 5)\n",
         ours / floor * 100.0,

@@ -26,7 +26,7 @@ use self::output::Output;
 use super::input::{Direction, Framed};
 use super::lifecycle::{Context, Lifecycle};
 use super::{ReaderConfig, input};
-use crate::wire::lenient::{Any, List, Object as _};
+use crate::wire::lenient::{Any, List, Object as _, Str};
 use crate::wire::openresponses::{self as wire, Line, Response};
 
 /// The name of a response nobody named.
@@ -102,7 +102,7 @@ impl OpenResponses {
         }
     }
 
-    fn event<'c>(&mut self, cx: &mut Context<'c>, kind: &str, line: Line<'c>, text: &'c str) {
+    fn event<'c>(&mut self, cx: &mut Context<'c>, kind: &str, mut line: Line<'c>, text: &'c str) {
         match kind.strip_prefix("response.").unwrap_or(kind) {
             "output_text.delta" => self.text_delta(cx, &line, line.delta, false),
             "output_text.done" => self.text_done(cx, &line, line.text, false),
@@ -135,11 +135,11 @@ impl OpenResponses {
             "output_text.annotation.added" => {
                 self.progress(cx, &line, "annotation", line.annotation)
             }
-            "created" => self.created(cx, &line),
-            "queued" => self.going_on(cx, &line, "queued"),
-            "in_progress" => self.going_on(cx, &line, "in_progress"),
+            "created" => self.created(cx, line.response.take()),
+            "queued" => self.going_on(cx, line.response.take(), "queued"),
+            "in_progress" => self.going_on(cx, line.response.take(), "in_progress"),
             "completed" | "incomplete" | "failed" | "cancelled" => {
-                self.terminal(cx, kind, line.response);
+                self.terminal(cx, kind, line.response.take());
             }
             "error" => self.error_event(cx, text),
             name => match progress_of(name) {
@@ -150,9 +150,9 @@ impl OpenResponses {
     }
 
     /// A response begins, unless the one before only repeats itself.
-    fn created<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>) {
-        let response = response_of(line.response);
-        let is_same = self.response.is_some() && self.response.as_deref() == response.id.as_deref();
+    fn created<'c>(&mut self, cx: &mut Context<'c>, response: Response<'c>) {
+        let is_same =
+            self.response.is_some() && self.response.as_deref() == response.id().as_deref();
         if self.lifecycle.has_run() && !is_same && self.response.is_some() {
             let extra = std::mem::take(&mut cx.extra);
             self.cut(cx, &End::default());
@@ -161,10 +161,9 @@ impl OpenResponses {
         self.begin(cx, response);
     }
 
-    fn going_on<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>, status: &'static str) {
+    fn going_on<'c>(&mut self, cx: &mut Context<'c>, response: Response<'c>, status: &'static str) {
         if !self.lifecycle.has_run() {
-            let response = response_of(line.response);
-            if response.id.0.is_some() && self.ended.as_deref() == response.id.as_deref() {
+            if self.has_ended(&response) {
                 return self.debug(
                     cx,
                     "late",
@@ -176,36 +175,40 @@ impl OpenResponses {
         self.debug(cx, status, Text::new(status));
     }
 
+    /// The response is the last that ended: it is told of once more.
+    fn has_ended(&self, response: &Response<'_>) -> bool {
+        let id = response.id();
+        id.is_some() && self.ended.as_deref() == id.as_deref()
+    }
+
     /// Introduces the session and starts the run.
     fn begin<'c>(&mut self, cx: &mut Context<'c>, mut response: Response<'c>) {
         if self.lifecycle.has_run() && self.response.is_some() {
             return;
         }
-        cx.native = response.id.0.clone();
-        cx.at = cx.at.or(seconds(response.created_at));
+        let id = response.id();
+        cx.native = id.clone();
+        cx.at = cx.at.or(seconds(response.fact("created_at")));
         let first = self.session.is_none();
         let other = self.other_chain(&response).filter(|_| first);
-        let id = response.id.take();
         if first {
-            let chain = response.conversation.id.take();
+            let chain = conversation(&response);
             let native = chain
                 .or(self.config.expect.clone().map(Cow::Owned))
                 .or(id.clone());
             self.session = native.map(Cow::into_owned);
         }
         self.response = Some(id.map_or_else(|| UNNAMED.to_owned(), Cow::into_owned));
-        self.model = response.model.0.as_deref().map(str::to_owned);
+        let model = response.fact::<Str<'c>>("model").take();
+        self.model = model.as_deref().map(str::to_owned);
         if let Some(native) = self.session.clone() {
-            cx.extra.append(response.extra());
+            let tools: Any<'c> = response.fact("tools");
             let mut bound = SessionBound::new(SessionId::new(native), self.binding(first));
-            bound.model = response.model.take();
-            bound.tools = tool_names(response.tools);
-            cx.extra.extend(
-                response
-                    .tools
-                    .raw()
-                    .map(|raw| (Cow::Borrowed("tools"), raw)),
-            );
+            bound.model = model;
+            bound.tools = tool_names(tools);
+            cx.extra.append(&mut response.unread());
+            cx.extra
+                .extend(tools.raw().map(|raw| (Cow::Borrowed("tools"), raw)));
             self.lifecycle.emit(cx, Body::SessionBound(bound));
         }
         self.lifecycle.start_run(cx, Cause::Prompt);
@@ -226,8 +229,8 @@ impl OpenResponses {
     /// gateways give ids of their own, and the one who was asked has answered.
     fn other_chain(&self, response: &Response<'_>) -> Option<String> {
         let wanted = self.config.expect.as_deref()?;
-        let conversation = response.conversation.id.as_deref();
-        let got = conversation.or(response.previous_response_id.as_deref())?;
+        let before = || response.fact::<Str<'_>>("previous_response_id").take();
+        let got = conversation(response).or_else(before)?;
         (got != wanted)
             .then(|| format!("`{wanted}` was to be followed, the response names `{got}`"))
     }
@@ -242,12 +245,10 @@ impl OpenResponses {
 
     /// A response that was not streamed.
     fn whole<'c>(&mut self, cx: &mut Context<'c>, text: &'c str) {
-        let Ok(raw) = serde_json::from_str(text) else {
-            return;
-        };
         cx.extra.clear();
-        let status = response_of(Any(Some(raw))).status.take();
-        self.terminal(cx, status.as_deref().unwrap_or("completed"), Any(Some(raw)));
+        let response: Response<'c> = serde_json::from_str(text).unwrap_or_default();
+        let status = response.fact::<Str<'c>>("status").take();
+        self.terminal(cx, status.as_deref().unwrap_or("completed"), response);
     }
 
     fn progress<'c>(
@@ -350,8 +351,9 @@ fn progress_of(name: &str) -> Option<&'static str> {
     }
 }
 
-fn response_of(response: Any<'_>) -> Response<'_> {
-    response.parse().unwrap_or_default()
+fn conversation<'a>(response: &Response<'a>) -> Option<Cow<'a, str>> {
+    let mut conversation: wire::Conversation<'a> = response.fact("conversation");
+    conversation.id.take()
 }
 
 fn seconds(number: crate::wire::lenient::Num) -> Option<Timestamp> {

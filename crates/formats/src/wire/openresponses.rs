@@ -3,7 +3,12 @@
 //! Names are those of the 2026-04-24 schema and of the `openai` SDK 3.49.0. Nothing but `type` can be
 //! relied on: servers leave out, rename and null every other field.
 
-use super::lenient::{Any, Boxed, List, Num, Str};
+use std::borrow::Cow;
+
+use model::Raw;
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::lenient::{Any, Boxed, Extra, List, Num, Object as _, Str};
 
 object! {
     /// One event. Deltas are by far the most frequent, so everything else is left as it came.
@@ -17,7 +22,6 @@ object! {
             // Random padding.
             obfuscation = "obfuscation",
             logprobs = "logprobs",
-            response = "response",
             part = "part",
             text = "text",
             refusal = "refusal",
@@ -33,6 +37,7 @@ object! {
         r#type: Str<'a> = "type",
         item_id: Str<'a> = "item_id",
         item: Boxed<Item<'a>> = "item",
+        response: Boxed<Response<'a>> = "response",
         object: Str<'a> = "object",
     }
 }
@@ -45,20 +50,61 @@ object! {
 }
 
 object! {
+    /// A response. Its output is most of it, and is told item by item; the facts about it are kept as they
+    /// came.
     Response {
-        id: Str<'a> = "id",
-        object: Any<'a> = "object",
-        status: Str<'a> = "status",
-        model: Str<'a> = "model",
-        created_at: Num = "created_at",
-        completed_at: Num = "completed_at",
-        previous_response_id: Str<'a> = "previous_response_id",
-        conversation: Conversation<'a> = "conversation",
         output: List<Any<'a>> = "output",
-        error: Any<'a> = "error",
-        incomplete_details: Details<'a> = "incomplete_details",
-        usage: Any<'a> = "usage",
-        tools: Any<'a> = "tools",
+    }
+}
+
+/// Facts that a rule reads.
+const READ: [&str; 12] = [
+    "id",
+    "object",
+    "status",
+    "model",
+    "created_at",
+    "completed_at",
+    "previous_response_id",
+    "conversation",
+    "error",
+    "incomplete_details",
+    "usage",
+    "tools",
+];
+
+impl<'a> Response<'a> {
+    /// A fact, as far as it is what `T` wants; of a repeated one the last.
+    pub(crate) fn fact<T: Default + Deserialize<'a>>(&self, key: &str) -> T {
+        let mut facts = self.extra.iter();
+        let found = facts.rfind(|it| it.0 == key);
+        let json = found.and_then(|it| it.1.borrowed_str());
+        json.and_then(|it| serde_json::from_str(it).ok())
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn id(&self) -> Option<Cow<'a, str>> {
+        self.fact::<Str<'a>>("id").0
+    }
+
+    /// The facts that no rule reads.
+    pub(crate) fn unread(&mut self) -> Extra<'a> {
+        let facts = std::mem::take(self.extra());
+        let unread = facts.into_iter().filter(|it| !READ.contains(&&*it.0));
+        unread.collect()
+    }
+
+    /// All facts.
+    pub(crate) fn facts(&self) -> Option<Raw<'static>> {
+        self.is_object.then(|| Raw::of(&Facts(&self.extra)))
+    }
+}
+
+struct Facts<'a>(&'a [(Cow<'a, str>, Raw<'a>)]);
+
+impl Serialize for Facts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
     }
 }
 

@@ -7,41 +7,47 @@ use model::{
     SessionBound, SessionId, Status, Text, Tokens, Usage, Why,
 };
 
-use super::{Context, OpenResponses, response_of, seconds};
-use crate::wire::lenient::Any;
-use crate::wire::openresponses as wire;
+use super::{Context, OpenResponses, seconds};
+use crate::wire::lenient::{Any, Str};
+use crate::wire::openresponses::{self as wire, Response};
 
 impl OpenResponses {
     /// A terminal event; `kind` is its type, or the status of a response that was not streamed.
-    pub(super) fn terminal<'c>(&mut self, cx: &mut Context<'c>, kind: &str, said: Any<'c>) {
-        let mut response = response_of(said);
+    pub(super) fn terminal<'c>(
+        &mut self,
+        cx: &mut Context<'c>,
+        kind: &str,
+        mut response: Response<'c>,
+    ) {
+        let output = std::mem::take(&mut response.output);
+        let detail = response.facts();
+        let id = response.id();
+        let mut details: wire::Details<'c> = response.fact("incomplete_details");
+        let said: Any<'c> = response.fact("error");
+        let model = response.fact::<Str<'c>>("model").take();
+        let usage = usage(response.fact("usage"), model);
+        let completed_at = seconds(response.fact("completed_at"));
         if !self.lifecycle.has_run() {
-            let is_repeated =
-                response.id.0.is_some() && self.ended.as_deref() == response.id.as_deref();
-            if is_repeated {
+            if self.has_ended(&response) {
                 return self.debug(cx, "late", Text::new("the response has ended before"));
             }
-            self.begin(cx, response_of(said));
+            self.begin(cx, response);
         }
         self.resume(cx);
-        cx.native = response.id.0.clone();
+        cx.native = id.clone();
         cx.extra.clear();
-        for (index, item) in response.output.0.iter().enumerate() {
+        for (index, item) in output.0.iter().enumerate() {
             self.missed_item(cx, index as u64, *item);
         }
-        cx.at = seconds(response.completed_at).or(cx.at);
+        cx.at = completed_at.or(cx.at);
         let kind = kind.strip_prefix("response.").unwrap_or(kind);
         let error = self.error.take();
         let (outcome, failure) = match kind {
             "completed" => (self.completed(), None),
-            "incomplete" => (
-                unfinished(response.incomplete_details.reason.as_deref()),
-                None,
-            ),
+            "incomplete" => (unfinished(details.reason.as_deref()), None),
             "cancelled" => (Outcome::Aborted, Some(failure(None, "aborted", "aborted"))),
             _ => {
-                let said = response.error.0.map(Raw::borrowed);
-                let said = said.or(error.as_ref().map(Raw::by_ref));
+                let said = said.raw().or(error.as_ref().map(Raw::by_ref));
                 let fallback = "the response failed";
                 (
                     Outcome::Failed,
@@ -62,12 +68,11 @@ impl OpenResponses {
             self.close_output(cx);
             cx.extra = extra;
         }
-        let usage = usage(response.usage, response.model.take());
         let ended = RunEnded {
             answer: self.last_text.take(),
             usage,
-            stop_reason: response.incomplete_details.reason.take(),
-            detail: said.raw(),
+            stop_reason: details.reason.take(),
+            detail,
             ..RunEnded::new(outcome, failure)
         };
         let left_open = match outcome {
@@ -79,7 +84,7 @@ impl OpenResponses {
             | Outcome::Lost => Status::Lost,
         };
         self.lifecycle.end_run(cx, ended, left_open);
-        self.ended = response.id.take().map(Cow::into_owned);
+        self.ended = id.map(Cow::into_owned);
         self.forget();
     }
 

@@ -9,6 +9,7 @@ mod contenders;
 mod corpus;
 mod dialects;
 mod floor;
+mod house;
 mod measure;
 mod readers;
 mod run;

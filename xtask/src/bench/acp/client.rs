@@ -12,12 +12,10 @@ use serde_json::{Value, json};
 
 use super::Contender;
 use crate::bench::{
+    house::PIECE,
     measure::{cpu, peak},
     run::guard,
 };
-
-/// What the model says again and again, a piece at a time.
-pub(super) const PIECE: &str = "tick ";
 
 #[derive(Clone, Debug)]
 pub(super) struct Sample {

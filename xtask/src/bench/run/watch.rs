@@ -16,11 +16,11 @@ use std::{
 use anyhow::{Context, Result, anyhow, bail};
 use memchr::memmem;
 
-use super::{
-    guard::{Guard, look},
-    stage::PIECE,
+use super::guard::{Guard, look};
+use crate::bench::{
+    house::PIECE,
+    measure::{cpu, is_dead, peak},
 };
-use crate::bench::measure::{cpu, is_dead, peak};
 
 /// Short beside a guard's life, long beside what a look costs.
 const LOOK_EVERY: Duration = Duration::from_millis(5);

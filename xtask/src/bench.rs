@@ -19,7 +19,7 @@ mod text;
 
 use std::{
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -93,18 +93,20 @@ fn options(args: &[&str]) -> Result<Options> {
     Ok(options)
 }
 
-/// Builds for speed what will be measured.
+/// Builds for speed what is measured by any bench: by one command, so that the next bench finds it built.
+fn build() -> Result<PathBuf> {
+    let programs = ["linkspan", "scripted-model", "xtask"];
+    let examples = ["ag_ui_server", "crowd", "floor", "rate", "warm"];
+    let mut build = cargo();
+    build.args(["build", "--release", "--workspace"]);
+    build.args(programs.iter().flat_map(|it| ["--bin", it]));
+    build.args(examples.iter().flat_map(|it| ["--example", it]));
+    run_command(&mut build)?;
+    Ok(target_dir()?.join("release"))
+}
+
 fn programs() -> Result<contenders::Programs> {
-    let built = target_dir()?.join("release");
-    run_command(cargo().args([
-        "build",
-        "--release",
-        "--package",
-        "linkspan",
-        "--package",
-        "xtask",
-    ]))?;
-    Ok(contenders::Programs::in_folder(&built))
+    Ok(contenders::Programs::in_folder(&build()?))
 }
 
 fn convert(options: &Options) -> Result<()> {

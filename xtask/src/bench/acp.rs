@@ -18,11 +18,8 @@ use self::{
     client::{Client, Sample},
     stage::Stage,
 };
-use super::{USAGE, measure::Steal, print};
-use crate::{
-    process::{cargo, run as run_command, target_dir},
-    report::say,
-};
+use super::{USAGE, build, measure::Steal, print};
+use crate::report::say;
 
 #[derive(Debug)]
 pub(super) struct Options {
@@ -63,9 +60,7 @@ enum Contender {
 }
 
 pub(super) fn run(options: &Options) -> Result<()> {
-    let packages = ["--package", "linkspan", "--package", "scripted-model"];
-    run_command(cargo().args(["build", "--release"]).args(packages))?;
-    let stage = Stage::set(&target_dir()?.join("release"), options)?;
+    let stage = Stage::set(&build()?, options)?;
     let steal = Steal::begin()?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 1..=options.rounds {

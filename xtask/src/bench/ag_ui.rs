@@ -17,11 +17,8 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use super::{USAGE, contenders, measure::watch, print, programs};
-use crate::{
-    process::{cargo, run as run_command, target_dir},
-    report::say,
-};
+use super::{USAGE, build, contenders, measure::watch, print};
+use crate::{process::target_dir, report::say};
 
 /// Of the throughput; the medians are compared.
 const ROUNDS: usize = 7;
@@ -59,10 +56,8 @@ impl Options {
 }
 
 pub(super) fn run(options: &Options) -> Result<()> {
-    let programs = programs()?;
-    let example = ["--package", "linkspan", "--example", "ag_ui_server"];
-    run_command(cargo().args(["build", "--release"]).args(example))?;
-    let built = target_dir()?.join("release");
+    let built = build()?;
+    let programs = contenders::Programs::in_folder(&built);
     let folder = target_dir()?.join("bench/ag-ui");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;

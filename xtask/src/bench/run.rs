@@ -27,9 +27,9 @@ use self::{
     table::{Goals, Starts, Stream},
     watch::{Below, Sample, watch},
 };
-use super::{USAGE, measure::Steal, print};
+use super::{USAGE, build, measure::Steal, print};
 use crate::{
-    process::{capture, cargo, run as run_command, target_dir},
+    process::{capture, run as run_command, target_dir},
     report::say,
 };
 
@@ -85,12 +85,7 @@ impl Options {
 
 pub(super) fn run(options: &Options) -> Result<()> {
     let target = target_dir()?;
-    let packages = ["linkspan", "scripted-model", "xtask"];
-    let packages = packages.iter().flat_map(|it| ["--package", it]);
-    run_command(cargo().args(["build", "--release"]).args(packages))?;
-    let example = ["--package", "runner", "--example", "warm"];
-    run_command(cargo().args(["build", "--release"]).args(example))?;
-    let stage = Stage::set(&target.join("release"), options)?;
+    let stage = Stage::set(&build()?, options)?;
     let recording = target.join("bench/run.jsonl");
     record(&stage, &recording)?;
     let version = stage.claude_version()?;

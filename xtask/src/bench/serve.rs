@@ -22,13 +22,13 @@ use self::{
     table::Memory,
 };
 use super::{
-    USAGE,
+    USAGE, build,
     measure::{Steal, resident, whole_cpu},
     print,
 };
 use crate::{
     peers,
-    process::{capture, cargo, run as run_command, target_dir},
+    process::{capture, target_dir},
     report::say,
 };
 
@@ -141,13 +141,7 @@ pub(super) struct Sample {
 
 pub(super) fn run(options: &Options) -> Result<()> {
     let target = target_dir()?;
-    let packages = ["linkspan", "server", "journal"];
-    let packages = packages.iter().flat_map(|it| ["--package", it]);
-    let examples = ["floor", "crowd", "rate"];
-    let examples = examples.iter().flat_map(|it| ["--example", it]);
-    let mut build = cargo();
-    build.args(["build", "--release", "--bin", "linkspan"]);
-    run_command(build.args(packages).args(examples))?;
+    build()?;
     peers::install_js()?;
     let stage = Stage::set(&target)?;
     for format in FORMATS {

@@ -5,6 +5,9 @@
 
 use model::{Raw, Text};
 
+/// What most texts fit into: growing piece by piece from nothing would move each of them many times.
+const ROOM: usize = 1024;
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Streamed {
     json: String,
@@ -12,6 +15,9 @@ pub(super) struct Streamed {
 
 impl Streamed {
     pub(super) fn push(&mut self, text: &Text<'_>) {
+        if self.json.capacity() == 0 {
+            self.json.reserve(ROOM);
+        }
         match text {
             Text::Json(raw) => self.json.push_str(inside(raw.get())),
             Text::Plain(text) => self.json.push_str(inside(Raw::of(text).get())),

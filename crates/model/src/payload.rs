@@ -309,6 +309,7 @@ mod tests {
         for json in [
             r#""\ud83d""#,
             r#""\ud83d\n""#,
+            r#""\ud83d\nde00""#,
             r#""a\ude00""#,
             r#""\ud83d\ud83d""#,
         ] {

@@ -20,7 +20,7 @@ use model::{
 
 use self::items::{folded, is_told_in, text_of, without_text};
 pub(crate) use self::notices::raw;
-use self::streamed::Streamed;
+pub(crate) use self::streamed::Streamed;
 pub use self::used::ItemIds;
 use super::ReaderConfig;
 
@@ -448,28 +448,13 @@ impl Lifecycle {
     }
 
     /// What was streamed of an open item so far.
-    pub(crate) fn streamed(&self, key: &ItemId<'_>, channel: Channel) -> Option<String> {
+    pub(crate) fn streamed(&self, key: &ItemId<'_>, channel: Channel) -> Option<&Streamed> {
         let open = &self.open[self.find(key)?];
         match channel {
-            Channel::Text => Some(open.text.decode()),
-            Channel::Input => Some(open.input.decode()),
+            Channel::Text => Some(&open.text),
+            Channel::Input => Some(&open.input),
             Channel::Output => None,
         }
-    }
-
-    /// True when this is what was streamed of an open item, spelled as it came; false means that nobody
-    /// knows before both are decoded.
-    pub(crate) fn is_all_streamed(
-        &self,
-        key: &ItemId<'_>,
-        channel: Channel,
-        whole: &Text<'_>,
-    ) -> bool {
-        self.find(key).is_some_and(|at| match channel {
-            Channel::Text => self.open[at].text.is_all_of(whole),
-            Channel::Input => self.open[at].input.is_all_of(whole),
-            Channel::Output => false,
-        })
     }
 
     /// An open tool call.

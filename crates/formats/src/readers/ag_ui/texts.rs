@@ -124,7 +124,8 @@ impl AgUi {
             .is_some_and(<[_]>::is_empty);
         if open.kind == Kind::Message(Role::Assistant) && is_main {
             let text = self.lifecycle.streamed(&open.key, Channel::Text);
-            let text = text.filter(|it| !it.is_empty()).map(Text::new);
+            let text = text.filter(|it| !it.is_empty());
+            let text = text.map(|it| Text::new(it.decode()));
             self.last_text = text.or(self.last_text.take());
         }
         self.lifecycle.close(cx, &open.key, Status::Ok, |item| {

@@ -9,12 +9,12 @@ use model::{Raw, Text};
 const ROOM: usize = 1024;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Streamed {
+pub(crate) struct Streamed {
     json: String,
 }
 
 impl Streamed {
-    pub(super) fn push(&mut self, text: &Text<'_>) {
+    pub(crate) fn push(&mut self, text: &Text<'_>) {
         if self.json.capacity() == 0 {
             self.json.reserve(ROOM);
         }
@@ -24,20 +24,20 @@ impl Streamed {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.json.len()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.json.is_empty()
     }
 
     /// True when the text is spelled as its pieces were; false means that nobody knows yet.
-    pub(super) fn is_all_of(&self, whole: &Text<'_>) -> bool {
+    pub(crate) fn is_all_of(&self, whole: &Text<'_>) -> bool {
         matches!(whole, Text::Json(raw) if inside(raw.get()) == self.json)
     }
 
-    pub(super) fn decode(&self) -> String {
+    pub(crate) fn decode(&self) -> String {
         let text = Text::from(Raw::parse(format!("\"{}\"", self.json)));
         text.to_str().into_owned()
     }

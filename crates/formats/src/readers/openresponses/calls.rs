@@ -7,6 +7,7 @@ use model::{Channel, Item, ItemId, Raw, Status, Text, Tool, ToolResult, Why};
 use super::output::{Kind, status};
 use super::{Context, OpenResponses};
 use crate::readers::arguments::arguments;
+use crate::readers::lifecycle::Streamed;
 use crate::tools;
 use crate::wire::lenient::Any;
 use crate::wire::openresponses::{self as wire, Line};
@@ -86,8 +87,9 @@ impl OpenResponses {
         if std::mem::replace(&mut slot.has_input, true) {
             return;
         }
-        if slot.has_streamed && !self.lifecycle.is_all_streamed(&key, Channel::Input, text) {
-            let so_far = self.lifecycle.streamed(&key, Channel::Input);
+        let so_far = self.lifecycle.streamed(&key, Channel::Input);
+        if slot.has_streamed && !so_far.is_some_and(|it| it.is_all_of(text)) {
+            let so_far = so_far.map(Streamed::decode);
             let whole = text.to_str();
             match so_far.as_deref().and_then(|it| whole.strip_prefix(it)) {
                 Some("") => (),

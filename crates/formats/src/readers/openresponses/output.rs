@@ -287,7 +287,8 @@ impl OpenResponses {
             }
             if kind == Kind::Message {
                 let text = self.lifecycle.streamed(&key, Channel::Text);
-                self.last_text = text.map(Text::new).or(self.last_text.take());
+                let text = text.map(|it| Text::new(it.decode()));
+                self.last_text = text.or(self.last_text.take());
             }
             self.lifecycle.close(cx, &key, Status::Ok, |_| ());
         }

@@ -27,7 +27,7 @@ const RUSTFLAGS: &str = "-Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares \
-    -Ccodegen-units=1 --cfg fuzzing";
+    --cfg fuzzing";
 
 pub(crate) fn run(seconds: u32) -> Result<Warnings> {
     let manifest = root().join("fuzz/Cargo.toml");

@@ -28,7 +28,7 @@ usage: cargo xtask <task>
   peers                 install the real clients and validators, judge our output with them
   page                  the page of the server: its types, its parts, and Chromium against a mock
                         and against the real server, with the real Claude Code
-  peers acp             of them, only the clients that talk with `linkspan acp`
+  peers NAME            only one step of them: `judges`, `ag-ui`, `acp` or `agents`
   fuzz [--seconds N]    fuzz every target for N seconds, 10 by default
   soak [--seconds N] [--runs N]
                         the same for long, 600 by default, after N hostile agents, 2000 by
@@ -58,12 +58,12 @@ fn main() -> ExitCode {
 
 fn run(args: &[&str]) -> Result<ExitCode> {
     match args {
-        ["test"] => Ok(report::run_all(&test::steps())),
-        ["peers"] => Ok(report::run_all(&[Step::new("peers", peers::run)])),
-        ["page"] => Ok(report::run_all(&[Step::new("page", page::run)])),
-        ["peers", "acp"] => Ok(report::run_all(&[Step::new("peers", peers::run_live)])),
+        ["test"] => Ok(report::run_stages(&test::stages())),
+        ["peers"] => Ok(report::run_steps(peers::steps())),
+        ["page"] => Ok(report::run_steps(vec![Step::new("page", page::run)])),
+        ["peers", name] => Ok(report::run_steps(peers::steps_named(name)?)),
         ["fuzz", rest @ ..] => fuzz_for(seconds(rest, fuzz::SHORT)?),
-        ["soak", rest @ ..] => Ok(report::run_all(&soak::steps(rest)?)),
+        ["soak", rest @ ..] => Ok(report::run_steps(soak::steps(rest)?)),
         ["bench", rest @ ..] => bench::run(rest),
         // A new task (`dist`, …) is one arm here and one module.
         _ => bail!("{USAGE}"),
@@ -71,9 +71,8 @@ fn run(args: &[&str]) -> Result<ExitCode> {
 }
 
 fn fuzz_for(seconds: u32) -> Result<ExitCode> {
-    Ok(report::run_all(&[Step::new("fuzz", move || {
-        fuzz::run(seconds)
-    })]))
+    let fuzz = Step::new("fuzz", move || fuzz::run(seconds));
+    Ok(report::run_steps(vec![fuzz]))
 }
 
 fn seconds(args: &[&str], default: u32) -> Result<u32> {

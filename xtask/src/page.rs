@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::peers::install;
-use crate::process::{cargo, root, run as run_command, target_dir};
+use crate::peers::{built, install};
+use crate::process::{root, run as run_command};
 use crate::report::{Warnings, say};
 
 pub(crate) fn run() -> Result<Warnings> {
@@ -27,15 +27,13 @@ pub(crate) fn run() -> Result<Warnings> {
     let Some(browser) = &stage.browser else {
         return Ok(warnings);
     };
-    let packages = ["--package", "linkspan", "--package", "scripted-model"];
-    run_command(cargo().args(["build", "--quiet"]).args(packages))?;
-    let built = target_dir()?.join("debug");
+    let linkspan = built()?;
     let mut mock = script(node, "web/tests/browser.mjs", &[]);
     mock.env("CHROMIUM", browser);
     let mut serve = script(node, "web/tests/serve.mjs", &[]);
     serve.env("CHROMIUM", browser);
-    serve.env("LINKSPAN", built.join("linkspan"));
-    serve.env("SCRIPTED_MODEL", built.join("scripted-model"));
+    serve.env("SCRIPTED_MODEL", linkspan.with_file_name("scripted-model"));
+    serve.env("LINKSPAN", linkspan);
     if let Some(programs) = &stage.agents {
         serve.env("LINKSPAN_AGENTS", programs);
     }

@@ -14,18 +14,24 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 use crate::{
     matrix::{self, Converted, Loss},
     process::{capture, cargo, root, run as run_command, target_dir},
-    report::{Warnings, say},
+    report::{Step, Warnings, say},
+    test::test_program,
 };
+
+use install::Interpreters;
 
 /// One kind of output to judge.
 struct Output {
@@ -154,24 +160,71 @@ impl Judge {
     }
 }
 
-pub(crate) fn run() -> Result<Warnings> {
-    let work = target_dir()?.join("peers");
-    let (interpreters, warnings) = install::install(&work)?;
+/// Everything the peers judge, one step after the other.
+pub(crate) fn steps() -> Vec<Step> {
+    let mut steps = vec![Step::new("install", install_all), judges()];
+    steps.extend(clients());
+    steps
+}
+
+/// One of the steps alone.
+pub(crate) fn steps_named(name: &str) -> Result<Vec<Step>> {
+    let steps = steps().into_iter();
+    let steps: Vec<Step> = steps
+        .filter(|it| ["install", name].contains(&it.name()))
+        .collect();
+    ensure!(steps.len() == 2, "the peers have no step `{name}`");
+    Ok(steps)
+}
+
+/// The validators that are handed files.
+pub(crate) fn judges() -> Step {
+    Step::new("judges", judge_files).within(500)
+}
+
+/// The clients that talk with the program, and the agents that it talks with.
+pub(crate) fn clients() -> Vec<Step> {
+    vec![
+        Step::new("ag-ui", drive_endpoint).within(60),
+        Step::new("acp", talk_acp).within(400),
+        Step::new("agents", try_agents).within(300),
+    ]
+}
+
+/// What is installed, found out once.
+fn installed() -> Result<&'static Interpreters> {
+    static INSTALLED: OnceLock<Interpreters> = OnceLock::new();
+    if let Some(it) = INSTALLED.get() {
+        return Ok(it);
+    }
+    let (interpreters, _) = install::install(&target_dir()?.join("peers"))?;
+    Ok(INSTALLED.get_or_init(|| interpreters))
+}
+
+/// Installs all peers; the later steps find them there.
+pub(crate) fn install_all() -> Result<Warnings> {
+    let (_, warnings) = install::install(&target_dir()?.join("peers"))?;
+    Ok(warnings)
+}
+
+fn judge_files() -> Result<Warnings> {
+    let interpreters = installed()?;
     let judges = JUDGES
         .iter()
+        .filter(|it| it.reads_files())
         .filter_map(|&it| Some((it, interpreters.of(it)?)));
     let judges: Vec<(Judge, &Path)> = judges.collect();
     for (judge, interpreter) in &judges {
         self_test(*judge, interpreter)?;
     }
-    let out = work.join("out");
+    let out = target_dir()?.join("peers").join("out");
     let binary = built()?;
     let converted = generate(&binary, &out)?;
     if let Some(node) = interpreters.of(Judge::Html) {
         attack(&binary, node, &out)?;
     }
     let mut failures = Vec::new();
-    for (judge, interpreter) in judges.iter().filter(|it| it.0.reads_files()) {
+    for (judge, interpreter) in &judges {
         say(&format!("judge {}", judge.script()));
         let folders = OUTPUTS
             .iter()
@@ -188,17 +241,6 @@ pub(crate) fn run() -> Result<Warnings> {
             failures.push(judge.script());
         }
     }
-    if let Some(node) = interpreters.of(Judge::AgUi)
-        && drive_endpoint(&binary, node, interpreters.litellm()).is_err()
-    {
-        failures.push(ENDPOINT);
-    }
-    failures.extend(live::run_all(&binary, &interpreters));
-    if let Some(programs) = interpreters.agents()
-        && try_agents(programs).is_err()
-    {
-        failures.push("the agents");
-    }
     if !failures.is_empty() {
         bail!(
             "rejected by {}; the files are in {}",
@@ -207,38 +249,38 @@ pub(crate) fn run() -> Result<Warnings> {
         );
     }
     // What nobody judged must not be told as judged.
-    if warnings.is_empty() {
+    if judges.len() == JUDGES.iter().filter(|it| it.reads_files()).count() {
         matrix::check(&converted)?;
     }
-    Ok(warnings)
+    Ok(Warnings::new())
 }
 
 /// Lets the AG-UI client talk with the built program, and the program with LiteLLM's proxy.
-fn drive_endpoint(binary: &Path, node: &Path, litellm: Option<&Path>) -> Result<()> {
-    say(&format!("drive {ENDPOINT}"));
-    let mut command = Command::new(node);
-    command.arg(root().join("peers").join(ENDPOINT));
-    run_command(
-        command
-            .arg(binary)
-            .arg(root().join("fixtures/openresponses"))
-            .args(litellm),
-    )
+fn drive_endpoint() -> Result<Warnings> {
+    let interpreters = installed()?;
+    if let Some(node) = interpreters.of(Judge::AgUi) {
+        let mut command = Command::new(node);
+        command.arg(root().join("peers").join(ENDPOINT));
+        command.arg(built()?);
+        command.arg(root().join("fixtures/openresponses"));
+        run_command(command.args(interpreters.litellm()))?;
+    }
+    Ok(Warnings::new())
 }
 
-/// Only the clients that talk with the program.
-pub(crate) fn run_live() -> Result<Warnings> {
-    let (interpreters, warnings) = install::install(&target_dir()?.join("peers"))?;
+/// Lets ACP clients talk with the built program.
+fn talk_acp() -> Result<Warnings> {
+    let interpreters = installed()?;
     for judge in live::CLIENTS {
         if let Some(interpreter) = interpreters.of(judge) {
             self_test(judge, interpreter)?;
         }
     }
-    let failures = live::run_all(&built()?, &interpreters);
+    let failures = live::run_all(&built()?, interpreters);
     if !failures.is_empty() {
         bail!("not accepted by {}", failures.join(", "));
     }
-    Ok(warnings)
+    Ok(Warnings::new())
 }
 
 fn self_test(judge: Judge, interpreter: &Path) -> Result<()> {
@@ -249,12 +291,16 @@ fn self_test(judge: Judge, interpreter: &Path) -> Result<()> {
 /// Runs the real agents, in `crates/linkspan/tests/agents`. OpenHands is left to those who name a
 /// Python for it: each start takes ten seconds of a processor, which is too slow for its aborts here.
 /// Clients talk with it in [`live`].
-fn try_agents(programs: &Path) -> Result<()> {
-    say("run the agents, which takes some minutes");
-    let mut command = cargo();
-    command.args(["test", "--quiet", "--package", "linkspan"]);
-    command.args(["--test", "agents"]);
-    run_command(command.env("LINKSPAN_AGENTS", programs))
+fn try_agents() -> Result<Warnings> {
+    if let Some(programs) = installed()?.agents() {
+        let tests = test_program("linkspan", "agents")?;
+        run_command(
+            Command::new(tests)
+                .current_dir(root().join("crates/linkspan"))
+                .env("LINKSPAN_AGENTS", programs),
+        )?;
+    }
+    Ok(Warnings::new())
 }
 
 fn command(judge: Judge, interpreter: &Path) -> Command {
@@ -295,9 +341,9 @@ struct Recording {
 }
 
 /// The program whose output is judged.
-fn built() -> Result<PathBuf> {
-    let packages = ["--package", "linkspan", "--package", "scripted-model"];
-    run_command(cargo().args(["build", "--quiet"]).args(packages))?;
+pub(crate) fn built() -> Result<PathBuf> {
+    // Of the whole workspace, as the tests are: the features of dependencies are the same then.
+    run_command(cargo().args(["build", "--quiet", "--workspace", "--bins"]))?;
     Ok(target_dir()?.join("debug").join("linkspan"))
 }
 

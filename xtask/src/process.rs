@@ -52,6 +52,9 @@ pub(crate) fn cargo_metadata(manifest: &Path) -> Result<serde_json::Value> {
 /// Runs a command to its end and shows its output; anything but success is an error.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let name = name(command);
+    if let Some(log) = report::log_file() {
+        command.stdout(log.try_clone()?).stderr(log);
+    }
     let status = command
         .stdin(Stdio::null())
         .status()

@@ -25,7 +25,12 @@ const PLAN: ModeInfo = ModeInfo {
 const DENY: ModeInfo = ModeInfo {
     id: "dontAsk",
     name: "Deny",
-    description: "never asks; what was not allowed beforehand is denied",
+    description: "never asks; runs only what you listed, and denies the rest",
+};
+const LISTED: ModeInfo = ModeInfo {
+    id: "listed",
+    name: "Allowed tools",
+    description: "never asks; runs the allowed tools, and denies the rest",
 };
 const ALLOW: ModeInfo = ModeInfo {
     id: "bypassPermissions",
@@ -38,6 +43,7 @@ const MODES: &[(Mode, ModeInfo)] = &[
     (Mode::AcceptEdits, ACCEPT_EDITS),
     (Mode::Plan, PLAN),
     (Mode::Deny, DENY),
+    (Mode::Listed, LISTED),
     (Mode::Allow, ALLOW),
 ];
 

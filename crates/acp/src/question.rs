@@ -207,7 +207,13 @@ mod tests {
             suggestions: None,
         };
         let kind = ToolKind::Ask;
-        Question::new(&Asked { ask, kind }).unwrap()
+        let asked = Asked {
+            ask,
+            kind,
+            paths: Vec::new(),
+            cwd: None,
+        };
+        Question::new(&asked).unwrap()
     }
 
     fn two() -> Question {

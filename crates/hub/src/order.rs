@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use bytes::Bytes;
 use journal::{Journal, Order};
 use model::SessionId;
-use runner::config::{MODES, mode};
 use runner::{Answer, ClientRun, Mode};
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +19,9 @@ pub struct Submit {
     pub cwd: Option<PathBuf>,
     pub model: Option<String>,
     pub permissions: Option<Mode>,
-    pub allow: Vec<String>,
+    /// Tools that may run without a question, instead of those of the config; an empty list allows
+    /// nothing.
+    pub allow: Option<Vec<String>>,
     pub deny: Vec<String>,
     pub output_style: Option<String>,
     pub verbosity: Option<String>,
@@ -42,7 +43,7 @@ impl Submit {
             cwd: None,
             model: None,
             permissions: None,
-            allow: Vec::new(),
+            allow: None,
             deny: Vec::new(),
             output_style: None,
             verbosity: None,
@@ -93,8 +94,8 @@ pub(crate) struct Settings {
     pub(crate) model: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     permissions: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) allow: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) allow: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) deny: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,12 +106,11 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub(crate) fn new(submit: &Submit, engine: String, cwd: PathBuf) -> Self {
-        let word = |wanted: Mode| MODES.iter().find(|it| it.1 == wanted);
         Self {
             engine,
             cwd,
             model: submit.model.clone(),
-            permissions: submit.permissions.and_then(word).map(|it| it.0.to_owned()),
+            permissions: submit.permissions.map(|it| it.name().to_owned()),
             allow: submit.allow.clone(),
             deny: submit.deny.clone(),
             output_style: submit.output_style.clone(),
@@ -119,7 +119,7 @@ impl Settings {
     }
 
     pub(crate) fn mode(&self) -> Option<Mode> {
-        self.permissions.as_deref().and_then(mode)
+        self.permissions.as_deref().and_then(Mode::parse)
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn permissions(config: &HubConfig, settings: &Settings) -> Permission
     let configured = || config.settings.permissions(engine, Mode::Ask);
     Permissions {
         mode: settings.mode().unwrap_or_else(configured),
-        allow: settings.allow.clone(),
+        allow: (settings.allow.clone()).or_else(|| config.settings.allowed_tools(engine)),
         deny: settings.deny.clone(),
     }
 }

@@ -5,10 +5,12 @@ mod store;
 use std::env;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use formats::registry::{FORMATS, Format};
+use runner::Mode;
+use runner::permissions::{MODES, ModeInfo};
 
 use crate::exit;
 
@@ -226,17 +228,19 @@ pub(crate) struct RunArgs {
     #[arg(short = 'C', long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
 
-    /// What happens when the agent wants to do something that was not allowed beforehand
+    /// What the agent may do without asking, and what happens when it asks
     ///
-    /// On a terminal the default is `ask`, elsewhere `deny`.
-    #[arg(long, value_name = "MODE", value_enum)]
-    pub(crate) permissions: Option<Permissions>,
+    /// On a terminal the default is `ask`, elsewhere `listed`.
+    #[arg(long, value_name = "MODE", value_parser = modes())]
+    pub(crate) permissions: Option<Mode>,
 
     /// A tool that may run without a question, by the agent's own name for it; may be repeated
+    ///
+    /// These tools are the whole list: `allowed_tools` of the config does not add to it.
     #[arg(long, value_name = "TOOL")]
     pub(crate) allow: Vec<String>,
 
-    /// A tool that may not run; may be repeated
+    /// A tool that may not run, whatever else allows it; may be repeated
     #[arg(long, value_name = "TOOL")]
     pub(crate) deny: Vec<String>,
 
@@ -279,14 +283,16 @@ pub(crate) struct AcpArgs {
     pub(crate) model: Option<String>,
 
     /// The mode that sessions begin with; the client may change it
-    #[arg(long, value_name = "MODE", value_enum)]
-    pub(crate) permissions: Option<Permissions>,
+    #[arg(long, value_name = "MODE", value_parser = modes())]
+    pub(crate) permissions: Option<Mode>,
 
     /// A tool that may run without a question, by the agent's own name for it; may be repeated
+    ///
+    /// These tools are the whole list: `allowed_tools` of the config does not add to it.
     #[arg(long, value_name = "TOOL")]
     pub(crate) allow: Vec<String>,
 
-    /// A tool that may not run; may be repeated
+    /// A tool that may not run, whatever else allows it; may be repeated
     #[arg(long, value_name = "TOOL")]
     pub(crate) deny: Vec<String>,
 
@@ -309,18 +315,11 @@ pub(crate) struct AcpArgs {
     pub(crate) data: DataDir,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Permissions {
-    /// Somebody at the terminal decides
-    Ask,
-    /// Everything is allowed
-    Allow,
-    /// What would be asked is denied
-    Deny,
-    /// Changes of files are allowed, the rest is asked
-    AcceptEdits,
-    /// The agent may look and plan, and change nothing
-    Plan,
+/// The permission modes, with a line of help each.
+fn modes() -> impl TypedValueParser<Value = Mode> {
+    let value = |it: &ModeInfo| PossibleValue::new(it.name).help(it.summary);
+    let names = PossibleValuesParser::new(MODES.iter().map(value));
+    names.try_map(|name| Mode::parse(&name).ok_or("there is no such mode"))
 }
 
 fn speed(text: &str) -> Result<f64, String> {

@@ -28,7 +28,8 @@ pub struct ConversationConfig {
     pub engine: String,
     pub model: Option<String>,
     /// Tools that may run without a question, by the agent's names or by those of OpenHands.
-    pub allowed_tools: Vec<String>,
+    /// None leaves it to the config; an empty list allows nothing.
+    pub allowed_tools: Option<Vec<String>>,
     /// Absolute.
     pub cwd: PathBuf,
     /// What happens with asks that nobody answers is up to [`Conversation::on_ask`].
@@ -49,7 +50,7 @@ impl ConversationConfig {
         Ok(Self {
             engine: engine.to_owned(),
             model: None,
-            allowed_tools: Vec::new(),
+            allowed_tools: None,
             cwd: cwd.to_owned(),
             permissions: Mode::Ask,
             resume: None,
@@ -117,7 +118,13 @@ impl Conversation {
         Self {
             permissions: Permissions {
                 mode: config.permissions,
-                allow: allowed_tools(&config.allowed_tools),
+                allow: match &config.allowed_tools {
+                    Some(tools) => Some(allowed_tools(tools)),
+                    None => {
+                        let engine = config.engine.split(':').next().unwrap_or_default();
+                        config.settings.allowed_tools(engine)
+                    }
+                },
                 deny: Vec::new(),
             },
             resume: config.resume.clone(),

@@ -3,9 +3,10 @@
 use std::env;
 use std::error::Error as _;
 
+use runner::Mode;
 use runner::config::{self, Config, File};
 
-use crate::cli::{ConfigFile, Keep, Permissions};
+use crate::cli::{ConfigFile, Keep};
 use crate::exit::{Code, Failure, shown};
 
 /// The settings of this user, and the file they would come from.
@@ -23,21 +24,22 @@ pub(crate) fn load(file: &ConfigFile) -> Result<Settings, Failure> {
 /// The same, with what a flag says about permissions.
 pub(crate) fn with_permissions(
     file: &ConfigFile,
-    permissions: Option<Permissions>,
+    permissions: Option<Mode>,
 ) -> Result<Config, Failure> {
     let mut config = load(file)?.config;
     if let Some(mode) = permissions {
-        let mode = match mode {
-            Permissions::Ask => "ask",
-            Permissions::Allow => "allow",
-            Permissions::Deny => "deny",
-            Permissions::AcceptEdits => "accept-edits",
-            Permissions::Plan => "plan",
-        };
-        let set = config.flag("permissions", "--permissions", mode);
+        let set = config.flag("permissions", "--permissions", mode.name());
         set.map_err(bad_config)?;
     }
     Ok(config)
+}
+
+/// The list of tools that run without a question: that of the flags, else that of the config.
+pub(crate) fn list(flags: &[String], config: &Config, engine: &str) -> Option<Vec<String>> {
+    match flags {
+        [] => config.allowed_tools(engine),
+        flags => Some(flags.to_vec()),
+    }
 }
 
 /// Lays the limits of flags over those of the config.

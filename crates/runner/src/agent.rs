@@ -123,6 +123,7 @@ impl Agent {
         let mut outbox = Outbox::default();
         let secrets = match &setup.work {
             Work::OneShot { launch, .. } | Work::Dialogue { launch, .. } => {
+                live.works_in(&launch.cwd);
                 Secrets::of(env::vars_os().chain(launch.env.iter().cloned()))
             }
             Work::Responses { .. } | Work::Replay { .. } => Secrets::default(),

@@ -12,7 +12,7 @@ mod value;
 pub use error::Error;
 pub use file::File;
 pub use keys::{ACP, Key, Kind, PROVIDERS, Preset, RESPONSES, SECTIONS, Section};
-pub use value::{MODES, Value, mode};
+pub use value::Value;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -196,10 +196,19 @@ impl Config {
         let is_later =
             |said: &&Setting| skips.is_none_or(|skips| said.origin.layer() > skips.origin.layer());
         match said.filter(is_later) {
-            Some(_) => self.text("permissions").and_then(mode).unwrap_or(unset),
+            Some(_) => self
+                .text("permissions")
+                .and_then(Mode::parse)
+                .unwrap_or(unset),
             None if skips.is_some() => Mode::Allow,
             None => unset,
         }
+    }
+
+    /// The user's own list of tools that an engine may run without a question; none when the user has not
+    /// said.
+    pub fn allowed_tools(&self, engine: &str) -> Option<Vec<String>> {
+        self.section(&format!("engines.{engine}")).allowed_tools
     }
 
     pub fn timeouts(&self) -> Timeouts {

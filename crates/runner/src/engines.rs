@@ -20,7 +20,7 @@ mod select;
 mod start;
 
 pub(crate) use claude::ALLOWED_TOOLS as CLAUDE_TOOLS;
-pub(crate) use codex::{Limits as CodexLimits, limits as codex_limits};
+pub(crate) use codex::limits as codex_limits;
 pub use error::Error;
 pub(crate) use gemini::ALLOWED_TOOLS as GEMINI_TOOLS;
 pub use installed::{Installed, survey};

@@ -12,6 +12,7 @@ pub mod engines;
 pub mod guard;
 mod live;
 pub mod locks;
+pub mod permissions;
 mod policy;
 pub mod process;
 mod recording;

@@ -5,13 +5,14 @@
 //! ended without a word, the reason that its process or its stderr gives. No I/O, no clock.
 
 use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use formats::ag_ui::ClientRun;
 use model::{
     Ask, Binding, Body, Cause, Event, Frame, Item, ItemClosed, ItemId, Level, Message, Notice,
     Origin, Outcome, Raw, Role, RunEnded, RunError, RunId, SessionId, Sink, Status, Text,
-    Timestamp, ToolKind, Why,
+    Timestamp, Tool, ToolKind, Why,
 };
 
 use crate::policy::Asked;
@@ -40,8 +41,10 @@ pub(crate) struct Live {
     n_prompts: u64,
     native: Option<String>,
     asks: Vec<Asked>,
-    /// Calls that are under way, and what kind of tool they are of.
-    calls: Vec<(ItemId<'static>, ToolKind)>,
+    /// Calls that are under way.
+    calls: Vec<Call>,
+    /// Where the agent works.
+    cwd: Option<PathBuf>,
     last: Option<Ended>,
     n_ended: u64,
     /// What to say when the agent has no login.
@@ -52,6 +55,14 @@ pub(crate) struct Live {
     is_failure: bool,
     /// What the next run is to the client that asked for it.
     client: Option<ClientRun>,
+}
+
+/// A call that is under way: what kind of tool it is of, and which files it names.
+#[derive(Debug)]
+struct Call {
+    id: ItemId<'static>,
+    kind: ToolKind,
+    paths: Vec<PathBuf>,
 }
 
 /// A prompt, and who tells it.
@@ -99,6 +110,7 @@ impl Live {
             native: None,
             asks: Vec::new(),
             calls: Vec::new(),
+            cwd: None,
             last: None,
             n_ended: 0,
             login_hint,
@@ -107,6 +119,11 @@ impl Live {
             is_failure: false,
             client: None,
         }
+    }
+
+    /// The agent works here.
+    pub(crate) fn works_in(&mut self, cwd: &Path) {
+        self.cwd = Some(cwd.to_owned());
     }
 
     /// The session has events and runs already.
@@ -273,14 +290,14 @@ impl Live {
             Body::AskOpened(ask) => self.asked(ask),
             Body::AskSettled(settled) => self.asks.retain(|it| it.ask.id != settled.id),
             Body::ItemOpened(Item::Tool(tool)) | Body::ItemUpdated(Item::Tool(tool)) => {
-                self.called(&tool.id, tool.class.kind);
+                self.called(tool);
             }
             Body::ItemClosed(closed) => {
                 if self.run.is_some() && is_prompt(event, &closed.item) {
                     self.prompt = None;
                 }
                 let id = closed.item.id();
-                self.calls.retain(|it| it.0 != *id);
+                self.calls.retain(|it| it.id != *id);
             }
             Body::ItemOpened(_)
             | Body::ItemUpdated(_)
@@ -292,20 +309,35 @@ impl Live {
     }
 
     fn asked(&mut self, ask: &Ask<'_>) {
-        let kind = ask.item.as_ref().and_then(|item| {
-            let call = self.calls.iter().find(|it| it.0 == *item);
-            call.map(|it| it.1)
-        });
+        let call = ask.item.as_ref();
+        let call = call.and_then(|item| self.calls.iter().find(|it| it.id == *item));
         self.asks.push(Asked {
             ask: ask.clone().into_owned(),
-            kind: kind.unwrap_or(ToolKind::Other),
+            kind: call.map_or(ToolKind::Other, |it| it.kind),
+            paths: call.map(|it| it.paths.clone()).unwrap_or_default(),
+            cwd: self.cwd.clone(),
         });
     }
 
-    fn called(&mut self, id: &ItemId<'_>, kind: ToolKind) {
-        match self.calls.iter_mut().find(|it| it.0 == *id) {
-            Some(call) => call.1 = kind,
-            None => self.calls.push((id.clone().into_owned(), kind)),
+    fn called(&mut self, tool: &Tool<'_>) {
+        let class = &tool.class;
+        let named = class.paths.iter().map(|it| &it.path);
+        let changed = class.diffs.iter().map(|it| &it.path);
+        let mut paths: Vec<PathBuf> = Vec::new();
+        for path in named.chain(changed) {
+            let path = PathBuf::from(&*path.to_str());
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        let kind = class.kind;
+        match self.calls.iter_mut().find(|it| it.id == tool.id) {
+            Some(call) => (call.kind, call.paths) = (kind, paths),
+            None => self.calls.push(Call {
+                id: tool.id.clone().into_owned(),
+                kind,
+                paths,
+            }),
         }
     }
 

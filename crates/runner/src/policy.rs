@@ -1,4 +1,6 @@
-//! What is answered to an ask when nobody has to be bothered with it.
+//! What is answered to an ask without asking anybody: the meaning of each permission mode in a dialogue.
+
+use std::path::{Component, Path, PathBuf};
 
 use model::{Ask, AskKind, ToolKind};
 
@@ -9,7 +11,30 @@ use crate::request::{Answer, Mode, Permissions};
 pub struct Asked {
     pub ask: Ask<'static>,
     pub kind: ToolKind,
+    /// The files that the call names, absolute or relative to `cwd`.
+    pub paths: Vec<PathBuf>,
+    /// Where the agent works; none for a recording.
+    pub cwd: Option<PathBuf>,
 }
+
+/// What `listed` allows when neither the caller nor the config has a list.
+const LISTED: &[ToolKind] = &[
+    ToolKind::Shell,
+    ToolKind::Read,
+    ToolKind::Edit,
+    ToolKind::Write,
+];
+
+/// Folders of the working directory that decide what programs run: changing them is no mere edit.
+const SPECIAL: &[&str] = &[
+    ".git",
+    ".claude",
+    ".codex",
+    ".gemini",
+    ".opencode",
+    ".vscode",
+    ".husky",
+];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -18,7 +43,7 @@ pub enum Verdict {
     Ask,
 }
 
-/// What the permissions say to an ask. The lists come first: they name the tool.
+/// What the permissions say to an ask. `deny` wins over every list and every mode.
 pub fn verdict(permissions: &Permissions, asked: &Asked) -> Verdict {
     let deny = |message: String| Verdict::Settle(Answer::Deny { message });
     let allow = Verdict::Settle(Answer::Allow { input: None });
@@ -27,20 +52,71 @@ pub fn verdict(permissions: &Permissions, asked: &Asked) -> Verdict {
         return deny(format!("`{tool}` is not allowed here"));
     }
     let is_permission = asked.ask.kind == AskKind::Permission;
-    if is_permission && permissions.allow.iter().any(|it| names(it, asked)) {
-        return allow;
-    }
+    let is_listed = is_permission && is_listed(permissions, asked);
     match permissions.mode {
-        Mode::Ask => Verdict::Ask,
+        Mode::Plan if is_permission && can_change(asked.kind) => {
+            deny("this is for planning: nothing may be changed".to_owned())
+        }
+        _ if is_listed => allow,
+        Mode::Deny | Mode::Listed => deny(nobody(asked)),
+        Mode::Plan | Mode::Ask => Verdict::Ask,
         // A plan is there to be approved, and a question to be answered.
-        Mode::Allow | Mode::AcceptEdits | Mode::Plan if !is_permission => Verdict::Ask,
-        Mode::Allow => allow,
-        Mode::AcceptEdits if is_edit(asked.kind) => allow,
+        Mode::AcceptEdits | Mode::Allow if !is_permission => Verdict::Ask,
+        Mode::AcceptEdits if is_edit(asked.kind) && is_below_cwd(asked) => allow,
         Mode::AcceptEdits => Verdict::Ask,
-        Mode::Plan if !can_change(asked.kind) => Verdict::Ask,
-        Mode::Plan => deny("this is for planning: nothing may be changed".to_owned()),
-        Mode::Deny => deny(nobody(asked)),
+        Mode::Allow => allow,
     }
+}
+
+/// Whether the list of the run names the tool. Only `listed` has one without being given any.
+fn is_listed(permissions: &Permissions, asked: &Asked) -> bool {
+    match (&permissions.allow, permissions.mode) {
+        (Some(list), _) => list.iter().any(|it| names(it, asked)),
+        (None, Mode::Listed) => LISTED.contains(&asked.kind),
+        (None, Mode::Plan | Mode::Deny | Mode::Ask | Mode::AcceptEdits | Mode::Allow) => false,
+    }
+}
+
+/// Whether the call names the files that it changes, and all of them are below the working directory.
+/// Links are followed, and folders that decide what programs run do not count.
+fn is_below_cwd(asked: &Asked) -> bool {
+    let cwd = asked.cwd.as_ref().and_then(|it| it.canonicalize().ok());
+    let Some(cwd) = cwd else {
+        return false;
+    };
+    let paths = &asked.paths;
+    let is_below = |path: &PathBuf| {
+        let real = real_path(&cwd.join(path));
+        let inner = real.as_deref().and_then(|it| it.strip_prefix(&cwd).ok());
+        inner.is_some_and(|it| {
+            let mut parts = it.components();
+            !parts.any(|it| SPECIAL.iter().any(|name| it.as_os_str() == *name))
+        })
+    };
+    !paths.is_empty() && paths.iter().all(is_below)
+}
+
+/// Where a path leads, whose end need not be there yet; none when that cannot be said.
+fn real_path(path: &Path) -> Option<PathBuf> {
+    if path.components().any(|it| it == Component::ParentDir) {
+        // What `..` means depends on links on the way, so the way has to be there.
+        return path.canonicalize().ok();
+    }
+    let mut rest = Vec::new();
+    let mut there = path;
+    loop {
+        match there.symlink_metadata() {
+            Ok(_) => break,
+            Err(_) => {
+                rest.push(there.file_name()?);
+                there = there.parent()?;
+            }
+        }
+    }
+    // A link that leads nowhere is not followed by anybody who would look here.
+    let mut real = there.canonicalize().ok()?;
+    real.extend(rest.into_iter().rev());
+    Some(real)
 }
 
 /// What an ask is answered with when there is nobody to decide.
@@ -108,14 +184,16 @@ mod tests {
                 suggestions: None,
             },
             kind: of,
+            paths: Vec::new(),
+            cwd: None,
         }
     }
 
     fn said(mode: Mode, allow: &[&str], deny: &[&str], asked: &Asked) -> String {
-        let own = |it: &[&str]| it.iter().map(|it| (*it).to_owned()).collect();
+        let own = |it: &[&str]| -> Vec<String> { it.iter().map(|it| (*it).to_owned()).collect() };
         let permissions = Permissions {
             mode,
-            allow: own(allow),
+            allow: (!allow.is_empty()).then(|| own(allow)),
             deny: own(deny),
         };
         match verdict(&permissions, asked) {
@@ -136,8 +214,13 @@ mod tests {
         let rows = [
             (Mode::Ask, ["ask", "ask", "ask"]),
             (Mode::Allow, ["allow", "allow", "ask"]),
-            (Mode::AcceptEdits, ["ask", "allow", "ask"]),
+            // It names no file, so it may be one elsewhere.
+            (Mode::AcceptEdits, ["ask", "ask", "ask"]),
             (Mode::Plan, [planning, planning, "ask"]),
+            (
+                Mode::Listed,
+                ["allow", "allow", "nobody is there to answer"],
+            ),
             (
                 Mode::Deny,
                 [
@@ -177,7 +260,68 @@ mod tests {
         let expected = std::array::from_fn(|at| if at < 5 { "ask" } else { planning });
         assert_eq!(shown, expected);
         let shell = asked(AskKind::Permission, "Bash", ToolKind::Shell);
-        assert_eq!(said(Mode::Plan, &["Bash"], &[], &shell), "allow");
+        assert_eq!(said(Mode::Plan, &["Bash"], &[], &shell), planning);
+        let fetch = asked(AskKind::Permission, "WebFetch", ToolKind::Fetch);
+        assert_eq!(said(Mode::Plan, &["WebFetch"], &[], &fetch), "allow");
+    }
+
+    #[test]
+    fn a_list_replaces_that_of_listed_and_a_denial_wins() {
+        let shell = asked(AskKind::Permission, "Bash", ToolKind::Shell);
+        let read = asked(AskKind::Permission, "Read", ToolKind::Read);
+        let fetch = asked(AskKind::Permission, "WebFetch", ToolKind::Fetch);
+        let answers = |allow: &[&str], deny: &[&str]| {
+            [&shell, &read, &fetch].map(|it| said(Mode::Listed, allow, deny, it) == "allow")
+        };
+        assert_eq!(answers(&[], &[]), [true, true, false]);
+        assert_eq!(answers(&["Read"], &[]), [false, true, false]);
+        assert_eq!(answers(&["webfetch"], &[]), [false, false, true]);
+        assert_eq!(answers(&[], &["shell"]), [false, true, false]);
+        let nothing = Permissions {
+            mode: Mode::Listed,
+            allow: Some(Vec::new()),
+            deny: Vec::new(),
+        };
+        let denied = "`Bash` was not allowed beforehand, and nobody can be asked".to_owned();
+        let answer = Answer::Deny { message: denied };
+        assert_eq!(verdict(&nothing, &shell), Verdict::Settle(answer));
+    }
+
+    #[test]
+    fn only_changes_below_the_working_directory_are_accepted() {
+        let folder = tempfile::tempdir().unwrap();
+        let cwd = folder.path().join("work");
+        std::fs::create_dir_all(cwd.join(".git/hooks")).unwrap();
+        std::fs::create_dir(folder.path().join("other")).unwrap();
+        std::os::unix::fs::symlink("../other", cwd.join("link")).unwrap();
+        std::os::unix::fs::symlink("/nowhere/at/all", cwd.join("dangling")).unwrap();
+        std::fs::write(cwd.join("there.txt"), "").unwrap();
+        let accepted = |paths: &[&str]| {
+            let mut edit = asked(AskKind::Permission, "Edit", ToolKind::Edit);
+            edit.paths = paths.iter().map(PathBuf::from).collect();
+            edit.cwd = Some(cwd.clone());
+            said(Mode::AcceptEdits, &[], &[], &edit) == "allow"
+        };
+        let absolute = cwd.join("new/deep.txt");
+        let absolute = absolute.to_str().unwrap();
+        assert!(accepted(&["there.txt"]));
+        assert!(accepted(&["new.txt", "there.txt", absolute]));
+        for paths in [
+            &[][..],
+            &["/etc/passwd"],
+            &["../other/x"],
+            &["there.txt", "/etc/passwd"],
+            &["link/x"],
+            &["dangling"],
+            &["new/../../other/x"],
+            &[".git/hooks/pre-commit"],
+            &[".claude/settings.json"],
+        ] {
+            assert!(!accepted(paths), "{paths:?}");
+        }
+        let mut edit = asked(AskKind::Permission, "Edit", ToolKind::Edit);
+        edit.paths = vec![cwd.join("there.txt")];
+        assert_eq!(said(Mode::AcceptEdits, &[], &[], &edit), "ask");
     }
 
     #[test]

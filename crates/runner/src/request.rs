@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
+pub use crate::permissions::{Mode, Permissions};
+
 /// One prompt for an agent, and under which conditions.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -86,31 +88,6 @@ pub enum Talk {
     OneShot,
     /// A process that stays: asks are answered, runs are interrupted, the next prompt needs no start-up.
     Dialogue,
-}
-
-/// What the agent may do without asking, and what happens when it asks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Permissions {
-    pub mode: Mode,
-    /// Tools that may run without a question, by the agent's own names and patterns.
-    pub allow: Vec<String>,
-    /// Tools that may not run at all.
-    pub deny: Vec<String>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// Somebody answers.
-    Ask,
-    /// Everything is allowed.
-    Allow,
-    /// What would be asked is denied.
-    #[default]
-    Deny,
-    /// Changes of files are allowed; the rest is asked, or denied where nobody can be asked.
-    AcceptEdits,
-    /// The agent may look and plan, and change nothing.
-    Plan,
 }
 
 /// The answer to an ask.

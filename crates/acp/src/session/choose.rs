@@ -120,7 +120,7 @@ impl Session {
         let Some(heard) = self.heard_mode.take() else {
             return;
         };
-        let is_ours = matches!(self.chosen.mode, Mode::Allow | Mode::Deny);
+        let is_ours = matches!(self.chosen.mode, Mode::Allow | Mode::Listed | Mode::Deny);
         let Some(mode) = self.choices.mode(&heard).filter(|_| !is_ours) else {
             return;
         };

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
     }
     let permissions = Permissions {
         mode: settings.permissions(family, Mode::Ask),
-        allow: args.allow.clone(),
+        allow: crate::settings::list(&args.allow, &settings, family),
         deny: args.deny.clone(),
     };
     if io::stdin().is_terminal() {

@@ -125,7 +125,7 @@ fn config(world: &World) -> ConversationConfig {
     ConversationConfig {
         engine: world.peer.engine.to_owned(),
         model: None,
-        allowed_tools: Vec::new(),
+        allowed_tools: None,
         cwd: world.path("project"),
         permissions: Mode::Ask,
         resume: None,

@@ -43,7 +43,7 @@ fn conversation(folder: &Folder) -> Conversation {
     Conversation::new(ConversationConfig {
         engine: "claude".to_owned(),
         model: None,
-        allowed_tools: Vec::new(),
+        allowed_tools: None,
         cwd: folder.path("").into(),
         permissions: Mode::Ask,
         resume: None,

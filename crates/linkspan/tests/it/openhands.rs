@@ -101,7 +101,7 @@ fn a_conversation_is_asked_stopped_and_goes_on_in_one_process() {
     let mut conversation = Conversation::new(ConversationConfig {
         engine: "openhands".to_owned(),
         model: None,
-        allowed_tools: Vec::new(),
+        allowed_tools: None,
         cwd: folder.path("").into(),
         permissions: Mode::Ask,
         resume: None,

@@ -82,7 +82,7 @@ const TOP: &[Key] = &[
         kind: Kind::Mode,
         preset: Preset::Unset,
         variable: Some("LINKSPAN_PERMISSIONS"),
-        summary: "what an agent may do; unset, `ask` on a terminal and `deny` elsewhere",
+        summary: "what an agent may do; unset, `ask` where somebody can be asked, and `listed` in a `run` without a terminal",
     },
     Key {
         name: "start_timeout",

@@ -249,13 +249,13 @@ fn wrong_values_name_what_was_expected() {
     check_error(
         "permissions = true",
         expect![
-            "c.toml:1: `permissions` is true, expected one of ask, allow, deny, accept-edits, plan"
+            "c.toml:1: `permissions` is true, expected one of plan, deny, ask, accept-edits, listed, allow"
         ],
     );
     check_error(
         "permissions = 'yes'",
         expect![[
-            r#"c.toml:1: `permissions` is "yes", expected one of ask, allow, deny, accept-edits, plan"#
+            r#"c.toml:1: `permissions` is "yes", expected one of plan, deny, ask, accept-edits, listed, allow"#
         ]],
     );
     check_error(
@@ -344,7 +344,7 @@ fn what_is_no_toml_names_the_line() {
 fn variables_and_flags_name_themselves() {
     let bad = |name: &str| (name == "LINKSPAN_PERMISSIONS").then(|| "maybe".to_owned());
     let err = Config::parse(None, bad).unwrap_err();
-    expect!["the variable `LINKSPAN_PERMISSIONS` is `maybe`, expected one of ask, allow, deny, accept-edits, plan"].assert_eq(&err.to_string());
+    expect!["the variable `LINKSPAN_PERMISSIONS` is `maybe`, expected one of plan, deny, ask, accept-edits, listed, allow"].assert_eq(&err.to_string());
     let mut config = Config::parse(None, NOTHING).unwrap();
     let err = config
         .flag("idle_timeout", "--idle-timeout", "soon")

@@ -23,20 +23,6 @@ pub enum Value {
     Secret(String),
 }
 
-/// The permission modes, by the names that people use.
-pub const MODES: &[(&str, Mode)] = &[
-    ("ask", Mode::Ask),
-    ("allow", Mode::Allow),
-    ("deny", Mode::Deny),
-    ("accept-edits", Mode::AcceptEdits),
-    ("plan", Mode::Plan),
-];
-
-/// The permission mode of this name.
-pub fn mode(name: &str) -> Option<Mode> {
-    MODES.iter().find(|it| it.0 == name).map(|it| it.1)
-}
-
 impl Value {
     /// What a variable or a flag says; else what was expected.
     pub(super) fn from_text(kind: Kind, text: &str) -> Result<Self, String> {
@@ -44,7 +30,7 @@ impl Value {
         match kind {
             Kind::Text => Ok(Self::Text(text.to_owned())),
             Kind::Choice(names) if names.contains(&text) => Ok(Self::Text(text.to_owned())),
-            Kind::Mode if mode(text).is_some() => Ok(Self::Text(text.to_owned())),
+            Kind::Mode if Mode::parse(text).is_some() => Ok(Self::Text(text.to_owned())),
             Kind::Engine if is_engine(text) => Ok(Self::Text(text.to_owned())),
             Kind::Seconds => {
                 let seconds = text.parse().ok().and_then(duration);
@@ -67,7 +53,7 @@ pub(super) fn expected(kind: Kind) -> String {
         Kind::Text | Kind::Secret => "a string".to_owned(),
         Kind::Count => "a number".to_owned(),
         Kind::Choice(names) => one_of(names.to_vec()),
-        Kind::Mode => one_of(MODES.iter().map(|it| it.0).collect()),
+        Kind::Mode => one_of(Mode::names()),
         Kind::Engine => one_of(ENGINES.iter().map(|it| it.name).collect()),
         Kind::Switch => "true or false".to_owned(),
         Kind::List => "a list of strings".to_owned(),

@@ -168,8 +168,17 @@ impl Acp {
             out.warn("not_set", text);
         }
         if !self.ask_for_mode(self.mode, out) {
-            let text = "the agent has no mode for plans; let it ask instead".to_owned();
-            return out.fail("no_plan_mode", text);
+            let (code, text) = match self.mode {
+                Mode::Plan => (
+                    "no_plan_mode",
+                    "the agent has no mode for plans; let it ask instead",
+                ),
+                Mode::Deny | Mode::Ask | Mode::AcceptEdits | Mode::Listed | Mode::Allow => (
+                    "no_asking_mode",
+                    "the agent has no mode in which it asks; allow everything instead",
+                ),
+            };
+            return out.fail(code, text.to_owned());
         }
         if is_loaded && self.n_settings == 0 {
             self.wait_for_history(out);

@@ -390,7 +390,7 @@ impl Dialogue for Claude {
     fn set_mode(&mut self, mode: Mode, out: &mut Outbox) -> bool {
         let mode = match mode {
             // Whoever answers the asks makes the difference; not to ask needs a flag at the start.
-            Mode::Ask | Mode::Allow | Mode::Deny => "default",
+            Mode::Ask | Mode::Allow | Mode::Deny | Mode::Listed => "default",
             Mode::AcceptEdits => "acceptEdits",
             Mode::Plan => "plan",
         };

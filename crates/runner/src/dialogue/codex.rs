@@ -14,7 +14,7 @@ use self::asks::Wanted;
 use self::wire::{Limits, OpenThread, Thread, ThreadList, Told, TurnLimits, TurnStarted};
 use super::rpc::{Error, Params, Rpc, Said};
 use super::{Dialogue, NotSettled, Offer, Offers, Outbox};
-use crate::request::{Answer, Mode, Prompt, Request, Resume};
+use crate::request::{Answer, Mode, Permissions, Prompt, Request, Resume};
 
 #[derive(Debug)]
 pub struct Codex {
@@ -23,7 +23,9 @@ pub struct Codex {
     cwd: PathBuf,
     /// What the next turn changes.
     model: Option<String>,
-    mode: Option<Mode>,
+    permissions: Permissions,
+    /// The next turn has to say what it may do.
+    has_changed: bool,
     sandbox: Option<String>,
     thread: Option<String>,
     run: Run,
@@ -64,7 +66,8 @@ impl Codex {
             resume: request.resume.clone(),
             cwd: request.cwd.clone(),
             model: request.model.clone(),
-            mode: Some(request.permissions.mode),
+            permissions: request.permissions.clone(),
+            has_changed: false,
             sandbox,
             thread: None,
             run: Run::None,
@@ -120,13 +123,13 @@ impl Codex {
     }
 
     fn open_by(&mut self, method: &str, thread: Option<String>, out: &mut Outbox) {
-        let (model, mode) = (self.model.take(), self.mode.take());
+        self.has_changed = false;
         let params = OpenThread {
             exclude_turns: thread.as_ref().map(|_| true),
             thread_id: thread,
             cwd: &self.cwd,
-            limits: Limits::of(mode.unwrap_or_default(), self.sandbox.as_deref()),
-            model,
+            limits: Limits::of(&self.permissions, self.sandbox.as_deref()),
+            model: self.model.take(),
         };
         self.rpc.ask(Asked::Open, method, params, out);
     }
@@ -174,10 +177,8 @@ impl Codex {
             self.run = Run::Starting { is_unwanted: false };
             let changes = wire::Changes {
                 model: self.model.take(),
-                limits: self
-                    .mode
-                    .take()
-                    .map(|it| TurnLimits::of(it, self.sandbox.as_deref())),
+                limits: std::mem::take(&mut self.has_changed)
+                    .then(|| TurnLimits::of(&self.permissions, self.sandbox.as_deref())),
             };
             let params = wire::StartTurn::new(thread, &prompt, changes);
             self.rpc.ask(Asked::Turn, "turn/start", params, out);
@@ -274,7 +275,8 @@ impl Dialogue for Codex {
     }
 
     fn set_mode(&mut self, mode: Mode, _: &mut Outbox) -> bool {
-        self.mode = Some(mode);
+        self.permissions.mode = mode;
+        self.has_changed = true;
         true
     }
 

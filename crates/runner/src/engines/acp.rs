@@ -27,7 +27,7 @@ pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Inv
 
 /// What the agent asks for can be answered by its name. What it does without asking cannot be denied.
 fn lists(permissions: &Permissions) -> Result<(), Error> {
-    guard::whole_tools(&permissions.allow)?;
+    guard::whole_tools(permissions.allow.as_deref().unwrap_or_default())?;
     if permissions.deny.is_empty() {
         return Ok(());
     }

@@ -6,7 +6,7 @@ use super::invocation::{Prompt, allowed, prompt};
 use super::{EngineConfig, Error, Invocation, guard};
 use crate::request::{McpServer, McpVia, Mode, Private, Request, Resume, Stdin, Talk};
 
-/// What a run may use when nobody can be asked and the config says nothing.
+/// What `listed` allows when neither the caller nor the config has a list.
 pub(crate) const ALLOWED_TOOLS: &[&str] = &["Bash", "Read", "Edit", "Write"];
 
 /// Without it Claude Code bills the user's subscription.
@@ -93,7 +93,7 @@ fn permissions(it: &mut Invocation, config: &EngineConfig, request: &Request) ->
     let is_answered = request.has_somebody_to_ask();
     match request.permissions.mode {
         Mode::Ask if is_answered => it.args(["--permission-mode", "manual"]),
-        Mode::Ask | Mode::Deny => it.args(["--permission-mode", "dontAsk"]),
+        Mode::Ask | Mode::Deny | Mode::Listed => it.args(["--permission-mode", "dontAsk"]),
         // The same as the mode `bypassPermissions`; as root it needs `IS_SANDBOX=1`.
         Mode::Allow => it.arg("--dangerously-skip-permissions"),
         Mode::AcceptEdits => it.args(["--permission-mode", "acceptEdits"]),

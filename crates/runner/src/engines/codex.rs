@@ -15,16 +15,19 @@ pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Inv
     }
 }
 
-/// What Codex asks for can be answered by its name. What it does without asking cannot be denied.
+/// What Codex asks for can be answered by its name, where it is talked with. What it does without
+/// asking cannot be denied.
 fn lists(request: &Request) -> Result<(), Error> {
     let Permissions { mode, allow, deny } = &request.permissions;
+    let allow = allow.as_deref().unwrap_or_default();
     guard::whole_tools(allow)?;
-    let is_allowing = *mode == Mode::Allow || request.has_somebody_to_ask();
-    let what = match (allow.as_slice(), deny.as_slice()) {
-        ([], []) => return Ok(()),
-        (_, []) if is_allowing => return Ok(()),
-        (_, []) => "allow single tools where it asks nobody",
-        (_, [..]) => "deny single tools",
+    let what = match (*mode, request.talk) {
+        _ if !deny.is_empty() => "deny single tools",
+        _ if allow.is_empty() => return Ok(()),
+        (Mode::Plan | Mode::Allow, _) | (_, Talk::Dialogue) => return Ok(()),
+        (Mode::Deny | Mode::Ask | Mode::AcceptEdits | Mode::Listed, Talk::OneShot) => {
+            "allow single tools where it asks nobody"
+        }
     };
     Err(Error::Unable {
         engine: "codex",
@@ -91,9 +94,16 @@ fn settings(it: &mut Invocation, config: &EngineConfig, request: &Request) -> Re
         mcp_server(it, n, server)?;
     }
     let sandbox = config.sandbox.as_deref();
-    let limits = limits(request.permissions.mode, request.talk, sandbox);
+    let limits = limits(&request.permissions, request.talk, sandbox);
     setting(it, "sandbox_mode", limits.sandbox);
     setting(it, "approval_policy", limits.approval);
+    if limits.is_below_cwd {
+        // Otherwise commands may write to `/tmp` and `$TMPDIR` too.
+        for key in ["exclude_slash_tmp", "exclude_tmpdir_env_var"] {
+            it.arg("-c")
+                .arg(format!("sandbox_workspace_write.{key}=true"));
+        }
+    }
     Ok(())
 }
 
@@ -155,21 +165,40 @@ fn is_passed(name: &str) -> bool {
 pub(crate) struct Limits<'a> {
     pub(crate) sandbox: &'a str,
     pub(crate) approval: &'static str,
+    /// Nothing but the working directory can be written to, not even the folder for temporary files.
+    pub(crate) is_below_cwd: bool,
 }
 
-/// `sandbox` is that of the config. The messages of a dialogue say the same as the arguments.
-pub(crate) fn limits(mode: Mode, talk: Talk, sandbox: Option<&str>) -> Limits<'_> {
-    let is_asking = mode.has_somebody_to_ask(talk);
+/// `sandbox` is that of the config: it can narrow what `accept-edits` lets commands do, and it is
+/// Codex's own list in `listed`. The messages of a dialogue say the same as the arguments.
+pub(crate) fn limits<'a>(
+    permissions: &Permissions,
+    talk: Talk,
+    sandbox: Option<&'a str>,
+) -> Limits<'a> {
+    let mode = permissions.mode;
+    // Whoever lists tools has all else asked, so that the list decides.
+    let is_by_list = permissions.allow.is_some() && talk == Talk::Dialogue;
     let sandbox = match mode {
         // In a read-only sandbox every change is a question.
-        Mode::Ask if is_asking => sandbox.unwrap_or("read-only"),
-        Mode::Ask | Mode::Deny | Mode::AcceptEdits => sandbox.unwrap_or("workspace-write"),
+        Mode::Plan | Mode::Deny | Mode::Ask => "read-only",
+        Mode::Listed if is_by_list => "read-only",
+        Mode::AcceptEdits => match sandbox {
+            Some("read-only") => "read-only",
+            _ => "workspace-write",
+        },
+        Mode::Listed => sandbox.unwrap_or("workspace-write"),
         Mode::Allow => "danger-full-access",
-        Mode::Plan => "read-only",
+    };
+    let is_asking = match mode {
+        Mode::Plan | Mode::Ask | Mode::AcceptEdits => talk == Talk::Dialogue,
+        Mode::Deny | Mode::Listed => is_by_list,
+        Mode::Allow => false,
     };
     Limits {
         sandbox,
         approval: if is_asking { "on-request" } else { "never" },
+        is_below_cwd: mode == Mode::AcceptEdits,
     }
 }
 

@@ -4,7 +4,7 @@ use super::invocation::{Prompt, allowed, prompt};
 use super::{EngineConfig, Error, Invocation, guard};
 use crate::request::{Mode, Request, Resume, Stdin, Talk};
 
-/// What a run may use when nobody can be asked and the config says nothing; reading is never asked.
+/// What `listed` allows when neither the caller nor the config has a list; reading is never asked.
 pub(crate) const ALLOWED_TOOLS: &[&str] = &["run_shell_command", "write_file", "replace"];
 
 /// Otherwise it starts itself a second time, which takes twice as long, and the first one keeps
@@ -20,7 +20,7 @@ pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Inv
             hint: "write a policy file, and name it in `args` in the config: `--policy=FILE`",
         });
     }
-    guard::whole_tools(&request.permissions.allow)?;
+    guard::whole_tools(request.permissions.allow.as_deref().unwrap_or_default())?;
     let mut it = Invocation::new(Stdin::Closed);
     if request.talk == Talk::OneShot {
         it.args(["--output-format", "stream-json"]);
@@ -76,7 +76,7 @@ fn named(id: &str) -> Result<&str, Error> {
 fn permissions(it: &mut Invocation, config: &EngineConfig, request: &Request) -> Result<(), Error> {
     let mode = match request.permissions.mode {
         // In a one-shot run, what would be asked is not even offered to the model.
-        Mode::Ask | Mode::Deny => "default",
+        Mode::Ask | Mode::Deny | Mode::Listed => "default",
         Mode::Allow => "yolo",
         Mode::AcceptEdits => "auto_edit",
         Mode::Plan => "plan",
@@ -84,7 +84,7 @@ fn permissions(it: &mut Invocation, config: &EngineConfig, request: &Request) ->
     it.args(["--approval-mode", mode]);
     let allow = allowed(config, request, ALLOWED_TOOLS);
     guard::tools(&allow)?;
-    if !allow.is_empty() && request.permissions.mode != Mode::Allow {
+    if !allow.is_empty() {
         it.arg(format!("--allowed-tools={}", allow.join(",")));
     }
     Ok(())

@@ -14,8 +14,8 @@ pub struct EngineConfig {
     pub args: Vec<String>,
     pub env: BTreeMap<String, String>,
     pub model: Option<String>,
-    /// What may run without a question. None when the user has not said: then the engine's own
-    /// default holds, and only for runs in which nobody can be asked.
+    /// What may run without a question, where the caller lists nothing. None when the user has not said:
+    /// then nothing may, except in `listed`, which has a default.
     pub allowed_tools: Option<Vec<String>>,
     pub use_api_billing: bool,
     pub output_style: Option<String>,
@@ -95,26 +95,24 @@ impl Request {
 impl Mode {
     pub(super) fn has_somebody_to_ask(self, talk: Talk) -> bool {
         let is_answered = match self {
-            Self::Ask | Self::AcceptEdits | Self::Plan => true,
-            Self::Allow | Self::Deny => false,
+            Self::Plan | Self::Ask | Self::AcceptEdits => true,
+            Self::Deny | Self::Listed | Self::Allow => false,
         };
         is_answered && talk == Talk::Dialogue
     }
 }
 
-/// What may run without a question: what the user listed, and where nobody can be asked the default.
+/// The one list of tools that run without a question: the caller's, else that of the config. Only
+/// `listed` has a `default`. Planning runs nothing, and allowing everything needs no list.
 pub(super) fn allowed(config: &EngineConfig, request: &Request, default: &[&str]) -> Vec<String> {
-    let mut allowed = match (request.permissions.mode, &config.allowed_tools) {
-        // Planning changes nothing but what was allowed for this very run; allowing all needs no list.
-        (Mode::Plan | Mode::Allow, _) | (Mode::AcceptEdits, None) => Vec::new(),
-        (Mode::Ask | Mode::Deny | Mode::AcceptEdits, Some(tools)) => tools.clone(),
-        (Mode::Ask | Mode::Deny, None) if request.has_somebody_to_ask() => Vec::new(),
-        (Mode::Ask | Mode::Deny, None) => default.iter().map(|it| (*it).to_owned()).collect(),
-    };
-    for tool in &request.permissions.allow {
-        if !allowed.contains(tool) {
-            allowed.push(tool.clone());
-        }
+    let permissions = &request.permissions;
+    let said = || permissions.allow.as_ref().or(config.allowed_tools.as_ref());
+    match permissions.mode {
+        Mode::Plan | Mode::Allow => Vec::new(),
+        Mode::Deny | Mode::Ask | Mode::AcceptEdits => said().cloned().unwrap_or_default(),
+        Mode::Listed => match said() {
+            Some(list) => list.clone(),
+            None => default.iter().map(|it| (*it).to_owned()).collect(),
+        },
     }
-    allowed
 }

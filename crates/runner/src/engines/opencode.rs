@@ -26,6 +26,22 @@ const TOOLS: &[(&str, &str)] = &[
     ("write", "edit"),
 ];
 
+/// What `listed` allows when neither the caller nor the config has a list; reading is never asked.
+pub(crate) const ALLOWED_TOOLS: &[&str] = &["bash", "read", "edit", "write"];
+
+/// Tools that change nothing and reach nothing but the working directory.
+const LOOKS: &[&str] = &[
+    "glob",
+    "grep",
+    "list",
+    "lsp",
+    "read",
+    "skill",
+    "task",
+    "todoread",
+    "todowrite",
+];
+
 pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     let mut it = match request.talk {
         Talk::OneShot => run(config, request)?,
@@ -51,7 +67,7 @@ fn run(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
         it.args(["--model", guard::model(model)?]);
     }
     match request.permissions.mode {
-        Mode::Ask | Mode::Deny | Mode::AcceptEdits => (),
+        Mode::Ask | Mode::Deny | Mode::AcceptEdits | Mode::Listed => (),
         Mode::Allow => _ = it.arg("--auto"),
         Mode::Plan => _ = it.args(["--agent", "plan"]),
     }
@@ -69,28 +85,34 @@ fn acp(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     Ok(it)
 }
 
-/// By default OpenCode asks hardly anything, so the modes that ask or refuse have to say what.
+/// By default OpenCode asks hardly anything, so every mode has to say what may happen.
 fn rules(config: &EngineConfig, request: &Request) -> Result<Map<String, Value>, Error> {
     // A question that nobody answers ends the run; a refusal lets it go on.
     let asked = match request.has_somebody_to_ask() {
         true => "ask",
         false => "deny",
     };
-    let (edit, others) = match (request.permissions.mode, request.talk) {
-        (Mode::Ask, Talk::Dialogue) => (Some("ask"), Some("ask")),
-        (Mode::Ask, Talk::OneShot) | (Mode::Deny, _) => (None, None),
-        (Mode::Allow, Talk::OneShot) => (None, None),
-        (Mode::Allow, Talk::Dialogue) => (Some("allow"), Some("allow")),
-        (Mode::AcceptEdits, _) => (Some("allow"), Some(asked)),
-        (Mode::Plan, _) => (Some("deny"), Some(asked)),
+    let (edit, bash, rest) = match request.permissions.mode {
+        Mode::Plan => ("deny", "deny", asked),
+        Mode::Deny | Mode::Listed => ("deny", "deny", "deny"),
+        Mode::Ask => (asked, asked, asked),
+        Mode::AcceptEdits => ("allow", asked, asked),
+        Mode::Allow => ("allow", "allow", "allow"),
     };
     let mut rules = Map::new();
-    for (tool, rule) in [("edit", edit), ("bash", others), ("webfetch", others)] {
-        if let Some(rule) = rule {
-            rules.insert(tool.to_owned(), json!({ "*": rule }));
-        }
+    let rest = ["*", "external_directory"].map(|it| (it, rest));
+    let looks = LOOKS.iter().map(|it| (*it, "allow"));
+    for (tool, rule) in rest.into_iter().chain(looks) {
+        rules.insert(tool.to_owned(), json!({ "*": rule }));
     }
-    list(&mut rules, &allowed(config, request, &[]), "allow")?;
+    for (tool, rule) in [("edit", edit), ("bash", bash)] {
+        rules.insert(tool.to_owned(), json!({ "*": rule }));
+    }
+    list(
+        &mut rules,
+        &allowed(config, request, ALLOWED_TOOLS),
+        "allow",
+    )?;
     list(&mut rules, &request.permissions.deny, "deny")?;
     Ok(rules)
 }

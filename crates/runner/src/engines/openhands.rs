@@ -11,7 +11,7 @@ use super::invocation::allowed;
 use super::{EngineConfig, Error, Invocation, guard};
 use crate::request::{Image, McpVia, Mode, Prompt, Request, Resume, Stdin, Talk};
 
-/// What a run may use when nobody can be asked and the config says nothing; looking is never asked.
+/// What `listed` allows when neither the caller nor the config has a list; looking is never asked.
 pub(crate) const ALLOWED_TOOLS: &[&str] = &["terminal", "file_editor"];
 
 pub(super) const SHIM: &str = include_str!("openhands/shim.py");
@@ -123,6 +123,8 @@ impl<'a> From<&'a McpVia> for Server<'a> {
 pub(crate) struct Limits {
     /// All but those that are denied.
     everything: bool,
+    /// Changes of files below the working directory.
+    edits: bool,
     /// Somebody answers; else what is not allowed is denied.
     asks: bool,
     allow: Vec<String>,
@@ -175,12 +177,10 @@ impl<'a> Line<'a> {
 
 pub(crate) fn limits(config: &EngineConfig, request: &Request) -> Limits {
     let mode = request.permissions.mode;
-    let mut allow = named(&allowed(config, request, ALLOWED_TOOLS));
-    if mode == Mode::AcceptEdits {
-        allow.push("file_editor".to_owned());
-    }
+    let allow = named(&allowed(config, request, ALLOWED_TOOLS));
     Limits {
         everything: mode == Mode::Allow,
+        edits: mode == Mode::AcceptEdits,
         asks: request.has_somebody_to_ask(),
         allow,
         deny: named(&request.permissions.deny),

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use expect_test::{Expect, expect, expect_file};
 
 use super::*;
-use crate::config::{Config, MODES};
+use crate::config::Config;
+use crate::permissions::MODES;
 use crate::process::find_program;
 use crate::request::{Launch, McpServer, McpVia, Mode, Permissions, Resume, Stdin, Talk};
 
@@ -96,11 +97,12 @@ fn matrix(name: &str) -> String {
     let mut text = String::new();
     for (talk_name, talk) in [("one-shot", Talk::OneShot), ("dialogue", Talk::Dialogue)] {
         for (resume_name, resume) in &resumes {
-            for (mode_name, mode) in MODES {
-                let request = request(*mode, talk, resume.clone());
+            for info in MODES {
+                let request = request(info.mode, talk, resume.clone());
                 let launch = launch(name, &config(""), &request);
                 text += &format!(
-                    "# {talk_name} {resume_name} {mode_name}\n{}\n",
+                    "# {talk_name} {resume_name} {}\n{}\n",
+                    info.name,
                     shown(&launch)
                 );
             }
@@ -128,7 +130,7 @@ fn check_full(name: &str, config_text: &str, expect: Expect) {
             request.model = Some("m \"1\"".to_owned());
             // The others take no such lists.
             if matches!(name, "claude" | "opencode") {
-                request.permissions.allow = vec!["Bash(git log:*)".to_owned()];
+                request.permissions.allow = Some(vec!["Bash(git log:*)".to_owned()]);
                 request.permissions.deny = vec!["WebFetch".to_owned()];
             }
             text += &shown(&launch(name, &config(config_text), &request));
@@ -145,10 +147,10 @@ fn models_lists_and_settings_travel_as_values() {
         "[engines.claude]\nprogram = 'cl'\nargs = ['--add-dir', '../x']\nallowed_tools = ['Read']\n\
          use_api_billing = true\noutput_style = 'Explanatory'\nmodel = 'opus'\nenv = { IS_SANDBOX = '1' }",
         expect![[r#"
-            IS_SANDBOX=1 /bin/cl -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --model 'm "1"' --permission-mode dontAsk '--allowedTools=Read,Bash(git log:*)' '--disallowedTools=WebFetch' --settings '{"outputStyle":"Explanatory"}' --add-dir ../x -- 'fix it'
-            IS_SANDBOX=1 /bin/cl -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --model 'm "1"' --permission-mode dontAsk '--allowedTools=Read,Bash(git log:*)' '--disallowedTools=WebFetch' --settings '{"outputStyle":"Explanatory"}' --add-dir ../x -- 'fix it'
-            IS_SANDBOX=1 /bin/cl -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --input-format stream-json --permission-prompt-tool stdio --model 'm "1"' --permission-mode dontAsk '--allowedTools=Read,Bash(git log:*)' '--disallowedTools=WebFetch' --settings '{"outputStyle":"Explanatory"}' --add-dir ../x <open
-            IS_SANDBOX=1 /bin/cl -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --input-format stream-json --permission-prompt-tool stdio --model 'm "1"' --permission-mode manual '--allowedTools=Read,Bash(git log:*)' '--disallowedTools=WebFetch' --settings '{"outputStyle":"Explanatory"}' --add-dir ../x <open
+            IS_SANDBOX=1 /bin/cl -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --model 'm "1"' --permission-mode dontAsk '--allowedTools=Bash(git log:*)' '--disallowedTools=WebFetch' --settings '{"outputStyle":"Explanatory"}' --add-dir ../x -- 'fix it'
+            IS_SANDBOX=1 /bin/cl -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --model 'm "1"' --permission-mode dontAsk '--allowedTools=Bash(git log:*)' '--disallowedTools=WebFetch' --settings '{"outputStyle":"Explanatory"}' --add-dir ../x -- 'fix it'
+            IS_SANDBOX=1 /bin/cl -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --input-format stream-json --permission-prompt-tool stdio --model 'm "1"' --permission-mode dontAsk '--allowedTools=Bash(git log:*)' '--disallowedTools=WebFetch' --settings '{"outputStyle":"Explanatory"}' --add-dir ../x <open
+            IS_SANDBOX=1 /bin/cl -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --input-format stream-json --permission-prompt-tool stdio --model 'm "1"' --permission-mode manual '--allowedTools=Bash(git log:*)' '--disallowedTools=WebFetch' --settings '{"outputStyle":"Explanatory"}' --add-dir ../x <open
         "#]],
     );
     check_full(
@@ -165,10 +167,10 @@ fn models_lists_and_settings_travel_as_values() {
         "opencode",
         "[engines.opencode]\nallowed_tools = ['bash']",
         expect![[r#"
-            OPENCODE_PERMISSION='{"bash":{"*":"allow","git log:*":"allow"},"webfetch":{"*":"deny"}}' /bin/opencode run --format json --thinking --model 'm "1"' <<<"fix it"
-            OPENCODE_PERMISSION='{"bash":{"*":"allow","git log:*":"allow"},"webfetch":{"*":"deny"}}' /bin/opencode run --format json --thinking --model 'm "1"' <<<"fix it"
-            OPENCODE_PERMISSION='{"bash":{"*":"allow","git log:*":"allow"},"webfetch":{"*":"deny"}}' /bin/opencode acp <open
-            OPENCODE_PERMISSION='{"bash":{"*":"allow","git log:*":"allow"},"edit":{"*":"ask"},"webfetch":{"*":"deny"}}' /bin/opencode acp <open
+            OPENCODE_PERMISSION='{"*":{"*":"deny"},"bash":{"*":"deny","git log:*":"allow"},"edit":{"*":"deny"},"external_directory":{"*":"deny"},"glob":{"*":"allow"},"grep":{"*":"allow"},"list":{"*":"allow"},"lsp":{"*":"allow"},"read":{"*":"allow"},"skill":{"*":"allow"},"task":{"*":"allow"},"todoread":{"*":"allow"},"todowrite":{"*":"allow"},"webfetch":{"*":"deny"}}' /bin/opencode run --format json --thinking --model 'm "1"' <<<"fix it"
+            OPENCODE_PERMISSION='{"*":{"*":"deny"},"bash":{"*":"deny","git log:*":"allow"},"edit":{"*":"deny"},"external_directory":{"*":"deny"},"glob":{"*":"allow"},"grep":{"*":"allow"},"list":{"*":"allow"},"lsp":{"*":"allow"},"read":{"*":"allow"},"skill":{"*":"allow"},"task":{"*":"allow"},"todoread":{"*":"allow"},"todowrite":{"*":"allow"},"webfetch":{"*":"deny"}}' /bin/opencode run --format json --thinking --model 'm "1"' <<<"fix it"
+            OPENCODE_PERMISSION='{"*":{"*":"deny"},"bash":{"*":"deny","git log:*":"allow"},"edit":{"*":"deny"},"external_directory":{"*":"deny"},"glob":{"*":"allow"},"grep":{"*":"allow"},"list":{"*":"allow"},"lsp":{"*":"allow"},"read":{"*":"allow"},"skill":{"*":"allow"},"task":{"*":"allow"},"todoread":{"*":"allow"},"todowrite":{"*":"allow"},"webfetch":{"*":"deny"}}' /bin/opencode acp <open
+            OPENCODE_PERMISSION='{"*":{"*":"ask"},"bash":{"*":"ask","git log:*":"allow"},"edit":{"*":"ask"},"external_directory":{"*":"ask"},"glob":{"*":"allow"},"grep":{"*":"allow"},"list":{"*":"allow"},"lsp":{"*":"allow"},"read":{"*":"allow"},"skill":{"*":"allow"},"task":{"*":"allow"},"todoread":{"*":"allow"},"todowrite":{"*":"allow"},"webfetch":{"*":"deny"}}' /bin/opencode acp <open
         "#]],
     );
     check_full(
@@ -197,7 +199,7 @@ fn models_lists_and_settings_travel_as_values() {
 fn codex_alone_runs_without_lists_and_takes_its_model_as_toml() {
     let mut request = request(Mode::Deny, Talk::OneShot, Resume::Fresh);
     request.model = Some(r#"o"3\"#.to_owned());
-    expect![[r#"/bin/codex exec --json --skip-git-repo-check -c 'model='\''o"3\'\''' -c 'sandbox_mode="workspace-write"' -c 'approval_policy="never"' -- 'fix it'"#]].assert_eq(&shown(&launch("codex", &config(""), &request)));
+    expect![[r#"/bin/codex exec --json --skip-git-repo-check -c 'model='\''o"3\'\''' -c 'sandbox_mode="read-only"' -c 'approval_policy="never"' -- 'fix it'"#]].assert_eq(&shown(&launch("codex", &config(""), &request)));
 }
 
 #[test]
@@ -224,38 +226,38 @@ fn prompts_that_do_not_fit_an_argument_go_by_stdin() {
     expect![[r#"
         -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions <<<"-"
         /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- - <<<"-"
-        /bin/opencode run --format json --thinking --auto <<<"-"
+        OPENCODE_PERMISSION='{"*":{"*":"allow"},"bash":{"*":"allow"},"edit":{"*":"allow"},"external_directory":{"*":"allow"},"glob":{"*":"allow"},"grep":{"*":"allow"},"list":{"*":"allow"},"lsp":{"*":"allow"},"read":{"*":"allow"},"skill":{"*":"allow"},"task":{"*":"allow"},"todoread":{"*":"allow"},"todowrite":{"*":"allow"}}' /bin/opencode run --format json --thinking --auto <<<"-"
         GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo <<<"-"
         -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions -- --help
         /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- --help
-        /bin/opencode run --format json --thinking --auto <<<"--help"
+        OPENCODE_PERMISSION='{"*":{"*":"allow"},"bash":{"*":"allow"},"edit":{"*":"allow"},"external_directory":{"*":"allow"},"glob":{"*":"allow"},"grep":{"*":"allow"},"list":{"*":"allow"},"lsp":{"*":"allow"},"read":{"*":"allow"},"skill":{"*":"allow"},"task":{"*":"allow"},"todoread":{"*":"allow"},"todowrite":{"*":"allow"}}' /bin/opencode run --format json --thinking --auto <<<"--help"
         GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo '--prompt=--help'
         -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions <<<"a\0b"
         /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- - <<<"a\0b"
-        /bin/opencode run --format json --thinking --auto <<<"a\0b"
+        OPENCODE_PERMISSION='{"*":{"*":"allow"},"bash":{"*":"allow"},"edit":{"*":"allow"},"external_directory":{"*":"allow"},"glob":{"*":"allow"},"grep":{"*":"allow"},"list":{"*":"allow"},"lsp":{"*":"allow"},"read":{"*":"allow"},"skill":{"*":"allow"},"task":{"*":"allow"},"todoread":{"*":"allow"},"todowrite":{"*":"allow"}}' /bin/opencode run --format json --thinking --auto <<<"a\0b"
         GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo <<<"a\0b"
         -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions -- ''
         /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- ''
-        /bin/opencode run --format json --thinking --auto <<<""
+        OPENCODE_PERMISSION='{"*":{"*":"allow"},"bash":{"*":"allow"},"edit":{"*":"allow"},"external_directory":{"*":"allow"},"glob":{"*":"allow"},"grep":{"*":"allow"},"list":{"*":"allow"},"lsp":{"*":"allow"},"read":{"*":"allow"},"skill":{"*":"allow"},"task":{"*":"allow"},"todoread":{"*":"allow"},"todowrite":{"*":"allow"}}' /bin/opencode run --format json --thinking --auto <<<""
         GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo '--prompt='
         -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions -- @file
         /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- @file
-        /bin/opencode run --format json --thinking --auto <<<"@file"
+        OPENCODE_PERMISSION='{"*":{"*":"allow"},"bash":{"*":"allow"},"edit":{"*":"allow"},"external_directory":{"*":"allow"},"glob":{"*":"allow"},"grep":{"*":"allow"},"list":{"*":"allow"},"lsp":{"*":"allow"},"read":{"*":"allow"},"skill":{"*":"allow"},"task":{"*":"allow"},"todoread":{"*":"allow"},"todowrite":{"*":"allow"}}' /bin/opencode run --format json --thinking --auto <<<"@file"
         GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo '--prompt=@file'
         -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions -- '"quoted"'
         /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- '"quoted"'
-        /bin/opencode run --format json --thinking --auto <<<"\"quoted\""
+        OPENCODE_PERMISSION='{"*":{"*":"allow"},"bash":{"*":"allow"},"edit":{"*":"allow"},"external_directory":{"*":"allow"},"glob":{"*":"allow"},"grep":{"*":"allow"},"list":{"*":"allow"},"lsp":{"*":"allow"},"read":{"*":"allow"},"skill":{"*":"allow"},"task":{"*":"allow"},"todoread":{"*":"allow"},"todowrite":{"*":"allow"}}' /bin/opencode run --format json --thinking --auto <<<"\"quoted\""
         GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo '--prompt="quoted"'
         -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions -- '$(id) '\''q'\''
         '
         /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- '$(id) '\''q'\''
         '
-        /bin/opencode run --format json --thinking --auto <<<"$(id) 'q'\n"
+        OPENCODE_PERMISSION='{"*":{"*":"allow"},"bash":{"*":"allow"},"edit":{"*":"allow"},"external_directory":{"*":"allow"},"glob":{"*":"allow"},"grep":{"*":"allow"},"list":{"*":"allow"},"lsp":{"*":"allow"},"read":{"*":"allow"},"skill":{"*":"allow"},"task":{"*":"allow"},"todoread":{"*":"allow"},"todowrite":{"*":"allow"}}' /bin/opencode run --format json --thinking --auto <<<"$(id) 'q'\n"
         GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo '--prompt=$(id) '\''q'\''
         '
         -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions <<<long
         /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- - <<<long
-        /bin/opencode run --format json --thinking --auto <<<long
+        OPENCODE_PERMISSION='{"*":{"*":"allow"},"bash":{"*":"allow"},"edit":{"*":"allow"},"external_directory":{"*":"allow"},"glob":{"*":"allow"},"grep":{"*":"allow"},"list":{"*":"allow"},"lsp":{"*":"allow"},"read":{"*":"allow"},"skill":{"*":"allow"},"task":{"*":"allow"},"todoread":{"*":"allow"},"todowrite":{"*":"allow"}}' /bin/opencode run --format json --thinking --auto <<<long
         GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo <<<long
     "#]].assert_eq(&text);
 }

@@ -9,7 +9,6 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use hub::{Submit, Submitted, Target};
 use runner::Mode;
-use runner::config::mode;
 use runner::engines::{Recording, Selected, select};
 use serde::Deserialize;
 use serde_json::json;
@@ -41,7 +40,7 @@ pub(crate) struct Fields {
     pub(crate) model: Option<String>,
     pub(crate) permissions: Option<String>,
     #[serde(default)]
-    pub(crate) allow: Vec<String>,
+    pub(crate) allow: Option<Vec<String>>,
     #[serde(default)]
     pub(crate) deny: Vec<String>,
     #[serde(alias = "output_style")]
@@ -88,8 +87,9 @@ impl Fields {
         }
         let permissions = match self.permissions.as_deref() {
             None => None,
-            Some(word) => Some(mode(word).ok_or_else(|| {
-                ApiError::bad("permissions are `ask`, `allow`, `deny`, `accept-edits` or `plan`")
+            Some(word) => Some(Mode::parse(word).ok_or_else(|| {
+                let names = Mode::names().join("`, `");
+                ApiError::bad(format!("permissions are one of `{names}`"))
             })?),
         };
         if self.speed.is_some_and(|it| !(it.is_finite() && it >= 0.0)) {
@@ -149,8 +149,11 @@ pub(crate) fn engine_name(name: &str) -> &str {
 /// Some prompts say more than a prompt: whoever may not answer asks may not say yes to all of them, and
 /// a command line or a file of this machine is the owner's to name.
 pub(crate) fn check_role(app: &App, caller: &Caller, submit: &Submit) -> Result<()> {
-    let is_yes = matches!(submit.permissions, Some(Mode::Allow | Mode::AcceptEdits))
-        || !submit.allow.is_empty();
+    let has_list = submit.allow.as_ref().is_some_and(|it| !it.is_empty());
+    let is_yes = match submit.permissions {
+        Some(mode) => mode.needs_approval(has_list),
+        None => has_list,
+    };
     if is_yes && caller.role < Role::Approve {
         return Err(ApiError::forbidden(
             "a token for `approve` is needed to allow tools beforehand",

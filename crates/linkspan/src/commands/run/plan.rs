@@ -61,10 +61,13 @@ impl Plan {
     ) -> Result<Self, Failure> {
         let config = load(args)?;
         let chosen = choose(args, &config, &prompt)?;
-        let unset = if is_attended { Mode::Ask } else { Mode::Deny };
+        let unset = match is_attended {
+            true => Mode::Ask,
+            false => Mode::Listed,
+        };
         let permissions = Permissions {
             mode: config.permissions(chosen.engine.name, unset),
-            allow: args.allow.clone(),
+            allow: settings::list(&args.allow, &config, chosen.engine.name),
             deny: args.deny.clone(),
         };
         let request = Request {
@@ -154,7 +157,7 @@ fn choose(args: &RunArgs, config: &Config, prompt: &Prompt) -> Result<engines::A
 fn talk(chosen: &engines::Agent, mode: Mode, is_attended: bool) -> Talk {
     let can_answer = match mode {
         Mode::Ask | Mode::AcceptEdits | Mode::Plan => is_attended,
-        Mode::Allow | Mode::Deny => false,
+        Mode::Allow | Mode::Deny | Mode::Listed => false,
     };
     match chosen.engine.one_shot {
         Some(_) if !(can_answer && chosen.engine.can.ask) => Talk::OneShot,

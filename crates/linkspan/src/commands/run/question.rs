@@ -251,7 +251,13 @@ mod tests {
             suggestions: has_suggestions.then(|| Raw::parse("[]".to_owned())),
         };
         let kind = ToolKind::Shell;
-        Question::new(Asked { ask, kind }, true)
+        let asked = Asked {
+            ask,
+            kind,
+            paths: Vec::new(),
+            cwd: None,
+        };
+        Question::new(asked, true)
     }
 
     fn settled(answer: Answer) -> Reply {

@@ -5,6 +5,17 @@ use super::wire::{self, Choice, ConfigOption, Models, Modes};
 use super::{Acp, Asked};
 use crate::request::Mode;
 
+/// What agents call the mode in which they change files without a question.
+const EDITS: &[&str] = &["acceptEdits", "autoEdit", "auto_edit"];
+
+/// What agents call the modes in which they ask nothing at all.
+const FREE: &[&str] = &["bypassPermissions", "yolo", "auto", "full-access"];
+
+/// Whether an agent in this mode does things without a question.
+fn is_free(mode: &str) -> bool {
+    EDITS.contains(&mode) || FREE.contains(&mode)
+}
+
 /// What a session lets its client choose.
 #[derive(Debug, Default)]
 pub(super) struct Offers {
@@ -99,6 +110,17 @@ impl Setting {
         }
     }
 
+    /// The mode to work in that asks before things happen; none when the agent is known to have no such
+    /// mode.
+    fn asking(&self) -> Option<String> {
+        let work = self.work();
+        if !is_free(&work) {
+            return Some(work);
+        }
+        let usual = self.values.iter().find(|it| *it == "default");
+        usual.cloned()
+    }
+
     /// The name this agent has for a mode; none when it has no such mode.
     fn mode(&self, mode: Mode) -> Option<String> {
         let find = |names: &[&str]| {
@@ -106,12 +128,10 @@ impl Setting {
             value.cloned()
         };
         match mode {
-            // Whoever answers the asks makes the difference.
-            Mode::Ask | Mode::Allow | Mode::Deny => Some(self.work()),
-            Mode::AcceptEdits => {
-                let edits = find(&["acceptEdits", "autoEdit", "auto_edit"]);
-                Some(edits.unwrap_or_else(|| self.work()))
-            }
+            Mode::Allow => Some(self.work()),
+            // How questions are answered makes the difference, so it has to ask.
+            Mode::Deny | Mode::Ask | Mode::Listed => self.asking(),
+            Mode::AcceptEdits => find(EDITS).or_else(|| self.asking()),
             Mode::Plan => find(&["plan"]),
         }
     }
@@ -144,11 +164,13 @@ impl Acp {
             return false;
         };
         if setting.current != value {
+            // An agent that stays where it is must not do more than was asked for.
+            let is_vital = mode == Mode::Plan || is_free(&setting.current);
             setting.current.clone_from(&value);
             let how = setting.how.clone();
             let asked = Asked::Setting {
                 what: format!("mode `{value}`"),
-                is_vital: mode == Mode::Plan,
+                is_vital,
             };
             self.set(how, &value, asked, out);
         }

@@ -5,8 +5,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::engines::{CodexLimits, codex_limits};
-use crate::request::{Image, Mode, Prompt, Talk};
+use crate::engines::codex_limits;
+use crate::request::{Image, Permissions, Prompt, Talk};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -58,11 +58,11 @@ pub(super) struct Limits<'a> {
 }
 
 impl<'a> Limits<'a> {
-    pub(super) fn of(mode: Mode, sandbox: Option<&'a str>) -> Self {
-        let CodexLimits { sandbox, approval } = codex_limits(mode, Talk::Dialogue, sandbox);
+    pub(super) fn of(permissions: &Permissions, sandbox: Option<&'a str>) -> Self {
+        let limits = codex_limits(permissions, Talk::Dialogue, sandbox);
         Self {
-            approval_policy: approval,
-            sandbox,
+            approval_policy: limits.approval,
+            sandbox: limits.sandbox,
         }
     }
 }
@@ -143,21 +143,31 @@ pub(super) struct TurnLimits {
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct SandboxPolicy {
     r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exclude_slash_tmp: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exclude_tmpdir_env_var: Option<bool>,
 }
 
 impl TurnLimits {
-    pub(super) fn of(mode: Mode, sandbox: Option<&str>) -> Self {
-        let limits = Limits::of(mode, sandbox);
-        let r#type = match limits.sandbox {
-            "danger-full-access" => "dangerFullAccess",
-            "workspace-write" => "workspaceWrite",
-            _ => "readOnly",
+    pub(super) fn of(permissions: &Permissions, sandbox: Option<&str>) -> Self {
+        let limits = codex_limits(permissions, Talk::Dialogue, sandbox);
+        let (r#type, has_folders) = match limits.sandbox {
+            "danger-full-access" => ("dangerFullAccess", false),
+            "workspace-write" => ("workspaceWrite", true),
+            _ => ("readOnly", false),
         };
+        let excludes = has_folders.then_some(limits.is_below_cwd);
         Self {
-            approval_policy: limits.approval_policy,
-            sandbox_policy: SandboxPolicy { r#type },
+            approval_policy: limits.approval,
+            sandbox_policy: SandboxPolicy {
+                r#type,
+                exclude_slash_tmp: excludes,
+                exclude_tmpdir_env_var: excludes,
+            },
         }
     }
 }

@@ -99,7 +99,7 @@ fn threads_are_opened_by_what_was_asked_for() {
         + &opening(Resume::Fresh, Mode::Allow)
         + &opening(Resume::Fresh, Mode::Plan);
     expect![[r#"
-        thread/resume {"approvalPolicy":"never","cwd":"/workspace","excludeTurns":true,"sandbox":"workspace-write","threadId":"t"}
+        thread/resume {"approvalPolicy":"never","cwd":"/workspace","excludeTurns":true,"sandbox":"read-only","threadId":"t"}
         thread/fork {"approvalPolicy":"on-request","cwd":"/workspace","excludeTurns":true,"sandbox":"workspace-write","threadId":"t"}
         thread/list {"cwd":"/workspace","limit":1,"modelProviders":[],"sortKey":"updated_at","sourceKinds":["cli","vscode","exec","appServer"]}
         thread/start {"approvalPolicy":"never","cwd":"/workspace","sandbox":"danger-full-access"}
@@ -208,7 +208,7 @@ fn the_next_turn_changes_model_and_mode() {
     stage.act(|it, out| it.prompt(&"next".into(), out));
     stage.hear(r#"{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"u","status":"completed"}}}"#);
     expect![[r#"
-        turn/start {"approvalPolicy":"on-request","input":[{"text":"next","type":"text"}],"model":"big","sandboxPolicy":{"type":"workspaceWrite"},"threadId":"t"}
+        turn/start {"approvalPolicy":"on-request","input":[{"text":"next","type":"text"}],"model":"big","sandboxPolicy":{"excludeSlashTmp":true,"excludeTmpdirEnvVar":true,"type":"workspaceWrite"},"threadId":"t"}
     "#]].assert_eq(&stage.said());
 }
 

@@ -121,16 +121,16 @@ fn a_conversation_is_opened_as_asked_for() {
         }
     }
     expect![[r#"
-        {"permissions":{"allow":[],"asks":true,"deny":["terminal"],"everything":false},"type":"open"}
-        {"model":"configured","permissions":{"allow":["browser"],"asks":true,"deny":["terminal"],"everything":false},"type":"open"}
-        {"permissions":{"allow":[],"asks":false,"deny":["terminal"],"everything":true},"session":"i","type":"open"}
-        {"model":"configured","permissions":{"allow":[],"asks":false,"deny":["terminal"],"everything":true},"session":"i","type":"open"}
-        {"fork":"i","permissions":{"allow":["terminal","file_editor"],"asks":false,"deny":["terminal"],"everything":false},"type":"open"}
-        {"fork":"i","model":"configured","permissions":{"allow":["browser"],"asks":false,"deny":["terminal"],"everything":false},"type":"open"}
-        {"latest":true,"permissions":{"allow":["file_editor"],"asks":true,"deny":["terminal"],"everything":false},"type":"open"}
-        {"latest":true,"model":"configured","permissions":{"allow":["browser","file_editor"],"asks":true,"deny":["terminal"],"everything":false},"type":"open"}
-        {"permissions":{"allow":[],"asks":true,"deny":["terminal"],"everything":false},"type":"open"}
-        {"model":"configured","permissions":{"allow":[],"asks":true,"deny":["terminal"],"everything":false},"type":"open"}
+        {"permissions":{"allow":[],"asks":true,"deny":["terminal"],"edits":false,"everything":false},"type":"open"}
+        {"model":"configured","permissions":{"allow":["browser"],"asks":true,"deny":["terminal"],"edits":false,"everything":false},"type":"open"}
+        {"permissions":{"allow":[],"asks":false,"deny":["terminal"],"edits":false,"everything":true},"session":"i","type":"open"}
+        {"model":"configured","permissions":{"allow":[],"asks":false,"deny":["terminal"],"edits":false,"everything":true},"session":"i","type":"open"}
+        {"fork":"i","permissions":{"allow":[],"asks":false,"deny":["terminal"],"edits":false,"everything":false},"type":"open"}
+        {"fork":"i","model":"configured","permissions":{"allow":["browser"],"asks":false,"deny":["terminal"],"edits":false,"everything":false},"type":"open"}
+        {"latest":true,"permissions":{"allow":[],"asks":true,"deny":["terminal"],"edits":true,"everything":false},"type":"open"}
+        {"latest":true,"model":"configured","permissions":{"allow":["browser"],"asks":true,"deny":["terminal"],"edits":true,"everything":false},"type":"open"}
+        {"permissions":{"allow":[],"asks":true,"deny":["terminal"],"edits":false,"everything":false},"type":"open"}
+        {"model":"configured","permissions":{"allow":[],"asks":true,"deny":["terminal"],"edits":false,"everything":false},"type":"open"}
     "#]].assert_eq(&text);
 }
 
@@ -230,18 +230,19 @@ fn every_call_that_waits_is_answered_once() {
 fn the_model_and_the_mode_of_later_runs_can_change() {
     let mut stage = working();
     assert!(stage.act(|it, out| it.set_model("m", out)));
-    for mode in [Mode::Allow, Mode::Deny] {
+    for mode in [Mode::Allow, Mode::Listed, Mode::Deny] {
         assert!(stage.act(|it, out| it.set_mode(mode, out)));
     }
     let (none, tools) = (json!([]), json!(["terminal", "file_editor"]));
     let permissions = |everything: bool, allow: &Value| {
-        let it = json!({"everything": everything, "asks": false, "allow": allow, "deny": none});
+        let it = json!({"everything": everything, "edits": false, "asks": false, "allow": allow, "deny": none});
         json!({"type": "permissions", "permissions": it})
     };
     let expected = [
         json!({"type": "model", "model": "m"}),
         permissions(true, &none),
         permissions(false, &tools),
+        permissions(false, &none),
     ];
     assert_eq!(stage.sent, expected);
 }
@@ -281,7 +282,8 @@ fn pictures_effort_and_servers_of_tools_go_along() {
         }],
     };
     stage.act(|it, out| it.prompt(&prompt, out));
-    let limits = json!({"everything": true, "asks": false, "allow": [], "deny": []});
+    let limits =
+        json!({"everything": true, "edits": false, "asks": false, "allow": [], "deny": []});
     let servers = json!({
         "here": {"transport": "stdio", "command": "tools", "args": ["-x"], "env": {"k": "v"}},
         "there": {"transport": "http", "url": "http://x", "headers": {"k": "v"}},

@@ -44,6 +44,9 @@ LOOKS = {"finish", "think", "task_tracker", "glob", "grep", "invoke_skill"}
 # Calls that are words: nobody is asked, whatever else the response calls for.
 WORDS = {"finish", "think"}
 
+# Folders that decide what programs run: changing them is no mere edit.
+SPECIAL = {".git", ".claude", ".codex", ".gemini", ".opencode", ".vscode", ".husky"}
+
 STOPPED = "the run was stopped"
 LOST = "the process ended before this call did"
 TELLING = threading.Lock()
@@ -155,6 +158,17 @@ def newest(cwd):
     if not found:
         raise Problem("NotFound", f"there is no conversation of {cwd} in {folder()}")
     return uuid.UUID(max(found, key=lambda it: it.stat().st_mtime).parent.name)
+
+
+def is_below(action):
+    """Whether the file of this call is below the working directory. Links are followed, and folders that
+    decide what programs run do not count."""
+    path = getattr(action, "path", None)
+    if not path:
+        return False
+    cwd = Path.cwd().resolve()
+    path = (cwd / path).resolve()
+    return path.is_relative_to(cwd) and not SPECIAL.intersection(path.relative_to(cwd).parts)
 
 
 class Talk:
@@ -346,6 +360,8 @@ class Talk:
         if name in self.permissions["deny"]:
             return f"`{name}` is not allowed here"
         if is_look or self.permissions["everything"] or name in self.permissions["allow"]:
+            return True
+        if self.permissions["edits"] and name == "file_editor" and is_below(action.action):
             return True
         if self.permissions["asks"]:
             return None

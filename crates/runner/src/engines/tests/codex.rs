@@ -75,7 +75,7 @@ fn the_sandbox_of_the_config_holds_except_in_allow_and_plan() {
         + "\n"
         + &row("talked with", &config, Talk::Dialogue);
     expect![[r#"
-        | one prompt | `workspace-write` | `danger-full-access` | `workspace-write` | `workspace-write` | `read-only` |
-        | talked with | `workspace-write`, asks | `danger-full-access` | `workspace-write` | `workspace-write`, asks | `read-only`, asks |"#]]
+        | one prompt | `read-only` | `danger-full-access` | `read-only` | `workspace-write` | `read-only` |
+        | talked with | `read-only`, asks | `danger-full-access` | `read-only` | `workspace-write`, asks | `read-only`, asks |"#]]
     .assert_eq(&rows);
 }

@@ -267,7 +267,7 @@ fn models_and_tools_are_never_flags() {
                 "{name} {value:?}"
             );
             let mut with_tool = request(Mode::Deny, Talk::OneShot, Resume::Fresh);
-            with_tool.permissions.allow = vec![(*value).to_owned()];
+            with_tool.permissions.allow = Some(vec![(*value).to_owned()]);
             assert!(
                 launch(name, &config(""), &with_tool).is_err(),
                 "{name} {value:?}"

@@ -109,7 +109,13 @@ impl Appender {
     pub(crate) fn failed(&mut self, failed: Failed) -> Remedy {
         let Failed { error, batch } = failed;
         match error {
-            Error::Storage(Fault::Closed | Fault::Corrupt(_) | Fault::Newer { .. })
+            Error::Storage(
+                Fault::Closed
+                | Fault::Corrupt(_)
+                | Fault::Newer { .. }
+                | Fault::InUse
+                | Fault::Gone(_),
+            )
             | Error::Fenced { .. }
             | Error::NoSession { .. } => Remedy::GiveUp,
             Error::Storage(
@@ -130,7 +136,8 @@ impl Appender {
             | Error::NoAsk { .. }
             | Error::Answered { .. }
             | Error::TooManyCommands { .. }
-            | Error::TooLarge { .. } => Remedy::Lose,
+            | Error::TooLarge { .. }
+            | Error::Damaged { .. } => Remedy::Lose,
         }
     }
 

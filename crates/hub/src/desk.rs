@@ -249,6 +249,11 @@ impl Desk {
                 Order::Prompt(body) => self.queued(number, &body),
                 Order::Abort(body) => self.told_to_abort(number, &body),
                 Order::Settle { ask, answer } => self.told_to_settle(number, ask, &answer),
+                // Nobody knows any more what was wanted.
+                Order::Damaged => {
+                    self.record.done(number);
+                    self.shared.reply(&self.session, number, false);
+                }
             }
         }
     }

@@ -421,7 +421,7 @@ pub(crate) fn queued(command: Command) -> Option<Queued> {
             at,
             prompt: text(&body),
         }),
-        Order::Abort(_) | Order::Settle { .. } => None,
+        Order::Abort(_) | Order::Settle { .. } | Order::Damaged => None,
     }
 }
 

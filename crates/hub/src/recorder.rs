@@ -150,6 +150,8 @@ impl Recorder {
                     Ok(Abort { .. }) => wishes.push(Wish::Abort),
                 },
                 Order::Settle { ask, answer } => wishes.extend(self.answer(ask, &answer)),
+                // Nobody knows any more what was wanted.
+                Order::Damaged => (),
             }
             self.record.done(number);
         }

@@ -71,7 +71,9 @@ impl Shared {
     }
 
     pub(crate) fn trouble(&self) -> Option<String> {
-        self.trouble.borrow().clone()
+        let gone = self.config.journal.check().err();
+        let gone = gone.map(|it| it.to_string());
+        gone.or_else(|| self.trouble.borrow().clone())
     }
 
     /// Sees to it that a session has a desk.

@@ -27,6 +27,8 @@ pub enum Order {
         ask: u64,
         answer: Bytes,
     },
+    /// What was wanted is damaged in the store: nobody may act on it. Never given, only read.
+    Damaged,
 }
 
 impl Order {
@@ -34,6 +36,7 @@ impl Order {
         match self {
             Self::Prompt(body) | Self::Abort(body) => body.len(),
             Self::Settle { answer, .. } => answer.len(),
+            Self::Damaged => 0,
         }
     }
 }

@@ -279,6 +279,8 @@ pub struct Stored {
     pub line: Bytes,
     /// How many bytes of it were not kept, see [`crate::Cut`]; 0 for a whole event.
     pub cut: u64,
+    /// What was stored is damaged: the line is a notice that says so in its place.
+    pub is_damaged: bool,
 }
 
 impl Stored {

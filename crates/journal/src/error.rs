@@ -1,5 +1,7 @@
 //! What can go wrong: a rule of the journal was not met, or the storage below it failed.
 
+use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use model::{AskId, Decision, RunId, SessionId};
@@ -74,6 +76,12 @@ pub enum Error {
     },
     #[error("an entry of {length} bytes is longer than the limit of {limit}")]
     TooLarge { length: usize, limit: usize },
+    /// The row is not what was written; the rows around it are not concerned.
+    #[error("{row} of session `{session}` is damaged in the journal")]
+    Damaged {
+        session: SessionId<'static>,
+        row: Damage,
+    },
     #[error("the journal cannot be used")]
     Storage(
         #[from]
@@ -82,8 +90,42 @@ pub enum Error {
     ),
 }
 
+/// Which row of a session is damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Damage {
+    /// Its name, engine, directory, title and times.
+    Entry,
+    /// How long its log is and who may write it.
+    Log,
+    Event(u64),
+    /// The agent's own frame beside that event.
+    Frame(u64),
+    /// The run that began with that event.
+    Run(u64),
+    /// What was asked with that event.
+    Ask(u64),
+    Command(u64),
+    /// An id that the agent gave it.
+    Native,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Entry => f.write_str("the entry"),
+            Self::Log => f.write_str("the state of the log"),
+            Self::Event(seq) => write!(f, "event {seq}"),
+            Self::Frame(seq) => write!(f, "the agent's frame of event {seq}"),
+            Self::Run(first) => write!(f, "the run that began with event {first}"),
+            Self::Ask(seq) => write!(f, "the question of event {seq}"),
+            Self::Command(number) => write!(f, "command {number}"),
+            Self::Native => f.write_str("an agent's id"),
+        }
+    }
+}
+
 /// What the storage below the journal said. None of these needs a new start to go away,
-/// except [`Fault::Newer`], [`Fault::Corrupt`] and [`Fault::Closed`].
+/// except [`Fault::Newer`], [`Fault::InUse`], [`Fault::Corrupt`], [`Fault::Gone`] and [`Fault::Closed`].
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Fault {
     #[error("the disk is full")]
@@ -96,6 +138,12 @@ pub enum Fault {
     Corrupt(String),
     #[error("the store was written by a later version ({found}, this program knows {known})")]
     Newer { found: i64, known: i64 },
+    /// An older program would write rows that this one does not know.
+    #[error("the store has to be upgraded, and another program has it open")]
+    InUse,
+    /// What is written now would be lost with the program.
+    #[error("`{0}` was deleted or replaced while it was in use")]
+    Gone(PathBuf),
     #[error("the journal has been closed")]
     Closed,
     #[error("reading or writing the store failed")]

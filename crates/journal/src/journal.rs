@@ -14,7 +14,7 @@ use model::{RunId, SessionId};
 
 use crate::command::{Command, Order, WaitingAsk};
 use crate::entry::{Batch, Page, Read, StoredFrame};
-use crate::error::Result;
+use crate::error::{Fault, Result};
 use crate::lease::{Lease, Owner, Takeover};
 use crate::retention::{Removed, Retention};
 use crate::run::{OpenRun, Run};
@@ -51,6 +51,11 @@ pub trait Journal: Send + Sync {
 
     /// The agent's own frames beside the events after `read.after`; a page ends as in [`Journal::read`].
     fn frames<'a>(&'a self, session: &'a SessionId<'_>, read: Read) -> Reply<'a, Vec<StoredFrame>>;
+
+    /// Whether what is written now would still be there after a new start, as far as can be told at once.
+    fn check(&self) -> Result<(), Fault> {
+        Ok(())
+    }
 
     /// Subscribes to hints; see [`Watch`].
     fn watch(&self, scope: Scope) -> Watch;

@@ -6,13 +6,18 @@
 mod append;
 mod commands;
 mod fault;
+mod files;
 mod leases;
 mod log;
+mod logs;
+mod migrate;
 mod open;
 mod retain;
 mod runs;
 mod sessions;
+mod sum;
 mod threads;
+mod witness;
 mod writer;
 
 use std::ops::Range;
@@ -31,6 +36,7 @@ use crate::entry::{Batch, Page, Read, StoredFrame};
 use crate::error::{Fault, Result};
 use crate::journal::{Journal, Reply};
 use crate::lease::{Lease, Owner, Takeover};
+use crate::note::Note;
 use crate::retention::{Removed, Retention};
 use crate::run::{OpenRun, Run};
 use crate::session::{Listing, NewSession, Place, Session, SessionQuery};
@@ -48,9 +54,18 @@ pub struct Sqlite {
 impl Sqlite {
     /// Opens the store at `path`, and makes it, readable by its owner alone, if there is none.
     pub async fn open(path: &Path, config: Config) -> Result<Self, Fault> {
+        Self::open_and_tell(path, config, |_| ()).await
+    }
+
+    /// The same; `tell` hears what is worth telling meanwhile, on a thread of the journal.
+    pub async fn open_and_tell(
+        path: &Path,
+        config: Config,
+        tell: impl FnMut(Note) + Send + 'static,
+    ) -> Result<Self, Fault> {
         let hints = Arc::new(Hints::default());
         Ok(Self {
-            threads: threads::Threads::start(path, &hints).await?,
+            threads: threads::Threads::start(path, &hints, tell).await?,
             clock: config.clock,
             cut: config.cut,
             hints,
@@ -125,6 +140,10 @@ impl Journal for Sqlite {
             self.threads
                 .read(move |conn| log::frames(conn, &session, read)),
         )
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        self.threads.files().check()
     }
 
     fn watch(&self, scope: Scope) -> Watch {

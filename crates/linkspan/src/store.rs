@@ -3,20 +3,25 @@
 use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use journal::{Config, Cut, Fault, Journal, Session, SessionQuery, Sqlite, SystemClock};
+use journal::{
+    Config, Cut, Fault, Journal, Lost, Note, Session, SessionQuery, Sqlite, SystemClock,
+};
 use model::SessionId;
 use rustix::process::Signal;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::DataDir;
-use crate::exit::{self, Code, Failure, chain};
+use crate::exit::{self, Code, Failure, chain, shown};
 
 /// Characters of an id that are enough, if no other begins with them.
 const MIN_PREFIX: usize = 6;
 /// Ids that are named when several begin alike.
 const MAX_NAMED: usize = 5;
+/// Between two words about an upgrade that takes long.
+const BETWEEN: Duration = Duration::from_secs(2);
 /// Sessions read at once.
 const PAGE: u32 = 500;
 
@@ -48,7 +53,9 @@ pub(crate) async fn open(folder: &Path, cut: Option<Cut>) -> Result<Arc<dyn Jour
         clock: Arc::new(SystemClock::default()),
         cut,
     };
-    match Sqlite::open(&path, config).await {
+    let mut notes = Notes::default();
+    let tell = move |note| notes.tell(&note);
+    match Sqlite::open_and_tell(&path, config, tell).await {
         Ok(journal) => Ok(Arc::new(journal)),
         Err(fault) => Err(unusable(&path, &fault)),
     }
@@ -126,7 +133,80 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
         .map_err(|err| Failure::io("cannot start", &err, None))
 }
 
-fn file(folder: &Path) -> PathBuf {
+/// What a store says while it is opened, on stderr.
+#[derive(Default)]
+struct Notes {
+    /// When the upgrade was spoken of the last time.
+    told: Option<Instant>,
+}
+
+impl Notes {
+    fn tell(&mut self, note: &Note) {
+        match note {
+            Note::Lost(lost) => exit::say(&losses(lost)),
+            Note::Upgrading { done, total } => self.upgrading(*done, *total),
+        }
+    }
+
+    /// Nothing for what is over at once.
+    fn upgrading(&mut self, done: u64, total: u64) {
+        let told = *self.told.get_or_insert_with(Instant::now);
+        if told.elapsed() < BETWEEN {
+            return;
+        }
+        self.told = Some(Instant::now());
+        exit::say(&format!(
+            "linkspan: upgrading the journal: {done} of {total} rows have their checksum\n"
+        ));
+    }
+}
+
+/// The sessions of a loss that are named.
+const MAX_LOST: usize = 20;
+
+fn losses(lost: &Lost) -> String {
+    let mut text = String::new();
+    let n_sessions = lost.sessions.len();
+    if lost.is_gone {
+        text.push_str(&format!(
+            "linkspan: the journal is gone; it held at least {n_sessions} sessions, and a new one was begun\n"
+        ));
+    } else {
+        text.push_str(&format!(
+            "linkspan: the journal lost its newest changes: {} events and {} prompts or answers of {n_sessions} \
+             sessions, all of them acknowledged before\n",
+            lost.events(),
+            lost.commands()
+        ));
+    }
+    for session in lost.sessions.iter().take(MAX_LOST) {
+        let id = shown(session.id.as_str());
+        text.push_str(&match session.head {
+            _ if lost.is_gone => format!("  {id}: {} events\n", session.acknowledged),
+            None => format!("  {id}: all of its {} events\n", session.acknowledged),
+            Some(head) if head < session.acknowledged => {
+                format!("  {id}: events {} to {}\n", head + 1, session.acknowledged)
+            }
+            Some(_) => format!("  {id}: {} prompts or answers\n", session.commands),
+        });
+    }
+    if n_sessions > MAX_LOST {
+        text.push_str(&format!("  and {} more\n", n_sessions - MAX_LOST));
+    }
+    match (&lost.kept[..], &lost.not_kept) {
+        (_, Some(why)) => text.push_str(&format!(
+            "linkspan: the files could not be copied aside as they were found: {why}\n"
+        )),
+        ([], None) => (),
+        ([first, ..], None) => text.push_str(&format!(
+            "linkspan: what was found was copied to `{}`…; `linkspan doctor` says more\n",
+            shown(&first.to_string_lossy())
+        )),
+    }
+    text
+}
+
+pub(crate) fn file(folder: &Path) -> PathBuf {
     folder.join("journal.sqlite")
 }
 
@@ -134,11 +214,12 @@ fn unusable(path: &Path, fault: &Fault) -> Failure {
     let hint = match fault {
         Fault::Newer { .. } => "use the newer linkspan, or another `--data-dir`",
         Fault::Corrupt(_) => {
-            "move the file away to begin anew; `sqlite3 FILE .recover` saves what it can"
+            "`linkspan doctor` says what is damaged, and `linkspan doctor --repair` rescues what is whole"
         }
+        Fault::InUse => "stop the older linkspan that uses it, and try again",
         Fault::Full => "make room, or name another directory with `--data-dir`",
         Fault::ReadOnly => "name a directory you may write to with `--data-dir`",
-        Fault::Busy | Fault::Closed | Fault::Io(_) | Fault::Database(_) => {
+        Fault::Busy | Fault::Gone(_) | Fault::Closed | Fault::Io(_) | Fault::Database(_) => {
             "name another directory with `--data-dir`"
         }
     };

@@ -107,6 +107,8 @@ pub enum Why {
     NeverOpened,
     /// The agent answered as another session than the one asked for.
     WrongSession,
+    /// What was stored was damaged, and is not shown.
+    Damaged,
 }
 
 /// The agent's own session is known, or has told more about itself.

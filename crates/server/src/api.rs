@@ -7,8 +7,10 @@ pub(crate) mod files;
 pub(crate) mod runs;
 pub(crate) mod sessions;
 
+use std::sync::Arc;
+
 use axum::body::to_bytes;
-use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Query, Request, State};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
@@ -17,12 +19,20 @@ use tokio::time::timeout;
 
 use crate::config::{BODY, MAX_BODY};
 use crate::error::ApiError;
+use crate::state::App;
 
-pub(crate) async fn healthz() -> impl IntoResponse {
-    (
-        [(header::CONTENT_TYPE, "text/plain; charset=utf-8")],
-        "ok\n",
-    )
+/// What only a new start can mend is told; a full disk is not among that.
+pub(crate) async fn healthz(State(app): State<Arc<App>>) -> impl IntoResponse {
+    let kind = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
+    match app.hub.journal().check() {
+        Ok(()) => (StatusCode::OK, kind, "ok\n"),
+        // Not which file: nobody has to show a token here.
+        Err(_) => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            kind,
+            "the journal was deleted or replaced; start the server again\n",
+        ),
+    }
 }
 
 /// A body in JSON.

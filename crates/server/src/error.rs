@@ -134,6 +134,14 @@ impl From<journal::Error> for ApiError {
                 let hint = "make room; nothing has to be started again";
                 Self::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", words).hint(hint)
             }
+            journal::Error::Storage(Fault::Gone(_)) => {
+                let hint = "start the server again; `linkspan doctor` says what is left";
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "journal_gone", words).hint(hint)
+            }
+            journal::Error::Damaged { .. } => {
+                let hint = "`linkspan doctor --repair` rescues what is whole";
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "damaged", words).hint(hint)
+            }
             journal::Error::Storage(_) => {
                 let hint = "see to the disk of the data directory; nothing has to be started again";
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "storage", words).hint(hint)

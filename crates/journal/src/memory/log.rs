@@ -156,6 +156,7 @@ impl Log {
             kind: entry.kind,
             line: entry.line.clone(),
             cut: entry.line_cut,
+            is_damaged: false,
         });
         if let Some(frame) = &entry.frame {
             self.frames.push(StoredFrame {

@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 
-use model::{Decision, Outcome, RunId, Timestamp};
+use model::{AskId, Decision, Outcome, RunId, Timestamp};
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::logs::Log;
+use super::sum::{ASKS, EVENTS, FRAMES, NATIVES, RUNS, SESSIONS};
 use crate::entry::{Batch, Effect, Entry};
-use crate::error::{Error, Result};
+use crate::error::{Damage, Error, Result};
 use crate::lease::Lease;
 use crate::session::searchable;
 use crate::words;
@@ -39,11 +41,11 @@ pub(super) fn append(
     batch: &Batch,
     now: Timestamp,
 ) -> Result<Range<u64>> {
-    let log = fence(conn, lease)?;
+    let mut log = Log::fence(conn, lease)?;
     let first = log.head + 1;
     let mut next = first;
     let mut insert = conn.prepare_cached(
-        "INSERT INTO events (key, at, kind, cut, line) VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT INTO events (key, at, kind, cut, line, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
     for entry in &batch.entries {
         if entry.seq != next {
@@ -55,26 +57,24 @@ pub(super) fn append(
         }
         let key = key(log.session, next);
         let at = entry.at.unwrap_or(now).millis();
-        insert.execute(params![
-            key,
-            at,
-            entry.kind.name(),
-            entry.line_cut as i64,
-            Line(&entry.line)
-        ])?;
+        let (kind, cut) = (entry.kind.name(), entry.line_cut as i64);
+        let sum = EVENTS.sum(&[
+            ValueRef::Integer(key),
+            ValueRef::Integer(at),
+            ValueRef::Text(kind.as_bytes()),
+            ValueRef::Integer(cut),
+            ValueRef::Text(&entry.line),
+        ]);
+        insert.execute(params![key, at, kind, cut, Line(&entry.line), sum])?;
         if let Some(frame) = &entry.frame {
-            conn.prepare_cached("INSERT INTO frames (key, cut, bytes) VALUES (?1, ?2, ?3)")?
-                .execute(params![key, entry.frame_cut as i64, &frame[..]])?;
+            insert_frame(conn, key, entry.frame_cut as i64, frame)?;
         }
         apply(conn, lease, log.session, entry, at, now)?;
         next += 1;
     }
-    conn.prepare_cached("UPDATE logs SET head = ?2, bytes = bytes + ?3 WHERE session = ?1")?
-        .execute(params![
-            log.session,
-            (next - 1) as i64,
-            batch.length() as i64
-        ])?;
+    log.head = next - 1;
+    log.bytes += batch.length() as u64;
+    log.write(conn)?;
     for number in &batch.done {
         conn.prepare_cached("DELETE FROM commands WHERE session = ?1 AND number = ?2")?
             .execute(params![log.session, *number as i64])?;
@@ -82,39 +82,15 @@ pub(super) fn append(
     Ok(first..next)
 }
 
-/// A session's log as it stands.
-pub(super) struct Log {
-    pub(super) session: i64,
-    pub(super) head: u64,
-}
-
-/// Lets nobody pass whose lease was taken over.
-pub(super) fn fence(conn: &Connection, lease: &Lease) -> Result<Log> {
-    let found = conn
-        .prepare_cached(
-            "SELECT session, head, epoch FROM logs
-             WHERE session = (SELECT key FROM sessions WHERE id = ?1)",
-        )?
-        .query_row([lease.session.as_str()], |row| {
-            Ok((row.get(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
-        })
-        .optional()?;
-    let Some((session, head, epoch)) = found else {
-        return Err(Error::NoSession {
-            session: lease.session.clone(),
-        });
-    };
-    if epoch as u64 != lease.epoch {
-        return Err(Error::Fenced {
-            session: lease.session.clone(),
-            epoch: lease.epoch,
-            current: epoch as u64,
-        });
-    }
-    Ok(Log {
-        session,
-        head: head as u64,
-    })
+fn insert_frame(conn: &Connection, key: i64, cut: i64, frame: &[u8]) -> Result<()> {
+    let sum = FRAMES.sum(&[
+        ValueRef::Integer(key),
+        ValueRef::Integer(cut),
+        ValueRef::Blob(frame),
+    ]);
+    conn.prepare_cached("INSERT INTO frames (key, cut, bytes, sum) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![key, cut, frame, sum])?;
+    Ok(())
 }
 
 fn apply(
@@ -128,13 +104,20 @@ fn apply(
     match &entry.effect {
         Effect::None => Ok(()),
         Effect::Bound { native, cwd } => {
-            conn.prepare_cached("INSERT OR IGNORE INTO natives (native, session) VALUES (?1, ?2)")?
-                .execute(params![native.as_str(), session])?;
-            conn.prepare_cached(
-                "UPDATE sessions SET native = ?2, cwd = coalesce(cwd, ?3) WHERE key = ?1",
-            )?
-            .execute(params![session, native.as_str(), cwd])?;
-            write_search(conn, session)
+            let names: [&dyn ToSql; 2] = [&native.as_str(), &session];
+            let n_new = conn
+                .prepare_cached("INSERT OR IGNORE INTO natives (native, session) VALUES (?1, ?2)")?
+                .execute(names)?;
+            if n_new > 0 {
+                NATIVES.seal(conn, &names)?;
+            }
+            change_session(conn, lease, session, || {
+                conn.prepare_cached(
+                    "UPDATE sessions SET native = ?2, cwd = coalesce(cwd, ?3) WHERE key = ?1",
+                )?
+                .execute(params![session, native.as_str(), cwd])?;
+                write_search(conn, session)
+            })
         }
         Effect::RunStarted(run) => {
             let n_new = conn
@@ -148,11 +131,12 @@ fn apply(
                     run: run.clone(),
                 });
             }
-            touch(conn, session, now)
+            RUNS.seal(conn, &[&session, &(entry.seq as i64)])?;
+            touch(conn, lease, session, now)
         }
         Effect::RunEnded(run, outcome) => {
             end_run(conn, lease, session, run, *outcome, entry.seq, at)?;
-            touch(conn, session, now)
+            touch(conn, lease, session, now)
         }
         Effect::AskOpened(ask, run) => {
             let n_new = conn
@@ -172,17 +156,9 @@ fn apply(
                     ask: ask.clone(),
                 });
             }
-            Ok(())
+            ASKS.seal(conn, &[&session, &(entry.seq as i64)])
         }
-        Effect::AskSettled(ask, decision) => {
-            if end_ask(conn, session, ask.as_str(), *decision)? == 0 {
-                return Err(Error::AskNotOpen {
-                    session: lease.session.clone(),
-                    ask: ask.clone(),
-                });
-            }
-            Ok(())
-        }
+        Effect::AskSettled(ask, decision) => end_ask(conn, lease, session, ask, *decision),
     }
 }
 
@@ -195,39 +171,87 @@ fn end_run(
     seq: u64,
     at: i64,
 ) -> Result<()> {
-    let n_ended = conn
-        .prepare_cached(
-            "UPDATE runs SET last = ?3, ended_at = ?4, outcome = ?5
-             WHERE session = ?1 AND run = ?2 AND last IS NULL",
-        )?
-        .execute(params![
-            session,
-            run.as_str(),
-            seq as i64,
-            at,
-            words::outcome(outcome)
-        ])?;
-    if n_ended == 0 {
+    let first: Option<i64> = conn
+        .prepare_cached("SELECT first FROM runs WHERE session = ?1 AND run = ?2 AND last IS NULL")?
+        .query_row(params![session, run.as_str()], |row| row.get(0))
+        .optional()?;
+    let Some(first) = first else {
         return Err(Error::RunNotOpen {
             session: lease.session.clone(),
             run: run.clone(),
         });
+    };
+    let key: [&dyn ToSql; 2] = [&session, &first];
+    if RUNS.check(conn, &key)? == Some(false) {
+        return Err(damaged(lease, Damage::Run(first as u64)));
     }
-    Ok(())
+    conn.prepare_cached(
+        "UPDATE runs SET last = ?3, ended_at = ?4, outcome = ?5 WHERE session = ?1 AND first = ?2",
+    )?
+    .execute(params![
+        session,
+        first,
+        seq as i64,
+        at,
+        words::outcome(outcome)
+    ])?;
+    RUNS.seal(conn, &key)
 }
 
-fn end_ask(conn: &Connection, session: i64, ask: &str, decision: Decision) -> Result<usize> {
-    Ok(conn
+fn end_ask(
+    conn: &Connection,
+    lease: &Lease,
+    session: i64,
+    ask: &AskId<'static>,
+    decision: Decision,
+) -> Result<()> {
+    let seq: Option<i64> = conn
         .prepare_cached(
-            "UPDATE asks SET decision = ?3 WHERE session = ?1 AND ask = ?2 AND decision IS NULL",
+            "SELECT seq FROM asks WHERE session = ?1 AND ask = ?2 AND decision IS NULL",
         )?
-        .execute(params![session, ask, words::decision(decision)])?)
+        .query_row(params![session, ask.as_str()], |row| row.get(0))
+        .optional()?;
+    let Some(seq) = seq else {
+        return Err(Error::AskNotOpen {
+            session: lease.session.clone(),
+            ask: ask.clone(),
+        });
+    };
+    let key: [&dyn ToSql; 2] = [&session, &seq];
+    if ASKS.check(conn, &key)? == Some(false) {
+        return Err(damaged(lease, Damage::Ask(seq as u64)));
+    }
+    conn.prepare_cached("UPDATE asks SET decision = ?3 WHERE session = ?1 AND seq = ?2")?
+        .execute(params![session, seq, words::decision(decision)])?;
+    ASKS.seal(conn, &key)
 }
 
-fn touch(conn: &Connection, session: i64, now: Timestamp) -> Result<()> {
-    conn.prepare_cached("UPDATE sessions SET active_at = ?2 WHERE key = ?1")?
-        .execute(params![session, now.millis()])?;
-    Ok(())
+fn touch(conn: &Connection, lease: &Lease, session: i64, now: Timestamp) -> Result<()> {
+    change_session(conn, lease, session, || {
+        conn.prepare_cached("UPDATE sessions SET active_at = ?2 WHERE key = ?1")?
+            .execute(params![session, now.millis()])?;
+        Ok(())
+    })
+}
+
+fn change_session(
+    conn: &Connection,
+    lease: &Lease,
+    session: i64,
+    change: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    if SESSIONS.check(conn, &[&session])? == Some(false) {
+        return Err(damaged(lease, Damage::Entry));
+    }
+    change()?;
+    SESSIONS.seal(conn, &[&session])
+}
+
+fn damaged(lease: &Lease, row: Damage) -> Error {
+    Error::Damaged {
+        session: lease.session.clone(),
+        row,
+    }
 }
 
 /// Brings what the text filter looks at up to date.

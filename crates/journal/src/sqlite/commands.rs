@@ -2,12 +2,15 @@
 
 use bytes::Bytes;
 use model::{AskId, RunId, SessionId, Timestamp};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
-use super::append::key;
+use super::log::line;
+use super::logs::Log;
 use super::sessions::find_key;
+use super::sum::{ASKS, COMMANDS};
 use crate::command::{Command, MAX_COMMANDS, Order, WaitingAsk};
-use crate::error::{Error, Result};
+use crate::error::{Damage, Error, Result};
 use crate::words;
 
 pub(super) fn command(
@@ -16,7 +19,8 @@ pub(super) fn command(
     order: &Order,
     now: Timestamp,
 ) -> Result<u64> {
-    let session = find_key(conn, id)?;
+    let mut log = Log::find(conn, id)?;
+    let session = log.session;
     let pending: i64 = conn
         .prepare_cached("SELECT count(*) FROM commands WHERE session = ?1")?
         .query_row([session], |row| row.get(0))?;
@@ -26,21 +30,42 @@ pub(super) fn command(
             pending: pending as u64,
         });
     }
-    let number: i64 = conn
-        .prepare_cached(
-            "UPDATE logs SET commands = commands + 1 WHERE session = ?1 RETURNING commands",
-        )?
-        .query_row([session], |row| row.get(0))?;
+    log.commands += 1;
+    log.write(conn)?;
+    let number = log.commands as i64;
     let (word, ask, body) = match order {
         Order::Prompt(body) => ("prompt", None, body),
         Order::Abort(body) => ("abort", None, body),
         Order::Settle { ask, answer } => ("settle", Some(*ask as i64), answer),
+        Order::Damaged => {
+            return Err(Error::Damaged {
+                session: id.clone(),
+                row: Damage::Command(log.commands),
+            });
+        }
     };
+    let sum = COMMANDS.sum(&[
+        ValueRef::Integer(session),
+        ValueRef::Integer(number),
+        ValueRef::Integer(now.millis()),
+        ValueRef::Text(word.as_bytes()),
+        ask.map_or(ValueRef::Null, ValueRef::Integer),
+        ValueRef::Blob(body),
+    ]);
     conn.prepare_cached(
-        "INSERT INTO commands (session, number, at, word, ask, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO commands (session, number, at, word, ask, body, sum)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?
-    .execute(params![session, number, now.millis(), word, ask, &body[..]])?;
-    Ok(number as u64)
+    .execute(params![
+        session,
+        number,
+        now.millis(),
+        word,
+        ask,
+        &body[..],
+        sum
+    ])?;
+    Ok(log.commands)
 }
 
 pub(super) fn commands(
@@ -50,15 +75,18 @@ pub(super) fn commands(
 ) -> Result<Vec<Command>> {
     let session = find_key(conn, session)?;
     let mut statement = conn.prepare_cached(
-        "SELECT number, at, word, ask, body FROM commands
+        "SELECT session, number, at, word, ask, body, sum FROM commands
          WHERE session = ?1 AND number > ?2 ORDER BY number",
     )?;
     let after = i64::try_from(after).unwrap_or(i64::MAX);
     let rows = statement.query_map(params![session, after], |row| {
         Ok(Command {
-            number: row.get::<_, i64>(0)? as u64,
-            at: Timestamp::from_millis(row.get(1)?),
-            order: order(row)?,
+            number: row.get::<_, i64>(1)? as u64,
+            at: Timestamp::from_millis(row.get(2).unwrap_or_default()),
+            order: match COMMANDS.is_whole(row, 0) {
+                true => order(row)?,
+                false => Order::Damaged,
+            },
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -73,40 +101,46 @@ pub(super) fn pending(conn: &Connection) -> Result<Vec<SessionId<'static>>> {
 }
 
 fn order(row: &Row<'_>) -> rusqlite::Result<Order> {
-    let body = Bytes::from(row.get::<_, Vec<u8>>(4)?);
-    match row.get_ref(2)?.as_str()? {
+    let body = Bytes::from(row.get::<_, Vec<u8>>(5)?);
+    match row.get_ref(3)?.as_str()? {
         "prompt" => Ok(Order::Prompt(body)),
         "abort" => Ok(Order::Abort(body)),
         "settle" => Ok(Order::Settle {
-            ask: row.get::<_, i64>(3)? as u64,
+            ask: row.get::<_, i64>(4)? as u64,
             answer: body,
         }),
         _ => Err(rusqlite::Error::InvalidQuery),
     }
 }
 
+/// A question that is damaged, or whose event is, is left out: nobody may answer what was altered.
 pub(super) fn asks(conn: &Connection) -> Result<Vec<WaitingAsk>> {
     let mut statement = conn.prepare_cached(
-        "SELECT s.id, a.seq, a.ask, a.run, a.at, a.answered, a.session
+        "SELECT a.session, a.seq, a.ask, a.run, a.at, a.answered, a.decision, a.sum, s.id
          FROM asks a JOIN sessions s ON s.key = a.session
          WHERE a.decision IS NULL ORDER BY a.at, a.session, a.seq",
     )?;
-    let mut line = conn.prepare_cached("SELECT line FROM events WHERE key = ?1")?;
-    let rows = statement.query_map([], |row| {
+    let mut rows = statement.query([])?;
+    let mut asks = Vec::new();
+    while let Some(row) = rows.next()? {
+        if !ASKS.is_whole(row, 0) {
+            continue;
+        }
         let seq = row.get::<_, i64>(1)? as u64;
-        Ok(WaitingAsk {
-            session: SessionId::new(row.get::<_, String>(0)?),
+        let Some(line) = line(conn, row.get(0)?, seq)? else {
+            continue;
+        };
+        asks.push(WaitingAsk {
+            session: SessionId::new(row.get::<_, String>(8)?),
             seq,
             ask: AskId::new(row.get::<_, String>(2)?),
             run: row.get::<_, Option<String>>(3)?.map(RunId::new),
             at: Timestamp::from_millis(row.get(4)?),
             answered: row.get(5)?,
-            line: line.query_row([key(row.get(6)?, seq)], |row| {
-                Ok(Bytes::copy_from_slice(row.get_ref(0)?.as_bytes()?))
-            })?,
-        })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+            line,
+        });
+    }
+    Ok(asks)
 }
 
 pub(super) fn settle(
@@ -117,12 +151,23 @@ pub(super) fn settle(
     now: Timestamp,
 ) -> Result<u64> {
     let session = find_key(conn, id)?;
+    let key: [&dyn ToSql; 2] = [&session, &i64::try_from(seq).unwrap_or(i64::MAX)];
+    // Neither what was asked nor what is known of it may be another than it was.
+    let is_whole = match ASKS.check(conn, &key)? {
+        Some(is_whole) => is_whole && line(conn, session, seq)?.is_some(),
+        None => true,
+    };
+    if !is_whole {
+        return Err(Error::Damaged {
+            session: id.clone(),
+            row: Damage::Ask(seq),
+        });
+    }
     let found = conn
         .prepare_cached("SELECT answered, decision FROM asks WHERE session = ?1 AND seq = ?2")?
-        .query_row(
-            params![session, i64::try_from(seq).unwrap_or(i64::MAX)],
-            |row| Ok((row.get::<_, bool>(0)?, row.get::<_, Option<String>>(1)?)),
-        )
+        .query_row(key, |row| {
+            Ok((row.get::<_, bool>(0)?, row.get::<_, Option<String>>(1)?))
+        })
         .optional()?;
     match found {
         None => {
@@ -142,5 +187,6 @@ pub(super) fn settle(
     }
     conn.prepare_cached("UPDATE asks SET answered = 1 WHERE session = ?1 AND seq = ?2")?
         .execute(params![session, seq as i64])?;
+    ASKS.seal(conn, &key)?;
     command(conn, id, &Order::Settle { ask: seq, answer }, now)
 }

@@ -5,44 +5,115 @@ use model::{SessionId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::append::{key, seq};
+use super::logs::Log;
+use super::sum::{EVENTS, FRAMES};
+use crate::damage::stand_in;
 use crate::entry::{Deltas, Kind, Page, Read, Room, Stored, StoredFrame};
-use crate::error::{Error, Result};
+use crate::error::{Damage, Error, Fault, Result};
 
 pub(super) fn read(conn: &Connection, session: &SessionId<'static>, read: Read) -> Result<Page> {
     // One transaction: the head must not be older than the events.
     let tx = conn.unchecked_transaction()?;
-    let (session, head) = find(&tx, session)?;
-    let sql = match read.deltas {
-        Deltas::Keep => {
-            "SELECT key, at, kind, cut, line FROM events WHERE key > ?1 AND key <= ?2 ORDER BY key"
-        }
-        Deltas::Skip => {
-            "SELECT key, at, kind, cut, line FROM events
-             WHERE key > ?1 AND key <= ?2 AND kind <> 'item.delta' ORDER BY key"
-        }
+    let log = Log::find(&tx, session)?;
+    let mut reading = Reading {
+        conn: &tx,
+        session,
+        log,
+        deltas: read.deltas,
+        room: Room::of(read),
+        last: read.after,
+        events: Vec::new(),
     };
-    let mut statement = tx.prepare_cached(sql)?;
-    let mut rows = statement.query(params![key(session, read.after), key(session, head)])?;
-    let mut events = Vec::new();
-    let mut room = Room::of(read);
-    while room.has_some() {
-        let Some(row) = rows.next()? else {
-            // What was skipped at the end need not be looked at again.
-            return Ok(Page {
-                events,
-                next: head.max(read.after),
-                head,
-            });
-        };
-        let event = event(row)?;
-        room.take(event.line.len());
-        events.push(event);
+    match reading.scan() {
+        Ok(()) | Err(Error::Storage(Fault::Corrupt(_))) => reading.look_up()?,
+        Err(err) => return Err(err),
     }
     Ok(Page {
-        next: events.last().map_or(read.after, |it| it.seq),
-        events,
-        head,
+        next: reading.last,
+        events: reading.events,
+        head: reading.log.head,
     })
+}
+
+/// A page on its way. The numbers of a log have no gaps, so a row that is not there is noticed as one that
+/// was altered is.
+struct Reading<'a> {
+    conn: &'a Connection,
+    session: &'a SessionId<'static>,
+    log: Log,
+    deltas: Deltas,
+    room: Room,
+    /// The last number that was looked at.
+    last: u64,
+    events: Vec<Stored>,
+}
+
+impl Reading<'_> {
+    /// Goes through the rows in order, until the page is full or a number is missing.
+    fn scan(&mut self) -> Result<()> {
+        // The line of a delta that nobody wants is not read.
+        let sql = match self.deltas {
+            Deltas::Keep => {
+                "SELECT key, at, kind, cut, line, sum FROM events
+                 WHERE key > ?1 AND key <= ?2 ORDER BY key"
+            }
+            Deltas::Skip => {
+                "SELECT key, at, kind, cut, iif(kind = 'item.delta', NULL, line), sum FROM events
+                 WHERE key > ?1 AND key <= ?2 ORDER BY key"
+            }
+        };
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let (first, last) = (self.key(self.last), self.key(self.log.head));
+        let mut rows = statement.query(params![first, last])?;
+        while self.room.has_some() {
+            let Some(row) = rows.next()? else { break };
+            let found = row.get(0).map(seq).ok();
+            if found != Some(self.last + 1) {
+                break;
+            }
+            self.take(Some(row));
+        }
+        Ok(())
+    }
+
+    /// Looks up one by one what [`Self::scan`] has not come to.
+    fn look_up(&mut self) -> Result<()> {
+        let sql = "SELECT key, at, kind, cut, line, sum FROM events WHERE key = ?1";
+        while self.room.has_some() && self.last < self.log.head {
+            let mut statement = self.conn.prepare_cached(sql)?;
+            let mut rows = statement.query([self.key(self.last + 1)])?;
+            match rows.next() {
+                Ok(row) => self.take(row),
+                Err(err) => match Fault::from(err) {
+                    Fault::Corrupt(_) => self.take(None),
+                    fault => return Err(fault.into()),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the next number with the row that should be its own.
+    fn take(&mut self, row: Option<&Row<'_>>) {
+        self.last += 1;
+        if self.deltas == Deltas::Skip && row.is_some_and(is_delta) {
+            return;
+        }
+        let event = row.and_then(event).unwrap_or_else(|| {
+            let at = self.events.last().map(|it| it.at);
+            stand_in(
+                self.session,
+                self.last,
+                at.unwrap_or(Timestamp::from_millis(0)),
+            )
+        });
+        self.room.take(event.line.len());
+        self.events.push(event);
+    }
+
+    fn key(&self, seq: u64) -> i64 {
+        key(self.log.session, seq)
+    }
 }
 
 pub(super) fn frames(
@@ -50,51 +121,72 @@ pub(super) fn frames(
     session: &SessionId<'static>,
     read: Read,
 ) -> Result<Vec<StoredFrame>> {
-    let (session, head) = find(conn, session)?;
+    let log = Log::find(conn, session)?;
     let mut statement = conn.prepare_cached(
-        "SELECT key, cut, bytes FROM frames WHERE key > ?1 AND key <= ?2 ORDER BY key",
+        "SELECT key, cut, bytes, sum FROM frames WHERE key > ?1 AND key <= ?2 ORDER BY key",
     )?;
-    let mut rows = statement.query(params![key(session, read.after), key(session, head)])?;
+    let keys = [read.after, log.head].map(|it| key(log.session, it));
+    let mut rows = statement.query(keys)?;
     let mut frames = Vec::new();
     let mut room = Room::of(read);
     while room.has_some() {
         let Some(row) = rows.next()? else { break };
-        let frame = frame(row)?;
+        let frame = match frame(row) {
+            Some(frame) => frame,
+            None if frames.is_empty() => {
+                return Err(Error::Damaged {
+                    session: session.clone(),
+                    row: Damage::Frame(seq(row.get(0)?)),
+                });
+            }
+            // Whoever reads on behind these is told.
+            None => break,
+        };
         room.take(frame.bytes.len());
         frames.push(frame);
     }
     Ok(frames)
 }
 
-/// The session's key and head.
-fn find(conn: &Connection, session: &SessionId<'static>) -> Result<(i64, u64)> {
-    conn.prepare_cached(
-        "SELECT session, head FROM logs WHERE session = (SELECT key FROM sessions WHERE id = ?1)",
-    )?
-    .query_row([session.as_str()], |row| {
-        Ok((row.get(0)?, row.get::<_, i64>(1)? as u64))
-    })
-    .optional()?
-    .ok_or_else(|| Error::NoSession {
-        session: session.clone(),
+/// The line of an event; absent when it is damaged.
+pub(super) fn line(conn: &Connection, session: i64, seq: u64) -> Result<Option<Bytes>> {
+    let sql = "SELECT key, at, kind, cut, line, sum FROM events WHERE key = ?1";
+    let found = conn
+        .prepare_cached(sql)?
+        .query_row([key(session, seq)], |row| Ok(event(row)))
+        .optional()?;
+    Ok(found.flatten().map(|it| it.line))
+}
+
+fn is_delta(row: &Row<'_>) -> bool {
+    let kind = row.get_ref(2).ok();
+    kind.and_then(|it| it.as_str().ok()) == Some(Kind::ItemDelta.name())
+}
+
+/// The columns of [`EVENTS`]; absent when they are damaged.
+pub(super) fn event(row: &Row<'_>) -> Option<Stored> {
+    if !EVENTS.is_whole(row, 0) {
+        return None;
+    }
+    let kind = row.get_ref(2).ok()?;
+    Some(Stored {
+        seq: seq(row.get(0).ok()?),
+        at: Timestamp::from_millis(row.get(1).ok()?),
+        kind: Kind::find(kind.as_str().ok()?)?,
+        cut: row.get::<_, i64>(3).ok()? as u64,
+        line: Bytes::copy_from_slice(row.get_ref(4).ok()?.as_bytes().ok()?),
+        is_damaged: false,
     })
 }
 
-fn event(row: &Row<'_>) -> rusqlite::Result<Stored> {
-    let name = row.get_ref(2)?.as_str()?;
-    Ok(Stored {
-        seq: seq(row.get(0)?),
-        at: Timestamp::from_millis(row.get(1)?),
-        kind: Kind::find(name).ok_or(rusqlite::Error::InvalidQuery)?,
-        cut: row.get::<_, i64>(3)? as u64,
-        line: Bytes::copy_from_slice(row.get_ref(4)?.as_bytes()?),
-    })
-}
-
-fn frame(row: &Row<'_>) -> rusqlite::Result<StoredFrame> {
-    Ok(StoredFrame {
-        seq: seq(row.get(0)?),
-        cut: row.get::<_, i64>(1)? as u64,
-        bytes: Bytes::copy_from_slice(row.get_ref(2)?.as_blob()?),
+/// The columns of [`FRAMES`]; absent when they are damaged.
+pub(super) fn frame(row: &Row<'_>) -> Option<StoredFrame> {
+    if !FRAMES.is_whole(row, 0) {
+        return None;
+    }
+    Some(StoredFrame {
+        seq: seq(row.get(0).ok()?),
+        cut: row.get::<_, i64>(1).ok()? as u64,
+        bytes: Bytes::copy_from_slice(row.get_ref(2).ok()?.as_blob().ok()?),
     })
 }

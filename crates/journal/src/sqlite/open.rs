@@ -1,17 +1,19 @@
-//! Opening a store: its file, its settings, its version, and whether it is whole.
+//! Opening a store: its file, its settings, and whether it is whole.
 
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
+use model::Timestamp;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags};
 
+use super::files::Files;
+use super::migrate;
+use super::witness::{self, SUFFIX, Slot, Witness};
 use crate::error::Fault;
-
-/// Each step takes the store from the version of its index to the next; a released step never changes.
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+use crate::note::{Lost, Note};
 
 /// How long a writer waits for another program's transaction; those take milliseconds.
 const BUSY: Duration = Duration::from_secs(5);
@@ -20,9 +22,22 @@ const BUSY: Duration = Duration::from_secs(5);
 /// leases live on is checked.
 const CHECK_WHOLE_BELOW: u64 = 64 << 20;
 
-pub(super) fn writer(path: &Path) -> Result<Connection, Fault> {
+/// A store that is ready to be written.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) conn: Connection,
+    pub(super) files: Files,
+    /// Absent where it could not be made: the store works without.
+    pub(super) witness: Option<Witness>,
+}
+
+pub(super) fn writer(path: &Path, tell: &mut dyn FnMut(Note)) -> Result<Opened, Fault> {
     // SQLite does not wait for others where the mode of the log changes: one opens at a time.
-    let _turn = make_private(path)?;
+    let turn = Turn::take(path)?;
+    if let Some(lost) = look_for_losses(path, turn.is_new)? {
+        tell(Note::Lost(lost));
+    }
+    migrate::check_alone(path)?;
     let mut conn = connect(path)?;
     // Before the first table, or it has no effect: lets retention give space back to the disk.
     conn.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
@@ -37,9 +52,87 @@ pub(super) fn writer(path: &Path) -> Result<Connection, Fault> {
     conn.pragma_update(None, "cache_size", -300)?;
     // A burst may grow the log of changes; what is left of it after a checkpoint is given back.
     conn.pragma_update(None, "journal_size_limit", 16 << 20)?;
-    migrate(&mut conn)?;
+    migrate::migrate(&mut conn, tell)?;
     check(&conn, path)?;
-    Ok(conn)
+    let witness = Witness::open(path, store_id(&conn)?).ok();
+    Ok(Opened {
+        files: Files::of(path),
+        conn,
+        witness,
+    })
+}
+
+/// Compares the store with its witness, before anything is written. Where something is missing, the files
+/// are copied as they are: opening the store for good overwrites what may still be in them.
+fn look_for_losses(path: &Path, is_new: bool) -> Result<Option<Lost>, Fault> {
+    let witness = Witness::path(path);
+    let Some((id, noted)) = witness::read(&witness) else {
+        return Ok(None);
+    };
+    if noted.is_empty() {
+        return Ok(None);
+    }
+    if is_new {
+        let lost = Lost {
+            is_gone: true,
+            sessions: noted.iter().map(Slot::all_lost).collect(),
+            ..Lost::default()
+        };
+        return Ok(Some(keep(lost, path, &[SUFFIX])));
+    }
+    let conn = connect(path)?;
+    // Closing it would fold the log into the store, and delete it.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    let sessions = match migrate::version(&conn)? {
+        // It was lost with all that it ever had.
+        0 => noted.iter().map(Slot::all_lost).collect(),
+        migrate::KNOWN if store_id(&conn)? == id => witness::missing(&conn, &noted)?,
+        _ => Vec::new(),
+    };
+    drop(conn);
+    if sessions.is_empty() {
+        return Ok(None);
+    }
+    let lost = Lost {
+        sessions,
+        ..Lost::default()
+    };
+    let kept = keep(lost, path, &["", "-wal", SUFFIX]);
+    // The next start has nothing more to tell.
+    fs::remove_file(witness).ok();
+    Ok(Some(kept))
+}
+
+/// Copies files of a store aside, under one name with the time.
+fn keep(mut lost: Lost, path: &Path, suffixes: &[&str]) -> Lost {
+    let aside = aside(path, "lost");
+    for suffix in suffixes {
+        let (from, to) = (beside(path, suffix), beside(&aside, suffix));
+        match fs::copy(&from, &to) {
+            Ok(_) => lost.kept.push(to),
+            Err(err) if err.kind() == io::ErrorKind::NotFound => (),
+            Err(err) => lost.not_kept = Some(err.to_string()),
+        }
+    }
+    lost
+}
+
+/// A new name beside the store: what it was is kept under it.
+pub(super) fn aside(path: &Path, why: &str) -> PathBuf {
+    let now = Timestamp::from(SystemTime::now()).to_string();
+    let now: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
+    beside(path, &format!(".{why}-{now}"))
+}
+
+/// The file of that name and suffix.
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+fn store_id(conn: &Connection) -> Result<i64, Fault> {
+    Ok(conn.query_row("SELECT id FROM store", [], |row| row.get(0))?)
 }
 
 pub(super) fn reader(path: &Path) -> Result<Connection, Fault> {
@@ -49,7 +142,7 @@ pub(super) fn reader(path: &Path) -> Result<Connection, Fault> {
     Ok(conn)
 }
 
-fn connect(path: &Path) -> Result<Connection, Fault> {
+pub(super) fn connect(path: &Path) -> Result<Connection, Fault> {
     // Without SQLITE_OPEN_URI, a path is never more than a path; one thread uses a connection.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags)?;
@@ -60,32 +153,46 @@ fn connect(path: &Path) -> Result<Connection, Fault> {
     Ok(conn)
 }
 
-/// The log holds everything the agent saw: nobody but its owner may read it. Returns the right to be the
-/// only one that opens it, which ends when it is dropped.
-fn make_private(path: &Path) -> io::Result<File> {
-    if let Some(dir) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(dir)?;
+/// The right to be the only one that opens a store, which ends when it is dropped.
+struct Turn {
+    _file: File,
+    /// There was no store.
+    is_new: bool,
+}
+
+impl Turn {
+    /// Makes the file if there is none. The log holds everything the agent saw: nobody but its owner may
+    /// read it.
+    fn take(path: &Path) -> io::Result<Self> {
+        if let Some(dir) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
+            let mut builder = fs::DirBuilder::new();
+            builder.recursive(true);
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            builder.create(dir)?;
+        }
+        let name = beside(path, "-open");
+        let file = private().create(true).truncate(false).open(name)?;
+        file.lock()?;
+        let is_new = match private().create_new(true).open(path) {
+            Ok(_) => true,
+            // Opening it just to look would be worse than useless: closing it again would end every lock
+            // that SQLite holds on it in this process.
+            Err(err) if err.kind() == io::ErrorKind::AlreadyExists => {
+                tighten(path)?;
+                false
+            }
+            Err(err) => return Err(err),
+        };
+        Ok(Self {
+            _file: file,
+            is_new,
+        })
     }
-    let mut name = path.as_os_str().to_owned();
-    name.push("-open");
-    let turn = private().create(true).truncate(false).open(name)?;
-    turn.lock()?;
-    match private().create_new(true).open(path) {
-        Ok(_) => (),
-        // Opening it just to look would be worse than useless: closing it again would end every lock
-        // that SQLite holds on it in this process.
-        Err(err) if err.kind() == io::ErrorKind::AlreadyExists => tighten(path)?,
-        Err(err) => return Err(err),
-    }
-    Ok(turn)
 }
 
 /// How a file that only its owner may read is made.
-fn private() -> fs::OpenOptions {
+pub(super) fn private() -> fs::OpenOptions {
     let mut options = fs::OpenOptions::new();
     options.write(true);
     #[cfg(unix)]
@@ -107,21 +214,6 @@ fn tighten(path: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn tighten(_: &Path) -> io::Result<()> {
     Ok(())
-}
-
-fn migrate(conn: &mut Connection) -> Result<(), Fault> {
-    let known = MIGRATIONS.len() as i64;
-    // Two programs may open a new store at once: the version is read where only one can be.
-    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let found: i64 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    if found > known {
-        return Err(Fault::Newer { found, known });
-    }
-    for step in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
-        tx.execute_batch(step)?;
-    }
-    tx.pragma_update(None, "user_version", known)?;
-    Ok(tx.commit()?)
 }
 
 fn check(conn: &Connection, path: &Path) -> Result<(), Fault> {

@@ -4,7 +4,9 @@
 use model::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::append::{fence, key};
+use super::append::key;
+use super::logs::Log;
+use super::sum::{LOGS, SESSIONS};
 use crate::clock::Moment;
 use crate::error::Result;
 use crate::lease::Lease;
@@ -18,7 +20,7 @@ const VACUUM: i64 = 500;
 
 /// Removes the session that a lease is for.
 pub(super) fn remove(conn: &Connection, lease: &Lease) -> Result<()> {
-    doom(conn, fence(conn, lease)?.session)
+    doom(conn, Log::fence(conn, lease)?.session)
 }
 
 pub(super) fn retain(
@@ -52,21 +54,25 @@ fn doom(conn: &Connection, key: i64) -> Result<()> {
     Ok(())
 }
 
-/// All sessions, the longest idle first.
+/// All sessions, the longest idle first. What is damaged is not removed for what it seems to say.
 fn candidates(conn: &Connection, steady: &Moment) -> Result<Vec<Candidate<i64>>> {
-    let mut statement = conn.prepare_cached(
-        "SELECT s.key, s.active_at, l.bytes,
+    let mut statement = conn.prepare_cached(&format!(
+        "SELECT {}, {},
                 EXISTS (SELECT 1 FROM runs WHERE session = s.key AND last IS NULL)
                 OR EXISTS (SELECT 1 FROM commands WHERE session = s.key)
-                OR coalesce(l.lease_era = ?1 AND l.lease_until > ?2, 0)
          FROM sessions s JOIN logs l ON l.session = s.key ORDER BY s.active_at, s.id",
-    )?;
-    let rows = statement.query_map(params![steady.era, steady.millis], |row| {
+        SESSIONS.list("s."),
+        LOGS.list("l.")
+    ))?;
+    let n_columns = SESSIONS.columns.len() + 1;
+    let rows = statement.query_map([], |row| {
+        let log = Log::read(row, n_columns)?.filter(|_| SESSIONS.is_whole(row, 0));
+        let is_held = |it: &Log| it.holder(steady).is_some_and(|it| !it.lapsed);
         Ok(Candidate {
             key: row.get(0)?,
-            active_at: row.get(1)?,
-            bytes: row.get::<_, i64>(2)? as u64,
-            busy: row.get(3)?,
+            active_at: row.get(7).unwrap_or_default(),
+            bytes: log.as_ref().map_or(0, |it| it.bytes),
+            busy: row.get(n_columns + LOGS.columns.len() + 1)? || log.as_ref().is_none_or(is_held),
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)

@@ -3,15 +3,17 @@
 use model::{RunId, SessionId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::leases::holder;
+use super::logs::Log;
 use super::sessions::find_key;
+use super::sum::{LOGS, RUNS};
 use crate::clock::Moment;
 use crate::error::Result;
 use crate::run::{OpenRun, Run, RunEnd};
 use crate::words;
 
-/// The columns [`run`] reads.
-const COLUMNS: &str = "s.id, r.run, r.first, r.started_at, r.last, r.ended_at, r.outcome";
+/// The columns [`run`] reads: those of [`RUNS`], then the session's name.
+const COLUMNS: &str =
+    "r.session, r.first, r.run, r.started_at, r.last, r.ended_at, r.outcome, r.sum, s.id";
 
 pub(super) fn runs(
     conn: &Connection,
@@ -26,7 +28,14 @@ pub(super) fn runs(
          WHERE r.session = ?1 AND r.first < ?2 ORDER BY r.first DESC LIMIT ?3"
     ))?;
     let rows = statement.query_map(params![session, before.unwrap_or(i64::MAX), limit], run)?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    whole(rows)
+}
+
+/// Those that are not damaged: their events tell what the others were.
+fn whole<T>(rows: impl Iterator<Item = rusqlite::Result<Option<T>>>) -> Result<Vec<T>> {
+    Ok(rows
+        .filter_map(Result::transpose)
+        .collect::<rusqlite::Result<_>>()?)
 }
 
 pub(super) fn find_run(conn: &Connection, id: &RunId<'static>) -> Result<Option<Run>> {
@@ -36,33 +45,39 @@ pub(super) fn find_run(conn: &Connection, id: &RunId<'static>) -> Result<Option<
              WHERE r.run = ?1 ORDER BY r.started_at DESC, s.key DESC LIMIT 1"
         ))?
         .query_row([id.as_str()], run)
-        .optional()?)
+        .optional()?
+        .flatten())
 }
 
 pub(super) fn open_runs(conn: &Connection, now: &Moment) -> Result<Vec<OpenRun>> {
     let mut statement = conn.prepare_cached(&format!(
-        "SELECT {COLUMNS}, l.epoch, l.owner, l.lease_era, l.lease_until
-         FROM runs r JOIN sessions s ON s.key = r.session JOIN logs l ON l.session = r.session
-         WHERE r.last IS NULL ORDER BY r.started_at, s.key, r.first"
+        "SELECT {COLUMNS}, {} FROM runs r JOIN sessions s ON s.key = r.session JOIN logs l ON l.session = r.session
+         WHERE r.last IS NULL ORDER BY r.started_at, s.key, r.first",
+        LOGS.list("l.")
     ))?;
     let rows = statement.query_map([], |row| {
-        Ok(OpenRun {
-            run: run(row)?,
-            holder: holder(row, 7, now)?,
-        })
+        let (run, log) = (run(row)?, Log::read(row, 9)?);
+        Ok(run.zip(log).map(|(run, log)| OpenRun {
+            run,
+            holder: log.holder(now),
+        }))
     })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    whole(rows)
 }
 
-fn run(row: &Row<'_>) -> rusqlite::Result<Run> {
+/// Absent when it is damaged.
+fn run(row: &Row<'_>) -> rusqlite::Result<Option<Run>> {
+    if !RUNS.is_whole(row, 0) {
+        return Ok(None);
+    }
     let last: Option<i64> = row.get(4)?;
-    Ok(Run {
-        session: SessionId::new(row.get::<_, String>(0)?),
-        run: RunId::new(row.get::<_, String>(1)?),
-        first: row.get::<_, i64>(2)? as u64,
+    Ok(Some(Run {
+        session: SessionId::new(row.get::<_, String>(8)?),
+        run: RunId::new(row.get::<_, String>(2)?),
+        first: row.get::<_, i64>(1)? as u64,
         started_at: Timestamp::from_millis(row.get(3)?),
         end: last.map(|last| run_end(row, last as u64)).transpose()?,
-    })
+    }))
 }
 
 fn run_end(row: &Row<'_>, seq: u64) -> rusqlite::Result<RunEnd> {

@@ -4,12 +4,15 @@ use model::{SessionId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::append::write_search;
-use crate::error::{Error, Result};
+use super::logs::Log;
+use super::sum::{NATIVES, SESSIONS};
+use crate::error::{Damage, Error, Result};
 use crate::session::{Listing, NewSession, Place, Session, SessionQuery, State, searchable};
 
-/// The columns [`session`] reads. The index is named because the planner would walk every ask there ever was.
+/// The columns [`session`] reads: those of [`SESSIONS`], then the rest. The index is named because the
+/// planner would walk every ask there ever was.
 const COLUMNS: &str =
-    "s.id, s.engine, s.native, s.cwd, s.title, s.created_at, s.active_at, l.head, l.bytes,
+    "s.key, s.id, s.engine, s.native, s.cwd, s.title, s.created_at, s.active_at, s.sum, l.head, l.bytes,
     CASE WHEN EXISTS (SELECT 1 FROM asks INDEXED BY waiting_asks
                       WHERE session = s.key AND decision IS NULL AND NOT answered)
          THEN 'waiting'
@@ -41,8 +44,9 @@ pub(super) fn create(conn: &Connection, new: &NewSession, now: Timestamp) -> Res
             session: new.id.clone(),
         });
     }
-    conn.prepare_cached("INSERT INTO logs (session) VALUES (?1)")?
-        .execute([conn.last_insert_rowid()])?;
+    let key = conn.last_insert_rowid();
+    SESSIONS.seal(conn, &[&key])?;
+    Log::make(conn, key)?;
     Ok(Session {
         id: new.id.clone(),
         engine: new.engine.clone(),
@@ -58,23 +62,47 @@ pub(super) fn create(conn: &Connection, new: &NewSession, now: Timestamp) -> Res
 }
 
 pub(super) fn find(conn: &Connection, id: &SessionId<'static>) -> Result<Option<Session>> {
-    Ok(conn
+    let found = conn
         .prepare_cached(&format!("SELECT {COLUMNS} WHERE s.id = ?1"))?
         .query_row([id.as_str()], session)
-        .optional()?)
+        .optional()?;
+    whole(found, id)
 }
 
 pub(super) fn find_native(
     conn: &Connection,
     native: &SessionId<'static>,
 ) -> Result<Option<Session>> {
-    Ok(conn
+    let found = conn
         .prepare_cached(&format!(
             "SELECT {COLUMNS} JOIN natives n ON n.session = s.key WHERE n.native = ?1
              ORDER BY s.active_at DESC, s.id DESC LIMIT 1"
         ))?
-        .query_row([native.as_str()], session)
-        .optional()?)
+        .query_row([native.as_str()], |row| {
+            Ok((row.get::<_, i64>(0)?, session(row)?))
+        })
+        .optional()?;
+    // A name that leads to another session than it was given to would have an agent go on with that.
+    if let Some((key, _)) = &found
+        && NATIVES.check(conn, &[&native.as_str(), key])? == Some(false)
+    {
+        return Err(Error::Damaged {
+            session: native.clone(),
+            row: Damage::Native,
+        });
+    }
+    whole(found.map(|it| it.1), native)
+}
+
+fn whole(found: Option<Option<Session>>, id: &SessionId<'static>) -> Result<Option<Session>> {
+    match found {
+        None => Ok(None),
+        Some(Some(session)) => Ok(Some(session)),
+        Some(None) => Err(Error::Damaged {
+            session: id.clone(),
+            row: Damage::Entry,
+        }),
+    }
 }
 
 pub(super) fn list(
@@ -101,7 +129,7 @@ pub(super) fn list(
             query.state.map(word),
             limit as i64 + 1
         ],
-        session,
+        |row| session(row)?.map_or_else(|| stand_in(row), Ok),
     )?;
     let mut sessions = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     let has_more = sessions.len() > limit;
@@ -112,9 +140,16 @@ pub(super) fn list(
 
 pub(super) fn rename(conn: &Connection, id: &SessionId<'static>, title: &str) -> Result<()> {
     let key = find_key(conn, id)?;
+    if SESSIONS.check(conn, &[&key])? == Some(false) {
+        return Err(Error::Damaged {
+            session: id.clone(),
+            row: Damage::Entry,
+        });
+    }
     conn.prepare_cached("UPDATE sessions SET title = ?2 WHERE key = ?1")?
         .execute(params![key, title])?;
-    write_search(conn, key)
+    write_search(conn, key)?;
+    SESSIONS.seal(conn, &[&key])
 }
 
 pub(super) fn find_key(conn: &Connection, id: &SessionId<'static>) -> Result<i64> {
@@ -126,23 +161,51 @@ pub(super) fn find_key(conn: &Connection, id: &SessionId<'static>) -> Result<i64
         })
 }
 
-fn session(row: &Row<'_>) -> rusqlite::Result<Session> {
-    let state = row.get_ref(9)?.as_str()?;
+/// Absent when its entry is damaged.
+fn session(row: &Row<'_>) -> rusqlite::Result<Option<Session>> {
+    if !SESSIONS.is_whole(row, 0) {
+        return Ok(None);
+    }
+    Ok(Some(Session {
+        id: SessionId::new(row.get::<_, String>(1)?),
+        engine: row.get(2)?,
+        native: row.get::<_, Option<String>>(3)?.map(SessionId::new),
+        cwd: row.get(4)?,
+        title: row.get(5)?,
+        created_at: Timestamp::from_millis(row.get(6)?),
+        active_at: Timestamp::from_millis(row.get(7)?),
+        head: row.get::<_, i64>(9)? as u64,
+        bytes: row.get::<_, i64>(10)? as u64,
+        state: state(row)?,
+    }))
+}
+
+/// A session whose entry is damaged, in its place in the list. Nothing in the row is to be trusted but its
+/// key, so it cannot be found under this name either.
+fn stand_in(row: &Row<'_>) -> rusqlite::Result<Session> {
+    let at = Timestamp::from_millis(row.get(7).unwrap_or_default());
     Ok(Session {
-        id: SessionId::new(row.get::<_, String>(0)?),
-        engine: row.get(1)?,
-        native: row.get::<_, Option<String>>(2)?.map(SessionId::new),
-        cwd: row.get(3)?,
-        title: row.get(4)?,
-        created_at: Timestamp::from_millis(row.get(5)?),
-        active_at: Timestamp::from_millis(row.get(6)?),
-        head: row.get::<_, i64>(7)? as u64,
-        bytes: row.get::<_, i64>(8)? as u64,
-        state: [State::Idle, State::Running, State::Waiting]
-            .into_iter()
-            .find(|it| word(*it) == state)
-            .ok_or(rusqlite::Error::InvalidQuery)?,
+        id: SessionId::new(format!("damaged-{}", row.get::<_, i64>(0)?)),
+        engine: "unknown".to_owned(),
+        native: None,
+        cwd: None,
+        title: Some(
+            "damaged in the journal; `linkspan doctor --repair` rescues its events".to_owned(),
+        ),
+        created_at: at,
+        active_at: at,
+        head: 0,
+        bytes: 0,
+        state: State::Idle,
     })
+}
+
+fn state(row: &Row<'_>) -> rusqlite::Result<State> {
+    let state = row.get_ref(11)?.as_str()?;
+    [State::Idle, State::Running, State::Waiting]
+        .into_iter()
+        .find(|it| word(*it) == state)
+        .ok_or(rusqlite::Error::InvalidQuery)
 }
 
 fn word(state: State) -> &'static str {

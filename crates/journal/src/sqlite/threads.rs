@@ -11,9 +11,11 @@ use std::thread::{self, JoinHandle};
 use rusqlite::Connection;
 use tokio::sync::{Semaphore, oneshot};
 
+use super::files::Files;
 use super::open;
-use super::writer::{self, Changed, Job, Task};
+use super::writer::{self, Changed, Job, Store, Task};
 use crate::error::{Error, Fault, Result};
+use crate::note::Note;
 use crate::watch::Hints;
 
 /// One reads while the other is in the middle of a long page; it is started when that happens.
@@ -35,6 +37,7 @@ pub(super) struct Threads {
     queues: Option<Queues>,
     room: Arc<Semaphore>,
     path: PathBuf,
+    files: Files,
     read_jobs: Arc<Mutex<Receiver<ReadJob>>>,
     /// Jobs that readers have not finished.
     n_reads: Arc<AtomicUsize>,
@@ -48,7 +51,11 @@ struct Queues {
 }
 
 impl Threads {
-    pub(super) async fn start(path: &Path, hints: &Arc<Hints>) -> Result<Self, Fault> {
+    pub(super) async fn start(
+        path: &Path,
+        hints: &Arc<Hints>,
+        mut tell: impl FnMut(Note) + Send + 'static,
+    ) -> Result<Self, Fault> {
         let (writes, write_jobs) = mpsc::channel();
         let (reads, read_jobs) = mpsc::channel();
         let (ready, opened) = oneshot::channel();
@@ -56,16 +63,17 @@ impl Threads {
         let hints = Arc::clone(hints);
         let writer = spawn("journal-writer", {
             let path = path.clone();
-            move || match open::writer(&path) {
-                Ok(conn) => {
-                    drop(ready.send(Ok(())));
-                    writer::run(conn, &write_jobs, &hints);
+            move || match open::writer(&path, &mut tell).and_then(Store::new) {
+                Ok(mut store) => {
+                    drop(ready.send(Ok(store.files.clone())));
+                    writer::run(&mut store, &write_jobs, &hints);
                 }
                 Err(fault) => drop(ready.send(Err(fault))),
             }
         })?;
-        opened.await.map_err(|_| Fault::Closed)??;
+        let files = opened.await.map_err(|_| Fault::Closed)??;
         Ok(Self {
+            files,
             queues: Some(Queues { writes, reads }),
             room: Arc::new(Semaphore::new(MAX_WAITING_BYTES)),
             path,
@@ -74,6 +82,10 @@ impl Threads {
             writer: Some(writer),
             readers: Mutex::default(),
         })
+    }
+
+    pub(super) fn files(&self) -> &Files {
+        &self.files
     }
 
     /// Has one more reader where all of them have something to do already.

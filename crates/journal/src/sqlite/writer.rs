@@ -4,11 +4,16 @@
 //! which the next gathers. An answer is sent after the commit, so none can be false.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
+use super::files::Files;
+use super::open::Opened;
+use super::sum::LOGS;
+use super::witness::{Slot, Witness};
 use crate::error::{Error, Fault, Result};
 use crate::watch::{Change, Hints};
 
@@ -27,21 +32,86 @@ pub(super) trait Job: Send {
     fn answer(self: Box<Self>, committed: Result<(), Fault>);
 }
 
-pub(super) fn run(mut conn: Connection, jobs: &Receiver<Box<dyn Job>>, hints: &Hints) {
+/// The store in the hands of the one that writes it.
+#[derive(Debug)]
+pub(super) struct Store {
+    conn: Connection,
+    pub(super) files: Files,
+    witness: Option<Witness>,
+    /// The keys of the sessions that the group has changed.
+    touched: Arc<Mutex<Vec<i64>>>,
+}
+
+impl Store {
+    pub(super) fn new(opened: Opened) -> Result<Self, Fault> {
+        let Opened {
+            mut conn,
+            files,
+            witness,
+        } = opened;
+        let touched = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&touched);
+        conn.update_hook(Some(move |_, _: &str, table: &str, key| {
+            if table == LOGS.name {
+                keys(&noted).push(key);
+            }
+        }))?;
+        Ok(Self {
+            conn,
+            files,
+            witness,
+            touched,
+        })
+    }
+
+    /// Before a commit: what it removes is not missed if the program dies right after it.
+    fn forget_removed(&self) -> Result<(), Fault> {
+        let Some(witness) = &self.witness else {
+            return Ok(());
+        };
+        let mut touched = keys(&self.touched);
+        touched.sort_unstable();
+        touched.dedup();
+        for key in &*touched {
+            if Slot::of(&self.conn, *key)?.is_none() {
+                // What cannot be noted is not known; the store itself is not concerned.
+                witness.forget(*key).ok();
+            }
+        }
+        Ok(())
+    }
+
+    /// After a commit, before it is acknowledged.
+    fn note_touched(&self) {
+        let touched = std::mem::take(&mut *keys(&self.touched));
+        let Some(witness) = &self.witness else { return };
+        for key in touched {
+            if let Ok(Some(slot)) = Slot::of(&self.conn, key) {
+                witness.note(&slot).ok();
+            }
+        }
+    }
+}
+
+fn keys(touched: &Mutex<Vec<i64>>) -> MutexGuard<'_, Vec<i64>> {
+    touched.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) fn run(store: &mut Store, jobs: &Receiver<Box<dyn Job>>, hints: &Hints) {
     let mut version = None;
     loop {
         match next(jobs, hints) {
             Ok(first) => {
                 let mut group = vec![first];
                 group.extend(jobs.try_iter().take(MAX_GROUP - 1));
-                commit(&mut conn, group, hints);
+                commit(store, group, hints);
             }
             Err(RecvTimeoutError::Timeout) => hints.forget_the_gone(),
             Err(RecvTimeoutError::Disconnected) => return,
         }
         // The first look hints too: others may have written since the first watcher has read.
         if hints.has_watchers()
-            && let Some(seen) = data_version(&conn)
+            && let Some(seen) = data_version(&store.conn)
             && version.replace(seen) != Some(seen)
         {
             hints.tell_everybody();
@@ -65,9 +135,12 @@ fn data_version(conn: &Connection) -> Option<i64> {
         .ok()
 }
 
-fn commit(conn: &mut Connection, mut group: Vec<Box<dyn Job>>, hints: &Hints) {
+fn commit(store: &Store, mut group: Vec<Box<dyn Job>>, hints: &Hints) {
     let mut changed = Changed::new();
-    let committed = transact(conn, &mut group, &mut changed);
+    let committed = transact(store, &mut group, &mut changed);
+    store.note_touched();
+    // A commit to a file that nobody finds again is none.
+    let committed = committed.and_then(|()| store.files.check());
     if committed.is_ok() {
         changed.dedup();
         hints.tell(&changed);
@@ -77,11 +150,9 @@ fn commit(conn: &mut Connection, mut group: Vec<Box<dyn Job>>, hints: &Hints) {
     }
 }
 
-fn transact(
-    conn: &Connection,
-    group: &mut [Box<dyn Job>],
-    changed: &mut Changed,
-) -> Result<(), Fault> {
+fn transact(store: &Store, group: &mut [Box<dyn Job>], changed: &mut Changed) -> Result<(), Fault> {
+    let conn = &store.conn;
+    store.files.check()?;
     // A rollback that failed with a full disk is made up for here.
     roll_back(conn)?;
     let result = (|| {
@@ -89,6 +160,7 @@ fn transact(
         for job in group {
             job.work(conn, changed)?;
         }
+        store.forget_removed()?;
         step(conn, "COMMIT")
     })();
     if result.is_err() {

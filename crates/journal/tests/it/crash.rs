@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use journal::{
-    Batch, Config, Entry, Journal, Lease, NewSession, Owner, Sqlite, SystemClock, Takeover,
+    Batch, Config, Entry, Journal, Lease, NewSession, Note, Owner, Sqlite, SystemClock, Takeover,
 };
 use model::{Body, Event, SessionId};
 
@@ -129,7 +129,10 @@ async fn what_was_acknowledged_survives_a_power_cut() {
 
 /// Reads on from `after`: the numbers have no gap, each event and frame is whole. Returns the last number.
 async fn verify(path: &Path, after: u64) -> u64 {
-    let journal = Sqlite::open(path, config()).await.unwrap();
+    let no_alarm = |note| assert!(!matches!(note, Note::Lost(_)), "{note:?}");
+    let journal = Sqlite::open_and_tell(path, config(), no_alarm)
+        .await
+        .unwrap();
     let session = SessionId::new("s");
     if journal.find_session(&session).await.unwrap().is_none() {
         return 0;

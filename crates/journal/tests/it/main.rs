@@ -6,6 +6,10 @@ mod bench;
 mod conformance;
 #[cfg(unix)]
 mod crash;
+#[cfg(unix)]
+mod damage;
+#[cfg(unix)]
+mod losses;
 mod properties;
 #[cfg(unix)]
 mod store;

@@ -61,7 +61,7 @@ async fn nobody_else_may_read_it() {
     create(&journal).await;
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(path.parent().unwrap()), 0o700);
-    for suffix in ["", "-wal", "-shm", "-open"] {
+    for suffix in ["", "-wal", "-shm", "-open", "-witness"] {
         let file = PathBuf::from(format!("{}{suffix}", path.display()));
         assert_eq!(mode(&file), 0o600, "{suffix}");
     }
@@ -99,7 +99,7 @@ async fn a_store_of_a_later_version_is_left_alone() {
         open(&path).await,
         Err(Fault::Newer {
             found: 99,
-            known: 1
+            known: 2
         })
     ));
 }

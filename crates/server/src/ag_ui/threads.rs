@@ -66,7 +66,7 @@ impl AgUi {
         let commands = self.hub.journal().commands(session, 0).await?;
         let is_it = |order: &Order| match order {
             Order::Prompt(body) => client_of(body).is_some_and(|it| it.id == name),
-            Order::Abort(_) | Order::Settle { .. } => false,
+            Order::Abort(_) | Order::Settle { .. } | Order::Damaged => false,
         };
         let found = commands.into_iter().find(|it| is_it(&it.order));
         Ok(found.map(|it| it.number))

@@ -13,7 +13,7 @@ use crate::sqlite::{open, sessions};
 use crate::watch::Scope;
 
 struct Disk {
-    conn: Connection,
+    store: Store,
     hints: Hints,
     _dir: TempDir,
 }
@@ -24,7 +24,9 @@ impl Disk {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         Self {
-            conn: open::writer(&dir.path().join("journal.db")).unwrap(),
+            store: open::writer(&dir.path().join("journal.db"), &mut |_| ())
+                .and_then(Store::new)
+                .unwrap(),
             hints: Hints::default(),
             _dir: dir,
         }
@@ -33,7 +35,7 @@ impl Disk {
     /// Commits jobs as one group and says how each was answered.
     fn commit(&mut self, jobs: Vec<(Box<dyn Job>, Answer)>) -> Vec<String> {
         let (group, answers): (Vec<_>, Vec<_>) = jobs.into_iter().unzip();
-        commit(&mut self.conn, group, &self.hints);
+        commit(&self.store, group, &self.hints);
         let answers = answers.into_iter();
         answers
             .map(|mut it| match it.try_recv().unwrap() {
@@ -46,7 +48,10 @@ impl Disk {
 
     fn n_sessions(&self) -> i64 {
         let count = "SELECT count(*) FROM sessions";
-        self.conn.query_row(count, [], |row| row.get(0)).unwrap()
+        self.store
+            .conn
+            .query_row(count, [], |row| row.get(0))
+            .unwrap()
     }
 }
 
@@ -82,7 +87,8 @@ fn job(
 fn a_commit_is_synced() {
     let disk = Disk::new();
     let setting = |name| -> rusqlite::types::Value {
-        disk.conn
+        disk.store
+            .conn
             .pragma_query_value(None, name, |row| row.get(0))
             .unwrap()
     };
@@ -123,10 +129,12 @@ fn a_full_disk_is_told_to_all_of_the_group_and_is_over_when_there_is_room() {
     let mut disk = Disk::new();
     assert_eq!(disk.commit(vec![create("a", 0)]), ["stored"]);
     let n_pages: i64 = disk
+        .store
         .conn
         .pragma_query_value(None, "page_count", |row| row.get(0))
         .unwrap();
-    disk.conn
+    disk.store
+        .conn
         .pragma_update(None, "max_page_count", n_pages + 2)
         .unwrap();
     for _ in 0..3 {
@@ -138,7 +146,8 @@ fn a_full_disk_is_told_to_all_of_the_group_and_is_over_when_there_is_room() {
     }
     assert_eq!(disk.commit(vec![create("b", 0)]), ["stored"]);
 
-    disk.conn
+    disk.store
+        .conn
         .pragma_update(None, "max_page_count", n_pages + 1000)
         .unwrap();
     assert_eq!(
@@ -151,7 +160,10 @@ fn a_full_disk_is_told_to_all_of_the_group_and_is_over_when_there_is_room() {
 #[test]
 fn a_read_only_store_is_told_and_is_over_when_it_can_be_written() {
     let mut disk = Disk::new();
-    disk.conn.pragma_update(None, "query_only", true).unwrap();
+    disk.store
+        .conn
+        .pragma_update(None, "query_only", true)
+        .unwrap();
     for _ in 0..3 {
         assert_eq!(
             disk.commit(vec![create("a", 0), create("b", 0)]),
@@ -159,7 +171,10 @@ fn a_read_only_store_is_told_and_is_over_when_it_can_be_written() {
         );
     }
     assert_eq!(disk.n_sessions(), 0);
-    disk.conn.pragma_update(None, "query_only", false).unwrap();
+    disk.store
+        .conn
+        .pragma_update(None, "query_only", false)
+        .unwrap();
     assert_eq!(disk.commit(vec![create("a", 0)]), ["stored"]);
     assert_eq!(disk.n_sessions(), 1);
 }
@@ -167,7 +182,8 @@ fn a_read_only_store_is_told_and_is_over_when_it_can_be_written() {
 #[test]
 fn a_transaction_that_was_left_open_is_closed_before_the_next() {
     let mut disk = Disk::new();
-    disk.conn
+    disk.store
+        .conn
         .execute_batch("BEGIN; DELETE FROM sessions")
         .unwrap();
     assert_eq!(disk.commit(vec![create("a", 0)]), ["stored"]);
@@ -176,7 +192,11 @@ fn a_transaction_that_was_left_open_is_closed_before_the_next() {
 
 #[test]
 fn the_first_look_at_a_store_is_a_hint() {
-    let Disk { conn, hints, _dir } = Disk::new();
+    let Disk {
+        mut store,
+        hints,
+        _dir,
+    } = Disk::new();
     let mut watch = Box::pin(async {
         let mut watch = hints.watch(Scope::All);
         // The first is there at once; what somebody reads after it may be old already.
@@ -188,6 +208,6 @@ fn the_first_look_at_a_store_is_a_hint() {
     let (jobs, waiting) = mpsc::channel();
     jobs.send(job(|_, _| Ok(())).0).unwrap();
     drop(jobs);
-    run(conn, &waiting, &hints);
+    run(&mut store, &waiting, &hints);
     assert_eq!(watch.as_mut().poll(&mut context), Poll::Ready(true));
 }

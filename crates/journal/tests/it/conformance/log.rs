@@ -47,14 +47,16 @@ async fn events_come_back_as_they_were_appended(engine: Engine) {
                     at: Timestamp::from_millis(5),
                     kind: Kind::NoticeRaised,
                     line: first,
-                    cut: 0
+                    cut: 0,
+                    is_damaged: false,
                 },
                 Stored {
                     seq: 2,
                     at: START,
                     kind: Kind::NoticeRaised,
                     line: second,
-                    cut: 0
+                    cut: 0,
+                    is_damaged: false,
                 },
             ],
             next: 2,

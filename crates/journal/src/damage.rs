@@ -1,0 +1,51 @@
+//! What stands in the place of an event that the store has damaged.
+//!
+//! Every reader of a log meets it as an event like any other, under the number that is missing: a page, a
+//! follower or a transcript says what is not there, and goes on with what is.
+
+use std::borrow::Cow;
+
+use model::{Body, Event, Level, Notice, Origin, SessionId, Text, Timestamp, Why};
+
+use crate::entry::{Kind, Stored};
+use crate::error::Damage;
+
+/// The word for programs.
+const CODE: &str = "damaged";
+
+/// `at` is the time of the event before it: its own is not to be trusted.
+pub(crate) fn stand_in(session: &SessionId<'_>, seq: u64, at: Timestamp) -> Stored {
+    let text = format!(
+        "{} is damaged in the journal and not shown; `linkspan doctor` says what else is",
+        Damage::Event(seq)
+    );
+    let event = Event {
+        seq,
+        at: Some(at),
+        session: session.by_ref(),
+        run: None,
+        engine: Cow::Borrowed("linkspan"),
+        path: Cow::Borrowed(&[]),
+        origin: Origin::Linkspan,
+        frame: None,
+        native: None,
+        why: Some(Why::Damaged),
+        extra: Vec::new().into(),
+        body: Body::NoticeRaised(Notice {
+            level: Level::Error,
+            code: Cow::Borrowed(CODE),
+            text: Text::new(&text),
+            item: None,
+            detail: None,
+        }),
+    };
+    let line = serde_json::to_vec(&event).expect("a notice is plain data with string keys");
+    Stored {
+        seq,
+        at,
+        kind: Kind::NoticeRaised,
+        line: line.into(),
+        cut: 0,
+        is_damaged: true,
+    }
+}

@@ -1,0 +1,51 @@
+//! The files of a store, as they were when it was opened.
+//!
+//! A file that is deleted under a program stays as long as the program has it open: everything seems to go
+//! well, and all of it is gone when the program ends. So before anything is acknowledged it is looked
+//! whether the files are still where they were.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::open::beside;
+use crate::error::Fault;
+
+#[derive(Clone, Debug)]
+pub(super) struct Files(Vec<(PathBuf, Id)>);
+
+/// What tells a file from another one of the same name.
+type Id = (u64, u64);
+
+impl Files {
+    /// Those of an open store.
+    pub(super) fn of(store: &Path) -> Self {
+        let paths = ["", "-wal", "-shm"].map(|it| beside(store, it));
+        Self(
+            paths
+                .into_iter()
+                .filter_map(|it| Some((id(&it)?, it)))
+                .map(|(id, path)| (path, id))
+                .collect(),
+        )
+    }
+
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        match self.0.iter().find(|(path, was)| id(path) != Some(*was)) {
+            None => Ok(()),
+            Some((path, _)) => Err(Fault::Gone(path.clone())),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn id(path: &Path) -> Option<Id> {
+    use std::os::unix::fs::MetadataExt;
+    let data = fs::metadata(path).ok()?;
+    Some((data.dev(), data.ino()))
+}
+
+/// Files that are open cannot be deleted there.
+#[cfg(not(unix))]
+fn id(_: &Path) -> Option<Id> {
+    None
+}

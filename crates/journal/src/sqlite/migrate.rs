@@ -1,0 +1,81 @@
+//! Bringing a store of an earlier version up to this one.
+
+use std::path::Path;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::{open, sum};
+use crate::error::Fault;
+use crate::note::Note;
+
+/// What takes the store from the version of its index to the next; a released step never changes.
+struct Step {
+    sql: &'static str,
+    /// Rows get the checksums they do not have yet.
+    seals: bool,
+}
+
+const STEPS: &[Step] = &[
+    Step {
+        sql: include_str!("schema.sql"),
+        seals: false,
+    },
+    Step {
+        sql: include_str!("sums.sql"),
+        seals: true,
+    },
+];
+
+pub(super) const KNOWN: i64 = STEPS.len() as i64;
+
+pub(super) fn version(conn: &Connection) -> Result<i64, Fault> {
+    Ok(conn.pragma_query_value(None, "user_version", |row| row.get(0))?)
+}
+
+/// Whoever opened an older store before goes on as before, and writes rows that nobody would understand any
+/// more: an upgrade needs the store for itself.
+pub(super) fn check_alone(path: &Path) -> Result<(), Fault> {
+    let conn = open::connect(path)?;
+    let found = version(&conn)?;
+    if found == 0 || found >= KNOWN {
+        return Ok(());
+    }
+    drop(conn);
+    let conn = open::connect(path)?;
+    conn.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    match version(&conn) {
+        Err(Fault::Busy) => Err(Fault::InUse),
+        found => found.map(drop),
+    }
+}
+
+/// All steps are one transaction: a store is of one version or of another.
+pub(super) fn migrate(conn: &mut Connection, tell: &mut dyn FnMut(Note)) -> Result<(), Fault> {
+    // Looking takes no room on a full disk.
+    if version(conn)? == KNOWN {
+        return Ok(());
+    }
+    // Two programs may open a new store at once: the version is read where only one can be.
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let found = version(&tx)?;
+    if found > KNOWN {
+        let known = KNOWN;
+        return Err(Fault::Newer { found, known });
+    }
+    let steps = &STEPS[usize::try_from(found).unwrap_or(0)..];
+    for step in steps {
+        tx.execute_batch(step.sql)?;
+    }
+    if steps.iter().any(|it| it.seals) {
+        let mut told = |done, total| {
+            if found > 0 {
+                tell(Note::Upgrading { done, total });
+            }
+        };
+        sum::seal_all(&tx, &mut told)?;
+    }
+    tx.pragma_update(None, "user_version", KNOWN)?;
+    tx.commit()?;
+    // Whose store it is has to be known also when the log of changes is lost.
+    Ok(conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
+}

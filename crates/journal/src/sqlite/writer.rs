@@ -64,30 +64,31 @@ impl Store {
         })
     }
 
-    /// Before a commit: what it removes is not missed if the program dies right after it.
-    fn forget_removed(&self) -> Result<(), Fault> {
+    /// Before a commit: how far it brings the sessions that it changes. What it removes is forgotten now, so
+    /// that it is not missed if the program dies right after the commit.
+    fn prepare_notes(&self) -> Result<Vec<Slot>, Fault> {
+        let mut touched = std::mem::take(&mut *keys(&self.touched));
         let Some(witness) = &self.witness else {
-            return Ok(());
+            return Ok(Vec::new());
         };
-        let mut touched = keys(&self.touched);
         touched.sort_unstable();
         touched.dedup();
-        for key in &*touched {
-            if Slot::of(&self.conn, *key)?.is_none() {
+        let mut slots = Vec::with_capacity(touched.len());
+        for key in touched {
+            match Slot::of(&self.conn, key)? {
+                Some(slot) => slots.push(slot),
                 // What cannot be noted is not known; the store itself is not concerned.
-                witness.forget(*key).ok();
+                None => drop(witness.forget(key)),
             }
         }
-        Ok(())
+        Ok(slots)
     }
 
     /// After a commit, before it is acknowledged.
-    fn note_touched(&self) {
-        let touched = std::mem::take(&mut *keys(&self.touched));
-        let Some(witness) = &self.witness else { return };
-        for key in touched {
-            if let Ok(Some(slot)) = Slot::of(&self.conn, key) {
-                witness.note(&slot).ok();
+    fn note(&self, slots: &[Slot]) {
+        if let Some(witness) = &self.witness {
+            for slot in slots {
+                drop(witness.note(slot));
             }
         }
     }
@@ -138,7 +139,6 @@ fn data_version(conn: &Connection) -> Option<i64> {
 fn commit(store: &Store, mut group: Vec<Box<dyn Job>>, hints: &Hints) {
     let mut changed = Changed::new();
     let committed = transact(store, &mut group, &mut changed);
-    store.note_touched();
     // A commit to a file that nobody finds again is none.
     let committed = committed.and_then(|()| store.files.check());
     if committed.is_ok() {
@@ -160,10 +160,13 @@ fn transact(store: &Store, group: &mut [Box<dyn Job>], changed: &mut Changed) ->
         for job in group {
             job.work(conn, changed)?;
         }
-        store.forget_removed()?;
-        step(conn, "COMMIT")
+        let slots = store.prepare_notes()?;
+        step(conn, "COMMIT")?;
+        store.note(&slots);
+        Ok(())
     })();
     if result.is_err() {
+        keys(&store.touched).clear();
         // The first failure is the one to tell; what a second leaves open is closed before the next group.
         drop(roll_back(conn));
     }

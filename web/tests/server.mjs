@@ -3,7 +3,7 @@
 // `LINKSPAN` names another program than target/debug/linkspan.
 
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -43,13 +43,14 @@ export class Server {
       child.on("exit", () => fail(new Error(`the server has ended: ${said}`)));
       child.stderr.on("data", (it) => {
         said += it;
-        if (/listening on \S+\n/.test(said) && (!is_first || /open \S+\n/.test(said))) done(undefined);
+        if (/listening on \S+\n/.test(said)) done(undefined);
       });
     });
     this.url = /listening on (\S+)/.exec(said)[1];
     if (!is_first) return this;
-    this.printed = /open (\S+)/.exec(said)[1];
-    this.token = this.printed.split("#token=")[1];
+    // It is printed to terminals alone.
+    this.token = readFileSync(join(folder, "token"), "utf8").trim();
+    this.printed = `${this.url}/#token=${this.token}`;
     return this;
   }
 

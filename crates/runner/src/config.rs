@@ -252,6 +252,14 @@ impl Config {
         expanded.collect()
     }
 
+    /// Pages of other origins that may use the server from a browser.
+    pub fn allow_origins(&self) -> Vec<String> {
+        match self.find("serve.allow_origins").map(|it| &it.value) {
+            Some(Value::List(origins)) => origins.clone(),
+            _ => Vec::new(),
+        }
+    }
+
     fn section(&self, path: &str) -> EngineConfig {
         let text = |key: &str| self.text(&format!("{path}.{key}")).map(str::to_owned);
         let find = |key: &str| self.find(&format!("{path}.{key}"));

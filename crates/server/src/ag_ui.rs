@@ -37,9 +37,9 @@ use crate::config::BODY;
 use crate::error::{ApiError, Result, reply};
 use crate::export::Cursor;
 use crate::metrics::Metrics;
-use crate::roots;
 use crate::state::App;
 use crate::tokens::{Caller, Role};
+use crate::{rights, roots};
 
 /// Bytes of a request: messages may hold pictures.
 const MAX_INPUT: usize = 32 << 20;
@@ -111,7 +111,7 @@ pub(crate) async fn run(
 ) -> Result<Response> {
     let asked = Asked::read(&engine, caller.role, params, &headers, body).await?;
     let check = async |submit: Submit| {
-        runs::check_role(&app, &caller, &submit)?;
+        rights::check_submit(&app, &caller, &submit)?;
         roots::check_submit(&app, &caller, &submit).await?;
         Ok(submit)
     };

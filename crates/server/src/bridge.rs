@@ -1,17 +1,21 @@
-//! What the bridge remembers between connections: the chosen provider, projects, where to go on.
+//! What the bridge remembers between connections: the provider of each token, projects, where to go on.
 //!
 //! It is one small file. What cannot be kept is still true until the server ends.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::tokens::replace;
+use crate::tokens::{Caller, replace};
 
 /// Projects kept; more are a mistake of whoever saves them.
 pub(crate) const MAX_PROJECTS: usize = 1000;
+
+/// The first token, which has no id. Ids are hexadecimal, so no key is called so.
+const FIRST: &str = "first";
 
 #[derive(Debug)]
 pub(crate) struct Bridge {
@@ -19,10 +23,13 @@ pub(crate) struct Bridge {
     notes: Mutex<Notes>,
 }
 
+/// A file of an earlier version may hold one `provider` for everybody. It is not read: whoever could
+/// prompt could have put anything there.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Notes {
+    /// The provider that each token has selected, by the id of its key.
     #[serde(default)]
-    provider: Option<String>,
+    providers: BTreeMap<String, String>,
     #[serde(default)]
     projects: Vec<Project>,
     #[serde(default)]
@@ -53,13 +60,27 @@ impl Bridge {
         }
     }
 
-    pub(crate) fn provider(&self) -> Option<String> {
-        self.notes().provider.clone()
+    /// The provider that this token has selected.
+    pub(crate) fn provider(&self, caller: &Caller) -> Option<String> {
+        self.notes().providers.get(key(caller)).cloned()
     }
 
-    pub(crate) fn select(&self, provider: String) {
-        self.notes().provider = Some(provider);
+    pub(crate) fn select(&self, caller: &Caller, provider: String) {
+        let key = key(caller).to_owned();
+        self.notes().providers.insert(key, provider);
         self.keep();
+    }
+
+    /// Forgets what tokens that are gone have selected.
+    pub(crate) fn forget(&self, is_known: impl Fn(&str) -> bool) {
+        let mut notes = self.notes();
+        let before = notes.providers.len();
+        notes.providers.retain(|id, _| id == FIRST || is_known(id));
+        let has_changed = notes.providers.len() != before;
+        drop(notes);
+        if has_changed {
+            self.keep();
+        }
     }
 
     pub(crate) fn projects(&self) -> Vec<Project> {
@@ -118,6 +139,11 @@ impl Bridge {
     fn notes(&self) -> MutexGuard<'_, Notes> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The name of a caller's token in the file.
+fn key(caller: &Caller) -> &str {
+    caller.key.as_deref().unwrap_or(FIRST)
 }
 
 fn is_called(project: &Project, id: &str) -> bool {

@@ -46,9 +46,14 @@ pub struct ServeConfig {
     /// Where the server keeps its own notes.
     pub data_dir: PathBuf,
     pub keys: Keys,
+    /// Files and directories of linkspan besides `data_dir` that nobody is shown and no agent works in:
+    /// the config, a token file elsewhere.
+    pub own: Vec<PathBuf>,
     pub exposure: Exposure,
     /// Other addresses of the page, such as `https://agents.example.com`.
     pub public: Vec<String>,
+    /// Pages of other origins that may use `/ag-ui`, `/api` and `/ws`.
+    pub allow_origins: Vec<String>,
     /// Where agents may work. None: wherever an `admin` says, and for others below the directory that
     /// the server was started in and those of sessions and projects.
     pub roots: Vec<PathBuf>,
@@ -79,7 +84,10 @@ impl ServeConfig {
         let is_open = !self.listen.ip().is_loopback();
         match (&self.exposure, is_open) {
             (Exposure::Loopback, true) => Err(Error::Exposed(self.listen)),
-            _ => self.public.iter().try_for_each(|it| check_origin(it)),
+            _ => {
+                let mut origins = self.public.iter().chain(&self.allow_origins);
+                origins.try_for_each(|it| check_origin(it))
+            }
         }
     }
 }
@@ -119,12 +127,6 @@ pub enum Error {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    #[error("cannot write `{}`", path.display())]
-    Write {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
     #[error(transparent)]
     Token(#[from] TokenError),
     #[error(transparent)]
@@ -157,7 +159,6 @@ impl Error {
             Self::Tls { .. } => Some(
                 "`--tls-cert` is a file of certificates in PEM, `--tls-key` the private key of the first",
             ),
-            Self::Write { .. } => Some("name a directory you may write to with `--data-dir`"),
             Self::Token(err) => err.hint(),
             Self::Hub(_) => None,
         }

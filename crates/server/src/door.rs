@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use crate::cors;
 use crate::error::ApiError;
 use crate::origins::Refused;
 use crate::routes::Access;
@@ -47,18 +48,45 @@ const HEADERS: [(HeaderName, HeaderValue); 7] = [
     ),
 ];
 
+/// A year, for the one name that the operator has given.
+const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
 /// Where a connection comes from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
 /// The outer door: checks that need no token, and headers for every answer.
 pub(crate) async fn outer(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let is_open = !app.origins.allowed.is_empty() && cors::is_open(request.uri().path());
+    let allowed = app
+        .origins
+        .allowed
+        .find(request.uri().path(), request.headers());
+    let allowed = allowed.cloned();
+    let is_encrypted = app.origins.is_encrypted(request.headers());
     let mut response = match check(&app, &request) {
+        Ok(()) if allowed.is_some() && cors::is_preflight(&request) => {
+            cors::preflight(request.headers())
+        }
         Ok(()) => next.run(request).await,
-        Err(refused) => refusal(refused).into_response(),
+        Err(refused) => {
+            let lacks_port = app.origins.lacks_port(request.headers());
+            refusal(refused, lacks_port).into_response()
+        }
     };
     app.metrics.answered(response.status());
+    let is_misdirected = response.status() == StatusCode::MISDIRECTED_REQUEST;
     let headers = response.headers_mut();
+    // Nothing is said to a page about a server that it did not mean.
+    if let Some(origin) = allowed.filter(|_| !is_misdirected) {
+        cors::allow(origin, headers);
+    }
+    if is_open {
+        cors::vary(headers);
+    }
+    if is_encrypted {
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, HSTS);
+    }
     for (name, value) in HEADERS {
         headers.insert(name, value);
     }
@@ -73,10 +101,10 @@ fn check(app: &App, request: &Request) -> Result<(), Refused> {
     let (uri, headers) = (request.uri(), request.headers());
     app.origins.check_host(uri, headers)?;
     let is_page = request.method() == Method::GET && uri.path() == "/";
-    app.origins.check_origin(headers, is_page)
+    app.origins.check_origin(uri.path(), headers, is_page)
 }
 
-fn refusal(refused: Refused) -> ApiError {
+fn refusal(refused: Refused, lacks_port: bool) -> ApiError {
     match refused {
         Refused::NoHost => ApiError::new(
             StatusCode::BAD_REQUEST,
@@ -88,12 +116,19 @@ fn refusal(refused: Refused) -> ApiError {
             "other_host",
             "this server has another name",
         )
-        .hint("`linkspan serve --origin` tells it more names"),
+        .hint(match lacks_port {
+            true => {
+                "`Host` lacks the port: a proxy has to pass on what the browser sent (in nginx \
+                 `proxy_set_header Host $http_host`)"
+            }
+            false => "`linkspan serve --origin` tells it more names",
+        }),
         Refused::ForeignPage => ApiError::new(
             StatusCode::FORBIDDEN,
             "foreign_page",
             "requests of other pages are refused",
-        ),
+        )
+        .hint("`linkspan serve --allow-origin` names pages that may use the API"),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The listener: accepts, encrypts if it was told to, and ends in peace.
 
 use std::fmt;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::pin::pin;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
@@ -31,16 +31,18 @@ use crate::bridge::Bridge;
 use crate::config::{
     Error, Exposure, HANDSHAKE, HEAD, MAX_STRANGERS, STOP, ServeConfig, Tls, WRITE,
 };
+use crate::cors::AllowedOrigins;
 use crate::door::Peer;
 use crate::failures::Failures;
 use crate::metrics::Metrics;
+use crate::notes::{Listening, Note};
 use crate::origins::Origins;
 use crate::patient::Patient;
+use crate::private::Own;
 use crate::roots::Roots;
 use crate::routes;
 use crate::state::App;
 use crate::strangers::{Stranger, Strangers};
-use crate::tokens::replace;
 
 /// Until a connection is accepted after one could not be.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
@@ -53,7 +55,8 @@ pub struct Server {
     app: Arc<App>,
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
-    notes: PathBuf,
+    page: String,
+    note: io::Result<Note>,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -71,6 +74,11 @@ pub async fn bind(config: ServeConfig) -> Result<Server, Error> {
     };
     let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
+    let mut own = config.own;
+    own.push(config.data_dir.clone());
+    if let Exposure::Tls(tls) = &config.exposure {
+        own.push(tls.key.clone());
+    }
     let settings = config.hub.settings.clone();
     let hub = Arc::new(Hub::open(config.hub).await?);
     let ag_ui = Arc::new(AgUi::new(Arc::clone(&hub), settings.clone()));
@@ -79,8 +87,14 @@ pub async fn bind(config: ServeConfig) -> Result<Server, Error> {
         ag_ui,
         keys: RwLock::new(config.keys),
         revoked: watch::Sender::new(()),
-        origins: Origins::new(address, tls.is_some(), &config.public),
+        origins: Origins::new(
+            address,
+            tls.is_some(),
+            &config.public,
+            AllowedOrigins::new(config.allow_origins),
+        ),
         roots,
+        own: Own::new(own),
         failures: Failures::default(),
         metrics: Metrics::default(),
         bridge: Bridge::open(&config.data_dir),
@@ -91,18 +105,26 @@ pub async fn bind(config: ServeConfig) -> Result<Server, Error> {
         began: Instant::now(),
         stop: watch::Sender::new(false),
     });
-    let server = Server {
+    let url = url(&app);
+    let page = config.public.first().unwrap_or(&url).clone();
+    let note = Note::write(&config.data_dir, &Listening::own(url, page.clone()));
+    Ok(Server {
         tasks: vec![app.watch_keys()],
         app,
         listener,
         tls,
-        notes: config.data_dir.join("address"),
-    };
-    replace(&server.notes, server.url().as_bytes()).map_err(|source| Error::Write {
-        path: server.notes.clone(),
-        source,
-    })?;
-    Ok(server)
+        page,
+        note,
+    })
+}
+
+fn url(app: &App) -> String {
+    let scheme = if app.is_tls { "https" } else { "http" };
+    let mut address = app.address;
+    if address.ip().is_unspecified() {
+        address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+    }
+    format!("{scheme}://{address}")
 }
 
 impl fmt::Debug for Server {
@@ -116,18 +138,23 @@ impl fmt::Debug for Server {
 impl Server {
     /// Where it can be reached on this machine.
     pub fn url(&self) -> String {
-        let scheme = if self.app.is_tls { "https" } else { "http" };
-        let mut address = self.app.address;
-        if address.ip().is_unspecified() {
-            address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
-        }
-        format!("{scheme}://{address}")
+        url(&self.app)
+    }
+
+    /// Where people open the page: the first of its public names, if it has one.
+    pub fn page(&self) -> &str {
+        &self.page
+    }
+
+    /// Why others on this machine cannot find it, if they cannot. It serves all the same: looking at
+    /// old sessions needs no room on the disk.
+    pub fn note_error(&self) -> Option<&io::Error> {
+        self.note.as_ref().err()
     }
 
     /// Serves until `stop`, then lets clients finish and ends all runs.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let router = routes::router(&self.app);
-        let url = self.url();
         let clients = Arc::new(Semaphore::new(self.app.max_clients));
         let strangers = Strangers::new(MAX_STRANGERS);
         let mut connections = JoinSet::new();
@@ -180,10 +207,7 @@ impl Server {
         for task in &self.tasks {
             task.abort();
         }
-        // Another server may have taken the place, and it is only a note.
-        if fs::read_to_string(&self.notes).is_ok_and(|it| it == url) {
-            fs::remove_file(&self.notes).ok();
-        }
+        drop(self.note);
     }
 }
 

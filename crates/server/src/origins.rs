@@ -6,7 +6,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use axum::http::{HeaderMap, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Uri, header};
+
+use crate::cors::AllowedOrigins;
 
 /// What is wrong with where a request went or came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,12 +28,21 @@ pub(crate) struct Origins {
     hosts: Vec<String>,
     /// As `Origin` says it.
     origins: Vec<String>,
+    /// Those of `hosts` that browsers may always reach encrypted.
+    encrypted: Vec<String>,
+    /// Other pages that the operator trusts with the API.
+    pub(crate) allowed: AllowedOrigins,
 }
 
 impl Origins {
     /// The names of a server at this address; `public` are those it has elsewhere, such as
     /// `https://agents.example.com`.
-    pub(crate) fn new(address: SocketAddr, is_tls: bool, public: &[String]) -> Self {
+    pub(crate) fn new(
+        address: SocketAddr,
+        is_tls: bool,
+        public: &[String],
+        allowed: AllowedOrigins,
+    ) -> Self {
         let (scheme, usual) = if is_tls { ("https", 443) } else { ("http", 80) };
         let mut names = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
         names.push("[::1]".to_owned());
@@ -48,13 +59,41 @@ impl Origins {
             hosts.extend(names);
         }
         let mut origins: Vec<String> = hosts.iter().map(|it| format!("{scheme}://{it}")).collect();
+        let mut encrypted = Vec::new();
         for origin in public {
-            if let Some((_, host)) = origin.split_once("://") {
+            if let Some((scheme, host)) = origin.split_once("://") {
                 hosts.push(host.to_owned());
                 origins.push(origin.clone());
+                if scheme == "https" {
+                    encrypted.push(host.to_owned());
+                }
             }
         }
-        Self { hosts, origins }
+        Self {
+            hosts,
+            origins,
+            encrypted,
+            allowed,
+        }
+    }
+
+    /// Whether a browser that used this name may be told to use it encrypted from now on. That holds
+    /// for a whole name, whatever the port: never for `localhost`, where other servers are.
+    pub(crate) fn is_encrypted(&self, headers: &HeaderMap) -> bool {
+        let host = headers.get(header::HOST).map(HeaderValue::as_bytes);
+        host.is_some_and(|it| self.encrypted.iter().any(|name| name.as_bytes() == it))
+    }
+
+    /// Whether a request was sent to one of our names, but without the port.
+    pub(crate) fn lacks_port(&self, headers: &HeaderMap) -> bool {
+        let host = headers.get(header::HOST).and_then(|it| it.to_str().ok());
+        host.is_some_and(|it| {
+            let named = |host: &String| {
+                let rest = host.strip_prefix(it);
+                rest.is_some_and(|it| it.starts_with(':'))
+            };
+            self.hosts.iter().any(named)
+        })
     }
 
     /// Whether a request was meant for us.
@@ -71,9 +110,18 @@ impl Origins {
         }
     }
 
-    /// Whether a request comes from our own page, or from no page at all. Anybody may lead a browser
+    /// Whether a request comes from our own page, from none at all, or from one that the operator has
+    /// named; that one may be of any other site, so `Sec-Fetch-Site` says nothing more. Anybody may lead a browser
     /// to the page itself (`is_page`): it holds nothing.
-    pub(crate) fn check_origin(&self, headers: &HeaderMap, is_page: bool) -> Result<(), Refused> {
+    pub(crate) fn check_origin(
+        &self,
+        path: &str,
+        headers: &HeaderMap,
+        is_page: bool,
+    ) -> Result<(), Refused> {
+        if self.allowed.find(path, headers).is_some() {
+            return Ok(());
+        }
         for origin in headers.get_all(header::ORIGIN) {
             let is_ours = |it: &String| it.as_bytes() == origin.as_bytes();
             if !self.origins.iter().any(is_ours) {

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::config::Error;
 use crate::error::{ApiError, Result};
+use crate::private::Private;
 use crate::state::App;
 use crate::tokens::{Caller, Role};
 
@@ -60,9 +61,6 @@ impl Roots {
 
 /// Whether the caller may let an agent work where this prompt goes.
 pub(crate) async fn check_submit(app: &App, caller: &Caller, submit: &Submit) -> Result<()> {
-    if app.roots.are_open_to(caller) {
-        return Ok(());
-    }
     let known = match (&submit.cwd, &submit.target) {
         (Some(_), _) | (None, Target::New) => None,
         (None, Target::Session(id) | Target::Own(id) | Target::Fork(id)) => {
@@ -89,7 +87,12 @@ pub(crate) async fn check_submit(app: &App, caller: &Caller, submit: &Submit) ->
 
 /// Whether the caller may let an agent work there.
 pub(crate) async fn check(app: &App, caller: &Caller, cwd: &Path) -> Result<()> {
-    if app.roots.are_open_to(caller) || is_allowed(app, &found(cwd)).await? {
+    let real = found(cwd);
+    let private = app.own.find(&real);
+    if let Some(private) = private.filter(|it| it.is_kept_from(caller)) {
+        return Err(not_private(private, cwd));
+    }
+    if app.roots.are_open_to(caller) || is_allowed(app, &real).await? {
         return Ok(());
     }
     let words = format!(
@@ -98,6 +101,18 @@ pub(crate) async fn check(app: &App, caller: &Caller, cwd: &Path) -> Result<()> 
     );
     let hint = "`linkspan serve --root DIR` names more of them";
     Err(ApiError::new(StatusCode::FORBIDDEN, "directory_not_allowed", words).hint(hint))
+}
+
+fn not_private(private: Private, cwd: &Path) -> ApiError {
+    let cwd = cwd.display();
+    let words = match private {
+        Private::Own => format!("no agent works in `{cwd}`, which is linkspan's own"),
+        Private::Named(pattern) => format!(
+            "a token for `admin` is needed to work in `{cwd}`: `{pattern}` usually holds credentials"
+        ),
+        Private::Key => format!("a token for `admin` is needed to work in `{cwd}`"),
+    };
+    ApiError::new(StatusCode::FORBIDDEN, "directory_not_allowed", words)
 }
 
 /// Where a path leads. What is not there is judged by the nearest directory that is: whether something

@@ -15,6 +15,7 @@ use crate::bridge::Bridge;
 use crate::failures::Failures;
 use crate::metrics::Metrics;
 use crate::origins::Origins;
+use crate::private::Own;
 use crate::roots::Roots;
 use crate::tokens::{Caller, Keys};
 
@@ -29,6 +30,8 @@ pub(crate) struct App {
     pub(crate) revoked: watch::Sender<()>,
     pub(crate) origins: Origins,
     pub(crate) roots: Roots,
+    /// What is linkspan's own on this disk.
+    pub(crate) own: Own,
     pub(crate) failures: Failures,
     pub(crate) metrics: Metrics,
     pub(crate) bridge: Bridge,
@@ -64,6 +67,8 @@ impl App {
                 // A file that cannot be read now takes nobody's token away.
                 if keys.refresh().unwrap_or(false) {
                     app.revoked.send_replace(());
+                    app.bridge
+                        .forget(|id| keys.list().iter().any(|it| it.id == id));
                 }
             }
         })

@@ -115,12 +115,23 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) origin: Vec<String>,
 
+    /// A page of another origin that may use the API from a browser; may be repeated
+    ///
+    /// Its requests to `/ag-ui`, `/api` and `/ws` are let through and it may read the answers, with a
+    /// token as everybody else. Write it as browsers do, such as `http://localhost:3000`.
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) allow_origin: Vec<String>,
+
     /// A directory that agents may work in, and below; may be repeated
     ///
     /// Without one, `admin` may name any directory; others may name those below the one that the server
     /// was started in, and those of sessions and projects.
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Vec<PathBuf>,
+
+    /// Print one JSON object to stdout once it listens: its address, its page and its process
+    #[arg(long)]
+    pub(crate) json: bool,
 
     #[command(flatten)]
     pub(crate) keep: Keep,

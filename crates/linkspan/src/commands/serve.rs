@@ -1,29 +1,29 @@
 //! `linkspan serve`: the doors, from flags to the end of the last run.
 
-use std::net::{SocketAddr, TcpStream};
+use std::io::{self, IsTerminal};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::time::Duration;
-use std::{env, fs};
+use std::{env, process};
 
 use hub::{HubConfig, Limits};
-use runner::config::Config;
+use runner::config::{Config, File};
 use runner::locks::Locks;
 use runner::process::Guard;
-use server::{Exposure, Keys, MAX_CLIENTS, MIN_TOKEN, Secret, ServeConfig, Tls, TokenError};
+use serde_json::json;
+use server::{
+    Exposure, Keys, Listening, MAX_CLIENTS, MIN_TOKEN, Secret, ServeConfig, Server, Tls, TokenError,
+};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::ServeArgs;
 use crate::exit::{self, Code, Failure, chain, shown};
 use crate::{settings, store};
 
-/// The note of a running server in its data directory.
-pub(super) const ADDRESS: &str = "address";
-/// How long a server on this machine may take to be there.
-const KNOCK: Duration = Duration::from_millis(500);
-
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
-    let mut settings = settings::load(&args.file)?.config;
+    let loaded = settings::load(&args.file)?;
+    let own = own_paths(args, loaded.file.as_ref());
+    let mut settings = loaded.config;
     settings::keep(&mut settings, &args.keep)?;
     if let Some(text) = &args.cut_above {
         let set = settings.flag("journal.cut_above", "--cut-above", text);
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
             owner: hub::own_name(),
             limits: Limits::default(),
         };
-        serve(args, hub, &folder, keys, roots).await
+        serve(args, hub, &folder, keys, Places { roots, own }).await
     });
     // Whatever still reads or writes a file does not keep anybody waiting.
     runtime.shutdown_background();
@@ -72,7 +72,6 @@ fn refused(err: &server::Error) -> Failure {
         server::Error::Token(TokenError::NoKey(_)) => Code::Usage,
         server::Error::Listen { .. }
         | server::Error::Tls { .. }
-        | server::Error::Write { .. }
         | server::Error::Token(_)
         | server::Error::Hub(_) => Code::Io,
     };
@@ -83,25 +82,15 @@ fn refused(err: &server::Error) -> Failure {
     }
 }
 
-/// Where another server of this data directory listens, if there is one.
-fn other(folder: &Path) -> Option<String> {
-    let url = fs::read_to_string(folder.join(ADDRESS)).ok()?;
-    let address = url.split_once("://")?.1.parse().ok()?;
-    // What a crash has left behind answers nobody.
-    TcpStream::connect_timeout(&address, KNOCK)
-        .is_ok()
-        .then_some(url)
-}
-
 /// A place that is taken may be taken by a server of ours.
-fn met(err: &server::Error, listen: SocketAddr, other: Option<&str>) -> Failure {
+fn met(err: &server::Error, listen: SocketAddr, others: &[Listening]) -> Failure {
     let failure = refused(err);
-    let is_other = other
-        .and_then(|it| it.split_once("://"))
-        .is_some_and(|it| it.1 == listen.to_string());
+    let listen = listen.to_string();
+    let is_there = |it: &Listening| it.url.split_once("://").is_some_and(|it| it.1 == listen);
+    let is_other = others.iter().any(is_there);
     match (failure, err) {
         (Failure::Said { code, message, .. }, server::Error::Listen { .. }) if is_other => {
-            let hint = "the server of this data directory listens there; `linkspan token` prints its address";
+            let hint = "another server of this data directory listens there; `linkspan token` prints its address, `--listen 127.0.0.1:0` starts one beside it";
             Failure::Said {
                 code,
                 message,
@@ -130,12 +119,33 @@ fn roots(args: &ServeArgs, settings: &Config) -> Result<Vec<PathBuf>, Failure> {
     }
 }
 
+/// What of this disk is for agents, and what is for nobody.
+struct Places {
+    roots: Vec<PathBuf>,
+    own: Vec<PathBuf>,
+}
+
+/// What is linkspan's own besides the data directory: settings and tokens, also those of a server that
+/// was started without flags.
+fn own_paths(args: &ServeArgs, config: Option<&File>) -> Vec<PathBuf> {
+    let usual = File::find(None, |_| None);
+    let folder = usual.and_then(|it| Some(it.path.parent()?.to_owned()));
+    let named = config.filter(|it| it.is_named).map(|it| it.path.clone());
+    let places = [
+        folder,
+        named,
+        runner::data_folder(),
+        args.token_file.clone(),
+    ];
+    places.into_iter().flatten().collect()
+}
+
 async fn serve(
     args: &ServeArgs,
     hub: HubConfig,
     folder: &Path,
     keys: Keys,
-    roots: Vec<PathBuf>,
+    Places { roots, own }: Places,
 ) -> Result<(), Failure> {
     let signals = |err| Failure::io("cannot listen for signals", &err, None);
     let mut stops = Stops::new().map_err(signals)?;
@@ -144,14 +154,17 @@ async fn serve(
             "linkspan: the token is short enough to be found by trying; give it {MIN_TOKEN} characters\n"
         ));
     }
-    let page = keys
-        .is_new
-        .then(|| format!("/#token={}", keys.first().reveal()));
+    let new_token = keys.is_new.then(|| keys.first().clone());
+    let allow_origins = match args.allow_origin.is_empty() {
+        true => hub.settings.allow_origins(),
+        false => args.allow_origin.clone(),
+    };
     let config = ServeConfig {
         hub,
         listen: args.listen,
         data_dir: folder.to_owned(),
         keys,
+        own,
         exposure: match (&args.tls_cert, &args.tls_key) {
             (Some(cert), Some(key)) => Exposure::Tls(Tls {
                 cert: cert.clone(),
@@ -161,21 +174,16 @@ async fn serve(
             _ => Exposure::Loopback,
         },
         public: args.origin.clone(),
+        allow_origins,
         roots,
         max_clients: MAX_CLIENTS,
     };
-    let other = other(folder);
+    let others = server::running(folder);
     let bound = server::bind(config).await;
-    let server = bound.map_err(|err| met(&err, args.listen, other.as_deref()))?;
-    let url = server.url();
-    exit::say(&format!("listening on {url}\n"));
-    if let Some(other) = other {
-        exit::say(&format!(
-            "linkspan: {other} serves the same data directory; both show the same sessions\n"
-        ));
-    }
-    if let Some(page) = page {
-        exit::say(&format!("open {url}{page}\n"));
+    let server = bound.map_err(|err| met(&err, args.listen, &others))?;
+    announce(args, &server, &others)?;
+    if let Some(token) = new_token {
+        tell_token(args, server.page(), &token);
     }
     let (tx, rx) = tokio::sync::oneshot::channel::<()>();
     let mut running = pin!(server.run(async {
@@ -193,6 +201,47 @@ async fn serve(
         () = stops.next() => (),
     }
     Ok(())
+}
+
+/// Says where this server is, to whoever has started it: its own address comes first, and no other one
+/// is said in the same way.
+fn announce(args: &ServeArgs, server: &Server, others: &[Listening]) -> Result<(), Failure> {
+    let url = server.url();
+    exit::say(&format!("listening on {url}\n"));
+    if args.json {
+        let page = server.page();
+        let line = json!({ "url": url, "page": page, "pid": process::id() });
+        exit::print(format!("{line}\n").as_bytes())?;
+    }
+    if let Some(err) = server.note_error() {
+        exit::say(&format!(
+            "linkspan: `linkspan token` will not find this server, its address cannot be noted: {err}\n"
+        ));
+    }
+    for other in others {
+        let (pid, address) = (other.pid, other.url.split_once("://").map_or("", |it| it.1));
+        exit::say(&format!(
+            "linkspan: process {pid} at {address} serves the same data directory; both show the same sessions\n"
+        ));
+    }
+    Ok(())
+}
+
+/// A token on a terminal is seen by whoever started the server. Anywhere else it would stay in a log.
+fn tell_token(args: &ServeArgs, page: &str, token: &Secret) {
+    if io::stderr().is_terminal() {
+        return exit::say(&format!("open {page}/#token={}\n", token.reveal()));
+    }
+    let flag = |name: &str, path: &Path| format!(" {name} {}", shown(&path.to_string_lossy()));
+    let data = args.data.dir.as_deref().map(|it| flag("--data-dir", it));
+    let file = args
+        .token_file
+        .as_deref()
+        .map(|it| flag("--token-file", it));
+    let flags: String = [data, file].into_iter().flatten().collect();
+    exit::say(&format!(
+        "linkspan: `linkspan token{flags}` prints the address of the page with its token\n"
+    ));
 }
 
 /// Everything that means: stop.

@@ -1,12 +1,11 @@
 //! `linkspan token`: the address of the page again, and tokens for others.
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::json;
 use server::{Key, Keys};
 
-use super::serve::{ADDRESS, keys, token_failed};
+use super::serve::{keys, token_failed};
 use crate::cli::{Role, TokenArgs};
 use crate::exit::{self, Failure};
 use crate::{store, table};
@@ -22,22 +21,32 @@ pub(crate) fn run(args: &TokenArgs) -> Result<(), Failure> {
         exit::say(&format!("linkspan: revoked `{id}`\n"));
         return Ok(());
     }
-    let url = url(&folder);
+    let pages = pages(&folder);
     let text = match args.role {
-        Some(role) => make(&mut keys, role, &url, args.json)?,
-        None if args.json => lines(&keys, &url),
-        None => page(&keys, &url),
+        Some(role) => make(&mut keys, role, &pages, args.json)?,
+        None if args.json => lines(&keys, &pages),
+        None => page(&keys, &pages),
     };
     exit::print(text.as_bytes())
 }
 
-/// Where the page is: the server of this directory says so while it runs.
-fn url(folder: &Path) -> String {
-    let noted = fs::read_to_string(folder.join(ADDRESS));
-    noted.unwrap_or_else(|_| USUAL.to_owned())
+/// Where the page is: each server of this directory that runs says so, the oldest first.
+fn pages(folder: &Path) -> Vec<String> {
+    let servers = server::running(folder).into_iter();
+    let mut pages: Vec<_> = servers.map(|it| it.page).collect();
+    if pages.is_empty() {
+        pages.push(USUAL.to_owned());
+    }
+    pages
 }
 
-fn make(keys: &mut Keys, role: Role, url: &str, is_json: bool) -> Result<String, Failure> {
+/// The addresses that open the pages.
+fn addresses(pages: &[String], token: &str) -> Vec<String> {
+    let pages = pages.iter();
+    pages.map(|it| format!("{it}/#token={token}")).collect()
+}
+
+fn make(keys: &mut Keys, role: Role, pages: &[String], is_json: bool) -> Result<String, Failure> {
     let role = match role {
         Role::Watch => server::Role::Watch,
         Role::Prompt => server::Role::Prompt,
@@ -46,22 +55,26 @@ fn make(keys: &mut Keys, role: Role, url: &str, is_json: bool) -> Result<String,
     };
     let (key, secret) = keys.make(role).map_err(token_failed)?;
     let token = secret.reveal();
-    let page = format!("{url}/#token={token}");
+    let urls = addresses(pages, token);
     if is_json {
-        let line = json!({ "id": key.id, "role": role.name(), "token": token, "url": page });
+        let line = json!({
+            "id": key.id, "role": role.name(), "token": token, "url": urls[0], "urls": urls,
+        });
         return Ok(format!("{line}\n"));
     }
     let id = &key.id;
     exit::say(&format!(
         "linkspan: this token is not shown again; `linkspan token --revoke {id}` takes it back\n"
     ));
-    Ok(format!("{page}\n"))
+    Ok(urls.iter().map(|it| format!("{it}\n")).collect())
 }
 
-fn lines(keys: &Keys, url: &str) -> String {
+fn lines(keys: &Keys, pages: &[String]) -> String {
     let token = keys.first().reveal();
-    let page = format!("{url}/#token={token}");
-    let first = json!({ "id": null, "role": "admin", "token": token, "url": page });
+    let urls = addresses(pages, token);
+    let first = json!({
+        "id": null, "role": "admin", "token": token, "url": urls[0], "urls": urls,
+    });
     let others = keys.list().iter();
     let others = others
         .map(|it| json!({ "id": it.id, "role": it.role.name(), "created_at": it.created_at }));
@@ -69,8 +82,9 @@ fn lines(keys: &Keys, url: &str) -> String {
     lines.map(|it| format!("{it}\n")).collect()
 }
 
-fn page(keys: &Keys, url: &str) -> String {
-    let page = format!("{url}/#token={}\n", keys.first().reveal());
+fn page(keys: &Keys, pages: &[String]) -> String {
+    let urls = addresses(pages, keys.first().reveal());
+    let page: String = urls.iter().map(|it| format!("{it}\n")).collect();
     if keys.list().is_empty() {
         return page;
     }

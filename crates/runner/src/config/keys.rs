@@ -145,13 +145,22 @@ const JOURNAL: &[Key] = &[
     },
 ];
 
-const SERVE: &[Key] = &[Key {
-    name: "roots",
-    kind: Kind::List,
-    preset: Preset::Unset,
-    variable: None,
-    summary: "directories that agents of the server may work in, and below; unset, it depends on the token",
-}];
+const SERVE: &[Key] = &[
+    Key {
+        name: "roots",
+        kind: Kind::List,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "directories that agents of the server may work in, and below; unset, it depends on the token",
+    },
+    Key {
+        name: "allow_origins",
+        kind: Kind::List,
+        preset: Preset::List(&[]),
+        variable: None,
+        summary: "pages of other origins that may use `/ag-ui`, `/api` and `/ws` from a browser, such as `https://app.example.com`",
+    },
+];
 
 const PROCESS: &[Key] = &[
     Key {

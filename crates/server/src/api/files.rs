@@ -1,10 +1,12 @@
-//! Files below a session's directory: texts and images, and nothing that a link leads out to.
+//! Files below a session's directory: texts and images, nothing that a link leads out to, and nothing
+//! that is private.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path as FsPath, PathBuf};
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -13,7 +15,9 @@ use serde::Deserialize;
 
 use super::Params;
 use crate::error::{ApiError, Result};
+use crate::private::{self, Own, Private};
 use crate::state::App;
+use crate::tokens::Caller;
 
 /// Bytes of a file that are shown.
 const MAX_FILE: u64 = 16 << 20;
@@ -25,6 +29,7 @@ pub(crate) struct FileParams {
 
 pub(crate) async fn read(
     State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Params(params): Params<FileParams>,
 ) -> Result<Response> {
@@ -38,10 +43,17 @@ pub(crate) async fn read(
     };
     let cwd = session.cwd.map(PathBuf::from).ok_or_else(none)?;
     let path = PathBuf::from(params.path);
-    let read = tokio::task::spawn_blocking(move || load(&cwd, &path)).await;
-    let bytes = match read.map_err(io::Error::other).flatten() {
-        Ok(Some(bytes)) => bytes,
-        Ok(None) => {
+    // By its name first: that says nothing about whether the file is there.
+    let private = private::named(&path).map(Private::Named);
+    if let Some(private) = private.filter(|it| it.is_kept_from(&caller)) {
+        return Err(private.refusal());
+    }
+    let work = Arc::clone(&app);
+    let read = tokio::task::spawn_blocking(move || load(&work.own, &cwd, &path)).await;
+    let (bytes, private) = match read.map_err(io::Error::other).flatten() {
+        Ok(Found::File(bytes, private)) => (bytes, private),
+        Ok(Found::Own) => return Err(Private::Own.refusal()),
+        Ok(Found::NotShown) => {
             let words = format!("it is no file, or has more than {MAX_FILE} bytes");
             return Err(ApiError::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
@@ -52,6 +64,9 @@ pub(crate) async fn read(
         // Whether a file is missing or lies elsewhere is not told apart.
         Err(_) => return Err(none()),
     };
+    if let Some(private) = private.filter(|it| it.is_kept_from(&caller)) {
+        return Err(private.refusal());
+    }
     let Some(kind) = kind(&bytes) else {
         return Err(ApiError::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -68,17 +83,35 @@ pub(crate) async fn read(
     Ok(response)
 }
 
-/// The bytes of a file; none when it is no file or too long.
-fn load(cwd: &FsPath, path: &FsPath) -> io::Result<Option<Vec<u8>>> {
+/// What a path has led to.
+enum Found {
+    /// A file, and what stands against showing it.
+    File(Vec<u8>, Option<Private>),
+    /// One of linkspan's own; it was not read.
+    Own,
+    /// It is no file, or too long.
+    NotShown,
+}
+
+fn load(own: &Own, cwd: &FsPath, path: &FsPath) -> io::Result<Found> {
     let path = path.strip_prefix(cwd).unwrap_or(path);
     let file = open(cwd, path)?;
     let found = file.metadata()?;
+    let real = private::real_path(&file, &cwd.join(path))?;
+    let private = own.find_file(&real, &found);
+    if private == Some(Private::Own) {
+        return Ok(Found::Own);
+    }
     if !found.is_file() || found.len() > MAX_FILE {
-        return Ok(None);
+        return Ok(Found::NotShown);
     }
     let mut bytes = Vec::new();
     file.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
-    Ok(Some(bytes).filter(|it| it.len() as u64 <= MAX_FILE))
+    if bytes.len() as u64 > MAX_FILE {
+        return Ok(Found::NotShown);
+    }
+    let private = private.or_else(|| private::holds_key(&bytes).then_some(Private::Key));
+    Ok(Found::File(bytes, private))
 }
 
 /// The kernel itself sees to it that the path stays below the directory, whatever changes meanwhile.

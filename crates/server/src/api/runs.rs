@@ -9,16 +9,15 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use hub::{Submit, Submitted, Target};
 use runner::Mode;
-use runner::engines::{Recording, Selected, select};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::Json;
 use crate::config::MAX_PROMPT;
 use crate::error::{ApiError, Result, reply};
-use crate::roots;
 use crate::state::App;
-use crate::tokens::{Caller, Role};
+use crate::tokens::Caller;
+use crate::{rights, roots};
 
 /// Bytes of an id.
 const MAX_ID: usize = 512;
@@ -67,7 +66,7 @@ pub(crate) async fn submit(
 /// Gives a prompt to the hub, if the caller may.
 pub(crate) async fn take(app: &App, caller: &Caller, fields: Fields) -> Result<Submitted> {
     let submit = fields.submit()?;
-    check_role(app, caller, &submit)?;
+    rights::check_submit(app, caller, &submit)?;
     roots::check_submit(app, caller, &submit).await?;
     let submitted = app.hub.submit(submit).await?;
     app.metrics.submitted();
@@ -143,42 +142,5 @@ pub(crate) fn engine_name(name: &str) -> &str {
     match name {
         "claude_code" | "claude-code" => "claude",
         other => other,
-    }
-}
-
-/// Some prompts say more than a prompt: whoever may not answer asks may not say yes to all of them, and
-/// a command line or a file of this machine is the owner's to name.
-pub(crate) fn check_role(app: &App, caller: &Caller, submit: &Submit) -> Result<()> {
-    let has_list = submit.allow.as_ref().is_some_and(|it| !it.is_empty());
-    let is_yes = match submit.permissions {
-        Some(mode) => mode.needs_approval(has_list),
-        None => has_list,
-    };
-    if is_yes && caller.role < Role::Approve {
-        return Err(ApiError::forbidden(
-            "a token for `approve` is needed to allow tools beforehand",
-        ));
-    }
-    let Some(name) = submit.engine.as_deref() else {
-        return Ok(());
-    };
-    let settings = app.engines.settings();
-    let is_named = match select(name, settings) {
-        // The config alone names endpoints.
-        Ok(Selected::Responses(_)) => true,
-        Ok(Selected::Replay(Recording::Bundled(_))) => true,
-        Ok(Selected::Replay(Recording::File(_))) => false,
-        Ok(Selected::Agent(agent)) => {
-            let value = name.split_once(':').map(|it| it.1);
-            agent.engine.value.is_none() || value.is_some_and(|it| settings.acp(it).is_some())
-        }
-        // The hub says what is wrong with it.
-        Err(_) => true,
-    };
-    match is_named || caller.role == Role::Admin {
-        true => Ok(()),
-        false => Err(ApiError::forbidden(
-            "a token for `admin` is needed to name a command or a file as the engine",
-        )),
     }
 }

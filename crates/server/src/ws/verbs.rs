@@ -19,9 +19,9 @@ use crate::api::{asks, sessions};
 use crate::bridge::{MAX_PROJECTS, Resume};
 use crate::error::{ApiError, Result};
 use crate::export::export;
-use crate::roots;
 use crate::state::App;
 use crate::tokens::{Caller, Role};
+use crate::{rights, roots};
 
 /// Sessions that are looked at to find the last one of a directory.
 const MAX_SEARCH: u32 = 500;
@@ -88,7 +88,7 @@ async fn dispatch(
         "run.abort" | "interrupt" => abort(app, last, control).await,
         "queue.remove" => unqueue(app, control).await,
         "ask.settle" => settle(app, control).await,
-        "provider.select" => select(app, control),
+        "provider.select" => select(app, caller, control),
         "claude.session.resume" => resume(app, caller, control).await,
         "projects" => Ok(projects(app, control)),
         "project.save" => save(app, caller, control).await,
@@ -110,7 +110,7 @@ async fn dispatch(
         }
         "history" => history(app, control).await,
         "thread" => thread(app, control).await,
-        "bridge.status" => status(app, control).await,
+        "bridge.status" => status(app, caller, control).await,
         _ => Ok(echo(control)),
     }
 }
@@ -136,7 +136,8 @@ async fn submit(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
     if let Some(project) = project.and_then(|it| app.bridge.project(it)) {
         from_project(&project, &mut prompt);
     }
-    let engine = prompt.engine.take().or_else(|| app.bridge.provider());
+    let engine = prompt.engine.take();
+    let engine = engine.or_else(|| app.bridge.provider(caller));
     let engine = engine.map(|it| engine_name(&it).to_owned());
     let wanted = control.text(&["resumeId", "resume_id"]);
     if prompt.session.is_none() && prompt.resume.is_none() && prompt.fork.is_none() {
@@ -287,11 +288,14 @@ async fn settle(app: &App, control: &Control) -> Result<Told> {
     Ok(control.reply("bridge.ask_settled", json!({ "askId": id })))
 }
 
-fn select(app: &App, control: &Control) -> Result<Told> {
+/// The provider of later prompts is named with the same rights as that of a prompt, and for the
+/// caller's own token alone.
+fn select(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
     let provider = engine_name(needed(control, &["provider", "engine"])?).to_owned();
+    rights::check_engine(app, caller, &provider)?;
     runner::engines::select(&provider, app.engines.settings())
         .map_err(|err| ApiError::from(hub::Error::Engine(err)))?;
-    app.bridge.select(provider.clone());
+    app.bridge.select(caller, provider.clone());
     Ok(control.reply("bridge.provider", json!({ "provider": provider })))
 }
 
@@ -299,6 +303,7 @@ async fn resume(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
     let enabled = control.fields.get("enabled").and_then(Value::as_bool);
     let enabled = enabled.ok_or_else(|| ApiError::bad("`enabled` is true or false"))?;
     let engine = engine_name(control.text(&["provider", "engine"]).unwrap_or("claude"));
+    rights::check_engine(app, caller, engine)?;
     let cwd = control.text(&["cwd", "workingDir"]);
     roots::check(app, caller, Path::new(cwd.unwrap_or("."))).await?;
     let cwd = directory(cwd);
@@ -383,7 +388,7 @@ async fn thread(app: &App, control: &Control) -> Result<Told> {
     Ok(control.reply("bridge.thread", reply))
 }
 
-async fn status(app: &App, control: &Control) -> Result<Told> {
+async fn status(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
     let listing = app
         .hub
         .journal()
@@ -393,7 +398,7 @@ async fn status(app: &App, control: &Control) -> Result<Told> {
     let running = app.hub.journal().open_runs().await?.len();
     let reply = json!({
         "bind": app.address.to_string(), "version": env!("CARGO_PKG_VERSION"),
-        "provider": app.bridge.provider(), "running": running,
+        "provider": app.bridge.provider(caller), "running": running,
         "clients": app.metrics.n_followers(), "last_thread_id": last,
         "trouble": app.hub.trouble(), "uptime": app.began.elapsed().as_secs(),
     });

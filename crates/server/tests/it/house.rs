@@ -281,8 +281,10 @@ pub(crate) fn config(dir: &Path, journal: Arc<dyn Journal>, keys: Keys) -> Serve
         listen: "127.0.0.1:0".parse().unwrap(),
         data_dir: dir.join("data"),
         keys,
+        own: Vec::new(),
         exposure: Exposure::Loopback,
         public: Vec::new(),
+        allow_origins: Vec::new(),
         roots: vec![dir.to_owned(), ".".into()],
         max_clients: MAX_CLIENTS,
     }

@@ -10,6 +10,7 @@ mod follow;
 mod house;
 mod limits;
 mod names;
+mod private;
 mod roots;
 mod slow;
 mod walls;

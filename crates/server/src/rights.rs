@@ -1,0 +1,116 @@
+//! Which role a prompt needs, by what it asks for.
+//!
+//! This is an allow-list. A field, a permission mode or a kind of engine that is not known to be harmless
+//! needs `approve` or `admin`: nothing here has a wildcard arm or skips a field, so that whoever adds one
+//! has to decide. What the config says is the operator's decision; what a prompt chooses for itself never
+//! exceeds the role of its token.
+
+use hub::Submit;
+use runner::Mode;
+use runner::config::Config;
+use runner::engines::{Recording, Selected, select};
+
+use crate::error::{ApiError, Result};
+use crate::state::App;
+use crate::tokens::{Caller, Role};
+
+/// The role that something needs, and what it is needed for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Need {
+    role: Role,
+    what: String,
+}
+
+/// Refuses a prompt that asks for more than the caller's role may cause.
+pub(crate) fn check_submit(app: &App, caller: &Caller, submit: &Submit) -> Result<()> {
+    refuse_above(caller, needs(submit, app.engines.settings()))
+}
+
+/// Refuses an engine that the caller may not name, wherever it is named.
+pub(crate) fn check_engine(app: &App, caller: &Caller, engine: &str) -> Result<()> {
+    refuse_above(
+        caller,
+        engine_need(engine, app.engines.settings()).into_iter(),
+    )
+}
+
+fn refuse_above(caller: &Caller, needs: impl IntoIterator<Item = Need>) -> Result<()> {
+    let missing = needs.into_iter().filter(|it| caller.role < it.role);
+    // The highest one, so that nobody has to come back twice; of several the first.
+    let highest = missing.reduce(|a, b| if b.role > a.role { b } else { a });
+    match highest {
+        None => Ok(()),
+        Some(Need { role, what }) => Err(ApiError::forbidden(format!(
+            "a token for `{}` is needed {what}",
+            role.name()
+        ))
+        .hint(format!(
+            "this token is for `{}`; `linkspan token --role {}` makes one that may",
+            caller.role.name(),
+            role.name()
+        ))),
+    }
+}
+
+/// Everything in a prompt that needs more than `prompt`.
+fn needs(submit: &Submit, settings: &Config) -> impl Iterator<Item = Need> {
+    let Submit {
+        // Words for the agent, and which session hears them: whoever may prompt may prompt every one.
+        prompt: _,
+        target: _,
+        engine,
+        // Where it works is checked by `roots`.
+        cwd: _,
+        // Which model answers, and how it writes.
+        model: _,
+        output_style: _,
+        verbosity: _,
+        permissions,
+        allow,
+        // Takes rights away.
+        deny: _,
+        // Of a recording.
+        speed: _,
+        // What AG-UI clients call their run, and the conversation for a model without tools of its own.
+        client: _,
+        input: _,
+    } = submit;
+    let has_list = allow.as_ref().is_some_and(|it| !it.is_empty());
+    let mode = permissions.and_then(|it| mode_need(it, has_list));
+    let list = has_list.then(|| Need {
+        role: Role::Approve,
+        what: "to allow tools beforehand (`allow`)".to_owned(),
+    });
+    let engine = engine.as_deref().and_then(|it| engine_need(it, settings));
+    [list, mode, engine].into_iter().flatten()
+}
+
+/// What the table of modes says.
+fn mode_need(mode: Mode, has_list: bool) -> Option<Need> {
+    let name = mode.name();
+    mode.needs_approval(has_list).then(|| Need {
+        role: Role::Approve,
+        what: format!("for `permissions` of `{name}`, which lets tools run unasked"),
+    })
+}
+
+/// A command line or a file of this machine is the operator's to name; what the config or the program
+/// itself lists is anybody's.
+fn engine_need(name: &str, settings: &Config) -> Option<Need> {
+    let is_listed = match select(name, settings) {
+        // The config alone names endpoints.
+        Ok(Selected::Responses(_)) => true,
+        Ok(Selected::Replay(Recording::Bundled(_))) => true,
+        Ok(Selected::Replay(Recording::File(_))) => false,
+        Ok(Selected::Agent(agent)) => {
+            let value = name.split_once(':').map(|it| it.1);
+            agent.engine.value.is_none() || value.is_some_and(|it| settings.acp(it).is_some())
+        }
+        // Nothing starts: the hub says what is wrong with it.
+        Err(_) => true,
+    };
+    (!is_listed).then(|| Need {
+        role: Role::Admin,
+        what: "to name a command or a file as the engine".to_owned(),
+    })
+}

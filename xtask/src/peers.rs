@@ -109,6 +109,12 @@ const OUTPUTS: &[Output] = &[
 /// The client that talks with the built program.
 const ENDPOINT: &str = "js/agui_endpoint.mjs";
 
+/// The same client in a page of another origin.
+const BROWSER: &str = "js/agui_browser.mjs";
+
+/// What judges the server's own description of its routes.
+const DOCUMENT: &str = "js/openapi.mjs";
+
 /// The folder of the pages that are made of attacks.
 const ATTACKS: &str = "attacks";
 
@@ -186,6 +192,8 @@ pub(crate) fn judges() -> Step {
 pub(crate) fn clients() -> Vec<Step> {
     vec![
         Step::new("ag-ui", drive_endpoint).within(60),
+        Step::new("browser", drive_browser).within(60),
+        Step::new("openapi", judge_document).within(120),
         Step::new("acp", talk_acp).within(400),
         Step::new("agents", try_agents).within(300),
     ]
@@ -264,6 +272,29 @@ fn drive_endpoint() -> Result<Warnings> {
         command.arg(built()?);
         command.arg(root().join("fixtures/openresponses"));
         run_command(command.args(interpreters.litellm()))?;
+    }
+    Ok(Warnings::new())
+}
+
+/// Lets the AG-UI client talk with the built program from a page of another origin.
+fn drive_browser() -> Result<Warnings> {
+    // Who judges pages has a browser.
+    if let Some(node) = installed()?.of(Judge::Html) {
+        let mut command = Command::new(node);
+        command.arg(root().join("peers").join(BROWSER));
+        run_command(command.arg(built()?))?;
+    }
+    Ok(Warnings::new())
+}
+
+/// Has the server's OpenAPI document linted, and compared with what the server does.
+fn judge_document() -> Result<Warnings> {
+    let interpreters = installed()?;
+    if let Some(node) = interpreters.of(Judge::AgUi) {
+        let mut command = Command::new(node);
+        command.arg(root().join("peers").join(DOCUMENT));
+        command.arg(built()?);
+        run_command(command.args(interpreters.schemathesis()))?;
     }
     Ok(Warnings::new())
 }

@@ -23,7 +23,7 @@ pub(crate) use claude::ALLOWED_TOOLS as CLAUDE_TOOLS;
 pub(crate) use codex::limits as codex_limits;
 pub use error::Error;
 pub(crate) use gemini::ALLOWED_TOOLS as GEMINI_TOOLS;
-pub use installed::{Installed, survey};
+pub use installed::{Installed, find_installed, survey};
 pub use invocation::{EngineConfig, Invocation};
 pub(crate) use openhands::ALLOWED_TOOLS as OPENHANDS_TOOLS;
 pub use replay::{REPLAYS, Recording, Replay};

@@ -17,8 +17,24 @@ pub(crate) const MAX_MESSAGE: usize = 1 << 20;
 pub(crate) const MAX_PROMPT: usize = 1 << 20;
 /// Clients at a time, unless the owner says otherwise; more connections wait to be accepted.
 pub const MAX_CLIENTS: usize = 4096;
-/// Connections that have not shown a token; one more closes the one that is there the longest.
-pub(crate) const MAX_STRANGERS: usize = 256;
+/// Connections that have not shown a token, where enough files can be open; one more closes the one that
+/// is there the longest.
+const MAX_STRANGERS: usize = 256;
+/// However few files can be open.
+const MIN_STRANGERS: usize = 4;
+
+/// How many connections without a token there is room for. They get a quarter of the files that this
+/// process may open, so that the journal, the agents and those with a token have the rest.
+pub(crate) fn max_strangers() -> usize {
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    strangers_for(files)
+}
+
+fn strangers_for(files: Option<u64>) -> usize {
+    let files = files.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
+    (files / 4).clamp(MIN_STRANGERS, MAX_STRANGERS)
+}
+
 /// Sessions that one WebSocket follows one by one.
 pub(crate) const MAX_SUBSCRIPTIONS: usize = 64;
 /// Until a connection is encrypted.
@@ -162,5 +178,17 @@ impl Error {
             Self::Token(err) => err.hint(),
             Self::Hub(_) => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strangers_leave_files_for_the_others() {
+        let room = [0, 16, 64, 256, 1024, 1 << 20].map(|it| strangers_for(Some(it)));
+        assert_eq!(room, [4, 4, 16, 64, 256, 256]);
+        assert_eq!(strangers_for(None), 256);
     }
 }

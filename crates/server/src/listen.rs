@@ -29,7 +29,7 @@ use crate::ag_ui::AgUi;
 use crate::api::engines::Engines;
 use crate::bridge::Bridge;
 use crate::config::{
-    Error, Exposure, HANDSHAKE, HEAD, MAX_STRANGERS, STOP, ServeConfig, Tls, WRITE,
+    Error, Exposure, HANDSHAKE, HEAD, STOP, ServeConfig, Tls, WRITE, max_strangers,
 };
 use crate::cors::AllowedOrigins;
 use crate::door::Peer;
@@ -156,7 +156,7 @@ impl Server {
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let router = routes::router(&self.app);
         let clients = Arc::new(Semaphore::new(self.app.max_clients));
-        let strangers = Strangers::new(MAX_STRANGERS);
+        let strangers = Strangers::new(max_strangers());
         let mut connections = JoinSet::new();
         let mut stop = pin!(stop);
         loop {

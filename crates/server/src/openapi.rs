@@ -2,10 +2,14 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use formats::ag_ui::PROTO_TYPE;
+use formats::registry;
+use runner::Mode;
 use serde_json::{Map, Value, json};
 
 use crate::error::reply;
 use crate::routes::{Access, ROUTES, Route};
+use crate::ws;
 
 /// What bodies look like, written by hand.
 const SCHEMAS: &str = include_str!("openapi/schemas.json");
@@ -21,40 +25,55 @@ fn document() -> Value {
         let methods = paths.entry(path).or_insert_with(|| json!({}));
         methods[route.method.as_str().to_lowercase()] = operation(route);
     }
-    let schemas: Value = serde_json::from_str(SCHEMAS).unwrap_or_default();
     json!({
         "openapi": "3.1.0",
         "info": {
             "title": "linkspan serve",
+            "description": "Gives prompts to coding agents, and shows what they do.",
             "version": env!("CARGO_PKG_VERSION"),
-            "license": { "name": "Apache-2.0 OR MIT" },
+            "license": { "name": "Apache-2.0 OR MIT", "identifier": "Apache-2.0 OR MIT" },
         },
+        // Where this document was read from, also behind a proxy.
+        "servers": [{ "url": "/" }],
         "paths": paths,
         "components": {
-            "schemas": schemas,
+            "schemas": schemas(),
+            "responses": refusals(),
             "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
         },
     })
 }
 
+fn schemas() -> Value {
+    let mut schemas: Value = serde_json::from_str(SCHEMAS).unwrap_or_default();
+    // The table of modes is in the code.
+    schemas["Prompt"]["properties"]["permissions"] = json!({ "enum": Mode::names() });
+    schemas
+}
+
 fn operation(route: &Route) -> Value {
     let mut operation = json!({
+        "operationId": route.id,
         "summary": route.summary,
         "responses": {
-            "default": {
-                "description": "Anything that went wrong",
-                "content": content("Error"),
-            },
+            "default": { "$ref": "#/components/responses/Error" },
         },
     });
-    if let Access::Role(role) = route.access {
-        operation["security"] = json!([{ "token": [] }]);
-        operation["x-role"] = role.name().into();
-    }
-    let mut parameters: Vec<Value> = in_path(route.path)
-        .map(|it| parameter(it, "path"))
+    operation["security"] = match route.access {
+        Access::Role(role) => {
+            operation["x-role"] = role.name().into();
+            json!([{ "token": [] }])
+        }
+        Access::Public => json!([]),
+    };
+    let parameters: Vec<Value> = in_path(route.path)
+        .map(|it| parameter(route.path, it, Place::Path))
+        .chain(
+            in_query(route.path)
+                .iter()
+                .map(|it| parameter(route.path, it, Place::Query)),
+        )
         .collect();
-    parameters.extend(in_query(route.path).iter().map(|it| parameter(it, "query")));
     if !parameters.is_empty() {
         operation["parameters"] = parameters.into();
     }
@@ -68,10 +87,125 @@ fn operation(route: &Route) -> Value {
         _ => ("200", "Done"),
     };
     operation["responses"][status] = match given {
-        Some(schema) => json!({ "description": words, "content": content(schema) }),
-        None => json!({ "description": words }),
+        Given::Json(schema) => json!({ "description": words, "content": content(schema) }),
+        Given::Raw(kinds) => {
+            let kinds = kinds.iter().map(|it| ((*it).to_owned(), json!({})));
+            json!({ "description": words, "content": kinds.collect::<Map<_, _>>() })
+        }
+        Given::Nothing => json!({ "description": words }),
     };
+    for refusal in REFUSALS.iter().filter(|it| (it.happens)(route)) {
+        let at = format!("#/components/responses/{}", refusal.name);
+        operation["responses"][refusal.status] = json!({ "$ref": at });
+    }
     operation
+}
+
+/// A status that something is refused with, and where.
+struct Refusal {
+    status: &'static str,
+    name: &'static str,
+    words: &'static str,
+    happens: fn(&Route) -> bool,
+}
+
+const REFUSALS: &[Refusal] = &[
+    Refusal {
+        status: "400",
+        name: "BadRequest",
+        words: "The request cannot mean anything, or names no single host",
+        happens: |_| true,
+    },
+    Refusal {
+        status: "401",
+        name: "Unauthorized",
+        words: "The token is missing or wrong",
+        happens: needs_token,
+    },
+    Refusal {
+        status: "403",
+        name: "Forbidden",
+        words: "The role of the token does not suffice, or the request comes from another page",
+        happens: |_| true,
+    },
+    Refusal {
+        status: "404",
+        name: "NotFound",
+        words: "There is no such thing",
+        happens: |it| it.path.contains('{') || it.path == "/api/runs",
+    },
+    Refusal {
+        status: "408",
+        name: "TooSlow",
+        words: "The body did not come in time",
+        happens: |it| bodies(it).0.is_some(),
+    },
+    Refusal {
+        status: "409",
+        name: "Conflict",
+        words: "What is there does not allow it now",
+        happens: |it| it.method != "GET" && needs_token(it),
+    },
+    Refusal {
+        status: "413",
+        name: "TooLarge",
+        words: "The body is longer than it may be",
+        happens: |it| bodies(it).0.is_some(),
+    },
+    Refusal {
+        status: "415",
+        name: "NotShown",
+        words: "The file is neither a text nor an image",
+        happens: |it| it.path.ends_with("/file"),
+    },
+    Refusal {
+        status: "421",
+        name: "OtherHost",
+        words: "This server has another name",
+        happens: |_| true,
+    },
+    Refusal {
+        status: "422",
+        name: "NoFile",
+        words: "It is no file, or longer than is shown",
+        happens: |it| it.path.ends_with("/file"),
+    },
+    Refusal {
+        status: "426",
+        name: "UpgradeRequired",
+        words: "Only a WebSocket is opened here",
+        happens: |it| it.path == "/ws",
+    },
+    Refusal {
+        status: "429",
+        name: "TooMany",
+        words: "Too many wrong tokens came from this address, or too many prompts wait",
+        happens: needs_token,
+    },
+    Refusal {
+        status: "503",
+        name: "Unavailable",
+        words: "The server is stopping, its journal cannot be used, or there are too many clients",
+        happens: needs_token,
+    },
+    Refusal {
+        status: "507",
+        name: "DiskFull",
+        words: "There is no room on the disk",
+        happens: |it| it.method != "GET" && needs_token(it),
+    },
+];
+
+fn needs_token(route: &Route) -> bool {
+    route.access != Access::Public
+}
+
+fn refusals() -> Map<String, Value> {
+    let any = ("Error", "Anything else that went wrong");
+    let all = REFUSALS.iter().map(|it| (it.name, it.words)).chain([any]);
+    let response = |words| json!({ "description": words, "content": content("Error") });
+    all.map(|(name, words)| (name.to_owned(), response(words)))
+        .collect()
 }
 
 fn content(schema: &str) -> Value {
@@ -79,18 +213,17 @@ fn content(schema: &str) -> Value {
     json!({ "application/json": { "schema": { "$ref": schema } } })
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Path,
+    Query,
+}
+
 fn in_path(path: &str) -> impl Iterator<Item = &str> {
     let names = path
         .split('/')
         .filter_map(|it| it.strip_prefix('{')?.strip_suffix('}'));
     names.map(|it| it.trim_start_matches('*'))
-}
-
-fn parameter(name: &str, place: &str) -> Value {
-    json!({
-        "name": name, "in": place, "required": place == "path",
-        "schema": { "type": "string" },
-    })
 }
 
 fn in_query(path: &str) -> &'static [&'static str] {
@@ -104,44 +237,171 @@ fn in_query(path: &str) -> &'static [&'static str] {
     }
 }
 
+fn parameter(path: &str, name: &str, place: Place) -> Value {
+    let is_file = path.ends_with("/file") && name == "path";
+    let mut parameter = json!({
+        "name": name,
+        "in": match place {
+            Place::Path => "path",
+            Place::Query => "query",
+        },
+        "required": place == Place::Path || is_file,
+        "schema": schema(path, name, place),
+    });
+    if let Some(words) = description(path, name) {
+        parameter["description"] = words.into();
+    }
+    parameter
+}
+
+fn schema(path: &str, name: &str, place: Place) -> Value {
+    match (path, name) {
+        (_, "id" | "engine") if place == Place::Path => json!({ "type": "string", "minLength": 1 }),
+        (_, "n") => json!({ "type": "integer", "minimum": 0, "format": "uint64" }),
+        ("/api/sessions", "limit") => {
+            json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX })
+        }
+        (_, "limit") => json!({ "type": "integer", "minimum": 0, "format": "uint64" }),
+        ("/api/sessions", "state") => json!({ "enum": crate::api::sessions::STATES }),
+        ("/api/sessions/{id}/events", "after") => {
+            json!({ "type": "string", "pattern": r"^[0-9]{1,19}(\.[0-9]{1,9})?$" })
+        }
+        ("/ws", "format") => json!({ "enum": ws::FORMATS }),
+        (_, "format") => {
+            let written = registry::FORMATS.iter().filter(|it| it.writer.is_some());
+            json!({ "enum": written.map(|it| it.name).collect::<Vec<_>>() })
+        }
+        ("/ag-ui" | "/ag-ui/{engine}", "profile") => {
+            let format = registry::FORMATS.iter().find(|it| it.name == "ag-ui");
+            let profiles = format.map_or(&[][..], |it| it.profiles);
+            json!({ "enum": profiles.iter().map(|it| it.name).collect::<Vec<_>>() })
+        }
+        (_, "on_disconnect") => json!({ "enum": ["abort", "detach"] }),
+        (_, "path") => json!({ "type": "string", "minLength": 1 }),
+        _ => json!({ "type": "string" }),
+    }
+}
+
+fn description(path: &str, name: &str) -> Option<&'static str> {
+    Some(match (path, name) {
+        ("/api/asks/{id}", "id") => "as `GET /api/asks` names it",
+        (_, "id") => "linkspan's id of a session, or the agent's",
+        (_, "engine") => "as `GET /api/engines` names it",
+        (_, "n") => "the number that the prompt was taken with",
+        ("/api/sessions", "limit") => "how many at most; 0 is 1, and more than 500 is 500",
+        (_, "limit") => "how many events at most",
+        ("/api/sessions", "after") => "`next` of the page before",
+        (_, "after") => "a cursor: the number of an event, such as `7`, or `7.1`",
+        (_, "text") => "words of the title",
+        (_, "profile") => "a variant of the format",
+        (_, "on_disconnect") => {
+            "what becomes of the run when its client goes; `detach` unless given"
+        }
+        ("/api/sessions/{id}/file", "path") => "below the session's directory",
+        _ => return None,
+    })
+}
+
+/// What a route answers with.
+enum Given {
+    Json(&'static str),
+    /// Of one of these kinds.
+    Raw(&'static [&'static str]),
+    Nothing,
+}
+
 /// The schemas of what a route takes and gives.
-fn bodies(route: &Route) -> (Option<&'static str>, Option<&'static str>) {
+fn bodies(route: &Route) -> (Option<&'static str>, Given) {
     match (route.method.as_str(), route.path) {
-        ("GET", "/api/engines") => (None, Some("Engines")),
-        ("GET", "/api/sessions") => (None, Some("Sessions")),
-        ("GET", "/api/sessions/{id}") => (None, Some("SessionDetail")),
-        ("POST", "/api/sessions/{id}/abort") => (None, Some("Aborted")),
-        ("POST", "/api/runs") => (Some("Prompt"), Some("Submitted")),
-        ("POST", "/ag-ui" | "/ag-ui/{engine}") => (Some("RunAgentInput"), None),
-        ("POST", "/ag-ui/{engine}/abort") => (Some("Thread"), Some("Aborted")),
-        ("GET", "/api/asks") => (None, Some("Asks")),
-        ("POST", "/api/asks/{id}") => (Some("Answer"), None),
-        _ => (None, None),
+        ("GET", "/") => (None, Given::Raw(&["text/html"])),
+        ("GET", "/healthz" | "/api/metrics") => (None, Given::Raw(&["text/plain"])),
+        ("GET", "/api/openapi.json") => (None, Given::Raw(&["application/json"])),
+        ("GET", "/api/engines") => (None, Given::Json("Engines")),
+        ("GET", "/api/sessions") => (None, Given::Json("Sessions")),
+        ("GET", "/api/sessions/{id}") => (None, Given::Json("SessionDetail")),
+        ("GET", "/api/sessions/{id}/file") => (
+            None,
+            Given::Raw(&[
+                "text/plain",
+                "image/png",
+                "image/jpeg",
+                "image/gif",
+                "image/webp",
+            ]),
+        ),
+        ("POST", "/api/sessions/{id}/abort") => (None, Given::Json("Aborted")),
+        ("POST", "/api/runs") => (Some("Prompt"), Given::Json("Submitted")),
+        ("POST", "/ag-ui" | "/ag-ui/{engine}") => (
+            Some("RunAgentInput"),
+            Given::Raw(&["text/event-stream", PROTO_TYPE]),
+        ),
+        ("POST", "/ag-ui/{engine}/abort") => (Some("Thread"), Given::Json("Aborted")),
+        ("GET", "/api/asks") => (None, Given::Json("Asks")),
+        ("POST", "/api/asks/{id}") => (Some("Answer"), Given::Nothing),
+        _ => (None, Given::Nothing),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
-    fn every_schema_that_is_named_is_there() {
+    fn everything_that_is_named_is_there() {
         let document = document();
         let text = document.to_string();
-        let names = text.split("#/components/schemas/").skip(1);
-        for name in names.map(|it| it.split('"').next().unwrap()) {
-            let schema = &document["components"]["schemas"][name];
-            assert!(schema.is_object(), "there is no schema `{name}`");
+        for kind in ["schemas", "responses"] {
+            let start = format!("#/components/{kind}/");
+            let names = text.split(&start).skip(1);
+            for name in names.map(|it| it.split('"').next().unwrap()) {
+                let found = &document["components"][kind][name];
+                assert!(found.is_object(), "there is no `{name}` among the {kind}");
+            }
         }
     }
 
     #[test]
     fn every_route_is_described() {
         let document = document();
+        let mut ids = HashSet::new();
         for route in ROUTES {
             let path = route.path.replace("{*", "{");
             let operation = &document["paths"][&path][route.method.as_str().to_lowercase()];
             assert_eq!(operation["summary"], route.summary);
+            assert_eq!(operation["operationId"], route.id);
+            assert!(ids.insert(route.id), "two routes are called `{}`", route.id);
+            assert_eq!(
+                operation["security"],
+                match route.access {
+                    Access::Public => json!([]),
+                    Access::Role(_) => json!([{ "token": [] }]),
+                }
+            );
+            assert!(operation["responses"]["400"].is_object(), "{path}");
         }
+        assert_eq!(document["servers"], json!([{ "url": "/" }]));
+    }
+
+    #[test]
+    fn parameters_have_types() {
+        let document = document();
+        let parameters = |path: &str| document["paths"][path]["get"]["parameters"].clone();
+        let limit = &parameters("/api/sessions")[0];
+        assert_eq!(
+            *limit,
+            json!({
+                "name": "limit", "in": "query", "required": false,
+                "description": "how many at most; 0 is 1, and more than 500 is 500",
+                "schema": { "type": "integer", "minimum": 0, "maximum": u32::MAX },
+            })
+        );
+        let path = &parameters("/api/sessions/{id}/file")[1];
+        assert_eq!(path["required"], true);
+        let format = &parameters("/ws")[0]["schema"]["enum"];
+        assert_eq!(*format, json!(ws::FORMATS));
+        let permissions = &document["components"]["schemas"]["Prompt"]["properties"]["permissions"];
+        assert_eq!(*permissions, json!({ "enum": Mode::names() }));
     }
 }

@@ -25,6 +25,8 @@ pub(crate) enum Access {
 pub(crate) struct Route {
     pub(crate) method: Method,
     pub(crate) path: &'static str,
+    /// Its name in the OpenAPI document, from which clients are generated.
+    pub(crate) id: &'static str,
     pub(crate) access: Access,
     pub(crate) summary: &'static str,
     handler: fn() -> MethodRouter<Arc<App>>,
@@ -40,6 +42,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::GET,
         path: "/",
+        id: "getPage",
         access: Access::Public,
         summary: "The page",
         handler: || get(assets::index),
@@ -47,6 +50,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::GET,
         path: "/assets/{*path}",
+        id: "getAsset",
         access: Access::Public,
         summary: "The page's own files",
         handler: || get(assets::asset),
@@ -54,6 +58,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::GET,
         path: "/healthz",
+        id: "getHealth",
         access: Access::Public,
         summary: "Says that the server answers",
         handler: || get(api::healthz),
@@ -61,6 +66,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::GET,
         path: "/ws",
+        id: "openSocket",
         access: WATCH,
         summary: "The bridge: events out, controls in, one JSON object per text message",
         handler: || get(ws::upgrade),
@@ -68,6 +74,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::GET,
         path: "/api/engines",
+        id: "listEngines",
         access: WATCH,
         summary: "The agents that can be run here, and the bundled recordings",
         handler: || get(api::engines::list),
@@ -75,6 +82,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::GET,
         path: "/api/sessions",
+        id: "listSessions",
         access: WATCH,
         summary: "Sessions, the newest first",
         handler: || get(api::sessions::list),
@@ -82,6 +90,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::GET,
         path: "/api/sessions/{id}",
+        id: "getSession",
         access: WATCH,
         summary: "A session with its runs, asks and queue, by linkspan's id or the agent's",
         handler: || get(api::sessions::show),
@@ -89,6 +98,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::DELETE,
         path: "/api/sessions/{id}",
+        id: "deleteSession",
         access: ADMIN,
         summary: "Removes a session with all that is in it, unless something runs or waits in it",
         handler: || delete(api::sessions::discard),
@@ -96,6 +106,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::GET,
         path: "/api/sessions/{id}/events",
+        id: "readEvents",
         access: WATCH,
         summary: "A session's events in any format: JSON lines, or live with `Accept: text/event-stream`",
         handler: || get(api::events::read),
@@ -103,6 +114,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::GET,
         path: "/api/sessions/{id}/file",
+        id: "readFile",
         access: WATCH,
         summary: "A text or an image below the session's directory",
         handler: || get(api::files::read),
@@ -110,6 +122,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::POST,
         path: "/api/sessions/{id}/abort",
+        id: "abortSession",
         access: PROMPT,
         summary: "Stops the session's run",
         handler: || post(api::sessions::abort),
@@ -117,6 +130,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::DELETE,
         path: "/api/sessions/{id}/queue/{n}",
+        id: "takeBackPrompt",
         access: PROMPT,
         summary: "Takes back the n-th prompt that waits",
         handler: || delete(api::sessions::unqueue),
@@ -124,6 +138,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::POST,
         path: "/api/runs",
+        id: "submitPrompt",
         access: PROMPT,
         summary: "Gives a prompt to an agent",
         handler: || post(api::runs::submit),
@@ -131,6 +146,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::POST,
         path: "/ag-ui",
+        id: "runDefaultAgent",
         access: PROMPT,
         summary: "Runs the default engine for an AG-UI client: events as SSE, or in protobuf",
         handler: || post(ag_ui::run_default),
@@ -138,6 +154,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::POST,
         path: "/ag-ui/{engine}",
+        id: "runAgent",
         access: PROMPT,
         summary: "Runs an engine for an AG-UI client: events as SSE, or in protobuf",
         handler: || post(ag_ui::run),
@@ -145,6 +162,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::POST,
         path: "/ag-ui/{engine}/abort",
+        id: "abortThread",
         access: PROMPT,
         summary: "Stops the run of a thread",
         handler: || post(ag_ui::abort),
@@ -152,6 +170,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::GET,
         path: "/ag-ui/{engine}/capabilities",
+        id: "getCapabilities",
         access: WATCH,
         summary: "What an engine is able to do, in the words of AG-UI",
         handler: || get(ag_ui::capabilities),
@@ -159,6 +178,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::GET,
         path: "/api/asks",
+        id: "listAsks",
         access: WATCH,
         summary: "What agents wait for, the oldest first",
         handler: || get(api::asks::list),
@@ -166,6 +186,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::POST,
         path: "/api/asks/{id}",
+        id: "settleAsk",
         access: APPROVE,
         summary: "Answers what an agent asked; of several answers one is taken",
         handler: || post(api::asks::settle),
@@ -173,6 +194,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::GET,
         path: "/api/metrics",
+        id: "getMetrics",
         access: WATCH,
         summary: "Figures for Prometheus",
         handler: || get(metrics::show),
@@ -180,6 +202,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::GET,
         path: "/api/openapi.json",
+        id: "getOpenApi",
         access: WATCH,
         summary: "This document",
         handler: || get(openapi::show),

@@ -35,7 +35,7 @@ use crate::state::App;
 use crate::tokens::Caller;
 
 /// Formats that have a meaning frame by frame.
-const FORMATS: [&str; 6] = ["thread", "linkspan", "takopi", "acp", "openhands", "ag-ui"];
+pub(crate) const FORMATS: [&str; 6] = ["thread", "linkspan", "takopi", "acp", "openhands", "ag-ui"];
 /// Frames that are written together at most; who sends more at once would not hear a control.
 const MAX_BATCH: usize = 256;
 /// Bytes read at once. Controls are small, and the room for them is cleared whenever they are looked for,

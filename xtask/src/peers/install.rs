@@ -22,6 +22,7 @@ pub(super) struct Interpreters {
     node: Option<PathBuf>,
     python: Option<PathBuf>,
     litellm: Option<PathBuf>,
+    schemathesis: Option<PathBuf>,
     has_browser: bool,
     agents: Option<PathBuf>,
     acp_clients: Option<PathBuf>,
@@ -41,6 +42,11 @@ impl Interpreters {
     /// A Python with LiteLLM's proxy.
     pub(super) fn litellm(&self) -> Option<&Path> {
         self.litellm.as_deref()
+    }
+
+    /// A Python with schemathesis.
+    pub(super) fn schemathesis(&self) -> Option<&Path> {
+        self.schemathesis.as_deref()
     }
 
     pub(super) fn of(&self, judge: Judge) -> Option<&Path> {
@@ -64,6 +70,11 @@ pub(super) fn install(work: &Path) -> Result<(Interpreters, Warnings)> {
         litellm: or_warn(
             "LiteLLM",
             install_python(work, "litellm.txt"),
+            &mut warnings,
+        )?,
+        schemathesis: or_warn(
+            "schemathesis",
+            install_python(work, "schemathesis.txt"),
             &mut warnings,
         )?,
         has_browser: or_warn(BROWSER, install_browser(), &mut warnings)?.is_some(),

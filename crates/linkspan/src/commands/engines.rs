@@ -12,7 +12,7 @@ use crate::table;
 
 pub(crate) fn run(args: &EnginesArgs) -> Result<(), Failure> {
     let config = settings::load(&args.file)?.config;
-    let survey = engines::survey(&config, find_on_path);
+    let survey = engines::survey(&config, &find_on_path);
     let choice = Choice::new(&config, &survey);
     let rows = rows(&config, survey, &choice);
     let text = if args.json {

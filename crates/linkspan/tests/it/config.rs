@@ -49,6 +49,7 @@ fn every_value_says_where_it_came_from() {
             journal.keep_bytes                              -                                             default
             journal.cut_above                               -                                             default
             serve.roots                                     -                                             default
+            serve.allow_origins                             []                                            default
             engines.claude.program                          -                                             default
             engines.claude.args                             []                                            default
             engines.claude.env                              ANTHROPIC_API_KEY set, IS_SANDBOX set         /home/.config/linkspan/config.toml:6
@@ -105,6 +106,7 @@ fn every_value_says_where_it_came_from() {
             {"key":"journal.keep_bytes","value":null,"origin":"default","place":null}
             {"key":"journal.cut_above","value":null,"origin":"default","place":null}
             {"key":"serve.roots","value":null,"origin":"default","place":null}
+            {"key":"serve.allow_origins","value":[],"origin":"default","place":null}
             {"key":"engines.claude.program","value":null,"origin":"default","place":null}
             {"key":"engines.claude.args","value":[],"origin":"default","place":null}
             {"key":"engines.claude.env","value":{"ANTHROPIC_API_KEY":"set","IS_SANDBOX":"set"},"origin":"file","place":"/home/.config/linkspan/config.toml:6"}

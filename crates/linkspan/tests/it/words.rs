@@ -1,14 +1,16 @@
 //! What somebody new to `serve`, `token` and `sessions` is told when something is not right.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
 use expect_test::{Expect, expect};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::program::{Folder, linkspan, ran, run};
 use crate::served::{Served, serve};
+use crate::terminal::terminal;
 
 /// What a command says; the folder of the test is called `DIR`.
 fn check(folder: &Folder, args: &[&str], expect: Expect) {
@@ -222,8 +224,7 @@ fn a_second_server_of_a_directory_is_told_of_the_first() {
     let folder = Folder::new("words-second");
     let token = || fs::read_to_string(folder.path("data/token")).unwrap();
     let first = Served::spawn(&mut serve(&folder), token);
-    let url = fs::read_to_string(folder.path("data/address")).unwrap();
-    let address = url.strip_prefix("http://").unwrap();
+    let address = first.address.as_str();
     let ran = run(
         &[
             "serve",
@@ -237,20 +238,88 @@ fn a_second_server_of_a_directory_is_told_of_the_first() {
     expect![[r#"
         linkspan: cannot listen on `ADDRESS`: Address already in use
 
-        hint: the server of this data directory listens there; `linkspan token` prints its address
+        hint: another server of this data directory listens there; `linkspan token` prints its address, `--listen 127.0.0.1:0` starts one beside it
         exit 3
     "#]]
     .assert_eq(&ran.shown().replace(address, "ADDRESS"));
-    let second = Served::spawn(&mut serve(&folder), token);
+    let printed = fs::File::create(folder.path("printed")).unwrap();
+    let second = Served::spawn(serve(&folder).arg("--json").stdout(printed), token);
+    // Each is reached where it says, and `linkspan token` knows both, the oldest first.
+    assert_ne!(first.address, second.address);
+    for served in [&first, &second] {
+        assert_eq!(served.request("GET", "/api/sessions", "").status, 200);
+    }
+    let pages = |served: &[&Served]| -> String {
+        let pages = served.iter();
+        let page = |it: &&Served| format!("http://{}/#token={}\n", it.address, it.token);
+        pages.map(page).collect()
+    };
+    let data = ["token", "--data-dir", &folder.path("data")];
+    assert_eq!(run(&data, b"").stdout, pages(&[&first, &second]));
+    let (pid, url) = (second.pid().as_raw_nonzero(), second.address.clone());
+    let (first_pid, first_address) = (first.pid().as_raw_nonzero(), first.address.clone());
     let said = second.stop();
     assert!(
         said.starts_with(&format!(
-            "linkspan: {url} serves the same data directory; both show the same sessions\n"
+            "linkspan: process {first_pid} at {first_address} serves the same data directory; both show the same sessions\n"
         )),
         "{said}"
     );
+    let printed = fs::read_to_string(folder.path("printed")).unwrap();
+    let printed: Value = serde_json::from_str(&printed).unwrap();
+    let url = format!("http://{url}");
+    let expected = json!({ "url": url, "page": url, "pid": pid.get() });
+    assert_eq!(printed, expected);
+    // The first one is found as before.
+    assert_eq!(run(&data, b"").stdout, pages(&[&first]));
     first.stop();
-    assert!(!fs::exists(folder.path("data/address")).unwrap());
+    let left = fs::read_dir(folder.path("data/servers")).unwrap().count();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn a_token_is_printed_to_terminals_alone() {
+    let folder = Folder::new("words-no-terminal");
+    let token = || fs::read_to_string(folder.path("data/token")).unwrap();
+    let served = Served::spawn(&mut serve(&folder), token);
+    let token = served.token.clone();
+    let said = served.stop();
+    let data = folder.path("data");
+    let expected = format!(
+        "linkspan: `linkspan token --data-dir {data}` prints the address of the page with its token\n"
+    );
+    assert!(said.starts_with(&expected), "{said}");
+    assert!(!said.contains(&token), "{said}");
+}
+
+#[test]
+fn a_terminal_is_shown_the_page_with_its_token() {
+    let folder = Folder::new("words-terminal");
+    let (ours, theirs) = terminal();
+    let mut child = serve(&folder).stderr(theirs).spawn().unwrap();
+    let mut lines = BufReader::new(ours).lines();
+    let mut line = || lines.next().unwrap().unwrap().trim_end().to_owned();
+    let url = line().strip_prefix("listening on ").unwrap().to_owned();
+    let token = fs::read_to_string(folder.path("data/token")).unwrap();
+    assert_eq!(line(), format!("open {url}/#token={}", token.trim()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_page_behind_a_proxy_has_its_public_address() {
+    let folder = Folder::new("words-proxy");
+    let token = || fs::read_to_string(folder.path("data/token")).unwrap();
+    let flags = [
+        "--behind-proxy",
+        "--origin",
+        "https://agents.localhost:48443",
+    ];
+    let served = Served::spawn(serve(&folder).args(flags), token);
+    let page = format!("https://agents.localhost:48443/#token={}\n", served.token);
+    let ran = run(&["token", "--data-dir", &folder.path("data")], b"");
+    assert_eq!(ran.stdout, page);
+    served.stop();
 }
 
 #[test]

@@ -30,8 +30,28 @@ pub struct Installed {
     pub version: Option<String>,
 }
 
+/// Looks for every engine's program without asking any of them. Where others use the same program, it
+/// says nothing about the agent.
+pub fn find_installed(
+    config: &Config,
+    find: &dyn Fn(&str) -> Result<PathBuf, NotFound>,
+) -> Vec<Installed> {
+    let found = with_program().map(|engine| {
+        let program = engine.program.as_ref();
+        let named = config.engine(engine.name).program;
+        let name = named.as_deref().or(program.map(|it| it.name));
+        let path = name.and_then(|it| find(it).ok());
+        Installed {
+            engine,
+            path: path.filter(|_| program.is_some_and(|it| !it.is_shared)),
+            version: None,
+        }
+    });
+    found.collect()
+}
+
 /// Looks for every engine's program, and asks all of them for their versions at once.
-pub fn survey(config: &Config, find: impl Fn(&str) -> Result<PathBuf, NotFound>) -> Vec<Installed> {
+pub fn survey(config: &Config, find: &dyn Fn(&str) -> Result<PathBuf, NotFound>) -> Vec<Installed> {
     thread::scope(|scope| {
         let mut asked = Vec::new();
         for engine in with_program() {

@@ -1,7 +1,9 @@
 //! The agents that can be run here, and the recordings that work without any.
 
 use std::env;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::result::Result as StdResult;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::extract::State;
@@ -9,22 +11,35 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use runner::config::Config;
 use runner::engines::{self, Can, DEFAULT_ORDER, Installed, REPLAYS};
-use runner::process::find_program;
+use runner::process::{NotFound, find_program};
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::sync::Mutex;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::timeout;
 
 use crate::error::{Result, reply};
 use crate::state::App;
 
 /// For how long an answer is good: asking every program for its version takes seconds.
 const FRESH: Duration = Duration::from_secs(60);
+/// For how long a client waits for versions; one that comes later is in the next answer.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Knows what is installed.
 #[derive(Debug)]
 pub(crate) struct Engines {
     settings: Config,
-    known: Mutex<Option<(Instant, Arc<Value>)>>,
+    known: watch::Sender<Option<Known>>,
+    /// The programs are being asked.
+    survey: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// An answer, and when it was found.
+#[derive(Clone, Debug)]
+struct Known {
+    at: Instant,
+    list: Arc<Value>,
 }
 
 #[derive(Debug, Serialize)]
@@ -63,7 +78,8 @@ impl Engines {
     pub(crate) fn new(settings: Config) -> Self {
         Self {
             settings,
-            known: Mutex::default(),
+            known: watch::Sender::new(None),
+            survey: Mutex::default(),
         }
     }
 
@@ -72,24 +88,53 @@ impl Engines {
     }
 
     pub(crate) async fn list(&self) -> Arc<Value> {
-        // Whoever comes while the programs are asked waits for the same answer.
-        let mut known = self.known.lock().await;
-        if let Some((at, list)) = &*known
+        let mut known = self.known.subscribe();
+        let before = known.borrow_and_update().clone();
+        if let Some(Known { at, list }) = &before
             && at.elapsed() < FRESH
         {
             return Arc::clone(list);
         }
-        let settings = self.settings.clone();
-        let list = tokio::task::spawn_blocking(move || survey(&settings)).await;
-        let list = Arc::new(list.unwrap_or_else(|_| json!({ "engines": [], "replays": [] })));
-        *known = Some((Instant::now(), Arc::clone(&list)));
-        list
+        // Whoever comes while the programs are asked waits for the same answer.
+        self.ask();
+        let answered = timeout(PATIENCE, known.changed()).await;
+        let now = known.borrow().clone();
+        match (answered, now.or(before)) {
+            (_, Some(known)) => known.list,
+            // A program that does not say its version is there all the same.
+            (_, None) => {
+                let settings = self.settings.clone();
+                let found = spawn_blocking(move || listed(&settings, engines::find_installed));
+                Arc::new(found.await.unwrap_or_else(|_| nothing()))
+            }
+        }
+    }
+
+    /// Has all programs asked, unless they are being asked.
+    fn ask(&self) {
+        let mut survey = self.survey.lock().unwrap_or_else(PoisonError::into_inner);
+        if survey.as_ref().is_some_and(|it| !it.is_finished()) {
+            return;
+        }
+        let (settings, known) = (self.settings.clone(), self.known.clone());
+        *survey = Some(spawn_blocking(move || {
+            let list = Arc::new(listed(&settings, engines::survey));
+            let at = Instant::now();
+            known.send_replace(Some(Known { at, list }));
+        }));
     }
 }
 
-fn survey(settings: &Config) -> Value {
+fn nothing() -> Value {
+    json!({ "engines": [], "replays": [] })
+}
+
+/// How installed programs are found.
+type Find<'a> = &'a dyn Fn(&str) -> StdResult<PathBuf, NotFound>;
+
+fn listed(settings: &Config, look: fn(&Config, Find<'_>) -> Vec<Installed>) -> Value {
     let find = |name: &str| find_program(name.as_ref(), env::var_os("PATH").as_deref());
-    let installed = engines::survey(settings, find);
+    let installed = look(settings, &find);
     let first = DEFAULT_ORDER.iter().copied().find(|name| {
         let mut rows = installed.iter();
         rows.any(|it| it.engine.name == *name && it.path.is_some())

@@ -54,6 +54,9 @@ impl Summary {
     }
 }
 
+/// The names of states that can be asked for.
+pub(crate) const STATES: [&str; 3] = ["idle", "running", "waiting"];
+
 fn state_name(state: journal::State) -> &'static str {
     match state {
         journal::State::Idle => "idle",

@@ -293,7 +293,7 @@ fn the_manual_says_the_same() {
     for row in [
         "| a request's body | 4 MiB, of an AG-UI client's 32 MiB |",
         "| a message over the WebSocket, a prompt | 1 MiB |",
-        "| clients | 4096, of which 256 without a token |",
+        "| clients | 4096, of which 256 without a token, or a quarter of the files that the process may open if that is less |",
         "| sessions that one socket follows one by one | 64 |",
         "| the TLS handshake, a request's head, its body | 5 s, 30 s, 30 s |",
         "| silence | asked for a sign of life every 20 s, dead after 60 s |",

@@ -244,3 +244,17 @@ async fn no_agent_works_where_linkspan_or_credentials_are() {
     );
     assert_eq!(submit("admin", ".ssh").await.status, 202);
 }
+
+#[test]
+fn the_manual_lists_every_name() {
+    let manual = include_str!("../../../../docs/serve.md");
+    let rows = server::CREDENTIALS.iter();
+    let rows: String = rows
+        .map(|it| format!("| `{}` | {} |\n", it.0, it.1))
+        .collect();
+    let table = format!("| Name | What it usually holds |\n| --- | --- |\n{rows}");
+    assert!(
+        manual.contains(&table),
+        "docs/serve.md should have:\n{table}"
+    );
+}

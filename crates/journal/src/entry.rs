@@ -111,7 +111,7 @@ pub(crate) enum Effect {
 }
 
 impl Effect {
-    fn of(event: &Event<'_>) -> Self {
+    pub(crate) fn of(event: &Event<'_>) -> Self {
         let run = event.run.clone().map(RunId::into_owned);
         match (&event.body, run) {
             // Another session than the expected one is no name of this session.

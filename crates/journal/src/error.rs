@@ -138,8 +138,8 @@ pub enum Fault {
     Corrupt(String),
     #[error("the store was written by a later version ({found}, this program knows {known})")]
     Newer { found: i64, known: i64 },
-    /// An older program would write rows that this one does not know.
-    #[error("the store has to be upgraded, and another program has it open")]
+    /// An upgrade or a repair needs it alone: what others wrote meanwhile would be lost.
+    #[error("another program has the store open, and it is needed alone")]
     InUse,
     /// What is written now would be lost with the program.
     #[error("`{0}` was deleted or replaced while it was in use")]

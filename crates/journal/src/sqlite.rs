@@ -5,6 +5,7 @@
 
 mod append;
 mod commands;
+mod examine;
 mod fault;
 mod files;
 mod leases;
@@ -12,6 +13,7 @@ mod log;
 mod logs;
 mod migrate;
 mod open;
+mod repair;
 mod retain;
 mod runs;
 mod sessions;
@@ -21,7 +23,7 @@ mod witness;
 mod writer;
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +39,7 @@ use crate::error::{Fault, Result};
 use crate::journal::{Journal, Reply};
 use crate::lease::{Lease, Owner, Takeover};
 use crate::note::Note;
+use crate::report::{Repaired, Report};
 use crate::retention::{Removed, Retention};
 use crate::run::{OpenRun, Run};
 use crate::session::{Listing, NewSession, Place, Session, SessionQuery};
@@ -70,6 +73,22 @@ impl Sqlite {
             cut: config.cut,
             hints,
         })
+    }
+
+    /// Looks at the store at `path` without changing it. Reads all of it; others may use it meanwhile.
+    pub fn examine(path: &Path) -> Result<Report, Fault> {
+        examine::examine(path)
+    }
+
+    /// The file beside the store at `path` that remembers what was acknowledged.
+    pub fn witness(path: &Path) -> PathBuf {
+        witness::Witness::path(path)
+    }
+
+    /// Saves what is whole of the store at `path` into a new one in its place, and keeps the old one beside
+    /// it. Nobody may have it open.
+    pub fn repair(path: &Path) -> Result<Repaired, Fault> {
+        repair::repair(path)
     }
 
     /// Gives back what removed sessions took, in small steps.

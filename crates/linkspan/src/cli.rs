@@ -15,7 +15,7 @@ use runner::permissions::{MODES, ModeInfo};
 use crate::exit;
 
 pub(crate) use store::{
-    DataDir, Keep, ReplayArgs, Role, ServeArgs, SessionsArgs, State, TokenArgs,
+    DataDir, DoctorArgs, Keep, ReplayArgs, Role, ServeArgs, SessionsArgs, State, TokenArgs,
 };
 
 const EXAMPLE: &str = "\
@@ -108,6 +108,8 @@ pub(crate) enum Command {
     Engines(EnginesArgs),
     #[command(before_help = CONFIG_EXAMPLE)]
     Config(ConfigArgs),
+    #[command(before_help = store::DOCTOR_EXAMPLE, after_long_help = exit::DOCTOR_HELP)]
+    Doctor(DoctorArgs),
     #[command(before_help = COMPLETIONS_EXAMPLE)]
     Completions(CompletionsArgs),
     #[command(before_help = MAN_EXAMPLE)]

@@ -3,6 +3,7 @@
 pub(crate) mod acp;
 pub(crate) mod config;
 pub(crate) mod convert;
+pub(crate) mod doctor;
 pub(crate) mod engines;
 pub(crate) mod formats;
 pub(crate) mod pages;

@@ -37,6 +37,14 @@ Exit codes:
   2    bad usage, a bad config, or what it serves would be open to all
   3    it cannot listen, or cannot use the data directory, the token or the certificate";
 
+/// The part of `doctor --help` about exit codes.
+pub(crate) const DOCTOR_HELP: &str = "\
+Exit codes:
+  0    no problem was found, or the journal was repaired
+  1    there is a problem
+  2    bad usage
+  3    the journal could not be repaired, or is in use";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
     Failed,
@@ -243,7 +251,7 @@ mod tests {
     #[test]
     fn the_manual_and_the_help_list_the_same_codes() {
         let manual = include_str!("../../../docs/cli.md");
-        let all = [HELP, RUN_HELP, SERVE_HELP];
+        let all = [HELP, RUN_HELP, SERVE_HELP, DOCTOR_HELP];
         for line in all.iter().flat_map(|it| it.lines().skip(1)) {
             let (code, meaning) = line.trim().split_once(' ').unwrap();
             let row = format!("| `{code}` | {} |", meaning.trim());

@@ -46,6 +46,7 @@ fn run(cli: &Cli) -> Result<(), exit::Failure> {
         Command::Replay(args) => commands::replay::run(args),
         Command::Formats(args) => commands::formats::run(args),
         Command::Engines(args) => commands::engines::run(args),
+        Command::Doctor(args) => commands::doctor::run(args),
         Command::Config(args) => commands::config::run(args),
         Command::Completions(args) => commands::pages::completions(args),
         Command::Man(args) => commands::pages::man(args),

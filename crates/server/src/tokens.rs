@@ -180,6 +180,22 @@ impl Keys {
         })
     }
 
+    /// Looks at the token files without making any: how many tokens were handed out beside the first, and
+    /// nothing where there is none yet.
+    pub fn examine(dir: &Path, file: Option<&Path>) -> Result<Option<usize>, TokenError> {
+        let usual = dir.join("token");
+        let file = file.unwrap_or(&usual);
+        if !file.exists() {
+            return Ok(None);
+        }
+        first(file)?;
+        let others = dir.join("tokens.json");
+        if fs::metadata(&others).is_ok_and(|it| it.mode() & 0o077 != 0) {
+            return Err(TokenError::Exposed(others));
+        }
+        Ok(Some(read(&others)?.len()))
+    }
+
     /// The token that opens everything.
     pub fn first(&self) -> &Secret {
         &self.first

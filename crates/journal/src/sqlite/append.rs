@@ -15,7 +15,7 @@ use crate::session::searchable;
 use crate::words;
 
 /// Room for the event's number in a key: 68 thousand million events in each of 134 million sessions.
-const SEQ_BITS: u32 = 36;
+pub(super) const SEQ_BITS: u32 = 36;
 
 pub(super) fn key(session: i64, seq: u64) -> i64 {
     let limit = (1 << SEQ_BITS) - 1;

@@ -15,10 +15,22 @@ pub(super) fn read(conn: &Connection, session: &SessionId<'static>, read: Read) 
     // One transaction: the head must not be older than the events.
     let tx = conn.unchecked_transaction()?;
     let log = Log::find(&tx, session)?;
+    page(&tx, session, log.session, log.head, read)
+}
+
+/// A page of the log of a session that has this key and ends with event `head`.
+pub(super) fn page(
+    conn: &Connection,
+    session: &SessionId<'static>,
+    key: i64,
+    head: u64,
+    read: Read,
+) -> Result<Page> {
     let mut reading = Reading {
-        conn: &tx,
+        conn,
         session,
-        log,
+        key,
+        head,
         deltas: read.deltas,
         room: Room::of(read),
         last: read.after,
@@ -31,7 +43,7 @@ pub(super) fn read(conn: &Connection, session: &SessionId<'static>, read: Read) 
     Ok(Page {
         next: reading.last,
         events: reading.events,
-        head: reading.log.head,
+        head: reading.head,
     })
 }
 
@@ -40,7 +52,8 @@ pub(super) fn read(conn: &Connection, session: &SessionId<'static>, read: Read) 
 struct Reading<'a> {
     conn: &'a Connection,
     session: &'a SessionId<'static>,
-    log: Log,
+    key: i64,
+    head: u64,
     deltas: Deltas,
     room: Room,
     /// The last number that was looked at.
@@ -63,7 +76,7 @@ impl Reading<'_> {
             }
         };
         let mut statement = self.conn.prepare_cached(sql)?;
-        let (first, last) = (self.key(self.last), self.key(self.log.head));
+        let (first, last) = (self.key(self.last), self.key(self.head));
         let mut rows = statement.query(params![first, last])?;
         while self.room.has_some() {
             let Some(row) = rows.next()? else { break };
@@ -79,7 +92,7 @@ impl Reading<'_> {
     /// Looks up one by one what [`Self::scan`] has not come to.
     fn look_up(&mut self) -> Result<()> {
         let sql = "SELECT key, at, kind, cut, line, sum FROM events WHERE key = ?1";
-        while self.room.has_some() && self.last < self.log.head {
+        while self.room.has_some() && self.last < self.head {
             let mut statement = self.conn.prepare_cached(sql)?;
             let mut rows = statement.query([self.key(self.last + 1)])?;
             match rows.next() {
@@ -112,7 +125,7 @@ impl Reading<'_> {
     }
 
     fn key(&self, seq: u64) -> i64 {
-        key(self.log.session, seq)
+        key(self.key, seq)
     }
 }
 

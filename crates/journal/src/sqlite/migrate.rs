@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::{open, sum};
@@ -41,7 +42,14 @@ pub(super) fn check_alone(path: &Path) -> Result<(), Fault> {
         return Ok(());
     }
     drop(conn);
+    check_unused(path)
+}
+
+/// Fails when anybody has the store open.
+pub(super) fn check_unused(path: &Path) -> Result<(), Fault> {
     let conn = open::connect(path)?;
+    // Closing it would fold the log of changes into the store, and delete it.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     conn.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     match version(&conn) {
         Err(Fault::Busy) => Err(Fault::InUse),

@@ -105,7 +105,7 @@ fn look_for_losses(path: &Path, is_new: bool) -> Result<Option<Lost>, Fault> {
 
 /// Copies files of a store aside, under one name with the time.
 fn keep(mut lost: Lost, path: &Path, suffixes: &[&str]) -> Lost {
-    let aside = aside(path, "lost");
+    let aside = aside(path, LOST);
     for suffix in suffixes {
         let (from, to) = (beside(path, suffix), beside(&aside, suffix));
         match fs::copy(&from, &to) {
@@ -117,11 +117,16 @@ fn keep(mut lost: Lost, path: &Path, suffixes: &[&str]) -> Lost {
     lost
 }
 
+/// What is put between the name of a store and the time, for a copy of one that lost something.
+pub(super) const LOST: &str = ".lost-";
+/// The same for one that was repaired.
+pub(super) const DAMAGED: &str = ".damaged-";
+
 /// A new name beside the store: what it was is kept under it.
 pub(super) fn aside(path: &Path, why: &str) -> PathBuf {
     let now = Timestamp::from(SystemTime::now()).to_string();
     let now: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
-    beside(path, &format!(".{why}-{now}"))
+    beside(path, &format!("{why}{now}"))
 }
 
 /// The file of that name and suffix.
@@ -131,7 +136,7 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-fn store_id(conn: &Connection) -> Result<i64, Fault> {
+pub(super) fn store_id(conn: &Connection) -> Result<i64, Fault> {
     Ok(conn.query_row("SELECT id FROM store", [], |row| row.get(0))?)
 }
 
@@ -154,7 +159,8 @@ pub(super) fn connect(path: &Path) -> Result<Connection, Fault> {
 }
 
 /// The right to be the only one that opens a store, which ends when it is dropped.
-struct Turn {
+#[derive(Debug)]
+pub(super) struct Turn {
     _file: File,
     /// There was no store.
     is_new: bool,
@@ -171,9 +177,7 @@ impl Turn {
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
             builder.create(dir)?;
         }
-        let name = beside(path, "-open");
-        let file = private().create(true).truncate(false).open(name)?;
-        file.lock()?;
+        let file = Self::wait(path)?;
         let is_new = match private().create_new(true).open(path) {
             Ok(_) => true,
             // Opening it just to look would be worse than useless: closing it again would end every lock
@@ -188,6 +192,22 @@ impl Turn {
             _file: file,
             is_new,
         })
+    }
+
+    /// For a store that is there.
+    pub(super) fn take_of(path: &Path) -> io::Result<Self> {
+        fs::metadata(path)?;
+        Ok(Self {
+            _file: Self::wait(path)?,
+            is_new: false,
+        })
+    }
+
+    fn wait(path: &Path) -> io::Result<File> {
+        let name = beside(path, "-open");
+        let file = private().create(true).truncate(false).open(name)?;
+        file.lock()?;
+        Ok(file)
     }
 }
 

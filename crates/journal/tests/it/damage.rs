@@ -21,7 +21,7 @@ use crate::bench::{
 const FLIPS: u64 = 40;
 const SEEDS: [u64; 3] = [3, 14, 159];
 
-fn config() -> Config {
+pub(crate) fn config() -> Config {
     Config {
         clock: Arc::new(ManualClock::new(START)),
         cut: None,
@@ -29,13 +29,13 @@ fn config() -> Config {
 }
 
 /// A store of some sessions, closed.
-struct Disk {
-    path: PathBuf,
+pub(crate) struct Disk {
+    pub(crate) path: PathBuf,
     _dir: TempDir,
 }
 
 impl Disk {
-    async fn new(n_sessions: u64, n_events: u64) -> Self {
+    pub(crate) async fn new(n_sessions: u64, n_events: u64) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal.db");
         let journal = Sqlite::open(&path, config()).await.unwrap();
@@ -45,12 +45,12 @@ impl Disk {
         Self { path, _dir: dir }
     }
 
-    async fn open(&self) -> Sqlite {
+    pub(crate) async fn open(&self) -> Sqlite {
         Sqlite::open(&self.path, config()).await.unwrap()
     }
 
     /// Changes rows behind the journal's back.
-    fn alter(&self, sql: &str) {
+    pub(crate) fn alter(&self, sql: &str) {
         let conn = Connection::open(&self.path).unwrap();
         conn.execute_batch(sql).unwrap();
     }
@@ -104,7 +104,7 @@ async fn append(journal: &Sqlite, lease: &Lease, first: u64, bodies: Vec<Body<'_
     journal.append(lease, batch).await.unwrap();
 }
 
-async fn read(journal: &Sqlite, id: &str) -> Page {
+pub(crate) async fn read(journal: &Sqlite, id: &str) -> Page {
     let id = SessionId::new(id);
     journal.read(&id, everything(0)).await.unwrap()
 }
@@ -129,7 +129,7 @@ fn stand_in(stored: &Stored, session: &str, seq: u64) {
 
 /// The numbers that are damaged; all others are as they were.
 #[track_caller]
-fn differences(before: &Page, after: &Page) -> Vec<u64> {
+pub(crate) fn differences(before: &Page, after: &Page) -> Vec<u64> {
     assert_eq!(
         (before.head, before.next, before.events.len()),
         (after.head, after.next, after.events.len())

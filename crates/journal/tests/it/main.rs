@@ -12,4 +12,6 @@ mod damage;
 mod losses;
 mod properties;
 #[cfg(unix)]
+mod repair;
+#[cfg(unix)]
 mod store;

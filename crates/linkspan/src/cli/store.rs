@@ -33,6 +33,12 @@ Examples:
   linkspan replay 01991a2b-5c6d-7e8f-9a0b-1c2d3e4f5a6b --to markdown
   linkspan replay 01991a2b-5c6d-7e8f-9a0b-1c2d3e4f5a6b --to linkspan > run.jsonl";
 
+pub(super) const DOCTOR_EXAMPLE: &str = "\
+Examples:
+  linkspan doctor
+  linkspan doctor --json | jq -r 'select(.level == \"problem\").text'
+  linkspan doctor --repair";
+
 /// Where the journal is.
 #[derive(Args, Debug)]
 pub(crate) struct DataDir {
@@ -254,4 +260,31 @@ pub(crate) struct ReplayArgs {
 
     #[command(flatten)]
     pub(crate) data: DataDir,
+}
+
+/// Check the journal, the tokens, the config, the engines and the data directory
+///
+/// Says what it found, one line each: `ok`, `warn` or `problem`. Looking changes nothing, and a server may run
+/// meanwhile; every row of the journal is read.
+#[derive(Args, Debug)]
+pub(crate) struct DoctorArgs {
+    /// Rescue what is whole of a damaged journal into a new one, and say what was lost
+    ///
+    /// The old one is kept beside it, with the time in its name. Nobody may use the journal meanwhile.
+    #[arg(long)]
+    pub(crate) repair: bool,
+
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) data: DataDir,
+
+    /// The file with the token that opens everything; else the one in the data directory
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) file: ConfigFile,
 }

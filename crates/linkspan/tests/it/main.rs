@@ -14,6 +14,8 @@ mod conversation;
 mod convert;
 #[cfg(target_os = "linux")]
 mod crash;
+#[cfg(target_os = "linux")]
+mod doctor;
 mod engines;
 mod errors;
 #[cfg(target_os = "linux")]

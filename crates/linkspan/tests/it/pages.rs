@@ -119,6 +119,7 @@ fn every_command_has_a_manual_page() {
         "formats",
         "engines",
         "config",
+        "doctor",
         "completions",
         "man",
     ] {
@@ -146,6 +147,6 @@ fn every_command_has_a_manual_page() {
     assert_eq!(
         run(&["man", "convrt"], b"").shown(),
         "linkspan: there is no command `convrt`\n\n\
-         hint: did you mean `convert`? commands: convert, show, run, serve, acp, token, sessions, replay, formats, engines, config, completions, man\nexit 2\n"
+         hint: did you mean `convert`? commands: convert, show, run, serve, acp, token, sessions, replay, formats, engines, config, doctor, completions, man\nexit 2\n"
     );
 }

@@ -1,0 +1,446 @@
+//! Saving what is whole into a new store. The old one stays beside it, as it was.
+//!
+//! A session is made again from its events: runs, questions and names are what its events say, so that of
+//! those rows none has to be whole. In the place of an event that is not, there is a notice, and the numbers
+//! stay what they were.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use model::{SessionId, Timestamp};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params, params_from_iter};
+
+use super::examine::{Sessions, head, look, page};
+use super::logs::Log;
+use super::open::{self, Turn};
+use super::sum::{ASKS, COMMANDS, EPOCHS, FRAMES, LOGS, NATIVES, RUNS, SESSIONS};
+use super::{append, leases, log, migrate, sessions, witness};
+use crate::clock::{Clock, Moment, SystemClock};
+use crate::entry::{Batch, Effect, Entry, Stored};
+use crate::error::{Damage, Error, Fault, Result};
+use crate::lease::{Lease, Owner, Takeover};
+use crate::report::{DamagedRow, Repaired};
+use crate::session::NewSession;
+
+pub(super) fn repair(path: &Path) -> Result<Repaired, Fault> {
+    let turn = Turn::take_of(path)?;
+    migrate::check_unused(path)?;
+    let old = look(path)?;
+    let version = migrate::version(&old)?;
+    if version != migrate::KNOWN {
+        let known = migrate::KNOWN;
+        return Err(Fault::Newer {
+            found: version,
+            known,
+        });
+    }
+    let new_path = open::beside(path, ".new");
+    remove(&new_path)?;
+    let result = copy(&old, &new_path);
+    drop(old);
+    let (sessions, events, lost) = match result {
+        Ok(it) => it,
+        Err(err) => {
+            remove(&new_path)?;
+            return Err(match err {
+                Error::Storage(fault) => fault,
+                other => Fault::Corrupt(other.to_string()),
+            });
+        }
+    };
+    let aside = open::aside(path, open::DAMAGED);
+    let mut kept = Vec::new();
+    for suffix in ["", "-wal", witness::SUFFIX] {
+        let (from, to) = (open::beside(path, suffix), open::beside(&aside, suffix));
+        match fs::rename(from, &to) {
+            Ok(()) => kept.push(to),
+            Err(err) if err.kind() == io::ErrorKind::NotFound => (),
+            Err(err) => return Err(err.into()),
+        }
+    }
+    remove_file(&open::beside(path, "-shm"))?;
+    fs::rename(&new_path, path)?;
+    fs::rename(
+        open::beside(&new_path, witness::SUFFIX),
+        open::beside(path, witness::SUFFIX),
+    )?;
+    remove(&new_path)?;
+    drop(turn);
+    Ok(Repaired {
+        sessions,
+        events,
+        lost,
+        kept,
+    })
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    for suffix in ["", "-wal", "-shm", "-open", witness::SUFFIX] {
+        remove_file(&open::beside(path, suffix))?;
+    }
+    Ok(())
+}
+
+fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(err) if err.kind() != io::ErrorKind::NotFound => Err(err),
+        _ => Ok(()),
+    }
+}
+
+/// How many sessions and events were saved, and what was not.
+fn copy(old: &Connection, path: &Path) -> Result<(u64, u64, Vec<DamagedRow>)> {
+    let opened = open::writer(path, &mut |_| ())?;
+    let mut conn = opened.conn;
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut saving = Saving {
+        old,
+        new: &tx,
+        now: SystemClock::new().now(),
+        steady: SystemClock::new().steady(),
+        n_events: 0,
+        lost: Vec::new(),
+    };
+    saving.epochs()?;
+    let all = Sessions::read(old);
+    for (key, id) in &all.keys {
+        saving.session(*key, id.as_ref())?;
+    }
+    let (n_events, mut lost) = (saving.n_events, saving.lost);
+    tx.commit()?;
+    conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    DamagedRow::sort(&mut lost);
+    Ok((all.keys.len() as u64, n_events, lost))
+}
+
+struct Saving<'a> {
+    old: &'a Connection,
+    new: &'a Connection,
+    now: Timestamp,
+    steady: Moment,
+    n_events: u64,
+    lost: Vec<DamagedRow>,
+}
+
+/// What is known of a session's entry.
+struct Known {
+    new: NewSession,
+    created_at: Timestamp,
+    active_at: Timestamp,
+}
+
+impl Saving<'_> {
+    /// No lease that was ever given may pass in the new store.
+    fn epochs(&self) -> Result<()> {
+        let max = |sql: &str| -> i64 {
+            let found = self
+                .old
+                .query_row(sql, [], |row| row.get::<_, Option<i64>>(0));
+            found.ok().flatten().unwrap_or(0)
+        };
+        let last = max("SELECT max(last) FROM epochs").max(max("SELECT max(epoch) FROM logs"));
+        self.new.execute("UPDATE epochs SET last = ?1", [last])?;
+        EPOCHS.seal(self.new, &[&1_i64])
+    }
+
+    fn session(&mut self, key: i64, id: Option<&SessionId<'static>>) -> Result<()> {
+        let head = head(self.old, key)?;
+        let entry = match id {
+            Some(_) => self.entry(key)?,
+            None => None,
+        };
+        let known = match entry {
+            Some(known) => known,
+            None => {
+                let known = self.guess(key, head);
+                self.lose(&known.new.id, Damage::Entry);
+                known
+            }
+        };
+        let id = known.new.id.clone();
+        sessions::create(self.new, &known.new, known.created_at)?;
+        let owner = Owner::new("repair");
+        let lease = leases::acquire(
+            self.new,
+            &id,
+            &owner,
+            &self.steady,
+            Duration::ZERO,
+            &Takeover::Lapsed,
+        )?;
+        self.events(&lease, key, head)?;
+        self.ends(&id, key)?;
+        self.natives(&id, key)?;
+        self.commands(&id, key)?;
+        leases::release(self.new, &lease)?;
+        let new_key = sessions::find_key(self.new, &id)?;
+        self.new
+            .prepare_cached("UPDATE sessions SET created_at = ?2, active_at = ?3 WHERE key = ?1")?
+            .execute(params![
+                new_key,
+                known.created_at.millis(),
+                known.active_at.millis()
+            ])?;
+        SESSIONS.seal(self.new, &[&new_key])
+    }
+
+    fn entry(&self, key: i64) -> Result<Option<Known>> {
+        let sql = format!("SELECT {} FROM sessions WHERE key = ?1", SESSIONS.list(""));
+        let found = self
+            .old
+            .prepare_cached(&sql)?
+            .query_row([key], |row| {
+                Ok(Known {
+                    new: NewSession {
+                        id: SessionId::new(row.get::<_, String>(1)?),
+                        engine: row.get(2)?,
+                        cwd: row.get(4)?,
+                        title: row.get(5)?,
+                    },
+                    created_at: Timestamp::from_millis(row.get(6)?),
+                    active_at: Timestamp::from_millis(row.get(7)?),
+                })
+            })
+            .optional()?;
+        Ok(found)
+    }
+
+    /// A session whose entry is damaged, by what its first whole event says.
+    fn guess(&self, key: i64, head: u64) -> Known {
+        let name = SessionId::new(format!("damaged-{key}"));
+        let mut known = Known {
+            new: NewSession {
+                id: name.clone(),
+                engine: "unknown".to_owned(),
+                cwd: None,
+                title: None,
+            },
+            created_at: self.now,
+            active_at: self.now,
+        };
+        let mut after = 0;
+        while after < head {
+            let Ok(page) = log::page(self.old, &name, key, head, page(after)) else {
+                break;
+            };
+            after = page.next;
+            let whole = page.events.iter().find(|it| !it.is_damaged);
+            let Some((stored, event)) = whole.and_then(|it| Some((it, it.event()?))) else {
+                continue;
+            };
+            known.new.id = event.session.clone().into_owned();
+            known.new.engine = event.engine.into_owned();
+            known.created_at = stored.at;
+            known.active_at = stored.at;
+            break;
+        }
+        let last = log::page(self.old, &name, key, head, page(head.saturating_sub(1)));
+        let last = last.ok().and_then(|it| it.events.into_iter().next());
+        if let Some(last) = last.filter(|it| !it.is_damaged) {
+            known.active_at = last.at;
+        }
+        known
+    }
+
+    fn events(&mut self, lease: &Lease, key: i64, head: u64) -> Result<()> {
+        let mut after = 0;
+        while after < head {
+            let page = log::page(self.old, &lease.session, key, head, page(after))?;
+            for stored in &page.events {
+                if stored.is_damaged {
+                    self.lose(&lease.session, Damage::Event(stored.seq));
+                } else {
+                    self.n_events += 1;
+                }
+                let frame = self.frame(&lease.session, key, stored.seq)?;
+                self.append(lease, stored, frame)?;
+            }
+            after = page.next;
+        }
+        Ok(())
+    }
+
+    fn frame(
+        &mut self,
+        id: &SessionId<'static>,
+        key: i64,
+        seq: u64,
+    ) -> Result<Option<crate::entry::StoredFrame>> {
+        let sql = format!("SELECT {} FROM frames WHERE key = ?1", FRAMES.list(""));
+        let found = self
+            .old
+            .prepare_cached(&sql)?
+            .query_row([append::key(key, seq)], |row| Ok(log::frame(row)))
+            .optional();
+        match found {
+            Ok(None) => Ok(None),
+            Ok(Some(Some(frame))) => Ok(Some(frame)),
+            Ok(Some(None)) | Err(_) => {
+                self.lose(id, Damage::Frame(seq));
+                Ok(None)
+            }
+        }
+    }
+
+    /// An event that does not fit what is left of its run is kept without what it would do beside the log.
+    fn append(
+        &self,
+        lease: &Lease,
+        stored: &Stored,
+        frame: Option<crate::entry::StoredFrame>,
+    ) -> Result<()> {
+        let event = stored.event();
+        let mut entry = Entry {
+            seq: stored.seq,
+            line: stored.line.clone(),
+            at: Some(stored.at),
+            kind: stored.kind,
+            effect: event.as_ref().map_or(Effect::None, Effect::of),
+            frame_cut: frame.as_ref().map_or(0, |it| it.cut),
+            frame: frame.map(|it| it.bytes),
+            line_cut: stored.cut,
+        };
+        let put = |entry: Entry| -> Result<()> {
+            let batch = Batch {
+                entries: vec![entry],
+                done: Vec::new(),
+            };
+            append::append(self.new, lease, &batch, self.now).map(drop)
+        };
+        self.new.execute_batch("SAVEPOINT event")?;
+        match put(entry.clone()) {
+            Ok(()) => (),
+            Err(Error::Storage(fault)) => return Err(fault.into()),
+            Err(_) => {
+                self.new.execute_batch("ROLLBACK TO event")?;
+                entry.effect = Effect::None;
+                put(entry)?;
+            }
+        }
+        Ok(self.new.execute_batch("RELEASE event")?)
+    }
+
+    /// A run that has ended and a question that was answered stay so, also where the event that said it is
+    /// lost.
+    fn ends(&self, id: &SessionId<'static>, key: i64) -> Result<()> {
+        let session = sessions::find_key(self.new, id)?;
+        for (table, change, columns) in [
+            (
+                &RUNS,
+                "UPDATE runs SET last = ?3, ended_at = ?4, outcome = ?5
+                 WHERE session = ?1 AND first = ?2 AND last IS NULL",
+                &[4, 5, 6][..],
+            ),
+            (
+                &ASKS,
+                "UPDATE asks SET answered = ?3, decision = ?4
+                 WHERE session = ?1 AND seq = ?2 AND decision IS NULL",
+                &[5, 6],
+            ),
+        ] {
+            let (names, name) = (table.list(""), table.name);
+            let sql = format!("SELECT {names} FROM {name} WHERE session = ?1");
+            let mut statement = self.old.prepare_cached(&sql)?;
+            let mut rows = statement.query([key])?;
+            while let Ok(Some(row)) = rows.next() {
+                if !table.is_whole(row, 0) {
+                    continue;
+                }
+                let mut values = vec![Value::Integer(session), row.get(1)?];
+                for column in columns {
+                    values.push(row.get(*column)?);
+                }
+                let place: i64 = row.get(1)?;
+                let mut change = self.new.prepare_cached(change)?;
+                if change.execute(params_from_iter(values))? > 0 {
+                    table.seal(self.new, &[&session, &place])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn natives(&mut self, id: &SessionId<'static>, key: i64) -> Result<()> {
+        let session = sessions::find_key(self.new, id)?;
+        let sql = format!(
+            "SELECT {} FROM natives WHERE session = ?1",
+            NATIVES.list("")
+        );
+        let mut statement = self.old.prepare_cached(&sql)?;
+        let mut rows = statement.query([key])?;
+        while let Ok(Some(row)) = rows.next() {
+            let native: String = match row.get(0) {
+                Ok(native) if NATIVES.is_whole(row, 0) => native,
+                _ => {
+                    self.lost.push(DamagedRow {
+                        session: id.clone(),
+                        row: Damage::Native,
+                    });
+                    continue;
+                }
+            };
+            self.new
+                .prepare_cached("INSERT OR IGNORE INTO natives (native, session) VALUES (?1, ?2)")?
+                .execute(params![native, session])?;
+            NATIVES.seal(self.new, &[&native, &session])?;
+        }
+        Ok(())
+    }
+
+    /// What still waits for the owner, under its old numbers.
+    fn commands(&mut self, id: &SessionId<'static>, key: i64) -> Result<()> {
+        let mut log = Log::find(self.new, id)?;
+        let sql = format!("SELECT {} FROM logs WHERE session = ?1", LOGS.list(""));
+        let old = self.old.query_row(&sql, [key], |row| Log::read(row, 0));
+        log.commands = old.ok().flatten().map_or(0, |it| it.commands);
+        let sql = format!(
+            "SELECT {} FROM commands WHERE session = ?1",
+            COMMANDS.list("")
+        );
+        let mut statement = self.old.prepare_cached(&sql)?;
+        let mut rows = statement.query([key])?;
+        while let Ok(Some(row)) = rows.next() {
+            let number: i64 = row.get(1).unwrap_or_default();
+            log.commands = log.commands.max(number as u64);
+            if !COMMANDS.is_whole(row, 0) {
+                self.lost.push(DamagedRow {
+                    session: id.clone(),
+                    row: Damage::Command(number as u64),
+                });
+                continue;
+            }
+            let ask: Option<i64> = row.get(4)?;
+            self.new
+                .prepare_cached(
+                    "INSERT INTO commands (session, number, at, word, ask, body)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                )?
+                .execute(params![
+                    log.session,
+                    number,
+                    row.get::<_, i64>(2)?,
+                    row.get::<_, String>(3)?,
+                    ask,
+                    row.get::<_, Vec<u8>>(5)?
+                ])?;
+            COMMANDS.seal(self.new, &[&log.session, &number])?;
+            if let Some(ask) = ask {
+                self.new
+                    .prepare_cached("UPDATE asks SET answered = 1 WHERE session = ?1 AND seq = ?2")?
+                    .execute(params![log.session, ask])?;
+                if ASKS.check(self.new, &[&log.session, &ask])?.is_some() {
+                    ASKS.seal(self.new, &[&log.session, &ask])?;
+                }
+            }
+        }
+        log.write(self.new)
+    }
+
+    fn lose(&mut self, session: &SessionId<'static>, row: Damage) {
+        let session = session.clone();
+        self.lost.push(DamagedRow { session, row });
+    }
+}

@@ -1,0 +1,193 @@
+//! `linkspan doctor`: what is right and what is wrong with everything linkspan stands on, in plain words.
+//!
+//! Looking changes nothing. `--repair` rescues what is whole of a damaged journal and keeps the old one.
+
+mod engines;
+mod folder;
+mod journal;
+
+use std::io::IsTerminal;
+use std::{env, io};
+
+use runner::config::{Config, File};
+use serde::Serialize;
+
+use crate::cli::DoctorArgs;
+use crate::exit::{self, Code, Failure, shown};
+use crate::{settings, store};
+
+pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
+    let folder = store::folder(&args.data)?;
+    if args.repair {
+        let findings = journal::repair(&folder)?;
+        return told(args, &findings);
+    }
+    let mut findings = Vec::new();
+    let config = config(args, &mut findings);
+    folder::check(&folder, &mut findings);
+    journal::check(&folder, &mut findings);
+    folder::check_tokens(&folder, args.token_file.as_deref(), &mut findings);
+    folder::check_locks(&mut findings);
+    engines::check(config.as_ref(), &mut findings);
+    told(args, &findings)
+}
+
+/// Something that was looked at.
+#[derive(Debug, Serialize)]
+struct Finding {
+    level: Level,
+    /// What it is about: `config`, `data`, `journal`, `tokens`, `locks` or an engine.
+    about: String,
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Level {
+    Ok,
+    /// It works, and may not be meant.
+    Warn,
+    /// Something does not work, or is lost.
+    Problem,
+}
+
+impl Level {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::Problem => "problem",
+        }
+    }
+}
+
+impl Finding {
+    fn new(level: Level, about: &str, text: impl Into<String>) -> Self {
+        Self {
+            level,
+            about: about.to_owned(),
+            text: text.into(),
+            hint: None,
+        }
+    }
+
+    fn ok(about: &str, text: impl Into<String>) -> Self {
+        Self::new(Level::Ok, about, text)
+    }
+
+    fn warn(about: &str, text: impl Into<String>) -> Self {
+        Self::new(Level::Warn, about, text)
+    }
+
+    fn problem(about: &str, text: impl Into<String>) -> Self {
+        Self::new(Level::Problem, about, text)
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+fn told(args: &DoctorArgs, findings: &[Finding]) -> Result<(), Failure> {
+    let text = match args.json {
+        true => lines(findings),
+        false => page(findings, io::stdout().is_terminal()),
+    };
+    exit::print(text.as_bytes())?;
+    match findings.iter().any(|it| it.level == Level::Problem) {
+        true => Err(Failure::Silent(Code::Failed)),
+        false => Ok(()),
+    }
+}
+
+fn lines(findings: &[Finding]) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        text.push_str(&serde_json::to_string(finding).expect("a finding has only texts"));
+        text.push('\n');
+    }
+    text
+}
+
+fn page(findings: &[Finding], is_terminal: bool) -> String {
+    let has_color = crate::cli::Color::Auto.is_wanted(is_terminal);
+    let width = findings.iter().map(|it| it.about.chars().count()).max();
+    let width = width.unwrap_or(0);
+    let mut text = String::new();
+    for finding in findings {
+        let level = format!("{:7}", finding.level.name());
+        let level = match (has_color, finding.level) {
+            (false, _) => level,
+            (true, Level::Ok) => format!("\x1b[32m{level}\x1b[0m"),
+            (true, Level::Warn) => format!("\x1b[33m{level}\x1b[0m"),
+            (true, Level::Problem) => format!("\x1b[31m{level}\x1b[0m"),
+        };
+        let about = shown(&finding.about);
+        let hint = finding.hint.as_ref().map(|it| format!("; {}", shown(it)));
+        text.push_str(&format!(
+            "{level}  {about:width$}  {}{}\n",
+            shown(&finding.text),
+            hint.unwrap_or_default()
+        ));
+    }
+    text
+}
+
+/// The config, if it can be used.
+fn config(args: &DoctorArgs, findings: &mut Vec<Finding>) -> Option<Config> {
+    let about = "config";
+    let named = File::find(args.file.path.as_deref(), |name| env::var(name).ok());
+    let place = named.map_or("no file".to_owned(), |it| it.path.display().to_string());
+    match settings::load(&args.file) {
+        Ok(settings) => {
+            let finding = match settings.file.filter(|it| it.path.exists()) {
+                None => Finding::ok(about, format!("`{place}` is not there: all defaults")),
+                Some(file) => match folder::others(&file.path) {
+                    folder::Others::Write => {
+                        Finding::problem(about, format!("others can write `{place}`"))
+                            .hint("`chmod 600` it: it decides which programs are started")
+                    }
+                    folder::Others::Read if has_secrets(&settings.config) => Finding::warn(
+                        about,
+                        format!("others can read `{place}`, and it holds keys"),
+                    )
+                    .hint("`chmod 600` it"),
+                    folder::Others::Read | folder::Others::Nothing => {
+                        Finding::ok(about, format!("`{place}` is valid"))
+                    }
+                },
+            };
+            findings.push(finding);
+            Some(settings.config)
+        }
+        Err(failure) => {
+            let (message, hint) = match failure {
+                Failure::Said { message, hint, .. } => (message, hint),
+                Failure::Silent(_) | Failure::BrokenPipe => (format!("`{place}`"), None),
+            };
+            let mut finding = Finding::problem(about, message);
+            finding.hint = hint;
+            findings.push(finding);
+            None
+        }
+    }
+}
+
+fn has_secrets(config: &Config) -> bool {
+    use runner::config::Value;
+    let mut settings = config.settings().iter();
+    settings.any(|it| match &it.value {
+        Value::Secret(_) => true,
+        Value::Table(table) => !table.is_empty(),
+        Value::Unset
+        | Value::Text(_)
+        | Value::Switch(_)
+        | Value::List(_)
+        | Value::Seconds(_)
+        | Value::Number(_)
+        | Value::Count(_) => false,
+    })
+}

@@ -1,0 +1,253 @@
+//! The journal: its structure, the checksums of its rows, what its witness remembers, and its repair.
+
+use std::path::Path;
+
+use journal::{Damage, DamagedRow, Fault, LostSession, Report, Sqlite};
+
+use super::Finding;
+use super::folder::{Others, others, size};
+use crate::exit::{Code, Failure, chain};
+use crate::store;
+
+const ABOUT: &str = "journal";
+const REPAIR: &str = "`linkspan doctor --repair` rescues what is whole";
+/// Losses that are named one by one.
+const MAX_NAMED: usize = 50;
+
+pub(super) fn check(folder: &Path, findings: &mut Vec<Finding>) {
+    let path = store::file(folder);
+    if !path.exists() {
+        let has_witness = Sqlite::witness(&path).exists();
+        findings.push(match has_witness {
+            false => Finding::ok(ABOUT, "no session was ever kept here"),
+            true => Finding::problem(
+                ABOUT,
+                "the journal is not there, and its witness is: it was deleted or moved away",
+            )
+            .hint("put it back, or remove the witness"),
+        });
+        return;
+    }
+    match Sqlite::examine(&path) {
+        Ok(report) => told(&path, &report, findings),
+        Err(fault) => findings.push(unusable(&path, &fault)),
+    }
+}
+
+fn unusable(path: &Path, fault: &Fault) -> Finding {
+    let text = format!("`{}` cannot be read: {}", path.display(), chain(fault));
+    let finding = Finding::problem(ABOUT, text);
+    match fault {
+        Fault::Corrupt(_) => finding.hint(
+            "nothing of it can be rescued here; move it away to begin anew, and use a backup",
+        ),
+        Fault::Newer { .. } => finding.hint("use the newer linkspan"),
+        Fault::Full
+        | Fault::ReadOnly
+        | Fault::Busy
+        | Fault::InUse
+        | Fault::Gone(_)
+        | Fault::Closed
+        | Fault::Io(_)
+        | Fault::Database(_) => finding,
+    }
+}
+
+fn told(path: &Path, report: &Report, findings: &mut Vec<Finding>) {
+    let place = path.display();
+    let sizes = match report.wal_bytes {
+        0 => size(report.bytes),
+        wal => format!("{} and {} of changes", size(report.bytes), size(wal)),
+    };
+    if report.version > report.known {
+        let text = format!(
+            "`{place}` was written by a later version ({}, this program knows {})",
+            report.version, report.known
+        );
+        findings.push(Finding::problem(ABOUT, text).hint("use the newer linkspan"));
+        return;
+    }
+    match (others(path), report.version) {
+        (Others::Nothing, version) if version == report.known => findings.push(Finding::ok(
+            ABOUT,
+            format!(
+                "`{place}`: {} sessions, {} events, {sizes}",
+                report.sessions, report.events
+            ),
+        )),
+        (Others::Nothing, _) => findings.push(Finding::ok(
+            ABOUT,
+            format!("`{place}`, {sizes}, is of an earlier version; the next use upgrades it"),
+        )),
+        (Others::Read | Others::Write, _) => findings.push(
+            Finding::problem(ABOUT, format!("others can read `{place}`"))
+                .hint("`chmod 600` it; the next use does so too"),
+        ),
+    }
+    for words in &report.structure {
+        findings.push(Finding::problem(ABOUT, format!("its structure: {words}")).hint(REPAIR));
+    }
+    for line in rows(&report.damaged) {
+        findings.push(Finding::problem(ABOUT, line).hint(REPAIR));
+    }
+    if report.is_whole() && report.version == report.known {
+        findings.push(Finding::ok(
+            ABOUT,
+            "its structure is whole and every checksum fits",
+        ));
+    }
+    match &report.missing {
+        None => (),
+        Some(missing) if missing.is_empty() => findings.push(Finding::ok(
+            ABOUT,
+            "its witness misses nothing that was acknowledged",
+        )),
+        Some(missing) => {
+            for lost in missing.iter().take(MAX_NAMED) {
+                findings.push(Finding::problem(ABOUT, missed(lost)));
+            }
+        }
+    }
+    for copy in &report.aside {
+        findings.push(
+            Finding::warn(ABOUT, format!("`{}` was put aside", copy.display()))
+                .hint("remove it, with what begins like it, when nothing in it is wanted"),
+        );
+    }
+}
+
+fn missed(lost: &LostSession) -> String {
+    let id = &lost.id;
+    match lost.head {
+        None => format!(
+            "session `{id}` was acknowledged with {} events and is not there",
+            lost.acknowledged
+        ),
+        Some(head) if head < lost.acknowledged => format!(
+            "events {} to {} of session `{id}` were acknowledged and are not there",
+            head + 1,
+            lost.acknowledged
+        ),
+        Some(_) => format!(
+            "{} prompts or answers to session `{id}` were acknowledged and are not there",
+            lost.commands
+        ),
+    }
+}
+
+/// Damaged rows in words; events of a session that follow each other are one line.
+fn rows(damaged: &[DamagedRow]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut rest = damaged;
+    while let Some((first, more)) = rest.split_first() {
+        let mut last = first.row;
+        let n_more = more
+            .iter()
+            .take_while(|it| {
+                let follows = it.session == first.session && is_next(last, it.row);
+                last = if follows { it.row } else { last };
+                follows
+            })
+            .count();
+        lines.push(match (first.row, last) {
+            (Damage::Event(from), Damage::Event(to)) if from < to => format!(
+                "events {from} to {to} of session `{}` are damaged",
+                first.session
+            ),
+            (row, _) => format!("{row} of session `{}` is damaged", first.session),
+        });
+        rest = &more[n_more..];
+        if lines.len() >= MAX_NAMED && !rest.is_empty() {
+            lines.push(format!("{} more rows are damaged", rest.len()));
+            break;
+        }
+    }
+    lines
+}
+
+fn is_next(row: Damage, next: Damage) -> bool {
+    matches!((row, next), (Damage::Event(one), Damage::Event(two)) if two == one + 1)
+}
+
+/// Rescues what is whole, if something is not.
+pub(super) fn repair(folder: &Path) -> Result<Vec<Finding>, Failure> {
+    let path = store::file(folder);
+    if !path.exists() {
+        return Err(Failure::usage(
+            format!("there is no journal in `{}`", folder.display()),
+            "name its directory with `--data-dir`",
+        ));
+    }
+    let failed = |fault: Fault| {
+        let hint = match &fault {
+            Fault::InUse => {
+                "stop the programs that use it, such as `linkspan serve`, and try again"
+            }
+            _ => "move the file away to begin anew, and use a backup",
+        };
+        Failure::Said {
+            code: Code::Io,
+            message: format!("cannot repair `{}`: {}", path.display(), chain(&fault)),
+            hint: Some(hint.to_owned()),
+        }
+    };
+    let mut report = Sqlite::examine(&path).map_err(failed)?;
+    if report.version < report.known {
+        // Opening it gives its rows the checksums that a repair goes by.
+        store::runtime()?
+            .block_on(store::open(folder, None))
+            .map(drop)?;
+        report = Sqlite::examine(&path).map_err(failed)?;
+    }
+    if report.is_whole() {
+        let text = format!("`{}` is whole; nothing was changed", path.display());
+        return Ok(vec![Finding::ok(ABOUT, text)]);
+    }
+    let repaired = Sqlite::repair(&path).map_err(failed)?;
+    let text = format!(
+        "{} sessions with {} events were rescued into a new journal",
+        repaired.sessions, repaired.events
+    );
+    let mut findings = vec![Finding::ok(ABOUT, text)];
+    let lost = rows(&repaired.lost).into_iter();
+    findings.extend(lost.map(|it| Finding::warn(ABOUT, format!("lost: {it}"))));
+    if let Some(kept) = repaired.kept.first() {
+        let text = format!("the old journal is kept as `{}`", kept.display());
+        findings.push(Finding::ok(ABOUT, text));
+    }
+    Ok(findings)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::SessionId;
+
+    use super::*;
+
+    #[test]
+    fn events_that_follow_each_other_are_one_line() {
+        let row = |session: &str, row| DamagedRow {
+            session: SessionId::new(session.to_owned()),
+            row,
+        };
+        let damaged = [
+            row("a", Damage::Entry),
+            row("a", Damage::Event(3)),
+            row("a", Damage::Event(4)),
+            row("a", Damage::Event(5)),
+            row("a", Damage::Event(7)),
+            row("b", Damage::Event(8)),
+            row("b", Damage::Command(9)),
+        ];
+        assert_eq!(
+            rows(&damaged),
+            [
+                "the entry of session `a` is damaged",
+                "events 3 to 5 of session `a` are damaged",
+                "event 7 of session `a` is damaged",
+                "event 8 of session `b` is damaged",
+                "command 9 of session `b` is damaged",
+            ]
+        );
+    }
+}

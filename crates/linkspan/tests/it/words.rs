@@ -213,7 +213,7 @@ fn a_server_that_cannot_start_says_why_and_what_to_do() {
         expect![[r#"
         linkspan: cannot use `DIR/data/journal.sqlite`: the store is damaged (file is not a database)
 
-        hint: move the file away to begin anew; `sqlite3 FILE .recover` saves what it can
+        hint: `linkspan doctor` says what is damaged, and `linkspan doctor --repair` rescues what is whole
         exit 3
     "#]],
     );

@@ -48,6 +48,11 @@ pub(super) fn check(folder: &Path, findings: &mut Vec<Finding>) {
     };
     findings.push(rights(folder, &found));
     findings.push(room(folder));
+    for running in server::running(folder) {
+        let (url, pid) = (running.url, running.pid);
+        let text = format!("a server of it listens on {url} (process {pid})");
+        findings.push(Finding::ok(about, text));
+    }
 }
 
 fn rights(folder: &Path, found: &Metadata) -> Finding {

@@ -64,7 +64,7 @@ const LOGINS: &[Login] = &[
 
 pub(super) fn check(config: Option<&Config>, findings: &mut Vec<Finding>) {
     let Some(config) = config else { return };
-    let survey = engines::survey(config, find_on_path);
+    let survey = engines::survey(config, &find_on_path);
     for engine in &survey {
         findings.push(one(engine));
     }

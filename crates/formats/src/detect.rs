@@ -15,6 +15,35 @@ const MAX_FRAMES: usize = 64;
 /// Bytes looked at, which the caller has to keep; recordings begin with far less.
 pub const MAX_HEAD: usize = 8 * 1024 * 1024;
 
+/// What programs keep for themselves and linkspan does not read: its name, and words that together only
+/// one of its first lines holds.
+const STORED: &[(&str, &[&str])] = &[
+    (
+        "a chat file of Qwen Code",
+        &["\"parentUuid\":", "\"sessionId\":", "\"parts\":["],
+    ),
+    (
+        "a rollout file of Codex",
+        &[
+            "\"timestamp\":",
+            "\"type\":\"session_meta\"",
+            "\"payload\":",
+        ],
+    ),
+    (
+        "a chat file of Gemini CLI",
+        &["\"sessionId\":", "\"projectHash\":"],
+    ),
+];
+
+/// What a file seems to be that an agent keeps for itself, told by its beginning.
+pub fn stored_by(head: &[u8]) -> Option<&'static str> {
+    let head = String::from_utf8_lossy(head);
+    let has_all = |words: &&[&str]| words.iter().all(|it| head.contains(it));
+    let found = STORED.iter().find(|(_, words)| has_all(words));
+    found.map(|it| it.0)
+}
+
 /// Looks at the head of a stream, piece by piece.
 #[derive(Clone, Debug, Default)]
 pub struct Detector {
@@ -28,6 +57,8 @@ pub struct Detector {
     found: Option<&'static Format>,
     /// More than one format claimed a frame.
     claimants: Vec<&'static str>,
+    /// What an agent keeps for itself.
+    stored: Option<&'static str>,
 }
 
 /// Why nobody can tell.
@@ -37,6 +68,8 @@ pub enum Unsure {
     Empty,
     /// A JSON document over several lines.
     Document,
+    /// An agent keeps it for itself, and linkspan does not read it.
+    Stored(&'static str),
     /// No format knows any of the first frames.
     Unknown,
     /// These formats all look right.
@@ -49,6 +82,9 @@ impl Detector {
         let mut framer = std::mem::take(&mut self.framer);
         framer.push(chunk, &mut |frame| self.frame(frame));
         self.framer = framer;
+        if self.n_bytes == 0 {
+            self.stored = stored_by(chunk);
+        }
         self.n_bytes += chunk.len();
         self.has_text |= !chunk.trim_ascii().is_empty();
         match self.found {
@@ -94,6 +130,8 @@ impl Detector {
             Unsure::Several(self.claimants.clone())
         } else if !self.has_text {
             Unsure::Empty
+        } else if let Some(name) = self.stored {
+            Unsure::Stored(name)
         } else if self.is_document {
             Unsure::Document
         } else {
@@ -134,6 +172,9 @@ mod tests {
         let long = "a".repeat(MAX_HEAD);
         assert_eq!(detect(&long, 1 << 16), Err(Unsure::Unknown));
         assert_eq!(detect("{\"a\":1}\nhello\n", 3), Err(Unsure::Unknown));
+        let qwen = r#"{"uuid":"u","parentUuid":null,"sessionId":"s","timestamp":"t","type":"user","message":{"role":"user","parts":[{"text":"hi"}]}}"#;
+        let stored = Unsure::Stored("a chat file of Qwen Code");
+        assert_eq!(detect(qwen, 1000), Err(stored));
         let late = "x\n".repeat(MAX_FRAMES) + CLAUDE;
         assert_eq!(detect(&late, 1000), Err(Unsure::Unknown));
     }

@@ -10,6 +10,7 @@ pub mod ag_ui;
 pub mod convert;
 pub mod detect;
 mod display_safe;
+pub mod errors;
 pub mod framing;
 mod readers;
 pub mod registry;

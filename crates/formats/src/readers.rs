@@ -49,10 +49,15 @@ pub struct Earlier {
     pub items: ItemIds,
 }
 
-/// When a run is over. A stream may go on after its agent said so.
+/// When a run is over. A stream may go on after its agent said so: what follows is kept in notices
+/// (`after_end`), and begins another run only if it is said that a turn begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunEnds {
-    /// At the next prompt or at the end of the stream: background work may still add to the run.
+    /// At the next turn or at the end of the stream: a recording may hold many turns, and background
+    /// work may still add to each of them.
+    AtNextTurn,
+    /// At the end of the stream: the process was given one prompt, so there is one run, whatever it
+    /// prints.
     AtExit,
     /// As soon as the agent says so: a client of a process that stays alive waits for it.
     AtResult,
@@ -64,7 +69,7 @@ impl Default for ReaderConfig {
             session: "s1".to_owned(),
             expect: None,
             began: None,
-            run_ends: RunEnds::AtExit,
+            run_ends: RunEnds::AtNextTurn,
             engine: None,
             earlier: Earlier::default(),
         }

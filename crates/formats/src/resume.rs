@@ -9,7 +9,7 @@
 /// read back from it.
 pub fn format(engine: &str, id: &str) -> Option<String> {
     let command = match engine {
-        "claude" | "gemini" => format!("{engine} --resume {id}"),
+        "claude" | "gemini" | "qwen" => format!("{engine} --resume {id}"),
         "opencode" => format!("{engine} --session {id}"),
         "pi" => format!("{engine} --session {}", quoted(id)),
         "codex" | "mock" => format!("{engine} resume {id}"),
@@ -63,6 +63,9 @@ fn find(line: &str) -> Option<(String, String)> {
         }
         [engine, flag, id] if is(engine, "gemini") && is_any(flag, &["--resume", "-r"]) => {
             ("gemini", id)
+        }
+        [engine, flag, id] if is(engine, "qwen") && is_any(flag, &["--resume", "-r"]) => {
+            ("qwen", id)
         }
         [engine, verb, id] if is(engine, "codex") && is(verb, "resume") => ("codex", id),
         [engine, flag, id] if is(engine, "opencode") && is_session(flag, id) => ("opencode", id),

@@ -13,7 +13,7 @@ use model::{Change, Class, Diff, Location, Mcp, Raw, Text, ToolKind};
 
 pub(crate) use self::commands::without_shell;
 use self::patches::FileChange;
-use crate::wire::lenient::{Any, List, Num};
+use crate::wire::lenient::{Any, Flag, List, Num};
 
 object! {
     /// The input keys that mean something, of all agents together.
@@ -44,6 +44,7 @@ object! {
         new_source: Any<'a> = "new_source",
         content: Any<'a> = "content",
         file_text: Any<'a> = "file_text",
+        create: Flag = "create",
         edits: List<Edit<'a>> = "edits",
         offset: Num = "offset",
         start_line: Num = "start_line",
@@ -97,6 +98,9 @@ pub(crate) fn classify_fields<'a>(name: &str, input: &Input<'a>, cwd: Option<&st
     class.paths = locations(kind, input);
     class.diffs = diffs(kind, input);
     class.change = patches::one_change(&input.changes.0);
+    if matches!(kind, ToolKind::Write | ToolKind::Edit) && input.create.is_true() {
+        class.change = Some(Change::Add);
+    }
     match kind {
         ToolKind::Shell => class.command = input.command().map(commands::line),
         ToolKind::Search => class.query = text(input.pattern).or(text(input.query)),
@@ -159,11 +163,13 @@ pub(crate) fn exit_code(text: &str) -> Option<i32> {
     digits[..end].parse().ok()
 }
 
-/// `mcp__server__tool` taken apart.
+/// `mcp__server__tool` taken apart, and Gemini's `mcp_server_tool`, whose servers have no `_`.
 fn mcp_name(name: &str) -> Option<(&str, &str)> {
-    name.strip_prefix("mcp__")?
-        .split_once("__")
-        .filter(|(server, tool)| !server.is_empty() && !tool.is_empty())
+    let parts = match name.strip_prefix("mcp__") {
+        Some(rest) => rest.split_once("__"),
+        None => name.strip_prefix("mcp_")?.split_once('_'),
+    };
+    parts.filter(|(server, tool)| !server.is_empty() && !tool.is_empty())
 }
 
 fn kind(name: &str, input: &Input<'_>) -> ToolKind {

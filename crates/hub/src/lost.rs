@@ -54,6 +54,7 @@ fn lost() -> RunEnded<'static> {
     let error = RunError {
         code: Cow::Borrowed("owner_lost"),
         message: Text::new(message),
+        native: None,
     };
     RunEnded::new(Outcome::Lost, Some(error))
 }

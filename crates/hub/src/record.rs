@@ -18,6 +18,10 @@ use crate::pages;
 /// What may wait to be stored before the agent has to wait.
 const MAX_WAITING: usize = 8 << 20;
 
+/// Bytes kept of an agent's own frame. What a longer one says is in its events, and a second copy of it
+/// would double what the longest lines cost.
+const MAX_FRAME: usize = 1 << 20;
+
 /// An ask that waits for an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OpenAsk {
@@ -35,6 +39,8 @@ pub(crate) struct Record {
     items: ItemIds,
     asks: Vec<OpenAsk>,
     frame: Option<Bytes>,
+    /// Bytes of the frame that are not kept.
+    frame_cut: u64,
     /// Told by a step that has not returned: not to be shown yet.
     told: Vec<Entry>,
     ready: Batch,
@@ -61,6 +67,7 @@ impl Record {
             n_runs: highest.unwrap_or(0).max(runs.len() as u64),
             asks: Vec::new(),
             frame: None,
+            frame_cut: 0,
             told: Vec::new(),
             ready: Batch::default(),
             n_waiting: 0,
@@ -171,6 +178,7 @@ impl Record {
         let frame = self.frame.take();
         self.n_waiting += frame.as_ref().map_or(0, Bytes::len);
         let entry = Entry::of(event, frame).expect("events are plain data with string keys");
+        let entry = entry.with_frame_cut(std::mem::take(&mut self.frame_cut));
         self.n_waiting += entry.line().len();
         self.told.push(entry);
     }
@@ -212,8 +220,15 @@ impl Sink for Record {
 
     fn frame(&mut self, frame: Frame<'_>) {
         self.frame = match frame {
-            Frame::Data(data) => Some(Bytes::copy_from_slice(data)),
-            Frame::Oversized { .. } => None,
+            Frame::Data(data) => {
+                let kept = data.len().min(MAX_FRAME);
+                self.frame_cut = (data.len() - kept) as u64;
+                Some(Bytes::copy_from_slice(&data[..kept]))
+            }
+            Frame::Oversized { .. } => {
+                self.frame_cut = 0;
+                None
+            }
         };
     }
 }
@@ -223,6 +238,7 @@ pub(crate) fn failed(code: &'static str, message: String) -> RunEnded<'static> {
     let error = RunError {
         code: Cow::Borrowed(code),
         message: Text::new(message),
+        native: None,
     };
     RunEnded::new(Outcome::Failed, Some(error))
 }

@@ -35,6 +35,12 @@ impl Entry {
         })
     }
 
+    /// The frame was longer by this many bytes than what is kept of it.
+    pub fn with_frame_cut(mut self, n_bytes: u64) -> Self {
+        self.frame_cut = n_bytes;
+        self
+    }
+
     /// The canonical line, to be shown once it is stored; it shares its bytes with the entry.
     pub fn line(&self) -> &Bytes {
         &self.line
@@ -47,7 +53,9 @@ impl Entry {
     pub(crate) fn cut(&mut self, cut: Cut) {
         (self.line, self.line_cut) = cut.line(&self.line);
         if let Some(frame) = &mut self.frame {
-            (*frame, self.frame_cut) = cut.frame(frame);
+            let n_cut;
+            (*frame, n_cut) = cut.frame(frame);
+            self.frame_cut += n_cut;
         }
     }
 

@@ -35,6 +35,9 @@ pub struct Options {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     pub n_events: u64,
+    pub n_frames: u64,
+    /// There was something to read, and none of it is of the format it was read as.
+    pub is_foreign: bool,
     pub bytes_read: u64,
     pub bytes_written: u64,
     /// What the target had no place for.
@@ -85,6 +88,7 @@ fn unsure(why: &Unsure) -> String {
         Unsure::Empty => "the input is empty".to_owned(),
         Unsure::Document => "the input is not one JSON value per line".to_owned(),
         Unsure::Unknown => "the format of the input is not known".to_owned(),
+        Unsure::Stored(name) => format!("the input is {name}, which linkspan does not read"),
         Unsure::Several(names) => format!("the input looks like {}", names.join(" and like ")),
     }
 }
@@ -173,6 +177,8 @@ impl<W: Write> Conversion<W> {
     pub fn report(&self) -> Report {
         Report {
             n_events: self.converter.n_events(),
+            n_frames: self.converter.n_frames(),
+            is_foreign: self.converter.is_foreign(),
             bytes_read: self.bytes_read,
             bytes_written: self.bytes_written,
             losses: self.converter.losses().clone(),

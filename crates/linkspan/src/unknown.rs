@@ -17,9 +17,24 @@ pub(crate) fn unsure(name: &str, why: Unsure) -> Failure {
         Unsure::Several(names) => format!("name its format with `--from`: {}", names.join(", ")),
         Unsure::Unknown => format!("name its format with `--from`: {}", formats.join(", ")),
         Unsure::Empty => "with `--from` an empty stream is a run that was lost".to_owned(),
+        Unsure::Stored(_) => "only what the agent prints can be read".to_owned(),
         Unsure::Document => "`jq -c .` makes lines of a document".to_owned(),
     };
     let message = format!("{}: `{}`", linkspan::Error::Unsure(why), shown(name));
+    Failure::usage(message, hint)
+}
+
+/// The input was named, and none of its lines is of that format.
+pub(crate) fn foreign(name: &str, named: &str, n_frames: u64, looks_like: Option<&str>) -> Failure {
+    let lines = if n_frames == 1 { "line" } else { "lines" };
+    let message = format!(
+        "none of the {n_frames} {lines} of `{}` is {named}",
+        shown(name)
+    );
+    let hint = match looks_like {
+        Some(it) => format!("it looks like {it}, which linkspan does not read"),
+        None => "without `--from` linkspan tells the format by itself".to_owned(),
+    };
     Failure::usage(message, hint)
 }
 

@@ -86,11 +86,24 @@ pub enum Outcome {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunError<'a> {
-    /// A stable word for programs, such as `error_max_turns` or `process_exit`.
+    /// A stable word for programs, the same for every agent, such as `rate_limited` or `crashed`.
     #[serde(borrow)]
     pub code: Cow<'a, str>,
     #[serde(borrow)]
     pub message: Text<'a>,
+    /// The agent's own word for it, where that is another.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<Cow<'a, str>>,
+}
+
+impl<'a> RunError<'a> {
+    pub fn new(code: impl Into<Cow<'a, str>>, message: Text<'a>) -> Self {
+        Self {
+            code: code.into(),
+            message,
+            native: None,
+        }
+    }
 }
 
 /// A tool call that was not allowed.

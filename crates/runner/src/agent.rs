@@ -104,7 +104,6 @@ impl Agent {
         }
         let now = Instant::now();
         let n_runs = setup.earlier.names.n_runs;
-        let is_dialogue = matches!(setup.work, Work::Dialogue { .. });
         let is_prompted = !matches!(setup.work, Work::Dialogue { prompt: None, .. });
         let config = ReaderConfig {
             session: setup.session.clone(),
@@ -112,10 +111,11 @@ impl Agent {
             expect: setup.expect.clone(),
             began: Some(SystemTime::now().into()),
             earlier: setup.earlier.names,
-            run_ends: if is_dialogue {
-                RunEnds::AtResult
-            } else {
-                RunEnds::AtExit
+            run_ends: match &setup.work {
+                Work::Dialogue { .. } => RunEnds::AtResult,
+                Work::OneShot { .. } | Work::Responses { .. } => RunEnds::AtExit,
+                // A recording may hold many turns.
+                Work::Replay { .. } => RunEnds::AtNextTurn,
             },
         };
         let mut live = Live::new(&setup.session, &setup.engine, setup.login_hint, now);

@@ -140,6 +140,7 @@ impl Outbox {
         self.failure.get_or_insert(RunError {
             code: code.into(),
             message: Text::new(message),
+            native: None,
         });
     }
 }

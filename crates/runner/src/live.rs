@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use formats::ag_ui::ClientRun;
+use formats::errors;
 use model::{
     Ask, Binding, Body, Cause, Event, Frame, Item, ItemClosed, ItemId, Level, Message, Notice,
     Origin, Outcome, Raw, Role, RunEnded, RunError, RunId, SessionId, Sink, Status, Text,
@@ -17,6 +18,9 @@ use model::{
 
 use crate::policy::Asked;
 use crate::stderr::Said;
+
+/// The code of an agent that does nothing before somebody has logged in.
+const LOGIN_WANTED: &str = "authentication_required";
 
 /// The now of one step, on both clocks.
 #[derive(Clone, Copy, Debug)]
@@ -372,20 +376,26 @@ impl Live {
 
 impl Reason {
     fn told<'a>(&self, before: Option<RunError<'a>>) -> RunError<'a> {
+        let mut native = None;
         let (code, mut message) = match (&self.cause, before) {
             (Some((code, message)), _) => (Cow::Owned(code.clone()), message.clone()),
-            (None, Some(before)) => (before.code, before.message.to_string()),
-            (None, None) => (Cow::Borrowed("process_exit"), "the agent ended".to_owned()),
+            (None, Some(before)) => {
+                native = before.native;
+                (before.code, before.message.to_string())
+            }
+            (None, None) => (Cow::Borrowed("crashed"), "the agent ended".to_owned()),
         };
         let stderr = self.stderr.trim();
-        if !stderr.is_empty() {
+        // Who wants a login has said so; what it logs about its refusal says no more.
+        let is_login = self.cause.as_ref().is_some_and(|it| it.0 == LOGIN_WANTED);
+        if !stderr.is_empty() && !is_login {
             message.push('\n');
             message.push_str(stderr);
         }
-        RunError {
-            code,
-            message: Text::new(message),
-        }
+        let mut error = RunError::new(code, Text::new(message));
+        error.native = native;
+        errors::settle(&mut error);
+        error
     }
 }
 
@@ -408,7 +418,7 @@ fn is_prompt(event: &Event<'_>, item: &Item<'_>) -> bool {
 
 /// True when an agent ended because nobody has logged in to its provider.
 fn is_login(error: &RunError<'_>) -> bool {
-    error.code == "authentication_failed" || error.message.to_str().contains("/login")
+    error.code == "auth" || error.message.to_str().contains("/login")
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -13,6 +13,9 @@ pub const MAX_LINE: usize = 64 * 1024 * 1024;
 /// How much of an over-long line is kept for the notice about it.
 pub const HEAD_KEPT: usize = 256;
 
+/// Room kept for the next line that comes in pieces.
+const ROOM_KEPT: usize = 1024 * 1024;
+
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Cuts bytes into lines; blank lines are no frames.
@@ -88,6 +91,8 @@ impl Lines {
             Self::line(&mut self.at_start, &self.buf, frames);
         }
         self.buf.clear();
+        // A giant is rare: its room is not kept for the next.
+        self.buf.shrink_to(ROOM_KEPT);
     }
 
     fn line(at_start: &mut bool, line: &[u8], frames: &mut dyn FnMut(Frame<'_>)) {

@@ -63,7 +63,7 @@ struct Activity {
 impl AgUi {
     pub(crate) fn new(config: &ReaderConfig) -> Self {
         Self {
-            lifecycle: Lifecycle::new("ag-ui", config),
+            lifecycle: Lifecycle::new("ag-ui", config).with_announced_turns(),
             config: config.clone(),
             thread: None,
             is_lost: false,
@@ -112,6 +112,9 @@ impl AgUi {
             self.close_ended_thoughts(cx);
         }
         self.end_chunks_before(cx, kind, line.subagent_run_id.as_deref());
+        if self.lifecycle.is_over() && is_of_run(kind) {
+            return self.lifecycle.after_end(cx);
+        }
         match kind {
             "TEXT_MESSAGE_CONTENT" => self.text_content(cx, &line),
             "TEXT_MESSAGE_START" => self.text_start(cx, &mut line),
@@ -336,6 +339,20 @@ impl Reader for AgUi {
     fn clone_box(&self) -> Box<dyn Reader> {
         Box::new(self.clone())
     }
+}
+
+/// True for an event of what happens within a run; states, snapshots and ends have rules of their own.
+fn is_of_run(kind: &str) -> bool {
+    let kinds = [
+        "TEXT_",
+        "TOOL_",
+        "REASONING_",
+        "THINKING_",
+        "SUBAGENT_",
+        "ACTIVITY_",
+        "STEP_",
+    ];
+    kinds.iter().any(|it| kind.starts_with(it))
 }
 
 /// True when the line can only be an AG-UI event.

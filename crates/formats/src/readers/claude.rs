@@ -24,7 +24,7 @@ use model::{
 use serde_json::value::RawValue;
 
 use self::outcome::Held;
-use self::partial::Partial;
+use self::partial::Partials;
 use self::plan::Tasks;
 use self::subagents::Subagents;
 use super::input::{Direction, Framed};
@@ -56,7 +56,7 @@ pub(crate) struct Claude {
     prompts: VecDeque<Prompt>,
     /// The last prompt that was shown, to know its echo.
     shown_prompt: Option<String>,
-    partial: Partial,
+    partials: Partials,
     responses: Responses,
     subagents: Subagents,
     tasks: Tasks,
@@ -66,10 +66,15 @@ pub(crate) struct Claude {
     last_text: Option<Text<'static>>,
     /// The word for the last API failure, such as `rate_limit`.
     api_error: Option<String>,
+    /// What a line of the type `error` said; the turn has failed, whatever its result says.
+    error: Option<Text<'static>>,
     was_interrupted: bool,
     held: Option<Held>,
-    /// A background task ended after the held result: what follows belongs to the same run.
+    /// A background task ended after the result: what follows adds to its run, or wakes the model
+    /// for one of its own when the run is over.
     was_woken: bool,
+    /// A turn was announced after the last result, and nothing of it has come yet.
+    is_announced: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -91,7 +96,7 @@ impl Claude {
             n_ignored: 0,
             prompts: VecDeque::new(),
             shown_prompt: None,
-            partial: Partial::default(),
+            partials: Partials::default(),
             responses: Responses::default(),
             subagents: Subagents::default(),
             tasks: Tasks::default(),
@@ -99,9 +104,11 @@ impl Claude {
             compaction: None,
             last_text: None,
             api_error: None,
+            error: None,
             was_interrupted: false,
             held: None,
             was_woken: false,
+            is_announced: false,
         }
     }
 
@@ -115,6 +122,8 @@ impl Claude {
             return;
         }
         cx.native = line.uuid.str();
+        let kind = kind(&line);
+        let is_after_end = direction == Direction::FromAgent && self.is_after_end(kind, &line);
         cx.extra = std::mem::take(line.extra());
         if let Some(at) = line.timestamp.str().and_then(|it| Timestamp::parse(&it)) {
             cx.at = Some(at);
@@ -122,7 +131,10 @@ impl Claude {
         if direction == Direction::ToAgent {
             return self.host_said(cx, &mut line, text);
         }
-        match kind(&line) {
+        if is_after_end {
+            return self.lifecycle.after_end(cx);
+        }
+        match kind {
             Kind::System => self.system(cx, &mut line, text),
             Kind::Result => self.result(cx, &mut line, text),
             Kind::Assistant => self.assistant(cx, &mut line, text),
@@ -133,6 +145,7 @@ impl Claude {
             Kind::ControlResponse => self.control_response(cx, text, direction),
             Kind::ControlCancel => self.control_cancel(cx, text),
             Kind::KeepAlive => self.debug(cx, "keep_alive", "keep alive"),
+            Kind::Error => self.error_line(cx, text),
             Kind::Unknown => {
                 let what = match line.r#type.str() {
                     Some(name) => format!("type `{name}`"),
@@ -164,6 +177,7 @@ impl Claude {
             | Kind::RateLimit
             | Kind::ControlCancel
             | Kind::KeepAlive
+            | Kind::Error
             | Kind::Unknown => self
                 .lifecycle
                 .unmapped(cx, "message to the agent".to_owned(), text),
@@ -176,16 +190,61 @@ impl Claude {
         }
     }
 
+    /// True for a line of the agent that belongs to a turn, when the turn has its result and there is
+    /// no reason for another one: nobody has prompted, and no background task woke the model.
+    fn is_after_end(&self, kind: Kind, line: &Line<'_>) -> bool {
+        let is_sub_agents = line.parent_tool_use_id.is_str();
+        if !self.has_result() || self.was_woken || self.is_turn_expected() || is_sub_agents {
+            return false;
+        }
+        let is_recording = self.config.run_ends == RunEnds::AtNextTurn;
+        match kind {
+            Kind::Assistant | Kind::StreamEvent | Kind::Error => true,
+            // Its own prompts are repeated by a CLI that was asked to.
+            Kind::User => self.lifecycle.has_one_run() || !line.is_replay.is_true(),
+            Kind::Result => !outcome::is_of_background_task(line),
+            // In a recording of what the agent said, this is all there is to see of a prompt.
+            Kind::System => !is_recording && system::begins_turn(line),
+            Kind::RateLimit
+            | Kind::ControlRequest
+            | Kind::ControlResponse
+            | Kind::ControlCancel
+            | Kind::KeepAlive
+            | Kind::Unknown => false,
+        }
+    }
+
+    /// The last turn has its result, and no other one has begun.
+    fn has_result(&self) -> bool {
+        let is_over = self.lifecycle.n_runs() > 0 && !self.lifecycle.has_run();
+        self.held.is_some() || is_over
+    }
+
+    /// Something says that there is another turn to come.
+    fn is_turn_expected(&self) -> bool {
+        !self.lifecycle.has_one_run() && (self.is_announced || !self.prompts.is_empty())
+    }
+
     /// The agent works on a turn: ends the run before it if that is over, and starts one if none runs.
     fn begin_turn(&mut self, cx: &mut Context<'_>) {
-        if self.held.is_some() && !self.was_woken {
+        if self.held.is_some() && !self.was_woken && self.is_turn_expected() {
             self.finish_held(cx);
         }
         if !self.lifecycle.has_run() {
             self.was_interrupted = false;
-            self.lifecycle.start_run(cx, Cause::Prompt);
-            self.show_prompts(cx);
+            self.start_turn(cx);
         }
+    }
+
+    /// A turn begins, in a recording that does not show its prompt.
+    fn announce_turn(&mut self) {
+        self.is_announced |= self.has_result() && !self.was_woken;
+    }
+
+    fn start_turn(&mut self, cx: &mut Context<'_>) {
+        self.is_announced = false;
+        self.lifecycle.start_run(cx, Cause::Prompt);
+        self.show_prompts(cx);
     }
 
     /// Shows the prompts whose turn this is. The CLI merges what was queued into one turn.
@@ -291,6 +350,10 @@ impl Claude {
             return;
         }
         cx.extra = std::mem::take(init.extra());
+        if init.qwen_version.0.is_some() {
+            // Another program that prints the same lines: it has resume lines of its own.
+            self.lifecycle.be("qwen");
+        }
         self.cwd = init.cwd.as_deref().map(str::to_owned).or(self.cwd.take());
         let how = if self.has_init {
             Binding::Repeat
@@ -308,8 +371,8 @@ impl Claude {
                 how,
                 model: init.model.take(),
                 cwd: init.cwd.take(),
-                permission_mode: init.permission_mode.take(),
-                version: init.version.take(),
+                permission_mode: init.permission_mode.take().or(init.qwen_mode.take()),
+                version: init.version.take().or(init.qwen_version.take()),
                 tools: init.tools.0.into_iter().filter_map(|it| it.0).collect(),
                 mcp_servers: servers
                     .into_iter()
@@ -334,7 +397,12 @@ impl Claude {
             }
             self.lifecycle.emit(cx, Body::SessionBound(bound));
         }
-        self.begin_turn(cx);
+        if self.has_result() && !self.was_woken && self.prompts.is_empty() {
+            // A recording may end here: without a word of the turn there is no run.
+            self.is_announced = true;
+        } else {
+            self.begin_turn(cx);
+        }
     }
 
     fn remember_denied(&mut self, call: &ItemId<'_>) {
@@ -345,6 +413,7 @@ impl Claude {
 
     /// Where events of a sub-agent's frame go.
     fn enter(&mut self, cx: &mut Context<'_>, parent: Option<&str>) {
+        self.partials.enter(parent);
         if let Some(parent) = parent {
             let path = self.subagents.path_of(&mut self.lifecycle, cx, parent);
             cx.path = Cow::Owned(path);
@@ -392,6 +461,7 @@ enum Kind {
     ControlResponse,
     ControlCancel,
     KeepAlive,
+    Error,
     Unknown,
 }
 
@@ -405,12 +475,21 @@ pub(crate) fn recognises(text: &str) -> bool {
         return is_of_sdk(&line);
     }
     match kind(&line) {
-        Kind::System | Kind::Result => line.subtype.is_str(),
-        Kind::Assistant | Kind::User => line.message.is_object(),
+        // The chat files of Qwen Code are much like Claude's, but for what they hold.
+        Kind::System => {
+            let is_qwens = line.extra.iter().any(|(key, _)| key == "systemPayload");
+            line.subtype.is_str() && !is_qwens
+        }
+        Kind::Result => line.subtype.is_str(),
+        Kind::Assistant | Kind::User => {
+            let message = line.message.get();
+            message.is_some_and(|it| !matches!(it.content, Words::None))
+        }
         Kind::StreamEvent => line.event.is_object(),
         Kind::ControlRequest | Kind::ControlResponse | Kind::ControlCancel => true,
         Kind::RateLimit => true,
-        Kind::KeepAlive | Kind::Unknown => false,
+        // Others print such lines as well.
+        Kind::KeepAlive | Kind::Error | Kind::Unknown => false,
     }
 }
 
@@ -440,14 +519,24 @@ fn kind(line: &Line<'_>) -> Kind {
         Some("control_response") => Kind::ControlResponse,
         Some("control_cancel_request") => Kind::ControlCancel,
         Some("keep_alive") => Kind::KeepAlive,
+        Some("error") => Kind::Error,
         Some(_) => Kind::Unknown,
         None if line.event.is_object() => Kind::StreamEvent,
         None if line.subtype.is_str() && line.data.0.is_some() => Kind::System,
-        None if line.subtype.is_str() => Kind::Result,
+        None if line.subtype.is_str() && line.session_id.is_str() && is_outcome(line) => {
+            Kind::Result
+        }
         None if !matches!(line.content, Words::None) && line.model.is_str() => Kind::Assistant,
         None if !matches!(line.content, Words::None) => Kind::User,
         None => Kind::Unknown,
     }
+}
+
+/// What an SDK leaves of a `result` still tells how it went and how many turns that took; a word for a
+/// subtype alone ends nothing.
+fn is_outcome(line: &Line<'_>) -> bool {
+    let has = |name: &str| line.extra.iter().any(|(key, _)| key == name);
+    has("is_error") && has("num_turns")
 }
 
 /// Numbers the blocks of each model response, because a line holds one block and no index.

@@ -85,7 +85,7 @@ impl Answer {
 impl Codex {
     pub(crate) fn new(config: &ReaderConfig) -> Self {
         Self {
-            lifecycle: Lifecycle::new("codex", config),
+            lifecycle: Lifecycle::new("codex", config).with_announced_turns(),
             config: config.clone(),
             session: None,
             cwd: None,
@@ -116,7 +116,11 @@ impl Codex {
         if let Some(at) = line.emitted_at.0 {
             cx.at = Some(Timestamp::from_millis(at as i64));
         }
-        match line.r#type.as_deref() {
+        let kind = line.r#type.as_deref();
+        if self.lifecycle.is_over() && kind.is_some_and(is_of_turn) {
+            return self.lifecycle.after_end(cx);
+        }
+        match kind {
             Some("thread.started") => self.thread_started(cx, &line, text),
             Some("turn.started") => self.turn_started(cx),
             Some("turn.completed") => self.turn_completed(cx, &line, text),
@@ -264,6 +268,7 @@ impl Codex {
         let error = error.map(|(code, message)| RunError {
             code: Cow::Borrowed(code),
             message: Text::new(message),
+            native: None,
         });
         self.end_run_with(cx, RunEnded::new(outcome, error));
     }
@@ -313,6 +318,12 @@ impl Reader for Codex {
     fn clone_box(&self) -> Box<dyn Reader> {
         Box::new(self.clone())
     }
+}
+
+/// True for a line that belongs to a turn and does not begin one.
+fn is_of_turn(kind: &str) -> bool {
+    let ends = ["turn.completed", "turn.failed", "error"];
+    kind.starts_with("item.") || ends.contains(&kind)
 }
 
 /// True when a frame can only be Codex's.

@@ -17,11 +17,11 @@ pub(crate) fn ended(agent: &str, end: &End) -> (RunEnded<'static>, Why, Status) 
             }
             Some(Exit::Code(code)) => {
                 let message = format!("{agent} failed (rc={code})");
-                (Outcome::Failed, Why::ProcessExit, "process_exit", message)
+                (Outcome::Failed, Why::ProcessExit, "crashed", message)
             }
             Some(Exit::Signal(signal)) => {
                 let message = format!("{agent} was ended by signal {signal}");
-                (Outcome::Failed, Why::ProcessExit, "process_exit", message)
+                (Outcome::Failed, Why::ProcessExit, "crashed", message)
             }
             None => {
                 let message = "the stream ended without a result".to_owned();
@@ -37,6 +37,7 @@ pub(crate) fn ended(agent: &str, end: &End) -> (RunEnded<'static>, Why, Status) 
     let error = RunError {
         code: Cow::Borrowed(code),
         message: Text::new(message),
+        native: None,
     };
     (RunEnded::new(outcome, Some(error)), why, left_open)
 }

@@ -37,7 +37,7 @@ pub(crate) struct Gemini {
 impl Gemini {
     pub(crate) fn new(config: &ReaderConfig) -> Self {
         Self {
-            lifecycle: Lifecycle::new("gemini", config),
+            lifecycle: Lifecycle::new("gemini", config).with_announced_turns(),
             native: Native::new(config),
             began: config.began,
             message: None,
@@ -62,7 +62,11 @@ impl Gemini {
             let what = "message to the agent".to_owned();
             return self.lifecycle.unmapped(cx, what, text);
         }
-        match line.r#type.as_deref() {
+        let kind = line.r#type.as_deref();
+        if self.lifecycle.is_over() && (kind != Some("init") || self.lifecycle.has_one_run()) {
+            return self.lifecycle.after_end(cx);
+        }
+        match kind {
             Some("init") => self.init(cx, &mut line),
             Some("message") => self.message(cx, &line, text),
             Some("tool_use") => self.tool_use(cx, line),
@@ -373,6 +377,7 @@ fn verdict<'c>(status: Option<&str>, error: wire::Error<'c>) -> (Outcome, Option
     let error = RunError {
         code: code.unwrap_or(Cow::Borrowed("failed")),
         message: message.unwrap_or(Text::new("gemini run failed")),
+        native: None,
     };
     (outcome, Some(error))
 }

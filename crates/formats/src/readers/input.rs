@@ -36,6 +36,7 @@ pub(crate) fn frame(reader: &mut impl Framed, frame: Frame<'_>, sink: &mut dyn S
         ..Context::new(cx.sink)
     };
     let (direction, message) = unwrap(&mut cx, &text, reader.began());
+    cx.message = message;
     reader.message(&mut cx, message, direction);
     reader.lifecycle().unread(&mut cx);
 }
@@ -124,11 +125,16 @@ pub(crate) fn is_object<'c>(
     object: &mut impl Object<'c>,
 ) -> bool {
     if let Err(err) = read(text, object) {
+        if !text.trim_start().starts_with(['{', '[', '"']) {
+            lifecycle.plain_words(cx, text);
+            return false;
+        }
         lifecycle.bad_line(cx, text, &format!("not JSON: {err}"));
         return false;
     }
     if !object.is_object() {
         lifecycle.bad_line(cx, text, &format!("not {what}: no object"));
     }
+    lifecycle.goes_on();
     object.is_object()
 }

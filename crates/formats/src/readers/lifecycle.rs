@@ -14,15 +14,16 @@ use std::borrow::Cow;
 
 use model::{
     Ask, AskId, AskSettled, Body, Cause, Channel, Decision, Delta, Event, Item, ItemClosed, ItemId,
-    Origin, Raw, RunEnded, RunId, RunStarted, SessionId, Sink, Status, Text, Timestamp, Tool,
-    ToolResult, Why,
+    Origin, Outcome, Raw, RunEnded, RunId, RunStarted, SessionId, Sink, Status, Text, Timestamp,
+    Tool, ToolResult, Why,
 };
 
 use self::items::{folded, is_told_in, text_of, without_text};
 pub(crate) use self::notices::raw;
 pub(crate) use self::streamed::Streamed;
 pub use self::used::ItemIds;
-use super::ReaderConfig;
+use super::{ReaderConfig, RunEnds};
+use crate::errors;
 
 /// Items open at once; an agent that opens more without closing any loses the oldest.
 const MAX_OPEN: usize = 1024;
@@ -42,6 +43,8 @@ pub(crate) struct Context<'c> {
     pub(crate) why: Option<Why>,
     /// The number of the frame; absent when no frame says it.
     pub(crate) frame: Option<u64>,
+    /// The message of the frame as it came; empty when no frame says it.
+    pub(crate) message: &'c str,
 }
 
 impl<'c> Context<'c> {
@@ -55,8 +58,20 @@ impl<'c> Context<'c> {
             extra: Vec::new(),
             why: None,
             frame: None,
+            message: "",
         }
     }
+}
+
+/// What may begin a run after one has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Restart {
+    /// Nothing: the agent was given one prompt.
+    Never,
+    /// A frame that says that a turn begins.
+    Announced,
+    /// Whatever belongs to a run.
+    Anything,
 }
 
 #[derive(Clone, Debug)]
@@ -66,11 +81,14 @@ pub(crate) struct Lifecycle {
     n_runs: u64,
     /// Runs that the session had before this stream.
     n_earlier: u64,
+    restart: Restart,
     /// The name of the next run, when another program has given it one.
     next_run: Option<RunId<'static>>,
     open: Vec<Open>,
     asks: Vec<OpenAsk>,
     used: ItemIds,
+    /// What the agent printed last that is no message, if nothing else came after it.
+    last_words: Option<String>,
 }
 
 /// What every event says around its body.
@@ -140,11 +158,29 @@ impl Lifecycle {
             n_frames: 0,
             n_runs: 0,
             n_earlier: config.earlier.n_runs,
+            restart: match config.run_ends {
+                RunEnds::AtExit => Restart::Never,
+                RunEnds::AtNextTurn | RunEnds::AtResult => Restart::Anything,
+            },
             next_run: None,
             open: Vec::new(),
             asks: Vec::new(),
             used: config.earlier.items.clone(),
+            last_words: None,
         }
+    }
+
+    /// The format says where a turn begins: what comes between two turns belongs to neither.
+    pub(crate) fn with_announced_turns(mut self) -> Self {
+        if self.restart == Restart::Anything {
+            self.restart = Restart::Announced;
+        }
+        self
+    }
+
+    /// Another program prints this format.
+    pub(crate) fn be(&mut self, engine: &'static str) {
+        self.envelope.engine = Cow::Borrowed(engine);
     }
 
     /// A new frame is being read; returns its number.
@@ -159,6 +195,16 @@ impl Lifecycle {
 
     pub(crate) fn n_runs(&self) -> u64 {
         self.n_runs
+    }
+
+    /// True between the end of a run and the announcement of the next.
+    pub(crate) fn is_over(&self) -> bool {
+        self.n_runs > 0 && !self.has_run() && self.restart != Restart::Anything
+    }
+
+    /// True when the agent was given one prompt: there is no second run.
+    pub(crate) fn has_one_run(&self) -> bool {
+        self.restart == Restart::Never
     }
 
     pub(crate) fn is_open(&self, key: &ItemId<'_>) -> bool {
@@ -189,9 +235,13 @@ impl Lifecycle {
         cx.why = before;
     }
 
+    /// Starts a run, unless one is under way or the only one is over.
     pub(crate) fn start_run(&mut self, cx: &mut Context<'_>, cause: Cause) {
         if self.envelope.run.is_some() {
             return;
+        }
+        if self.n_runs > 0 && self.has_one_run() {
+            return self.after_end(cx);
         }
         self.n_runs += 1;
         let run = self
@@ -202,11 +252,28 @@ impl Lifecycle {
         self.emit_at(cx, &[], Body::RunStarted(RunStarted { cause }));
     }
 
+    /// Something that belongs to a run: a stream may begin in the middle of one. False when the run
+    /// it belongs to is over.
+    fn join_run(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.is_over() {
+            self.after_end(cx);
+            return false;
+        }
+        self.start_run(cx, Cause::Prompt);
+        true
+    }
+
     /// Closes everything and ends the run; without a run there is nothing to end.
-    pub(crate) fn end_run(&mut self, cx: &mut Context<'_>, ended: RunEnded<'_>, left_open: Status) {
+    pub(crate) fn end_run(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut ended: RunEnded<'_>,
+        left_open: Status,
+    ) {
         if self.envelope.run.is_none() {
             return;
         }
+        self.settle_error(cx, &mut ended);
         self.settle_all(
             cx,
             if left_open == Status::Cancelled {
@@ -222,8 +289,24 @@ impl Lifecycle {
         self.envelope.run = None;
     }
 
+    /// Gives an error its code. Where the agent just stopped, its last words are the reason.
+    fn settle_error(&mut self, cx: &Context<'_>, ended: &mut RunEnded<'_>) {
+        let words = self.last_words.take();
+        let Some(error) = &mut ended.error else {
+            return;
+        };
+        let is_made_up = matches!(cx.why, Some(Why::ProcessExit | Why::MissingEnd));
+        let has_failed = matches!(ended.outcome, Outcome::Failed | Outcome::Lost);
+        if let Some(words) = words.filter(|_| is_made_up && has_failed) {
+            error.message = Text::new(format!("{}\n{words}", error.message));
+        }
+        errors::settle(error);
+    }
+
     pub(crate) fn open(&mut self, cx: &mut Context<'_>, mut item: Item<'_>) {
-        self.start_run(cx, Cause::Prompt);
+        if !self.join_run(cx) {
+            return;
+        }
         self.make_way(cx, &item);
         if self.is_open(item.id()) {
             return self.update(cx, item);
@@ -275,6 +358,9 @@ impl Lifecycle {
         }
         let fits = |open: &Open| is_told_in(&open.item, channel);
         let Some(mut at) = self.find(key).filter(|at| fits(&self.open[*at])) else {
+            if self.is_over() {
+                return self.after_end(cx);
+            }
             let detail = Some(Raw::of(&text));
             return self.warn(
                 cx,
@@ -471,7 +557,9 @@ impl Lifecycle {
     }
 
     pub(crate) fn ask(&mut self, cx: &mut Context<'_>, mut ask: Ask<'_>) {
-        self.start_run(cx, Cause::Prompt);
+        if !self.join_run(cx) {
+            return;
+        }
         if self.asks.iter().any(|it| it.key == ask.id) {
             return;
         }

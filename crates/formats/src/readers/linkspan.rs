@@ -26,7 +26,7 @@ pub(crate) fn recognises(text: &str) -> bool {
 impl Linkspan {
     pub(crate) fn new(config: &ReaderConfig) -> Self {
         Self {
-            lifecycle: Lifecycle::new("linkspan", config),
+            lifecycle: Lifecycle::new("linkspan", config).with_announced_turns(),
             next_seq: None,
         }
     }
@@ -102,6 +102,7 @@ impl Reader for Linkspan {
                     extra,
                     why,
                     frame,
+                    message: &text,
                 };
                 self.event(&mut cx, body);
             }
@@ -128,6 +129,7 @@ fn lost(lifecycle: &mut Lifecycle, cx: &mut Context<'_>) {
     let error = RunError {
         code: Cow::Borrowed("missing_end"),
         message,
+        native: None,
     };
     lifecycle.end_run(cx, RunEnded::new(Outcome::Lost, Some(error)), Status::Lost);
     cx.why = before;

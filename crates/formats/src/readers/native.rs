@@ -132,6 +132,7 @@ impl Native {
         let error = RunError {
             code: Cow::Borrowed("wrong_session"),
             message: Text::new(message),
+            native: None,
         };
         let mut ended = RunEnded::new(Outcome::Failed, Some(error));
         ended.answer = answer;
@@ -186,11 +187,10 @@ impl Native {
                 "missing_result",
                 format!("{engine} finished without a result event"),
             ),
-            Some(Exit::Code(code)) => exit("process_exit", format!("{engine} failed (rc={code})")),
-            Some(Exit::Signal(signal)) => exit(
-                "process_exit",
-                format!("{engine} was ended by signal {signal}"),
-            ),
+            Some(Exit::Code(code)) => exit("crashed", format!("{engine} failed (rc={code})")),
+            Some(Exit::Signal(signal)) => {
+                exit("crashed", format!("{engine} was ended by signal {signal}"))
+            }
             None => Missing {
                 outcome: Outcome::Lost,
                 why: Why::MissingEnd,
@@ -215,6 +215,7 @@ impl Missing {
         let error = RunError {
             code: Cow::Borrowed(self.code),
             message: Text::new(self.message.clone()),
+            native: None,
         };
         RunEnded::new(self.outcome, Some(error))
     }

@@ -136,7 +136,8 @@ impl OpenCode {
             return true;
         };
         let mut met = self.native.meet(id);
-        if met == Met::Other && !self.run.is_in_step() && self.native.expected().is_none() {
+        let may_follow = self.native.expected().is_none() && !self.lifecycle.has_one_run();
+        if met == Met::Other && !self.run.is_in_step() && may_follow {
             // Two recordings in one file: the first run is over.
             self.finish_before_next(cx);
             self.native.forget();

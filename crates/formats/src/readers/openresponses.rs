@@ -55,7 +55,7 @@ pub(crate) struct OpenResponses {
 impl OpenResponses {
     pub(crate) fn new(config: &ReaderConfig) -> Self {
         Self {
-            lifecycle: Lifecycle::new("openresponses", config),
+            lifecycle: Lifecycle::new("openresponses", config).with_announced_turns(),
             config: config.clone(),
             session: None,
             response: None,
@@ -103,7 +103,11 @@ impl OpenResponses {
     }
 
     fn event<'c>(&mut self, cx: &mut Context<'c>, kind: &str, mut line: Line<'c>, text: &'c str) {
-        match kind.strip_prefix("response.").unwrap_or(kind) {
+        let name = kind.strip_prefix("response.").unwrap_or(kind);
+        if self.lifecycle.is_over() && !self.is_of_another(name, &line) {
+            return self.lifecycle.after_end(cx);
+        }
+        match name {
             "output_text.delta" => self.text_delta(cx, &line, line.delta, false),
             "output_text.done" => self.text_done(cx, &line, line.text, false),
             "refusal.delta" => self.text_delta(cx, &line, line.delta, true),
@@ -164,15 +168,30 @@ impl OpenResponses {
     fn going_on<'c>(&mut self, cx: &mut Context<'c>, response: Response<'c>, status: &'static str) {
         if !self.lifecycle.has_run() {
             if self.has_ended(&response) {
-                return self.debug(
-                    cx,
-                    "late",
-                    Text::new("an event of a response that has ended"),
-                );
+                return self.lifecycle.after_end(cx);
             }
             self.begin(cx, response);
         }
         self.debug(cx, status, Text::new(status));
+    }
+
+    /// True for an event that tells of another response than the one that has ended.
+    fn is_of_another(&self, name: &str, line: &Line<'_>) -> bool {
+        let has_response = matches!(
+            name,
+            "created"
+                | "queued"
+                | "in_progress"
+                | "completed"
+                | "incomplete"
+                | "failed"
+                | "cancelled"
+        );
+        if !has_response || self.lifecycle.has_one_run() {
+            return false;
+        }
+        let is_new = |it: &Response<'_>| it.id().is_some() && !self.has_ended(it);
+        name == "created" || line.response.get().is_some_and(is_new)
     }
 
     /// The response is the last that ended: it is told of once more.

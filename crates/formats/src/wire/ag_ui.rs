@@ -242,6 +242,9 @@ pub(crate) struct Summary<'a> {
     /// Which kind of failure it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) outcome: Option<&'static str>,
+    /// The code that is the same for every agent, where the event has the agent's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) code: Option<&'a str>,
     /// `incomplete` when the answer was cut off, and `reason` says by what.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<&'static str>,

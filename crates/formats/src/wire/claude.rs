@@ -102,6 +102,21 @@ object! {
 }
 
 object! {
+    /// A line of the type `error`; Claude Code prints none, programs around it do.
+    ErrorLine {
+        message: Any<'a> = "message",
+        error: Any<'a> = "error",
+    }
+}
+
+object! {
+    ErrorBody {
+        r#type: Str<'a> = "type",
+        message: Any<'a> = "message",
+    }
+}
+
+object! {
     /// `system` / `init`.
     Init {
         r#type: Str<'a> = "type",
@@ -112,6 +127,9 @@ object! {
         model: Str<'a> = "model",
         permission_mode: Str<'a> = "permissionMode",
         version: Str<'a> = "claude_code_version",
+        // Qwen Code prints the same line.
+        qwen_version: Str<'a> = "qwen_code_version",
+        qwen_mode: Str<'a> = "permission_mode",
         tools: List<Str<'a>> = "tools",
         mcp_servers: Any<'a> = "mcp_servers",
         slash_commands: List<Str<'a>> = "slash_commands",

@@ -172,7 +172,7 @@ macro_rules! object {
         pub(crate) struct $name<'a> {
             $($(pub(crate) $any: $crate::wire::lenient::Any<'a>,)*)?
             $($(#[$field_meta])* pub(crate) $field: $type,)*
-            extra: $crate::wire::lenient::Extra<'a>,
+            pub(crate) extra: $crate::wire::lenient::Extra<'a>,
             is_object: bool,
         }
 
@@ -329,6 +329,10 @@ impl<T> Default for Boxed<T> {
 impl<T: Default> Boxed<T> {
     pub(crate) fn is_object(&self) -> bool {
         self.0.is_some()
+    }
+
+    pub(crate) fn get(&self) -> Option<&T> {
+        self.0.as_deref()
     }
 
     pub(crate) fn take(&mut self) -> T {

@@ -180,6 +180,7 @@ object! {
 object! {
     ErrorData {
         message: Any<'a> = "message",
+        status: Num = "statusCode",
     }
 }
 

@@ -331,6 +331,7 @@ impl Writer for Acp {
         let error = RunError {
             code: Cow::Borrowed("missing_end"),
             message: Text::new("the events stop before the run ended"),
+            native: None,
         };
         self.finish(&RunEnded::new(Outcome::Lost, Some(error)), out);
     }

@@ -199,6 +199,7 @@ impl AgUi {
         let is_cut = is_cut(ended);
         let stop_reason = ended.stop_reason.as_deref();
         let summary = wire::Summary {
+            code: None,
             outcome: None,
             status: is_cut.then_some("incomplete"),
             reason: stop_reason.filter(|_| is_cut),
@@ -220,11 +221,13 @@ impl AgUi {
                 let error = ended.error.as_ref().unwrap_or(&unknown);
                 let linkspan = wire::Summary {
                     outcome: Some(outcome_name(ended.outcome)),
+                    code: error.native.as_ref().map(|_| &*error.code),
                     ..summary
                 };
                 return lane.emit(wire::Body::RunError {
                     message: error.message.by_ref(),
-                    code: &error.code,
+                    // Clients of a provider know its own codes.
+                    code: error.native.as_ref().unwrap_or(&error.code),
                     usage,
                     metadata: wire::Metadata { linkspan },
                 });
@@ -342,6 +345,7 @@ impl Writer for AgUi {
         let error = RunError {
             code: Cow::Borrowed("missing_end"),
             message: Text::new("the events stop before the run ended"),
+            native: None,
         };
         let ended = RunEnded::new(Outcome::Lost, Some(error));
         let mut lane = Lane {
@@ -392,6 +396,7 @@ fn unknown_error(outcome: Outcome) -> RunError<'static> {
                 "the run failed"
             }
         }),
+        native: None,
     }
 }
 

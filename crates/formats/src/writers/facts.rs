@@ -162,7 +162,7 @@ pub(crate) fn duration(ms: u64) -> String {
 }
 
 /// Engines that are programs with a command of that kind; a protocol or an endpoint has none.
-const RESUMABLE: [&str; 4] = ["claude", "codex", "opencode", "gemini"];
+const RESUMABLE: [&str; 5] = ["claude", "codex", "opencode", "gemini", "qwen"];
 
 /// The command that goes on with a session. Nothing is offered that a shell would read as more than a word.
 pub(crate) fn resume_hint(session: &Session) -> Option<String> {

@@ -23,7 +23,7 @@ fn names(reader: &mut dyn Reader, line: &[u8]) -> Vec<&'static str> {
 fn a_client_that_waits_sees_the_end_with_its_result() {
     let recording = recordings("claude")
         .into_iter()
-        .find(|it| it.name == "stdin_multi_turn")
+        .find(|it| it.name == "stdin_multi_turn.duplex")
         .unwrap();
     let config = ReaderConfig {
         run_ends: RunEnds::AtResult,
@@ -35,7 +35,8 @@ fn a_client_that_waits_sees_the_end_with_its_result() {
         .split(|it| *it == b'\n')
         .filter(|it| !it.is_empty())
     {
-        let is_result = String::from_utf8_lossy(line).contains("\"type\":\"result\"");
+        let text = String::from_utf8_lossy(line).replace("\": ", "\":");
+        let is_result = text.contains("\"type\":\"result\"");
         assert_eq!(names(&mut *waiting, line).contains(&"run.ended"), is_result);
         assert!(!(names(&mut *patient, line).contains(&"run.ended") && is_result));
     }

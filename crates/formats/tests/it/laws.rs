@@ -1,5 +1,5 @@
 //! What every output owes its consumer, checked line by line: opened before used, closed before the
-//! end, one terminal per run. The vendors' own judges run in the peers tier; these are their rules in
+//! end, one start and one terminal per run. The vendors' own judges run in the peers tier; these are their rules in
 //! a form that can be asked a million times.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +20,8 @@ pub(crate) struct Law {
     /// AG-UI: things that may be named only once per run.
     used: BTreeSet<String>,
     in_run: bool,
+    /// OpenHands: the run has said that it runs, which the first one need not.
+    is_announced: bool,
     n_started: usize,
     n_ended: usize,
     seq: Option<u64>,
@@ -38,6 +40,7 @@ impl Law {
             open: BTreeMap::new(),
             used: BTreeSet::new(),
             in_run: false,
+            is_announced: false,
             n_started: 0,
             n_ended: 0,
             seq: None,
@@ -87,10 +90,21 @@ impl Law {
         if self.n_ended != n_runs {
             return Err(format!("{n_runs} runs, {} ends", self.n_ended));
         }
+        if self.in_run {
+            return Err("the last run does not end".to_owned());
+        }
+        if self.tells_starts() && self.n_started != n_runs {
+            return Err(format!("{n_runs} runs, {} starts", self.n_started));
+        }
         if !self.open.is_empty() {
             return Err(format!("left open: {:?}", self.open));
         }
         Ok(())
+    }
+
+    /// True for formats in which every run says that it starts.
+    fn tells_starts(&self) -> bool {
+        matches!(self.format, "linkspan" | "thread" | "ag-ui")
     }
 
     pub(crate) fn n_ended(&self) -> usize {
@@ -222,7 +236,7 @@ impl Law {
 
     fn takopi(&mut self, event: &Value) {
         match event["type"].as_str().unwrap_or_default() {
-            "started" => (),
+            "started" => self.start(),
             "action" => {
                 let action = &event["action"];
                 let id = action["id"].as_str().unwrap_or_default().to_owned();
@@ -247,7 +261,10 @@ impl Law {
                 }
             }
             "completed" => {
-                self.in_run = true;
+                // An agent that failed before it told its session never started one.
+                if event["resume"].is_null() && !self.in_run {
+                    self.start();
+                }
                 self.end();
             }
             other => self.fail(&format!("unknown type `{other}`")),
@@ -279,7 +296,16 @@ impl Law {
             .as_str()
             .unwrap_or_default()
             .to_owned();
-        match event["kind"].as_str().unwrap_or_default() {
+        let kind = event["kind"].as_str().unwrap_or_default();
+        let is_users = event["source"] == "user";
+        if !self.in_run && (self.n_ended == 0 || kind == "MessageEvent" && is_users) {
+            self.start();
+            self.is_announced = false;
+        }
+        if !self.in_run && (event["source"] == "agent" || kind == "ConversationErrorEvent") {
+            self.fail(&format!("{kind} outside of a run"));
+        }
+        match kind {
             "ActionEvent" => self.open(call, ""),
             "ObservationEvent" | "UserRejectObservation" | "AgentErrorEvent" => self.close(&call),
             "ACPToolCallEvent" => match event["status"].as_str() {
@@ -288,12 +314,21 @@ impl Law {
                 _ => (),
             },
             "ConversationStateUpdateEvent" if event["key"] == "execution_status" => {
-                if matches!(
-                    event["value"].as_str(),
-                    Some("finished" | "error" | "stuck")
-                ) {
-                    self.in_run = true;
-                    self.end();
+                match event["value"].as_str() {
+                    Some("finished" | "error" | "stuck") => {
+                        self.end();
+                        self.is_announced = false;
+                    }
+                    Some("running") if self.in_run && !self.is_announced => {
+                        self.is_announced = true;
+                    }
+                    Some("running") => {
+                        self.start();
+                        self.is_announced = true;
+                    }
+                    // It runs again when the question is answered.
+                    Some("waiting_for_confirmation" | "paused") => self.is_announced = false,
+                    _ => (),
                 }
             }
             "" => self.fail("no kind"),
@@ -306,8 +341,14 @@ impl Law {
             return match (id, message.get("method")) {
                 (Value::String(id), Some(_)) => self.open(id.clone(), ""),
                 (Value::String(id), None) => self.close(&id.clone()),
-                _ => {
-                    self.in_run = true;
+                // The answer to a prompt, which are numbered.
+                (id, _) => {
+                    if *id != self.n_ended + 1 {
+                        self.fail(&format!("the answer to prompt {id}, which did not start"));
+                    }
+                    if !self.in_run {
+                        self.start();
+                    }
                     self.end();
                 }
             };
@@ -315,7 +356,12 @@ impl Law {
         let update = &message["params"]["update"];
         let call = update["toolCallId"].as_str().unwrap_or_default().to_owned();
         let is_final = matches!(update["status"].as_str(), Some("completed" | "failed"));
-        match update["sessionUpdate"].as_str().unwrap_or_default() {
+        let name = update["sessionUpdate"].as_str().unwrap_or_default();
+        let is_work = name.starts_with("agent_") || name.starts_with("tool_call") || name == "plan";
+        if is_work && !self.in_run {
+            self.start();
+        }
+        match name {
             "tool_call" => {
                 if update["title"].as_str().unwrap_or_default().is_empty() {
                     self.fail("a tool call without a title");
@@ -366,6 +412,137 @@ impl Law {
             }
             "" => self.fail("no type"),
             _ => (),
+        }
+    }
+}
+
+/// What the checker of a format says about these lines.
+fn judge(format: &'static str, lines: &[&str], n_runs: usize) -> Result<(), String> {
+    let mut law = Law::new(format, None);
+    for line in lines {
+        let line = match format {
+            "ag-ui" => format!("data: {line}\n\n"),
+            _ => format!("{line}\n"),
+        };
+        law.push(line.as_bytes());
+    }
+    law.verdict(n_runs)
+}
+
+/// A start, an end and a piece of work of each format, and whether all starts are told.
+const PARTS: [(&str, &str, &str, &str); 6] = [
+    (
+        "linkspan",
+        r#"{"type":"run.started","seq":NUM}"#,
+        r#"{"type":"run.ended","seq":NUM}"#,
+        r#"{"type":"item.opened","seq":NUM,"data":{"id":"i"}}"#,
+    ),
+    (
+        "takopi",
+        r#"{"type":"started","resume":{}}"#,
+        r#"{"type":"completed","resume":{}}"#,
+        r#"{"type":"action","phase":"completed","action":{"id":"a","title":"t"}}"#,
+    ),
+    (
+        "thread",
+        r#"{"type":"turn.started"}"#,
+        r#"{"type":"turn.completed"}"#,
+        r#"{"type":"item.completed","item":{"id":"i","type":"agent_message"}}"#,
+    ),
+    (
+        "openhands",
+        r#"{"kind":"ConversationStateUpdateEvent","key":"execution_status","value":"running"}"#,
+        r#"{"kind":"ConversationStateUpdateEvent","key":"execution_status","value":"finished"}"#,
+        r#"{"kind":"MessageEvent","source":"agent"}"#,
+    ),
+    (
+        "acp",
+        r#"{"params":{"update":{"sessionUpdate":"agent_message_chunk"}}}"#,
+        r#"{"id":NUM,"result":{}}"#,
+        r#"{"params":{"update":{"sessionUpdate":"agent_message_chunk"}}}"#,
+    ),
+    (
+        "ag-ui",
+        r#"{"type":"RUN_STARTED"}"#,
+        r#"{"type":"RUN_FINISHED"}"#,
+        r#"{"type":"TEXT_MESSAGE_START","messageId":"m"}"#,
+    ),
+];
+
+/// The parts named by the letters, with their numbers: `s`tart, `e`nd, `w`ork.
+fn stream(format: &str, letters: &str) -> Vec<String> {
+    let (_, start, end, work) = PARTS.iter().find(|it| it.0 == format).unwrap();
+    let mut n = 0;
+    let mut part = |letter| {
+        let part = match letter {
+            's' => start,
+            'e' => end,
+            _ => work,
+        };
+        // Canonical events are all numbered, ACP's prompts are.
+        n += usize::from(format == "linkspan" || letter == 'e');
+        part.replace("NUM", &n.to_string())
+    };
+    letters.chars().map(&mut part).collect()
+}
+
+fn verdict(format: &'static str, letters: &str, n_runs: usize) -> Result<(), String> {
+    let lines = stream(format, letters);
+    judge(
+        format,
+        &lines.iter().map(String::as_str).collect::<Vec<_>>(),
+        n_runs,
+    )
+}
+
+#[test]
+fn a_lawful_stream_passes() {
+    for (format, ..) in PARTS {
+        assert_eq!(verdict(format, "se", 1), Ok(()), "{format}");
+        assert_eq!(verdict(format, "sese", 2), Ok(()), "{format}");
+    }
+}
+
+#[test]
+fn an_end_without_a_start_fails() {
+    for (format, ..) in PARTS {
+        if format == "acp" {
+            // Its prompts are the client's: an end too many answers one that nobody sent.
+            let twice = [r#"{"id":1,"result":{}}"#, r#"{"id":1,"result":{}}"#];
+            assert!(judge(format, &twice, 2).is_err());
+            continue;
+        }
+        assert!(verdict(format, "see", 2).is_err(), "{format}");
+        assert!(verdict(format, "see", 1).is_err(), "{format}");
+    }
+    for format in ["linkspan", "takopi", "thread", "ag-ui"] {
+        assert!(verdict(format, "e", 1).is_err(), "{format}");
+    }
+}
+
+#[test]
+fn two_starts_fail() {
+    for format in ["linkspan", "takopi", "thread", "ag-ui"] {
+        assert!(verdict(format, "sse", 1).is_err(), "{format}");
+    }
+    // The first run of a conversation runs from its first event on, and may say so once.
+    assert!(verdict("openhands", "sse", 1).is_err());
+    assert!(verdict("openhands", "sesse", 2).is_err());
+}
+
+#[test]
+fn a_start_without_an_end_fails() {
+    for (format, ..) in PARTS {
+        assert!(verdict(format, "s", 1).is_err(), "{format}");
+        assert!(verdict(format, "ses", 1).is_err(), "{format}");
+    }
+}
+
+#[test]
+fn work_after_the_end_fails() {
+    for (format, ..) in PARTS {
+        if format != "takopi" {
+            assert!(verdict(format, "sew", 1).is_err(), "{format}");
         }
     }
 }

@@ -4,8 +4,11 @@
 #![expect(clippy::disallowed_methods, reason = "tests own the files they read")]
 
 mod acp_agent;
+mod after_end;
+mod at_once;
 mod claude;
 mod codex_thread;
+mod error_codes;
 mod fixtures;
 mod found;
 mod goldens;

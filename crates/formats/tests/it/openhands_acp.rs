@@ -230,7 +230,7 @@ fn what_went_wrong_is_failed() {
             {"sessionUpdate":"tool_call_update","toolCallId":"c3","status":"failed","content":[{"type":"content","content":{"type":"text","text":"command is required"}}],"rawOutput":"command is required"}
             {"sessionUpdate":"tool_call","toolCallId":"c4","title":"sleep 9","name":"terminal","kind":"execute","status":"in_progress","rawInput":{"command":"sleep 9"}}
             {"sessionUpdate":"tool_call_update","toolCallId":"c4","status":"failed","_meta":{"status":"lost"}}
-            {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"429","data":{"code":"LLMRateLimitError"}}}
+            {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"429","data":{"code":"rate_limited"}}}
         "#]],
     );
 }

@@ -215,7 +215,7 @@ impl Desk {
             return self.queue.push_front(Waiting { number, prompt });
         }
         let message = "the agent ended before it began to work".to_owned();
-        self.came_to_nothing(failed("process_exit", message));
+        self.came_to_nothing(failed("crashed", message));
     }
 
     /// Answers what needs nobody's attention.

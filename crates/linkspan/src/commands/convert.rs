@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{process, thread};
 
-use formats::{ReaderConfig, WriterConfig, registry};
+use formats::{ReaderConfig, WriterConfig, detect, registry};
 use indicatif::{ProgressBar, ProgressStyle};
 use linkspan::{AUTO, Conversion, Error, Options, Report, each_chunk};
 use model::End;
@@ -39,7 +39,12 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<(), Failure> {
     let conversion = Shared::new(conversion);
     conversion.end_on_interrupt();
 
+    let mut looks_like = None;
+    let mut is_first = true;
     let read = each_chunk(&mut input.bytes, |chunk| {
+        if std::mem::take(&mut is_first) {
+            looks_like = detect::stored_by(chunk);
+        }
         if let Some(progress) = &progress {
             progress.inc(chunk.len() as u64);
         }
@@ -47,6 +52,10 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<(), Failure> {
     });
     if let Some(progress) = progress {
         progress.finish_and_clear();
+    }
+    // Not to be taken for an empty run: nothing more is written.
+    if read.is_ok() && conversion.is_foreign() {
+        return Err(conversion.foreign(&input.name, from, looks_like));
     }
     let report = match read {
         Ok(()) => conversion.end(&End::default()),
@@ -60,6 +69,14 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<(), Failure> {
         Err(Error::Unsure(why)) => return Err(unknown::unsure(&input.name, why)),
     };
     let report = report.map_err(|err| Failure::write(&name, &err))?;
+    if report.is_foreign {
+        return Err(unknown::foreign(
+            &input.name,
+            from,
+            report.n_frames,
+            looks_like,
+        ));
+    }
     if args.report {
         exit::say(&said(args, from, &report));
     }
@@ -143,6 +160,18 @@ impl<W: Write + Send + 'static> Shared<W> {
 
     fn push(&self, chunk: &[u8]) -> io::Result<()> {
         lock(&self.0).as_mut().map_or(Ok(()), |it| it.push(chunk))
+    }
+
+    fn is_foreign(&self) -> bool {
+        lock(&self.0)
+            .as_ref()
+            .is_some_and(|it| it.report().is_foreign)
+    }
+
+    /// The failure of an input of which nothing was understood.
+    fn foreign(&self, name: &str, named: &str, looks_like: Option<&str>) -> Failure {
+        let n_frames = lock(&self.0).as_ref().map(|it| it.report().n_frames);
+        unknown::foreign(name, named, n_frames.unwrap_or_default(), looks_like)
     }
 
     fn end(&self, end: &End) -> io::Result<Report> {

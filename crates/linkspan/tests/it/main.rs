@@ -20,7 +20,9 @@ mod engines;
 mod errors;
 #[cfg(target_os = "linux")]
 mod full;
+mod giant;
 mod models;
+mod one_end;
 mod openhands;
 #[cfg(target_os = "linux")]
 mod owners;

@@ -145,7 +145,7 @@ fn a_crash_is_told_with_the_exit_code_and_the_last_words() {
     assert_eq!(end["outcome"], "failed");
     assert_eq!(
         end["error"],
-        serde_json::json!({"code": "process_exit", "message": "claude failed (rc=7)\nout of luck"})
+        serde_json::json!({"code": "crashed", "message": "claude failed (rc=7)\nout of luck"})
     );
     let folder = claude("run-signal", &[INIT, "kill -9 $$"]);
     let ran = run(&folder, &["--to", "linkspan", "hi"]);

@@ -209,6 +209,7 @@ impl Acp {
             message: Text::new(format!(
                 "session `{wanted}` was asked for, the agent answered as `{got}`"
             )),
+            native: None,
         };
         cx.why = Some(Why::WrongSession);
         self.end_run(cx, RunEnded::new(Outcome::Failed, Some(error)));
@@ -245,6 +246,7 @@ fn stop<'c>(reason: Option<&str>, meta: &Meta<'c>, was_cancelled: bool) -> RunEn
             Some(message) => Text::from_json(message),
             None => Text::new(message),
         },
+        native: None,
     });
     let mut ended = RunEnded::new(outcome, error);
     ended.stop_reason = reason.map(|it| Cow::Owned(it.to_owned()));
@@ -270,6 +272,7 @@ fn failure<'c>(line: &Line<'c>) -> RunEnded<'c> {
     let error = RunError {
         code,
         message: message.unwrap_or(Text::new("the run failed")),
+        native: None,
     };
     RunEnded::new(outcome, Some(error))
 }
@@ -287,6 +290,7 @@ pub(super) fn refusal(line: &Line<'_>) -> Option<RunError<'static>> {
     Some(RunError {
         code: Cow::Owned(error.code.into_owned()),
         message,
+        native: None,
     })
 }
 

@@ -145,6 +145,12 @@ impl Acp {
                 let said = Text::new("the client asked for a stop");
                 self.lifecycle.say(cx, Level::Info, "cancel", said, text);
             }
+            // Adapters say once whether somebody is logged in.
+            "auth/status_update" | "_auth/status_update" => {
+                let said = Text::new("the agent told whether it is logged in");
+                self.lifecycle
+                    .say(cx, Level::Debug, "auth_status", said, text);
+            }
             _ if is_of_client(method) || side == Some(Direction::ToAgent) => {
                 self.asked(cx, id, Asked::Other, method, text);
             }

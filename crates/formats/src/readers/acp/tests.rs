@@ -128,23 +128,23 @@ fn stop_reasons() {
     check(
         &lines,
         expect![[r#"
-        session.bound {"how":"init","native":"s"}
-        run.started {"cause":"prompt"}
-        item.closed {"item":{"id":"prompt-1","kind":"message","role":"user","text":"a"},"status":"ok"}
-        run.ended {"detail":{"stopReason":"max_tokens"},"error":{"code":"limit","message":"a limit was reached"},"outcome":"limit","stop_reason":"max_tokens"}
-        run.started {"cause":"prompt"}
-        item.closed {"item":{"id":"prompt-2","kind":"message","role":"user","text":"b"},"status":"ok"}
-        run.ended {"detail":{"stopReason":"refusal"},"error":{"code":"refused","message":"the model refused"},"outcome":"refused","stop_reason":"refusal"}
-        run.started {"cause":"prompt"}
-        item.closed {"item":{"id":"prompt-3","kind":"message","role":"user","text":"c"},"status":"ok"}
-        run.ended {"detail":{"_meta":{"code":"error_max_turns","message":"5 turns"},"stopReason":"max_turn_requests"},"error":{"code":"error_max_turns","message":"5 turns"},"outcome":"limit","stop_reason":"max_turn_requests"}
-        run.started {"cause":"prompt"}
-        item.closed {"item":{"id":"prompt-4","kind":"message","role":"user","text":"d"},"status":"ok"}
-        run.ended {"detail":{"code":-32000,"message":"log in"},"error":{"code":"authentication_required","message":"log in"},"outcome":"failed"}
-        run.started {"cause":"prompt"}
-        item.closed {"item":{"id":"prompt-5","kind":"message","role":"user","text":"e"},"status":"ok"}
-        run.ended {"detail":{"code":-32603,"data":{"code":"missing_end","outcome":"lost"},"message":"gone"},"error":{"code":"missing_end","message":"gone"},"outcome":"lost"}
-    "#]],
+            session.bound {"how":"init","native":"s"}
+            run.started {"cause":"prompt"}
+            item.closed {"item":{"id":"prompt-1","kind":"message","role":"user","text":"a"},"status":"ok"}
+            run.ended {"detail":{"stopReason":"max_tokens"},"error":{"code":"limit","message":"a limit was reached"},"outcome":"limit","stop_reason":"max_tokens"}
+            run.started {"cause":"prompt"}
+            item.closed {"item":{"id":"prompt-2","kind":"message","role":"user","text":"b"},"status":"ok"}
+            run.ended {"detail":{"stopReason":"refusal"},"error":{"code":"refused","message":"the model refused"},"outcome":"refused","stop_reason":"refusal"}
+            run.started {"cause":"prompt"}
+            item.closed {"item":{"id":"prompt-3","kind":"message","role":"user","text":"c"},"status":"ok"}
+            run.ended {"detail":{"_meta":{"code":"error_max_turns","message":"5 turns"},"stopReason":"max_turn_requests"},"error":{"code":"error_max_turns","message":"5 turns"},"outcome":"limit","stop_reason":"max_turn_requests"}
+            run.started {"cause":"prompt"}
+            item.closed {"item":{"id":"prompt-4","kind":"message","role":"user","text":"d"},"status":"ok"}
+            run.ended {"detail":{"code":-32000,"message":"log in"},"error":{"code":"auth","message":"log in","native":"authentication_required"},"outcome":"failed"}
+            run.started {"cause":"prompt"}
+            item.closed {"item":{"id":"prompt-5","kind":"message","role":"user","text":"e"},"status":"ok"}
+            run.ended {"detail":{"code":-32603,"data":{"code":"missing_end","outcome":"lost"},"message":"gone"},"error":{"code":"missing_end","message":"gone"},"outcome":"lost"}
+        "#]],
     );
 }
 
@@ -498,7 +498,7 @@ fn the_rest_of_the_updates() {
             frame.unmapped {"raw":{"sessionUpdate":"brand_new","x":1},"what":"update `brand_new`"}
             frame.unmapped {"raw":{"jsonrpc":"2.0","method":"_vendor/thing","params":{}},"what":"method `_vendor/thing`"}
             frame.unmapped {"raw":{"jsonrpc":"2.0"},"what":"no message of ACP"}
-            notice.raised {"code":"bad_line","detail":"nonsense","level":"warning","text":"not JSON: expected ident at line 1 column 2"}
+            notice.raised {"code":"bad_line","detail":"nonsense","level":"warning","text":"not JSON: nonsense"}
             item.closed why="left_open" {"item":{"entries":[{"status":"completed","text":"a"},{"status":"pending","text":"b"}],"id":"plan","kind":"plan"},"status":"ok"}
             run.ended {"detail":{"stopReason":"end_turn"},"models":[{"context_window":100,"model":"m2","tokens":{"cache_read":0,"cache_write":0,"input":0}}],"outcome":"completed","session_cost_usd":0.5,"stop_reason":"end_turn"}
         "#]],

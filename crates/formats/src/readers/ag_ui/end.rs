@@ -86,7 +86,10 @@ impl AgUi {
             (None, _) => Outcome::Failed,
         };
         let message = line.message.raw().map(Text::from).unwrap_or_default();
-        let error = RunError { code, message };
+        let mut error = RunError::new(code, message);
+        if let Some(code) = own.code.take() {
+            error.native = Some(std::mem::replace(&mut error.code, code));
+        }
         let mut ended = self.ended(verdict, Some(error), line.usage);
         ended.stop_reason = own.stop_reason.take();
         ended.session_cost_usd = own.session_cost_usd.0;
@@ -278,6 +281,7 @@ fn error<'a>(code: &'static str, message: Text<'a>) -> RunError<'a> {
     RunError {
         code: Cow::Borrowed(code),
         message,
+        native: None,
     }
 }
 

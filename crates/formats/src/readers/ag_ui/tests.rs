@@ -276,7 +276,7 @@ fn runs_end_in_many_ways() {
             {"type":"RUN_ERROR","message":"again"}"#,
             expect![[r#"
                 item.closed (left_open) {"item":{"class":{"kind":"other","title":"get"},"group":"c","id":"c","input":"{\"a","kind":"tool","name":"get"},"status":"lost"}
-                run.ended {"error":{"code":"error","message":"boom"},"outcome":"failed"}
+                run.ended {"error":{"code":"failed","message":"boom"},"outcome":"failed"}
                 frame.unmapped {"raw":{"message":"again","type":"RUN_ERROR"},"what":"end of a run that has ended"}
             "#]],
         ),

@@ -8,7 +8,10 @@ use serde::Deserialize;
 use super::{Claude, Context, RawValue};
 use crate::tools;
 use crate::wire::claude::{self as wire, Block, Line};
-use crate::wire::lenient::{Object as _, Words};
+use crate::wire::lenient::{Any, Object as _, Words};
+
+/// Bytes kept of the last words; more of them are not repeated with the end of the run.
+const MAX_ANSWER: usize = 1024 * 1024;
 
 impl Claude {
     pub(super) fn assistant<'c>(
@@ -116,7 +119,7 @@ impl Claude {
         status: Status,
     ) {
         if cx.path.is_empty() && !text.is_empty() {
-            self.last_text = Some(text.clone().into_owned());
+            self.said(&text);
         }
         let id = self.block_id(group, "text");
         let group = group.map(|it| Cow::Owned(it.to_owned()));
@@ -163,7 +166,7 @@ impl Claude {
     /// The id a block was streamed under, or a new one.
     fn block_id(&mut self, group: Option<&str>, kind: &str) -> ItemId<'static> {
         let group = group.unwrap_or("message");
-        self.partial
+        self.partials
             .whole(group, kind)
             .unwrap_or_else(|| self.responses.block_id(group))
     }
@@ -178,7 +181,7 @@ impl Claude {
         let Some(id) = block.id.str() else { return };
         if let Some(group) = group {
             // The block has an id of its own, but it still takes up a place in its response.
-            if self.partial.whole(group, "tool_use").is_none() {
+            if self.partials.whole(group, "tool_use").is_none() {
                 self.responses.block_id(group);
             }
         }
@@ -314,6 +317,36 @@ impl Claude {
         );
         let json = raw.map_or("null", RawValue::get);
         self.lifecycle.unmapped(cx, what, json);
+    }
+
+    /// A line of the type `error`: whatever prints it for the agent says that the turn has failed.
+    pub(super) fn error_line(&mut self, cx: &mut Context<'_>, json: &str) {
+        let line: wire::ErrorLine<'_> = serde_json::from_str(json).unwrap_or_default();
+        let error: wire::ErrorBody<'_> = line.error.parse().unwrap_or_default();
+        let words = |it: Any<'_>| {
+            it.raw()
+                .filter(Raw::is_string)
+                .map(|it| Text::from(it).into_owned())
+                .filter(|it| !it.is_empty())
+        };
+        let said = words(line.message)
+            .or_else(|| words(error.message))
+            .or_else(|| words(line.error))
+            .unwrap_or(Text::new("the agent reported an error"));
+        self.begin_turn(cx);
+        self.api_error = error
+            .r#type
+            .0
+            .map(Cow::into_owned)
+            .or(self.api_error.take());
+        self.error = Some(said.clone());
+        self.lifecycle.say(cx, Level::Error, "error", said, json);
+    }
+
+    /// What the agent said last, in case that no result repeats it.
+    fn said(&mut self, text: &Text<'_>) {
+        let is_kept = text.len_bound() <= MAX_ANSWER;
+        self.last_text = is_kept.then(|| text.clone().into_owned());
     }
 
     /// A failure of the model's API comes as an assistant's text, and is none.

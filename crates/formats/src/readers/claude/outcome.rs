@@ -10,12 +10,16 @@ use model::{
     RunError, Scope, SessionBound, SessionId, Status, Text, Timestamp, Tokens, Usage, Why,
 };
 
-use super::partial::tokens;
+use super::partial::{Partials, tokens};
 use super::{Claude, Context, RunEnds};
+use crate::readers::lifecycle::raw;
 use crate::wire::claude as wire;
 
 /// Denials remembered over the results of one run.
 const MAX_DENIALS: usize = 256;
+
+/// A `result` up to this length is repeated whole with the end of its run.
+const MAX_DETAIL: usize = 1024 * 1024;
 
 /// A `result` that has not ended its run yet.
 #[derive(Clone, Debug)]
@@ -60,7 +64,7 @@ impl Claude {
             return;
         }
         let extends = outcome.origin.0.is_some() || self.was_woken;
-        if self.held.is_some() && !extends {
+        if self.held.is_some() && !extends && self.is_turn_expected() {
             self.finish_held(cx);
         }
         cx.extra.clear();
@@ -94,8 +98,7 @@ impl Claude {
 
     fn begin_turn_for_result(&mut self, cx: &mut Context<'_>) {
         if !self.lifecycle.has_run() {
-            self.lifecycle.start_run(cx, Cause::Prompt);
-            self.show_prompts(cx);
+            self.start_turn(cx);
         }
     }
 
@@ -125,13 +128,18 @@ impl Claude {
     fn forget_run(&mut self) {
         self.was_interrupted = false;
         self.api_error = None;
+        self.error = None;
         self.last_text = None;
+        self.partials = Partials::default();
         self.compaction = None;
         self.denied.clear();
     }
 
     fn ended<'h>(&self, held: &'h Held, mut outcome: wire::Outcome<'h>) -> (RunEnded<'h>, Status) {
-        let verdict = self.outcome(&outcome);
+        let verdict = match self.outcome(&outcome) {
+            Outcome::Completed if self.error.is_some() => Outcome::Failed,
+            verdict => verdict,
+        };
         let text = outcome
             .result
             .raw()
@@ -179,7 +187,8 @@ impl Claude {
                 .cloned()
                 .chain(denials(outcome))
                 .collect(),
-            detail: Some(Raw::parse(held.json.clone())),
+            // The answer is most of a long one, and is told already.
+            detail: (held.json.len() <= MAX_DETAIL).then(|| raw(&held.json)),
         };
         (ended, left_open)
     }
@@ -229,6 +238,9 @@ impl Claude {
         let message = if verdict == Outcome::Aborted {
             // What the agent says then is a diagnostic for its own developers.
             Text::new("aborted")
+        } else if let Some(error) = self.error.clone().filter(|_| !result.is_error.is_true()) {
+            // The result does not know of it: what it says is the answer.
+            error
         } else if let Some(said) = said.or(result.error.raw().map(Text::from)) {
             said
         } else if !errors.is_empty() {
@@ -244,7 +256,11 @@ impl Claude {
         } else {
             Text::new(format!("claude run failed ({subtype})"))
         };
-        RunError { code, message }
+        RunError {
+            code,
+            message,
+            native: None,
+        }
     }
 
     /// The stream is over.
@@ -256,7 +272,10 @@ impl Claude {
         if self.lifecycle.n_runs() > 0 && !self.lifecycle.has_run() && self.prompts.is_empty() {
             return;
         }
-        let (outcome, why, code, message) = self.missing_end(end);
+        let (mut outcome, why, mut code, mut message) = self.missing_end(end);
+        if let Some(error) = self.error.take().filter(|_| outcome != Outcome::Aborted) {
+            (outcome, code, message) = (Outcome::Failed, "failed", error.to_str().into_owned());
+        }
         if self.session.is_none() && self.config.expect.is_some() {
             // Nobody answered, but whoever asked for a session can ask for it again.
             self.session = self.config.expect.clone();
@@ -272,6 +291,7 @@ impl Claude {
         let error = RunError {
             code: Cow::Borrowed(code),
             message: Text::new(message),
+            native: None,
         };
         let mut ended = RunEnded::new(outcome, Some(error));
         ended.answer = self.last_text.clone();
@@ -308,13 +328,13 @@ impl Claude {
             Some(Exit::Code(code)) => (
                 Outcome::Failed,
                 exit,
-                "process_exit",
+                "crashed",
                 format!("claude failed (rc={code})"),
             ),
             Some(Exit::Signal(signal)) => (
                 Outcome::Failed,
                 exit,
-                "process_exit",
+                "crashed",
                 format!("claude was ended by signal {signal}"),
             ),
             None => {
@@ -346,6 +366,7 @@ impl Claude {
         let error = RunError {
             code: Cow::Borrowed("wrong_session"),
             message: Text::new(message),
+            native: None,
         };
         let mut ended = RunEnded::new(Outcome::Failed, Some(error));
         ended.answer = self.last_text.clone();
@@ -357,6 +378,11 @@ impl Claude {
         self.session = None;
         self.has_init = false;
     }
+}
+
+/// A `result` of what a background task woke the model for: it adds to the run before.
+pub(super) fn is_of_background_task(line: &wire::Line<'_>) -> bool {
+    line.extra.iter().any(|(key, _)| key == "origin")
 }
 
 fn denials<'h>(result: wire::Outcome<'h>) -> impl Iterator<Item = Denial<'h>> {

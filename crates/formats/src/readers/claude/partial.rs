@@ -15,9 +15,50 @@ use crate::tools;
 use crate::wire::claude::{self as wire, Block, Line};
 use crate::wire::lenient::{Any, Object as _};
 
+/// The responses that stream now, one for each agent: the main one and its sub-agents stream at once,
+/// and only the call that started a sub-agent tells whose event it is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Partials {
+    all: Vec<(Option<String>, Partial)>,
+    /// Whose frame is being read.
+    now: usize,
+}
+
+/// Agents that stream at once; the one that began first is forgotten first.
+const MAX_STREAMING: usize = 256;
+
+impl Partials {
+    /// A frame of the agent that `parent` started, or of the main agent.
+    pub(super) fn enter(&mut self, parent: Option<&str>) {
+        let known = self.all.iter().position(|it| it.0.as_deref() == parent);
+        self.now = known.unwrap_or_else(|| {
+            if self.all.len() >= MAX_STREAMING {
+                self.all.remove(0);
+            }
+            let parent = parent.map(str::to_owned);
+            self.all.push((parent, Partial::default()));
+            self.all.len() - 1
+        });
+    }
+
+    /// What the agent streams whose frame is being read.
+    fn now(&mut self) -> &mut Partial {
+        if self.all.is_empty() {
+            self.enter(None);
+        }
+        let last = self.all.len() - 1;
+        &mut self.all[self.now.min(last)].1
+    }
+
+    /// The id under which a whole block of this kind was streamed, if it was.
+    pub(super) fn whole(&mut self, response: &str, kind: &str) -> Option<ItemId<'static>> {
+        self.now().whole(response, kind)
+    }
+}
+
 /// The response that streams now.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Partial {
+struct Partial {
     response: Option<String>,
     model: Option<String>,
     tokens: Option<Tokens>,
@@ -38,7 +79,7 @@ const MAX_BLOCKS: usize = 1024;
 
 impl Partial {
     /// The id under which a whole block of this kind was streamed, if it was.
-    pub(super) fn whole(&mut self, response: &str, kind: &str) -> Option<ItemId<'static>> {
+    fn whole(&mut self, response: &str, kind: &str) -> Option<ItemId<'static>> {
         if self.response.as_deref() != Some(response) {
             return None;
         }
@@ -50,7 +91,7 @@ impl Partial {
         Some(block.key.clone())
     }
 
-    pub(super) fn is_streaming(&self, response: &str) -> bool {
+    fn is_streaming(&self, response: &str) -> bool {
         self.response.as_deref() == Some(response)
     }
 
@@ -95,15 +136,23 @@ impl Claude {
                 self.stop_blocks(cx);
                 let message = event.message.take();
                 let id = message.id.str().or(response.str());
-                self.partial.response = id.map(Cow::into_owned);
-                self.partial.model = message.model.str().map(Cow::into_owned);
-                self.partial.tokens = tokens(message.usage);
+                self.partials.now().response = id.map(Cow::into_owned);
+                self.partials.now().model = message.model.str().map(Cow::into_owned);
+                self.partials.now().tokens = tokens(message.usage);
+                if has(cx, "ttft_ms") {
+                    self.debug(cx, "response_started", "the model began to answer");
+                }
             }
             Some("message_delta") => {
                 cx.extra.append(event.delta.extra());
                 self.response_usage(cx, event.usage);
             }
-            Some("message_stop") => self.stop_blocks(cx),
+            Some("message_stop") => {
+                if has(cx, "abandoned_blocks") {
+                    self.debug(cx, "response_abandoned", "the response was given up");
+                }
+                self.stop_blocks(cx);
+            }
             Some("ping") => (),
             other => {
                 let what = format!("stream event `{}`", other.unwrap_or_default());
@@ -146,11 +195,12 @@ impl Claude {
         response: Any<'_>,
         block: Option<&Block<'c>>,
     ) -> ItemId<'static> {
-        if self.partial.response.is_none() {
-            self.partial.response = response.str().map(Cow::into_owned);
+        if self.partials.now().response.is_none() {
+            self.partials.now().response = response.str().map(Cow::into_owned);
         }
         let response = self
-            .partial
+            .partials
+            .now()
             .response
             .clone()
             .unwrap_or_else(|| "message".to_owned());
@@ -195,8 +245,8 @@ impl Claude {
             }),
         };
         self.lifecycle.open(cx, item);
-        if self.partial.blocks.len() < MAX_BLOCKS {
-            self.partial.blocks.push(Streaming {
+        if self.partials.now().blocks.len() < MAX_BLOCKS {
+            self.partials.now().blocks.push(Streaming {
                 index,
                 kind,
                 key: key.clone(),
@@ -221,7 +271,7 @@ impl Claude {
             // A signature comes again with the whole block; citations and the like do too.
             (None, None, None) => return,
         };
-        match self.partial.at(index) {
+        match self.partials.now().at(index) {
             // A piece after the whole block adds nothing: the block is closed.
             Some(block) if block.is_whole && block.kind == kind && kind != "tool_use" => return,
             Some(block) if block.kind == kind => (),
@@ -230,7 +280,7 @@ impl Claude {
                 self.open_block(cx, index, kind, response, None);
             }
         }
-        if let Some(block) = self.partial.at(index) {
+        if let Some(block) = self.partials.now().at(index) {
             let text = Text::from_json(text);
             self.lifecycle.delta(cx, &block.key, channel, text);
         }
@@ -238,24 +288,30 @@ impl Claude {
 
     /// A block ends; usually its whole form has closed it already.
     fn block_stop(&mut self, cx: &mut Context<'_>, index: u64) {
-        let Some(at) = self.partial.blocks.iter().rposition(|it| it.index == index) else {
+        let Some(at) = self
+            .partials
+            .now()
+            .blocks
+            .iter()
+            .rposition(|it| it.index == index)
+        else {
             return;
         };
-        if self.partial.blocks[at].is_whole {
+        if self.partials.now().blocks[at].is_whole {
             return;
         }
-        self.partial.blocks[at].is_whole = true;
-        let block = self.partial.blocks[at].clone();
+        self.partials.now().blocks[at].is_whole = true;
+        let block = self.partials.now().blocks[at].clone();
         self.close_streamed(cx, &block);
     }
 
     fn stop_blocks(&mut self, cx: &mut Context<'_>) {
-        for block in std::mem::take(&mut self.partial.blocks) {
+        for block in std::mem::take(&mut self.partials.now().blocks) {
             if !block.is_whole {
                 self.close_streamed(cx, &block);
             }
         }
-        self.partial.response = None;
+        self.partials.now().response = None;
     }
 
     /// Closes a text of which only the pieces came; a tool call still waits for its result.
@@ -286,7 +342,7 @@ impl Claude {
         message: &wire::Message<'_>,
     ) {
         let Some(group) = group else { return };
-        if self.partial.is_streaming(group) || !self.responses.is_new(group) {
+        if self.partials.now().is_streaming(group) || !self.responses.is_new(group) {
             return;
         }
         // The numbers are those of the response's start: the output is not known yet.
@@ -311,7 +367,7 @@ impl Claude {
     }
 
     fn response_usage(&mut self, cx: &mut Context<'_>, end: Any<'_>) {
-        let Some(start) = self.partial.tokens.take() else {
+        let Some(start) = self.partials.now().tokens.take() else {
             return;
         };
         let output = tokens(end).and_then(|it| it.output);
@@ -319,7 +375,7 @@ impl Claude {
             output: output.or(start.output),
             ..start
         };
-        let model = self.partial.model.clone().map(Cow::Owned);
+        let model = self.partials.now().model.clone().map(Cow::Owned);
         let usage = Usage {
             scope: Scope::Call,
             basis: Basis::Delta,
@@ -330,6 +386,11 @@ impl Claude {
         };
         self.lifecycle.emit(cx, Body::UsageReported(usage));
     }
+}
+
+/// True when the frame says something of that name.
+fn has(cx: &Context<'_>, name: &str) -> bool {
+    cx.extra.iter().any(|(key, _)| key == name)
 }
 
 /// The counts of a `usage` object; `None` when there is none.

@@ -149,7 +149,7 @@ fn refine<'r>(tool: &mut Tool<'r>, details: &wire::ToolUseResult<'r>) {
             tool.class.change = match details.r#type.as_deref() {
                 Some("create") => Some(model::Change::Add),
                 Some("update") => Some(model::Change::Update),
-                _ => None,
+                _ => tool.class.change,
             };
             if let (Some(old), Some(diff)) = (details.original_file.0, tool.class.diffs.first_mut())
             {
@@ -157,7 +157,7 @@ fn refine<'r>(tool: &mut Tool<'r>, details: &wire::ToolUseResult<'r>) {
             }
         }
         ToolKind::Edit => {
-            tool.class.change = Some(model::Change::Update);
+            tool.class.change = tool.class.change.or(Some(model::Change::Update));
             // Only the result tells what a changed cell held before.
             if let (Some(old), Some(diff)) = (details.old_source.0, tool.class.diffs.first_mut()) {
                 diff.old = Some(Text::from_json(old));

@@ -10,6 +10,21 @@ use model::{
 use super::{Claude, Context};
 use crate::wire::claude::{self as wire, Line, System};
 
+/// True for a line that only a turn begins with.
+pub(super) fn begins_turn(line: &Line<'_>) -> bool {
+    let is_compacting = || {
+        let has = |(key, value): &(Cow<'_, str>, Raw<'_>)| {
+            key == "status" && value.get() == "\"compacting\""
+        };
+        line.extra.iter().any(has)
+    };
+    match line.subtype.str().as_deref() {
+        Some("init" | "compact_boundary") => true,
+        Some("status") => is_compacting(),
+        Some(_) | None => false,
+    }
+}
+
 impl Claude {
     pub(super) fn system<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>, text: &'c str) {
         // An SDK puts the fields of a system message under `data`.
@@ -101,6 +116,7 @@ impl Claude {
         }
         match system.status.as_deref() {
             Some("compacting") => {
+                self.announce_turn();
                 self.begin_turn(cx);
                 self.open_compaction(cx);
             }
@@ -136,6 +152,7 @@ impl Claude {
 
     /// The conversation was cut; its summary follows in a line of its own.
     fn compacted(&mut self, cx: &mut Context<'_>, system: &System<'_>, json: &str) {
+        self.announce_turn();
         self.begin_turn(cx);
         let key = self.open_compaction(cx);
         let metadata = &system.compact_metadata;
@@ -229,7 +246,7 @@ impl Claude {
     }
 
     fn task_notification<'c>(&mut self, cx: &mut Context<'c>, system: &System<'c>, json: &'c str) {
-        self.was_woken |= self.held.is_some();
+        self.was_woken |= self.has_result();
         let found = self
             .subagents
             .find(system.tool_use_id.as_deref(), system.task_id.as_deref());

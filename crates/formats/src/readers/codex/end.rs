@@ -56,6 +56,7 @@ impl Codex {
         let error = RunError {
             code: Cow::Borrowed("turn_failed"),
             message: message.unwrap_or(Text::new("the turn failed")),
+            native: None,
         };
         let mut ended = RunEnded::new(Outcome::Failed, Some(error));
         ended.detail = raw(text);
@@ -129,11 +130,11 @@ impl Codex {
             }
             Some(Exit::Code(code)) => {
                 let message = format!("{name} failed (rc={code})");
-                (outcome, why, "process_exit", message)
+                (outcome, why, "crashed", message)
             }
             Some(Exit::Signal(signal)) => {
                 let message = format!("{name} was ended by signal {signal}");
-                (outcome, why, "process_exit", message)
+                (outcome, why, "crashed", message)
             }
             None => {
                 let message = "the stream ended without the end of its turn".to_owned();

@@ -40,6 +40,12 @@ pub(super) fn is_method(method: &str) -> bool {
     known.contains(&method)
 }
 
+/// True for what belongs to a turn and does not begin one.
+fn is_of_turn(method: &str) -> bool {
+    let of_turn = ["turn/completed", "turn/plan/updated", "turn/diff/updated"];
+    method.starts_with("item/") || of_turn.contains(&method)
+}
+
 impl Codex {
     /// A line without a type: a notification, a request or an answer.
     pub(super) fn message<'c>(
@@ -58,6 +64,9 @@ impl Codex {
                     .unmapped(cx, "no type and no method".to_owned(), text),
             };
         };
+        if self.lifecycle.is_over() && id.is_none() && is_of_turn(&method) {
+            return self.lifecycle.after_end(cx);
+        }
         let params = line.params.take();
         if self.is_elsewhere(&params) {
             let what = format!("`{method}` of another thread");
@@ -203,6 +212,7 @@ impl Codex {
         let error = |code, made_up| RunError {
             code: Cow::Borrowed(code),
             message: message.unwrap_or(Text::new(made_up)),
+            native: None,
         };
         let (outcome, error) = match turn.status.as_deref() {
             Some("completed") => (Outcome::Completed, None),

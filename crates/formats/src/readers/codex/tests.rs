@@ -116,7 +116,7 @@ fn an_interrupted_turn_has_no_end_of_its_own() {
         run.started {"cause":"prompt"
         item.opened {"kind":"tool","id":"item_0","name":"command_execution","input":{"command":"sleep 9"},"class":{"kind":"shell","title":"sleep 9","command":"sleep 9"
         item.closed (processexit) {"status":"lost","item":{"kind":"tool","id":"item_0","name":"command_execution","input":{"command":"sleep 9"},"class":{"kind":"shell","title":"sleep 9","command":"sleep 9"
-        run.ended (processexit) {"outcome":"failed","error":{"code":"process_exit","message":"codex exec failed (rc=1)"
+        run.ended (processexit) {"outcome":"failed","error":{"code":"crashed","message":"codex exec failed (rc=1)"
     "#]],
     );
     let aborted = End {
@@ -228,7 +228,7 @@ fn commands_may_be_lists_of_words() {
             run.started {"cause":"prompt"
             item.opened (neveropened) {"kind":"tool","id":"i1","name":"command_execution","input":{"command":["bash","-lc","echo a b"]},"class":{"kind":"shell","title":"echo a b","command":"bash -lc 'echo a b'","exit_code":0
             item.closed {"status":"ok","item":{"kind":"tool","id":"i1","name":"command_execution","input":{"command":["bash","-lc","echo a b"]},"class":{"kind":"shell","title":"echo a b","command":"bash -lc 'echo a b'","exit_code":0},"result":{"content":"a b\n"
-            run.ended {"outcome":"failed","error":{"code":"turn_failed","message":"no"},"detail":{"type":"turn.failed","error":{"message":"no"
+            run.ended {"outcome":"failed","error":{"code":"failed","message":"no"},"detail":{"type":"turn.failed","error":{"message":"no"
         "#]],
     );
 }
@@ -283,7 +283,7 @@ fn another_thread_than_the_one_asked_for_is_a_failure() {
         expect![[r#"
         session.bound (processexit) {"native":"zz","how":"resume"
         run.started (processexit) {"cause":"prompt"
-        run.ended (processexit) {"outcome":"failed","error":{"code":"process_exit","message":"codex exec failed (rc=1)"
+        run.ended (processexit) {"outcome":"failed","error":{"code":"crashed","message":"codex exec failed (rc=1)"
     "#]],
     );
 }
@@ -337,7 +337,7 @@ fn a_log_without_directions_reads_as_well() {
             notice.raised request_failed no such method
             frame.unmapped {"what":"method `never/heard`","raw":{"method":"never/heard","params":{
             item.closed (leftopen) {"status":"ok","item":{"kind":"plan","id":"plan.1","entries":[{"text":"a","status":"in_progress"}]
-            run.ended {"outcome":"failed","error":{"code":"turn_failed","message":"boom"},"detail":{"method":"turn/completed","params":{"turn":{"status":"failed","error":{"message":"boom"
+            run.ended {"outcome":"failed","error":{"code":"failed","message":"boom"},"detail":{"method":"turn/completed","params":{"turn":{"status":"failed","error":{"message":"boom"
         "#]],
     );
 }
@@ -391,7 +391,7 @@ fn a_thread_that_is_refused_is_why_the_run_failed() {
             notice.raised request the host asked: thread/resume
             notice.raised request_failed no rollout found
             run.started (processexit) {"cause":"prompt"
-            run.ended (processexit) {"outcome":"failed","error":{"code":"request_failed","message":"no rollout found"
+            run.ended (processexit) {"outcome":"failed","error":{"code":"failed","message":"no rollout found"
         "#]],
     );
 }
@@ -406,7 +406,7 @@ fn a_turn_that_is_refused_is_a_run_that_failed() {
             notice.raised request the host asked: turn/start
             notice.raised request_failed too long
             run.started (neveropened) {"cause":"prompt"
-            run.ended {"outcome":"failed","error":{"code":"request_failed","message":"too long"
+            run.ended {"outcome":"failed","error":{"code":"failed","message":"too long"
         "#]],
     );
 }

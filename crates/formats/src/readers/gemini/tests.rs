@@ -98,20 +98,18 @@ fn how_a_run_fails() {
         expect![[r#"
             started
             ended Limit FatalTurnLimitedError: why
-            started
-            ended Aborted FatalCancellationError: why
-            started
-            ended Failed failed: why
-            Warning error: Loop detected
+            Debug after_end: a line after the end of the run
+            Debug after_end: a line after the end of the run
+            Debug after_end: a line after the end of the run
         "#]],
     );
     check(
         &[],
         Some(Exit::Code(42)),
         expect![[r#"
-        started
-        ended Failed process_exit: gemini failed (rc=42)  (ProcessExit)
-    "#]],
+            started
+            ended Failed crashed: gemini failed (rc=42)  (ProcessExit)
+        "#]],
     );
 }
 
@@ -169,7 +167,7 @@ fn odd_lines_are_kept() {
         ],
         None,
         expect![[r#"
-            Warning bad_line: not JSON: expected ident at line 1 column 2
+            Warning bad_line: not JSON: not json
             Warning bad_line: not a Gemini event: no object
             unmapped type `novel`
             unmapped message of another role

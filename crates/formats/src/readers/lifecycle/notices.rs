@@ -8,6 +8,11 @@ use serde_json::value::RawValue;
 
 use super::{Context, Lifecycle};
 
+/// Bytes shown of a line that is no message; the whole is in the notice's detail.
+const MAX_SHOWN: usize = 200;
+/// Bytes kept of what an agent prints before it leaves.
+const MAX_LAST_WORDS: usize = 2048;
+
 impl Lifecycle {
     pub(crate) fn notice(&mut self, cx: &mut Context<'_>, notice: Notice<'_>) {
         self.emit(cx, Body::NoticeRaised(notice));
@@ -58,12 +63,44 @@ impl Lifecycle {
         self.warn(cx, "bad_line", why.to_owned(), Some(Raw::of(&text)));
     }
 
+    /// A line of plain words where a message should be: what a program says before it leaves.
+    pub(crate) fn plain_words(&mut self, cx: &mut Context<'_>, text: &str) {
+        let words = text.trim();
+        let start = char_boundary(words, MAX_SHOWN);
+        let cut = if start < words.len() { "…" } else { "" };
+        let why = format!("not JSON: {}{cut}", &words[..start]);
+        self.bad_line(cx, text, &why);
+        let said = self.last_words.get_or_insert_default();
+        let room = MAX_LAST_WORDS.saturating_sub(said.len() + 1);
+        if room > 0 {
+            if !said.is_empty() {
+                said.push('\n');
+            }
+            said.push_str(&words[..char_boundary(words, room)]);
+        }
+    }
+
+    /// A message has come: the words before it were not the last.
+    pub(crate) fn goes_on(&mut self) {
+        self.last_words = None;
+    }
+
     /// Lines that came after another session than the one asked for had ended the run.
     pub(crate) fn ignored(&mut self, cx: &mut Context<'_>, n_lines: u64) {
         if n_lines > 0 {
             let text = format!("{n_lines} lines after the end were ignored");
             self.warn(cx, "ignored", text, None);
         }
+    }
+
+    /// A frame that comes after the end of its run. It changes nothing of the run; it is kept, once.
+    pub(crate) fn after_end(&mut self, cx: &mut Context<'_>) {
+        if cx.message.is_empty() {
+            return;
+        }
+        let message = std::mem::take(&mut cx.message);
+        let text = Text::new("a line after the end of the run");
+        self.say(cx, Level::Debug, "after_end", text, message);
     }
 
     /// A frame or block that no rule knows; its bytes are kept.
@@ -90,6 +127,14 @@ impl Lifecycle {
         };
         self.notice(cx, notice);
     }
+}
+
+/// The end of the longest start of `text` that has at most `max` bytes and whole characters.
+fn char_boundary(text: &str, max: usize) -> usize {
+    (0..=max.min(text.len()))
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0)
 }
 
 /// A frame, or a part of one, as it came.

@@ -10,6 +10,7 @@ use model::{
 };
 
 use super::{Context, OpenCode};
+use crate::errors;
 use crate::readers::native;
 use crate::wire::lenient::Any;
 use crate::wire::opencode as wire;
@@ -128,13 +129,15 @@ impl OpenCode {
             name => name.unwrap_or(Cow::Borrowed("error")),
         };
         let message = message_of(error);
+        let status = it.data.take().status.as_u64();
+        let status = status.and_then(|it| it.try_into().ok());
         let message = message.unwrap_or_else(|| Text::new(name.clone().into_owned()));
         if cx.path.is_empty() && (is_news || self.run.failure.is_none()) {
+            let mut failure =
+                RunError::new(name.clone().into_owned(), message.clone().into_owned());
+            errors::settle_with(&mut failure, status);
             self.run.failure = Some(Failure {
-                error: RunError {
-                    code: Cow::Owned(name.clone().into_owned()),
-                    message: message.clone().into_owned(),
-                },
+                error: failure,
                 after_stop: self.run.has_stopped(),
             });
             self.run.in_step = false;
@@ -223,6 +226,7 @@ impl OpenCode {
             let error = RunError {
                 code: Cow::Borrowed(code),
                 message: Text::new(message),
+                native: None,
             };
             (RunEnded::new(outcome, Some(error)), why)
         };
@@ -246,7 +250,7 @@ impl OpenCode {
 fn outcome_of(name: &str) -> Outcome {
     match name {
         ABORTED => Outcome::Aborted,
-        "MessageOutputLengthError" | "ContextOverflowError" => Outcome::Limit,
+        "MessageOutputLengthError" | "context_too_long" => Outcome::Limit,
         _ => Outcome::Failed,
     }
 }

@@ -116,12 +116,12 @@ fn the_exit_code_has_the_last_word() {
         &[START, STOP],
         &exit(3),
         expect![[r#"
-        bound ses_1 Init -
-        started
-        Debug step_start: a step begins
-        Debug step_finish: a step ends
-        ended Failed process_exit: opencode failed (rc=3)  (ProcessExit)
-    "#]],
+            bound ses_1 Init -
+            started
+            Debug step_start: a step begins
+            Debug step_finish: a step ends
+            ended Failed crashed: opencode failed (rc=3)  (ProcessExit)
+        "#]],
     );
     check_end(
         &[START, STOP, ERROR],
@@ -139,24 +139,24 @@ fn the_exit_code_has_the_last_word() {
         &[START, STOP, ERROR],
         &exit(1),
         expect![[r#"
-        bound ses_1 Init -
-        started
-        Debug step_start: a step begins
-        Debug step_finish: a step ends
-        Error APIError: rl
-        ended Failed APIError: rl  (ProcessExit)
-    "#]],
+            bound ses_1 Init -
+            started
+            Debug step_start: a step begins
+            Debug step_finish: a step ends
+            Error APIError: rl
+            ended Failed failed: rl  (ProcessExit)
+        "#]],
     );
     check_end(
         &[START, ERROR],
         &exit(0),
         expect![[r#"
-        bound ses_1 Init -
-        started
-        Debug step_start: a step begins
-        Error APIError: rl
-        ended Failed APIError: rl  (ProcessExit)
-    "#]],
+            bound ses_1 Init -
+            started
+            Debug step_start: a step begins
+            Error APIError: rl
+            ended Failed failed: rl  (ProcessExit)
+        "#]],
     );
     check_end(
         &[START],
@@ -172,9 +172,9 @@ fn the_exit_code_has_the_last_word() {
         &[],
         &exit(1),
         expect![[r#"
-        started
-        ended Failed process_exit: opencode failed (rc=1)  (ProcessExit)
-    "#]],
+            started
+            ended Failed crashed: opencode failed (rc=1)  (ProcessExit)
+        "#]],
     );
     let aborted = End {
         exit: Some(Exit::Signal(15)),
@@ -292,7 +292,7 @@ fn odd_lines_are_kept() {
             r#"{"type":"step_start","part":{"sessionID":"ses_1","snapshot":"abc"}}"#,
         ],
         expect![[r#"
-            Warning bad_line: not JSON: expected value at line 1 column 1
+            Warning bad_line: not JSON: xx
             Warning bad_line: not an OpenCode event: no object
             unmapped type `novel`
             unmapped type `novel.event`
@@ -675,13 +675,13 @@ fn how_a_session_fails() {
     check(
         &[&busy, &retry, &error("APIError"), &idle()],
         expect![[r#"
-        bound ses_1 Init -
-        started
-        Debug server_event: session.status
-        Warning api_retry: overloaded
-        Error APIError: why
-        ended Failed APIError: why
-    "#]],
+            bound ses_1 Init -
+            started
+            Debug server_event: session.status
+            Warning api_retry: overloaded
+            Error APIError: why
+            ended Failed failed: why
+        "#]],
     );
     check(
         &[&busy, &error("MessageAbortedError"), &idle()],
@@ -700,11 +700,11 @@ fn how_a_session_fails() {
     check(
         &[&message, &idle()],
         expect![[r#"
-        bound ses_1 Init -
-        started
-        Debug server_event: message.updated
-        ended Limit ContextOverflowError: too long
-    "#]],
+            bound ses_1 Init -
+            started
+            Debug server_event: message.updated
+            ended Limit context_too_long: too long
+        "#]],
     );
     check(
         &[&busy],

@@ -102,6 +102,7 @@ impl OpenHands {
         let error = RunError {
             code: Cow::Owned(code),
             message: detail.into_owned(),
+            native: None,
         };
         // The classification that comes along stays with the event that can hold it.
         if !cx.extra.is_empty() {
@@ -121,6 +122,7 @@ impl OpenHands {
         let failed = |code: &'static str, text: &'static str| RunError {
             code: Cow::Borrowed(code),
             message: Text::new(text),
+            native: None,
         };
         let (outcome, error) = match status {
             "finished" => (Outcome::Completed, None),
@@ -246,6 +248,7 @@ impl OpenHands {
             message: Text::new(format!(
                 "session `{wanted}` was asked for, the agent answered as `{id}`"
             )),
+            native: None,
         };
         cx.why = Some(Why::WrongSession);
         self.end_run(
@@ -263,6 +266,7 @@ fn aborted() -> RunError<'static> {
     RunError {
         code: Cow::Borrowed("aborted"),
         message: Text::new("aborted"),
+        native: None,
     }
 }
 

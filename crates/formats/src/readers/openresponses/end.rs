@@ -29,7 +29,7 @@ impl OpenResponses {
         let completed_at = seconds(response.fact("completed_at"));
         if !self.lifecycle.has_run() {
             if self.has_ended(&response) {
-                return self.debug(cx, "late", Text::new("the response has ended before"));
+                return self.lifecycle.after_end(cx);
             }
             self.begin(cx, response);
         }
@@ -206,6 +206,7 @@ fn failure<'a>(said: Option<&Raw<'_>>, code: &'static str, text: &'static str) -
         message: message
             .filter(|it| !it.is_empty())
             .map_or(Text::new(text), Text::into_owned),
+        native: None,
     }
 }
 

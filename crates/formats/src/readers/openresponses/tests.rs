@@ -257,15 +257,15 @@ fn only_a_terminal_event_is_a_good_end() {
             expect![[r#"
                 run.ended (missing_end) {"error":{"code":"upstream_truncated","message":"the stream ended before the response did"},"outcome":"lost"}
                 run.ended {"outcome":"completed"}
-                notice.raised {"code":"late","level":"debug","text":"the response has ended before"}
-                notice.raised {"code":"late","level":"debug","text":"an event of a response that has ended"}
+                notice.raised {"code":"after_end","detail":{"response":{"id":"s"},"type":"response.completed"},"level":"debug","text":"a line after the end of the run"}
+                notice.raised {"code":"after_end","detail":{"response":{"id":"s"},"type":"response.in_progress"},"level":"debug","text":"a line after the end of the run"}
             "#]],
         ),
         (
             r#"{"type":"error","sequence_number":1,"error":{"type":"too_many_requests","code":"rate_limit","message":"slow down"}}
             {"type":"response.failed","response":{"id":"r","error":{"code":"rate_limit_exceeded","message":"slower"}}}"#,
             expect![[r#"
-                run.ended {"error":{"code":"rate_limit_exceeded","message":"slower"},"outcome":"failed"}
+                run.ended {"error":{"code":"rate_limited","message":"slower","native":"rate_limit_exceeded"},"outcome":"failed"}
             "#]],
         ),
         (
@@ -277,7 +277,7 @@ fn only_a_terminal_event_is_a_good_end() {
         (
             r#"{"error":{"message":"no such model","type":"invalid_request_error","code":null}}"#,
             expect![[r#"
-                run.ended {"error":{"code":"invalid_request_error","message":"no such model"},"outcome":"failed"}
+                run.ended {"error":{"code":"bad_request","message":"no such model","native":"invalid_request_error"},"outcome":"failed"}
             "#]],
         ),
         (
@@ -348,14 +348,14 @@ fn a_response_that_names_another_one_before_it_goes_on() {
         session.bound {"how":"resume","native":"before"}
         run.started {"cause":"prompt"}
         run.ended {"outcome":"completed"}
-        notice.raised {"code":"late","level":"debug","text":"the response has ended before"}
+        notice.raised {"code":"after_end","detail":{"response":{"id":"r","previous_response_id":"before"},"type":"response.completed"},"level":"debug","text":"a line after the end of the run"}
     "#]]
     .assert_eq(&answer("\"before\""));
     expect![[r#"
         session.bound {"how":"resume","native":"before"}
         run.started {"cause":"prompt"}
         run.ended {"outcome":"completed"}
-        notice.raised {"code":"late","level":"debug","text":"the response has ended before"}
+        notice.raised {"code":"after_end","detail":{"response":{"id":"r","previous_response_id":null},"type":"response.completed"},"level":"debug","text":"a line after the end of the run"}
     "#]]
     .assert_eq(&answer("null"));
     expect![[r#"
@@ -363,7 +363,7 @@ fn a_response_that_names_another_one_before_it_goes_on() {
         run.started {"cause":"prompt"}
         notice.raised {"code":"other_chain","level":"debug","text":"`before` was to be followed, the response names `other`"}
         run.ended {"outcome":"completed"}
-        notice.raised {"code":"late","level":"debug","text":"the response has ended before"}
+        notice.raised {"code":"after_end","detail":{"response":{"id":"r","previous_response_id":"other"},"type":"response.completed"},"level":"debug","text":"a line after the end of the run"}
     "#]].assert_eq(&answer("\"other\""));
     expect![[r#"
         session.bound (missing_end) {"how":"resume","native":"before"}

@@ -56,6 +56,7 @@ object! {
     /// What our own writer says under its own key.
     Own {
         outcome: Str<'a> = "outcome",
+        code: Str<'a> = "code",
         status: Str<'a> = "status",
         kind: Str<'a> = "kind",
         text: Any<'a> = "text",

@@ -325,14 +325,14 @@ fn every_outcome_has_a_response() {
         run.started {"cause":"prompt"}
         run.ended {"outcome":"aborted"}
         run.started {"cause":"prompt"}
-        run.ended {"outcome":"failed","error":{"code":"authentication_failed","message":"who are you?"}}
+        run.ended {"outcome":"failed","error":{"code":"auth","message":"who are you?"}}
         run.started {"cause":"prompt"}
         "#,
         expect![[r#"
             {"id":1,"result":{"stopReason":"max_tokens"}}
             {"id":2,"result":{"stopReason":"refusal"}}
             {"id":3,"result":{"stopReason":"cancelled"}}
-            {"id":4,"error":{"code":-32000,"message":"who are you?","data":{"code":"authentication_failed"}}}
+            {"id":4,"error":{"code":-32000,"message":"who are you?","data":{"code":"auth"}}}
             {"id":5,"error":{"code":-32603,"message":"the recording stops before the run ended","data":{"code":"missing_end","outcome":"lost"}}}
         "#]],
     );

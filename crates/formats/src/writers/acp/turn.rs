@@ -119,9 +119,10 @@ impl Acp {
         let unknown = RunError {
             code: Cow::Borrowed("unknown"),
             message: Text::new("the run failed"),
+            native: None,
         };
         let error = ended.error.as_ref().unwrap_or(&unknown);
-        let code = if error.code.starts_with("authentication") {
+        let code = if error.code == "auth" {
             wire::AUTH_REQUIRED
         } else {
             wire::INTERNAL_ERROR

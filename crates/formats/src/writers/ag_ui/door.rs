@@ -167,6 +167,7 @@ impl Door {
         let error = RunError {
             code: code.into(),
             message: Text::new(message),
+            native: None,
         };
         self.end(&RunEnded::new(Outcome::Failed, Some(error)), out);
     }

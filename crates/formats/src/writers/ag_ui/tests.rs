@@ -460,7 +460,7 @@ fn failures_are_run_errors() {
         "#,
         expect![[r#"
             {"type":"RUN_STARTED","threadId":"s1","runId":"s1:r1","protocolVersion":"1.0"}
-            {"type":"RUN_ERROR","message":"no","code":"api_error","usage":[{"provider":"anthropic","inputTokens":1,"cachedInputTokens":0}],"metadata":{"linkspan":{"outcome":"failed"}}}
+            {"type":"RUN_ERROR","message":"no","code":"api_error","usage":[{"provider":"anthropic","inputTokens":1,"cachedInputTokens":0}],"metadata":{"linkspan":{"outcome":"failed","code":"server_error"}}}
             {"type":"RUN_STARTED","threadId":"s1","runId":"s1:r1","protocolVersion":"1.0"}
             {"type":"RUN_FINISHED","threadId":"s1","runId":"s1:r1","result":{"status":"incomplete"},"outcome":{"type":"success"},"metadata":{"linkspan":{"outcome":"limit"}}}
             {"type":"RUN_STARTED","threadId":"s1","runId":"s1:r1","protocolVersion":"1.0"}

@@ -326,6 +326,7 @@ fn runs_that_do_not_complete_end_in_an_error() {
     let error = RunError {
         code: Cow::Borrowed("error_max_turns"),
         message: Text::new("Reached maximum number of turns (2)"),
+        native: None,
     };
     Script::run("mcp")
         .ended(Outcome::Limit, Some(error))

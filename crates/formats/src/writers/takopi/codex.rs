@@ -365,11 +365,7 @@ impl Takopi {
     fn codex_ended(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
         self.codex_started(out);
         let mut error = end::error(ended);
-        if ended
-            .error
-            .as_ref()
-            .is_some_and(|it| it.code == "process_exit")
-        {
+        if ended.error.as_ref().is_some_and(|it| it.code == "crashed") {
             let words = error.unwrap_or_default().to_str().into_owned() + ".";
             let title = Text::new(words.clone());
             let note = Note::new(wire::Level::Warning, title, wire::NoDetail {});

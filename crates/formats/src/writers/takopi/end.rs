@@ -16,6 +16,7 @@ pub(super) fn cut_short() -> RunEnded<'static> {
     let error = RunError {
         code: Cow::Borrowed("missing_end"),
         message: Text::new("the events stop before the run ended"),
+        native: None,
     };
     RunEnded::new(Outcome::Lost, Some(error))
 }

@@ -161,7 +161,7 @@ impl Takopi {
         let answer = ended.answer.as_ref().map_or(Text::EMPTY, Text::by_ref);
         let error = end::error(ended);
         match ended.error.as_ref().map(|it| &*it.code) {
-            Some("process_exit") => {
+            Some("crashed") => {
                 let error = error.unwrap_or_default().to_str().into_owned() + ".";
                 let detail = wire::NoDetail {};
                 let title = Text::new(&*error);

@@ -75,6 +75,7 @@ fn ended<'a>(outcome: Outcome, error: Option<&'a str>) -> Event<'a> {
     let error = error.map(|message| RunError {
         code: Cow::Borrowed("code"),
         message: Text::new(message),
+        native: None,
     });
     let mut ended = RunEnded::new(outcome, error);
     ended.duration_ms = Some(3_260);

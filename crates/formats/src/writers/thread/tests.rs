@@ -187,23 +187,23 @@ fn a_bad_line_does_not_fail_the_turn() {
         None,
         lines,
         expect![[r#"
-        {"type":"thread.started","thread_id":"s"}
-        {"type":"turn.started"}
-        {"type":"item.completed","item":{"id":"item_0","type":"error","message":"not JSON: expected ident at line 1 column 2"}}
-        {"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"ok"}}
-        {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
-    "#]],
+            {"type":"thread.started","thread_id":"s"}
+            {"type":"turn.started"}
+            {"type":"item.completed","item":{"id":"item_0","type":"error","message":"not JSON: not json"}}
+            {"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"ok"}}
+            {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
+        "#]],
     );
     check_claude(
         Some("seed"),
         lines,
         expect![[r#"
-        {"type":"thread.started","thread_id":"s"}
-        {"type":"turn.started"}
-        {"type":"error","message":"not JSON: expected ident at line 1 column 2"}
-        {"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"ok"}}
-        {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
-    "#]],
+            {"type":"thread.started","thread_id":"s"}
+            {"type":"turn.started"}
+            {"type":"error","message":"not JSON: not json"}
+            {"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"ok"}}
+            {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
+        "#]],
     );
 }
 

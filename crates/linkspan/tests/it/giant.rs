@@ -1,0 +1,81 @@
+//! What a giant line of an agent costs: at most three times its length, and never the server.
+
+#![cfg(target_os = "linux")]
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::program::{Folder, machine};
+use crate::served::Served;
+
+const MEGABYTE: usize = 1 << 20;
+const LENGTH: usize = 60 * MEGABYTE;
+/// What the store's own pages and the rest of the program may need meanwhile.
+const ROOM: usize = 8 * MEGABYTE;
+
+const INIT: &str =
+    r#"{"type":"system","subtype":"init","session_id":"s-1","model":"m","cwd":"/w"}"#;
+const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"done","session_id":"s-1","num_turns":1}"#;
+
+/// A machine whose `claude` prints a line of that length between its first and its last one.
+fn machine_with(name: &str, line: &str) -> Folder {
+    let script = r#"PATH=/usr/bin:/bin
+while read -r line; do
+  case $line in *'"type":"user"'*) cat "$LINES_FILE" ;; esac
+done"#;
+    let folder = machine(name, &[("claude", script)], "");
+    folder.file("lines", &format!("{INIT}\n{line}\n{RESULT}\n"));
+    folder
+}
+
+fn peak(pid: u32) -> usize {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let peak = status.lines().find_map(|it| it.strip_prefix("VmHWM:"));
+    let peak = peak.unwrap().trim().trim_end_matches(" kB");
+    peak.parse::<usize>().unwrap() * 1024
+}
+
+fn costs(name: &str, line: &str) {
+    let folder = machine_with(name, "");
+    let mut command = crate::served::serve(&folder);
+    command.env("LINES_FILE", folder.path("lines"));
+    let served = Served::from(&mut command, &folder);
+    let run = || {
+        let session = served.submit(&json!({"engine": "claude", "prompt": "hi"}));
+        let found = served.idle(&session);
+        assert_eq!(found["runs"][0]["outcome"], "completed", "{found}");
+        session
+    };
+    // What is loaded for the first run is no cost of the line.
+    run();
+    let before = peak(served.child.id());
+    folder.file("lines", &format!("{INIT}\n{line}\n{RESULT}\n"));
+    let session = run();
+    let cost = peak(served.child.id()) - before;
+    assert!(
+        cost <= 3 * LENGTH + ROOM,
+        "{name}: {} MB for a line of {} MB",
+        cost / MEGABYTE,
+        LENGTH / MEGABYTE
+    );
+    // It is all there.
+    let path = format!("/api/sessions/{session}/events?after=0");
+    let body = served.body("GET", &path, "");
+    assert!(body.len() > LENGTH, "{} bytes", body.len());
+}
+
+#[test]
+fn a_giant_text_costs_three_times_its_length() {
+    let text = "lorem ipsum ".repeat(LENGTH / 12);
+    let line = json!({"type": "assistant", "message": {"id": "m1", "role": "assistant", "content": [{"type": "text", "text": text}]}, "session_id": "s-1"});
+    costs("giant-text", &line.to_string());
+}
+
+#[test]
+fn a_giant_result_of_a_tool_costs_three_times_its_length() {
+    let text = "lorem ipsum ".repeat(LENGTH / 12);
+    let call = json!({"type": "assistant", "message": {"id": "m1", "role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}]}, "session_id": "s-1"});
+    let result = json!({"type": "user", "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": text}]}, "session_id": "s-1"});
+    costs("giant-result", &format!("{call}\n{result}"));
+}

@@ -1,6 +1,5 @@
 //! From a prompt that waits to an agent that can be started.
 
-use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +7,7 @@ use formats::ag_ui::RunAgentInput;
 use journal::Journal;
 use model::SessionId;
 use responses::{Conversation, Endpoint};
-use runner::engines::{self, Recording, Selected, Surroundings};
+use runner::engines::{self, Machine, Recording, Selected, Surroundings};
 use runner::process::find_on_path;
 use runner::{
     Earlier, Mode, Permissions, RecordingError, Request, Resume, Setup, StartError, Talk, Work,
@@ -160,8 +159,7 @@ pub(crate) fn setup(
         holder: "linkspan serve".to_owned(),
         is_hasty: false,
     };
-    let is_set = |name: &str| env::var_os(name).is_some();
-    let mut setup = agent.setup(&request, around, find_on_path, is_set)?;
+    let mut setup = agent.setup(&request, around, find_on_path, Machine::own())?;
     session.clone_into(&mut setup.session);
     setup.earlier = earlier;
     Ok(Plan::Ready(Box::new(setup)))

@@ -12,7 +12,7 @@ use formats::ag_ui::History;
 use model::{Event, Outcome, Sink};
 use responses::Endpoint;
 use runner::config::{self, Config};
-use runner::engines::{self, Recording, Selected, Surroundings};
+use runner::engines::{self, Machine, Recording, Selected, Surroundings};
 use runner::locks::Locks;
 use runner::process::{Guard, find_on_path};
 use runner::{
@@ -97,6 +97,8 @@ pub struct Conversation {
     listeners: Listeners,
     on_ask: Option<OnAsk>,
     agent: Option<Agent>,
+    /// The agent was started with permissions that do not hold any more.
+    is_stale: bool,
     resume: Option<String>,
     aborting: Arc<Notify>,
     last: Option<Ended>,
@@ -134,6 +136,7 @@ impl Conversation {
             listeners: Listeners::default(),
             on_ask: None,
             agent: None,
+            is_stale: false,
             aborting: Arc::default(),
             last: None,
         }
@@ -161,11 +164,14 @@ impl Conversation {
         agent.is_none_or(|it| it.set_model(model))
     }
 
-    /// Later runs may do more, or less; false when only the answers to what the agent asks can follow.
+    /// Later runs may do more, or less; false when the agent that is there cannot be told so: then the
+    /// next run starts it anew, and goes on with the same session.
     pub fn set_permissions(&mut self, mode: Mode) -> bool {
         self.permissions.mode = mode;
         let agent = self.agent.as_mut();
-        agent.is_none_or(|it| it.set_mode(mode))
+        let is_set = agent.is_none_or(|it| it.set_mode(mode));
+        self.is_stale |= !is_set;
+        is_set
     }
 
     pub fn state(&self) -> State {
@@ -192,6 +198,11 @@ impl Conversation {
             return Err(ConversationError::NothingToSend);
         }
         let prompt = self.unsent.join("\n\n");
+        if std::mem::take(&mut self.is_stale)
+            && let Some(mut agent) = self.agent.take()
+        {
+            agent.step_to_end().await;
+        }
         match &mut self.agent {
             Some(agent) => agent.prompt(&prompt.as_str().into()),
             None => {
@@ -289,8 +300,7 @@ impl Conversation {
             holder: "a conversation".to_owned(),
             is_hasty: false,
         };
-        let is_set = |name: &str| env::var_os(name).is_some();
-        Ok(agent.setup(&request, around, find_on_path, is_set)?)
+        Ok(agent.setup(&request, around, find_on_path, Machine::own())?)
     }
 
     /// A model is told everything that was said so far.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use model::{Body, Event, Origin, Sink};
 use runner::config::Config;
-use runner::engines::{self, Selected, Surroundings};
+use runner::engines::{self, Machine, Selected, Surroundings};
 use runner::process::{Guard, PATIENCE, find_program};
 use runner::{Agent, Limits, Permissions, Request, Resume, Setup, Step, Talk};
 use serde_json::json;
@@ -43,7 +43,7 @@ fn setup(linkspan: &str, program: &str, prompt: &str) -> Result<Setup, Box<dyn E
         return Err("claude is an agent".into());
     };
     chosen.config.program = Some(program.to_owned());
-    chosen.config.use_api_billing = true;
+    chosen.config.use_api_billing = engines::Billing::Key;
     let request = Request {
         prompt: prompt.to_owned(),
         resume: Resume::Fresh,
@@ -66,7 +66,7 @@ fn setup(linkspan: &str, program: &str, prompt: &str) -> Result<Setup, Box<dyn E
         holder: String::new(),
         is_hasty: false,
     };
-    Ok(chosen.setup(&request, around, find, |_| false)?)
+    Ok(chosen.setup(&request, around, find, Machine::own())?)
 }
 
 /// When the agent was first heard of.

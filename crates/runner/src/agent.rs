@@ -82,6 +82,10 @@ pub struct Agent {
     /// Somebody wanted something of it.
     is_prompted: bool,
     is_gone: bool,
+    /// What the user should know about the start, until it is told.
+    notice: Option<String>,
+    /// The permission modes that the agent can be switched to.
+    modes: Vec<Mode>,
 }
 
 /// A session that nobody else may use.
@@ -199,6 +203,8 @@ impl Agent {
             n_ended: 0,
             is_prompted,
             is_gone: false,
+            notice: setup.notice,
+            modes: setup.modes,
         })
     }
 
@@ -262,6 +268,9 @@ impl Agent {
 
     /// Later runs may do more, or less; false when this agent cannot change it.
     pub fn set_mode(&mut self, mode: Mode) -> bool {
+        if !self.modes.contains(&mode) {
+            return false;
+        }
         let dialogue = self.dialogue.as_mut();
         dialogue.is_some_and(|it| it.set_mode(mode, &mut self.outbox))
     }
@@ -351,10 +360,13 @@ impl Agent {
             // Another session than the one asked for must not be worked on.
             self.stop();
         }
+        let now = now();
+        if let Some(text) = self.notice.take() {
+            self.live.notice(sink, now, Level::Info, "api_key", &text);
+        }
         if self.outbox.is_empty() {
             return;
         }
-        let now = now();
         let Outbox {
             lines,
             warnings,

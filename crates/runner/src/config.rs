@@ -18,7 +18,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::engines::EngineConfig;
+use crate::engines::{Billing, EngineConfig};
 use crate::request::Mode;
 
 /// Everything that is set, in the order of the table.
@@ -277,8 +277,11 @@ impl Config {
             },
             model: text("model"),
             allowed_tools: is_said("allowed_tools").then(|| list("allowed_tools")),
-            use_api_billing: find("use_api_billing")
-                .is_some_and(|it| it.value == Value::Switch(true)),
+            use_api_billing: match find("use_api_billing").map(|it| &it.value) {
+                Some(Value::Switch(true)) => Billing::Key,
+                Some(Value::Switch(false)) => Billing::Login,
+                _ => Billing::Auto,
+            },
             output_style: text("output_style"),
             verbosity: text("verbosity"),
             sandbox: text("sandbox"),

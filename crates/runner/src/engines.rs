@@ -13,6 +13,7 @@ mod gemini;
 mod guard;
 mod installed;
 mod invocation;
+mod login;
 mod opencode;
 pub(crate) mod openhands;
 mod replay;
@@ -25,6 +26,8 @@ pub use error::Error;
 pub(crate) use gemini::ALLOWED_TOOLS as GEMINI_TOOLS;
 pub use installed::{Installed, find_installed, survey};
 pub use invocation::{EngineConfig, Invocation};
+pub use login::{Billing, Login, Machine};
+pub(crate) use opencode::ALLOWED_TOOLS as OPENCODE_TOOLS;
 pub(crate) use openhands::ALLOWED_TOOLS as OPENHANDS_TOOLS;
 pub use replay::{REPLAYS, Recording, Replay};
 pub use select::{Agent, DEFAULT_ORDER, Selected, first_installed, select};
@@ -48,6 +51,8 @@ pub struct Engine {
     /// The format it speaks when it is talked with; none when it cannot.
     pub dialogue: Option<&'static str>,
     pub can: Can,
+    /// How it logs in, where an API key could take the place of its own login.
+    pub login: Option<Login>,
     /// What a request becomes; none where no process is started.
     pub rules: Option<Rules>,
 }
@@ -109,6 +114,7 @@ pub const ENGINES: &[Engine] = &[
         echoes: false,
         dialogue: Some("claude"),
         can: EVERYTHING,
+        login: Some(claude::LOGIN),
         rules: Some(claude::invocation),
     },
     Engine {
@@ -126,6 +132,7 @@ pub const ENGINES: &[Engine] = &[
         echoes: false,
         dialogue: Some("codex"),
         can: EVERYTHING,
+        login: Some(codex::LOGIN),
         rules: Some(codex::invocation),
     },
     Engine {
@@ -143,6 +150,7 @@ pub const ENGINES: &[Engine] = &[
         echoes: false,
         dialogue: Some("acp"),
         can: EVERYTHING,
+        login: None,
         rules: Some(opencode::invocation),
     },
     Engine {
@@ -163,6 +171,7 @@ pub const ENGINES: &[Engine] = &[
             fork: false,
             ..EVERYTHING
         },
+        login: None,
         rules: Some(gemini::invocation),
     },
     Engine {
@@ -180,6 +189,7 @@ pub const ENGINES: &[Engine] = &[
         echoes: true,
         dialogue: Some("openhands"),
         can: EVERYTHING,
+        login: None,
         rules: Some(openhands::invocation),
     },
     Engine {
@@ -194,6 +204,7 @@ pub const ENGINES: &[Engine] = &[
             latest: false,
             ..EVERYTHING
         },
+        login: None,
         rules: Some(acp::invocation),
     },
     Engine {
@@ -211,6 +222,7 @@ pub const ENGINES: &[Engine] = &[
             ask: false,
             interrupt: true,
         },
+        login: None,
         rules: None,
     },
     Engine {
@@ -228,6 +240,7 @@ pub const ENGINES: &[Engine] = &[
             ask: false,
             interrupt: true,
         },
+        login: None,
         rules: None,
     },
 ];

@@ -1,15 +1,30 @@
-//! Secrets of the environment, so that they can be taken out of what an agent says on stderr.
+//! Secrets, so that they can be taken out of what an agent says on stderr.
 //!
-//! Which variables hold one is told by their names. Agents print their keys when a login fails, and a
-//! transcript is shown to more people than an environment is. What an agent says on stdout is its work,
-//! and stays as it is.
+//! Which variables of the environment hold one is told by their names, and other keys are known by their
+//! shapes. Agents print their keys when a login fails, and a transcript is shown to more people than an
+//! environment is. What an agent says on stdout is its work, and stays as it is.
+
+mod shapes;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt;
 
 /// How the name of a variable ends that holds a secret.
-const NAMES: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD"];
+const NAMES: &[&str] = &[
+    "CREDENTIAL",
+    "CREDENTIALS",
+    "DSN",
+    "KEY",
+    "PASSPHRASE",
+    "PASSWORD",
+    "PAT",
+    "SECRET",
+    "TOKEN",
+];
+
+/// How the name of a variable ends that holds an address, which is a secret unless it is a plain one.
+const ADDRESSES: &[&str] = &["URI", "URL"];
 
 /// A shorter value is a word like any other, and would be found everywhere.
 const MIN_LENGTH: usize = 8;
@@ -29,7 +44,7 @@ impl Secrets {
         let mut secrets = Vec::new();
         for (name, value) in variables {
             if let (Some(name), Some(value)) = (name.to_str(), value.to_str())
-                && is_secret(name)
+                && holds_secret(name, value)
             {
                 // Stderr is looked at line by line, and keys may have several.
                 let lines = value.lines().map(str::trim);
@@ -49,7 +64,15 @@ impl Secrets {
                 text = Cow::Owned(text.replace(&**secret, REDACTED));
             }
         }
-        text
+        let found = shapes::find(&text);
+        if found.is_empty() {
+            return text;
+        }
+        let mut text = text.into_owned();
+        for range in found.into_iter().rev() {
+            text.replace_range(range, REDACTED);
+        }
+        Cow::Owned(text)
     }
 
     /// Takes the beginning of a secret off the end of a text that goes on.
@@ -59,8 +82,10 @@ impl Secrets {
             let mut pieces = cuts.filter_map(|at| secret.get(..at));
             pieces.find(|it| text.ends_with(it)).map(str::len)
         };
-        if let Some(length) = self.0.iter().filter_map(piece).max() {
-            text.truncate(text.len() - length);
+        let known = self.0.iter().filter_map(piece).max();
+        let known = known.map(|length| text.len() - length);
+        if let Some(start) = known.into_iter().chain(shapes::cut_off(text)).min() {
+            text.truncate(start);
             text.push_str(REDACTED);
         }
     }
@@ -86,8 +111,22 @@ impl fmt::Debug for Secrets {
 
 /// `API_KEY`, `TOKEN` and `db_password`, but not `MONKEY`.
 pub(crate) fn is_secret(name: &str) -> bool {
+    ends_with_one_of(name, NAMES)
+}
+
+/// Whether a variable of this name has a secret in it, now that it has this value.
+fn holds_secret(name: &str, value: &str) -> bool {
+    if ends_with_one_of(name, ADDRESSES) {
+        return !shapes::is_plain_address(value.trim());
+    }
+    // Google's way: the name of a file, which is worth knowing when it cannot be read.
+    let is_file = value.starts_with('/') && value.ends_with(".json");
+    is_secret(name) && !is_file
+}
+
+fn ends_with_one_of(name: &str, words: &[&str]) -> bool {
     let last = name.rsplit('_').next().unwrap_or_default();
-    NAMES.iter().any(|it| last.eq_ignore_ascii_case(it))
+    words.iter().any(|it| last.eq_ignore_ascii_case(it))
 }
 
 #[cfg(test)]
@@ -100,7 +139,16 @@ mod tests {
 
     #[test]
     fn variables_are_secret_by_their_names() {
-        let named = ["API_KEY", "TOKEN", "github_token", "A_B_SECRET", "PASSWORD"];
+        let named = [
+            "API_KEY",
+            "TOKEN",
+            "github_token",
+            "A_B_SECRET",
+            "PASSWORD",
+            "GITHUB_PAT",
+            "SENTRY_DSN",
+            "AWS_CREDENTIALS",
+        ];
         assert!(named.iter().all(|it| is_secret(it)));
         let others = [
             "HOME",
@@ -108,6 +156,8 @@ mod tests {
             "KEY_FILE",
             "TOKENS",
             "PASSWORD_STORE_DIR",
+            "PWD",
+            "COMPAT",
             "",
         ];
         assert!(!others.iter().any(|it| is_secret(it)));
@@ -128,6 +178,32 @@ mod tests {
             "[redacted],[redacted]! [redacted] 1234567 /home/somebody"
         );
         assert_eq!(format!("{secrets:?}"), "Secrets(5)");
+    }
+
+    #[test]
+    fn addresses_and_shapes_of_keys_are_secrets_too() {
+        let secrets = secrets(&[
+            ("DATABASE_URL", "postgres://app:canary@db:5432/x"),
+            ("GITHUB_PAT", "canary-of-github"),
+            (
+                "SLACK_WEBHOOK_URL",
+                "https://hooks.slack.com/services/T0/B0/canarycanarycanary",
+            ),
+            ("ANTHROPIC_BASE_URL", "http://127.0.0.1:8080"),
+            ("GOOGLE_APPLICATION_CREDENTIALS", "/etc/google/key.json"),
+        ]);
+        let text = "postgres://app:canary@db:5432/x canary-of-github \
+                    https://hooks.slack.com/services/T0/B0/canarycanarycanary \
+                    http://127.0.0.1:8080/v1 /etc/google/key.json \
+                    mysql://u:canary@h/x sk-canary0123456789abc";
+        assert_eq!(
+            secrets.redact(text),
+            "[redacted] [redacted] [redacted] http://127.0.0.1:8080/v1 /etc/google/key.json \
+             mysql://[redacted]@h/x [redacted]"
+        );
+        let mut cut = "bad key xoxb-cana".to_owned();
+        Secrets::default().trim_end(&mut cut);
+        assert_eq!(cut, "bad key [redacted]");
     }
 
     #[test]

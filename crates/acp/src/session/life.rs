@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hub::chain;
-use runner::engines::{self, Selected, Surroundings};
+use runner::engines::{self, Machine, Selected, Surroundings};
 use runner::process::find_on_path;
 use runner::{Agent, Permissions, Request, Resume, Setup, StartError, Step, Talk, Work};
 use tokio::time::timeout;
@@ -74,9 +74,8 @@ impl Session {
                     holder: "linkspan acp".to_owned(),
                     is_hasty: true,
                 };
-                let is_set = |name: &str| std::env::var_os(name).is_some();
                 agent
-                    .setup(&request, around, find_on_path, is_set)
+                    .setup(&request, around, find_on_path, Machine::own())
                     .map_err(refused)?
             }
             Selected::Responses(_) => {

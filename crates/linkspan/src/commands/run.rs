@@ -60,6 +60,10 @@ async fn follow(
     stops: Stops,
 ) -> Result<(), Failure> {
     let (permissions, prompt) = (plan.permissions.clone(), plan.prompt.clone());
+    let config = plan.config.clone();
+    for line in &plan.said {
+        exit::say(&format!("linkspan: {line}\n"));
+    }
     let (agent, keep) = started(args, plan).await?;
     let mut session = Session {
         agent,
@@ -87,7 +91,7 @@ async fn follow(
         // Nothing was shown yet: begin anew, with the session by its name, which is waited for.
         session.agent.step_to_end().await;
         let is_attended = session.asking.tty.is_some();
-        let plan = Plan::for_agent(args, is_attended, prompt.clone(), Some(&native))?;
+        let plan = Plan::for_agent(args, &config, is_attended, prompt.clone(), Some(&native))?;
         session.output = Output::new(args)?;
         (session.agent, session.keep) = started(args, plan).await?;
     }

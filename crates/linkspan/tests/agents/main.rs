@@ -12,6 +12,7 @@
 mod aborts;
 mod crashes;
 mod errors;
+mod modes;
 mod openhands;
 mod peers;
 mod permissions;
@@ -68,6 +69,7 @@ fn try_of(behaviour: &str) -> Option<fn(&World)> {
         prompts::TESTS,
         tools::TESTS,
         permissions::TESTS,
+        modes::TESTS,
         sessions::TESTS,
         aborts::TESTS,
         crashes::TESTS,

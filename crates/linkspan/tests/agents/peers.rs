@@ -23,8 +23,6 @@ pub(crate) struct Peer {
     pub(crate) furnish: fn(&Path),
     /// Makes the sessions in its home a minute older.
     pub(crate) age: fn(&Path),
-    /// The flags with which no command may change a file and nobody is asked.
-    pub(crate) forbid: fn(&World) -> &'static [&'static str],
     /// Whether one prompt shows text as it is written; all do when they are talked with.
     pub(crate) streams: bool,
     /// A session that it never had, and what is said about it.
@@ -63,10 +61,6 @@ pub(crate) const PEERS: [Peer; 5] = [
         env: |url| pairs(&[("ANTHROPIC_BASE_URL", url), ("ANTHROPIC_API_KEY", "dummy")]),
         furnish: |_| (),
         age: |_| (),
-        forbid: |world| {
-            world.configure("allowed_tools = []");
-            &["--permissions", "deny"]
-        },
         streams: true,
         unknown: "00000000-0000-4000-8000-000000000000",
         not_found: "No conversation found",
@@ -84,7 +78,6 @@ pub(crate) const PEERS: [Peer; 5] = [
         env: |_| pairs(&[("DUMMY_KEY", "dummy")]),
         furnish: |_| (),
         age: |_| (),
-        forbid: |_| &["--permissions", "plan"],
         streams: false,
         unknown: "00000000-0000-4000-8000-000000000000",
         not_found: "no rollout found",
@@ -117,7 +110,6 @@ pub(crate) const PEERS: [Peer; 5] = [
         },
         furnish: |_| (),
         age: |_| (),
-        forbid: |_| &["--permissions", "deny", "--deny", "bash"],
         streams: false,
         unknown: "ses_00000000000000000000000000",
         not_found: "Session not found",
@@ -143,10 +135,6 @@ pub(crate) const PEERS: [Peer; 5] = [
             fs::write(home.join(".gemini/settings.json"), settings.to_string()).unwrap();
         },
         age: age_gemini,
-        forbid: |world| {
-            world.configure("allowed_tools = []");
-            &["--permissions", "deny"]
-        },
         streams: true,
         unknown: "00000000-0000-4000-8000-000000000000",
         not_found: "Error resuming session",
@@ -180,10 +168,6 @@ pub(crate) const PEERS: [Peer; 5] = [
         },
         furnish: |_| (),
         age: |_| (),
-        forbid: |world| {
-            world.configure("allowed_tools = []");
-            &["--permissions", "deny"]
-        },
         streams: true,
         unknown: "00000000-0000-4000-8000-000000000000",
         not_found: "there is no conversation",

@@ -66,8 +66,8 @@ fn allowed(world: &World) {
 
 fn denied(world: &World) {
     script(world, (world.peer.shell)(TOUCH));
-    let flags = (world.peer.forbid)(world);
-    let ran = world.start(&Call::with("Make a file.", flags)).end();
+    let flags = ["--permissions", "deny"];
+    let ran = world.start(&Call::with("Make a file.", &flags)).end();
     ran.ended("completed", 0);
     assert!(!world.file("made.txt").exists());
     assert_eq!(ran.answer(), "That was it.");

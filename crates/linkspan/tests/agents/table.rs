@@ -26,6 +26,14 @@ const fn all(name: &'static str) -> Behaviour {
     }
 }
 
+const fn modes(name: &'static str) -> Behaviour {
+    let not_here = Cell::Never("each start takes ten seconds; its own tests have the modes");
+    Behaviour {
+        name,
+        cells: [Cell::Yes, Cell::Yes, Cell::Yes, Cell::Yes, not_here],
+    }
+}
+
 pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     all("a text"),
     all("a text, talked with"),
@@ -50,6 +58,8 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     all("a permission is asked for and refused"),
     all("everything is allowed"),
     all("nothing is allowed"),
+    modes("every permission mode"),
+    modes("every permission mode that asks, talked with"),
     all("a session is resumed"),
     all("a session is resumed, talked with"),
     Behaviour {

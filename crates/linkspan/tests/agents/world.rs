@@ -59,9 +59,13 @@ impl<'a> Call<'a> {
 
     /// Somebody is there to be asked.
     pub(crate) fn attended(prompt: &'a str) -> Self {
+        Self::attended_with(prompt, &["--permissions", "ask"])
+    }
+
+    pub(crate) fn attended_with(prompt: &'a str, flags: &[&'a str]) -> Self {
         Self {
             is_attended: true,
-            ..Self::with(prompt, &["--permissions", "ask"])
+            ..Self::with(prompt, flags)
         }
     }
 

@@ -10,7 +10,7 @@ use responses::{Conversation, Endpoint};
 use crate::dialogue::Dialogue;
 use crate::locks::{self, Held, Lock, Locks};
 use crate::process::{Guard, Patience, SpawnError};
-use crate::request::{Launch, Prompt};
+use crate::request::{Launch, Mode, Prompt};
 use crate::state::new_id;
 
 /// What an agent is started with.
@@ -40,6 +40,11 @@ pub struct Setup {
     pub is_hasty: bool,
     /// What to say when the agent has no login.
     pub login_hint: Option<String>,
+    /// What the user should know about the start: it becomes a notice, unless it is taken out and said
+    /// otherwise.
+    pub notice: Option<String>,
+    /// The permission modes that the agent can be switched to; all others need a new process.
+    pub modes: Vec<Mode>,
 }
 
 /// Where a session goes on. Of a new one there is nothing.
@@ -149,6 +154,8 @@ impl Setup {
             holder: String::new(),
             is_hasty: false,
             login_hint: None,
+            notice: None,
+            modes: Vec::new(),
         }
     }
 

@@ -271,7 +271,7 @@ impl Document<'_> {
             _ => Err(wrong(it)),
         };
         let value = match (row.kind, content.get_ref()) {
-            (Kind::Switch, DeValue::Boolean(it)) => Some(Value::Switch(*it)),
+            (Kind::Switch | Kind::SwitchOrAuto, DeValue::Boolean(it)) => Some(Value::Switch(*it)),
             (Kind::List, DeValue::Array(items)) => {
                 let items: Result<_, _> = items.iter().map(text).collect();
                 Some(Value::List(items?))
@@ -302,7 +302,8 @@ impl Document<'_> {
                 | Kind::Choice(_)
                 | Kind::Mode
                 | Kind::Engine
-                | Kind::Size,
+                | Kind::Size
+                | Kind::SwitchOrAuto,
                 DeValue::String(it),
             ) => Value::from_text(row.kind, it).ok(),
             _ => None,

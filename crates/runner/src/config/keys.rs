@@ -5,7 +5,7 @@ use std::time::Duration;
 use responses::Provider;
 
 use super::{Origin, Setting, Value};
-use crate::engines::{CLAUDE_TOOLS, GEMINI_TOOLS, OPENHANDS_TOOLS};
+use crate::engines::{CLAUDE_TOOLS, GEMINI_TOOLS, OPENCODE_TOOLS, OPENHANDS_TOOLS};
 
 /// One key of a section.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub enum Kind {
     Mode,
     Engine,
     Switch,
+    /// `true`, `false`, or `"auto"`.
+    SwitchOrAuto,
     List,
     Table,
     Seconds,
@@ -43,6 +45,7 @@ pub enum Kind {
 pub enum Preset {
     Unset,
     Off,
+    Auto,
     List(&'static [&'static str]),
     Seconds(u64),
     On,
@@ -103,7 +106,7 @@ const TOP: &[Key] = &[
         kind: Kind::Seconds,
         preset: Preset::Seconds(5),
         variable: None,
-        summary: "seconds between interrupting an agent and terminating it",
+        summary: "seconds between asking or interrupting an agent and terminating it",
     },
     Key {
         name: "terminate_grace",
@@ -209,14 +212,14 @@ const CLAUDE: &[Key] = &[
         kind: Kind::List,
         preset: Preset::List(CLAUDE_TOOLS),
         variable: None,
-        summary: "tools that run without a question; the default holds where nobody can be asked",
+        summary: "tools that run without a question, unless the caller lists others; the default holds in `listed` only",
     },
     Key {
         name: "use_api_billing",
-        kind: Kind::Switch,
-        preset: Preset::Off,
+        kind: Kind::SwitchOrAuto,
+        preset: Preset::Auto,
         variable: None,
-        summary: "let Claude Code see `ANTHROPIC_API_KEY`",
+        summary: "hand `ANTHROPIC_API_KEY` on to Claude Code; `auto` does so if it has no login of its own",
     },
     Key {
         name: "output_style",
@@ -242,14 +245,21 @@ const CODEX: &[Key] = &[
         variable: None,
         summary: "how much the model says, Codex's `model_verbosity`",
     },
+    Key {
+        name: "use_api_billing",
+        kind: Kind::SwitchOrAuto,
+        preset: Preset::Auto,
+        variable: None,
+        summary: "hand `CODEX_API_KEY` on to Codex; `auto` does so if it has no login of its own",
+    },
 ];
 
 const OPENCODE: &[Key] = &[Key {
     name: "allowed_tools",
     kind: Kind::List,
-    preset: Preset::Unset,
+    preset: Preset::List(OPENCODE_TOOLS),
     variable: None,
-    summary: "tools that run without a question, such as `bash` or `bash(git *)`",
+    summary: "tools that run without a question, such as `bash(git *)`, unless the caller lists others; the default holds in `listed` only",
 }];
 
 const GEMINI: &[Key] = &[Key {
@@ -257,7 +267,7 @@ const GEMINI: &[Key] = &[Key {
     kind: Kind::List,
     preset: Preset::List(GEMINI_TOOLS),
     variable: None,
-    summary: "tools that run without a question; the default holds where nobody can be asked",
+    summary: "tools that run without a question, unless the caller lists others; the default holds in `listed` only",
 }];
 
 const OPENHANDS: &[Key] = &[Key {
@@ -265,7 +275,7 @@ const OPENHANDS: &[Key] = &[Key {
     kind: Kind::List,
     preset: Preset::List(OPENHANDS_TOOLS),
     variable: None,
-    summary: "tools that run without a question; the default holds where nobody can be asked",
+    summary: "tools that run without a question, unless the caller lists others; the default holds in `listed` only",
 }];
 const ENDPOINT: &[Key] = &[
     Key {
@@ -498,6 +508,7 @@ fn preset(preset: Preset) -> Value {
         Preset::Unset => Value::Unset,
         Preset::Off => Value::Switch(false),
         Preset::On => Value::Switch(true),
+        Preset::Auto => Value::Text("auto".to_owned()),
         Preset::Count(it) => Value::Count(it),
         Preset::List(items) => Value::List(items.iter().map(|it| (*it).to_owned()).collect()),
         Preset::Seconds(it) => Value::Seconds(Duration::from_secs(it)),

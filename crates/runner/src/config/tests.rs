@@ -219,10 +219,10 @@ fn unknown_keys_name_the_nearest() {
             hint: did you mean `claude`? known here: claude, codex, opencode, gemini, openhands, acp, responses"#]],
     );
     check_error(
-        "[engines.codex]\nuse_api_billing = true",
+        "[engines.gemini]\nuse_api_billing = true",
         expect![[r#"
-        c.toml:2: there is no key `engines.codex.use_api_billing`
-        hint: known here: program, args, env, model, dangerously_skip_permissions, sandbox, verbosity"#]],
+            c.toml:2: there is no key `engines.gemini.use_api_billing`
+            hint: known here: program, args, env, model, dangerously_skip_permissions, allowed_tools"#]],
     );
     check_error(
         "[engines.acp.mine]\nprogramme = 'x'",
@@ -314,7 +314,9 @@ fn wrong_values_name_what_was_expected() {
     );
     check_error(
         "[engines.claude]\nuse_api_billing = 'no'",
-        expect![[r#"c.toml:2: `engines.claude.use_api_billing` is "no", expected true or false"#]],
+        expect![[
+            r#"c.toml:2: `engines.claude.use_api_billing` is "no", expected true, false or "auto""#
+        ]],
     );
     check_error(
         "[engines.codex]\nsandbox = 'none'",

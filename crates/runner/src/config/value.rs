@@ -40,6 +40,12 @@ impl Value {
             Kind::Size => size(text).map(Self::Number).ok_or_else(expected),
             Kind::Secret => Ok(Self::Secret(text.to_owned())),
             Kind::Count => text.parse().map(Self::Count).map_err(|_| expected()),
+            Kind::SwitchOrAuto => match text {
+                "auto" => Ok(Self::Text(text.to_owned())),
+                "true" => Ok(Self::Switch(true)),
+                "false" => Ok(Self::Switch(false)),
+                _ => Err(expected()),
+            },
             Kind::Choice(_) | Kind::Mode | Kind::Engine => Err(expected()),
             Kind::Switch | Kind::List | Kind::Table => Err(expected()),
         }
@@ -56,6 +62,7 @@ pub(super) fn expected(kind: Kind) -> String {
         Kind::Mode => one_of(Mode::names()),
         Kind::Engine => one_of(ENGINES.iter().map(|it| it.name).collect()),
         Kind::Switch => "true or false".to_owned(),
+        Kind::SwitchOrAuto => "true, false or \"auto\"".to_owned(),
         Kind::List => "a list of strings".to_owned(),
         Kind::Table => "a table of strings".to_owned(),
         Kind::Seconds => "a number of seconds".to_owned(),

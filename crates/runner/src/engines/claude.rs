@@ -3,14 +3,19 @@
 use serde_json::{Value, json};
 
 use super::invocation::{Prompt, allowed, prompt};
-use super::{EngineConfig, Error, Invocation, guard};
+use super::{EngineConfig, Error, Invocation, Login, guard};
 use crate::request::{McpServer, McpVia, Mode, Private, Request, Resume, Stdin, Talk};
 
 /// What `listed` allows when neither the caller nor the config has a list.
 pub(crate) const ALLOWED_TOOLS: &[&str] = &["Bash", "Read", "Edit", "Write"];
 
-/// Without it Claude Code bills the user's subscription.
-const API_KEY: &str = "ANTHROPIC_API_KEY";
+/// With the key, Claude Code does not bill the user's subscription.
+pub(super) const LOGIN: Login = Login {
+    key: "ANTHROPIC_API_KEY",
+    tokens: &["CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"],
+    folder: ("CLAUDE_CONFIG_DIR", ".claude"),
+    file: ".credentials.json",
+};
 
 pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     let (stdin, argument) = match (request.talk, prompt(request)) {
@@ -46,9 +51,6 @@ pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Inv
     it.extra(config);
     if let Some(text) = argument {
         it.arg("--").arg(text);
-    }
-    if !config.use_api_billing && !config.env.contains_key(API_KEY) {
-        it.env_remove.push(API_KEY.into());
     }
     Ok(it)
 }

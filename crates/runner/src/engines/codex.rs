@@ -3,9 +3,18 @@
 //! Codex knows no lists of tools: a sandbox says what commands can do, and a policy says when it asks.
 
 use super::invocation::{Prompt, prompt};
-use super::{EngineConfig, Error, Invocation, guard};
+use super::{EngineConfig, Error, Invocation, Login, guard};
 use crate::request::{McpServer, McpVia, Mode, Permissions, Request, Resume, Stdin, Talk};
 use crate::secrets::is_secret;
+
+/// `codex exec` prefers the key to the login of `codex login`. `OPENAI_API_KEY` is left alone: providers of
+/// the user's own config, and programs that Codex runs, may need it.
+pub(super) const LOGIN: Login = Login {
+    key: "CODEX_API_KEY",
+    tokens: &[],
+    folder: ("CODEX_HOME", ".codex"),
+    file: "auth.json",
+};
 
 pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     lists(request)?;

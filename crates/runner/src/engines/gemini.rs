@@ -24,11 +24,13 @@ pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Inv
     let mut it = Invocation::new(Stdin::Closed);
     if request.talk == Talk::OneShot {
         it.args(["--output-format", "stream-json"]);
+        // In a folder that the user does not trust, it refuses to run a prompt without this. When it is
+        // talked with it can do without, and then reads no settings, hooks and tool servers from there.
+        it.arg("--skip-trust");
     } else {
         it.stdin = Stdin::Open;
         it.arg("--acp");
     }
-    it.arg("--skip-trust");
     permissions(&mut it, config, request)?;
     if let Some(model) = request.model.as_ref().or(config.model.as_ref()) {
         it.args(["-m", guard::model(model)?]);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
+use super::Billing;
 use crate::request::{Mode, Private, Request, Stdin, Talk};
 
 /// What the user's config says about one engine. Keys an engine does not have stay empty.
@@ -17,7 +18,7 @@ pub struct EngineConfig {
     /// What may run without a question, where the caller lists nothing. None when the user has not said:
     /// then nothing may, except in `listed`, which has a default.
     pub allowed_tools: Option<Vec<String>>,
-    pub use_api_billing: bool,
+    pub use_api_billing: Billing,
     pub output_style: Option<String>,
     pub verbosity: Option<String>,
     pub sandbox: Option<String>,

@@ -117,6 +117,11 @@ fn rules(config: &EngineConfig, request: &Request) -> Result<Map<String, Value>,
     Ok(rules)
 }
 
+/// The rules as text: they hold as long as the process.
+pub(super) fn fixed_rules(config: &EngineConfig, request: &Request) -> Result<Vec<String>, Error> {
+    rules(config, request).map(|it| vec![Value::Object(it).to_string()])
+}
+
 /// Adds `bash`, or `bash(git *)` for some of its commands.
 fn list(rules: &mut Map<String, Value>, tools: &[String], rule: &str) -> Result<(), Error> {
     guard::tools(tools)?;

@@ -9,7 +9,7 @@ use responses::Endpoint;
 use super::{ENGINES, Engine, EngineConfig, Error, Recording, Rules};
 use crate::config::Config;
 use crate::process::NotFound;
-use crate::request::{Launch, Request};
+use crate::request::{Launch, Permissions, Request};
 
 /// Which engine runs when nobody has said: the first of these that is installed.
 pub const DEFAULT_ORDER: &[&str] = &["codex", "claude", "opencode", "gemini"];
@@ -135,6 +135,31 @@ impl Agent {
             stdin: it.stdin,
             private: it.private,
         })
+    }
+
+    /// What `listed` lets this agent run, for people: the list of the caller or of the config, else the
+    /// default.
+    pub fn listed(&self, permissions: &Permissions) -> String {
+        let list = permissions
+            .allow
+            .as_ref()
+            .or(self.config.allowed_tools.as_ref());
+        let default = match self.engine.name {
+            "claude" => super::CLAUDE_TOOLS,
+            "opencode" => super::OPENCODE_TOOLS,
+            "gemini" => super::GEMINI_TOOLS,
+            "openhands" => super::OPENHANDS_TOOLS,
+            _ => &["shell", "read", "edit", "write"],
+        };
+        match list {
+            Some(list) if list.is_empty() => "nothing".to_owned(),
+            Some(list) => list.join(", "),
+            None if self.engine.name == "codex" => {
+                let sandbox = self.config.sandbox.as_deref().unwrap_or("workspace-write");
+                format!("commands and edits in the sandbox `{sandbox}`")
+            }
+            None => default.join(", "),
+        }
     }
 
     /// The program to look for: the config's, else the usual one.

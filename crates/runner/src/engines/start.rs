@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
-use super::Error;
+use super::invocation::allowed;
 use super::select::Agent;
+use super::{Error, Machine};
 use crate::agent::{Earlier, Limits, Setup, Work};
 use crate::config::Config;
 use crate::dialogue::{self, Dialogue};
 use crate::locks::Locks;
+use crate::permissions::MODES;
 use crate::process::{Guard, NotFound, Patience};
-use crate::request::{Request, Resume, Talk};
+use crate::request::{Mode, Request, Resume, Talk};
 use crate::state::new_id;
 
 /// What a start needs besides the request.
@@ -26,16 +28,24 @@ pub struct Surroundings {
 }
 
 impl Agent {
-    /// Everything that [`crate::Agent::start`] has to know. `find` looks for the program, `is_set`
-    /// knows the environment.
+    /// Everything that [`crate::Agent::start`] has to know. `find` looks for the program, `machine` knows
+    /// variables and files.
     pub fn setup(
         &self,
         request: &Request,
         around: Surroundings,
         find: impl Fn(&str) -> Result<PathBuf, NotFound>,
-        is_set: impl Fn(&str) -> bool,
+        machine: Machine<'_>,
     ) -> Result<Setup, Error> {
-        let launch = self.launch(request, find)?;
+        let mut launch = self.launch(request, find)?;
+        let login = self.engine.login.as_ref();
+        let key = login.map(|it| (it, it.choose(&self.config, machine)));
+        if let Some((login, chosen)) = &key
+            && chosen.is_withheld()
+        {
+            launch.env_remove.push(login.key.into());
+        }
+        let name = self.engine.name;
         let guard = around.guard;
         let prompt = request.prompt.clone();
         let (in_use, expect) = match &request.resume {
@@ -71,7 +81,9 @@ impl Agent {
             locks: around.locks,
             holder: around.holder,
             is_hasty: around.is_hasty,
-            login_hint: self.login_hint(is_set),
+            login_hint: (key.as_ref()).and_then(|(login, chosen)| chosen.hint(name, login)),
+            notice: (key.as_ref()).and_then(|(login, chosen)| chosen.notice(name, login)),
+            modes: self.modes(request),
         })
     }
 
@@ -105,15 +117,27 @@ impl Agent {
         }
     }
 
-    /// What to say when it has no login. `is_set` knows the environment.
-    fn login_hint(&self, is_set: impl Fn(&str) -> bool) -> Option<String> {
-        let is_hidden = self.engine.name == "claude"
-            && !self.config.use_api_billing
-            && is_set("ANTHROPIC_API_KEY");
-        is_hidden.then(|| {
-            "ANTHROPIC_API_KEY is kept from the agent unless `engines.claude.use_api_billing` is true"
-                .to_owned()
-        })
+    /// The modes that this agent can be switched to while it works: what it was told at its start about
+    /// tools must be the same in them.
+    fn modes(&self, request: &Request) -> Vec<Mode> {
+        let fixed = |mode: Mode| {
+            let mut request = request.clone();
+            request.permissions.mode = mode;
+            self.fixed_rules(&request).ok()
+        };
+        let now = fixed(request.permissions.mode);
+        let modes = MODES.iter().map(|it| it.mode);
+        modes.filter(|it| fixed(*it) == now).collect()
+    }
+
+    /// What an agent is told about tools at its start, and cannot be told otherwise later.
+    fn fixed_rules(&self, request: &Request) -> Result<Vec<String>, Error> {
+        match self.engine.name {
+            "claude" => Ok(allowed(&self.config, request, super::CLAUDE_TOOLS)),
+            "gemini" => Ok(allowed(&self.config, request, super::GEMINI_TOOLS)),
+            "opencode" => super::opencode::fixed_rules(&self.config, request),
+            _ => Ok(Vec::new()),
+        }
     }
 }
 
@@ -124,7 +148,6 @@ impl From<&Config> for Limits {
             start: timeouts.start,
             idle: timeouts.idle,
             patience: Patience {
-                asked: timeouts.interrupt_grace,
                 interrupted: timeouts.interrupt_grace,
                 terminated: timeouts.terminate_grace,
             },

@@ -3,6 +3,7 @@
 mod codex;
 mod hostile;
 mod lists;
+mod manual;
 
 use std::error::Error as _;
 use std::path::{Path, PathBuf};
@@ -179,8 +180,8 @@ fn models_lists_and_settings_travel_as_values() {
         expect![[r#"
             GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode default -m 'm "1"' '--prompt=fix it'
             GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode default -m 'm "1"' '--prompt=fix it'
-            GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --acp --skip-trust --approval-mode default -m 'm "1"' <open
-            GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --acp --skip-trust --approval-mode default -m 'm "1"' <open
+            GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --acp --approval-mode default -m 'm "1"' <open
+            GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --acp --approval-mode default -m 'm "1"' <open
         "#]],
     );
     check_full(
@@ -224,38 +225,38 @@ fn prompts_that_do_not_fit_an_argument_go_by_stdin() {
         }
     }
     expect![[r#"
-        -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions <<<"-"
+        /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions <<<"-"
         /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- - <<<"-"
         OPENCODE_PERMISSION='{"*":{"*":"allow"},"bash":{"*":"allow"},"edit":{"*":"allow"},"external_directory":{"*":"allow"},"glob":{"*":"allow"},"grep":{"*":"allow"},"list":{"*":"allow"},"lsp":{"*":"allow"},"read":{"*":"allow"},"skill":{"*":"allow"},"task":{"*":"allow"},"todoread":{"*":"allow"},"todowrite":{"*":"allow"}}' /bin/opencode run --format json --thinking --auto <<<"-"
         GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo <<<"-"
-        -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions -- --help
+        /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions -- --help
         /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- --help
         OPENCODE_PERMISSION='{"*":{"*":"allow"},"bash":{"*":"allow"},"edit":{"*":"allow"},"external_directory":{"*":"allow"},"glob":{"*":"allow"},"grep":{"*":"allow"},"list":{"*":"allow"},"lsp":{"*":"allow"},"read":{"*":"allow"},"skill":{"*":"allow"},"task":{"*":"allow"},"todoread":{"*":"allow"},"todowrite":{"*":"allow"}}' /bin/opencode run --format json --thinking --auto <<<"--help"
         GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo '--prompt=--help'
-        -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions <<<"a\0b"
+        /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions <<<"a\0b"
         /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- - <<<"a\0b"
         OPENCODE_PERMISSION='{"*":{"*":"allow"},"bash":{"*":"allow"},"edit":{"*":"allow"},"external_directory":{"*":"allow"},"glob":{"*":"allow"},"grep":{"*":"allow"},"list":{"*":"allow"},"lsp":{"*":"allow"},"read":{"*":"allow"},"skill":{"*":"allow"},"task":{"*":"allow"},"todoread":{"*":"allow"},"todowrite":{"*":"allow"}}' /bin/opencode run --format json --thinking --auto <<<"a\0b"
         GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo <<<"a\0b"
-        -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions -- ''
+        /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions -- ''
         /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- ''
         OPENCODE_PERMISSION='{"*":{"*":"allow"},"bash":{"*":"allow"},"edit":{"*":"allow"},"external_directory":{"*":"allow"},"glob":{"*":"allow"},"grep":{"*":"allow"},"list":{"*":"allow"},"lsp":{"*":"allow"},"read":{"*":"allow"},"skill":{"*":"allow"},"task":{"*":"allow"},"todoread":{"*":"allow"},"todowrite":{"*":"allow"}}' /bin/opencode run --format json --thinking --auto <<<""
         GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo '--prompt='
-        -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions -- @file
+        /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions -- @file
         /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- @file
         OPENCODE_PERMISSION='{"*":{"*":"allow"},"bash":{"*":"allow"},"edit":{"*":"allow"},"external_directory":{"*":"allow"},"glob":{"*":"allow"},"grep":{"*":"allow"},"list":{"*":"allow"},"lsp":{"*":"allow"},"read":{"*":"allow"},"skill":{"*":"allow"},"task":{"*":"allow"},"todoread":{"*":"allow"},"todowrite":{"*":"allow"}}' /bin/opencode run --format json --thinking --auto <<<"@file"
         GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo '--prompt=@file'
-        -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions -- '"quoted"'
+        /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions -- '"quoted"'
         /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- '"quoted"'
         OPENCODE_PERMISSION='{"*":{"*":"allow"},"bash":{"*":"allow"},"edit":{"*":"allow"},"external_directory":{"*":"allow"},"glob":{"*":"allow"},"grep":{"*":"allow"},"list":{"*":"allow"},"lsp":{"*":"allow"},"read":{"*":"allow"},"skill":{"*":"allow"},"task":{"*":"allow"},"todoread":{"*":"allow"},"todowrite":{"*":"allow"}}' /bin/opencode run --format json --thinking --auto <<<"\"quoted\""
         GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo '--prompt="quoted"'
-        -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions -- '$(id) '\''q'\''
+        /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions -- '$(id) '\''q'\''
         '
         /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- '$(id) '\''q'\''
         '
         OPENCODE_PERMISSION='{"*":{"*":"allow"},"bash":{"*":"allow"},"edit":{"*":"allow"},"external_directory":{"*":"allow"},"glob":{"*":"allow"},"grep":{"*":"allow"},"list":{"*":"allow"},"lsp":{"*":"allow"},"read":{"*":"allow"},"skill":{"*":"allow"},"task":{"*":"allow"},"todoread":{"*":"allow"},"todowrite":{"*":"allow"}}' /bin/opencode run --format json --thinking --auto <<<"$(id) 'q'\n"
         GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo '--prompt=$(id) '\''q'\''
         '
-        -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions <<<long
+        /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --dangerously-skip-permissions <<<long
         /bin/codex exec --json --skip-git-repo-check -c 'sandbox_mode="danger-full-access"' -c 'approval_policy="never"' -- - <<<long
         OPENCODE_PERMISSION='{"*":{"*":"allow"},"bash":{"*":"allow"},"edit":{"*":"allow"},"external_directory":{"*":"allow"},"glob":{"*":"allow"},"grep":{"*":"allow"},"list":{"*":"allow"},"lsp":{"*":"allow"},"read":{"*":"allow"},"skill":{"*":"allow"},"task":{"*":"allow"},"todoread":{"*":"allow"},"todowrite":{"*":"allow"}}' /bin/opencode run --format json --thinking --auto <<<long
         GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo <<<long
@@ -450,7 +451,7 @@ fn servers_of_tools_and_the_effort_reach_the_engines_that_take_them() {
         text.push('\n');
     }
     expect![[r#"
-        -u ANTHROPIC_API_KEY /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --input-format stream-json --permission-prompt-tool stdio --effort high --permission-mode manual <open --mcp-config=<<<{"mcpServers":{"files":{"args":["--root","a b"],"command":"/bin/files","env":{"CODEX_KEY":"c","KEY":"k","MODE":"v"},"type":"stdio"},"web":{"headers":{"Authorization":"Bearer x"},"type":"http","url":"https://example.com/mcp"}}}
+        /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --input-format stream-json --permission-prompt-tool stdio --effort high --permission-mode manual <open --mcp-config=<<<{"mcpServers":{"files":{"args":["--root","a b"],"command":"/bin/files","env":{"CODEX_KEY":"c","KEY":"k","MODE":"v"},"type":"stdio"},"web":{"headers":{"Authorization":"Bearer x"},"type":"http","url":"https://example.com/mcp"}}}
         KEY=k LINKSPAN_MCP_1_0_TOKEN='Bearer x' /bin/codex app-server -c 'model_reasoning_effort="high"' -c 'mcp_servers.files={ args = ["--root", "a b"], command = "/bin/files", env = { CODEX_KEY = "c", MODE = "v" }, env_vars = ["KEY"] }' -c 'mcp_servers.web={ env_http_headers = { Authorization = "LINKSPAN_MCP_1_0_TOKEN" }, url = "https://example.com/mcp" }' -c 'sandbox_mode="read-only"' -c 'approval_policy="on-request"' <open
     "#]].assert_eq(&text);
     request.mcp_servers[1].name = "a.b".to_owned();

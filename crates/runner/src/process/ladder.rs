@@ -6,18 +6,26 @@ use std::time::{Duration, Instant};
 /// How long each step of stopping an agent may take before the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// After the agent was asked in its own protocol.
-    pub asked: Duration,
+    /// From the first sign, a question in the agent's own protocol or an interrupt, to being terminated.
     pub interrupted: Duration,
+    /// From being terminated to being killed.
     pub terminated: Duration,
 }
 
 /// An interrupted agent may still write its session and a last message, which takes seconds at worst.
+/// With both, the worst agent is gone within nine seconds.
 pub const PATIENCE: Patience = Patience {
-    asked: Duration::from_secs(5),
     interrupted: Duration::from_secs(5),
     terminated: Duration::from_secs(3),
 };
+
+impl Patience {
+    /// How long an agent that was asked in its own protocol has before it is interrupted as well: the
+    /// larger part of the time for both.
+    fn asked(self) -> Duration {
+        self.interrupted * 3 / 5
+    }
+}
 
 /// What to do next to a process that must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,23 +38,27 @@ pub enum Step {
 /// The way from asking to killing: each step comes due when the one before it was not enough.
 #[derive(Clone, Debug)]
 pub struct Ladder {
-    patience: Patience,
+    interrupted: Duration,
+    terminated: Duration,
     next: Option<(Instant, Step)>,
 }
 
 impl Ladder {
     /// For an agent that was asked to stop in its own protocol just now.
     pub fn asked(now: Instant, patience: Patience) -> Self {
+        let asked = patience.asked();
         Self {
-            patience,
-            next: Some((now + patience.asked, Step::Interrupt)),
+            interrupted: patience.interrupted - asked,
+            terminated: patience.terminated,
+            next: Some((now + asked, Step::Interrupt)),
         }
     }
 
     /// For an agent that cannot be asked: the interrupt is due at once.
     pub fn signals(now: Instant, patience: Patience) -> Self {
         Self {
-            patience,
+            interrupted: patience.interrupted,
+            terminated: patience.terminated,
             next: Some((now, Step::Interrupt)),
         }
     }
@@ -60,8 +72,8 @@ impl Ladder {
     pub fn step(&mut self, now: Instant) -> Option<Step> {
         let (_, step) = self.next.filter(|(at, _)| *at <= now)?;
         self.next = match step {
-            Step::Interrupt => Some((now + self.patience.interrupted, Step::Terminate)),
-            Step::Terminate => Some((now + self.patience.terminated, Step::Kill)),
+            Step::Interrupt => Some((now + self.interrupted, Step::Terminate)),
+            Step::Terminate => Some((now + self.terminated, Step::Kill)),
             Step::Kill => None,
         };
         Some(step)
@@ -118,8 +130,9 @@ mod tests {
         let now = Instant::now();
         let steps = [(0, Step::Interrupt), (5, Step::Terminate), (8, Step::Kill)];
         assert_eq!(climb(Ladder::signals(now, PATIENCE), now), steps);
-        let later = steps.map(|(at, step)| (at + 5, step));
-        assert_eq!(climb(Ladder::asked(now, PATIENCE), now), later);
+        // Being asked first takes no longer in all.
+        let steps = [(3, Step::Interrupt), (5, Step::Terminate), (8, Step::Kill)];
+        assert_eq!(climb(Ladder::asked(now, PATIENCE), now), steps);
     }
 
     #[test]

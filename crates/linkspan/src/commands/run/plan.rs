@@ -7,7 +7,7 @@ use formats::ag_ui::History;
 use journal::Cut;
 use responses::{Conversation, Endpoint};
 use runner::config::Config;
-use runner::engines::{self, Recording, Selected, Surroundings};
+use runner::engines::{self, Machine, Recording, Selected, Surroundings};
 use runner::locks::Locks;
 use runner::process::{Guard, find_on_path};
 use runner::{Mode, Permissions, Request, Resume, Setup, Talk, Work};
@@ -25,6 +25,10 @@ pub(super) struct Plan {
     pub(super) kept: Kept,
     /// What an agent was told; it may have come from stdin, which cannot be read again.
     pub(super) prompt: Option<Prompt>,
+    /// The settings; their file may be a pipe, which cannot be read again.
+    pub(super) config: Config,
+    /// What the user is told before it starts, a line each.
+    pub(super) said: Vec<String>,
 }
 
 /// Under which name the journal keeps it.
@@ -41,7 +45,7 @@ pub(super) struct Kept {
 impl Plan {
     /// `is_attended`: somebody at a terminal can be asked.
     pub(super) fn new(args: &RunArgs, is_attended: bool) -> Result<Self, Failure> {
-        let config = load(args)?;
+        let config = settings::with_permissions(&args.file, args.permissions)?;
         if let Some(name) = args.engine.as_deref().or(config.default_engine()) {
             match engines::select(name, &config).map_err(refused)? {
                 Selected::Agent(_) => (),
@@ -49,25 +53,31 @@ impl Plan {
                 Selected::Replay(recording) => return replay(args, name, &recording, &config),
             }
         }
-        Self::for_agent(args, is_attended, Prompt::read(&args.prompt)?, None)
+        Self::for_agent(
+            args,
+            &config,
+            is_attended,
+            Prompt::read(&args.prompt)?,
+            None,
+        )
     }
 
     /// For an agent; `known` is a session that was found out meanwhile.
     pub(super) fn for_agent(
         args: &RunArgs,
+        config: &Config,
         is_attended: bool,
         prompt: Prompt,
         known: Option<&str>,
     ) -> Result<Self, Failure> {
-        let config = load(args)?;
-        let chosen = choose(args, &config, &prompt)?;
+        let chosen = choose(args, config, &prompt)?;
         let unset = match is_attended {
             true => Mode::Ask,
             false => Mode::Listed,
         };
         let permissions = Permissions {
             mode: config.permissions(chosen.engine.name, unset),
-            allow: settings::list(&args.allow, &config, chosen.engine.name),
+            allow: settings::list(&args.allow, config, chosen.engine.name),
             deny: args.deny.clone(),
         };
         let request = Request {
@@ -83,7 +93,8 @@ impl Plan {
             cwd: cwd(args.cwd.as_deref())?,
             permissions,
         };
-        let setup = agent(args, &config, &chosen, &request)?;
+        let mut setup = agent(args, config, &chosen, &request)?;
+        let said = [setup.notice.take(), listed(&chosen, &request.permissions)];
         let kept = Kept {
             engine: chosen.name.clone(),
             cwd: Some(request.cwd),
@@ -92,7 +103,7 @@ impl Plan {
                 Resume::Session(native) => Some(native),
                 Resume::Fresh | Resume::Latest | Resume::Fork(_) => None,
             },
-            cut: hub::cut(&config),
+            cut: hub::cut(config),
         };
         let permissions = request.permissions;
         Ok(Self {
@@ -100,12 +111,21 @@ impl Plan {
             permissions,
             kept,
             prompt: Some(prompt),
+            config: config.clone(),
+            said: said.into_iter().flatten().collect(),
         })
     }
 }
 
-fn load(args: &RunArgs) -> Result<Config, Failure> {
-    settings::with_permissions(&args.file, args.permissions)
+/// What `listed` lets run: nobody is asked, so it is said.
+fn listed(chosen: &engines::Agent, permissions: &Permissions) -> Option<String> {
+    let list = match permissions.mode {
+        Mode::Listed => chosen.listed(permissions),
+        Mode::Plan | Mode::Deny | Mode::Ask | Mode::AcceptEdits | Mode::Allow => return None,
+    };
+    Some(format!(
+        "runs without asking: {list}; everything else is denied (`--permissions listed`)"
+    ))
 }
 
 pub(crate) fn refused(err: engines::Error) -> Failure {
@@ -271,9 +291,8 @@ fn agent(
         holder: "linkspan run".to_owned(),
         is_hasty: args.no_wait,
     };
-    let is_set = |name: &str| env::var_os(name).is_some();
     chosen
-        .setup(request, around, find_on_path, is_set)
+        .setup(request, around, find_on_path, Machine::own())
         .map_err(refused)
 }
 
@@ -304,6 +323,8 @@ fn model(args: &RunArgs, endpoint: Box<Endpoint>, config: &Config) -> Result<Pla
         permissions: Permissions::default(),
         kept,
         prompt: None,
+        config: config.clone(),
+        said: Vec::new(),
     })
 }
 
@@ -345,6 +366,8 @@ fn replay(
         permissions: Permissions::default(),
         kept,
         prompt: None,
+        config: config.clone(),
+        said: Vec::new(),
     })
 }
 

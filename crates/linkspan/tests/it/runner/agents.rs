@@ -154,7 +154,6 @@ pub(super) async fn abort(process: &mut Process, patience: Patience) -> Exit {
 #[tokio::test]
 async fn an_agent_that_ignores_everything_is_killed() {
     let patience = Patience {
-        asked: Duration::ZERO,
         interrupted: Duration::from_millis(50),
         terminated: Duration::from_millis(50),
     };

@@ -40,7 +40,6 @@ const SCRIPTS: &[&str] = &[
 const AT_ONCE: usize = 8;
 
 const PATIENCE: Patience = Patience {
-    asked: Duration::ZERO,
     interrupted: Duration::from_millis(20),
     terminated: Duration::from_millis(20),
 };

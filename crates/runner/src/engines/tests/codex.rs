@@ -1,16 +1,8 @@
-//! The limits of Codex: the manual, the arguments and the messages say the same.
+//! The limits of Codex: the arguments and the messages say the same.
 
 use serde_json::Value;
 
 use super::*;
-
-const MODES_OF_THE_TABLE: [Mode; 5] = [
-    Mode::Ask,
-    Mode::Allow,
-    Mode::Deny,
-    Mode::AcceptEdits,
-    Mode::Plan,
-];
 
 /// The sandbox, and when Codex asks, by the arguments.
 fn by_arguments(config: &Config, request: &Request) -> (String, String) {
@@ -34,10 +26,10 @@ fn by_message(config: &Config, request: &Request) -> (String, String) {
     (value("sandbox"), value("approvalPolicy"))
 }
 
-/// A row as the manual has it.
+/// The limits of every mode, in the order of the table.
 fn row(title: &str, config: &Config, talk: Talk) -> String {
     let mut row = format!("| {title} |");
-    for mode in MODES_OF_THE_TABLE {
+    for mode in MODES.iter().map(|it| it.mode) {
         let request = request(mode, talk, Resume::Fresh);
         let limits = by_arguments(config, &request);
         if talk == Talk::Dialogue {
@@ -54,28 +46,24 @@ fn row(title: &str, config: &Config, talk: Talk) -> String {
 }
 
 #[test]
-fn the_manual_has_what_every_mode_becomes() {
-    let manual = include_str!("../../../../../docs/engines.md");
-    for (title, talk) in [
-        ("`codex`, one prompt", Talk::OneShot),
-        ("`codex`, talked with", Talk::Dialogue),
-    ] {
-        let row = row(title, &config(""), talk);
-        assert!(
-            manual.lines().any(|it| it == row),
-            "the manual lacks:\n{row}"
-        );
+fn the_sandbox_of_the_config_narrows_and_is_the_list_of_listed() {
+    let mut rows = String::new();
+    for sandbox in ["read-only", "workspace-write", "danger-full-access"] {
+        let config = config(&format!("[engines.codex]\nsandbox = '{sandbox}'"));
+        rows += &format!("{sandbox}\n");
+        rows += &format!("{}\n", row("one prompt", &config, Talk::OneShot));
+        rows += &format!("{}\n", row("talked with", &config, Talk::Dialogue));
     }
-}
-
-#[test]
-fn the_sandbox_of_the_config_holds_except_in_allow_and_plan() {
-    let config = config("[engines.codex]\nsandbox = 'workspace-write'");
-    let rows = row("one prompt", &config, Talk::OneShot)
-        + "\n"
-        + &row("talked with", &config, Talk::Dialogue);
     expect![[r#"
-        | one prompt | `read-only` | `danger-full-access` | `read-only` | `workspace-write` | `read-only` |
-        | talked with | `read-only`, asks | `danger-full-access` | `read-only` | `workspace-write`, asks | `read-only`, asks |"#]]
+        read-only
+        | one prompt | `read-only` | `read-only` | `read-only` | `read-only` | `read-only` | `danger-full-access` |
+        | talked with | `read-only`, asks | `read-only` | `read-only`, asks | `read-only`, asks | `read-only` | `danger-full-access` |
+        workspace-write
+        | one prompt | `read-only` | `read-only` | `read-only` | `workspace-write` | `workspace-write` | `danger-full-access` |
+        | talked with | `read-only`, asks | `read-only` | `read-only`, asks | `workspace-write`, asks | `workspace-write` | `danger-full-access` |
+        danger-full-access
+        | one prompt | `read-only` | `read-only` | `read-only` | `workspace-write` | `danger-full-access` | `danger-full-access` |
+        | talked with | `read-only`, asks | `read-only` | `read-only`, asks | `workspace-write`, asks | `danger-full-access` | `danger-full-access` |
+    "#]]
     .assert_eq(&rows);
 }

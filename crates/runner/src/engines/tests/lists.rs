@@ -84,9 +84,9 @@ fn a_tool_is_allowed_by_a_flag_or_by_an_answer_or_not_at_all() {
             GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode default '--allowed-tools=replace' '--prompt=fix it'
             GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode default '--allowed-tools=replace' '--prompt=fix it'
             GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --output-format stream-json --skip-trust --approval-mode yolo '--prompt=fix it'
-            GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --acp --skip-trust --approval-mode default '--allowed-tools=replace' <open
-            GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --acp --skip-trust --approval-mode default '--allowed-tools=replace' <open
-            GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --acp --skip-trust --approval-mode yolo <open
+            GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --acp --approval-mode default '--allowed-tools=replace' <open
+            GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --acp --approval-mode default '--allowed-tools=replace' <open
+            GEMINI_CLI_NO_RELAUNCH=true /bin/gemini --acp --approval-mode yolo <open
         "#]],
     );
     check(

@@ -11,6 +11,7 @@ const PERMISSIONS = [
   ["accept-edits", "Accept edits, ask for the rest"],
   ["plan", "Plan only"],
   ["deny", "Deny what would be asked"],
+  ["listed", "Run allowed tools, deny the rest"],
   ["allow", "Allow everything"],
 ];
 

@@ -60,16 +60,18 @@ async fn follow(
     stops: Stops,
 ) -> Result<(), Failure> {
     let (permissions, prompt) = (plan.permissions.clone(), plan.prompt.clone());
-    let config = plan.config.clone();
-    for line in &plan.said {
+    let (config, said) = (plan.config.clone(), plan.said.clone());
+    let list = plan.list.clone();
+    let (agent, keep) = started(args, plan).await?;
+    for line in said {
         exit::say(&format!("linkspan: {line}\n"));
     }
-    let (agent, keep) = started(args, plan).await?;
     let mut session = Session {
         agent,
         output,
         keep,
         permissions,
+        list,
         asking: Asking {
             tty,
             question: None,
@@ -136,6 +138,8 @@ struct Session {
     output: Output,
     keep: Keep,
     permissions: Permissions,
+    /// The tools that run without a question.
+    list: Vec<String>,
     asking: Asking,
     stops: Stops,
     n_presses: u32,
@@ -365,7 +369,7 @@ impl Session {
             return Ok(());
         }
         if self.asking.tty.is_none() {
-            exit::say(&self.output.denied());
+            exit::say(&self.output.denied(&self.list));
         }
         told_by(self.agent.last().map(|it| it.outcome))
     }

@@ -37,11 +37,11 @@ fn a_client_is_told_what_the_agent_can_do_and_says() {
         &client.heard,
         &session,
         expect![[r#"
-        {"availableCommands":[{"description":"Free up context","input":{"hint":"[focus]"},"name":"compact"}],"sessionUpdate":"available_commands_update"}
-        {"configOptions":[{"category":"mode","currentValue":"default","id":"mode","name":"Permissions","options":[{"description":"asks before it changes files or runs commands","name":"Ask","value":"default"},{"description":"changes files without asking, and asks for the rest","name":"Accept edits","value":"acceptEdits"},{"description":"looks and plans, and changes nothing","name":"Plan","value":"plan"},{"description":"never asks; what was not allowed beforehand is denied","name":"Deny","value":"dontAsk"},{"description":"never asks, and may do anything","name":"Allow everything","value":"bypassPermissions"}],"type":"select"},{"category":"model","currentValue":"default","id":"model","name":"Model","options":[{"name":"Default","value":"default"},{"description":"the best","name":"Opus","value":"opus"}],"type":"select"},{"category":"thought_level","currentValue":"default","id":"effort","name":"Effort","options":[{"name":"Default","value":"default"},{"name":"low","value":"low"},{"name":"medium","value":"medium"},{"name":"high","value":"high"},{"name":"xhigh","value":"xhigh"},{"name":"max","value":"max"}],"type":"select"}],"sessionUpdate":"config_option_update"}
-        {"sessionUpdate":"session_info_update","title":"hello"}
-        {"content":{"text":"Hello.","type":"text"},"messageId":"ID","sessionUpdate":"agent_message_chunk"}
-    "#]],
+            {"availableCommands":[{"description":"Free up context","input":{"hint":"[focus]"},"name":"compact"}],"sessionUpdate":"available_commands_update"}
+            {"configOptions":[{"category":"mode","currentValue":"default","id":"mode","name":"Permissions","options":[{"description":"asks before it changes files or runs commands","name":"Ask","value":"default"},{"description":"changes files without asking, and asks for the rest","name":"Accept edits","value":"acceptEdits"},{"description":"looks and plans, and changes nothing","name":"Plan","value":"plan"},{"description":"never asks; runs only what you listed, and denies the rest","name":"Deny","value":"dontAsk"},{"description":"never asks; runs the allowed tools, and denies the rest","name":"Allowed tools","value":"listed"},{"description":"never asks, and may do anything","name":"Allow everything","value":"bypassPermissions"}],"type":"select"},{"category":"model","currentValue":"default","id":"model","name":"Model","options":[{"name":"Default","value":"default"},{"description":"the best","name":"Opus","value":"opus"}],"type":"select"},{"category":"thought_level","currentValue":"default","id":"effort","name":"Effort","options":[{"name":"Default","value":"default"},{"name":"low","value":"low"},{"name":"medium","value":"medium"},{"name":"high","value":"high"},{"name":"xhigh","value":"xhigh"},{"name":"max","value":"max"}],"type":"select"}],"sessionUpdate":"config_option_update"}
+            {"sessionUpdate":"session_info_update","title":"hello"}
+            {"content":{"text":"Hello.","type":"text"},"messageId":"ID","sessionUpdate":"agent_message_chunk"}
+        "#]],
     );
     assert_eq!(client.leave(), 0);
 }
@@ -94,6 +94,50 @@ fn rules_and_modes_answer_without_the_user() {
         .clone();
     let values: Vec<&Value> = options.iter().map(|it| &it["currentValue"]).collect();
     assert_eq!(values, ["default", "default", "high"]);
+}
+
+#[test]
+fn a_mode_that_the_agent_cannot_be_switched_to_starts_it_anew() {
+    let folder = made("acp-modes");
+    let mut client = Client::ready(&folder, &["--permissions", "listed"]);
+    let session = client.new_session(&folder);
+    for mode in ["listed", "default", "plan", "dontAsk"] {
+        let mode = json!({"sessionId": session, "modeId": mode});
+        assert_eq!(client.ask("session/set_mode", mode)["result"], json!({}));
+        let prompt = client.prompt(&session, "hello");
+        client.answer(prompt);
+    }
+    let args = fs::read_to_string(folder.path("args")).unwrap();
+    let flags = |line: &str| {
+        let words = line.split(' ').skip_while(|it| *it != "--permission-mode");
+        words.take(3).collect::<Vec<_>>().join(" ")
+    };
+    let started: Vec<String> = args.lines().map(flags).collect();
+    // What it was told at its start, it would keep to: `Bash` must not run in `default`.
+    assert_eq!(
+        started,
+        [
+            "--permission-mode dontAsk --allowedTools=Bash,Read,Edit,Write",
+            "--permission-mode manual",
+        ]
+    );
+    assert_eq!(
+        fs::read_to_string(folder.path("keys")).unwrap(),
+        "none\nnone\n"
+    );
+}
+
+#[test]
+fn a_key_alone_is_enough() {
+    let folder = made("acp-key");
+    let mut command = linkspan(&["acp", "--engine", "claude"]);
+    at_home(&mut command, &folder).env("ANTHROPIC_API_KEY", "k");
+    let mut client = Client::begun(&mut command);
+    client.ask("initialize", json!({"protocolVersion": 1}));
+    let session = client.new_session(&folder);
+    let prompt = client.prompt(&session, "hello");
+    client.answer(prompt);
+    assert_eq!(fs::read_to_string(folder.path("keys")).unwrap(), "k\n");
 }
 
 #[test]

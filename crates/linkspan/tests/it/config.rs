@@ -56,7 +56,7 @@ fn every_value_says_where_it_came_from() {
             engines.claude.model                            opus                                          /home/.config/linkspan/config.toml:5
             engines.claude.dangerously_skip_permissions     false                                         default
             engines.claude.allowed_tools                    ["Bash","Read","Edit","Write"]                default
-            engines.claude.use_api_billing                  false                                         default
+            engines.claude.use_api_billing                  auto                                          default
             engines.claude.output_style                     -                                             default
             engines.codex.program                           -                                             default
             engines.codex.args                              []                                            default
@@ -65,12 +65,13 @@ fn every_value_says_where_it_came_from() {
             engines.codex.dangerously_skip_permissions      false                                         default
             engines.codex.sandbox                           -                                             default
             engines.codex.verbosity                         -                                             default
+            engines.codex.use_api_billing                   auto                                          default
             engines.opencode.program                        -                                             default
             engines.opencode.args                           []                                            default
             engines.opencode.env                            -                                             default
             engines.opencode.model                          -                                             default
             engines.opencode.dangerously_skip_permissions   false                                         default
-            engines.opencode.allowed_tools                  -                                             default
+            engines.opencode.allowed_tools                  ["bash","read","edit","write"]                default
             engines.gemini.program                          -                                             default
             engines.gemini.args                             []                                            default
             engines.gemini.env                              -                                             default
@@ -113,7 +114,7 @@ fn every_value_says_where_it_came_from() {
             {"key":"engines.claude.model","value":"opus","origin":"file","place":"/home/.config/linkspan/config.toml:5"}
             {"key":"engines.claude.dangerously_skip_permissions","value":false,"origin":"default","place":null}
             {"key":"engines.claude.allowed_tools","value":["Bash","Read","Edit","Write"],"origin":"default","place":null}
-            {"key":"engines.claude.use_api_billing","value":false,"origin":"default","place":null}
+            {"key":"engines.claude.use_api_billing","value":"auto","origin":"default","place":null}
             {"key":"engines.claude.output_style","value":null,"origin":"default","place":null}
             {"key":"engines.codex.program","value":null,"origin":"default","place":null}
             {"key":"engines.codex.args","value":[],"origin":"default","place":null}
@@ -122,12 +123,13 @@ fn every_value_says_where_it_came_from() {
             {"key":"engines.codex.dangerously_skip_permissions","value":false,"origin":"default","place":null}
             {"key":"engines.codex.sandbox","value":null,"origin":"default","place":null}
             {"key":"engines.codex.verbosity","value":null,"origin":"default","place":null}
+            {"key":"engines.codex.use_api_billing","value":"auto","origin":"default","place":null}
             {"key":"engines.opencode.program","value":null,"origin":"default","place":null}
             {"key":"engines.opencode.args","value":[],"origin":"default","place":null}
             {"key":"engines.opencode.env","value":null,"origin":"default","place":null}
             {"key":"engines.opencode.model","value":null,"origin":"default","place":null}
             {"key":"engines.opencode.dangerously_skip_permissions","value":false,"origin":"default","place":null}
-            {"key":"engines.opencode.allowed_tools","value":null,"origin":"default","place":null}
+            {"key":"engines.opencode.allowed_tools","value":["bash","read","edit","write"],"origin":"default","place":null}
             {"key":"engines.gemini.program","value":null,"origin":"default","place":null}
             {"key":"engines.gemini.args","value":[],"origin":"default","place":null}
             {"key":"engines.gemini.env","value":null,"origin":"default","place":null}

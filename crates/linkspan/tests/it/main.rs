@@ -27,6 +27,8 @@ mod openhands;
 #[cfg(target_os = "linux")]
 mod owners;
 mod pages;
+#[cfg(target_os = "linux")]
+mod permissions;
 mod program;
 mod prompts;
 mod run;

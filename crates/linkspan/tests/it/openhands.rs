@@ -81,6 +81,7 @@ fn one_prompt_is_two_lines_and_the_end_of_stdin() {
     assert!(ran.stdout.contains("answer 1"), "{}", ran.shown());
     let limits = json!({
         "everything": false,
+        "edits": false,
         "asks": false,
         "allow": ["terminal", "file_editor"],
         "deny": [],
@@ -146,7 +147,8 @@ fn a_conversation_is_asked_stopped_and_goes_on_in_one_process() {
     assert_eq!(outcomes, [done, done, Outcome::Aborted, done]);
     let denied = (model::Decision::Denied, Some("not here".to_owned()));
     assert_eq!(*settled.lock().unwrap(), [denied]);
-    let limits = json!({"everything": false, "asks": true, "allow": [], "deny": []});
+    let limits =
+        json!({"everything": false, "edits": false, "asks": true, "allow": [], "deny": []});
     let prompt = |n: u8| json!({"type": "prompt", "text": format!("message {n}")});
     let expected = [
         json!({"type": "open", "permissions": limits}),

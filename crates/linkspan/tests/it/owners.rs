@@ -59,6 +59,7 @@ impl World {
         let mut command = linkspan(&["run", "--engine", "claude", "--to", "linkspan"]);
         command
             .args(["--data-dir", &self.0.path("data")])
+            .args(["--permissions", "deny"])
             .args(args)
             .env("PATH", format!("{}:{path}", self.0.path("bin")))
             .env("XDG_CONFIG_HOME", self.0.path("config"))

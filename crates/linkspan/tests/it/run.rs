@@ -91,6 +91,7 @@ fn a_run_is_a_transcript_and_its_outcome_the_exit_code() {
 
             ✓ done in 0.0s
               claude --resume s-1
+            linkspan: runs without asking: Bash, Read, Edit, Write; everything else is denied (`--permissions listed`)
             exit 0
         "#]],
     );
@@ -232,7 +233,8 @@ fn the_first_interrupt_aborts_the_run() {
         "run-abort",
         &[INIT, "trap 'exit 0' INT", "sleep 60 & wait", RESULT],
     );
-    let mut child = started(&mut command(&folder, &["--to", "linkspan", "hi"]));
+    let args = ["--to", "linkspan", "--permissions", "deny", "hi"];
+    let mut child = started(&mut command(&folder, &args));
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     let mut seen = String::new();
     lines.read_line(&mut seen).unwrap();
@@ -442,16 +444,16 @@ fn a_key_is_kept_from_the_agent_and_a_failed_login_says_so() {
         )
     };
     assert_eq!(
-        said(""),
+        said("[claude]\nuse_api_billing = false\n"),
         (
             "key:".to_owned(),
-            "Not logged in · Please run /login\nhint: ANTHROPIC_API_KEY is kept from the agent unless \
-             `engines.claude.use_api_billing` is true"
+            "Not logged in · Please run /login\nhint: ANTHROPIC_API_KEY is withheld from the agent; set \
+             `engines.claude.use_api_billing = true` in the config to use it"
                 .to_owned()
         )
     );
     assert_eq!(
-        said("[claude]\nuse_api_billing = true\n"),
+        said(""),
         (
             "key: canary".to_owned(),
             "Not logged in · Please run /login".to_owned()
@@ -501,7 +503,17 @@ fn the_newest_session_is_left_to_whoever_is_in_it() {
         &["--continue", "--no-wait", "--to", "linkspan", "hi"],
     );
     assert_eq!((hasty.code, &*hasty.stdout), (Some(5), ""));
-    let patient = run(&folder, &["--continue", "--to", "linkspan", "hi"]);
+    let patient = run(
+        &folder,
+        &[
+            "--continue",
+            "--permissions",
+            "deny",
+            "--to",
+            "linkspan",
+            "hi",
+        ],
+    );
     let said = format!("linkspan: waiting for process {}\n", first.id());
     assert_eq!(patient.stderr, said);
     assert_eq!(
@@ -563,6 +575,21 @@ fn what_was_denied_is_said_with_the_flag_that_allows_it() {
     let result = r#"echo '{"type":"result","subtype":"success","is_error":false,"result":"no","session_id":"s-1","permission_denials":[{"tool_name":"WebFetch","tool_use_id":"t","tool_input":{}}],"uuid":"u3"}'"#;
     let folder = claude("run-denied", &[INIT, HELLO, result]);
     let ran = run(&folder, &["--to", "linkspan", "hi"]);
+    assert_eq!(
+        (ran.code, &*ran.stderr),
+        (
+            Some(0),
+            "linkspan: runs without asking: Bash, Read, Edit, Write; everything else is denied \
+             (`--permissions listed`)\n\
+             linkspan: not allowed: WebFetch\n\n\
+             hint: `--allow Bash --allow Read --allow Edit --allow Write --allow WebFetch` allows it, \
+             `--permissions` says what else may be done\n"
+        )
+    );
+    let ran = run(
+        &folder,
+        &["--to", "linkspan", "--permissions", "deny", "hi"],
+    );
     assert_eq!(
         (ran.code, &*ran.stderr),
         (

@@ -21,6 +21,18 @@ const CANARIES: &[(&str, &str)] = &[
     ("AWS_SECRET", "canary-aws-0006"),
     ("DB_PASSWORD", "canary-db-0007"),
     ("lower_case_token", "canary-lower-0008"),
+    ("GITHUB_PAT", "canary-pat-0013"),
+    ("SENTRY_DSN", "https://canary-0014@sentry.io/1"),
+    ("CLOUD_CREDENTIALS", "canary-credentials-0015"),
+    ("DATABASE_URL", "postgres://app:canary-0016@db:5432/x"),
+    // No variable of these would be known by its name.
+    ("UNKNOWN_1", "sk-canary-0123456789-0017"),
+    ("UNKNOWN_2", "ghp_canary0123456789abcdef0018"),
+    ("UNKNOWN_3", "xoxb-canary-0123456789-0019"),
+    (
+        "UNKNOWN_4",
+        "eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0.canary0020",
+    ),
 ];
 /// One that only the config knows.
 const CONFIGURED: &str = "canary-configured-0009";

@@ -9,7 +9,7 @@ use responses::Endpoint;
 use super::{ENGINES, Engine, EngineConfig, Error, Recording, Rules};
 use crate::config::Config;
 use crate::process::NotFound;
-use crate::request::{Launch, Permissions, Request};
+use crate::request::{Launch, Mode, Permissions, Request};
 
 /// Which engine runs when nobody has said: the first of these that is installed.
 pub const DEFAULT_ORDER: &[&str] = &["codex", "claude", "opencode", "gemini"];
@@ -137,28 +137,39 @@ impl Agent {
         })
     }
 
-    /// What `listed` lets this agent run, for people: the list of the caller or of the config, else the
+    /// The tools that run without a question: those of the caller or of the config; `listed` has a
     /// default.
-    pub fn listed(&self, permissions: &Permissions) -> String {
-        let list = permissions
+    pub fn list(&self, permissions: &Permissions) -> Vec<String> {
+        let said = permissions
             .allow
             .as_ref()
             .or(self.config.allowed_tools.as_ref());
-        let default = match self.engine.name {
-            "claude" => super::CLAUDE_TOOLS,
-            "opencode" => super::OPENCODE_TOOLS,
-            "gemini" => super::GEMINI_TOOLS,
-            "openhands" => super::OPENHANDS_TOOLS,
-            _ => &["shell", "read", "edit", "write"],
+        let default: &[&str] = match (permissions.mode, self.engine.name) {
+            (Mode::Listed, "claude") => super::CLAUDE_TOOLS,
+            (Mode::Listed, "opencode") => super::OPENCODE_TOOLS,
+            (Mode::Listed, "gemini") => super::GEMINI_TOOLS,
+            (Mode::Listed, "openhands") => super::OPENHANDS_TOOLS,
+            // It has a sandbox instead.
+            (Mode::Listed, "codex") => &[],
+            (Mode::Listed, _) => &["shell", "read", "edit", "write"],
+            (Mode::Plan | Mode::Deny | Mode::Ask | Mode::AcceptEdits | Mode::Allow, _) => &[],
         };
-        match list {
-            Some(list) if list.is_empty() => "nothing".to_owned(),
-            Some(list) => list.join(", "),
-            None if self.engine.name == "codex" => {
+        match said {
+            Some(list) => list.clone(),
+            None => default.iter().map(|it| (*it).to_owned()).collect(),
+        }
+    }
+
+    /// The same for people.
+    pub fn listed(&self, permissions: &Permissions) -> String {
+        let list = self.list(permissions);
+        match list.is_empty() {
+            true if self.engine.name == "codex" && permissions.allow.is_none() => {
                 let sandbox = self.config.sandbox.as_deref().unwrap_or("workspace-write");
                 format!("commands and edits in the sandbox `{sandbox}`")
             }
-            None => default.join(", "),
+            true => "nothing".to_owned(),
+            false => list.join(", "),
         }
     }
 

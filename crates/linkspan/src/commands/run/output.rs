@@ -96,12 +96,17 @@ impl Output {
         self.view.as_ref().is_some_and(|it| it.ends_with(ask))
     }
 
-    /// What to say about the tools that were not allowed.
-    pub(super) fn denied(&self) -> String {
-        let flags: Vec<String> = self
-            .denied
-            .iter()
-            .map(|it| format!("--allow {it}"))
+    /// What to say about the tools that were not allowed; those of `list` were, and a list is the whole
+    /// list.
+    pub(super) fn denied(&self, list: &[String]) -> String {
+        let tools = list.iter().chain(&self.denied);
+        let flags: Vec<String> = tools
+            .map(
+                |it| match it.contains(|it: char| it.is_whitespace() || "()*'\"".contains(it)) {
+                    true => format!("--allow \"{it}\""),
+                    false => format!("--allow {it}"),
+                },
+            )
             .collect();
         match &*self.denied {
             [] => String::new(),

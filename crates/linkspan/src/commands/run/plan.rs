@@ -27,8 +27,10 @@ pub(super) struct Plan {
     pub(super) prompt: Option<Prompt>,
     /// The settings; their file may be a pipe, which cannot be read again.
     pub(super) config: Config,
-    /// What the user is told before it starts, a line each.
+    /// What the user is told when it starts, a line each.
     pub(super) said: Vec<String>,
+    /// The tools that run without a question.
+    pub(super) list: Vec<String>,
 }
 
 /// Under which name the journal keeps it.
@@ -108,6 +110,7 @@ impl Plan {
         let permissions = request.permissions;
         Ok(Self {
             setup,
+            list: chosen.list(&permissions),
             permissions,
             kept,
             prompt: Some(prompt),
@@ -325,6 +328,7 @@ fn model(args: &RunArgs, endpoint: Box<Endpoint>, config: &Config) -> Result<Pla
         prompt: None,
         config: config.clone(),
         said: Vec::new(),
+        list: Vec::new(),
     })
 }
 
@@ -368,6 +372,7 @@ fn replay(
         prompt: None,
         config: config.clone(),
         said: Vec::new(),
+        list: Vec::new(),
     })
 }
 

@@ -18,6 +18,7 @@ const CLAUDE: &str = r#"
 PATH=/usr/bin:/bin
 echo $$ >> "$HOME/pids"
 echo "$*" >> "$HOME/args"
+echo "${ANTHROPIC_API_KEY-none}" >> "$HOME/keys"
 s=s-1
 case $* in *--fork-session*) s=s-2;; esac
 case $* in *--mcp-config=*)
@@ -83,7 +84,12 @@ impl Client {
     }
 
     pub(super) fn started(command: &mut Command, folder: &Folder) -> Self {
-        let mut child = at_home(command, folder).spawn().unwrap();
+        Self::begun(at_home(command, folder))
+    }
+
+    /// One whose program has its surroundings already.
+    pub(super) fn begun(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let (tx, said) = mpsc::channel();
         let asked = Asked::default();

@@ -62,6 +62,22 @@ fn an_agent_that_does_not_stop_is_made_to_and_its_run_has_an_end() {
 }
 
 #[test]
+fn an_agent_that_ignores_everything_is_gone_nine_seconds_after_a_cancel() {
+    let folder = made_with("acp-deaf", "");
+    let mut client = Client::ready(&folder, &[]);
+    let session = client.new_session(&folder);
+    let prompt = client.prompt(&session, "stuck");
+    client.until(|it| it["params"]["update"]["content"]["text"] == "Working.");
+    let began = Instant::now();
+    client.notify("session/cancel", json!({"sessionId": session}));
+    let answer = client.answer(prompt);
+    let took = began.elapsed();
+    assert_eq!(answer["result"]["stopReason"], "cancelled");
+    assert!(took < Duration::from_secs(9), "it took {took:?}");
+    assert_eq!(n_left(&folder), 0);
+}
+
+#[test]
 fn a_client_that_does_not_read_holds_nobody_up() {
     let folder = made("acp-unread");
     let mut command = linkspan(&["acp", "--engine", "claude"]);

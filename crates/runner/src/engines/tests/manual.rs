@@ -223,7 +223,11 @@ fn lists() -> String {
         "openhands",
         "acp:mine",
     ] {
-        let list = agent(name, &config).listed(&Permissions::default());
+        let permissions = Permissions {
+            mode: Mode::Listed,
+            ..Permissions::default()
+        };
+        let list = agent(name, &config).listed(&permissions);
         let list = match list.contains('`') {
             true => list,
             false => format!("`{}`", list.replace(", ", "`, `")),

@@ -85,7 +85,7 @@ let failure;
 try {
   const allowed = await talk(named);
   equal(allowed, {
-    asked: { type: "interrupt", tool: "Bash" },
+    asked: { type: "interrupt", call: "t1" },
     resumed: { type: "success" },
     messages: [
       ["user", "list the files"],
@@ -146,7 +146,7 @@ async function run({ url, token }) {
     const resume = [{ interruptId: interrupt.id, status: "resolved", payload: { approved: true } }];
     const end = await runAgent({ resume });
     return {
-      asked: { type: asked.outcome.type, tool: interrupt.metadata.linkspan.tool },
+      asked: { type: asked.outcome.type, call: interrupt.toolCallId },
       resumed: { type: end.outcome.type },
       messages: agent.messages.map(({ role, content }) => [role, content ?? null]),
     };

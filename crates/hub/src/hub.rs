@@ -14,6 +14,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::changes::Changes;
 use crate::config::HubConfig;
+use crate::counts::RunCounts;
 use crate::error::{Error, Result};
 use crate::follow::{Follow, Follower};
 use crate::keep;
@@ -354,6 +355,11 @@ impl Hub {
     /// What keeps the journal from being written, as long as something does.
     pub fn trouble(&self) -> Option<String> {
         self.shared.trouble()
+    }
+
+    /// How the runs of this hub have ended.
+    pub fn run_counts(&self) -> &RunCounts {
+        &self.shared.counts
     }
 
     /// Follows one session or all of them.

@@ -10,6 +10,7 @@ mod catch_up;
 mod changes;
 mod channel;
 mod config;
+mod counts;
 mod desk;
 mod error;
 mod everything;
@@ -29,6 +30,7 @@ mod shared;
 
 pub use changes::{Changes, SessionChanged};
 pub use config::{HubConfig, Limits, own_name};
+pub use counts::{EndedRuns, RUN_SECONDS, RunCounts, RunKey};
 pub use error::{Error, Result, chain};
 pub use follow::{Delivered, Detached, Follow, Followed, Follower, Scope};
 pub use hub::{Hub, Queued, Submitted, title};

@@ -1,7 +1,8 @@
 //! What an agent tells, on its way into the log: numbered, with the agent's own frames beside it.
 
 use std::borrow::Cow;
-use std::time::SystemTime;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 use formats::ItemIds;
@@ -12,6 +13,7 @@ use model::{
 };
 use runner::Earlier;
 
+use crate::counts::RunCounts;
 use crate::order::Prompt;
 use crate::pages;
 
@@ -45,6 +47,14 @@ pub(crate) struct Record {
     told: Vec<Entry>,
     ready: Batch,
     n_waiting: usize,
+    counting: Option<Counting>,
+}
+
+/// Where runs are counted, and when the open one has begun.
+#[derive(Debug)]
+struct Counting {
+    counts: Arc<RunCounts>,
+    began: Option<Instant>,
 }
 
 impl Record {
@@ -71,6 +81,7 @@ impl Record {
             told: Vec::new(),
             ready: Batch::default(),
             n_waiting: 0,
+            counting: None,
         })
     }
 
@@ -173,8 +184,32 @@ impl Record {
         self.commit();
     }
 
+    /// From now on its runs are counted.
+    pub(crate) fn count_in(&mut self, counts: &Arc<RunCounts>) {
+        self.counting = Some(Counting {
+            counts: Arc::clone(counts),
+            began: None,
+        });
+    }
+
+    fn count(&mut self, event: &Event<'_>) {
+        let Some(counting) = &mut self.counting else {
+            return;
+        };
+        if let Body::RunStarted(_) = event.body {
+            counting.began = Some(Instant::now());
+        }
+        if let Body::RunEnded(ended) = &event.body {
+            // Its beginning may have been told by another process.
+            let took = counting.began.take().map(|it| it.elapsed());
+            let took = took.unwrap_or_default();
+            counting.counts.ended(&self.engine, ended.outcome, took);
+        }
+    }
+
     fn push(&mut self, event: &Event<'_>) {
         self.seq = event.seq;
+        self.count(event);
         let frame = self.frame.take();
         self.n_waiting += frame.as_ref().map_or(0, Bytes::len);
         let entry = Entry::of(event, frame).expect("events are plain data with string keys");

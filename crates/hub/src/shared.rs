@@ -15,6 +15,7 @@ use crate::catch_up::Style;
 use crate::changes::Directory;
 use crate::channel::Channels;
 use crate::config::{HubConfig, is_dead};
+use crate::counts::RunCounts;
 use crate::desk;
 use crate::error::{Error, Result};
 use crate::everything::Everything;
@@ -51,6 +52,7 @@ pub(crate) struct Shared {
     status: Mutex<HashMap<SessionId<'static>, Status>>,
     replies: Mutex<HashMap<(SessionId<'static>, u64), oneshot::Sender<bool>>>,
     trouble: watch::Sender<Option<String>>,
+    pub(crate) counts: Arc<RunCounts>,
 }
 
 impl Shared {
@@ -66,6 +68,7 @@ impl Shared {
             status: Mutex::default(),
             replies: Mutex::default(),
             trouble: watch::Sender::new(None),
+            counts: Arc::default(),
             config,
         }
     }

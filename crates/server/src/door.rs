@@ -57,6 +57,7 @@ pub(crate) struct Peer(pub(crate) SocketAddr);
 
 /// The outer door: checks that need no token, and headers for every answer.
 pub(crate) async fn outer(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let began = Instant::now();
     let is_open = !app.origins.allowed.is_empty() && cors::is_open(request.uri().path());
     let allowed = app
         .origins
@@ -74,7 +75,7 @@ pub(crate) async fn outer(State(app): State<Arc<App>>, request: Request, next: N
             refusal(refused, lacks_port).into_response()
         }
     };
-    app.metrics.answered(response.status());
+    app.metrics.answered(response.status(), began.elapsed());
     let is_misdirected = response.status() == StatusCode::MISDIRECTED_REQUEST;
     let headers = response.headers_mut();
     // Nothing is said to a page about a server that it did not mean.

@@ -3,10 +3,12 @@
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
+use hub::{Hub, RUN_SECONDS};
 
 use crate::error::{ApiError, Result};
 use crate::state::App;
@@ -21,6 +23,58 @@ pub(crate) struct Metrics {
     detached: AtomicU64,
     prompts: AtomicU64,
     followers: AtomicI64,
+    requests: Histogram,
+}
+
+/// Upper bounds of how long it takes until an answer begins, in seconds.
+const REQUEST_SECONDS: [f64; 9] = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+
+/// How long something took, in the way that Prometheus counts it.
+#[derive(Debug, Default)]
+struct Histogram {
+    /// The last one is those that took longer than all bounds.
+    counts: [AtomicU64; REQUEST_SECONDS.len() + 1],
+    micros: AtomicU64,
+}
+
+impl Histogram {
+    fn note(&self, took: Duration) {
+        let seconds = took.as_secs_f64();
+        let bounds = REQUEST_SECONDS.iter();
+        let at = bounds.take_while(|it| seconds > **it).count();
+        self.counts[at].fetch_add(1, Ordering::Relaxed);
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.micros.fetch_add(micros, Ordering::Relaxed);
+    }
+}
+
+/// What waits and what runs, as the journal has it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Work {
+    running: u64,
+    queued: u64,
+    asks: u64,
+}
+
+impl Work {
+    async fn look(hub: &Hub) -> hub::Result<Self> {
+        let journal = hub.journal();
+        let mut queued = 0;
+        for session in journal.pending().await? {
+            queued += hub.queue(&session).await?.len() as u64;
+        }
+        Ok(Self {
+            running: journal.open_runs().await?.len() as u64,
+            queued,
+            asks: journal.asks().await?.len() as u64,
+        })
+    }
+}
+
+/// A value of a label: nothing in it ends the text before its end.
+fn label(text: &str) -> String {
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+    text.replace('\n', "\\n")
 }
 
 /// Counted as long as it lives.
@@ -34,7 +88,8 @@ impl Drop for Following {
 }
 
 impl Metrics {
-    pub(crate) fn answered(&self, status: StatusCode) {
+    pub(crate) fn answered(&self, status: StatusCode, took: Duration) {
+        self.requests.note(took);
         let class = usize::from(status.as_u16() / 100).saturating_sub(1);
         if let Some(count) = self.answers.get(class) {
             count.fetch_add(1, Ordering::Relaxed);
@@ -77,8 +132,9 @@ impl Metrics {
         ))
     }
 
-    fn text(&self, app: &App) -> String {
+    fn text(&self, app: &App, work: Option<Work>) -> String {
         let mut text = String::new();
+        self.put_runs(app, work, &mut text);
         let mut put = |name: &str, kind: &str, help: &str, rows: &[(&str, u64)]| {
             // Writing to a string does not fail.
             writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}").ok();
@@ -149,9 +205,81 @@ impl Metrics {
         );
         text
     }
+
+    /// The runs: what waits, what runs, how they ended and how long they took.
+    fn put_runs(&self, app: &App, work: Option<Work>, text: &mut String) {
+        let mut family = |name: &str, kind: &str, help: &str, rows: &[String]| {
+            // Writing to a string does not fail.
+            writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}").ok();
+            for row in rows {
+                writeln!(text, "{name}{row}").ok();
+            }
+        };
+        if let Some(Work {
+            running,
+            queued,
+            asks,
+        }) = work
+        {
+            for (name, help, value) in [
+                (
+                    "linkspan_runs_running",
+                    "Runs that have begun and not ended.",
+                    running,
+                ),
+                (
+                    "linkspan_prompts_queued",
+                    "Prompts that wait for their turn.",
+                    queued,
+                ),
+                (
+                    "linkspan_asks_waiting",
+                    "Questions of agents that wait for an answer.",
+                    asks,
+                ),
+            ] {
+                family(name, "gauge", help, &[format!(" {value}")]);
+            }
+        }
+        let (mut totals, mut times) = (Vec::new(), Vec::new());
+        for ((engine, outcome), ended) in app.hub.run_counts().all() {
+            let labels = format!("engine=\"{}\",outcome=\"{outcome}\"", label(&engine));
+            totals.push(format!("{{{labels}}} {}", ended.count));
+            for (bound, count) in RUN_SECONDS.iter().zip(ended.within) {
+                times.push(format!("_bucket{{{labels},le=\"{bound}\"}} {count}"));
+            }
+            times.push(format!("_bucket{{{labels},le=\"+Inf\"}} {}", ended.count));
+            times.push(format!("_sum{{{labels}}} {}", ended.seconds));
+            times.push(format!("_count{{{labels}}} {}", ended.count));
+        }
+        let help = "Runs that have ended here, by engine and outcome.";
+        family("linkspan_runs_total", "counter", help, &totals);
+        let help = "From the beginning of a run to its end.";
+        family("linkspan_run_duration_seconds", "histogram", help, &times);
+        let (mut rows, mut sum) = (Vec::new(), 0);
+        for (at, count) in self.requests.counts.iter().enumerate() {
+            sum += count.load(Ordering::Relaxed);
+            let bound = REQUEST_SECONDS
+                .get(at)
+                .map_or("+Inf".to_owned(), f64::to_string);
+            rows.push(format!("_bucket{{le=\"{bound}\"}} {sum}"));
+        }
+        let seconds = Duration::from_micros(self.requests.micros.load(Ordering::Relaxed));
+        rows.push(format!("_sum {}", seconds.as_secs_f64()));
+        rows.push(format!("_count {sum}"));
+        let help = "From a request to the beginning of its answer.";
+        family(
+            "linkspan_http_request_duration_seconds",
+            "histogram",
+            help,
+            &rows,
+        );
+    }
 }
 
 pub(crate) async fn show(State(app): State<Arc<App>>) -> impl IntoResponse {
     let kind = "text/plain; version=0.0.4; charset=utf-8";
-    ([(header::CONTENT_TYPE, kind)], app.metrics.text(&app))
+    // A journal that cannot be read is a figure of its own.
+    let work = Work::look(&app.hub).await.ok();
+    ([(header::CONTENT_TYPE, kind)], app.metrics.text(&app, work))
 }

@@ -87,7 +87,8 @@ async fn open(shared: &Arc<Shared>, lease: &Lease) -> journal::Result<Desk> {
     let session = found.ok_or_else(|| Error::NoSession {
         session: lease.session.clone(),
     })?;
-    let record = Record::open(&**journal, &session, head).await?;
+    let mut record = Record::open(&**journal, &session, head).await?;
+    record.count_in(&shared.counts);
     Ok(Desk {
         shared: Arc::clone(shared),
         native: session.native.map(|it| it.to_string()),

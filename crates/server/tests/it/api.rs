@@ -440,3 +440,49 @@ async fn figures_count_what_happened() {
         "{figures}"
     );
 }
+
+#[tokio::test]
+async fn figures_tell_what_runs_what_waits_and_how_runs_ended() {
+    let house = House::new().await;
+    let figure = async |name: &str| {
+        let text = house.get("/api/metrics").await.body;
+        let mut lines = text.lines().filter_map(|it| it.strip_prefix(name));
+        let line = lines.find(|it| it.starts_with(' '));
+        line.map(|it| it.trim().to_owned())
+    };
+    assert_eq!(figure("linkspan_runs_running").await.as_deref(), Some("0"));
+    let done = house.ask_agent("hello").await;
+    house.ended(&done, 1).await;
+    let asking = house.ask_agent("ask").await;
+    house.until(&asking, |it| it["state"] == "waiting").await;
+    let later = json!({ "prompt": "later", "session": asking });
+    assert_eq!(house.post("/api/runs", &later).await.status, 202);
+    for (name, value) in [
+        ("linkspan_runs_running", "1"),
+        ("linkspan_prompts_queued", "1"),
+        ("linkspan_asks_waiting", "1"),
+        (
+            r#"linkspan_runs_total{engine="claude",outcome="completed"}"#,
+            "1",
+        ),
+        (
+            r#"linkspan_run_duration_seconds_count{engine="claude",outcome="completed"}"#,
+            "1",
+        ),
+        (
+            r#"linkspan_run_duration_seconds_bucket{engine="claude",outcome="completed",le="+Inf"}"#,
+            "1",
+        ),
+    ] {
+        assert_eq!(figure(name).await.as_deref(), Some(value), "{name}");
+    }
+    let requests = figure("linkspan_http_request_duration_seconds_count").await;
+    assert!(requests.unwrap().parse::<u64>().unwrap() > 10);
+    house
+        .post(&format!("/api/sessions/{asking}/abort"), &json!({}))
+        .await;
+    house.ended(&asking, 2).await;
+    let text = house.get("/api/metrics").await.body;
+    let aborted = r#"linkspan_runs_total{engine="claude",outcome="aborted"} 1"#;
+    assert!(text.contains(aborted), "{text}");
+}

@@ -2,8 +2,10 @@
 //!
 //! This is an allow-list. A field, a permission mode or a kind of engine that is not known to be harmless
 //! needs `approve` or `admin`: nothing here has a wildcard arm or skips a field, so that whoever adds one
-//! has to decide. What the config says is the operator's decision; what a prompt chooses for itself never
-//! exceeds the role of its token.
+//! has to decide. An answer that is given when nobody answers is a yes beforehand, too.
+//!
+//! What the config says is the operator's decision; what a prompt chooses for itself never exceeds the role
+//! of its token.
 
 use hub::Submit;
 use runner::Mode;

@@ -1,7 +1,7 @@
 //! `linkspan serve` as a program: what it says, what it keeps, and who finds it.
 
 use std::net::TcpStream;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::program::{Folder, linkspan, machine, ran, run};
-use crate::served::{PATIENCE, Served, check, kind};
+use crate::served::{PATIENCE, Served, check, kind, serve};
 
 #[test]
 fn it_says_where_it_listens_and_leaves_in_peace() {
@@ -170,4 +170,35 @@ fn a_session_of_the_server_is_shown_as_it_happens() {
     assert_eq!(kind(&events[events.len() - 1]), "run.ended");
     let none = run(&["run", "--attach", "none", "--data-dir", &data], b"");
     assert_eq!(none.code, Some(2), "{}", none.stderr);
+}
+
+#[test]
+fn silent_connections_leave_room_for_others_however_few_files_there_are() {
+    let folder = Folder::new("serve-files");
+    let plain = serve(&folder);
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "ulimit -n 64; exec \"$0\" \"$@\""])
+        .arg(plain.get_program())
+        .args(plain.get_args());
+    for (name, value) in plain.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let served = Served::from(&mut command, &folder);
+    let silent: Vec<_> = (0..150)
+        .map(|_| TcpStream::connect(&served.address).unwrap())
+        .collect();
+    // It would be deaf until they time out, after half a minute.
+    let began = Instant::now();
+    assert_eq!(served.request("GET", "/api/sessions", "").status, 200);
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        began.elapsed()
+    );
+    drop(silent);
+    served.stop();
 }

@@ -486,3 +486,28 @@ async fn figures_tell_what_runs_what_waits_and_how_runs_ended() {
     let aborted = r#"linkspan_runs_total{engine="claude",outcome="aborted"} 1"#;
     assert!(text.contains(aborted), "{text}");
 }
+
+#[tokio::test]
+async fn a_program_that_does_not_say_its_version_holds_nobody_up() {
+    let house = House::with(|config| {
+        let dir = config.data_dir.parent().unwrap();
+        let program = dir.join("mute");
+        std::fs::write(&program, "#!/bin/sh\nexec sleep 60\n").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&program, mode).unwrap();
+        let text = format!("[engines.claude]\nprogram = {program:?}\n");
+        let file = Some((std::path::Path::new("test.toml"), &*text));
+        config.hub.settings = runner::config::Config::parse(file, |_| None).unwrap();
+    })
+    .await;
+    let began = std::time::Instant::now();
+    let answer = house.get("/api/engines").await.json();
+    let took = began.elapsed();
+    assert!(took < std::time::Duration::from_secs(8), "{took:?}");
+    let engines = answer["engines"].as_array().unwrap();
+    let claude = engines.iter().find(|it| it["name"] == "claude").unwrap();
+    assert_eq!(
+        (&claude["installed"], &claude["version"]),
+        (&json!(true), &json!(null))
+    );
+}

@@ -115,8 +115,10 @@ declare namespace Wire {
     active_at: string;
     head: number;
     bytes?: number;
-    state: "idle" | "running" | "waiting";
+    state: "idle" | "starting" | "queued" | "running" | "waiting";
     queue: number;
+    /** What a fork began with: the events of that session up to `seq`. */
+    parent?: { session: string; seq: number } | null;
   }
 
   interface OpenAsk {
@@ -161,6 +163,8 @@ declare namespace View {
     height: number;
     at?: string;
     parent?: ToolRow;
+    /** It belongs to the session that this one was forked from. */
+    is_past?: boolean;
   }
   interface RunRow extends RowBase {
     kind: "run";
@@ -224,7 +228,7 @@ declare namespace View {
     id: string;
     ask: Wire.Ask;
     tool?: ToolRow;
-    settled?: { decision: string; message?: string; origin: string; input?: any };
+    settled?: { decision: string; message?: string; origin: string; why?: string; input?: any };
   }
   interface EndRow extends RowBase {
     kind: "end";
@@ -235,6 +239,25 @@ declare namespace View {
     tokens?: Wire.Tokens;
     cost?: number;
   }
+  /** A prompt that was sent and that no event shows yet. */
+  interface PendingRow extends RowBase {
+    kind: "pending";
+    prompt: string;
+    /** What happens to it, such as "Starting Claude…". */
+    label: string;
+    /** Events after this one may show it. */
+    after: number;
+    is_accepted: boolean;
+    is_recording: boolean;
+    /** Stop was pressed before the server had answered. */
+    is_stopped: boolean;
+  }
+  /** Where a fork leaves its parent. */
+  interface ForkRow extends RowBase {
+    kind: "fork";
+    session: string;
+    title: string;
+  }
   type ItemRow = MessageRow | ReasoningRow | ToolRow | PlanRow | CompactionRow | OtherRow;
-  type Row = ItemRow | RunRow | NoticeRow | AskRow | EndRow;
+  type Row = ItemRow | RunRow | NoticeRow | AskRow | EndRow | PendingRow | ForkRow;
 }

@@ -1,33 +1,57 @@
 // The page as a whole: which session is open, what the socket says, what the keys do.
 
+import { forget_answers } from "./answered.js";
 import { ApiError, get, post, sentence, session_path } from "./api.js";
 import { Composer } from "./composer.js";
 import { add, button, by_id, h, icon } from "./dom.js";
+import { forget_drafts } from "./drafts.js";
 import { Feed } from "./feed.js";
 import { Follower } from "./follow.js";
 import { gate } from "./gate.js";
 import { show_keys } from "./help.js";
+import { listen_to_keys } from "./keys.js";
+import { Known } from "./known.js";
 import { SessionList } from "./list.js";
+import { read_past } from "./past.js";
+import { Pending, starting_row } from "./pending.js";
 import { Socket } from "./socket.js";
 import { draw_start, mark_agent } from "./start.js";
-import { forget_token, take_token, token } from "./token.js";
+import { drop_token, forget_token, on_signed_out, remember_token, take_token, token } from "./token.js";
 import { clear_top, draw_top, tick_top } from "./top.js";
 import { open_file } from "./viewer.js";
-import { engine_name, plural, visible } from "./words.js";
+import { engine_name, first_line, plural, visible } from "./words.js";
 
 const socket = new Socket();
-const list = new SessionList();
+const known = new Known();
+const list = new SessionList(known);
 const feed = new Feed(by_id("scroll"));
 const composer = new Composer();
 
-/** The open session; its id is linkspan's own. @type {{ session: Wire.Session, follower: Follower, can_change: Map<string, boolean> } | undefined} */
+/**
+ * @typedef {object} Open
+ * @property {Wire.Session} session
+ * @property {Follower} follower
+ * @property {Map<string, boolean>} can_change
+ * @property {Pending} pending
+ * @property {{ rows: View.Row[], title: string }} past what a fork began with
+ */
+
+/** The open session; its id is linkspan's own, and empty while it is being made. @type {Open | undefined} */
 let open;
+/** The session that was just made, and the prompts that made it. @type {{ id: string, session: Wire.Session, pending: Pending } | undefined} */
+let made;
+/** The parent whose past is shown, or asked for. */
+let past_of = "";
+/** The row that says that a session is starting. @type {View.PendingRow | undefined} */
+let starting;
 let is_at_end = true;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let offline;
 let is_forking = false;
 let is_cost_shown = false;
 let is_stopping = false;
+/** The request after whose answer every change is told. */
+const HELLO = "hello";
 /** Counts navigations: an answer that comes after the next one is not for us. */
 let visit = 0;
 /** @type {Wire.Engines} */
@@ -52,10 +76,7 @@ socket.is_refused = () =>
   );
 socket.onopen = () => {
   // Of the sessions that nobody looks at, their state is enough.
-  socket.send({ control: "unsubscribe" });
-  void list.refresh();
-  void open?.follower.sync();
-  if (open) void refresh_detail();
+  socket.send({ control: "unsubscribe", requestId: HELLO });
 };
 socket.onframe = (text) => {
   if (text.startsWith('{"v":')) {
@@ -64,7 +85,9 @@ socket.onframe = (text) => {
     return;
   }
   const message = JSON.parse(text);
-  if (message.type === "bridge.session") session_changed(message.session);
+  // From here on the server tells every change; what was asked for before may miss one.
+  if (message.requestId === HELLO) catch_up();
+  else if (message.type === "bridge.session") session_changed(message.session);
   else if (message.type === "bridge.sessions_changed") void list.refresh();
   else if (message.type === "bridge.detached" && message.sessionId === open?.session.id) void open?.follower.sync();
 };
@@ -76,12 +99,7 @@ feed.onend = (now) => {
 list.onerror = (error) => {
   if (error instanceof ApiError && error.status === 401) refuse();
 };
-composer.onsent = (session) => {
-  is_forking = false;
-  feed.to_end();
-  if (open?.session.id === session) void refresh_detail();
-  else location.hash = `#/s/${encodeURIComponent(session)}`;
-};
+composer.onsend = send;
 composer.onpick = mark_agent;
 composer.oncancel_fork = () => {
   is_forking = false;
@@ -94,7 +112,7 @@ addEventListener("hashchange", () => {
 });
 addEventListener("online", () => socket.hurry());
 addEventListener("focus", () => socket.hurry());
-addEventListener("keydown", keys);
+listen_to_keys({ list, feed, back, to_ask, write: () => composer.focus() });
 setInterval(() => {
   if (document.hidden) return;
   feed.tick();
@@ -104,6 +122,11 @@ setInterval(() => list.draw(), 20_000);
 
 take_token();
 by_id("keys").addEventListener("click", show_keys);
+by_id("sign-out").addEventListener("click", () => {
+  forget_token();
+  signed_out();
+});
+on_signed_out(signed_out);
 start();
 
 function start() {
@@ -118,6 +141,7 @@ function start() {
   socket.start();
   get("/api/engines").then(
     (all) => {
+      remember_token();
       engines = all;
       composer.engines(all);
       const prompt = (/** @type {string} */ replay) => `Play the recording “${engine_name(replay).slice(7)}”.`;
@@ -135,23 +159,37 @@ function start() {
 
 function refuse() {
   socket.stop();
-  forget_token();
+  // This tab may have an old one, and the browser a newer one.
+  if (drop_token()) return start();
   by_id("app").hidden = true;
   gate("refused", start);
+}
+
+function signed_out() {
+  socket.stop();
+  forget_drafts();
+  forget_answers();
+  by_id("app").hidden = true;
+  gate("signed_out", start);
+}
+
+/** The connection stands: what is shown may be old. */
+function catch_up() {
+  void list.refresh();
+  void open?.follower.sync();
+  void refresh_detail();
 }
 
 /** Opens what the address names. */
 async function navigate() {
   const here = (visit += 1);
   const name = /^#\/s\/([^?&]+)/.exec(location.hash)?.[1];
-  if (open) {
-    open.follower.stop();
-    socket.send({ control: "unsubscribe", sessionId: open.session.id });
-  }
-  open = undefined;
-  is_stopping = false;
+  leave();
+  is_stopping = made !== undefined && is_stopping;
   is_forking = false;
   is_cost_shown = false;
+  past_of = "";
+  starting = undefined;
   document.body.classList.toggle("in-session", name !== undefined);
   document.body.classList.toggle("at-start", location.hash === "#/new");
   by_id("start").hidden = name !== undefined;
@@ -159,6 +197,14 @@ async function navigate() {
   by_id("progress").hidden = true;
   blank([]);
   feed.show(undefined, undefined);
+  const just_made = made;
+  made = undefined;
+  if (just_made && name !== undefined && just_made.id === decodeURIComponent(name)) {
+    // Nothing disappears while the server is asked for more.
+    follow({ ...just_made.session, id: just_made.id, queue: [], asks: [], runs: [] }, just_made.pending);
+    void refresh_detail();
+    return;
+  }
   if (name === undefined) {
     list.current = "";
     list.draw();
@@ -166,12 +212,13 @@ async function navigate() {
     draw();
     return;
   }
+  const asked_at = known.now();
   try {
     const detail = await get(session_path(decodeURIComponent(name)));
     if (here !== visit) return;
     // Found by its native id: from here on it has its own address.
     if (detail.id !== decodeURIComponent(name)) history.replaceState(null, "", `#/s/${encodeURIComponent(detail.id)}`);
-    follow(detail);
+    follow(detail, new Pending(), asked_at);
   } catch (error) {
     if (here !== visit) return;
     if (error instanceof ApiError && error.status === 401) return refuse();
@@ -186,39 +233,52 @@ async function navigate() {
 function missing(name) {
   clear_top();
   blank([
-    h("b", null, "There is no such session"),
-    h(
-      "p",
-      null,
-      "Nothing is kept here under ",
-      h("code", null, visible(name)),
-      ", neither as linkspan's id nor as an agent's.",
-    ),
+    h("b", null, "Session not found"),
+    h("p", null, "No session has the ID ", h("code", null, visible(name)), "."),
     h("a", { class: "button", href: "#/new" }, "New session"),
   ]);
 }
 
-/** @param {Wire.Detail} detail */
-function follow(detail) {
+/** Lets go of the open session. */
+function leave() {
+  if (open) {
+    open.follower.stop();
+    if (open.session.id) socket.send({ control: "unsubscribe", sessionId: open.session.id });
+  }
+  open = undefined;
+}
+
+/** Shows a session and what comes. @param {Wire.Detail} detail @param {Pending} pending @param {number} asked_at */
+function follow(detail, pending, asked_at = known.now()) {
   const { id } = detail;
   const follower = new Follower(id, (since) => socket.send({ control: "subscribe", sessionId: id, since }));
   const can_change = new Map();
-  open = { session: summary(detail), follower, can_change };
+  /** @type {Open} */
+  const it = { session: summary(detail), follower, can_change, pending, past: { rows: [], title: "" } };
+  open = it;
   list.current = id;
   list.draw();
-  take_detail(detail);
   const { story } = follower;
+  feed.show(() => [it.past.rows, story.rows, coming(it)], {
+    session: id,
+    can_change: (row) => can_change.get(row.id) ?? false,
+    settle: (row, answer) => settle(row, answer),
+    open_file: (path) => void open_file(id, path),
+  });
+  take_detail(detail, asked_at);
   let n_asks = 0;
   let was_running = false;
   follower.onchange = () => {
     if (open?.follower !== follower) return;
     progress(follower);
+    pending.seen(story);
     if (!follower.is_caught_up) return;
     feed.changed();
     draw();
     draw_pills();
     if (story.asks.size > n_asks) {
-      say(`The agent asks: ${[...story.asks.values()].at(-1)?.ask.title ?? ""}`);
+      feed.attend();
+      say(`Approval needed: ${[...story.asks.values()].at(-1)?.ask.title ?? ""}`);
       void refresh_detail();
     } else if (was_running && !story.is_running) say("The run has ended.");
     n_asks = story.asks.size;
@@ -231,13 +291,95 @@ function follow(detail) {
     if (error instanceof ApiError && error.status === 401) refuse();
     else if (socket.state === "open") setTimeout(() => open?.follower === follower && void follower.sync(), 1000);
   };
-  feed.show(story, {
-    session: id,
-    can_change: (row) => can_change.get(row.id) ?? false,
-    settle: (row, answer) => settle(row, answer),
-    open_file: (path) => void open_file(id, path),
-  });
-  void follower.sync();
+  if (id) void follower.sync();
+}
+
+/** What is on its way and no event shows yet. @param {Open} it @returns {View.Row[]} */
+function coming(it) {
+  if (it.pending.rows.length > 0) return it.pending.rows;
+  const is_starting = it.session.state === "starting" && !it.follower.story.is_running;
+  return is_starting && it.follower.is_caught_up ? [(starting ??= starting_row(it.session.engine))] : [];
+}
+
+/** Shows what a fork began with. @param {Open} it @param {{ session: string, seq: number }} parent */
+async function show_past(it, parent) {
+  try {
+    it.past = await read_past(parent, it.follower.signal);
+  } catch (error) {
+    // A parent that was removed leaves its child without a past.
+    if (it.follower.signal.aborted) return;
+  }
+  if (open !== it) return;
+  feed.changed();
+  draw();
+}
+
+/** A prompt is on its way: it is seen at once, in the session that is open or in one that is being made. @param {import("./composer.js").Sent} sent */
+function send({ prompt, target, engine }) {
+  const here = visit;
+  if (target.kind !== "session" || !open) begin(prompt, engine);
+  const it = open;
+  const story = it?.follower.story;
+  const is_busy = it !== undefined && target.kind === "session" && it.session.state !== "idle";
+  const row = it?.pending.add({ prompt, engine, is_busy, after: story?.cursor ?? 0 });
+  is_forking = false;
+  aim();
+  feed.to_end();
+  feed.changed();
+  draw();
+  return {
+    accepted: (/** @type {import("./composer.js").Accepted} */ answer) => {
+      if (it && row) accepted(it, row, answer, here === visit);
+    },
+    refused: () => {
+      if (it && row) it.pending.drop(row);
+      if (here !== visit || !it || open !== it) return;
+      // A session that was not made is not there; a fork goes back to its parent.
+      if (it.session.id === "") {
+        is_stopping = false;
+        void navigate();
+        if (target.kind === "fork") fork();
+        return;
+      }
+      feed.changed();
+      draw();
+    },
+  };
+}
+
+/** Shows a session that is not made yet. @param {string} prompt @param {string} engine */
+function begin(prompt, engine) {
+  leave();
+  document.body.classList.add("in-session");
+  document.body.classList.remove("at-start");
+  by_id("start").hidden = true;
+  by_id("scroll").hidden = false;
+  const at = new Date().toISOString();
+  const session = {
+    id: "",
+    engine,
+    title: engine.startsWith("replay:") ? engine_name(engine) : first_line(prompt),
+    created_at: at,
+    active_at: at,
+    head: 0,
+    state: /** @type {const} */ ("starting"),
+  };
+  follow({ ...session, queue: [], asks: [], runs: [] }, new Pending());
+}
+
+/** @param {Open} it @param {View.PendingRow} row @param {import("./composer.js").Accepted} answer @param {boolean} is_here */
+function accepted(it, row, answer, is_here) {
+  it.pending.accept(row, answer);
+  if (row.is_stopped) void stop(answer.session);
+  if (it.session.id === answer.session) {
+    it.pending.seen(it.follower.story);
+    feed.changed();
+    draw();
+    void refresh_detail();
+  } else if (is_here) {
+    made = { id: answer.session, session: { ...it.session, id: answer.session }, pending: it.pending };
+    location.hash = `#/s/${encodeURIComponent(answer.session)}`;
+  }
 }
 
 /** @param {Follower} follower */
@@ -254,17 +396,20 @@ async function settle(row, answer) {
     await post(`/api/asks/${encodeURIComponent(row.id)}`, answer);
     return undefined;
   } catch (error) {
-    if (error instanceof ApiError && error.status === 409) return `Somebody else was faster: ${error.message}`;
+    if (error instanceof ApiError && error.status === 409) return `Already answered elsewhere: ${error.message}`;
     return sentence(error);
   }
 }
 
 /** @param {Wire.Session} session */
 function session_changed(session) {
+  known.hear(session);
   list.put(session);
   if (open?.session.id !== session.id) return;
   const before = open.session;
   open.session = session;
+  open.pending.state(session.state);
+  feed.changed();
   if (before.queue !== session.queue || before.state !== session.state) void refresh_detail();
   aim();
   draw();
@@ -275,20 +420,29 @@ let n_refreshes = 0;
 
 async function refresh_detail() {
   const it = open;
-  if (!it) return;
+  if (!it || it.session.id === "") return;
   const n = ++n_refreshes;
+  const asked_at = known.now();
   try {
     const detail = await get(session_path(it.session.id));
-    if (open === it && n === n_refreshes) take_detail(detail);
+    if (open === it && n === n_refreshes) take_detail(detail, asked_at);
   } catch {
     // The next change, or the next connection, asks again.
   }
 }
 
-/** @param {Wire.Detail} detail */
-function take_detail(detail) {
+/** @param {Wire.Detail} detail @param {number} asked_at */
+function take_detail(detail, asked_at) {
   if (!open) return;
-  open.session = summary(detail);
+  const told = summary(detail);
+  open.session = known.reply(told, asked_at);
+  // The socket was faster: what it has no words for is asked for again.
+  if (open.session !== told) void refresh_detail();
+  const { parent } = open.session;
+  if (parent && parent.session !== past_of) {
+    past_of = parent.session;
+    void show_past(open, parent);
+  }
   let is_new = false;
   for (const it of detail.asks ?? []) {
     is_new ||= open.can_change.get(it.id) !== it.can_change;
@@ -319,11 +473,13 @@ function draw() {
   if (!open) return clear_top();
   const { session, follower } = open;
   const can = engines.engines.find((it) => it.name === session.engine)?.can;
-  is_stopping &&= session.state !== "idle" || follower.story.is_running;
   const { story } = follower;
-  draw_top({ session, story, can, is_stopping, is_cost_shown }, { toggle_cost, fork, stop: () => void abort() });
-  const is_empty = follower.is_caught_up && follower.story.rows.length === 0;
-  blank(is_empty ? [session.state === "idle" ? "Nothing was said here yet." : "The agent is starting…"] : []);
+  const is_sending = open.pending.rows.length > 0;
+  is_stopping &&= session.state !== "idle" || story.is_running || is_sending;
+  const acts = { toggle_cost, fork, stop: () => void abort() };
+  draw_top({ session, story, can, is_stopping, is_cost_shown, is_sending, parent: open.past.title }, acts);
+  const is_empty = follower.is_caught_up && story.rows.length === 0 && open.past.rows.length === 0 && !is_sending;
+  blank(is_empty && session.state === "idle" ? ["No messages yet"] : []);
 }
 
 /** What stands where nothing else does. @param {import("./dom.js").Child[]} words */
@@ -348,16 +504,27 @@ function fork() {
 }
 
 async function abort() {
-  if (!open) return;
+  const it = open;
+  if (!it) return;
   is_stopping = true;
   draw();
+  const unanswered = it.pending.rows.filter((row) => !row.is_accepted);
+  // The server does not know of it yet: it is stopped as soon as it does.
+  for (const row of unanswered) row.is_stopped = true;
+  if (it.session.id === "" || (unanswered.length > 0 && it.session.state === "idle")) return;
+  await stop(it.session.id);
+}
+
+/** @param {string} session */
+async function stop(session) {
   try {
-    const { aborted } = await post(`${session_path(open.session.id)}/abort`, {});
+    const { aborted } = await post(`${session_path(session)}/abort`, {});
     if (aborted) return;
     say("Nothing was running.");
   } catch (error) {
     say(sentence(error));
   }
+  if (open?.session.id !== session) return;
   is_stopping = false;
   draw();
 }
@@ -367,9 +534,9 @@ function draw_pills() {
   const pills = [];
   const [ask] = asks;
   if (ask && !is_at_end)
-    pills.push(button(`${plural(asks.length, "ask")} waiting`, () => feed.reveal(ask), { class: "pill odd" }));
+    pills.push(button(`${plural(asks.length, "approval")} needed`, () => feed.reveal(ask), { class: "pill odd" }));
   if (!is_at_end) {
-    const node = button("", () => feed.to_end(), { class: "pill", "aria-label": "To the end" });
+    const node = button("", () => feed.to_end(), { class: "pill", "aria-label": "Jump to the end", title: "Jump to the end" });
     node.append(icon("down"));
     pills.push(node);
   }
@@ -381,66 +548,19 @@ function say(words) {
   by_id("live").textContent = words;
 }
 
-/** @param {KeyboardEvent} it */
-function keys(it) {
-  const target = /** @type {Element | null} */ (it.target instanceof Element ? it.target : null);
-  const is_typing = target?.matches("input, textarea, select") ?? false;
-  if (/** @type {HTMLDialogElement} */ (by_id("viewer")).open || by_id("app").hidden) return;
-  if (it.key === "Escape") {
-    if (target?.id === "search" && list.clear_search()) return;
-    if (is_cost_shown) toggle_cost();
-    else if (is_forking) composer.oncancel_fork();
-    else if (is_typing) /** @type {HTMLElement} */ (target).blur();
-    else if (document.body.classList.contains("in-session")) location.hash = "#/";
-    return;
-  }
-  const is_list = target?.closest("#side") !== null && target !== null;
-  if (it.key === "ArrowDown" && is_list) step(it, 1);
-  else if (it.key === "ArrowUp" && is_list) step(it, -1);
-  else if (is_typing || it.ctrlKey || it.metaKey || it.altKey) return;
-  else if (it.key === "j") step(it, 1);
-  else if (it.key === "k") step(it, -1);
-  else if (it.key === "/") {
-    it.preventDefault();
-    list.focus_search();
-  } else if (it.key === "n") {
-    it.preventDefault();
-    location.hash = "#/new";
-    composer.focus();
-  } else if (it.key === "G" || it.key === "End") to_end(it);
-  else if (it.key === "g" || it.key === "Home") to_start(it);
-  else if (it.key === "?") show_keys();
-  else if (it.key === "a") to_ask(it);
-  else if (it.key === "i") {
-    it.preventDefault();
-    composer.focus();
-  }
-}
-
-// A browser would go on to where the end was guessed to be, and not follow when it turns out to be elsewhere.
-/** @param {KeyboardEvent} it */
-function to_end(it) {
-  it.preventDefault();
-  feed.to_end();
-}
-
-/** @param {KeyboardEvent} it */
-function to_start(it) {
-  it.preventDefault();
-  feed.to_start();
-}
-
-/** To the ask that waits longest; answering it takes one more key. @param {KeyboardEvent} it */
-function to_ask(it) {
+/** To the approval that was asked for first; answering it takes one more key. */
+function to_ask() {
   const [ask] = open?.follower.story.asks.values() ?? [];
-  if (!ask) return;
-  it.preventDefault();
+  if (!ask) return false;
   feed.reveal(ask);
   /** @type {HTMLElement | null} */ (document.querySelector(".ask.open :is(.option input, .primary)"))?.focus();
+  return true;
 }
 
-/** @param {KeyboardEvent} it @param {1 | -1} by */
-function step(it, by) {
-  it.preventDefault();
-  list.move(by);
+/** One step back; false if there was none. */
+function back() {
+  if (is_cost_shown) toggle_cost();
+  else if (is_forking) composer.oncancel_fork();
+  else return false;
+  return true;
 }

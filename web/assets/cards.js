@@ -2,7 +2,7 @@
 
 import { ask_card } from "./cards/ask.js";
 import { message_card, reasoning_card } from "./cards/message.js";
-import { compaction_card, end_card, notice_card, other_card, run_card } from "./cards/notes.js";
+import { compaction_card, end_card, fork_card, notice_card, other_card, pending_card, run_card } from "./cards/notes.js";
 import { plan_card } from "./cards/plan.js";
 import { tool_card } from "./cards/tool.js";
 
@@ -47,5 +47,9 @@ export function view_of(row, context) {
       return compaction_card(row, context);
     case "other":
       return other_card(row, context);
+    case "pending":
+      return pending_card(row);
+    case "fork":
+      return fork_card(row);
   }
 }

@@ -2,19 +2,28 @@
 
 import { post, request, sentence, session_path } from "./api.js";
 import { add, button, by_id, h, icon } from "./dom.js";
-import { engine_name, first_line, visible } from "./words.js";
+import { draft, keep_draft } from "./drafts.js";
+import { recall, remember } from "./store.js";
+import { agent_name, agent_title, first_line, visible } from "./words.js";
 
 const KEY = "linkspan.choices";
 const PERMISSIONS = [
-  ["", "As configured"],
+  ["", "Default"],
   ["ask", "Ask me first"],
   ["accept-edits", "Accept edits, ask for the rest"],
   ["plan", "Plan only"],
-  ["deny", "Deny what would be asked"],
   ["listed", "Run allowed tools, deny the rest"],
+  ["deny", "Deny anything that needs approval"],
   ["allow", "Allow everything"],
 ];
 
+/** A recording is played this much slower than it was made: scripted models answer at once, people read. */
+const DEMO_SPEED = 0.08;
+/** Milliseconds without a key before what is written is kept. */
+const PAUSE = 300;
+
+/** @typedef {{ prompt: string, target: Target, engine: string }} Sent */
+/** @typedef {{ session: string, position?: number }} Accepted */
 /** @typedef {{ kind: "new" } | { kind: "session", session: Wire.Session } | { kind: "fork", session: Wire.Session }} Target */
 
 export class Composer {
@@ -22,22 +31,22 @@ export class Composer {
   #text = h("textarea", { rows: 1, "aria-label": "Prompt", dir: "auto", enterkeyhint: "send" });
   #send = h("button", { type: "button", class: "primary send", "aria-label": "Send" }, icon("send"));
   #problem = h("p", { class: "problem", role: "alert", hidden: true });
-  #queue = h("ol", { class: "queue", "aria-label": "Waiting prompts", hidden: true });
-  #engine = h("select", { "aria-label": "Agent", title: "Which agent" });
-  #model = field("Model", "the agent's own choice");
+  #queue = h("ol", { class: "queue", "aria-label": "Queued prompts", hidden: true });
+  #engine = h("select", { "aria-label": "Agent", title: "Agent" });
+  #model = field("Model", "the agent's default");
   #permissions = h(
     "select",
-    { "aria-label": "Permissions", title: "What the agent may do without being asked" },
+    { "aria-label": "Permissions", title: "What the agent may do without asking" },
     ...PERMISSIONS.map(([value, label]) => h("option", { value }, label)),
   );
-  #cwd = field("Directory", "where the server was started");
-  #resume = field("Native id of a session to go on with", "an agent's own session id");
+  #cwd = field("Directory", "where the server was started; ~ is your home");
+  #resume = field("Session ID to resume", "the agent's own session ID");
   #options = h("div", { class: "options" });
   #details = h("div", { class: "details", hidden: true });
   #more = button("More", () => this.#unfold(this.#details.hidden === true), {
     class: "chip",
     "aria-expanded": "false",
-    title: "Model, directory, and which session to go on with",
+    title: "Model, directory, session to resume",
   });
   #hint = h("p", { class: "hint" });
   /** @type {Target} */
@@ -45,8 +54,12 @@ export class Composer {
   #aimed = "";
   #has_agent = true;
   #is_sending = false;
-  /** A prompt was taken. */
-  onsent = (/** @type {string} */ _session) => {};
+  /** Under what name the text in the box is kept. */
+  #name = "new";
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  /** A prompt is on its way; what comes of it is told to what is given back. @returns {{ accepted: (answer: Accepted) => void, refused: () => void }} */
+  onsend = (/** @type {Sent} */ _sent) => ({ accepted: (/** @type {Accepted} */ _answer) => {}, refused: () => {} });
   oncancel_fork = () => {};
   /** Another agent was chosen. */
   onpick = (/** @type {string} */ _engine) => {};
@@ -59,7 +72,12 @@ export class Composer {
     box.addEventListener("click", (it) => (it.target === box || it.target === this.#options) && this.focus());
     this.#send.addEventListener("click", () => void this.send());
     this.#engine.addEventListener("change", () => this.onpick(this.#engine.value));
-    this.#text.addEventListener("input", () => this.#grow());
+    this.#text.addEventListener("input", () => {
+      this.#grow();
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.#keep(), PAUSE);
+    });
+    addEventListener("pagehide", () => this.#keep());
     this.#text.addEventListener("keydown", (it) => {
       if (it.key !== "Enter" || it.isComposing || (it.shiftKey && !it.ctrlKey)) return;
       it.preventDefault();
@@ -70,6 +88,7 @@ export class Composer {
     this.#cwd.value = saved.cwd ?? "";
     // Somebody is here to answer.
     this.#permissions.value = saved.permissions ?? "ask";
+    this.#write(draft(this.#name));
   }
 
   /** @param {Wire.Engines} all */
@@ -107,6 +126,7 @@ export class Composer {
     this.#target = target;
     this.#node.hidden = !this.#has_agent && target.kind === "new";
     this.#placeholder();
+    this.#recall(name_of(target));
     // News of the session that is open change nothing else: somebody may be in the middle of a choice.
     const aimed = `${target.kind} ${target.kind === "new" ? "" : target.session.id}`;
     if (aimed === this.#aimed) return;
@@ -120,12 +140,12 @@ export class Composer {
     const is_new = target.kind === "new";
     add(this.#options, is_new && this.#engine, this.#permissions, this.#more);
     add(this.#details, labelled("Model", this.#model));
-    if (is_new) add(this.#details, labelled("Directory", this.#cwd), labelled("Go on with", this.#resume));
+    if (is_new) add(this.#details, labelled("Directory", this.#cwd), labelled("Resume session ID", this.#resume));
     if (target.kind === "fork")
       add(
         this.#hint,
-        "The next prompt starts a new session that begins with what this one holds. ",
-        button("Not now", () => this.oncancel_fork(), { class: "text" }),
+        "Your next message starts a copy of this session. ",
+        button("Cancel", () => this.oncancel_fork(), { class: "text" }),
       );
   }
 
@@ -138,12 +158,13 @@ export class Composer {
     this.#queue.hidden = waiting.length === 0;
     this.#queue.replaceChildren(
       ...waiting.map((it) => {
-        const take_back = async () => {
+        const take_back = async (/** @type {boolean} */ to_edit) => {
           try {
             await request(`${session_path(session)}/queue/${it.number}`, { method: "DELETE" });
-            if (this.#text.value.trim() === "") this.#text.value = it.prompt;
-            this.#grow();
-            this.focus();
+            if (to_edit) {
+              this.#give_back(name_of(this.#target), it.prompt);
+              this.focus();
+            }
           } catch (error) {
             this.#say(sentence(error));
           }
@@ -152,8 +173,9 @@ export class Composer {
         return h(
           "li",
           null,
-          h("span", { dir: "auto" }, visible(first_line(it.prompt))),
-          button("Take back", () => void take_back(), { class: "text" }),
+          h("span", { dir: "auto", title: visible(it.prompt.slice(0, 2000)) }, visible(first_line(it.prompt))),
+          button("Edit", () => void take_back(true), { class: "text" }),
+          button("Remove", () => void take_back(false), { class: "text" }),
         );
       }),
     );
@@ -166,20 +188,64 @@ export class Composer {
     this.#is_sending = true;
     this.#send.disabled = true;
     this.#problem.hidden = true;
+    const target = this.#target;
+    const name = this.#name;
+    const engine = now?.engine ?? (target.kind === "new" ? this.#engine.value : target.session.engine);
+    const choices = this.#choices();
+    const speed = engine.startsWith("replay:") ? { speed: DEMO_SPEED } : {};
+    if (!now) {
+      clearTimeout(this.#timer);
+      this.#write("");
+    }
+    // It is seen before the server has answered. What was written is kept until it has.
+    const sent = this.onsend({ prompt, target, engine });
     try {
-      const answer = await post("/api/runs", { prompt, ...this.#choices(), ...(now ? { engine: now.engine } : {}) });
-      if (!now) {
-        this.#text.value = "";
-        this.#grow();
-      }
+      const answer = await post("/api/runs", { prompt, ...choices, ...(now ? { engine } : {}), ...speed });
       this.#resume.value = "";
-      this.onsent(answer.session);
+      if (!now) keep_draft(name, name === this.#name ? this.#text.value : "");
+      this.#is_sending = false;
+      sent.accepted(answer);
     } catch (error) {
+      this.#is_sending = false;
+      sent.refused();
+      if (!now) this.#give_back(name, prompt);
       this.#say(sentence(error));
     } finally {
-      this.#is_sending = false;
       this.#send.disabled = false;
     }
+  }
+
+  /** Puts back what could not be sent, before what was written since. @param {string} name @param {string} prompt */
+  #give_back(name, prompt) {
+    const since = name === this.#name ? this.#text.value : draft(name);
+    const text = since.trim() === "" || since === prompt ? prompt : `${prompt}\n\n${since}`;
+    keep_draft(name, text);
+    if (name === this.#name) this.#write(text);
+  }
+
+  /** Keeps what is written. */
+  #keep() {
+    clearTimeout(this.#timer);
+    if (!this.#is_sending) keep_draft(this.#name, this.#text.value);
+  }
+
+  /** Shows what was written here. @param {string} name */
+  #recall(name) {
+    if (name === this.#name) return;
+    const before = this.#name;
+    this.#keep();
+    this.#name = name;
+    // What is written while a session is made belongs to that session.
+    if (before === MAKING && this.#text.value.trim() !== "") {
+      keep_draft(before, "");
+      this.#keep();
+    } else this.#write(draft(name));
+  }
+
+  /** @param {string} text */
+  #write(text) {
+    this.#text.value = text;
+    this.#grow();
   }
 
   #choices() {
@@ -189,7 +255,7 @@ export class Composer {
     const permissions = this.#permissions.value;
     const engine = this.#engine.value;
     const resume = this.#resume.value.trim();
-    if (target.kind === "new") localStorage.setItem(KEY, JSON.stringify({ engine, model, cwd, permissions }));
+    if (target.kind === "new") remember(KEY, { engine, model, cwd, permissions });
     return {
       ...(target.kind === "session" ? { session: target.session.id } : {}),
       ...(target.kind === "fork" ? { fork: target.session.id } : {}),
@@ -211,16 +277,15 @@ export class Composer {
 
   #placeholder() {
     const target = this.#target;
-    const name = target.kind === "new" ? "the agent" : engine_name(target.session.engine);
     const busy = target.kind === "session" && target.session.state !== "idle";
     this.#text.placeholder =
-      target.kind === "fork"
-        ? "First prompt of the fork"
-        : busy
-          ? `${name} is at work; this waits its turn`
-          : target.kind === "session"
-            ? `Go on with ${name}`
-            : "Say what is to be done";
+      target.kind === "new"
+        ? "What should the agent do?"
+        : target.kind === "fork"
+          ? "First message of the copy"
+          : busy
+            ? `${agent_title(target.session.engine)} is working. Your message will be queued`
+            : `Reply to ${agent_name(target.session.engine)}…`;
   }
 
   #grow() {
@@ -235,6 +300,14 @@ export class Composer {
   }
 }
 
+/** The session that is being made and has no id yet. */
+const MAKING = "session ";
+
+/** Under what name drafts for it are kept. @param {Target} target */
+function name_of(target) {
+  return target.kind === "new" ? "new" : `${target.kind} ${target.session.id}`;
+}
+
 /** @param {string} label @param {string} placeholder */
 function field(label, placeholder) {
   return h("input", { type: "text", placeholder, "aria-label": label, autocomplete: "off", spellcheck: "false" });
@@ -247,9 +320,5 @@ function labelled(label, input) {
 
 /** What was chosen last time. @returns {Record<string, string | undefined>} */
 function choices() {
-  try {
-    return JSON.parse(localStorage.getItem(KEY) ?? "{}");
-  } catch {
-    return {};
-  }
+  return recall(KEY) ?? {};
 }

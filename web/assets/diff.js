@@ -7,8 +7,8 @@
 
 const CONTEXT = 3;
 
-/** @param {string} before @param {string} after @returns {Line[]} */
-export function diff(before, after) {
+/** @param {string} before @param {string} after @param {number} around lines of context @returns {Line[]} */
+export function diff(before, after, around = CONTEXT) {
   const old_lines = split(before);
   const new_lines = split(after);
   const shorter = Math.min(old_lines.length, new_lines.length);
@@ -21,12 +21,12 @@ export function diff(before, after) {
     texts.map((text) => ({ side, text }));
   const gap = (/** @type {number} */ n) => (n > 0 ? lines("gap", [String(n)]) : []);
   return [
-    ...gap(head - Math.min(head, CONTEXT)),
-    ...lines("both", old_lines.slice(Math.max(0, head - CONTEXT), head)),
+    ...gap(head - Math.min(head, around)),
+    ...lines("both", old_lines.slice(Math.max(0, head - around), head)),
     ...lines("old", old_lines.slice(head, old_lines.length - tail)),
     ...lines("new", new_lines.slice(head, new_lines.length - tail)),
-    ...lines("both", old_lines.slice(old_lines.length - tail, old_lines.length - tail + CONTEXT)),
-    ...gap(tail - Math.min(tail, CONTEXT)),
+    ...lines("both", old_lines.slice(old_lines.length - tail, old_lines.length - tail + around)),
+    ...gap(tail - Math.min(tail, around)),
   ];
 }
 

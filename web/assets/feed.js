@@ -28,6 +28,8 @@ const GUESS = {
   notice: 34,
   ask: 180,
   end: 44,
+  pending: 80,
+  fork: 44,
 };
 
 export class Feed {
@@ -44,9 +46,13 @@ export class Feed {
   #is_stale = true;
   #is_scheduled = false;
   #is_at_end = true;
+  /** Somebody has scrolled away from the end, and not only opened a card. */
+  #is_scrolled = false;
   #last_top = 0;
-  /** @type {import("./fold.js").Story | undefined} */
-  #story;
+  /** The heights of the view and of what is in it when it was drawn last. */
+  #last_heights = [0, 0];
+  /** @type {(() => View.Row[][]) | undefined} */
+  #parts;
   /** @type {Context | undefined} */
   #context;
   #observer = new ResizeObserver(() => this.draw());
@@ -58,23 +64,35 @@ export class Feed {
     this.scroller = scroller;
     scroller.append(this.#before, this.#rows, this.#after);
     scroller.addEventListener("scroll", () => this.#scrolled(), { passive: true });
+    // Whoever asks for more of a card reads that card.
+    scroller.addEventListener(
+      "click",
+      (it) => it.target instanceof Element && it.target.matches(".more") && this.#at_end(false),
+      { capture: true },
+    );
     this.#observer.observe(scroller);
   }
 
-  /** Shows another story, from its end. @param {import("./fold.js").Story | undefined} story @param {Omit<Context, "is_open" | "set_open"> | undefined} context */
-  show(story, context) {
+  /** Shows something else, from its end: rows in several lists, one after the other. @param {(() => View.Row[][]) | undefined} parts @param {Omit<Context, "is_open" | "set_open"> | undefined} context */
+  show(parts, context) {
     for (const view of this.#views.values()) this.#observer.unobserve(view.node);
     this.#views.clear();
     this.#rows.replaceChildren();
     this.#open.clear();
-    this.#story = story;
+    this.#parts = parts;
     this.#context = context && {
       ...context,
       is_open: (row) => this.#is_open(row),
       set_open: (row, is_open) => this.#set_open(row, is_open),
     };
+    this.#is_scrolled = false;
     this.#at_end(true);
     this.changed();
+  }
+
+  /** Something new has to be seen: it is shown, unless somebody has scrolled away by hand. */
+  attend() {
+    if (!this.#is_scrolled) this.to_end();
   }
 
   /** The story has grown. */
@@ -94,11 +112,13 @@ export class Feed {
   }
 
   to_end() {
+    this.#is_scrolled = false;
     this.#at_end(true);
     this.draw();
   }
 
   to_start() {
+    this.#is_scrolled = true;
     this.#at_end(false);
     this.scroller.scrollTop = this.#last_top = 0;
     this.draw();
@@ -107,6 +127,7 @@ export class Feed {
   /** @param {View.Row} row */
   reveal(row) {
     for (let it = row.parent; it; it = it.parent) this.#open.set(it.key, true);
+    this.#is_scrolled = true;
     this.#at_end(false);
     this.#is_stale = true;
     this.#refresh();
@@ -128,7 +149,7 @@ export class Feed {
     return this.#open.get(row.key) ?? (row.kind === "tool" && opens_itself(row));
   }
 
-  /** @param {View.Row} row @param {boolean} is_open */
+  /** Somebody has opened or closed a card. @param {View.Row} row @param {boolean} is_open */
   #set_open(row, is_open) {
     if (this.#is_open(row) === is_open) return;
     this.#open.set(row.key, is_open);
@@ -140,8 +161,15 @@ export class Feed {
   #scrolled() {
     const { scrollTop, scrollHeight, clientHeight } = this.scroller;
     const rest = scrollHeight - scrollTop - clientHeight;
-    if (scrollTop < this.#last_top - 1 && rest > 2) this.#at_end(false);
-    else if (rest < AT_END && scrollTop > this.#last_top) this.#at_end(true);
+    // Where a card has changed its height by itself, the browser has scrolled, and nobody else.
+    const is_by_hand = this.#last_heights[0] === clientHeight && this.#last_heights[1] === scrollHeight;
+    if (is_by_hand && scrollTop < this.#last_top - 1 && rest > 2) {
+      this.#is_scrolled = true;
+      this.#at_end(false);
+    } else if (rest < AT_END && scrollTop > this.#last_top) {
+      this.#is_scrolled = false;
+      this.#at_end(true);
+    }
     this.#last_top = scrollTop;
     this.draw();
   }
@@ -154,7 +182,10 @@ export class Feed {
   }
 
   #refresh() {
-    if (this.#is_stale) this.#flat = flat(this.#story?.rows ?? [], (row) => this.#is_open(row));
+    if (this.#is_stale) {
+      this.#flat = [];
+      for (const rows of this.#parts?.() ?? []) flat(rows, (row) => this.#is_open(row), this.#flat);
+    }
     this.#is_stale = false;
     const n = this.#flat.length;
     if (this.#tops.length !== n + 1) this.#tops = new Float64Array(n + 1);
@@ -180,7 +211,7 @@ export class Feed {
   }
 
   #draw() {
-    if (!this.#story) {
+    if (!this.#parts) {
       this.#before.style.height = this.#after.style.height = "0";
       return;
     }
@@ -208,6 +239,7 @@ export class Feed {
     if (this.#is_at_end) view.scrollTop = view.scrollHeight;
     else if (Math.abs(view.scrollTop - top) > 0.5) view.scrollTop = top;
     this.#last_top = view.scrollTop;
+    this.#last_heights = [view.clientHeight, view.scrollHeight];
     // Whoever sees all of it sees its end.
     if (view.scrollHeight - view.clientHeight < 2) this.#at_end(true);
   }
@@ -239,6 +271,7 @@ export class Feed {
         view.node.classList.add("row");
         view.node.style.setProperty("--depth", String(row.depth));
         if (row.depth > 0) view.node.classList.add("inside");
+        if (row.is_past) view.node.classList.add("past");
         this.#views.set(row.key, view);
         view.update();
         view.seen = row.version;

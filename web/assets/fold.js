@@ -6,14 +6,17 @@
 
 /** Text of one streaming channel that is kept; the closing event carries the whole. */
 const MAX_STREAMED = 2_000_000;
+/** Prompts that are remembered by their text. */
+const MAX_PROMPTS = 50;
 
 /** @typedef {{ model: string, tokens: Wire.Tokens, cost?: number }} ModelTotal */
 
 /** The story of one session so far. */
 export class Story {
-  /** @param {string} session */
-  constructor(session) {
+  /** @param {string} session @param {number} first_key added to the keys of rows, where several stories are shown together */
+  constructor(session, first_key = 0) {
     this.session = session;
+    this.first_key = first_key;
     /** The seq of the last event that was folded. */
     this.cursor = 0;
     /** @type {View.Row[]} */
@@ -41,6 +44,11 @@ export class Story {
     /** Tool calls by id, for what happens inside of them. @type {Map<string, View.ToolRow>} */
     this.calls = new Map();
     this.first_prompt = "";
+    /** The last prompts, and where they are. @type {{ key: number, seq: number, text: string }[]} */
+    this.prompts = [];
+    /** The seqs of the last start and the last end of a run. */
+    this.started_seq = 0;
+    this.ended_seq = 0;
   }
 
   /**
@@ -61,7 +69,8 @@ export class Story {
         this.n_runs += 1;
         this.run_tokens = {};
         this.run_at = event.at;
-        this.#push(event, { ...base(event), kind: "run", n: this.n_runs, cause: data.cause });
+        this.started_seq = event.seq;
+        this.#push(event, { ...this.#base(event), kind: "run", n: this.n_runs, cause: data.cause });
         break;
       case "run.ended":
         this.#ended(event, data);
@@ -87,7 +96,9 @@ export class Story {
         break;
       case "notice.raised":
         if (data.level === "debug") break;
-        this.#push(event, { ...base(event), kind: "notice", level: data.level, code: data.code, text: data.text });
+        // The end of the run says that it was stopped; one line for it is enough.
+        if (data.code === "interrupt" || data.code === "interrupted") break;
+        this.#push(event, { ...this.#base(event), kind: "notice", level: data.level, code: data.code, text: data.text });
         break;
       case "frame.unmapped":
         // The agent said something that linkspan has no word for; nothing a reader could use.
@@ -109,13 +120,14 @@ export class Story {
     if (data.permission_mode) facts.mode = data.permission_mode;
     if (data.how === "mismatch") {
       const text = `the agent resumed another session: ${data.native}`;
-      this.#push(event, { ...base(event), kind: "notice", level: "warning", code: "mismatch", text });
+      this.#push(event, { ...this.#base(event), kind: "notice", level: "warning", code: "mismatch", text });
     }
   }
 
   /** @param {Wire.Event} event @param {any} data */
   #ended(event, data) {
     this.is_running = false;
+    this.ended_seq = event.seq;
     for (const it of data.models ?? []) this.#model(it.model, it.tokens, it.cost_usd);
     if (!data.models?.length && data.usage) {
       this.#model(data.usage.model ?? this.facts.model ?? "all", data.usage.tokens, data.usage.cost_usd);
@@ -126,11 +138,15 @@ export class Story {
       this.cost += cost;
       this.has_cost = true;
     }
-    const tokens = data.usage?.tokens ?? this.run_tokens;
+    const by_model = (data.models ?? []).reduce(
+      (/** @type {Wire.Tokens} */ all, /** @type {any} */ it) => plus(all, it.tokens),
+      {},
+    );
+    const tokens = Object.keys(by_model).length > 0 ? by_model : (data.usage?.tokens ?? this.run_tokens);
     this.tokens = plus(this.tokens, tokens);
     this.run_tokens = {};
     this.#push(event, {
-      ...base(event),
+      ...this.#base(event),
       kind: "end",
       outcome: data.outcome,
       error: data.error,
@@ -155,22 +171,29 @@ export class Story {
     const name = place(event, item.id);
     let row = this.open.get(name);
     if (!row) {
-      row = fresh(event, item);
+      row = fresh(this.#base(event), item);
       this.open.set(name, row);
       this.#push(event, row);
       if (row.kind === "tool") this.calls.set(item.id, row);
     }
     row.version += 1;
     fill(row, item);
-    if (row.kind === "message" && row.role === "user" && !event.path?.length && !this.first_prompt) {
-      this.first_prompt = row.text;
-    }
+    if (row.kind === "message" && row.role === "user" && !event.path?.length) this.#prompted(event.seq, row);
     if (status) {
       row.status = status;
       if (row.kind === "tool") row.ended_at = event.at;
       this.open.delete(name);
     }
     touch(row.parent);
+  }
+
+  /** @param {number} seq @param {View.MessageRow} row */
+  #prompted(seq, row) {
+    this.first_prompt ||= row.text;
+    // Opened and closed, it is still one prompt.
+    if (this.prompts.at(-1)?.key === row.key) this.prompts.pop();
+    this.prompts.push({ key: row.key, seq, text: row.text });
+    if (this.prompts.length > MAX_PROMPTS) this.prompts.shift();
   }
 
   /** @param {Wire.Event} event @param {Wire.Item} item @param {Wire.Status | undefined} status */
@@ -184,7 +207,7 @@ export class Story {
         name: item.name,
         class: { kind: "task", title: item.description ?? item.name ?? "Agent" },
       };
-      row = /** @type {View.ToolRow} */ (fresh(event, call));
+      row = /** @type {View.ToolRow} */ (fresh(this.#base(event), call));
       this.calls.set(call.id, row);
       this.#push(event, row);
     }
@@ -216,7 +239,7 @@ export class Story {
   #ask(event, ask) {
     const tool = ask.item === undefined ? undefined : this.calls.get(ask.item);
     /** @type {View.AskRow} */
-    const row = { ...base(event), kind: "ask", id: `${this.session}:${event.seq}`, ask, tool };
+    const row = { ...this.#base(event), kind: "ask", id: `${this.session}:${event.seq}`, ask, tool };
     this.asks.set(ask.id, row);
     if (tool) {
       tool.ask = row;
@@ -231,7 +254,7 @@ export class Story {
     const row = this.asks.get(data.id);
     if (!row) return;
     this.asks.delete(data.id);
-    row.settled = { decision: data.decision, message: data.message, origin: event.origin, input: data.input };
+    row.settled = { decision: data.decision, message: data.message, origin: event.origin, why: event.why, input: data.input };
     row.version += 1;
     touch(row.tool);
   }
@@ -247,6 +270,11 @@ export class Story {
       touch(row);
     }
     if (data.scope === "call" && data.basis === "delta") this.run_tokens = plus(this.run_tokens, data.tokens);
+  }
+
+  /** @param {Wire.Event} event @returns {View.RowBase} */
+  #base(event) {
+    return { key: this.first_key + event.seq, version: 0, depth: 0, height: 0, at: event.at };
   }
 
   /** @param {Wire.Event} event @param {View.Row} row */
@@ -307,19 +335,13 @@ export function plus(a, b) {
   return both;
 }
 
-/** @param {Wire.Event} event */
-function base(event) {
-  return { key: event.seq, version: 0, depth: 0, height: 0, at: event.at };
-}
-
 /** Two sub-agents may use one id. @param {Wire.Event} event @param {string} id */
 function place(event, id) {
   return event.path?.length ? `${event.path.join("\n")}\n${id}` : id;
 }
 
-/** @param {Wire.Event} event @param {Wire.Item} item @returns {View.ItemRow} */
-function fresh(event, item) {
-  const it = base(event);
+/** @param {View.RowBase} it @param {Wire.Item} item @returns {View.ItemRow} */
+function fresh(it, item) {
   switch (item.kind) {
     case "message":
       return { ...it, kind: "message", role: item.role ?? "assistant", text: "", parts: [] };

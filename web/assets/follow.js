@@ -73,30 +73,13 @@ export class Follower {
   }
 
   /** Reads one page; true if there may be more. */
-  async #page() {
-    const { signal } = this.#abort;
-    const path = `${session_path(this.story.session)}/events?after=${this.story.cursor}&limit=${PAGE}&format=linkspan`;
-    const response = await request(path, { signal, headers: { Accept: "application/x-ndjson" } });
-    const before = this.story.cursor;
-    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-    let rest = "";
-    let slice_ends = performance.now() + SLICE;
-    while (reader) {
-      const { value, done } = await reader.read();
-      const lines = (rest + (value ?? "")).split("\n");
-      rest = done ? "" : (lines.pop() ?? "");
-      for (const line of lines) {
-        if (line !== "") this.story.add(JSON.parse(line));
-        if (performance.now() > slice_ends) {
-          await turn();
-          if (signal.aborted) return false;
-          this.onchange();
-          slice_ends = performance.now() + SLICE;
-        }
-      }
-      if (done) break;
-    }
-    return this.story.cursor > before;
+  #page() {
+    return page(this.story, PAGE, this.#abort.signal, () => this.onchange());
+  }
+
+  /** Ends with the follower. */
+  get signal() {
+    return this.#abort.signal;
   }
 
   #schedule() {
@@ -132,6 +115,43 @@ export class Follower {
     this.onchange();
     this.#schedule();
   }
+}
+
+/**
+ * Reads a session up to an event, as far as it is stored.
+ * @param {Story} story @param {number} last @param {AbortSignal} signal
+ */
+export async function read_until(story, last, signal) {
+  while (story.cursor < last && (await page(story, Math.min(PAGE, last - story.cursor), signal, () => {})));
+}
+
+/**
+ * Reads one page of a session; true if there may be more.
+ * @param {Story} story @param {number} limit @param {AbortSignal} signal @param {() => void} onturn
+ */
+async function page(story, limit, signal, onturn) {
+  const path = `${session_path(story.session)}/events?after=${story.cursor}&limit=${limit}&format=linkspan`;
+  const response = await request(path, { signal, headers: { Accept: "application/x-ndjson" } });
+  const before = story.cursor;
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  let slice_ends = performance.now() + SLICE;
+  while (reader) {
+    const { value, done } = await reader.read();
+    const lines = (rest + (value ?? "")).split("\n");
+    rest = done ? "" : (lines.pop() ?? "");
+    for (const line of lines) {
+      if (line !== "") story.add(JSON.parse(line));
+      if (performance.now() > slice_ends) {
+        await turn();
+        if (signal.aborted) return false;
+        onturn();
+        slice_ends = performance.now() + SLICE;
+      }
+    }
+    if (done) break;
+  }
+  return story.cursor > before;
 }
 
 /** Lets the browser do what waits: input first, then paint. */

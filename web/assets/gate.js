@@ -1,21 +1,27 @@
-// What somebody sees who has no token, or one that the server refuses.
+// What is shown without a token, or with one that the server does not accept.
 
 import { button, by_id, h } from "./dom.js";
 import { set_token } from "./token.js";
 
-/** @param {"missing" | "refused"} why @param {() => void} again */
+const HEADINGS = {
+  missing: "This page needs a token",
+  refused: "The server does not accept this token",
+  signed_out: "You are signed out",
+};
+
+/** @param {keyof typeof HEADINGS} why @param {() => void} again */
 export function gate(why, again) {
   const input = h("input", {
     type: "text",
     class: "secret",
     "aria-label": "Token",
-    placeholder: "Token",
+    placeholder: "Link or token",
     autocomplete: "off",
     spellcheck: "false",
   });
   const enter = () => {
     // People paste the whole address as well.
-    const value = input.value.trim().replace(/^.*#token=/, "");
+    const value = input.value.trim().replace(/^.*#token=/, "").replace(/[/&].*$/, "");
     if (value === "") return;
     set_token(value);
     again();
@@ -23,14 +29,21 @@ export function gate(why, again) {
   input.addEventListener("keydown", (it) => it.key === "Enter" && enter());
   const node = by_id("gate");
   node.replaceChildren(
-    h("h1", null, why === "missing" ? "This page needs its token" : "The server refuses this token"),
+    h("h1", null, HEADINGS[why]),
     h(
       "p",
       null,
-      "Open the address that ",
+      "In a terminal on the machine where ",
+      h("code", null, "linkspan serve"),
+      " runs, as the same user, run ",
       h("code", null, "linkspan token"),
-      " prints, or paste the token here. It is kept until this tab is closed.",
+      ". It prints a link to this page: open it, or paste it here. If the server was started with ",
+      h("code", null, "--data-dir"),
+      " or ",
+      h("code", null, "--token-file"),
+      ", give the same option.",
     ),
+    h("p", { class: "note" }, "This browser then stays signed in until you sign out."),
     h("div", { class: "box" }, input, button("Open", enter, { class: "primary" })),
   );
   node.hidden = false;

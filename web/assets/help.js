@@ -1,17 +1,17 @@
-// The keys, for those who ask.
+// The keyboard shortcuts.
 
 import { button, by_id, h } from "./dom.js";
 
 const KEYS = [
-  ["j k ↓ ↑", "along the sessions, Enter opens"],
-  ["/", "search"],
-  ["n", "new session"],
-  ["i", "to the prompt"],
-  ["a", "to what the agent asks"],
-  ["g G", "to the start, to the end"],
-  ["Enter", "send; Shift+Enter is a new line"],
-  ["Esc", "one step back"],
-  ["?", "this"],
+  ["j k ↓ ↑", "Move through sessions; Enter opens one"],
+  ["/", "Search sessions"],
+  ["n", "New session"],
+  ["i", "Write a message"],
+  ["a", "Jump to the pending approval"],
+  ["g G", "Jump to the start or the end"],
+  ["Enter", "Send; Shift+Enter starts a new line"],
+  ["Esc", "Go back"],
+  ["?", "Show this help"],
 ];
 
 export function show_keys() {

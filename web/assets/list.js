@@ -9,7 +9,8 @@ const PAGE = 100;
 /** Milliseconds without a key before a search starts. */
 const PAUSE = 150;
 
-const STATES = { idle: "", running: "running", waiting: "waits for you" };
+/** @type {Record<Wire.Session["state"], string>} */
+const STATES = { idle: "", starting: "starting", queued: "queued", running: "running", waiting: "needs your input" };
 
 export class SessionList {
   /** @type {Map<string, Wire.Session>} */
@@ -25,9 +26,12 @@ export class SessionList {
   #search = /** @type {HTMLInputElement} */ (by_id("search"));
   #is_fetching = false;
   current = "";
+  #known;
   onerror = (/** @type {unknown} */ _error) => {};
 
-  constructor() {
+  /** @param {import("./known.js").Known} known */
+  constructor(known) {
+    this.#known = known;
     this.#search.addEventListener("input", () => {
       clearTimeout(this.#timer);
       this.#timer = setTimeout(() => void this.refresh(), PAUSE);
@@ -39,11 +43,12 @@ export class SessionList {
   async refresh() {
     this.#text = this.#search.value.trim();
     const load = (this.#load += 1);
+    const asked_at = this.#known.now();
     try {
       const page = await this.#page(null);
       // A later search was faster.
       if (load !== this.#load) return;
-      this.#sessions = new Map(page.sessions.map((it) => [it.id, it]));
+      this.#sessions = new Map(page.sessions.map((it) => [it.id, this.#known.reply(it, asked_at)]));
       this.#next = page.next;
       this.draw();
     } catch (error) {
@@ -107,7 +112,7 @@ export class SessionList {
       }),
     );
     this.#note.hidden = sorted.length > 0;
-    this.#note.textContent = this.#text ? `No session has “${this.#text}” in it.` : "No sessions yet.";
+    this.#note.textContent = this.#text ? `No session matches “${this.#text}”.` : "No sessions yet.";
   }
 
   /** @param {Wire.Session} it @param {string} when @param {boolean} is_here */
@@ -146,10 +151,12 @@ export class SessionList {
       return;
     this.#is_fetching = true;
     const load = this.#load;
+    const asked_at = this.#known.now();
     try {
       const page = await this.#page(this.#next);
       if (load !== this.#load) return;
-      for (const it of page.sessions) if (!this.#sessions.has(it.id)) this.#sessions.set(it.id, it);
+      for (const it of page.sessions)
+        if (!this.#sessions.has(it.id)) this.#sessions.set(it.id, this.#known.reply(it, asked_at));
       this.#next = page.next;
       this.draw();
     } catch (error) {

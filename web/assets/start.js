@@ -8,13 +8,13 @@ import { visible } from "./words.js";
 export function draw_start(all, pick, play) {
   const installed = all.engines.filter((it) => it.installed);
   const has_agent = installed.length > 0;
-  const agents = section("Pick an agent, and say below what is to be done", installed.map((it) => agent(it, pick)));
+  const agents = section("Choose an agent and describe the task", installed.map((it) => agent(it, pick)));
   const replays = section(
     has_agent ? "Or watch a recorded session" : "Watch a recorded session",
     all.replays.map((it) => replay(it, play)),
   );
   const missing = section(
-    has_agent ? "Agents that could be here, too" : "Agents, and how to install them",
+    has_agent ? "More agents you can install" : "Agents, and how to install them",
     all.engines.filter((it) => !it.installed).map(how_to_install),
     "installs",
   );
@@ -22,7 +22,7 @@ export function draw_start(all, pick, play) {
     h("h1", null, has_agent ? "New session" : "Welcome to linkspan"),
     has_agent
       ? ""
-      : h("p", { class: "lead" }, "No agent is installed here yet. Watch one anyway: a recording plays as if it ran."),
+      : h("p", { class: "lead" }, "No agent is installed here yet. Try a recorded session: it plays back like a live run."),
     agents,
     replays,
     missing,

@@ -14,6 +14,8 @@ const THANKS = 1_500;
  * @property {Wire.Engine["can"]} can
  * @property {boolean} is_stopping
  * @property {boolean} is_cost_shown
+ * @property {boolean} is_sending a prompt is on its way
+ * @property {string} parent the title of the session that this one was forked from
  */
 
 /** @typedef {{ toggle_cost: () => void, fork: () => void, stop: () => void }} Acts */
@@ -30,10 +32,10 @@ export function clear_top(words) {
 
 /** @param {Shown} shown @param {Acts} acts */
 export function draw_top(shown, acts) {
-  const { session, story, can, is_stopping, is_cost_shown } = shown;
+  const { session, story, can, is_stopping, is_cost_shown, parent } = shown;
   const title = title_of(session, story);
   const state = state_of(shown);
-  const mark = { waiting: "◆ ", running: "● ", idle: "" }[state];
+  const mark = { waiting: "◆ ", running: "● ", starting: "● ", queued: "● ", idle: "" }[state];
   document.title = `${mark}${title} · linkspan`;
   const facts = [
     engine_name(session.engine),
@@ -45,12 +47,12 @@ export function draw_top(shown, acts) {
     tokens_in_out(story.is_running ? story.run_tokens : story.tokens),
     story.has_cost && dollars(story.cost),
   ].filter(Boolean);
-  const sig = JSON.stringify([title, facts, used, state, is_stopping, is_cost_shown, session.native, can]);
+  const sig = JSON.stringify([title, facts, used, state, is_stopping, is_cost_shown, session.native, can, session.parent, parent]);
   if (last === sig && !is_cost_shown) return;
   last = sig;
   const top = by_id("top");
   const had_focus = top.contains(document.activeElement) ? document.activeElement?.textContent : undefined;
-  const chip = { waiting: "waits for you", running: "running", idle: "" }[state];
+  const chip = { waiting: "Needs your input", running: "Running", starting: "Starting", queued: "Queued", idle: "" }[state];
   top.replaceChildren(
     back(),
     h(
@@ -62,6 +64,12 @@ export function draw_top(shown, acts) {
         { class: "facts" },
         chip && h("span", { class: `state ${state}` }, chip, h("span", { class: "clock" })),
         ...facts.filter(Boolean).map((it) => h("span", null, visible(String(it)))),
+        session.parent &&
+          h(
+            "a",
+            { href: `#/s/${encodeURIComponent(session.parent.session)}`, title: parent && visible(parent) },
+            "Forked from another session",
+          ),
       ),
     ),
     h(
@@ -73,7 +81,7 @@ export function draw_top(shown, acts) {
           "aria-expanded": String(is_cost_shown),
           title: "Tokens and cost, by model and by sub-agent",
         }),
-      (can?.fork ?? true) && button("Fork", acts.fork, { title: "Start a new session that begins with this one" }),
+      (can?.fork ?? true) && button("Fork", acts.fork, { title: "Continue in a copy; this session stays as it is" }),
       session.native && copy_button(session.native),
       state !== "idle" &&
         button(is_stopping ? "Stopping…" : "Stop", acts.stop, {
@@ -98,9 +106,10 @@ export function tick_top(story) {
 }
 
 /** @param {Shown} shown @returns {Wire.Session["state"]} */
-function state_of({ session, story }) {
+function state_of({ session, story, is_sending }) {
   if (story.asks.size > 0 || session.state === "waiting") return "waiting";
-  return story.is_running ? "running" : session.state;
+  if (story.is_running) return "running";
+  return session.state === "idle" && is_sending ? "starting" : session.state;
 }
 
 /** @param {Wire.Session} session @param {import("./fold.js").Story} story */
@@ -111,13 +120,13 @@ function title_of(session, story) {
 /** @param {string} native */
 function copy_button(native) {
   const node = button(
-    "Copy id",
+    "Copy session ID",
     () =>
       void navigator.clipboard.writeText(native).then(
         () => (node.textContent = "Copied"),
-        () => (node.textContent = "No clipboard here"),
-      ).then(() => setTimeout(() => (node.textContent = "Copy id"), THANKS)),
-    { title: `The agent's own id: ${visible(native)}`, class: "copy" },
+        () => (node.textContent = "Couldn't copy"),
+      ).then(() => setTimeout(() => (node.textContent = "Copy session ID"), THANKS)),
+    { title: `The agent's own session ID: ${visible(native)}`, class: "copy" },
   );
   return node;
 }

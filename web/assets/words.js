@@ -53,6 +53,48 @@ export function engine_name(engine) {
   return visible(engine.startsWith("replay:") ? `replay:${engine.split("/").at(-1)?.replace(/^replay:/, "")}` : engine);
 }
 
+/** What agents' programs are called by people. @type {Record<string, string>} */
+const AGENTS = {
+  claude: "Claude",
+  codex: "Codex",
+  opencode: "OpenCode",
+  gemini: "Gemini",
+  openhands: "OpenHands",
+  qwen: "Qwen",
+  goose: "Goose",
+};
+
+/** An agent in a sentence. @param {string} engine */
+export function agent_name(engine) {
+  if (engine.startsWith("replay")) return "the recording";
+  if (engine.startsWith("acp:")) return "the agent";
+  return AGENTS[engine] ?? engine_name(engine);
+}
+
+/** The same at the start of a sentence. @param {string} engine */
+export function agent_title(engine) {
+  const name = agent_name(engine);
+  return name.charAt(0).toUpperCase() + name.slice(1);
+}
+
+/** Tools whose own names are no words. @type {Record<string, string>} */
+const TOOLS = {
+  command_execution: "Command",
+  file_change: "Edit files",
+  mcp_tool_call: "MCP tool",
+  web_search: "Web search",
+  todo_list: "To-do list",
+  exec_command: "Command",
+  apply_patch: "Edit files",
+  ExitPlanMode: "Plan",
+  AskUserQuestion: "Question",
+};
+
+/** A tool as people say it. @param {string} name */
+export function tool_name(name) {
+  return TOOLS[name] ?? visible(name);
+}
+
 /** How long ago, in a few letters. @param {string} at @param {number} now */
 export function ago(at, now) {
   const s = Math.max(0, (now - Date.parse(at)) / 1000);
@@ -76,17 +118,33 @@ export function first_line(text, max = 120) {
 }
 
 const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g;
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+/** Control characters, characters that turn the order of reading, and characters without a shape. */
+const HIDDEN =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}\p{Surrogate}]/gu;
+/** Also those that prose needs, and that change a command: joiners, variation selectors, unusual spaces. */
+const AMBIGUOUS = /[\u00a0\u1680\u2000-\u200a\u200c\u200d\u202f\u205f\u3000\ufe00-\ufe0f\r]/gu;
+
+/** @param {string} it */
+function spelled(it) {
+  return `⟨U+${(it.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟩`;
+}
 
 /**
  * Text in which nothing hides: characters without a shape, and those that turn the order of
- * reading, are spelled out. For what somebody is about to allow.
+ * reading, are spelled out.
  * @param {string} text
  */
 export function visible(text) {
-  return text.replaceAll("\r\n", "\n").replace(HIDDEN, (it) => {
-    return `⟨U+${it.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`;
-  });
+  return text.replaceAll("\r\n", "\n").replace(HIDDEN, spelled);
+}
+
+/**
+ * Text to the letter, for what somebody is about to allow: whatever looks like something else, or
+ * like nothing, is spelled out.
+ * @param {string} text
+ */
+export function exact(text) {
+  return text.replace(AMBIGUOUS, spelled).replace(HIDDEN, spelled);
 }
 
 /** Output of a program without the colors and moves meant for a terminal. @param {string} text */

@@ -5,6 +5,9 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 
+import * as asks from "./mock/asks.mjs";
+import * as prompts from "./mock/prompts.mjs";
+import * as tokens from "./mock/tokens.mjs";
 import { furnish, golden, long, start } from "./mock.mjs";
 import { click, close, finish, play, scene, sees, session_id, sleep, tab, text, until } from "./stage.mjs";
 
@@ -22,13 +25,13 @@ await scene("the token moves out of the address", async () => {
 
 await scene("no token and a wrong token are told apart", async () => {
   const none = await open("/");
-  await sees(none, "needs its token", "#gate");
+  await sees(none, "needs a token", "#gate");
   await none.type("#gate input", "test");
   await none.keyboard.press("Enter");
   await sees(none, "Something of everything", "#list");
   await close(none);
   const wrong = await open("/#token=wrong", { is_offline_fine: true });
-  await sees(wrong, "refuses this token", "#gate");
+  await sees(wrong, "does not accept this token", "#gate");
   await close(wrong);
 });
 
@@ -39,7 +42,7 @@ await scene("a replay streams, word by word", async () => {
   const early = (await text(page, ".message.live .prose")).length;
   await until(page, (early) => (document.querySelector(".prose")?.textContent.length ?? 0) > early + 50, early);
   await click(page, "Stop");
-  await sees(page, "aborted");
+  await sees(page, "stopped");
   await close(page);
 });
 
@@ -50,7 +53,7 @@ await scene("a tool opens and shows what it did", async () => {
   await sees(page, "make");
   await click(page, "Bash");
   await sees(page, "cc a.c");
-  await sees(page, "allowed always");
+  await sees(page, "Always allowed");
   await close(page);
 });
 
@@ -77,8 +80,8 @@ await scene("an approval is answered once, and who is late is told", async () =>
     [...document.querySelectorAll(".ask.open button")].some((it) => it.textContent === "Edit…" && !it.hidden),
   );
   await click(page, "Allow once");
-  await sees(page, "Allowed by you");
-  await sees(other, "Allowed by a client");
+  await sees(page, "Approved by you");
+  await sees(other, "Approved from another device");
   await until(page, () => document.querySelector(".ask.open") !== null);
   await click(page, "Deny");
   await page.keyboard.type("not today");
@@ -103,7 +106,7 @@ await scene("the late answer is told who was faster", async () => {
   const [ask] = [...target.asks.keys()];
   target.asks.delete(ask);
   await click(page, "Allow once");
-  await sees(page, "Somebody else was faster: it was allowed by another client");
+  await sees(page, "Already answered elsewhere: it was allowed by another client");
   target.wake({ decision: "deny", message: "no" });
   await sees(page, "Denied");
   await close(page);
@@ -122,7 +125,7 @@ await scene("an input is changed before it is allowed", async () => {
     editor.value = '{"file_path":"/workspace/b.txt","content":"B"}';
   });
   await click(page, "Allow once");
-  await sees(page, "Allowed by you");
+  await sees(page, "Approved by you");
   assert.deepEqual(server.answers[0].input, { file_path: "/workspace/b.txt", content: "B" });
   await close(page);
 });
@@ -204,7 +207,7 @@ await scene("no parameter of the address leads anywhere else", async () => {
   await close(page);
 });
 
-await scene("a second prompt waits, is taken back, and goes into the open session", async () => {
+await scene("a second prompt is queued, is edited, and goes into the open session", async () => {
   server.submitted.length = 0;
   const page = await open();
   const id = await play(page, "permission");
@@ -212,12 +215,12 @@ await scene("a second prompt waits, is taken back, and goes into the open sessio
   await page.type("#composer textarea", "and then this");
   await page.keyboard.press("Enter");
   await sees(page, "and then this", ".queue");
-  await click(page, "Take back");
+  await page.click(".queue button");
   await until(page, () => document.querySelector(".queue").hidden);
   assert.equal(await page.$eval("#composer textarea", (it) => it.value), "and then this");
   assert.equal(server.submitted[1].session, id);
   await click(page, "Stop");
-  await sees(page, "aborted");
+  await sees(page, "stopped");
   await close(page);
 });
 
@@ -480,6 +483,8 @@ await scene("with nothing installed the recordings come first", async () => {
   await close(page);
   await bare.stop();
 });
+
+for (const part of [prompts, asks, tokens]) await part.play(server, everything);
 
 await server.stop();
 await finish();

@@ -70,8 +70,9 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
     active_at: it.active_at,
     head: it.events.length,
     bytes: 0,
-    state: it.asks.size > 0 ? "waiting" : it.is_running ? "running" : "idle",
+    state: it.asks.size > 0 ? "waiting" : it.is_running ? "running" : it.is_starting ? "starting" : "idle",
     queue: it.queue.length,
+    parent: it.parent,
   });
   const tell = (it) => send({ type: "bridge.session", session: summary(it) });
   const send = (message) => {
@@ -131,13 +132,17 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
   /** Plays a recording into a session; an ask waits for its answer. */
   async function play(it, name, prompt) {
     it.is_running = true;
+    const is_stopped = it.abort;
     it.abort = false;
     tell(it);
     const run = randomUUID();
     const started = it.events.length;
     const open = new Map();
     const events = golden(REPLAYS[name] ?? REPLAYS.tools);
-    const has_prompt = events.some((event) => event.data?.item?.role === "user" && !event.path);
+    if (is_stopped) it.abort = true;
+    const is_told = it.told === prompt;
+    it.told = undefined;
+    const has_prompt = is_told || events.some((event) => event.data?.item?.role === "user" && !event.path);
     for (const event of events) {
       if (event.type === "run.ended" && it.abort) break;
       if (event.type === "ask.settled") continue;
@@ -200,6 +205,22 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
     const next = it.queue.shift();
     tell(it);
     if (next) void play(it, name, next.prompt);
+  }
+
+  /** A prompt was taken: with `server.start` the agent takes its time, and the prompt may be told at once. */
+  async function begin(it, prompt) {
+    const { ms, is_told } = server.start;
+    if (is_told) {
+      it.is_starting = true;
+      const item = { kind: "message", id: `prompt.${it.events.length}`, role: "user", text: prompt };
+      append(it, { origin: "client", type: "item.opened", data: item });
+      append(it, { origin: "client", type: "item.closed", data: { status: "ok", item } });
+      it.told = prompt;
+    }
+    tell(it);
+    for (const ends = Date.now() + ms; Date.now() < ends && !it.abort; ) await sleep(20);
+    it.is_starting = false;
+    void play(it, it.replay, prompt);
   }
 
   /** Answers an ask; undefined if there is none. */
@@ -281,15 +302,19 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
       });
     }
     if (what === "sessions" && !it) return fail(404, "no_such_session", "there is no such session");
-    if (what === "sessions" && !part)
-      return answer(200, { ...summary(it), runs: [], asks: [...it.asks.values()], queue: it.queue });
+    if (what === "sessions" && !part) {
+      const said = { ...summary(it), runs: [], asks: [...it.asks.values()], queue: it.queue };
+      // Read now, and delivered late.
+      if (server.late > 0) await sleep(server.late);
+      return answer(200, said);
+    }
     if (part === "events") {
       const after = Number(url.searchParams.get("after") ?? 0);
       const lines = it.lines.slice(after, after + Math.min(server.page, Number(url.searchParams.get("limit") ?? 1000)));
       return answer(200, lines.map((line) => `${line}\n`).join(""), "application/x-ndjson");
     }
     if (part === "abort") {
-      const aborted = it.is_running;
+      const aborted = it.is_running || it.is_starting || server.start.ms > 0;
       it.abort = true;
       it.wake?.("abort");
       return answer(200, { aborted });
@@ -307,6 +332,8 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
         : answer(200, `contents of ${path}\n`, "text/plain; charset=utf-8");
     }
     if (what === "runs") {
+      if (server.slow > 0) await sleep(server.slow);
+      if (server.refusal) return fail(422, "bad_request", server.refusal);
       server.submitted.push(body);
       let target = body.session ? sessions.get(body.session) : undefined;
       target ??= session({
@@ -319,7 +346,8 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
         tell(target);
         return answer(202, { session: target.id, run: null, position: target.queue.length });
       }
-      void play(target, target.replay, body.prompt);
+      if (body.fork) target.parent = { session: body.fork, seq: sessions.get(body.fork).events.length };
+      void begin(target, body.prompt);
       return answer(202, { session: target.id, run: null, position: 0 });
     }
     if (what === "asks" && !name)
@@ -348,6 +376,8 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
         if (message.control === "echo") it.send(JSON.stringify({ type: "bridge.echo" }));
         if (message.control === "unsubscribe" && message.sessionId === undefined) it.only = new Set();
         else if (message.control === "unsubscribe") it.only?.delete(message.sessionId);
+        if (message.control === "unsubscribe")
+          it.send(JSON.stringify({ type: "bridge.unsubscribed", requestId: message.requestId }));
         if (message.control !== "subscribe") return;
         it.only = (it.only ?? new Set()).add(message.sessionId);
         const target = sessions.get(message.sessionId);
@@ -364,6 +394,13 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
     url: `http://127.0.0.1:${http.address().port}`,
     pace,
     page: 5000,
+    /** Milliseconds that a session's detail takes to arrive, and that a prompt takes to be answered. */
+    late: 0,
+    slow: 0,
+    /** Why prompts are refused. */
+    refusal: "",
+    /** How long an agent takes to start, and whether the prompt is an event before that. */
+    start: { ms: 0, is_told: false },
     is_down: false,
     submitted: [],
     answers: [],

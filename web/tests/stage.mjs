@@ -98,7 +98,11 @@ export async function play(page, name) {
   return session_id(page);
 }
 
+/** Scenes whose names hold these words are played; all of them unless given. */
+const ONLY = process.env.SCENE ?? "";
+
 export async function scene(name, act) {
+  if (!ONLY.split("|").some((it) => name.includes(it))) return;
   const before = complaints.length;
   const began = performance.now();
   let timer;

@@ -1,38 +1,57 @@
 // An ask: what the agent wants, and the ways to answer. It is settled once, by whoever is first.
+//
+// What is shown is what is allowed: to the letter and whole, or with the rest one click away.
 
+import { is_answered_here, note_answer } from "../answered.js";
 import { button, h } from "../dom.js";
-import { visible } from "../words.js";
+import { grants } from "../grants.js";
+import { exact, tool_name, visible } from "../words.js";
 import { markdown } from "./message.js";
-import { block, changes } from "./parts.js";
-import { inputs } from "./tool.js";
+import { aside, changes, whole } from "./parts.js";
 
 /** @typedef {import("../cards.js").Context} Context */
 /** @typedef {import("../cards.js").Answer} Answer */
 
-const HEADINGS = { permission: "Allow this?", question: "The agent asks", plan: "Go ahead with this plan?" };
+/** Milliseconds after an answer in which a click is still part of it: the next ask may stand in the same place. */
+const DOUBLE_CLICK = 500;
+
+const HEADINGS = { permission: "Allow this?", question: "The agent has a question", plan: "Approve this plan?" };
 const DECISIONS = {
-  allowed: "Allowed",
+  allowed: "Approved",
   allowed_always: "Always allowed",
   denied: "Denied",
-  withdrawn: "No longer asked",
+  withdrawn: "No longer needed",
   lost: "Never answered",
 };
+
+let answered_at = -DOUBLE_CLICK;
+
+/** A button that answers; the second click of a double click does nothing. @param {string} label @param {() => void} act @param {import("../dom.js").Attributes} attributes */
+function answering(label, act, attributes = {}) {
+  const node = h("button", { type: "button", ...attributes }, label);
+  node.addEventListener("click", (it) => {
+    // A key, or a program, makes a click that counts none.
+    const is_again = it.detail > 1 || (it.detail === 1 && performance.now() - answered_at < DOUBLE_CLICK);
+    if (!is_again) act();
+  });
+  return node;
+}
 
 /** @param {View.AskRow} row @param {Context} context @returns {import("../cards.js").View} */
 export function ask_card(row, context) {
   const { ask } = row;
-  const node = h("article", { class: "ask-row", "aria-label": HEADINGS[ask.kind] ?? "Ask" });
-  let is_mine = false;
+  const node = h("article", { class: "ask-row", "aria-label": HEADINGS[ask.kind] ?? "Approval" });
   let state = "";
 
   const send = async (/** @type {Answer} */ answer, /** @type {HTMLElement} */ card) => {
+    answered_at = performance.now();
     const fields = card.querySelectorAll("button, input, textarea");
     for (const it of fields) it.toggleAttribute("disabled", true);
     // The news of it may come before the answer to it.
-    is_mine = true;
+    note_answer(row.id, true);
     const problem = await context.settle(row, answer);
     if (problem === undefined) return;
-    is_mine = false;
+    note_answer(row.id, false);
     if (row.settled) {
       state = "";
       update();
@@ -48,7 +67,7 @@ export function ask_card(row, context) {
     if (now === "open") node.querySelector(".edit")?.toggleAttribute("hidden", !context.can_change(row));
     if (now === state) return;
     state = now;
-    node.replaceChildren(row.settled ? settled(row, is_mine) : open(row, context, send));
+    node.replaceChildren(row.settled ? settled(row) : open(row, context, send));
   };
   return {
     node,
@@ -59,13 +78,12 @@ export function ask_card(row, context) {
   };
 }
 
-/** @param {View.AskRow} row @param {boolean} is_mine */
-function settled(row, is_mine) {
+/** @param {View.AskRow} row */
+function settled(row) {
   const it = row.settled;
   const decision = it?.decision ?? "lost";
-  const word = DECISIONS[/** @type {keyof typeof DECISIONS} */ (decision)] ?? decision;
-  const who = it?.origin !== "client" ? "" : is_mine ? " by you" : " by a client";
-  const tone = decision.startsWith("allowed") ? "good" : decision === "denied" ? "bad" : "";
+  const is_good = decision.startsWith("allowed");
+  const tone = is_good ? "good" : decision === "denied" ? "bad" : "";
   const answers = it?.input?.answers;
   return h(
     "div",
@@ -73,7 +91,7 @@ function settled(row, is_mine) {
     h(
       "p",
       null,
-      h("b", null, `${word}${who}`),
+      h("b", null, `${verdict(row, decision)}${by_whom(row)}`),
       ` ${visible(row.ask.title)}`,
       it?.message ? `: ${visible(it.message)}` : "",
     ),
@@ -90,6 +108,20 @@ function settled(row, is_mine) {
   );
 }
 
+/** @param {View.AskRow} row @param {string} decision */
+function verdict(row, decision) {
+  if (row.ask.kind === "question" && decision === "allowed") return "Answered";
+  if (row.ask.kind === "question" && decision === "denied") return "Skipped";
+  return DECISIONS[/** @type {keyof typeof DECISIONS} */ (decision)] ?? decision;
+}
+
+/** @param {View.AskRow} row */
+function by_whom(row) {
+  if (row.settled?.why === "deadline") return " because nobody answered in time";
+  if (row.settled?.origin !== "client") return "";
+  return is_answered_here(row.id) ? " by you" : " from another device";
+}
+
 /** @param {View.AskRow} row @param {Context} context @param {(answer: Answer, card: HTMLElement) => void} send */
 function open(row, context, send) {
   const { ask } = row;
@@ -101,7 +133,7 @@ function open(row, context, send) {
       null,
       h("b", null, HEADINGS[ask.kind] ?? "Allow this?"),
       " ",
-      h("span", { class: "tool-name" }, visible(ask.tool)),
+      h("span", { class: "tool-name" }, tool_name(ask.tool)),
     ),
   );
   if (ask.kind === "question" && questions(ask).length > 0) question_form(row, card, send);
@@ -109,23 +141,71 @@ function open(row, context, send) {
   return card;
 }
 
+/** What the agent wants to do it with: what it asks about or, if it says nothing there, its call. @param {View.AskRow} row */
+function input_of(row) {
+  const { input } = row.ask;
+  const is_empty = input === undefined || input === null || (typeof input === "object" && Object.keys(input).length === 0);
+  return is_empty ? row.tool?.item.input : input;
+}
+
+/** Fields that say nothing to people. */
+const NOISE = /(?:Id|Ms|_id)$|^(?:kind|type|reason|commandActions|availableDecisions|proposed\w+)$/;
+/** @param {View.AskRow} row @param {Context} context @param {HTMLElement} card */
+function details(row, context, card) {
+  const { ask } = row;
+  const input = input_of(row);
+  const known = row.tool?.item.class;
+  const asked = input?.command;
+  const command = typeof asked === "string" ? asked : Array.isArray(asked) ? asked.join(" ") : known?.command;
+  const plan = typeof input?.plan === "string" ? input.plan : undefined;
+  const diffs = known?.diffs ?? [];
+  if (plan === undefined && (!command || ask.title !== command))
+    card.append(h("p", { class: "ask-title" }, exact(ask.title)));
+  if (ask.description && ask.description !== ask.title) card.append(h("p", { class: "why" }, exact(ask.description)));
+  if (command) card.append(whole("command", "Command", command));
+  for (const it of diffs) card.append(changes(it, context.open_file));
+  if (plan !== undefined) {
+    const prose = h("div", { class: "prose plan-text" });
+    markdown(prose, plan);
+    card.append(prose);
+  }
+  if (input === undefined || input === null) return;
+  const shown = [
+    ...(typeof asked === "string" ? ["command"] : []),
+    ...(input.description === ask.description ? ["description"] : []),
+    ...(plan === undefined ? [] : ["plan"]),
+    ...(diffs.length > 0 ? ["old_string", "new_string", "content", "file_path"] : []),
+  ];
+  const has_form = Boolean(command) || diffs.length > 0 || plan !== undefined;
+  card.append(...fields(input, has_form ? shown : undefined));
+  if (has_form) card.append(aside("Full input", () => whole("plain", "Full input", JSON.stringify(input, null, 2))));
+}
+
+/** The fields of an input; next to those that are `shown` otherwise, only what says something. @param {any} input @param {string[] | undefined} shown */
+function fields(input, shown) {
+  if (typeof input !== "object" || Array.isArray(input)) return shown ? [] : [whole("plain", "Input", text_of(input))];
+  return Object.entries(input)
+    .filter(([name, value]) => !shown || (typeof value !== "object" && !shown.includes(name) && !NOISE.test(name)))
+    .map(([name, value]) => {
+      const text = text_of(value);
+      const label = h("b", null, exact(name));
+      if (text.length <= 120 && !text.includes("\n"))
+        return h("p", { class: "field" }, label, " ", h("code", { dir: "auto" }, exact(text)));
+      return h("div", { class: "field" }, label, whole("plain", name, text));
+    });
+}
+
+/** @param {any} value */
+function text_of(value) {
+  return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
+}
+
 /** @param {View.AskRow} row @param {Context} context @param {HTMLElement} card @param {(answer: Answer, card: HTMLElement) => void} send */
 function permission_form(row, context, card, send) {
   const { ask } = row;
-  const input = ask.input ?? row.tool?.item.input;
-  const known = row.tool?.item.class;
-  const command = known?.command ?? (typeof input?.command === "string" ? input.command : undefined);
-  if (!command || ask.title !== command) card.append(h("p", { class: "ask-title" }, visible(ask.title)));
-  if (ask.description && ask.description !== ask.title) card.append(h("p", { class: "why" }, visible(ask.description)));
-  if (command) card.append(block("command", "Command", visible(command)));
-  for (const it of known?.diffs ?? []) card.append(changes(it, context.open_file));
-  if (typeof input?.plan === "string") {
-    const plan = h("div", { class: "prose" });
-    markdown(plan, input.plan);
-    card.append(plan);
-  } else if (!command && !known?.diffs?.length && input !== undefined) card.append(inputs(input));
-
-  const reason = h("input", { type: "text", placeholder: "Why not? (optional)", "aria-label": "Reason", hidden: true });
+  const input = input_of(row);
+  details(row, context, card);
+  const reason = h("input", { type: "text", placeholder: "Reason (optional)", "aria-label": "Reason", hidden: true });
   const editor = h("textarea", { rows: 5, spellcheck: "false", "aria-label": "Input as JSON", hidden: true });
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
   const changed = () => {
@@ -133,22 +213,23 @@ function permission_form(row, context, card, send) {
     return { input: JSON.parse(editor.value) };
   };
   const allow = (/** @type {"allow" | "allow_always"} */ decision) => () => {
+    let answer;
     try {
-      send({ decision, ...changed() }, card);
+      answer = { decision, ...changed() };
     } catch (error) {
-      problem.textContent = `That is not JSON: ${error instanceof Error ? error.message : error}`;
+      problem.textContent = `This is not valid JSON: ${error instanceof Error ? error.message : error}`;
       problem.hidden = false;
+      return;
     }
+    send(answer, card);
   };
   const deny = () => {
     if (reason.hidden) {
       reason.hidden = false;
       reason.focus();
-      no.textContent = "Deny now";
     } else send({ decision: "deny", ...(reason.value.trim() ? { message: reason.value.trim() } : {}) }, card);
   };
-  const no = button("Deny", deny, { class: "deny" });
-  reason.addEventListener("keydown", (it) => it.key === "Enter" && deny());
+  reason.addEventListener("keydown", (it) => it.key === "Enter" && !it.isComposing && deny());
   const edit = button(
     "Edit…",
     () => {
@@ -158,34 +239,28 @@ function permission_form(row, context, card, send) {
     },
     { class: "edit", hidden: !context.can_change(row) },
   );
+  const lasting = grants(ask.suggestions);
   card.append(
     editor,
     reason,
     h(
       "div",
       { class: "actions" },
-      button("Allow once", allow("allow"), { class: "primary" }),
-      ask.suggestions !== undefined && button("Always allow", allow("allow_always")),
-      no,
+      answering(ask.kind === "plan" ? "Approve" : "Allow once", allow("allow"), { class: "primary" }),
+      lasting.length > 0 && answering("Always allow", allow("allow_always")),
+      answering("Deny", deny, { class: "deny" }),
       input !== undefined && edit,
     ),
-    ask.suggestions === undefined
+    lasting.length === 0
       ? ""
-      : h("p", { class: "remembers" }, "“Always allow” remembers ", h("code", null, remembered(ask.suggestions))),
+      : h(
+          "p",
+          { class: "remembers" },
+          "“Always allow” also allows, for the rest of this session: ",
+          ...lasting.flatMap((it, n) => [n > 0 ? ", " : "", h("code", null, it)]),
+        ),
     problem,
   );
-}
-
-/** What a lasting permission would cover. @param {any} suggestions */
-function remembered(suggestions) {
-  const rules = Array.isArray(suggestions) ? suggestions : [];
-  const words = rules.flatMap((it) => {
-    if (Array.isArray(it?.rules))
-      return it.rules.map((/** @type {any} */ rule) => `${rule.toolName}(${rule.ruleContent ?? "*"})`);
-    if (Array.isArray(it?.directories)) return it.directories;
-    return it?.mode ?? (it?.kind === "allow_always" ? it.name : []) ?? [];
-  });
-  return words.length > 0 ? visible(words.join(", ")) : "this answer";
 }
 
 /** @param {Wire.Ask} ask @returns {Wire.Question[]} */
@@ -203,7 +278,7 @@ function question_form(row, card, send) {
     const name = `ask-${row.key}-${n}`;
     const other = h("input", {
       type: "text",
-      placeholder: question.options?.length ? "Or in your own words" : "Your answer",
+      placeholder: question.options?.length ? "Or type your own answer" : "Your answer",
       "aria-label": "Your own answer",
     });
     const boxes = (question.options ?? []).map((option) => {
@@ -245,8 +320,8 @@ function question_form(row, card, send) {
     h(
       "div",
       { class: "actions" },
-      button("Answer", answer, { class: "primary" }),
-      button("Skip", () => send({ decision: "deny", message: "no answer" }, card), { class: "deny" }),
+      answering("Answer", answer, { class: "primary" }),
+      answering("Skip", () => send({ decision: "deny", message: "no answer" }, card), { class: "deny" }),
     ),
     problem,
   );

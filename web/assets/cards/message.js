@@ -3,7 +3,7 @@
 import { h, patch, picture } from "../dom.js";
 import { blocks, render, web } from "../markdown.js";
 import { first_line, plain } from "../words.js";
-import { fold, output } from "./parts.js";
+import { fold, output, unfold } from "./parts.js";
 
 /** Characters from which a prompt is folded; people paste whole files. */
 const LONG = 6_000;
@@ -42,8 +42,14 @@ export function message_card(row) {
 export function markdown(node, text) {
   patch(
     node,
-    blocks(text).map((it, n) => ({ key: `${n}`, sig: it.source, make: () => render(it) })),
+    blocks(text).map((it, n) => ({ key: `${n}`, sig: it.source, make: () => by_itself(render(it)) })),
   );
+}
+
+/** Each block is read in the direction of its own script. @param {Element} node */
+function by_itself(node) {
+  if (!node.matches("pre, .table")) node.setAttribute("dir", "auto");
+  return node;
 }
 
 /** @param {Wire.Part} part */
@@ -70,7 +76,7 @@ export function reasoning_card(row, context) {
     label.textContent = row.status === undefined ? "Thinking…" : "Thought";
     glimpse.textContent = row.hidden ? "hidden by the provider" : first_line(plain(row.text));
     if (context.is_open(row)) markdown(prose, row.text);
-    node.open = context.is_open(row);
+    unfold(node, context.is_open(row));
   };
   return { node: wrap(node), update };
 }

@@ -4,7 +4,7 @@ import { h } from "../dom.js";
 import { agent_cost } from "../fold.js";
 import { count, dollars, duration, plain, plural, show, tokens_in_out, visible } from "../words.js";
 import { markdown } from "./message.js";
-import { block, fold } from "./parts.js";
+import { block, fold, unfold } from "./parts.js";
 
 /** @typedef {import("../cards.js").View} CardView */
 
@@ -17,15 +17,36 @@ export function run_card(row) {
         new Date(row.at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" }),
       )
     : "";
-  const words = row.cause === "wake_up" ? `Run ${row.n}, woken up` : `Run ${row.n}`;
+  const words = row.cause === "wake_up" ? `Run ${row.n}, resumed in the background` : `Run ${row.n}`;
   return { node: h("article", { class: "run" }, h("h2", null, words, time)), update: () => {} };
+}
+
+/** A prompt that was sent, as it will stand there. @param {View.PendingRow} row @returns {CardView} */
+export function pending_card(row) {
+  const label = h("p", { class: "starting", role: "status" });
+  const prompt = h("div", { class: "prompt", dir: "auto" });
+  const node = h("article", { class: "message user pending", "aria-label": "Prompt" }, prompt, label);
+  const update = () => {
+    prompt.textContent = plain(row.prompt);
+    prompt.hidden = row.prompt === "";
+    label.textContent = row.label;
+    label.hidden = row.label === "";
+  };
+  return { node, update };
+}
+
+/** @param {View.ForkRow} row @returns {CardView} */
+export function fork_card(row) {
+  const link = h("a", { href: `#/s/${encodeURIComponent(row.session)}`, dir: "auto" }, visible(row.title));
+  const words = h("span", null, "Forked from ", link, "; everything above happened there");
+  return { node: h("article", { class: "run fork" }, h("h2", null, words)), update: () => {} };
 }
 
 /** @type {Record<string, [string, string]>} */
 const OUTCOMES = {
   completed: ["✓ done", "good"],
   failed: ["✗ failed", "bad"],
-  aborted: ["⊘ aborted", "odd"],
+  aborted: ["⊘ stopped", "odd"],
   refused: ["⊘ refused", "odd"],
   limit: ["✗ stopped at a limit", "bad"],
   lost: ["? cut off", "odd"],
@@ -80,7 +101,7 @@ export function compaction_card(row, context) {
         ? "Compacting the conversation…"
         : `Conversation compacted${item.trigger ? ` (${item.trigger})` : ""}${sizes}`;
     if (context.is_open(row)) markdown(prose, item.summary ?? "");
-    node.open = context.is_open(row);
+    unfold(node, context.is_open(row));
   };
   return { node: h("article", { class: "folded" }, node), update };
 }
@@ -96,7 +117,7 @@ export function other_card(row, context) {
     glimpse.textContent = plain(row.item.text ?? "").slice(0, 120);
     if (context.is_open(row))
       body.replaceChildren(block("plain", "Details", visible(row.item.text ?? show(row.item.data))));
-    node.open = context.is_open(row);
+    unfold(node, context.is_open(row));
   };
   return { node: h("article", { class: "folded" }, node), update };
 }
@@ -135,7 +156,7 @@ export function cost_card(story) {
       h(
         "p",
         { class: "cut" },
-        "What sub-agents take is part of what their models take; ≈ is their share of it by tokens.",
+        "Sub-agent usage is included in the model totals; ≈ is estimated from tokens.",
       ),
   );
 }

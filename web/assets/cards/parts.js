@@ -3,7 +3,7 @@
 import { diff } from "../diff.js";
 import { button, h, picture_of } from "../dom.js";
 import { file } from "../api.js";
-import { plain, plural, visible } from "../words.js";
+import { exact, plain, plural, visible } from "../words.js";
 
 /** Lines of an output that are shown before somebody asks for the rest. */
 const FEW_LINES = 16;
@@ -14,15 +14,33 @@ const MOST_CHARS = 400_000;
 const MOST_LINES = 2_000;
 const MOST_OF_LINE = 10_000;
 
+/** What the page itself wants to be open. @type {WeakMap<HTMLDetailsElement, boolean>} */
+const wanted = new WeakMap();
+
 /**
  * Something that opens and closes, and stays as it was left when it is drawn again.
+ *
+ * The browser tells of a change some time after it was made, by whomever. What the page has opened by
+ * itself must not count as a click by then, so clicks are taken as clicks, and of the browser's news only
+ * what the page did not do: a search in the page opens what it finds.
  * @param {string} kind @param {import("../dom.js").Child[]} head @param {View.Row} row @param {import("../cards.js").Context} context @param {import("../dom.js").Child[]} inside
  */
 export function fold(kind, head, row, context, ...inside) {
-  const node = h("details", { class: kind }, h("summary", null, ...head), ...inside);
-  node.open = context.is_open(row);
-  node.addEventListener("toggle", () => context.set_open(row, node.open));
+  const summary = h("summary", null, ...head);
+  const node = h("details", { class: kind }, summary, ...inside);
+  unfold(node, context.is_open(row));
+  summary.addEventListener("click", (it) => {
+    it.preventDefault();
+    context.set_open(row, !node.open);
+  });
+  node.addEventListener("toggle", () => node.open !== wanted.get(node) && context.set_open(row, node.open));
   return node;
+}
+
+/** Opens or closes it, as the page wants it. @param {HTMLDetailsElement} node @param {boolean} is_open */
+export function unfold(node, is_open) {
+  wanted.set(node, is_open);
+  if (node.open !== is_open) node.open = is_open;
 }
 
 /** Something folded that nobody has to remember. @param {string} label @param {() => Element} make */
@@ -37,6 +55,25 @@ export function aside(label, make) {
 /** Text as it is. @param {string} kind @param {string} label @param {string} text */
 export function block(kind, label, text) {
   return h("pre", { class: kind, tabindex: 0, "aria-label": label }, short(text, MOST_CHARS));
+}
+
+/** Characters of what somebody is asked to allow that are shown before they ask for the rest. */
+const FIRST_CHARS = 100_000;
+
+/** Text to the letter and whole: it scrolls inside, and what is very long is one click away. @param {string} kind @param {string} label @param {string} raw */
+export function whole(kind, label, raw) {
+  const text = exact(raw);
+  const pre = h("pre", { class: kind, tabindex: 0, "aria-label": label }, short(text, FIRST_CHARS));
+  if (text.length <= FIRST_CHARS) return pre;
+  const more = button(
+    `Show all ${text.length.toLocaleString("en")} characters`,
+    () => {
+      pre.textContent = text;
+      more.remove();
+    },
+    { class: "more" },
+  );
+  return h("div", null, pre, more);
 }
 
 /** Whoever allows something has to know that there is more of it. @param {string} text @param {number} max */
@@ -92,20 +129,38 @@ function count_lines(text) {
   return n;
 }
 
-/** @param {Wire.Diff} change @param {(path: string) => void} open */
+/** A change, line by line; what is left out is said, and one click away. @param {Wire.Diff} change @param {(path: string) => void} open */
 export function changes(change, open) {
   const pre = h("pre", { class: "diff", tabindex: 0, "aria-label": "Changes" });
-  const lines = diff(change.old ?? "", change.new);
-  for (const line of lines.slice(0, MOST_LINES)) {
-    const text = short(visible(line.text), MOST_OF_LINE);
+  const is_cut = fill_changes(pre, change, MOST_LINES, MOST_OF_LINE);
+  const more = button(
+    "Show the whole change",
+    () => {
+      pre.replaceChildren();
+      fill_changes(pre, change, Infinity, Infinity);
+      more.remove();
+    },
+    { class: "more" },
+  );
+  return h("div", null, h("p", { class: "path" }, file_link(change.path, open)), pre, is_cut && more);
+}
+
+/** True if something was left out. @param {Element} pre @param {Wire.Diff} change @param {number} most_lines @param {number} most_of_line */
+function fill_changes(pre, change, most_lines, most_of_line) {
+  const lines = diff(change.old ?? "", change.new, most_lines === Infinity ? Infinity : undefined);
+  let is_cut = lines.length > most_lines;
+  for (const line of lines.slice(0, most_lines)) {
+    const all = exact(line.text);
+    const text = short(all, most_of_line);
+    is_cut ||= text !== all || line.side === "gap";
     if (line.side === "gap") pre.append(h("span", { class: "gap" }, `… ${plural(Number(line.text), "equal line")}\n`));
     else if (line.side === "old") pre.append(h("del", null, `- ${text}\n`));
     else if (line.side === "new") pre.append(h("ins", null, `+ ${text}\n`));
     else pre.append(h("span", null, `  ${text}\n`));
   }
-  const n_left = lines.length - MOST_LINES;
+  const n_left = lines.length - most_lines;
   if (n_left > 0) pre.append(h("span", { class: "gap" }, `… ${plural(n_left, "more line")} not shown`));
-  return h("div", null, h("p", { class: "path" }, file_link(change.path, open)), pre);
+  return is_cut;
 }
 
 /** @param {string} path @param {(path: string) => void} open */

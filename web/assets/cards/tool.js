@@ -2,9 +2,20 @@
 
 import { h, icon, patch, picture } from "../dom.js";
 import { plus_minus } from "../diff.js";
-import { between, dollars, duration, first_line, plain, plural, show, tokens_in_out, visible } from "../words.js";
+import {
+  between,
+  dollars,
+  duration,
+  first_line,
+  plain,
+  plural,
+  show,
+  tokens_in_out,
+  tool_name,
+  visible,
+} from "../words.js";
 import { markdown } from "./message.js";
-import { aside, block, changes, file_link, fold, output, preview, tail } from "./parts.js";
+import { aside, block, changes, file_link, fold, output, preview, tail, unfold } from "./parts.js";
 
 /** Files that one output names and that are offered; and pictures that are shown at once. */
 const MAX_FILES = 12;
@@ -16,6 +27,14 @@ const PICTURE = /\.(?:png|jpe?g|gif|webp)$/i;
 const FILE =
   /\.(?:png|jpe?g|gif|webp|svg|pdf|md|txt|log|csv|json|jsonl|ya?ml|toml|html?|css|[cm]?[jt]sx?|rs|py|go|java|kt|swift|rb|php|c|h|cc|cpp|hpp|sh|sql|xml|diff|patch)$/i;
 
+/** @type {Record<string, string>} */
+const DECISIONS = {
+  allowed: "Approved",
+  allowed_always: "Always allowed",
+  denied: "Denied",
+  withdrawn: "No longer needed",
+  lost: "Never answered",
+};
 const WORDS = { error: "failed", denied: "denied", cancelled: "cancelled", lost: "cut off" };
 
 /** Characters of a change that is shown without being asked for. */
@@ -64,7 +83,7 @@ export function tool_card(row, context) {
     how.textContent = verdict(row);
     how.hidden = how.textContent === "";
     tick();
-    node.open = context.is_open(row);
+    unfold(node, context.is_open(row));
     if (node.open) patch(body, pieces(row, context));
   };
   return { node: h("article", { class: "folded" }, node), update, tick: () => row.status === undefined && tick() };
@@ -81,7 +100,7 @@ function headline(row) {
     ];
   }
   const mcp = item.class?.mcp;
-  const name = visible(mcp ? `${mcp.server} · ${mcp.tool}` : (item.name ?? "Tool"));
+  const name = mcp ? visible(`${mcp.server} · ${mcp.tool}`) : tool_name(item.name ?? "Tool");
   const title = first_line(visible(item.class?.title ?? ""));
   if (title === name || (mcp && title === mcp.tool)) return [name, ""];
   return [name, title.startsWith(`${name} `) ? title.slice(name.length + 1) : title];
@@ -111,7 +130,7 @@ function summary_facts(row) {
 /** @param {View.ToolRow} row */
 function verdict(row) {
   const code = row.item.class?.exit_code;
-  if (row.ask && !row.ask.settled) return "waits for you";
+  if (row.ask && !row.ask.settled) return "needs approval";
   if (row.status === undefined) return "running";
   if (row.status === "error" && code) return `exit ${code}`;
   return row.status === "ok" ? "" : WORDS[row.status];
@@ -152,7 +171,7 @@ function pieces(row, context) {
   }
   if (row.ask?.settled) {
     const it = row.ask.settled;
-    const words = `${it.decision.replace("_", " ")}${it.message ? `: ${it.message}` : ""}`;
+    const words = `${DECISIONS[it.decision] ?? it.decision}${it.message ? `: ${it.message}` : ""}`;
     add("decision", words, () => h("p", { class: "decision" }, visible(words)));
   }
   // The first thing inside is often the very same text.
@@ -249,7 +268,7 @@ function files(row, text) {
 }
 
 /** @param {any} input */
-export function inputs(input) {
+function inputs(input) {
   if (typeof input !== "object" || input === null || Array.isArray(input))
     return block("plain", "Input", visible(show(input)));
   return h("div", null, ...Object.entries(input).map(([name, value]) => field(name, show(value))));

@@ -98,7 +98,7 @@ export async function play(server) {
       await until(page, () => document.querySelector(".ask.open"));
       assert.deepEqual(await page.evaluate(faint, CONTRAST), []);
       await click(page, "Stop");
-      await sees(page, "aborted");
+      await sees(page, "stopped");
       assert.deepEqual(await page.evaluate(faint, CONTRAST), []);
       await close(page);
     });

@@ -17,7 +17,7 @@ export async function play(server) {
     await sees(page, "You said: find me by my name");
     assert.equal(await session_id(page), id);
     await page.evaluate(() => (location.hash = "#/s/no-such-session"));
-    await sees(page, "no such session", "#blank");
+    await sees(page, "not found", "#blank");
     await close(page);
   });
 
@@ -76,7 +76,7 @@ export async function play(server) {
     await until(page, () => document.querySelector("[aria-label='Agent'] option"));
     await page.selectOption("[aria-label='Agent']", "claude");
     await click(page, "More");
-    await page.fill("[aria-label^='Native id']", native);
+    await page.fill("[aria-label^='Session ID']", native);
     await page.fill("#composer textarea", "where were we");
     await page.keyboard.press("Enter");
     await sees(page, "You said: where were we");
@@ -92,12 +92,12 @@ export async function play(server) {
     await page.keyboard.press("Enter");
     await sees(page, "and then this", ".queue");
     await sees(page, "1 queued", "#list");
-    await click(page, "Take back");
+    await click(page, "Edit");
     await until(page, () => document.querySelector(".queue").hidden);
     assert.equal(await page.inputValue("#composer textarea"), "and then this");
     assert.deepEqual((await server.api(`/sessions/${id}`)).queue, []);
     await click(page, "Stop");
-    await sees(page, "aborted");
+    await sees(page, "stopped");
     await close(page);
   });
 }

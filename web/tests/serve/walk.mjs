@@ -38,7 +38,7 @@ export async function play(server) {
     });
     assert.equal(steps, 10);
     await click(page, "Stop");
-    await sees(page, "aborted");
+    await sees(page, "stopped");
     const words = (await text(page, ".message.assistant .prose")).trim().split(" ");
     assert.deepEqual(
       words,
@@ -72,7 +72,7 @@ export async function play(server) {
     assert.match(await page.title(), /^◆ /);
     await click(page, "Allow once");
     await sees(page, "It was allowed.");
-    await sees(page, "Allowed by you");
+    await sees(page, "Approved by you");
     await sees(page, "✓ done");
     assert.deepEqual((await server.api("/asks")).asks, []);
     await close(page);
@@ -95,7 +95,7 @@ export async function play(server) {
     await sees(one, "make it so", ".ask.open");
     await sees(other, "make it so", ".ask.open");
     await click(one, "Allow once");
-    await sees(other, "Allowed by a client");
+    await sees(other, "Approved from another device");
     assert.equal(await other.$(".ask.open"), null);
     await close(one);
     await close(other);
@@ -105,7 +105,7 @@ export async function play(server) {
     const id = await server.prompt("wait for me");
     const page = await tab(server.address(id));
     await click(page, "Stop");
-    await sees(page, "aborted");
+    await sees(page, "stopped");
     await until(page, () => ![...document.querySelectorAll("button")].some((it) => /^Stop/.test(it.textContent)));
     await close(page);
   });
@@ -153,7 +153,7 @@ export async function play(server) {
     await page.keyboard.press("Enter");
     await sees(page, "A token for `prompt` is needed", "#composer .problem");
     await server.api(`/sessions/${id}/abort`, {});
-    await sees(page, "aborted");
+    await sees(page, "stopped");
     await close(page);
   });
 }

@@ -1,0 +1,47 @@
+// What a fork began with: the events of the session that it was forked from, and of those before it.
+
+import { get, session_path } from "./api.js";
+import { read_until } from "./follow.js";
+import { Story, flat } from "./fold.js";
+
+/** Sessions that are read back through; each was forked from the one before. */
+const MAX_PARENTS = 8;
+/** Far apart, so that no two rows have the same key. */
+const KEYS = 2 ** 40;
+
+/**
+ * The rows of the past, the oldest first.
+ * @param {{ session: string, seq: number }} parent @param {AbortSignal} signal
+ * @returns {Promise<{ rows: View.Row[], title: string }>}
+ */
+export async function read_past(parent, signal) {
+  /** @type {View.Row[]} */
+  let rows = [];
+  let first_title = "";
+  /** @type {{ session: string, seq: number } | null | undefined} */
+  let next = parent;
+  for (let n = 1; next && n <= MAX_PARENTS; n += 1) {
+    /** @type {Wire.Detail} */
+    const detail = await get(session_path(next.session), { signal });
+    const story = new Story(detail.id, -n * KEYS);
+    await read_until(story, next.seq, signal);
+    const title = detail.title || story.first_prompt.split("\n")[0]?.slice(0, 120) || detail.id;
+    first_title ||= title;
+    const key = -n * KEYS + KEYS / 2;
+    /** @type {View.ForkRow} */
+    const fork = { key, kind: "fork", version: 0, depth: 0, height: 0, session: detail.id, title };
+    rows = [...over(story), fork, ...rows];
+    next = detail.parent;
+  }
+  return { rows, title: first_title };
+}
+
+/** Rows of a story that nobody can change any more. @param {Story} story */
+function over(story) {
+  for (const row of flat(story.rows, () => true)) {
+    row.is_past = true;
+    if (row.kind === "ask") row.settled ??= { decision: "lost", origin: "linkspan" };
+    else if ("status" in row || row.kind === "tool" || row.kind === "message") row.status ??= "ok";
+  }
+  return story.rows;
+}

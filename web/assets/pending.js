@@ -1,0 +1,96 @@
+// Prompts that were sent and that no event shows yet: they are seen at once, and only once. Pure.
+
+import { agent_name } from "./words.js";
+
+let n_rows = 0;
+
+export class Pending {
+  /** @type {View.PendingRow[]} */
+  rows = [];
+  /** The session was seen at work since the last prompt was accepted. */
+  #was_busy = false;
+
+  /** @param {{ prompt: string, engine: string, is_busy: boolean, after: number }} sent @returns {View.PendingRow} */
+  add({ prompt, engine, is_busy, after }) {
+    const is_recording = engine.startsWith("replay");
+    /** @type {View.PendingRow} */
+    const row = {
+      key: -(n_rows += 1),
+      kind: "pending",
+      version: 0,
+      depth: 0,
+      height: 0,
+      prompt: is_recording ? "" : prompt,
+      label: is_busy ? "Queued" : starting(engine),
+      after,
+      is_accepted: false,
+      is_recording,
+      is_stopped: false,
+    };
+    this.rows.push(row);
+    return row;
+  }
+
+  /** The server has taken it; one that waits for its turn is shown by the queue. @param {View.PendingRow} row @param {{ position?: number }} answer */
+  accept(row, { position = 0 }) {
+    row.is_accepted = true;
+    this.#was_busy = false;
+    if (position > 0) this.drop(row);
+  }
+
+  /** @param {View.PendingRow} row */
+  drop(row) {
+    this.rows = this.rows.filter((it) => it !== row);
+  }
+
+  /** Everything that was accepted was stopped. */
+  stopped() {
+    this.rows = this.rows.filter((it) => !it.is_accepted);
+  }
+
+  /** Takes away what the story shows by now. @param {import("./fold.js").Story} story */
+  seen(story) {
+    if (this.rows.length === 0) return;
+    /** Each event shows one of them. @type {Set<number>} */
+    const taken = new Set();
+    this.rows = this.rows.filter((row) => {
+      if (row.is_recording) return story.started_seq <= row.after;
+      const after = story.prompts.filter((it) => it.seq > row.after && !taken.has(it.key));
+      // An agent may tell a prompt in other words than it was given.
+      const shown = after.find((it) => same(it.text, row.prompt)) ?? (row.is_accepted ? after[0] : undefined);
+      if (shown) taken.add(shown.key);
+      return !shown && !(row.is_accepted && story.ended_seq > row.after);
+    });
+    if (story.is_running) for (const row of this.rows) this.#relabel(row, "");
+  }
+
+  /** A session that was at work and is idle has nothing on its way. @param {Wire.Session["state"]} state */
+  state(state) {
+    if (state !== "idle") this.#was_busy = true;
+    else if (this.#was_busy) this.stopped();
+  }
+
+  /** @param {View.PendingRow} row @param {string} label */
+  #relabel(row, label) {
+    if (row.label === label) return;
+    row.label = label;
+    row.version += 1;
+  }
+}
+
+/** A session that is starting, whoever has sent the prompt. @param {string} engine @returns {View.PendingRow} */
+export function starting_row(engine) {
+  const row = new Pending().add({ prompt: "", engine, is_busy: false, after: 0 });
+  row.prompt = "";
+  return row;
+}
+
+/** @param {string} engine */
+function starting(engine) {
+  return `Starting ${agent_name(engine)}…`;
+}
+
+/** @param {string} a @param {string} b */
+function same(a, b) {
+  return a.trim() === b.trim();
+}

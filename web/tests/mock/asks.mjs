@@ -1,0 +1,203 @@
+// What an agent asks: always in view, to the letter, and answered once.
+
+import assert from "node:assert/strict";
+
+import { click, close, scene, sees, tab, until } from "../stage.mjs";
+
+export async function play(server) {
+  const open = (path = "/#token=test", options = {}) => tab(server.url + path, options);
+  const edit = (id, lines) => ({
+    kind: "tool",
+    id,
+    name: "Edit",
+    input: { file_path: "/workspace/a", old_string: "a", new_string: "b" },
+    class: { kind: "edit", title: "Edit a", diffs: [{ path: "/workspace/a", old: "a\n", new: "b\n".repeat(lines) }] },
+  });
+  const said = (n) => ({ kind: "message", id: `m${n}`, role: "assistant", text: `Step ${n}\n\nand more of it` });
+  const in_view = () => {
+    const box = document.querySelector(".ask.open .actions")?.getBoundingClientRect();
+    const view = document.getElementById("scroll").getBoundingClientRect();
+    return box !== undefined && box.bottom <= view.bottom + 1 && box.top >= view.top - 1;
+  };
+
+  await scene("what is asked is in view, although a card has opened itself above it", async () => {
+    for (let round = 0; round < 4; round += 1) {
+      const it = server.session({ title: "Edits" });
+      server.append(it, { type: "run.started", data: { cause: "prompt" } });
+      for (let n = 0; n < 12; n += 1) server.append(it, { type: "item.closed", data: { status: "ok", item: said(n) } });
+      const page = await open(`/#token=test/s/${it.id}`);
+      await sees(page, "Step 11");
+      // The card opens in one frame; the browser tells of it after the ask has come.
+      server.append(it, { type: "item.opened", data: edit("t1", 20) });
+      if (round > 1) await until(page, () => document.querySelector(".k-edit[open]") !== null);
+      const ask = { id: "a1", kind: "permission", item: "t1", tool: "Edit", title: "Edit a", input: { file_path: "a" } };
+      server.append(it, { type: "ask.opened", data: ask });
+      await until(page, () => document.querySelector(".ask.open") !== null);
+      await until(page, in_view);
+      await page.waitForTimeout(150);
+      assert.equal(await page.evaluate(in_view), true);
+      assert.equal(await page.$(".pill"), null);
+      await close(page);
+    }
+  });
+
+  await scene("a toggle that the browser tells late is no click", async () => {
+    const it = server.session({ title: "Late" });
+    server.append(it, { type: "run.started", data: { cause: "prompt" } });
+    for (let n = 0; n < 30; n += 1) server.append(it, { type: "item.closed", data: { status: "ok", item: said(n) } });
+    server.append(it, { type: "item.opened", data: edit("t1", 3) });
+    const page = await open(`/#token=test/s/${it.id}`);
+    await until(page, () => document.querySelector(".k-edit[open]") !== null);
+    // As it is told when the ask has closed the card in the meantime.
+    const ask = { id: "a1", kind: "permission", item: "t1", tool: "Edit", title: "Edit a", input: { file_path: "a" } };
+    await page.evaluate(() => {
+      const node = document.querySelector(".k-edit");
+      window.__late = setInterval(() => node.dispatchEvent(new Event("toggle")), 1);
+    });
+    server.append(it, { type: "ask.opened", data: ask });
+    await until(page, () => document.querySelector(".ask.open") !== null);
+    await until(page, in_view);
+    await until(page, () => document.querySelector(".k-edit[open]") === null);
+    await page.evaluate(() => clearInterval(window.__late));
+    assert.equal(await page.$(".pill"), null);
+    await close(page);
+  });
+
+  await scene("whoever has opened a card still sees what is asked; whoever has scrolled away is not moved", async () => {
+    const it = server.session({ title: "Reading" });
+    server.append(it, { type: "run.started", data: { cause: "prompt" } });
+    for (let n = 0; n < 30; n += 1) server.append(it, { type: "item.closed", data: { status: "ok", item: said(n) } });
+    const tool = { kind: "tool", id: "t0", name: "Bash", input: { command: "ls" }, class: { kind: "shell", title: "ls", command: "ls" } };
+    server.append(it, { type: "item.closed", data: { status: "ok", item: { ...tool, result: { content: "a\n".repeat(15) } } } });
+    const page = await open(`/#token=test/s/${it.id}`);
+    await click(page, "Bash");
+    await until(page, () => document.querySelector(".k-shell[open]") !== null);
+    const ask = (id) => ({ id, kind: "permission", tool: "Bash", title: "rm a", input: { command: "rm a" } });
+    server.append(it, { type: "ask.opened", data: ask("a1") });
+    await until(page, in_view);
+    server.append(it, { type: "ask.settled", origin: "client", data: { id: "a1", decision: "denied" } });
+    await until(page, () => document.querySelector(".ask.open") === null);
+    await page.evaluate(() => (document.getElementById("scroll").scrollTop = 0));
+    await until(page, () => document.querySelector(".pill") !== null);
+    server.append(it, { type: "ask.opened", data: ask("a2") });
+    await sees(page, "1 approval needed", "#pills");
+    assert.equal(await page.evaluate(() => document.getElementById("scroll").scrollTop), 0);
+    await close(page);
+  });
+
+  await scene("a plan is shown before it is approved", async () => {
+    const it = server.session({ title: "Plan" });
+    const item = { kind: "tool", id: "t1", name: "ExitPlanMode", input: { plan: "# The plan\n\n1. do *this*\n2. then that" }, class: { kind: "other", title: "ExitPlanMode" } };
+    server.append(it, { type: "run.started", data: { cause: "prompt" } });
+    server.append(it, { type: "item.opened", data: item });
+    const ask = { id: "a1", kind: "plan", item: "t1", tool: "ExitPlanMode", title: "ExitPlanMode", input: {} };
+    server.append(it, { type: "ask.opened", data: ask });
+    const page = await open(`/#token=test/s/${it.id}`);
+    await sees(page, "Approve this plan?", ".ask.open");
+    await sees(page, "then that", ".ask.open .prose");
+    assert.equal(await page.$$eval(".ask.open .actions button", (all) => all[0].textContent), "Approve");
+    await close(page);
+  });
+
+  await scene("a command is shown to the letter and whole, with everything else that was asked", async () => {
+    const it = server.session({ title: "Letters" });
+    server.append(it, { type: "run.started", data: { cause: "prompt" } });
+    const long = `echo ${"y".repeat(150_000)}`;
+    const command = `cd / && rm -rf /workspace/etc\u202e\u200b\u{e0041}\u00a0\u200d \u001b[31mx\r\n# end`;
+    const input = { command, timeout: 5, run_in_background: true, env: { A: "b" } };
+    const shown = { kind: "shell", title: "cd / && rm -rf etc", command: "cd / && rm -rf etc" };
+    server.append(it, { type: "item.opened", data: { kind: "tool", id: "t1", name: "Bash", input, class: shown } });
+    const ask = (id, input) => ({ id, kind: "permission", item: "t1", tool: "Bash", title: "cd / && rm -rf etc", input });
+    server.append(it, { type: "ask.opened", data: ask("a1", input) });
+    const page = await open(`/#token=test/s/${it.id}`);
+    await sees(page, "Allow this?", ".ask.open");
+    assert.equal(
+      await page.$eval(".ask.open .command", (it) => it.textContent),
+      "cd / && rm -rf /workspace/etc⟨U+202E⟩⟨U+200B⟩⟨U+E0041⟩⟨U+00A0⟩⟨U+200D⟩ ⟨U+001B⟩[31mx⟨U+000D⟩\n# end",
+    );
+    await sees(page, "timeout 5", ".ask.open");
+    await sees(page, "run_in_background true", ".ask.open");
+    await click(page, "Full input");
+    await sees(page, '"env": {\n    "A": "b"\n  }', ".ask.open");
+    server.append(it, { type: "ask.settled", origin: "client", data: { id: "a1", decision: "denied" } });
+    server.append(it, { type: "ask.opened", data: ask("a2", { command: long }) });
+    await click(page, "Show all 150,005 characters");
+    assert.equal(await page.$eval(".ask.open .command", (it) => it.textContent), long);
+    await close(page);
+  });
+
+  await scene("a change that is asked about is whole after one click", async () => {
+    const it = server.session({ title: "Whole" });
+    const before = Array.from({ length: 3_000 }, (_, n) => `line ${n}\n`).join("");
+    const after = before.replace("line 1500\n", `${"z".repeat(20_000)}\n`);
+    const item = { ...edit("t1", 1), class: { kind: "edit", title: "Edit a", diffs: [{ path: "a", old: before, new: after }] } };
+    server.append(it, { type: "run.started", data: { cause: "prompt" } });
+    server.append(it, { type: "item.opened", data: item });
+    const ask = { id: "a1", kind: "permission", item: "t1", tool: "Edit", title: "Edit a", input: { file_path: "a" } };
+    server.append(it, { type: "ask.opened", data: ask });
+    const page = await open(`/#token=test/s/${it.id}`);
+    await sees(page, "1,497 equal lines", ".ask.open .diff");
+    await click(page, "Show the whole change");
+    const lines = await page.$$eval(".ask.open .diff > *", (all) => all.map((it) => it.textContent));
+    assert.equal(lines.length, 3_001);
+    assert.ok(lines.some((it) => it === `+ ${"z".repeat(20_000)}\n`));
+    await close(page);
+  });
+
+  await scene("“Always allow” says what it allows, and is not offered where it allows nothing", async () => {
+    const it = server.session({ title: "Always" });
+    server.append(it, { type: "run.started", data: { cause: "prompt" } });
+    const page = await open(`/#token=test/s/${it.id}`);
+    const rule = { type: "addRules", rules: [{ toolName: "Bash", ruleContent: "touch z *" }] };
+    const mode = { type: "setMode", mode: "acceptEdits" };
+    const cases = [
+      [[rule, mode], "Bash(touch z *)"],
+      [[mode], "all file edits"],
+      [["touch *", "echo *"], "touch *, echo *"],
+      [["accept", "acceptForSession"], "this, whenever it is asked again"],
+      [["accept", { acceptWithExecpolicyAmendment: { execpolicy_amendment: ["npm", "test"] } }], "commands that start with npm test"],
+      [[{ kind: "allow_once", name: "Once" }, { kind: "allow_always", name: "Allow for this session" }], "Allow for this session"],
+      [[], undefined],
+      [undefined, undefined],
+    ];
+    for (const [n, [suggestions, words]] of cases.entries()) {
+      const ask = { id: `a${n}`, kind: "permission", tool: "Bash", title: "touch z", input: { command: "touch z" }, suggestions };
+      server.append(it, { type: "ask.opened", data: ask });
+      await until(page, () => document.querySelector(".ask.open .actions") !== null);
+      const offers = await page.$$eval(".ask.open .actions button", (all) => all.some((it) => it.textContent === "Always allow"));
+      assert.equal(offers, words !== undefined, JSON.stringify(suggestions));
+      if (words) await sees(page, words, ".ask.open .remembers");
+      server.append(it, { type: "ask.settled", origin: "client", data: { id: `a${n}`, decision: "allowed" } });
+      await until(page, () => document.querySelector(".ask.open") === null);
+    }
+    await close(page);
+  });
+
+  await scene("a double click on Allow answers one ask, and not the next", async () => {
+    server.answers.length = 0;
+    const it = server.session({ title: "Twice" });
+    server.append(it, { type: "run.started", data: { cause: "prompt" } });
+    const put = (n) => {
+      const data = { id: `a${n}`, kind: "permission", tool: "Bash", title: "touch z", input: { command: "touch z" } };
+      server.append(it, { type: "ask.opened", data });
+      it.asks.set(`${it.id}:${it.events.length}`, { id: `${it.id}:${it.events.length}`, data, can_change: false });
+      return `${it.id}:${it.events.length}`;
+    };
+    const first = put(1);
+    const page = await open(`/#token=test/s/${it.id}`);
+    await until(page, () => document.querySelector(".ask.open .primary") !== null);
+    it.wake = () => {
+      server.append(it, { type: "ask.settled", origin: "client", data: { id: "a1", decision: "allowed" } });
+      put(2);
+    };
+    const { x, y } = await page.$eval(".ask.open .primary", (it) => it.getBoundingClientRect().toJSON());
+    await page.mouse.click(x + 10, y + 10, { clickCount: 2 });
+    await sees(page, "Approved by you");
+    await page.waitForTimeout(100);
+    assert.deepEqual(server.answers.map((it) => it.id), [first]);
+    // After a reload it is still known who has answered.
+    await page.reload();
+    await sees(page, "Approved by you");
+    await close(page);
+  });
+}

@@ -1,0 +1,46 @@
+// The token: for every tab of a browser, until somebody signs out.
+
+import assert from "node:assert/strict";
+
+import { close, scene, sees, tab, until } from "../stage.mjs";
+
+export async function play(server, everything) {
+  await scene("a new tab, a bookmark and a reload need no link; signing out ends all of them", async () => {
+    const page = await tab(`${server.url}/#token=test`);
+    await sees(page, "Something of everything", "#list");
+    await until(page, () => localStorage.getItem("linkspan.token") === "test");
+    const context = page.context();
+    const other = await context.newPage();
+    await other.goto(`${server.url}/#/s/${everything.id}`);
+    await sees(other, "cut off");
+    await other.reload();
+    await sees(other, "cut off");
+    await page.fill("#composer textarea", "a draft");
+    await page.waitForFunction(() => localStorage.getItem("linkspan.drafts")?.includes("a draft"));
+    await other.click("#sign-out");
+    await sees(other, "You are signed out", "#gate");
+    await sees(page, "You are signed out", "#gate");
+    const left = await page.evaluate(() => [
+      sessionStorage.getItem("linkspan.token"),
+      localStorage.getItem("linkspan.token"),
+      localStorage.getItem("linkspan.drafts"),
+    ]);
+    assert.deepEqual(left, [null, null, null]);
+    await other.close();
+    await page.reload();
+    await sees(page, "linkspan token", "#gate");
+    await close(page);
+  });
+
+  await scene("a link with a wrong token does not sign out the other tabs", async () => {
+    const page = await tab(`${server.url}/#token=test`, { is_offline_fine: true });
+    await until(page, () => localStorage.getItem("linkspan.token") === "test");
+    const other = await page.context().newPage();
+    await other.goto(`${server.url}/#token=wrong`);
+    // It falls back to the one that the browser knows.
+    await sees(other, "Something of everything", "#list");
+    assert.equal(await page.evaluate(() => localStorage.getItem("linkspan.token")), "test");
+    await other.close();
+    await close(page);
+  });
+}

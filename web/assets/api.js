@@ -65,3 +65,14 @@ export function session_path(id) {
 export async function file(session, path) {
   return (await request(`${session_path(session)}/file?path=${encodeURIComponent(path)}`)).blob();
 }
+
+/** Answers what an agent asks; what went wrong, if something did. @param {View.AskRow} row @param {import("./cards.js").Answer} answer */
+export async function settle(row, answer) {
+  try {
+    await post(`/api/asks/${encodeURIComponent(row.id)}`, answer);
+    return undefined;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 409) return `Already answered elsewhere: ${error.message}`;
+    return sentence(error);
+  }
+}

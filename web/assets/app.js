@@ -1,25 +1,26 @@
 // The page as a whole: which session is open, what the socket says, what the keys do.
 
 import { forget_answers } from "./answered.js";
-import { ApiError, get, post, sentence, session_path } from "./api.js";
+import { ApiError, get, post, sentence, session_path, settle } from "./api.js";
 import { Composer } from "./composer.js";
-import { add, button, by_id, h, icon } from "./dom.js";
+import { by_id } from "./dom.js";
 import { forget_drafts } from "./drafts.js";
 import { Feed } from "./feed.js";
 import { Follower } from "./follow.js";
+import { blank, missing, pills, progress, say } from "./frame.js";
 import { gate } from "./gate.js";
 import { show_keys } from "./help.js";
 import { listen_to_keys } from "./keys.js";
 import { Known } from "./known.js";
 import { SessionList } from "./list.js";
 import { read_past } from "./past.js";
-import { Pending, starting_row } from "./pending.js";
+import { Pending, starting_row, unmade } from "./pending.js";
 import { Socket } from "./socket.js";
 import { draw_start, mark_agent } from "./start.js";
 import { drop_token, forget_token, on_signed_out, remember_token, take_token, token } from "./token.js";
 import { clear_top, draw_top, tick_top } from "./top.js";
 import { open_file } from "./viewer.js";
-import { engine_name, first_line, plural, visible } from "./words.js";
+import { engine_name } from "./words.js";
 
 const socket = new Socket();
 const known = new Known();
@@ -229,16 +230,6 @@ async function navigate() {
   }
 }
 
-/** @param {string} name */
-function missing(name) {
-  clear_top();
-  blank([
-    h("b", null, "Session not found"),
-    h("p", null, "No session has the ID ", h("code", null, visible(name)), "."),
-    h("a", { class: "button", href: "#/new" }, "New session"),
-  ]);
-}
-
 /** Lets go of the open session. */
 function leave() {
   if (open) {
@@ -262,7 +253,7 @@ function follow(detail, pending, asked_at = known.now()) {
   feed.show(() => [it.past.rows, story.rows, coming(it)], {
     session: id,
     can_change: (row) => can_change.get(row.id) ?? false,
-    settle: (row, answer) => settle(row, answer),
+    settle,
     open_file: (path) => void open_file(id, path),
   });
   take_detail(detail, asked_at);
@@ -270,7 +261,7 @@ function follow(detail, pending, asked_at = known.now()) {
   let was_running = false;
   follower.onchange = () => {
     if (open?.follower !== follower) return;
-    progress(follower);
+    progress(follower, it.session.head);
     pending.seen(story);
     if (!follower.is_caught_up) return;
     feed.changed();
@@ -354,17 +345,7 @@ function begin(prompt, engine) {
   document.body.classList.remove("at-start");
   by_id("start").hidden = true;
   by_id("scroll").hidden = false;
-  const at = new Date().toISOString();
-  const session = {
-    id: "",
-    engine,
-    title: engine.startsWith("replay:") ? engine_name(engine) : first_line(prompt),
-    created_at: at,
-    active_at: at,
-    head: 0,
-    state: /** @type {const} */ ("starting"),
-  };
-  follow({ ...session, queue: [], asks: [], runs: [] }, new Pending());
+  follow(unmade(prompt, engine), new Pending());
 }
 
 /** @param {Open} it @param {View.PendingRow} row @param {import("./composer.js").Accepted} answer @param {boolean} is_here */
@@ -379,25 +360,6 @@ function accepted(it, row, answer, is_here) {
   } else if (is_here) {
     made = { id: answer.session, session: { ...it.session, id: answer.session }, pending: it.pending };
     location.hash = `#/s/${encodeURIComponent(answer.session)}`;
-  }
-}
-
-/** @param {Follower} follower */
-function progress(follower) {
-  const head = open?.session.head ?? 0;
-  const bar = by_id("progress");
-  bar.hidden = follower.is_caught_up || head < 2000;
-  if (!bar.hidden) bar.style.width = `${Math.min(100, (100 * follower.story.cursor) / head)}%`;
-}
-
-/** @param {View.AskRow} row @param {import("./cards.js").Answer} answer */
-async function settle(row, answer) {
-  try {
-    await post(`/api/asks/${encodeURIComponent(row.id)}`, answer);
-    return undefined;
-  } catch (error) {
-    if (error instanceof ApiError && error.status === 409) return `Already answered elsewhere: ${error.message}`;
-    return sentence(error);
   }
 }
 
@@ -482,16 +444,6 @@ function draw() {
   blank(is_empty && session.state === "idle" ? ["No messages yet"] : []);
 }
 
-/** What stands where nothing else does. @param {import("./dom.js").Child[]} words */
-function blank(words) {
-  const node = by_id("blank");
-  node.hidden = words.length === 0;
-  if (node.textContent !== words.map((it) => (it instanceof Node ? it.textContent : it)).join("")) {
-    node.replaceChildren();
-    add(node, ...words);
-  }
-}
-
 function toggle_cost() {
   is_cost_shown = !is_cost_shown;
   draw();
@@ -530,22 +482,8 @@ async function stop(session) {
 }
 
 function draw_pills() {
-  const asks = open ? [...open.follower.story.asks.values()] : [];
-  const pills = [];
-  const [ask] = asks;
-  if (ask && !is_at_end)
-    pills.push(button(`${plural(asks.length, "approval")} needed`, () => feed.reveal(ask), { class: "pill odd" }));
-  if (!is_at_end) {
-    const node = button("", () => feed.to_end(), { class: "pill", "aria-label": "Jump to the end", title: "Jump to the end" });
-    node.append(icon("down"));
-    pills.push(node);
-  }
-  by_id("pills").replaceChildren(...pills);
-}
-
-/** For those who listen. @param {string} words */
-function say(words) {
-  by_id("live").textContent = words;
+  const asks = [...(open?.follower.story.asks.values() ?? [])];
+  pills(asks, is_at_end, { reveal: (ask) => feed.reveal(ask), to_end: () => feed.to_end() });
 }
 
 /** To the approval that was asked for first; answering it takes one more key. */

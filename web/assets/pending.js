@@ -1,6 +1,6 @@
 // Prompts that were sent and that no event shows yet: they are seen at once, and only once. Pure.
 
-import { agent_name } from "./words.js";
+import { agent_name, engine_name, first_line } from "./words.js";
 
 let n_rows = 0;
 
@@ -83,6 +83,23 @@ export function starting_row(engine) {
   const row = new Pending().add({ prompt: "", engine, is_busy: false, after: 0 });
   row.prompt = "";
   return row;
+}
+
+/** A session that the server has not made yet. @param {string} prompt @param {string} engine @returns {Wire.Detail} */
+export function unmade(prompt, engine) {
+  const at = new Date().toISOString();
+  return {
+    id: "",
+    engine,
+    title: engine.startsWith("replay:") ? engine_name(engine) : first_line(prompt),
+    created_at: at,
+    active_at: at,
+    head: 0,
+    state: "starting",
+    queue: [],
+    asks: [],
+    runs: [],
+  };
 }
 
 /** @param {string} engine */

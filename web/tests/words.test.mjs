@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { diff, plus_minus } from "../assets/diff.js";
-import { ago, count, dollars, duration, first_line, plain, visible } from "../assets/words.js";
+import { agent_title, ago, count, dollars, duration, exact, first_line, plain, tool_name, visible } from "../assets/words.js";
 
 test("durations, counts, dollars and ages", () => {
   assert.deepEqual([0, 999, 1500, 59_000, 61_000, 3_700_000].map(duration), [
@@ -41,4 +41,27 @@ test("a change is what lies between what both sides share", () => {
     ["new", "new", "new"],
   );
   assert.equal(plus_minus([{ path: "a", old: "x\ny", new: "x\nz\nw" }]), "+2 −1");
+});
+
+test("what somebody allows is to the letter", () => {
+  assert.equal(exact("rm a\u00a0b\u200d\ufe0f\r\n\u{e0041}\ud800\u2028"), "rm a⟨U+00A0⟩b⟨U+200D⟩⟨U+FE0F⟩⟨U+000D⟩\n⟨U+E0041⟩⟨U+D800⟩⟨U+2028⟩");
+  // Prose needs joiners; nothing needs tags.
+  assert.equal(visible("👩‍💻 na\u200cme\u{e0041}\u00ad"), "👩‍💻 na\u200cme⟨U+E0041⟩⟨U+00AD⟩");
+  // Nothing that can be seen is touched.
+  assert.equal(exact("grüße\tπ 漢字 🙂 $'x' \\u202e"), "grüße\tπ 漢字 🙂 $'x' \\u202e");
+});
+
+test("tools and agents as people say them", () => {
+  assert.deepEqual(["command_execution", "file_change", "Bash", "a\u202eb"].map(tool_name), [
+    "Command",
+    "Edit files",
+    "Bash",
+    "a⟨U+202E⟩b",
+  ]);
+  assert.deepEqual(["claude", "replay:tools", "acp:./x", "mine"].map(agent_title), [
+    "Claude",
+    "The recording",
+    "The agent",
+    "Mine",
+  ]);
 });

@@ -1,0 +1,56 @@
+// The parts of the frame that say how things are: nothing to show, not found, loading, and news for screen readers.
+
+import { add, button, by_id, h, icon } from "./dom.js";
+import { clear_top } from "./top.js";
+import { plural, visible } from "./words.js";
+
+/** What stands where nothing else does. @param {import("./dom.js").Child[]} words */
+export function blank(words) {
+  const node = by_id("blank");
+  node.hidden = words.length === 0;
+  if (node.textContent !== words.map((it) => (it instanceof Node ? it.textContent : it)).join("")) {
+    node.replaceChildren();
+    add(node, ...words);
+  }
+}
+
+/** @param {string} name */
+export function missing(name) {
+  clear_top();
+  blank([
+    h("b", null, "Session not found"),
+    h("p", null, "No session has the ID ", h("code", null, visible(name)), "."),
+    h("a", { class: "button", href: "#/new" }, "New session"),
+  ]);
+}
+
+/** How much of a long session has been read. @param {import("./follow.js").Follower} follower @param {number} head */
+export function progress(follower, head) {
+  const bar = by_id("progress");
+  bar.hidden = follower.is_caught_up || head < 2000;
+  if (!bar.hidden) bar.style.width = `${Math.min(100, (100 * follower.story.cursor) / head)}%`;
+}
+
+/**
+ * Ways to what is out of view.
+ * @param {View.AskRow[]} asks @param {boolean} is_at_end
+ * @param {{ reveal: (row: View.AskRow) => void, to_end: () => void }} acts
+ */
+export function pills(asks, is_at_end, acts) {
+  const all = [];
+  const [ask] = asks;
+  if (ask && !is_at_end)
+    all.push(button(`${plural(asks.length, "approval")} needed`, () => acts.reveal(ask), { class: "pill odd" }));
+  if (!is_at_end) {
+    const words = "Jump to the end";
+    const node = button("", acts.to_end, { class: "pill", "aria-label": words, title: words });
+    node.append(icon("down"));
+    all.push(node);
+  }
+  by_id("pills").replaceChildren(...all);
+}
+
+/** News for screen readers. @param {string} words */
+export function say(words) {
+  by_id("live").textContent = words;
+}

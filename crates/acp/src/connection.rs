@@ -413,7 +413,7 @@ fn directory(cwd: &Path) -> Result<&Path, Error> {
 }
 
 fn no_session(id: &str) -> Error {
-    let message = format!("no session is called `{}`", shown(id));
+    let message = format!("no session matches `{}`", shown(id));
     Error::new(rpc::NOT_FOUND, message)
 }
 

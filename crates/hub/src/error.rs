@@ -11,7 +11,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("no session is called `{0}`")]
+    #[error("no session matches `{0}`")]
     NoSession(String),
     #[error("session `{0}` is in use")]
     Busy(SessionId<'static>),
@@ -37,7 +37,7 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    #[error("nobody knows the format of the recording `{0}`")]
+    #[error("cannot detect the format of the recording `{0}`")]
     UnknownRecording(String),
     #[error(transparent)]
     Engine(#[from] engines::Error),

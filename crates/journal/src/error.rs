@@ -13,7 +13,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Nothing was written when one of these comes back.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    #[error("no session is called `{session}`")]
+    #[error("no session matches `{session}`")]
     NoSession { session: SessionId<'static> },
     #[error("there is a session `{session}` already")]
     SessionExists { session: SessionId<'static> },

@@ -122,7 +122,7 @@ pub(crate) enum Command {
 /// not grow with the input. A stream that stops in the middle still gets a valid end.
 #[derive(Args, Debug)]
 pub(crate) struct ConvertArgs {
-    /// The format of the input; `auto` tells it by the first lines, and says so on stderr
+    /// The format of the input; `auto` detects it, and says so on stderr
     #[arg(long, value_name = "FORMAT", default_value = linkspan::AUTO, value_parser = sources())]
     pub(crate) from: String,
 
@@ -162,7 +162,7 @@ pub(crate) struct ConvertArgs {
 /// terminal, the transcript is printed.
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
-    /// The format of the recording; `auto` tells it by the first lines
+    /// The format of the recording; `auto` detects it
     #[arg(long, value_name = "FORMAT", default_value = linkspan::AUTO, value_parser = sources())]
     pub(crate) from: String,
 
@@ -190,7 +190,7 @@ pub(crate) struct ShowArgs {
 pub(crate) struct RunArgs {
     /// The prompt; `-` among its words, or no word at all, stands for stdin
     ///
-    /// A line of its own such as `claude --resume ID` in it names the session to go on with.
+    /// A line of its own such as `claude --resume ID` in it names the session to resume.
     pub(crate) prompt: Vec<String>,
 
     /// The agent: claude, codex, opencode, gemini, openhands, acp:COMMAND, replay:FILE; see `linkspan
@@ -206,19 +206,19 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
 
-    /// Go on with a session, by the agent's own id or by the one that `linkspan sessions` lists
+    /// Resume a session, by the agent's own id or by the one that `linkspan sessions` lists
     #[arg(long, value_name = "ID", group = "session")]
     pub(crate) resume: Option<String>,
 
-    /// Go on with the newest session of the directory
+    /// Resume the newest session of the directory
     #[arg(long, group = "session")]
     pub(crate) r#continue: bool,
 
-    /// Begin a new session with what another one holds
+    /// Fork a session: continue in a copy, and leave the original as it is
     #[arg(long, value_name = "ID", group = "session")]
     pub(crate) fork: Option<String>,
 
-    /// Show a session that somebody else runs, as it happens; leaving does not stop it
+    /// Watch a session that is running elsewhere; leaving does not stop it
     #[arg(long, value_name = "ID", group = "session", conflicts_with = "prompt")]
     pub(crate) attach: Option<String>,
 
@@ -269,7 +269,7 @@ pub(crate) struct RunArgs {
     pub(crate) color: Color,
 }
 
-/// Be an agent of the Agent Client Protocol on stdin and stdout, for editors and other programs
+/// Run as an ACP agent over stdio, for editors and other programs
 ///
 /// Any engine becomes one. Sessions are kept in the journal that `run` and `serve` use, so the
 /// client can list them and load them again.
@@ -302,7 +302,7 @@ pub(crate) struct AcpArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
 
-    /// Say on stderr at the end what was told, and how fast
+    /// Print statistics to stderr on exit
     #[arg(long)]
     pub(crate) stats: bool,
 
@@ -411,7 +411,7 @@ pub(crate) struct ManArgs {
 }
 
 fn sources() -> PossibleValuesParser {
-    let auto = PossibleValue::new(linkspan::AUTO).help("told by the first lines");
+    let auto = PossibleValue::new(linkspan::AUTO).help("detected from the first lines");
     let mut values = values(|it| it.reader.is_some());
     values.insert(0, auto);
     values.into()

@@ -87,7 +87,7 @@ fn unsure(why: &Unsure) -> String {
     match why {
         Unsure::Empty => "the input is empty".to_owned(),
         Unsure::Document => "the input is not one JSON value per line".to_owned(),
-        Unsure::Unknown => "the format of the input is not known".to_owned(),
+        Unsure::Unknown => "cannot detect the input format".to_owned(),
         Unsure::Stored(name) => format!("the input is {name}, which linkspan does not read"),
         Unsure::Several(names) => format!("the input looks like {}", names.join(" and like ")),
     }

@@ -112,7 +112,7 @@ async fn find_prefix(journal: &dyn Journal, prefix: &str) -> Result<Option<Sessi
 
 pub(crate) fn not_found(id: &str) -> Failure {
     Failure::usage(
-        format!("no session is called `{}`", exit::shown(id)),
+        format!("no session matches `{}`", exit::shown(id)),
         format!("`linkspan sessions` lists them; {MIN_PREFIX} characters of an id or more will do"),
     )
 }

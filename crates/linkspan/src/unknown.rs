@@ -40,7 +40,7 @@ pub(crate) fn foreign(name: &str, named: &str, n_frames: u64, looks_like: Option
 
 /// What a user is told when the input is something else than it was named.
 pub(crate) fn misnamed(looks_like: &str, named: &str) -> String {
-    format!("linkspan: the input looks like {looks_like}, and is read as {named}\n")
+    format!("linkspan: the input looks like {looks_like}, but is being read as {named}\n")
 }
 
 /// The output's format or profile cannot be used.

@@ -16,7 +16,7 @@ const READ_SIZE: usize = 64 * 1024;
 pub enum RecordingError {
     #[error("cannot read the recording")]
     Read(#[source] io::Error),
-    #[error("the format of the recording is not known")]
+    #[error("cannot detect the format of the recording")]
     Unsure(Unsure),
 }
 

@@ -50,15 +50,15 @@ pub(crate) struct DataDir {
 /// How much stays, over what the config says.
 #[derive(Args, Debug)]
 pub(crate) struct Keep {
-    /// Remove sessions that nobody used for so many days
+    /// Remove sessions unused for this many days
     #[arg(long, value_name = "DAYS")]
     keep_days: Option<String>,
 
-    /// Keep at most so many sessions, those used last
+    /// Keep at most this many sessions, the most recently used
     #[arg(long, value_name = "N")]
     keep_sessions: Option<String>,
 
-    /// Keep at most so much of all sessions, such as `2GiB`
+    /// Keep at most this much of all sessions, such as `2GiB`
     #[arg(long, value_name = "BYTES")]
     keep_bytes: Option<String>,
 }
@@ -105,11 +105,11 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) file: ConfigFile,
 
-    /// The certificate of the server and those above it, in PEM
+    /// Server certificate chain, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
 
-    /// The key of the certificate, in PEM
+    /// Private key of the certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
 

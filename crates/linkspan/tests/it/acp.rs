@@ -184,7 +184,7 @@ fn bad_clients_get_errors_and_hold_nobody_up() {
             "session/load",
             json!({"sessionId": "x", "cwd": cwd, "mcpServers": []}),
             -32002,
-            "no session is called `x`",
+            "no session matches `x`",
         ),
         (
             "session/prompt",
@@ -202,19 +202,19 @@ fn bad_clients_get_errors_and_hold_nobody_up() {
             "session/prompt",
             json!({"sessionId": "x", "prompt": [{"type": "text", "text": "hi"}]}),
             -32002,
-            "no session is called `x`",
+            "no session matches `x`",
         ),
         (
             "session/set_mode",
             json!({"sessionId": "x", "modeId": "plan"}),
             -32002,
-            "no session is called `x`",
+            "no session matches `x`",
         ),
         (
             "session/close",
             json!({"sessionId": "x"}),
             -32002,
-            "no session is called `x`",
+            "no session matches `x`",
         ),
         (
             "session/list",

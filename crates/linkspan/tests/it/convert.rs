@@ -53,7 +53,7 @@ fn a_wrong_name_for_the_input_is_said() {
     let ran = run(&args, b"");
     assert_eq!(
         ran.stderr,
-        "linkspan: the input looks like codex, and is read as claude\n"
+        "linkspan: the input looks like codex, but is being read as claude\n"
     );
     let args = ["convert", "--from", "codex", "--to", "text", &recording];
     assert_eq!(run(&args, b"").stderr, "");

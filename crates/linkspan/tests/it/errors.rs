@@ -80,7 +80,7 @@ fn what_cannot_be_recognised_is_refused_and_nothing_is_written() {
         &[
             "convert", "--from", "auto", "--to", "text", &input, "-o", &output,
         ],
-        &format!("the format of the input is not known: `{input}`"),
+        &format!("cannot detect the input format: `{input}`"),
         &hint,
         2,
     );

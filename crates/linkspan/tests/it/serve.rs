@@ -76,7 +76,7 @@ fn what_would_be_open_to_all_is_not_started() {
     );
     assert_eq!(none.code, Some(2), "{}", none.stderr);
     assert!(
-        none.stderr.contains("no session is called `none`"),
+        none.stderr.contains("no session matches `none`"),
         "{}",
         none.stderr
     );

@@ -397,7 +397,7 @@ fn sessions_are_found_by_words_and_by_the_beginnings_of_their_ids() {
     check(
         &["replay", "01991a", "--to", "text"],
         expect![[r#"
-        linkspan: no session is called `01991a`
+        linkspan: no session matches `01991a`
 
         hint: `linkspan sessions` lists them; 6 characters of an id or more will do
         exit 2

@@ -47,7 +47,7 @@ impl Error {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::UnknownEngine(_) => Some(format!("engines: {}", names().join(", "))),
+            Self::UnknownEngine(name) => Some(unknown(name)),
             Self::MissingValue(name) => Some(format!("write `{}`", value_of(name))),
             Self::NeedlessValue(name) => Some(format!("write `{name}`")),
             Self::BadCommand(_) => Some("close every quote".to_owned()),
@@ -61,6 +61,25 @@ impl Error {
             Self::Unable { hint, .. } => Some((*hint).to_owned()),
         }
     }
+}
+
+/// All engines, and the one that was probably meant.
+fn unknown(name: &str) -> String {
+    let head = name.split(':').next().unwrap_or_default();
+    let all = format!("engines: {}", names().join(", "));
+    match nearest(head, ENGINES.iter().map(|it| it.name)) {
+        Some(it) => format!("did you mean `{}`? {all}", value_of(it)),
+        None => all,
+    }
+}
+
+/// The name that `name` is a misspelling of, if it is close to one.
+pub(super) fn nearest<'a>(name: &str, offer: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = name.to_lowercase();
+    let distance = |it: &&str| strsim::osa_distance(&lower, it);
+    offer
+        .min_by_key(distance)
+        .filter(|it| distance(it) <= it.len() / 3)
 }
 
 fn names() -> Vec<String> {
@@ -79,7 +98,7 @@ fn none_installed() -> String {
     let programs = ENGINES.iter().filter_map(|it| it.program.as_ref());
     let installs: Vec<String> = programs.map(|it| format!("  {}", it.install)).collect();
     format!(
-        "install one of them, or play a recording with `--engine replay:{}`\n{}",
+        "install one of these and run it again, or watch a recording with `--engine replay:{}`\n{}",
         REPLAYS[0].name,
         installs.join("\n")
     )

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::error::nearest;
+
 /// A recording that comes with the program, so that everything works with no agent installed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Replay {
@@ -46,6 +48,28 @@ impl Recording {
         match REPLAYS.iter().find(|it| it.name == value) {
             Some(replay) => Self::Bundled(replay),
             None => Self::File(value.into()),
+        }
+    }
+
+    /// What to do when there is no such recording: the bundled ones, and the one that was probably meant.
+    pub fn offer(&self) -> String {
+        let names: Vec<String> = REPLAYS
+            .iter()
+            .map(|it| format!("replay:{}", it.name))
+            .collect();
+        let all = format!(
+            "recordings: {}, or `replay:FILE` with the path of one",
+            names.join(", ")
+        );
+        let meant = match self {
+            Self::Bundled(_) => None,
+            Self::File(path) => path
+                .to_str()
+                .and_then(|it| nearest(it, REPLAYS.iter().map(|it| it.name))),
+        };
+        match meant {
+            Some(it) => format!("did you mean `replay:{it}`? {all}"),
+            None => all,
         }
     }
 }

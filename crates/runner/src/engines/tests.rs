@@ -317,7 +317,7 @@ fn engines_are_called_by_name_and_some_with_a_value() {
         acp:x --y 'z w' → acp x ["--y", "z w"]
         replay:tools → bundled tools
         replay:./tools → file ./tools
-        claud → there is no engine `claud`; hint: engines: claude, codex, opencode, gemini, openhands, acp:COMMAND, responses:NAME, replay:FILE
+        claud → there is no engine `claud`; hint: did you mean `claude`? engines: claude, codex, opencode, gemini, openhands, acp:COMMAND, responses:NAME, replay:FILE
          → there is no engine ``; hint: engines: claude, codex, opencode, gemini, openhands, acp:COMMAND, responses:NAME, replay:FILE
         acp → engine `acp` needs a value; hint: write `acp:COMMAND`
         acp: → engine `acp` needs a value; hint: write `acp:COMMAND`
@@ -352,7 +352,7 @@ fn the_first_one_installed_is_the_default() {
     check(&["gemini"], "gemini");
     check(&[], "no agent is installed");
     expect![[r#"
-        install one of them, or play a recording with `--engine replay:tools`
+        install one of these and run it again, or watch a recording with `--engine replay:tools`
           npm install -g @anthropic-ai/claude-code
           npm install -g @openai/codex
           npm install -g opencode-ai

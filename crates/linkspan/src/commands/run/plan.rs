@@ -10,7 +10,7 @@ use runner::config::Config;
 use runner::engines::{self, Machine, Recording, Selected, Surroundings};
 use runner::locks::Locks;
 use runner::process::{Guard, find_on_path};
-use runner::{Mode, Permissions, Request, Resume, Setup, Talk, Work};
+use runner::{Mode, Permissions, RecordingError, Request, Resume, Setup, Talk, Work};
 
 use super::prompt::Prompt;
 use crate::cli::RunArgs;
@@ -345,9 +345,14 @@ fn replay(
         ));
     }
     let name = recording.name();
-    let (input, format) = recording
-        .open()
-        .map_err(|err| Input::refused(&name, err.into()))?;
+    let (input, format) = recording.open().map_err(|err| match &err {
+        RecordingError::Read(cause) if cause.kind() == io::ErrorKind::NotFound => Failure::Said {
+            code: Code::Io,
+            message: format!("there is no recording `{}`", shown(&name)),
+            hint: Some(shown(&recording.offer())),
+        },
+        RecordingError::Read(_) | RecordingError::Unsure(_) => Input::refused(&name, err.into()),
+    })?;
     let prompt = match &*args.prompt {
         [] => None,
         words => Some(Prompt::read(words)?.text),

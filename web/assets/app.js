@@ -288,8 +288,7 @@ function follow(detail, pending, asked_at = known.now()) {
 /** What is on its way and no event shows yet. @param {Open} it @returns {View.Row[]} */
 function coming(it) {
   if (it.pending.rows.length > 0) return it.pending.rows;
-  const is_starting = it.session.state === "starting" && !it.follower.story.is_running;
-  return is_starting && it.follower.is_caught_up ? [(starting ??= starting_row(it.session.engine))] : [];
+  return it.session.state === "starting" && it.follower.is_caught_up ? [(starting ??= starting_row(it.session.engine))] : [];
 }
 
 /** Shows what a fork began with. @param {Open} it @param {{ session: string, seq: number }} parent */

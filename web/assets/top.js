@@ -108,7 +108,8 @@ export function tick_top(story) {
 /** @param {Shown} shown @returns {Wire.Session["state"]} */
 function state_of({ session, story, is_sending }) {
   if (story.asks.size > 0 || session.state === "waiting") return "waiting";
-  if (story.is_running) return "running";
+  // A run is announced before its agent has started.
+  if (story.is_running && session.state !== "starting") return "running";
   return session.state === "idle" && is_sending ? "starting" : session.state;
 }
 
@@ -119,15 +120,17 @@ function title_of(session, story) {
 
 /** @param {string} native */
 function copy_button(native) {
-  const node = button(
-    "Copy session ID",
-    () =>
-      void navigator.clipboard.writeText(native).then(
+  const words = () => ["Copy ", h("span", { class: "wide" }, "session "), "ID"];
+  const act = () =>
+    void navigator.clipboard
+      .writeText(native)
+      .then(
         () => (node.textContent = "Copied"),
         () => (node.textContent = "Couldn't copy"),
-      ).then(() => setTimeout(() => (node.textContent = "Copy session ID"), THANKS)),
-    { title: `The agent's own session ID: ${visible(native)}`, class: "copy" },
-  );
+      )
+      .then(() => setTimeout(() => node.replaceChildren(...words()), THANKS));
+  const node = button("", act, { title: `The agent's own session ID: ${visible(native)}`, class: "copy" });
+  node.append(...words());
   return node;
 }
 

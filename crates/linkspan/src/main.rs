@@ -8,6 +8,7 @@ mod store;
 mod streams;
 mod table;
 mod unknown;
+mod when;
 
 #[cfg(target_os = "linux")]
 use std::env;

@@ -87,7 +87,10 @@ impl From<hub::Error> for ApiError {
             hub::Error::OtherEngine { .. } => bad("other_engine"),
             hub::Error::NotNamed(_) => Self::new(StatusCode::CONFLICT, "not_named_yet", words),
             hub::Error::Cwd { .. } => bad("bad_directory"),
-            hub::Error::Recording { .. } | hub::Error::UnknownRecording(_) => bad("bad_recording"),
+            hub::Error::Recording { name, .. } => {
+                bad("bad_recording").hint(runner::engines::Recording::new(&name).offer())
+            }
+            hub::Error::UnknownRecording(_) => bad("bad_recording"),
             hub::Error::Engine(err) => {
                 let hint = err.hint();
                 Self {

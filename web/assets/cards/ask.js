@@ -178,14 +178,15 @@ function details(row, context, card) {
   ];
   const has_form = Boolean(command) || diffs.length > 0 || plan !== undefined;
   card.append(...fields(input, has_form ? shown : undefined));
-  if (has_form) card.append(aside("Full input", () => whole("plain", "Full input", JSON.stringify(input, null, 2))));
+  const is_rest = (/** @type {[string, any]} */ [name, value]) => !shown.includes(name) && !says_something(name, value);
+  if (diffs.length > 0 || (has_form && Object.entries(Object(input)).some(is_rest))) card.append(aside("Full input", () => whole("plain", "Full input", JSON.stringify(input, null, 2))));
 }
 
 /** The fields of an input; next to those that are `shown` otherwise, only what says something. @param {any} input @param {string[] | undefined} shown */
 function fields(input, shown) {
   if (typeof input !== "object" || Array.isArray(input)) return shown ? [] : [whole("plain", "Input", text_of(input))];
   return Object.entries(input)
-    .filter(([name, value]) => !shown || (typeof value !== "object" && !shown.includes(name) && !NOISE.test(name)))
+    .filter(([name, value]) => !shown || (!shown.includes(name) && says_something(name, value)))
     .map(([name, value]) => {
       const text = text_of(value);
       const label = h("b", null, exact(name));
@@ -193,6 +194,11 @@ function fields(input, shown) {
         return h("p", { class: "field" }, label, " ", h("code", { dir: "auto" }, exact(text)));
       return h("div", { class: "field" }, label, whole("plain", name, text));
     });
+}
+
+/** Whether a field is worth a line next to a command. @param {string} name @param {any} value */
+function says_something(name, value) {
+  return typeof value !== "object" && !NOISE.test(name);
 }
 
 /** @param {any} value */

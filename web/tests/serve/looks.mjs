@@ -27,8 +27,8 @@ export async function play(server) {
     await until(page, () => document.querySelector(".ask.open .primary"));
     await fits("an ask");
     // A thumb is no mouse.
-    const small = await page.$$eval(".ask.open .actions button, #top button, .send", (all) =>
-      all.filter((it) => it.checkVisibility() && it.getBoundingClientRect().height < 32).map((it) => it.textContent),
+    const small = await page.$$eval(".ask.open .actions button, #top button, .send, .back, .options > *", (all) =>
+      all.filter((it) => it.checkVisibility() && it.getBoundingClientRect().height < 44).map((it) => it.textContent),
     );
     assert.deepEqual(small, []);
     await page.tap(".ask.open .primary");

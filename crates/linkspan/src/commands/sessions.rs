@@ -1,13 +1,15 @@
 //! `linkspan sessions`: what the journal holds, the newest first; and what it need not hold any more.
 
 use std::path::Path;
+use std::time::SystemTime;
 
 use journal::{Owner, Removed, Session, SessionQuery, State};
 use serde_json::json;
 
 use crate::cli::{self, SessionsArgs};
 use crate::exit::{self, Code, Failure, chain, shown};
-use crate::{settings, store, table};
+use crate::settings::Settings;
+use crate::{settings, store, table, when};
 
 /// Characters of a title that are shown.
 const MAX_TITLE: usize = 60;
@@ -35,9 +37,9 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<(), Failure> {
     if sessions.is_empty() {
         exit::say(match query(args) == SessionQuery::default() {
             true => {
-                "linkspan: there are no sessions yet; `linkspan run` and `linkspan serve` begin some\n"
+                "linkspan: there are no sessions yet; `linkspan run` and `linkspan serve` start them\n"
             }
-            false => "linkspan: no session is like that; `linkspan sessions` lists all\n",
+            false => "linkspan: no session matches; `linkspan sessions` lists all of them\n",
         });
         return Ok(());
     }
@@ -49,13 +51,17 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<(), Failure> {
 }
 
 fn prune(args: &SessionsArgs, folder: &Path) -> Result<(), Failure> {
-    let mut settings = settings::load(&args.file)?.config;
-    settings::keep(&mut settings, &args.keep)?;
-    let retention = hub::retention(&settings).ok_or_else(|| {
-        Failure::usage(
-            "nothing says how much to keep",
-            "give `--keep-days`, `--keep-sessions` or `--keep-bytes`, or set them in `[journal]` of the config",
-        )
+    let Settings { mut config, file } = settings::load(&args.file)?;
+    settings::keep(&mut config, &args.keep)?;
+    let retention = hub::retention(&config).ok_or_else(|| {
+        let place = match &file {
+            Some(it) => format!("the config, `{}`", shown(&it.path.to_string_lossy())),
+            None => "the config".to_owned(),
+        };
+        let hint = format!(
+            "give `--keep-days`, `--keep-sessions` or `--keep-bytes`, or set them in `[journal]` of {place}"
+        );
+        Failure::usage("nothing says how much to keep", hint)
     })?;
     let removed = match store::exists(folder) {
         true => store::runtime()?.block_on(async {
@@ -139,6 +145,7 @@ fn line(session: &Session) -> String {
 }
 
 fn page(sessions: &[Session]) -> String {
+    let now = SystemTime::now().into();
     let heading = ["session", "engine", "state", "last active", "title"].map(str::to_owned);
     let rows = sessions.iter().map(|it| {
         let title = it.title.as_deref().unwrap_or_default();
@@ -147,7 +154,7 @@ fn page(sessions: &[Session]) -> String {
             shown(it.id.as_str()),
             shown(&it.engine),
             state(it).to_owned(),
-            it.active_at.to_string(),
+            when::ago(it.active_at, now),
             shown(&title),
         ]
     });

@@ -1,6 +1,7 @@
 //! `linkspan token`: the address of the page again, and tokens for others.
 
 use std::path::Path;
+use std::time::SystemTime;
 
 use serde_json::json;
 use server::{Key, Keys};
@@ -8,7 +9,7 @@ use server::{Key, Keys};
 use super::serve::{keys, token_failed};
 use crate::cli::{Role, TokenArgs};
 use crate::exit::{self, Failure};
-use crate::{store, table};
+use crate::{store, table, when};
 
 /// Where a server listens when nobody has said.
 const USUAL: &str = "http://127.0.0.1:8787";
@@ -88,11 +89,12 @@ fn page(keys: &Keys, pages: &[String]) -> String {
     if keys.list().is_empty() {
         return page;
     }
+    let now = SystemTime::now().into();
     let row = |it: &Key| {
         [
             it.id.clone(),
             it.role.name().to_owned(),
-            it.created_at.to_string(),
+            when::ago(it.created_at, now),
         ]
     };
     let heading = ["token", "may", "made"].map(str::to_owned);

@@ -37,6 +37,14 @@ fn check(data: &str, args: &[&str], expect: Expect) {
         }
         None => shown,
     };
+    // Where the config is depends on the machine.
+    let shown = match shown.split_once("the config, `") {
+        Some((before, after)) => {
+            let (_, after) = after.split_once('`').unwrap();
+            format!("{before}the config, `FILE`{after}")
+        }
+        None => shown,
+    };
     expect.assert_eq(&shown);
 }
 
@@ -49,7 +57,7 @@ fn sessions_over_the_limits_are_removed_and_counted() {
         expect![[r#"
         linkspan: nothing says how much to keep
 
-        hint: give `--keep-days`, `--keep-sessions` or `--keep-bytes`, or set them in `[journal]` of the config
+        hint: give `--keep-days`, `--keep-sessions` or `--keep-bytes`, or set them in `[journal]` of the config, `FILE`
         exit 2
     "#]],
     );
@@ -85,7 +93,7 @@ fn sessions_over_the_limits_are_removed_and_counted() {
         expect![[r#"
             linkspan: nothing says how much to keep
 
-            hint: give `--keep-days`, `--keep-sessions` or `--keep-bytes`, or set them in `[journal]` of the config
+            hint: give `--keep-days`, `--keep-sessions` or `--keep-bytes`, or set them in `[journal]` of the config, `FILE`
             exit 2
         "#]],
     );
@@ -154,4 +162,19 @@ fn long_texts_are_kept_short_if_the_user_wants_it() {
     assert_eq!(kept.lines().count(), ran.stdout.lines().count());
     assert!(kept.contains("… [7952 bytes cut]"), "{kept}");
     assert!(!kept.contains(&prompt));
+}
+
+#[test]
+fn times_are_said_as_people_say_them_and_to_programs_as_data() {
+    let (_folder, data) = filled("times", &["one"]);
+    let page = run(&["sessions", "--data-dir", &data], b"").stdout;
+    let row = page.lines().nth(1).unwrap();
+    assert!(
+        row.contains(" just now ") || row.contains(" min ago "),
+        "{row}"
+    );
+    let lines = run(&["sessions", "--json", "--data-dir", &data], b"").stdout;
+    let session: Value = serde_json::from_str(&lines).unwrap();
+    let active = session["active_at"].as_str().unwrap();
+    assert!(active.ends_with('Z') && active.contains('T'), "{active}");
 }

@@ -1,4 +1,4 @@
-//! What somebody new to `serve`, `token` and `sessions` is told when something is not right.
+//! What a new user of `run`, `serve`, `token` and `sessions` is told when something is not right.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -381,7 +381,7 @@ fn sessions_are_found_by_words_and_by_the_beginnings_of_their_ids() {
     check(
         &["sessions"],
         expect![[r#"
-        linkspan: there are no sessions yet; `linkspan run` and `linkspan serve` begin some
+        linkspan: there are no sessions yet; `linkspan run` and `linkspan serve` start them
         exit 0
     "#]],
     );
@@ -439,7 +439,7 @@ fn sessions_are_found_by_words_and_by_the_beginnings_of_their_ids() {
     check(
         &["sessions", "elephant"],
         expect![[r#"
-        linkspan: no session is like that; `linkspan sessions` lists all
+        linkspan: no session matches; `linkspan sessions` lists all of them
         exit 0
     "#]],
     );
@@ -518,6 +518,46 @@ fn sessions_are_found_by_words_and_by_the_beginnings_of_their_ids() {
         linkspan: cannot read `missing.jsonl`: No such file or directory
 
         hint: check the path; `-` reads stdin
+        exit 3
+    "#]],
+    );
+}
+
+#[test]
+fn a_misspelt_engine_or_recording_is_guessed() {
+    let folder = Folder::new("words-engines");
+    let at = ["--data-dir", "DIR/data", "hello"];
+    let check = |engine: &str, expect| {
+        check(
+            &folder,
+            &[&["run", "--engine", engine], &at[..]].concat(),
+            expect,
+        );
+    };
+    check(
+        "claud",
+        expect![[r#"
+        linkspan: there is no engine `claud`
+
+        hint: did you mean `claude`? engines: claude, codex, opencode, gemini, openhands, acp:COMMAND, responses:NAME, replay:FILE
+        exit 2
+    "#]],
+    );
+    check(
+        "replay:tool",
+        expect![[r#"
+        linkspan: there is no recording `tool`
+
+        hint: did you mean `replay:tools`? recordings: replay:tools, replay:subagents, replay:failure, or `replay:FILE` with the path of one
+        exit 3
+    "#]],
+    );
+    check(
+        "replay:foo",
+        expect![[r#"
+        linkspan: there is no recording `foo`
+
+        hint: recordings: replay:tools, replay:subagents, replay:failure, or `replay:FILE` with the path of one
         exit 3
     "#]],
     );

@@ -1,6 +1,5 @@
 //! Prompts: what a client may say about one, and what it needs the right for.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -17,7 +16,7 @@ use crate::config::MAX_PROMPT;
 use crate::error::{ApiError, Result, reply};
 use crate::state::App;
 use crate::tokens::Caller;
-use crate::{rights, roots};
+use crate::{home, rights, roots};
 
 /// Bytes of an id.
 const MAX_ID: usize = 512;
@@ -114,7 +113,7 @@ impl Fields {
         Ok(Submit {
             target,
             engine: self.engine.map(|it| engine_name(&it).to_owned()),
-            cwd: self.cwd.map(PathBuf::from),
+            cwd: self.cwd.map(|it| home::expanded(&it)),
             model: self.model,
             permissions,
             allow: self.allow,

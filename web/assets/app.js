@@ -11,7 +11,7 @@ import { blank, missing, pills, progress, say } from "./frame.js";
 import { gate } from "./gate.js";
 import { show_keys } from "./help.js";
 import { listen_to_keys } from "./keys.js";
-import { Known } from "./known.js";
+import { Known, summary } from "./known.js";
 import { SessionList } from "./list.js";
 import { read_past } from "./past.js";
 import { Pending, starting_row, unmade } from "./pending.js";
@@ -416,11 +416,6 @@ function take_detail(detail, asked_at) {
   composer.queue(detail.queue ?? [], detail.id, () => void refresh_detail());
   aim();
   draw();
-}
-
-/** @param {Wire.Detail} detail @returns {Wire.Session} */
-function summary(detail) {
-  return { ...detail, queue: detail.queue?.length ?? 0 };
 }
 
 function aim() {

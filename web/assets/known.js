@@ -31,3 +31,8 @@ export class Known {
     return heard && heard.at > asked_at ? heard.session : session;
   }
 }
+
+/** One session as the list has it. @param {Wire.Detail} detail @returns {Wire.Session} */
+export function summary(detail) {
+  return { ...detail, queue: detail.queue?.length ?? 0 };
+}

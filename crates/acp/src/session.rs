@@ -135,6 +135,8 @@ pub(crate) struct Session {
     cwd: PathBuf,
     mcp_servers: Vec<McpServer>,
     resume: Resume,
+    /// The agent's session that it begins with, when it is a fork.
+    forked: Option<String>,
     recording: Recording,
     writer: AcpAgent,
     choices: Choices,
@@ -195,6 +197,10 @@ impl Session {
             engine,
             cwd,
             mcp_servers,
+            forked: match &resume {
+                Resume::Fork(native) => Some(native.clone()),
+                Resume::Fresh | Resume::Latest | Resume::Session(_) => None,
+            },
             resume,
             recording: Recording::early(),
             writer,
@@ -321,7 +327,13 @@ impl Session {
             Step::Told | Step::Ended => self.see_to_asks(),
             // Nobody asks for the newest session here, so none is in use.
             Step::Gone | Step::Busy => {
+                let unsent = self.agent.as_mut().and_then(Agent::take_unsent);
                 self.gone();
+                if unsent.is_some() {
+                    // Another program has gone on with the session: the next agent knows of it.
+                    self.waiting = unsent;
+                    return;
+                }
                 let message = "the agent ended before it answered";
                 self.fail(&Error::internal(message));
             }

@@ -1,16 +1,20 @@
 //! Which sessions are new or have changed, for lists that stay live without asking again and again.
+//!
+//! Only some sessions are kept in mind: those at work, and those that were active last. Of all others it is
+//! known that nothing has happened in them since the last look, because the journal counts what happens
+//! (`Session::activity`) and the highest count of that look is kept.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use journal::{Journal, Scope, Session, SessionQuery};
+use journal::{Journal, Scope, Session, SessionQuery, State};
 use model::SessionId;
 use tokio::sync::{Notify, broadcast};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::everything::Everything;
-use crate::hub::queued;
 use crate::shared::Shared;
 
 /// Changes that may wait for one listener; who is later than that asks for the whole list again.
@@ -23,15 +27,17 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Sessions looked at when some session has changed and nobody knows which: those with the newest
 /// activity, besides those with an open run.
 const NEWEST: u32 = 32;
-/// Sessions read at once.
-const PAGE: u32 = 500;
+/// Sessions read at once where more than those have changed.
+const PAGE: u32 = 100;
+/// Runs of one session that may pass unseen between two looks.
+const MAX_UNSEEN: u32 = 1000;
+/// Sessions without work that are kept in mind.
+const MAX_KNOWN: usize = 256;
 
 /// A session is new, or its state, title, queue or name has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionChanged {
     pub session: Session,
-    /// How many prompts wait.
-    pub queue: usize,
 }
 
 /// A subscription to changes.
@@ -51,20 +57,21 @@ impl Changes {
     }
 }
 
-/// What is known of all sessions, as far as lists show it.
+/// What is known of sessions, as far as lists show it.
 pub(crate) struct Directory {
     changes: broadcast::Sender<Option<Arc<SessionChanged>>>,
     touched: Mutex<HashSet<SessionId<'static>>>,
     news: Notify,
     known: Mutex<HashMap<SessionId<'static>, Known>>,
+    /// Of sessions that are not known, whatever was active up to here was told.
+    mark: AtomicU64,
     everything: Mutex<Vec<std::sync::Weak<Everything>>>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Known {
-    head: u64,
-    /// As it was told last.
-    told: Option<Arc<SessionChanged>>,
+    /// As it was told last, or found when the hub was opened.
+    told: Arc<SessionChanged>,
 }
 
 impl Default for Directory {
@@ -74,6 +81,7 @@ impl Default for Directory {
             touched: Mutex::default(),
             news: Notify::new(),
             known: Mutex::default(),
+            mark: AtomicU64::new(0),
             everything: Mutex::default(),
         }
     }
@@ -96,21 +104,76 @@ impl Directory {
         self.changes.send(None).ok();
     }
 
-    /// Takes down where every session stands.
+    /// Takes down where the sessions stand.
     pub(crate) async fn fill(&self, journal: &dyn Journal) -> journal::Result<()> {
-        let mut after = None;
-        loop {
-            let page = journal.list(SessionQuery::default(), after, PAGE).await?;
-            for session in page.sessions {
-                let head = session.head;
-                let known = Known { head, told: None };
-                self.known().insert(session.id, known);
-            }
-            after = page.next;
-            if after.is_none() {
-                return Ok(());
-            }
+        let newest = journal.list(SessionQuery::default(), None, NEWEST).await?;
+        let mark = newest.sessions.first().map_or(0, |it| it.activity);
+        let mut sessions = newest.sessions;
+        let mut busy: HashSet<_> = journal.pending().await?.into_iter().collect();
+        let open = journal.open_runs().await?;
+        busy.extend(open.into_iter().map(|it| it.run.session));
+        for id in busy {
+            sessions.extend(journal.find_session(&id).await?);
         }
+        for session in sessions {
+            self.remember(Arc::new(SessionChanged { session }));
+        }
+        self.mark.store(mark, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn remember(&self, told: Arc<SessionChanged>) {
+        let mut known = self.known();
+        known.insert(told.session.id.clone(), Known { told });
+        if known.len() > 2 * MAX_KNOWN {
+            self.make_room(&mut known);
+        }
+    }
+
+    /// Forgets those that have done nothing for the longest. What is forgotten has to lie behind the mark.
+    fn make_room(&self, known: &mut HashMap<SessionId<'static>, Known>) {
+        let mark = self.mark.load(Ordering::Relaxed);
+        let is_idle = |it: &Known| {
+            let session = &it.told.session;
+            session.state == State::Idle && session.queued == 0 && session.activity <= mark
+        };
+        let idle = known.values().filter(|it| is_idle(it));
+        let mut idle: Vec<u64> = idle.map(|it| it.told.session.activity).collect();
+        idle.sort_unstable();
+        let Some(n_gone) = idle.len().checked_sub(MAX_KNOWN).filter(|it| *it > 0) else {
+            return;
+        };
+        let newest_gone = idle[n_gone - 1];
+        known.retain(|_, it| !is_idle(it) || it.told.session.activity > newest_gone);
+    }
+
+    /// What a session was when it was looked at last: for one that is not kept in mind, as far as its
+    /// events tell.
+    async fn before(
+        &self,
+        journal: &dyn Journal,
+        session: &Session,
+    ) -> journal::Result<(Option<Arc<SessionChanged>>, u64)> {
+        let known = self.known().get(&session.id).cloned();
+        if let Some(Known { told }) = known {
+            let head = told.session.head;
+            return Ok((Some(told), head));
+        }
+        let mark = self.mark.load(Ordering::Relaxed);
+        if session.activity <= mark {
+            let told = SessionChanged {
+                session: session.clone(),
+            };
+            return Ok((Some(Arc::new(told)), session.head));
+        }
+        let runs = journal.runs(&session.id, None, MAX_UNSEEN).await?;
+        let first_unseen = runs.iter().take_while(|it| it.activity > mark).last();
+        let is_new = runs.iter().all(|it| it.activity > mark) && runs.len() < MAX_UNSEEN as usize;
+        Ok(match (is_new, first_unseen) {
+            (true, _) => (None, 0),
+            (false, Some(run)) => (None, run.first - 1),
+            (false, None) => (None, session.head),
+        })
     }
 
     /// Forgets the sessions that are gone, and says that some are.
@@ -135,22 +198,29 @@ impl Directory {
 
     /// Whether a session is as it was when it was looked at last.
     fn is_known(&self, session: &Session) -> bool {
-        let known = self.known();
-        match known.get(&session.id) {
-            Some(Known {
-                told: Some(told), ..
-            }) => told.session == *session,
-            Some(Known { head, told: None }) => *head == session.head,
-            None => false,
+        match self.known().get(&session.id) {
+            Some(Known { told }) => told.session == *session,
+            None => session.activity <= self.mark.load(Ordering::Relaxed),
         }
     }
 
     /// The sessions that had prompts waiting.
     fn with_queue(&self) -> Vec<SessionId<'static>> {
-        let has_queue = |it: &Known| it.told.as_ref().is_some_and(|it| it.queue > 0);
         let known = self.known();
-        let waiting = known.iter().filter(|it| has_queue(it.1));
+        let waiting = known.iter().filter(|it| it.1.told.session.queued > 0);
         waiting.map(|it| it.0.clone()).collect()
+    }
+
+    /// The last event of a session when it was looked at last, if that is kept in mind.
+    pub(crate) fn head(&self, session: &SessionId<'static>) -> Option<u64> {
+        let known = self.known();
+        known.get(session).map(|it| it.told.session.head)
+    }
+
+    /// How many sessions are kept in mind.
+    #[cfg(test)]
+    pub(crate) fn n_known(&self) -> usize {
+        self.known().len()
     }
 
     fn all(&self) -> Vec<Arc<Everything>> {
@@ -211,12 +281,23 @@ async fn look_at_all(shared: &Arc<Shared>) -> journal::Result<()> {
     let mut ids = std::mem::take(&mut *directory.touched());
     ids.extend(journal.pending().await?);
     ids.extend(directory.with_queue());
-    let newest = journal.list(SessionQuery::default(), None, NEWEST).await?;
-    for session in newest.sessions {
-        if ids.remove(&session.id) || !directory.is_known(&session) {
-            changed(shared, session).await?;
+    let mark = directory.mark.load(Ordering::Relaxed);
+    let (mut after, mut limit, mut newest) = (None, NEWEST, mark);
+    loop {
+        let page = journal.list(SessionQuery::default(), after, limit).await?;
+        let is_last = page.sessions.last().is_none_or(|it| it.activity <= mark);
+        for session in page.sessions {
+            newest = newest.max(session.activity);
+            if ids.remove(&session.id) || !directory.is_known(&session) {
+                changed(shared, session).await?;
+            }
+        }
+        (after, limit) = (page.next, PAGE);
+        if is_last || after.is_none() {
+            break;
         }
     }
+    directory.mark.store(newest, Ordering::Relaxed);
     let open = journal.open_runs().await?;
     ids.extend(open.into_iter().map(|it| it.run.session));
     look_at(shared, ids).await
@@ -233,30 +314,10 @@ async fn look_at(shared: &Arc<Shared>, ids: HashSet<SessionId<'static>>) -> jour
 
 async fn changed(shared: &Arc<Shared>, session: Session) -> journal::Result<()> {
     let directory = &shared.directory;
-    let before = directory.known().get(&session.id).cloned();
-    let head = before.as_ref().map_or(0, |it| it.head);
-    let status = shared.status(&session.id);
-    let commands = shared.config.journal.commands(&session.id, 0).await?;
-    let waiting = commands.into_iter().filter_map(queued);
-    let waiting = waiting.filter(|it| Some(it.number) != status.current);
-    let now = Arc::new(SessionChanged {
-        queue: waiting.count(),
-        session,
-    });
-    let is_news = match before {
-        Some(Known {
-            told: Some(told), ..
-        }) => !is_same(&told, &now),
-        // It was there when the hub was opened.
-        Some(Known { head, told: None }) => head != now.session.head || now.queue > 0,
-        None => true,
-    };
-    let known = Known {
-        head: now.session.head,
-        told: Some(Arc::clone(&now)),
-    };
-    directory.known().insert(now.session.id.clone(), known);
-    if is_news {
+    let (before, head) = directory.before(&*shared.config.journal, &session).await?;
+    let now = Arc::new(SessionChanged { session });
+    directory.remember(Arc::clone(&now));
+    if before.is_none_or(|it| !is_same(&it, &now)) {
         // Nobody may be listening.
         directory.changes.send(Some(Arc::clone(&now))).ok();
     }
@@ -271,15 +332,14 @@ async fn changed(shared: &Arc<Shared>, session: Session) -> journal::Result<()> 
 
 /// Whether a list would show them alike. The number of events changes too often to be told.
 fn is_same(a: &SessionChanged, b: &SessionChanged) -> bool {
-    let SessionChanged {
-        session: of_a,
-        queue,
-    } = a;
-    let of_b = &b.session;
-    *queue == b.queue
+    let (of_a, of_b) = (&a.session, &b.session);
+    of_a.queued == of_b.queued
         && of_a.state == of_b.state
         && of_a.title == of_b.title
         && of_a.native == of_b.native
         && of_a.cwd == of_b.cwd
         && of_a.active_at == of_b.active_at
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use journal::{Batch, Command, Error, Order, Watch};
-use model::SessionId;
+use model::{RunId, SessionId};
 use runner::{Agent, Permissions, StartError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, watch};
-use tokio::time::{MissedTickBehavior, interval, sleep_until};
+use tokio::time::{MissedTickBehavior, interval_at, sleep_until};
 
 use crate::append::{Appender, Failed, Remedy, Stored};
 use crate::order::{Prompt, Settings};
@@ -64,10 +64,9 @@ struct Current {
     number: u64,
     prompt: Prompt,
     permissions: Permissions,
-    /// The runs before it.
-    n_runs: u64,
-    /// Its run has begun.
-    is_told: bool,
+    run: RunId<'static>,
+    /// The last event before its run.
+    before: u64,
     /// The agent was there before it.
     is_warm: bool,
 }
@@ -122,8 +121,9 @@ impl Desk {
         stop: &mut watch::Receiver<bool>,
         abort: &Notify,
     ) -> Left {
-        let mut ticks =
-            interval((self.shared.config.limits.lease / 3).max(Duration::from_millis(1)));
+        let period = (self.shared.config.limits.lease / 3).max(Duration::from_millis(1));
+        // The lease was taken just now.
+        let mut ticks = interval_at(tokio::time::Instant::now() + period, period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         self.read_commands().await;
         loop {
@@ -226,10 +226,12 @@ impl Desk {
     /// The log does not take what the agent tells: neither the agent nor its prompt is of use any more.
     async fn lose(&mut self) {
         self.agent = None;
-        let current = self.current.take().map(|it| it.number);
+        let Some(current) = self.current.take() else {
+            return;
+        };
         let batch = Batch {
             entries: Vec::new(),
-            done: current.into_iter().collect(),
+            done: vec![current.number],
         };
         let journal = &self.shared.config.journal;
         // If it cannot be taken out of the queue, it is worked on again.

@@ -23,6 +23,9 @@ const QUIET: Duration = Duration::from_secs(60);
 /// Sessions read at once.
 const PAGE: u32 = 100;
 
+/// Places of sessions without news that are kept.
+const MAX_PLACES: usize = 512;
+
 /// All sessions in one format. Lives as long as somebody follows it.
 #[derive(Debug)]
 pub(crate) struct Everything {
@@ -67,10 +70,18 @@ impl Everything {
         }
     }
 
-    fn rests(&self, session: &SessionId<'static>, cursor: u64) {
-        if let Some(place) = self.sessions().get_mut(session) {
+    fn rests(&self, shared: &Shared, session: &SessionId<'static>, cursor: u64) {
+        let mut sessions = self.sessions();
+        if let Some(place) = sessions.get_mut(session) {
             place.cursor = cursor;
             place.is_awake = false;
+        }
+        if sessions.len() > MAX_PLACES {
+            // Where the directory stands at the same event, it says where to go on.
+            sessions.retain(|id, it| {
+                let head = shared.directory.head(id);
+                it.is_awake || head.is_some_and(|head| head != it.cursor)
+            });
         }
     }
 
@@ -119,7 +130,7 @@ async fn hand_on(
         let Some(all) = everything.upgrade() else {
             return;
         };
-        all.rests(&session, cursor);
+        all.rests(&shared, &session, cursor);
         // Whoever saw it go on meanwhile saw somebody at it, too.
         let found = shared.config.journal.find_session(&session).await;
         match found {

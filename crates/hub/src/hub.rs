@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use formats::ag_ui::History;
-use journal::{Command, Journal, NewSession, Order, Session, State};
+use journal::{
+    Command, Enqueued, Home, Journal, NewSession, Order, Parent, Run, Session, State, WaitingAsk,
+    Watch,
+};
 use model::{SessionId, Timestamp};
 use runner::{Answer, NotSettled, engines, process};
 use tokio::task::JoinHandle;
@@ -27,12 +30,15 @@ use crate::shared::{self, Shared};
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 /// For how long the owner of a session may think about an abort before nobody waits for it any more.
 const REPLY_LIMIT: Duration = Duration::from_secs(5);
+/// For how long a prompt whose turn it is may take to begin before nobody waits for that any more: another
+/// program may have the session.
+const BEGIN_LIMIT: Duration = Duration::from_secs(2);
 /// The longest title that is made of a prompt, in characters.
 const MAX_TITLE: usize = 80;
 
 /// Runs sessions, and shows them. Dropping it ends everything at once, as a crash would: see [`Hub::stop`].
 pub struct Hub {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -52,6 +58,18 @@ pub struct Queued {
     pub number: u64,
     pub at: Timestamp,
     pub prompt: String,
+}
+
+/// A session with what it does, all of one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overview {
+    pub session: Session,
+    /// The newest first.
+    pub runs: Vec<Run>,
+    /// The prompts that wait, the next one first.
+    pub queue: Vec<Queued>,
+    /// What its agent asks, the oldest first.
+    pub asks: Vec<WaitingAsk>,
 }
 
 impl Hub {
@@ -92,7 +110,29 @@ impl Hub {
         native.ok_or_else(|| Error::NoSession(id.to_string()))
     }
 
-    /// Puts a prompt into a session's queue; it is durable when this returns.
+    /// A session by our id or by the agent's, with the newest `n_runs` of its runs, all of one moment.
+    pub async fn overview(&self, id: &str, n_runs: u32) -> Result<Overview> {
+        let ours = SessionId::new(id);
+        let found = match self.journal().overview(&ours, n_runs).await? {
+            Some(found) => Some(found),
+            None => {
+                let session = self.find(id).await?.id;
+                self.journal().overview(&session, n_runs).await?
+            }
+        };
+        let found = found.ok_or_else(|| Error::NoSession(id.to_owned()))?;
+        Ok(Overview {
+            session: found.session,
+            runs: found.runs,
+            queue: found.commands.into_iter().filter_map(queued).collect(),
+            asks: found.asks,
+        })
+    }
+
+    /// Puts a prompt into a session's queue, and makes the session if need be: all of it or nothing.
+    ///
+    /// It is durable when this returns, and one whose turn it is has begun: its run and its prompt are
+    /// events that everybody sees.
     pub async fn submit(&self, submit: Submit) -> Result<Submitted> {
         if *self.shared.stop.borrow() {
             return Err(Error::Stopped);
@@ -100,31 +140,45 @@ impl Hub {
         if submit.prompt.trim().is_empty() && submit.input.is_none() {
             return Err(Error::EmptyPrompt);
         }
-        let (session, prompt) = self.place(&submit).await?;
-        let order = Order::Prompt(bytes(&prompt));
-        let number = self.journal().command(&session, order).await?;
-        let position = self.position(&session, number).await?;
+        let (home, prompt) = self.place(&submit).await?;
+        let session = match &home {
+            Home::Session(id) => id.clone(),
+            Home::New(new) | Home::Either(new) => new.id.clone(),
+        };
+        let mut watch = self
+            .journal()
+            .watch(journal::Scope::Session(session.clone()));
+        let Enqueued { number, position } = self.journal().enqueue(home, bytes(&prompt)).await?;
         self.shared.see_to(&session);
         self.shared.touch(&session);
+        if position == 0 {
+            let begun = self.until_begun(&session, number, &mut watch);
+            // Whoever else has the session may take any time; the prompt waits there, and is seen to.
+            timeout(BEGIN_LIMIT, begun).await.ok();
+        }
         Ok(Submitted {
             session,
             number,
-            position,
+            position: usize::try_from(position).unwrap_or(usize::MAX),
         })
     }
 
-    /// How many prompts come before this one. The one that is worked on is done with as a command
-    /// once its run has begun.
-    async fn position(&self, session: &SessionId<'static>, number: u64) -> Result<usize> {
-        let found = self.journal().find_session(session).await?;
-        let has_run = found.is_some_and(|it| it.state != State::Idle);
-        let waiting = self.waiting(session).await?;
-        let before = waiting.iter().filter(|it| it.number < number).count();
-        Ok(before + usize::from(has_run))
+    /// Waits until a prompt has left the queue: its run is in the log then, and everybody sees it.
+    async fn until_begun(&self, session: &SessionId<'static>, number: u64, watch: &mut Watch) {
+        loop {
+            let commands = self.journal().commands(session, number - 1).await;
+            // What cannot be read was accepted all the same.
+            if commands.is_ok_and(|it| it.first().is_none_or(|it| it.number != number)) {
+                return;
+            }
+            if !watch.changed().await {
+                return;
+            }
+        }
     }
 
-    /// The session that a prompt belongs to, made if need be, and the prompt as it waits there.
-    async fn place(&self, submit: &Submit) -> Result<(SessionId<'static>, Prompt)> {
+    /// The session that a prompt belongs to, and the prompt as it waits there. Nothing is written yet.
+    async fn place(&self, submit: &Submit) -> Result<(Home, Prompt)> {
         let found = match &submit.target {
             Target::New => None,
             Target::Session(id) | Target::Fork(id) => match self.find(id).await {
@@ -156,7 +210,14 @@ impl Hub {
                 (None, None)
             }
         };
-        let id = match found.filter(|_| fork.is_none()) {
+        let parent = found
+            .as_ref()
+            .filter(|_| fork.is_some())
+            .map(|from| Parent {
+                session: from.id.clone(),
+                seq: from.head,
+            });
+        let home = match found.filter(|_| fork.is_none()) {
             Some(session) if session.engine != engine => {
                 return Err(Error::OtherEngine {
                     session: session.id,
@@ -164,8 +225,8 @@ impl Hub {
                     wanted: engine,
                 });
             }
-            Some(session) => session.id,
-            None => self.create(submit, &engine, &cwd.to_string_lossy()).await?,
+            Some(session) => Home::Session(session.id),
+            None => new_home(submit, &engine, &cwd.to_string_lossy(), parent),
         };
         let prompt = Prompt {
             prompt: submit.prompt.clone(),
@@ -176,42 +237,11 @@ impl Hub {
             input: submit.input.clone(),
             settings: Settings::new(submit, engine, cwd),
         };
-        Ok((id, prompt))
-    }
-
-    async fn create(&self, submit: &Submit, engine: &str, cwd: &str) -> Result<SessionId<'static>> {
-        let own = match &submit.target {
-            Target::Own(id) => Some(id.clone()),
-            Target::New | Target::Session(_) | Target::Native(_) | Target::Fork(_) => None,
-        };
-        let id = SessionId::new(own.unwrap_or_else(runner::new_id));
-        let session = NewSession {
-            id: id.clone(),
-            engine: engine.to_owned(),
-            cwd: Some(cwd.to_owned()),
-            title: Some(title(&submit.prompt)),
-        };
-        match self.journal().create(session).await {
-            // Somebody else was faster, and it is the one that is wanted.
-            Err(journal::Error::SessionExists { .. })
-                if matches!(submit.target, Target::Own(_)) =>
-            {
-                Ok(id)
-            }
-            created => Ok(created?.id),
-        }
+        Ok((home, prompt))
     }
 
     /// The prompts of a session that wait, the next one first.
     pub async fn queue(&self, session: &SessionId<'_>) -> Result<Vec<Queued>> {
-        let current = self.shared.status(session).current;
-        let waiting = self.waiting(session).await?.into_iter();
-        let waiting = waiting.filter(|it| Some(it.number) != current);
-        Ok(waiting.collect())
-    }
-
-    /// The prompts of a session that are not done with.
-    async fn waiting(&self, session: &SessionId<'_>) -> Result<Vec<Queued>> {
         let commands = self.journal().commands(session, 0).await?;
         Ok(commands.into_iter().filter_map(queued).collect())
     }
@@ -246,8 +276,7 @@ impl Hub {
     pub async fn abort(&self, session: &SessionId<'_>) -> Result<bool> {
         let found = self.journal().find_session(session).await?;
         let found = found.ok_or_else(|| Error::NoSession(session.to_string()))?;
-        let is_idle = found.state == State::Idle && self.waiting(session).await?.is_empty();
-        if is_idle {
+        if found.state == State::Idle {
             return Ok(false);
         }
         let abort = Abort {
@@ -412,6 +441,24 @@ impl fmt::Debug for Hub {
     }
 }
 
+/// A session that is made for a prompt.
+fn new_home(submit: &Submit, engine: &str, cwd: &str, parent: Option<Parent>) -> Home {
+    let new = |id: String| NewSession {
+        id: SessionId::new(id),
+        engine: engine.to_owned(),
+        cwd: Some(cwd.to_owned()),
+        title: Some(title(&submit.prompt)),
+        parent,
+    };
+    match &submit.target {
+        // Somebody else may be faster, and it is the one that is wanted.
+        Target::Own(id) => Home::Either(new(id.clone())),
+        Target::New | Target::Session(_) | Target::Native(_) | Target::Fork(_) => {
+            Home::New(new(runner::new_id()))
+        }
+    }
+}
+
 /// What a session is called that begins with this prompt: its first line that says something.
 pub fn title(prompt: &str) -> String {
     let line = prompt.lines().find(|it| !it.trim().is_empty());
@@ -419,7 +466,7 @@ pub fn title(prompt: &str) -> String {
     line.chars().take(MAX_TITLE).collect()
 }
 
-pub(crate) fn queued(command: Command) -> Option<Queued> {
+fn queued(command: Command) -> Option<Queued> {
     let Command { number, at, order } = command;
     match order {
         Order::Prompt(body) => Some(Queued {

@@ -38,6 +38,8 @@ pub(crate) struct Record {
     engine: String,
     seq: u64,
     n_runs: u64,
+    /// The run without an end.
+    open_run: Option<RunId<'static>>,
     items: ItemIds,
     asks: Vec<OpenAsk>,
     frame: Option<Bytes>,
@@ -75,6 +77,7 @@ impl Record {
             engine: session.engine.clone(),
             seq: head,
             n_runs: highest.unwrap_or(0).max(runs.len() as u64),
+            open_run: None,
             asks: Vec::new(),
             frame: None,
             frame_cut: 0,
@@ -85,19 +88,21 @@ impl Record {
         })
     }
 
-    /// Where another process of the session goes on.
+    /// The number of the last event.
+    pub(crate) fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Where another process of the session goes on; a run that was announced is its first.
     pub(crate) fn earlier(&self) -> Earlier {
+        let n_open = u64::from(self.open_run.is_some());
         Earlier {
             seq: self.seq,
             names: formats::Earlier {
-                n_runs: self.n_runs,
+                n_runs: self.n_runs - n_open,
                 items: self.items.clone(),
             },
         }
-    }
-
-    pub(crate) fn n_runs(&self) -> u64 {
-        self.n_runs
     }
 
     pub(crate) fn asks(&self) -> &[OpenAsk] {
@@ -134,54 +139,73 @@ impl Record {
         self.n_waiting < MAX_WAITING
     }
 
-    /// A whole run that no agent has worked on.
-    pub(crate) fn run(&mut self, prompt: &Prompt, ended: RunEnded<'_>) {
+    /// Tells of a run before its agent is started: that it is on, what it is to its client, and its prompt.
+    /// Returns its name.
+    pub(crate) fn announce(&mut self, prompt: &Prompt) -> RunId<'static> {
         self.n_runs += 1;
         let run = RunId::new(format!("r{}", self.n_runs));
+        self.open_run = Some(run.clone());
+        let id = ItemId::new(format!("prompt-{}", self.n_runs));
         let message = |text: &str| {
             Item::Message(Message {
-                id: ItemId::new(format!("prompt-{}", self.n_runs)),
+                id: id.clone(),
                 role: Role::User,
                 group: None,
                 text: Text::new(text.to_owned()),
                 parts: Vec::new(),
             })
         };
-        let (opened, item) = (message(""), message(&prompt.prompt));
-        let client = prompt.client.as_ref().map(runner::client_notice);
-        let client = client.map(|it| (Origin::Client, Body::NoticeRaised(it)));
-        let status = Status::Ok;
         let cause = Cause::Prompt;
-        let begun = (Origin::Linkspan, Body::RunStarted(RunStarted { cause }));
-        let said = [
-            (Origin::Client, Body::ItemOpened(opened)),
-            (
-                Origin::Client,
-                Body::ItemClosed(ItemClosed { status, item }),
-            ),
-        ];
+        self.tell(
+            &run,
+            Origin::Linkspan,
+            Body::RunStarted(RunStarted { cause }),
+        );
+        if let Some(client) = &prompt.client {
+            let notice = runner::client_notice(client);
+            self.tell(&run, Origin::Client, Body::NoticeRaised(notice));
+        }
         // Who answers a call says nothing besides.
-        let said = said.into_iter().filter(|_| !prompt.prompt.is_empty());
-        let ended = (Origin::Linkspan, Body::RunEnded(ended));
-        let told = [begun].into_iter().chain(client).chain(said).chain([ended]);
-        for (origin, body) in told {
-            let event = Event {
-                seq: self.seq + 1,
-                at: Some(now()),
-                session: self.session.clone(),
-                run: Some(run.by_ref()),
-                engine: Cow::Owned(self.engine.clone()),
-                path: Cow::Borrowed(&[]),
-                origin,
-                frame: None,
-                native: None,
-                why: None,
-                extra: Cow::Borrowed(&[]),
-                body,
-            };
-            self.push(&event);
+        if !prompt.prompt.is_empty() {
+            self.items.note(&id);
+            let (status, item) = (Status::Ok, message(&prompt.prompt));
+            self.tell(&run, Origin::Client, Body::ItemOpened(message("")));
+            let closed = Body::ItemClosed(ItemClosed { status, item });
+            self.tell(&run, Origin::Client, closed);
         }
         self.commit();
+        run
+    }
+
+    /// Ends the open run that no agent has ended.
+    pub(crate) fn end_run(&mut self, ended: RunEnded<'_>) {
+        if let Some(run) = self.open_run.take() {
+            self.tell(&run, Origin::Linkspan, Body::RunEnded(ended));
+            self.commit();
+        }
+    }
+
+    /// The run without an end.
+    pub(crate) fn open_run(&self) -> Option<&RunId<'static>> {
+        self.open_run.as_ref()
+    }
+
+    fn tell(&mut self, run: &RunId<'_>, origin: Origin, body: Body<'_>) {
+        let event = Event {
+            seq: self.seq + 1,
+            at: Some(now()),
+            session: self.session.clone(),
+            run: Some(run.by_ref()),
+            engine: Cow::Owned(self.engine.clone()),
+            path: Cow::Borrowed(&[]),
+            origin,
+            frame: None,
+            native: None,
+            why: None,
+            extra: Cow::Borrowed(&[]),
+            body,
+        };
+        self.push(&event);
     }
 
     /// From now on its runs are counted.
@@ -220,7 +244,11 @@ impl Record {
 
     fn note(&mut self, event: &Event<'_>) {
         match &event.body {
-            Body::RunStarted(_) => self.n_runs += 1,
+            Body::RunStarted(_) => {
+                self.n_runs += 1;
+                self.open_run = event.run.clone().map(RunId::into_owned);
+            }
+            Body::RunEnded(_) => self.open_run = None,
             Body::ItemOpened(item) => self.items.note(item.id()),
             Body::AskOpened(ask) => self.asks.push(OpenAsk {
                 seq: event.seq,
@@ -230,7 +258,6 @@ impl Record {
                 self.asks.retain(|it| it.id != settled.id.as_str());
             }
             Body::SessionBound(_)
-            | Body::RunEnded(_)
             | Body::ItemUpdated(_)
             | Body::ItemDelta(_)
             | Body::ItemClosed(_)

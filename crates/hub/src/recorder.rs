@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formats::ag_ui::History;
-use journal::{Command, Error, Journal, Lease, NewSession, Order, Owner, Result, Takeover};
+use journal::{Command, Error, Journal, Lease, NewSession, Order, Owner, Parent, Result, Takeover};
 use model::{SessionId, Sink};
 use runner::{Answer, Earlier};
 use tokio::time::timeout;
@@ -227,6 +227,18 @@ impl Storing<'_> {
             Remedy::GiveUp | Remedy::Lose => Err(error),
         }
     }
+}
+
+/// What a fork of the agent's session `native` begins with, as far as the journal has it.
+pub async fn parent(journal: &dyn Journal, native: Option<&str>) -> Result<Option<Parent>> {
+    let Some(native) = native else {
+        return Ok(None);
+    };
+    let found = journal.find_native(&SessionId::new(native)).await?;
+    Ok(found.map(|it| Parent {
+        session: it.id,
+        seq: it.head,
+    }))
 }
 
 /// Takes a session whose owner has let go of it, or is dead.

@@ -65,6 +65,8 @@ pub(crate) struct Recall {
     session: String,
     prompt: Prompt,
     earlier: Earlier,
+    /// The last event before the prompt.
+    before: u64,
     limits: runner::Limits,
 }
 
@@ -82,7 +84,7 @@ impl Recall {
     async fn setup(self, journal: &dyn Journal) -> Result<Setup, StartError> {
         let failed = |err: Box<dyn std::error::Error + Send + Sync>| StartError::Recall(err);
         let id = SessionId::new(&*self.session);
-        let history = history::read(journal, &id, self.earlier.seq).await;
+        let history = history::read(journal, &id, self.before).await;
         let history = history.map_err(|err| failed(err.into()))?;
         let Prompt { prompt, input, .. } = &self.prompt;
         let mut conversation = match input {
@@ -105,13 +107,15 @@ impl Recall {
     }
 }
 
-/// What the start of a prompt needs. `native` is the agent's id of the session.
+/// What the start of a prompt needs. `native` is the agent's id of the session, `before` the last event
+/// before the prompt.
 pub(crate) fn setup(
     config: &HubConfig,
     session: &str,
     native: Option<&str>,
     prompt: &Prompt,
     earlier: Earlier,
+    before: u64,
 ) -> Result<Plan> {
     let settings = &prompt.settings;
     let mut agent = match engines::select(&settings.engine, &config.settings)? {
@@ -122,6 +126,7 @@ pub(crate) fn setup(
                 session: session.to_owned(),
                 prompt: prompt.clone(),
                 earlier,
+                before,
                 limits: (&config.settings).into(),
             })));
         }

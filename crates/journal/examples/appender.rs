@@ -72,6 +72,7 @@ async fn take(journal: &Sqlite, owner: &str, dead: &str) -> Lease {
         engine: "claude".to_owned(),
         cwd: None,
         title: None,
+        parent: None,
     };
     match journal.create(new).await {
         Ok(_) | Err(Error::SessionExists { .. }) => (),

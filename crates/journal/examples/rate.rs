@@ -103,6 +103,7 @@ async fn acquire(journal: &Sqlite, session: &str) -> Lease {
         engine: "claude".to_owned(),
         cwd: None,
         title: None,
+        parent: None,
     };
     journal.create(new).await.unwrap();
     let ttl = std::time::Duration::from_secs(60);

@@ -3,6 +3,8 @@
 use bytes::Bytes;
 use model::{AskId, RunId, SessionId, Timestamp};
 
+use crate::session::NewSession;
+
 /// Commands that may wait for one session's owner: a queue this long is a mistake of whoever fills it.
 pub(crate) const MAX_COMMANDS: u64 = 1000;
 
@@ -39,6 +41,34 @@ impl Order {
             Self::Damaged => 0,
         }
     }
+}
+
+/// Where a prompt belongs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Home {
+    Session(SessionId<'static>),
+    /// A session that is made for it.
+    New(NewSession),
+    /// This session, made if it is not there.
+    Either(NewSession),
+}
+
+impl Home {
+    pub(crate) fn session(&self) -> &SessionId<'static> {
+        match self {
+            Self::Session(id) => id,
+            Self::New(new) | Self::Either(new) => &new.id,
+        }
+    }
+}
+
+/// A prompt that waits now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Enqueued {
+    /// Of its command.
+    pub number: u64,
+    /// How many prompts of the session come before it, the one that is worked on included.
+    pub position: u64,
 }
 
 /// An ask that is not settled.

@@ -1,7 +1,7 @@
 //! Events on their way into the log and out of it: the canonical line, and the little the store knows of it.
 
 use bytes::Bytes;
-use model::{AskId, Binding, Body, Decision, Event, Outcome, RunId, SessionId, Timestamp};
+use model::{AskId, Binding, Body, Decision, Event, Origin, Outcome, RunId, SessionId, Timestamp};
 
 use crate::cut::Cut;
 use crate::error::{Error, Result};
@@ -15,6 +15,8 @@ pub struct Entry {
     pub(crate) at: Option<Timestamp>,
     pub(crate) kind: Kind,
     pub(crate) effect: Effect,
+    /// It is something the agent told.
+    pub(crate) is_agents: bool,
     pub(crate) frame: Option<Bytes>,
     pub(crate) line_cut: u64,
     pub(crate) frame_cut: u64,
@@ -29,6 +31,7 @@ impl Entry {
             at: event.at,
             kind: Kind::of(&event.body),
             effect: Effect::of(event),
+            is_agents: event.origin == Origin::Agent,
             frame,
             line_cut: 0,
             frame_cut: 0,

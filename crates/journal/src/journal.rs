@@ -12,12 +12,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use model::{RunId, SessionId};
 
-use crate::command::{Command, Order, WaitingAsk};
+use crate::command::{Command, Enqueued, Home, Order, WaitingAsk};
 use crate::entry::{Batch, Page, Read, StoredFrame};
 use crate::error::{Fault, Result};
 use crate::lease::{Lease, Owner, Takeover};
 use crate::retention::{Removed, Retention};
-use crate::run::{OpenRun, Run};
+use crate::run::{OpenRun, Overview, Run};
 use crate::session::{Listing, NewSession, Place, Session, SessionQuery};
 use crate::watch::{Scope, Watch};
 
@@ -63,6 +63,9 @@ pub trait Journal: Send + Sync {
     /// Leaves a command for the session's owner, whoever that is; durable, and numbered in order.
     fn command<'a>(&'a self, session: &'a SessionId<'_>, order: Order) -> Reply<'a, u64>;
 
+    /// Leaves a prompt for the owner of a session, which is made for it if need be: all of it or nothing.
+    fn enqueue(&self, home: Home, prompt: Bytes) -> Reply<'_, Enqueued>;
+
     /// The commands after number `after` that are not done, in order.
     fn commands<'a>(&'a self, session: &'a SessionId<'_>, after: u64) -> Reply<'a, Vec<Command>>;
 
@@ -79,6 +82,13 @@ pub trait Journal: Send + Sync {
 
     /// By our own id.
     fn find_session<'a>(&'a self, session: &'a SessionId<'_>) -> Reply<'a, Option<Session>>;
+
+    /// By our own id, with at most `n_runs` of its runs; everything as it is at one moment.
+    fn overview<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        n_runs: u32,
+    ) -> Reply<'a, Option<Overview>>;
 
     /// By an id the agent gave it; the most recently active one when there are several.
     fn find_native<'a>(&'a self, native: &'a SessionId<'_>) -> Reply<'a, Option<Session>>;

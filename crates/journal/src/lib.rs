@@ -24,7 +24,7 @@ mod watch;
 mod words;
 
 pub use clock::{Clock, ManualClock, Moment, SystemClock};
-pub use command::{Command, Order, WaitingAsk};
+pub use command::{Command, Enqueued, Home, Order, WaitingAsk};
 pub use config::Config;
 pub use cut::Cut;
 pub use entry::{Batch, Deltas, Entry, Kind, Page, Read, Stored, StoredFrame};
@@ -35,7 +35,7 @@ pub use memory::Memory;
 pub use note::{Lost, LostSession, Note};
 pub use report::{DamagedRow, Repaired, Report};
 pub use retention::{Removed, Retention};
-pub use run::{OpenRun, Run, RunEnd};
-pub use session::{Listing, NewSession, Place, Session, SessionQuery, State};
+pub use run::{OpenRun, Overview, Run, RunEnd};
+pub use session::{Listing, NewSession, Parent, Place, Session, SessionQuery, State};
 pub use sqlite::Sqlite;
 pub use watch::{Scope, Watch};

@@ -12,7 +12,7 @@ use model::{RunId, SessionId};
 
 use self::store::Store;
 use crate::clock::Clock;
-use crate::command::{Command, Order, WaitingAsk};
+use crate::command::{Command, Enqueued, Home, Order, WaitingAsk};
 use crate::config::Config;
 use crate::cut::Cut;
 use crate::entry::{Batch, Page, Read, StoredFrame};
@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::journal::{Journal, Reply};
 use crate::lease::{Lease, Owner, Takeover};
 use crate::retention::{Removed, Retention};
-use crate::run::{OpenRun, Run};
+use crate::run::{OpenRun, Overview, Run};
 use crate::session::{Listing, NewSession, Place, Session, SessionQuery};
 use crate::watch::{Change, Hints, Scope, Watch};
 
@@ -122,6 +122,13 @@ impl Journal for Memory {
         })
     }
 
+    fn enqueue(&self, home: Home, prompt: Bytes) -> Reply<'_, Enqueued> {
+        let session = home.session().clone();
+        self.write(&session, move |store, _| {
+            store.enqueue(home, prompt, self.clock.now())
+        })
+    }
+
     fn commands<'a>(&'a self, session: &'a SessionId<'_>, after: u64) -> Reply<'a, Vec<Command>> {
         self.look(move |store| Ok(store.log(session)?.commands(after)))
     }
@@ -150,6 +157,14 @@ impl Journal for Memory {
 
     fn find_session<'a>(&'a self, session: &'a SessionId<'_>) -> Reply<'a, Option<Session>> {
         self.look(move |store| Ok(store.log(session).ok().map(|it| it.session())))
+    }
+
+    fn overview<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        n_runs: u32,
+    ) -> Reply<'a, Option<Overview>> {
+        self.look(move |store| Ok(store.log(session).ok().map(|it| it.overview(n_runs))))
     }
 
     fn find_native<'a>(&'a self, native: &'a SessionId<'_>) -> Reply<'a, Option<Session>> {

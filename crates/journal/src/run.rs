@@ -2,7 +2,9 @@
 
 use model::{Outcome, RunId, SessionId, Timestamp};
 
+use crate::command::{Command, WaitingAsk};
 use crate::lease::Holder;
+use crate::session::Session;
 
 /// One prompt cycle. Runs of a session do not overlap, so its events are those from `first` to the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,8 +13,22 @@ pub struct Run {
     pub run: RunId<'static>,
     pub first: u64,
     pub started_at: Timestamp,
+    /// Of the session when it began, see [`Session::activity`]; 0 for one that an older version stored.
+    pub activity: u64,
     /// Absent while it is open.
     pub end: Option<RunEnd>,
+}
+
+/// A session with what it does, all of one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overview {
+    pub session: Session,
+    /// The newest first.
+    pub runs: Vec<Run>,
+    /// What waits for its owner, in order.
+    pub commands: Vec<Command>,
+    /// What its agent asks, the oldest first.
+    pub asks: Vec<WaitingAsk>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

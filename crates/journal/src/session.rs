@@ -8,6 +8,16 @@ pub struct NewSession {
     pub engine: String,
     pub cwd: Option<String>,
     pub title: Option<String>,
+    /// What it begins with, when it is a fork.
+    pub parent: Option<Parent>,
+}
+
+/// What a fork begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parent {
+    pub session: SessionId<'static>,
+    /// The last event that the fork begins with.
+    pub seq: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,19 +31,23 @@ pub struct Session {
     pub created_at: Timestamp,
     /// When it was made, or its last run began or ended.
     pub active_at: Timestamp,
+    /// Counts up whenever any session is active: the order of the list, whatever the clock does.
+    pub activity: u64,
     /// The last event.
     pub head: u64,
     /// What its events and frames take up.
     pub bytes: u64,
     pub state: State,
+    /// How many prompts wait.
+    pub queued: u64,
+    pub parent: Option<Parent>,
 }
 
 impl Session {
     /// Where it stands in the list.
     pub fn place(&self) -> Place {
         Place {
-            active_at: self.active_at,
-            id: self.id.clone(),
+            activity: self.activity,
         }
     }
 }
@@ -41,9 +55,37 @@ impl Session {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Idle,
+    /// Prompts wait, and no run is on: another program has the session, or it is about to begin.
+    Queued,
+    /// A run is on, and nothing was heard of its agent yet.
+    Starting,
     Running,
     /// An ask is open and has no answer.
     Waiting,
+}
+
+impl State {
+    pub const ALL: [Self; 5] = [
+        Self::Idle,
+        Self::Queued,
+        Self::Starting,
+        Self::Running,
+        Self::Waiting,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Queued => "queued",
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+        }
+    }
+
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name() == name)
+    }
 }
 
 /// Which sessions; each filter that is absent lets all pass.
@@ -56,10 +98,9 @@ pub struct SessionQuery {
 }
 
 /// A place in the list: the page after it begins with the next older session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    pub active_at: Timestamp,
-    pub id: SessionId<'static>,
+    pub activity: u64,
 }
 
 /// A page of the list, the newest first.

@@ -31,7 +31,7 @@ use bytes::Bytes;
 use model::{RunId, SessionId};
 
 use crate::clock::Clock;
-use crate::command::{Command, Order, WaitingAsk};
+use crate::command::{Command, Enqueued, Home, Order, WaitingAsk};
 use crate::config::Config;
 use crate::cut::Cut;
 use crate::entry::{Batch, Page, Read, StoredFrame};
@@ -41,7 +41,7 @@ use crate::lease::{Lease, Owner, Takeover};
 use crate::note::Note;
 use crate::report::{Repaired, Report};
 use crate::retention::{Removed, Retention};
-use crate::run::{OpenRun, Run};
+use crate::run::{OpenRun, Overview, Run};
 use crate::session::{Listing, NewSession, Place, Session, SessionQuery};
 use crate::watch::{Change, Hints, Scope, Watch};
 
@@ -180,6 +180,14 @@ impl Journal for Sqlite {
         }))
     }
 
+    fn enqueue(&self, home: Home, prompt: Bytes) -> Reply<'_, Enqueued> {
+        let clock = Arc::clone(&self.clock);
+        Box::pin(self.threads.write(prompt.len(), move |conn, changed| {
+            changed.push(Change::Orders(home.session().clone()));
+            commands::enqueue(conn, &home, prompt, clock.now())
+        }))
+    }
+
     fn commands<'a>(&'a self, session: &'a SessionId<'_>, after: u64) -> Reply<'a, Vec<Command>> {
         let session = session.clone().into_owned();
         Box::pin(
@@ -229,6 +237,18 @@ impl Journal for Sqlite {
         Box::pin(
             self.threads
                 .read(move |conn| sessions::find(conn, &session)),
+        )
+    }
+
+    fn overview<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        n_runs: u32,
+    ) -> Reply<'a, Option<Overview>> {
+        let session = session.clone().into_owned();
+        Box::pin(
+            self.threads
+                .read(move |conn| runs::overview(conn, &session, n_runs)),
         )
     }
 
@@ -286,7 +306,7 @@ impl Journal for Sqlite {
     }
 
     fn asks(&self) -> Reply<'_, Vec<WaitingAsk>> {
-        Box::pin(self.threads.read(commands::asks))
+        Box::pin(self.threads.read(|conn| commands::asks(conn, None)))
     }
 
     fn settle<'a>(&'a self, session: &'a SessionId<'_>, seq: u64, answer: Bytes) -> Reply<'a, u64> {

@@ -115,6 +115,13 @@ impl Aborter {
     }
 }
 
+/// A run that nobody has told the end of.
+const LOST: Ended = Ended {
+    outcome: Outcome::Lost,
+    code: None,
+    message: None,
+};
+
 impl Conversation {
     pub fn new(config: ConversationConfig) -> Self {
         Self {
@@ -212,7 +219,14 @@ impl Conversation {
         }
         self.unsent.clear();
         self.state = State::Running;
-        let ended = self.follow().await;
+        let ended = match self.follow().await {
+            Some(ended) => ended,
+            None => {
+                let setup = self.setup(&prompt)?;
+                self.agent = Some(Agent::start(setup, |_| ()).await?);
+                self.follow().await.unwrap_or(LOST)
+            }
+        };
         self.state = match ended.outcome {
             Outcome::Completed => State::Finished,
             Outcome::Failed
@@ -234,16 +248,13 @@ impl Conversation {
         self.agent = None;
     }
 
-    async fn follow(&mut self) -> Ended {
+    /// How the run ended; none when another program has gone on with the session while the agent idled,
+    /// so that another agent has to be given the prompt.
+    async fn follow(&mut self) -> Option<Ended> {
         let aborting = Arc::clone(&self.aborting);
-        let lost = Ended {
-            outcome: Outcome::Lost,
-            code: None,
-            message: None,
-        };
         loop {
             let Some(agent) = &mut self.agent else {
-                return lost;
+                return Some(LOST);
             };
             let step = tokio::select! {
                 step = agent.step(&mut self.listeners) => step,
@@ -258,16 +269,17 @@ impl Conversation {
             answer(agent, &self.permissions, &mut self.on_ask);
             match step {
                 Step::Told => (),
-                Step::Ended => return agent.last().cloned().unwrap_or(lost),
+                Step::Ended => return Some(agent.last().cloned().unwrap_or(LOST)),
                 // A conversation names its session, so nobody is met in it.
                 Step::Busy => {
                     self.agent = None;
-                    return lost;
+                    return Some(LOST);
                 }
                 Step::Gone => {
+                    let is_unsent = agent.take_unsent().is_some();
                     let ended = agent.last().cloned();
                     self.agent = None;
-                    return ended.unwrap_or(lost);
+                    return (!is_unsent).then(|| ended.unwrap_or(LOST));
                 }
             }
         }

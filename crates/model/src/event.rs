@@ -109,6 +109,8 @@ pub enum Why {
     WrongSession,
     /// What was stored was damaged, and is not shown.
     Damaged,
+    /// Nobody answered in time.
+    Deadline,
 }
 
 /// The agent's own session is known, or has told more about itself.

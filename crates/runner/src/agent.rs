@@ -5,28 +5,38 @@
 //! in between. All else (abort, answers, the next prompt) is a plain call between two steps.
 
 mod end;
+mod hold;
 mod setup;
 mod source;
 
 use std::env;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use formats::ag_ui::ClientRun;
 use formats::framing::Framer;
 use formats::registry;
 use formats::{ReaderConfig, RunEnds};
-use model::{Frame, Level, Reader, Sink};
+use model::{Frame, Level, Reader, RunId, Sink};
 
+use self::hold::{Hold, Holding, TakingUp};
 pub use self::setup::{Earlier, Limits, Setup, StartError, Work};
 use self::source::{Heard, Source};
+use crate::ask_limit::AskLimit;
 use crate::dialogue::{Dialogue, NotSettled, Offers, Outbox, sent};
 use crate::live::{Ended, Live, Now, Reason};
-use crate::locks::{self, Held, Lock, Locks};
+use crate::locks::{Held, Locks};
 use crate::policy::Asked;
-use crate::process::{Ladder, Marker};
+use crate::process::{Ladder, Marker, Patience};
 use crate::request::{Answer, Mode, Prompt};
 use crate::secrets::Secrets;
 use crate::stderr::Stderr;
+
+/// For each step of letting an idle agent go that is in somebody's way.
+const DISMISSED: Patience = Patience {
+    asked: Duration::from_millis(700),
+    interrupted: Duration::from_millis(300),
+    terminated: Duration::from_millis(300),
+};
 
 /// What a step came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,15 +52,6 @@ pub enum Step {
     Gone,
 }
 
-/// What taking the lock of a session came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Hold {
-    /// There was nothing to do.
-    Idle,
-    Taken,
-    Busy,
-}
-
 /// An agent at work.
 #[derive(Debug)]
 pub struct Agent {
@@ -63,6 +64,9 @@ pub struct Agent {
     live: Live,
     stderr: Stderr,
     limits: Limits,
+    ask_limit: Option<AskLimit>,
+    /// Asks that are known to be overdue.
+    overdue: Vec<String>,
     /// The agent has been told to stop.
     stopping: Option<Ladder>,
     /// Who stopped it, when it was not the agent itself.
@@ -70,6 +74,14 @@ pub struct Agent {
     is_aborted: bool,
     locks: Option<Locks>,
     held: Option<Holding>,
+    /// The lock that was set down is on its way back.
+    taking_up: Option<TakingUp>,
+    /// The prompt that waits for it.
+    waiting: Option<Prompt>,
+    /// The run of the next prompt, when it was told already.
+    announced: Option<RunId<'static>>,
+    /// It has a prompt that has not come to its end.
+    is_at_work: bool,
     /// Who works on the session, for those who wait for it.
     holder: String,
     /// The newest session was asked for, whichever that is.
@@ -86,14 +98,6 @@ pub struct Agent {
     notice: Option<String>,
     /// The permission modes that the agent can be switched to.
     modes: Vec<Mode>,
-}
-
-/// A session that nobody else may use.
-#[derive(Debug)]
-struct Holding {
-    session: String,
-    #[expect(dead_code, reason = "it is there to be dropped")]
-    lock: Lock,
 }
 
 impl Agent {
@@ -178,6 +182,9 @@ impl Agent {
                 (Source::replay(input, format.framing, speed), None)
             }
         };
+        if let Some(run) = setup.announced {
+            live.is_announced(run);
+        }
         Ok(Self {
             engine: setup.engine,
             framer: Framer::new(source.framing(format.framing)),
@@ -188,13 +195,21 @@ impl Agent {
             live,
             stderr: Stderr::new(now).without(secrets),
             limits: setup.limits,
+            ask_limit: None,
+            overdue: Vec::new(),
             stopping: None,
             reason: None,
             is_aborted: false,
             locks: setup.locks,
-            held: lock
-                .zip(setup.in_use)
-                .map(|(lock, session)| Holding { session, lock }),
+            held: lock.zip(setup.in_use).map(|(lock, session)| Holding::Held {
+                session,
+                lock,
+                is_read: setup.is_fork,
+            }),
+            taking_up: None,
+            waiting: None,
+            announced: None,
+            is_at_work: is_prompted,
             holder: setup.holder,
             is_latest: setup.is_latest,
             marker,
@@ -219,8 +234,18 @@ impl Agent {
             Hold::Taken => return self.told(),
             Hold::Busy => return Step::Busy,
         }
+        self.set_down();
+        self.take_up();
         let deadline = self.deadline();
-        match self.source.next(deadline).await {
+        let heard = tokio::select! {
+            biased;
+            taken = hold::taken(&mut self.taking_up), if self.taking_up.is_some() => {
+                self.took_up(sink, taken);
+                Heard::Nothing
+            }
+            heard = self.source.next(deadline) => heard,
+        };
+        match heard {
             Heard::Stdout => self.heard(sink),
             Heard::Stderr => self.complained(sink),
             Heard::Said => self.said(sink),
@@ -240,12 +265,36 @@ impl Agent {
         self.live.named(run);
     }
 
-    /// The next prompt of an agent that is talked with.
+    /// The next prompt of an agent that is talked with. One that idles has put the lock of its session
+    /// down, and is told the prompt when it has it again.
     pub fn prompt(&mut self, prompt: &Prompt) {
+        self.is_at_work = true;
+        match self.held {
+            Some(Holding::Idle { .. }) => self.waiting = Some(prompt.clone()),
+            Some(Holding::Held { .. }) | None => self.give(prompt),
+        }
+    }
+
+    /// The run of the next prompt was told already, with the prompt; the last event of that is `seq`.
+    pub fn announced(&mut self, run: RunId<'static>, seq: u64) {
+        self.live.skip_to(seq);
+        self.announced = Some(run);
+    }
+
+    /// The prompt that the agent was not given, because somebody else has worked in its session while
+    /// it idled: it is gone, and another one has to go on with the session.
+    pub fn take_unsent(&mut self) -> Option<Prompt> {
+        self.waiting.take()
+    }
+
+    fn give(&mut self, prompt: &Prompt) {
         self.heard_at = Instant::now();
         self.is_prompted = true;
         if let Some(dialogue) = &mut self.dialogue {
             self.live.prompted(&prompt.text, true);
+            if let Some(run) = self.announced.take() {
+                self.live.is_announced(run);
+            }
             dialogue.prompt(prompt, &mut self.outbox);
         }
     }
@@ -258,6 +307,29 @@ impl Agent {
             Some(dialogue) => dialogue.settle(ask, answer, &mut self.outbox),
             None => Err(NotSettled::NotOpen),
         }
+    }
+
+    /// Asks may wait for so long from now on; none waits for ever.
+    pub fn set_ask_limit(&mut self, limit: Option<AskLimit>) {
+        self.ask_limit = limit;
+    }
+
+    /// The asks that nobody has answered in time, with what is to be answered now, see
+    /// [`Agent::settle_late`].
+    pub fn overdue(&self) -> Vec<(Asked, Answer)> {
+        let Some(limit) = self.ask_limit else {
+            return Vec::new();
+        };
+        let now = Instant::now();
+        let waiting = self.live.waiting();
+        let due = waiting.filter(|(_, since)| *since + limit.timeout <= now);
+        due.map(|(it, _)| (it.clone(), limit.answer(it))).collect()
+    }
+
+    /// Answers an ask because nobody has done so in time.
+    pub fn settle_late(&mut self, ask: &str, answer: &Answer) -> Result<(), NotSettled> {
+        self.live.is_late(ask);
+        self.settle(ask, answer)
     }
 
     /// Later runs use another model; false when this agent cannot change it.
@@ -298,6 +370,11 @@ impl Agent {
             return;
         }
         self.is_aborted = true;
+        self.live.stops();
+        if self.waiting.take().is_some() {
+            // It has not been told what it would have to stop.
+            return self.stop();
+        }
         let dialogue = self.dialogue.as_mut();
         if dialogue.is_some_and(|it| it.interrupt(&mut self.outbox)) {
             self.stopping = Some(Ladder::asked(Instant::now(), self.limits.patience));
@@ -312,6 +389,12 @@ impl Agent {
         let patience = self.limits.patience;
         self.stopping
             .get_or_insert_with(|| Ladder::asked(Instant::now(), patience));
+    }
+
+    /// The same for an agent without work whose session somebody else wants: it has nothing to finish.
+    pub fn dismiss(&mut self) {
+        self.source.close_stdin();
+        self.stopping = Some(Ladder::asked(Instant::now(), DISMISSED));
     }
 
     /// Ends the agent and all it started, now.
@@ -346,6 +429,7 @@ impl Agent {
             return Step::Told;
         }
         self.n_ended = n_ended;
+        self.is_at_work = false;
         // It did as it was told, and stays, unless it was told to leave.
         if self.source.is_open() {
             self.stopping = None;
@@ -386,44 +470,6 @@ impl Agent {
         if let Some(failure) = failure {
             self.give_up(&failure.code, failure.message.to_string());
         }
-    }
-
-    /// Takes the lock of a session that has become known.
-    async fn hold<S: Sink>(&mut self, sink: &mut S) -> Hold {
-        let (Some(locks), Some(native)) = (&self.locks, self.live.native()) else {
-            return Hold::Idle;
-        };
-        if self.held.as_ref().is_some_and(|it| it.session == native) {
-            return Hold::Idle;
-        }
-        let session = native.to_owned();
-        let place = match locks.queue(&self.engine, &session, &self.holder).await {
-            Ok(place) => place,
-            Err(err) => return self.not_held(sink, &err),
-        };
-        if self.is_latest && place.held().is_some() {
-            // Which session is the newest only its agent knows, and it must not work on this one.
-            self.source.kill();
-            self.is_gone = true;
-            return Hold::Busy;
-        }
-        // Nobody else knows a session that is new, so this does not take long.
-        let lock = place.wait().await;
-        match lock.and_then(|it| it.protect(self.marker).map(|()| it)) {
-            // A fork leaves the session that it began with.
-            Ok(lock) => self.held = Some(Holding { session, lock }),
-            Err(err) => return self.not_held(sink, &err),
-        }
-        Hold::Taken
-    }
-
-    /// Its agent works already; that nobody can be kept out is no reason to lose what it says.
-    fn not_held(&mut self, sink: &mut dyn Sink, err: &locks::Error) -> Hold {
-        self.locks = None;
-        let text = format!("the session is not locked: {err}: {}", err.source);
-        self.live
-            .notice(sink, now(), Level::Warning, "not_locked", &text);
-        Hold::Taken
     }
 
     fn heard(&mut self, sink: &mut dyn Sink) {

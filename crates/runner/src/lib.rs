@@ -5,6 +5,7 @@
 //! `agent` joins them: one prompt in, events out, exactly one end.
 
 mod agent;
+mod ask_limit;
 pub mod config;
 mod dialogue;
 pub mod engines;
@@ -23,6 +24,7 @@ mod state;
 pub mod stderr;
 
 pub use agent::{Agent, Earlier, Limits, Setup, StartError, Step, Work};
+pub use ask_limit::{AskDefault, AskLimit};
 pub use dialogue::{
     Acp, Claude, Codex, Dialogue, NotSettled, Offer, Offers, OpenHands, Outbox, SlashCommand,
     Warning, sent,

@@ -4,6 +4,8 @@
 //! the time where the agent told none, the prompt that was given as an argument, and, when the agent
 //! ended without a word, the reason that its process or its stderr gives. No I/O, no clock.
 
+mod announced;
+
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,11 +13,12 @@ use std::time::{Duration, Instant};
 use formats::ag_ui::ClientRun;
 use formats::errors;
 use model::{
-    Ask, Binding, Body, Cause, Event, Frame, Item, ItemClosed, ItemId, Level, Message, Notice,
-    Origin, Outcome, Raw, Role, RunEnded, RunError, RunId, SessionId, Sink, Status, Text,
+    Ask, AskId, Binding, Body, Cause, Event, Frame, Item, ItemClosed, ItemId, Level, Message,
+    Notice, Origin, Outcome, Raw, Role, RunEnded, RunError, RunId, SessionId, Sink, Status, Text,
     Timestamp, Tool, ToolKind, Why,
 };
 
+use self::announced::Announced;
 use crate::policy::Asked;
 use crate::stderr::Said;
 
@@ -45,6 +48,10 @@ pub(crate) struct Live {
     n_prompts: u64,
     native: Option<String>,
     asks: Vec<Asked>,
+    /// Since when each of them waits.
+    asked_at: Vec<(AskId<'static>, Instant)>,
+    /// Asks that are settled because nobody answered in time.
+    late: Vec<AskId<'static>>,
     /// Calls that are under way.
     calls: Vec<Call>,
     /// Where the agent works.
@@ -59,6 +66,10 @@ pub(crate) struct Live {
     is_failure: bool,
     /// What the next run is to the client that asked for it.
     client: Option<ClientRun>,
+    /// The run that was told before its agent was started.
+    announced: Option<Announced>,
+    /// It was told to stop before it had begun for its reader, which takes the stop for a failure.
+    is_stopped_early: bool,
 }
 
 /// A call that is under way: what kind of tool it is of, and which files it names.
@@ -113,6 +124,8 @@ impl Live {
             n_prompts: 0,
             native: None,
             asks: Vec::new(),
+            asked_at: Vec::new(),
+            late: Vec::new(),
             calls: Vec::new(),
             cwd: None,
             last: None,
@@ -122,6 +135,8 @@ impl Live {
             reason: None,
             is_failure: false,
             client: None,
+            announced: None,
+            is_stopped_early: false,
         }
     }
 
@@ -143,6 +158,11 @@ impl Live {
             text: prompt.to_owned(),
             is_echoed,
         });
+    }
+
+    /// Others have told the session's events up to this one.
+    pub(crate) fn skip_to(&mut self, seq: u64) {
+        self.seq = seq;
     }
 
     /// The next run is known to a client by this.
@@ -183,6 +203,20 @@ impl Live {
 
     pub(crate) fn asks(&self) -> &[Asked] {
         &self.asks
+    }
+
+    /// What waits for an answer, and since when.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = (&Asked, Instant)> {
+        self.asks.iter().filter_map(|asked| {
+            let at = self.asked_at.iter().find(|it| it.0 == asked.ask.id);
+            at.map(|it| (asked, it.1))
+        })
+    }
+
+    /// Nobody has answered this ask in time.
+    pub(crate) fn is_late(&mut self, ask: &str) {
+        let open = self.asks.iter().find(|it| it.ask.id.as_str() == ask);
+        self.late.extend(open.map(|it| it.ask.id.clone()));
     }
 
     /// A sink for the reader that hands everything on to `out`.
@@ -289,10 +323,19 @@ impl Live {
             }
             Body::RunEnded(_) => {
                 self.run = None;
+                self.announced = None;
                 self.n_ended += 1;
             }
-            Body::AskOpened(ask) => self.asked(ask),
-            Body::AskSettled(settled) => self.asks.retain(|it| it.ask.id != settled.id),
+            Body::AskOpened(ask) => {
+                let id = ask.id.clone().into_owned();
+                self.asked_at.push((id, now.instant));
+                self.asked(ask);
+            }
+            Body::AskSettled(settled) => {
+                self.asks.retain(|it| it.ask.id != settled.id);
+                self.asked_at.retain(|it| it.0 != settled.id);
+                self.late.retain(|it| *it != settled.id);
+            }
             Body::ItemOpened(Item::Tool(tool)) | Body::ItemUpdated(Item::Tool(tool)) => {
                 self.called(tool);
             }
@@ -345,6 +388,14 @@ impl Live {
         }
     }
 
+    /// Whether an ask is settled because nobody answered in time.
+    fn is_deadline(&self, body: &Body<'_>) -> Option<Why> {
+        match body {
+            Body::AskSettled(settled) if self.late.contains(&settled.id) => Some(Why::Deadline),
+            _ => None,
+        }
+    }
+
     /// The end of a run with what the reader could not know.
     fn ended<'a>(&mut self, ended: &RunEnded<'a>, why: Option<Why>, now: Now) -> RunEnded<'a> {
         let mut ended = ended.clone();
@@ -364,6 +415,10 @@ impl Live {
             && is_login(error)
         {
             error.message = Text::new(format!("{}\nhint: {hint}", error.message));
+        }
+        let is_stopped = std::mem::take(&mut self.is_stopped_early);
+        if is_stopped && matches!(ended.outcome, Outcome::Failed | Outcome::Lost) {
+            (ended.outcome, ended.error) = (Outcome::Aborted, None);
         }
         self.last = Some(Ended {
             outcome: ended.outcome,
@@ -438,6 +493,9 @@ impl Sink for Passing<'_> {
     }
 
     fn event(&mut self, event: &Event<'_>) {
+        if self.is_known(event) {
+            return;
+        }
         let Self { live, out, now } = self;
         if matches!(event.body, Body::RunEnded(_)) && live.is_prompted {
             live.show_prompt(*out, *now);
@@ -451,13 +509,13 @@ impl Sink for Passing<'_> {
             seq: live.seq,
             at: event.at.or(Some(now.at)),
             session: event.session.by_ref(),
-            run: event.run.as_ref().map(RunId::by_ref),
+            run: event.run.as_ref().map(|it| live.run_name(it)),
             engine: Cow::Borrowed(&event.engine),
             path: Cow::Borrowed(&event.path),
             origin: event.origin,
             frame: event.frame,
             native: event.native.as_deref().map(Cow::Borrowed),
-            why: event.why,
+            why: event.why.or_else(|| live.is_deadline(&event.body)),
             extra: Cow::Borrowed(&event.extra),
             body,
         };

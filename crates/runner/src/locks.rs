@@ -4,6 +4,11 @@
 //! when the owner dies, however that happens. The lowest ticket has the session; the others wait for the
 //! tickets before theirs, first come, first served, within a process and across processes.
 //!
+//! Whoever only reads a session, to begin another one with what it holds, waits for those who write it, not
+//! for other readers. An agent that idles does not write: its owner puts the lock down ([`Lock::set_down`])
+//! and takes it up again for the next prompt, unless somebody else has written the session meanwhile, of
+//! which that agent would know nothing.
+//!
 //! A dead owner may leave a living agent behind for a moment. Its ticket names the agent's marker, and
 //! nobody enters the session before that agent is gone.
 
@@ -20,7 +25,7 @@ use tokio::sync::oneshot;
 
 use crate::process::Marker;
 use crate::state::state_folder;
-use ticket::{Key, Ticket};
+use ticket::{Drawn, Key, Kind, Note, Ticket};
 
 /// The locks of all sessions, in one folder that is made when it is needed.
 #[derive(Clone, Debug)]
@@ -67,12 +72,26 @@ impl Locks {
     /// Takes a place in the queue for a session of an engine; it may be the first. `holder` is what
     /// others are told while they wait.
     pub async fn queue(&self, engine: &str, id: &str, holder: &str) -> Result<Place, Error> {
-        let key = Key::new(engine, id);
+        self.draw(Key::new(engine, id), Kind::Write, holder).await
+    }
+
+    /// The same for somebody who reads what the session holds and leaves it as it is.
+    pub async fn queue_to_read(
+        &self,
+        engine: &str,
+        id: &str,
+        holder: &str,
+    ) -> Result<Place, Error> {
+        self.draw(Key::new(engine, id), Kind::Read, holder).await
+    }
+
+    async fn draw(&self, key: Key, kind: Kind, holder: &str) -> Result<Place, Error> {
         let (dir, holder) = (Arc::clone(&self.dir), holder.to_owned());
-        let drawn = on_thread(move || ticket::draw(&dir, key, &holder)).await;
+        let drawn = on_thread(move || ticket::draw(&dir, key, kind, &holder)).await;
         let drawn = drawn.map_err(|source| self.error(source))?;
         Ok(Place {
             locks: self.clone(),
+            key,
             drawn,
         })
     }
@@ -89,7 +108,8 @@ impl Locks {
 #[derive(Debug)]
 pub struct Place {
     locks: Locks,
-    drawn: ticket::Drawn,
+    key: Key,
+    drawn: Drawn,
 }
 
 impl Place {
@@ -100,16 +120,12 @@ impl Place {
 
     /// Until everybody before this place has left.
     pub async fn wait(self) -> Result<Lock, Error> {
-        let Self { locks, drawn } = self;
-        if !drawn.ahead.is_empty() {
-            let ahead = drawn.ahead;
-            let passed = on_thread(move || ticket::outlast(&ahead)).await;
-            passed.map_err(|source| locks.error(source))?;
-        }
-        Ok(Lock {
-            locks,
-            ticket: drawn.ticket,
-        })
+        let Self { locks, key, drawn } = self;
+        let Drawn { ticket, turn, .. } = drawn;
+        let dir = Arc::clone(&locks.dir);
+        let came = on_thread(move || turn.wait(&dir)).await;
+        came.map_err(|source| locks.error(source))?;
+        Ok(Lock { locks, key, ticket })
     }
 }
 
@@ -117,6 +133,7 @@ impl Place {
 #[derive(Debug)]
 pub struct Lock {
     locks: Locks,
+    key: Key,
     ticket: Ticket,
 }
 
@@ -126,6 +143,39 @@ impl Lock {
     pub fn protect(&self, agent: Marker) -> Result<(), Error> {
         let written = self.ticket.name_agent(agent);
         written.map_err(|source| self.locks.error(source))
+    }
+
+    /// The agent idles: once this is dropped, others may use the session until the lock is taken up again.
+    /// The note is there before the lock is gone, so that nobody writes in between unnoticed.
+    pub fn set_down(&self) -> Result<IdleLock, Error> {
+        let note = Note::leave(&self.ticket).map_err(|source| self.locks.error(source))?;
+        Ok(IdleLock {
+            locks: self.locks.clone(),
+            key: self.key,
+            note: Arc::new(note),
+        })
+    }
+}
+
+/// The lock of a session whose agent idles.
+#[derive(Clone, Debug)]
+pub struct IdleLock {
+    locks: Locks,
+    key: Key,
+    note: Arc<Note>,
+}
+
+impl IdleLock {
+    /// Waits for the session again; none when somebody else has written it meanwhile, so that whoever
+    /// knew it before knows it no more.
+    pub async fn take_up(self, holder: &str) -> Result<Option<Lock>, Error> {
+        let Self { locks, key, note } = self;
+        let Place { drawn, .. } = locks.draw(key, Kind::Write, holder).await?;
+        let Drawn { ticket, turn, .. } = drawn;
+        let dir = Arc::clone(&locks.dir);
+        let came = on_thread(move || turn.wait_as(&dir, &note)).await;
+        let is_valid = came.map_err(|source| locks.error(source))?;
+        Ok(is_valid.then_some(Lock { locks, key, ticket }))
     }
 }
 

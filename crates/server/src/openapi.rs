@@ -262,7 +262,9 @@ fn schema(path: &str, name: &str, place: Place) -> Value {
             json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX })
         }
         (_, "limit") => json!({ "type": "integer", "minimum": 0, "format": "uint64" }),
-        ("/api/sessions", "state") => json!({ "enum": crate::api::sessions::STATES }),
+        ("/api/sessions", "state") => {
+            json!({ "enum": journal::State::ALL.map(journal::State::name) })
+        }
         ("/api/sessions/{id}/events", "after") => {
             json!({ "type": "string", "pattern": r"^[0-9]{1,19}(\.[0-9]{1,9})?$" })
         }

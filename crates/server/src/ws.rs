@@ -275,7 +275,7 @@ impl Client {
     }
 
     async fn changed(&mut self, change: &SessionChanged) -> Result<(), Gone> {
-        let session = Summary::new(change.session.clone(), change.queue);
+        let session = Summary::new(change.session.clone());
         self.send(&json!({ "type": "bridge.session", "session": session }))
             .await
     }

@@ -2,7 +2,7 @@
 
 use hub::chain;
 use journal::{Place, Session as Stored, SessionQuery};
-use model::{SessionId, Timestamp};
+use model::SessionId;
 
 use super::{Handle, no_session};
 use crate::rpc::{self, Error, Id};
@@ -97,15 +97,11 @@ fn info(stored: Stored) -> wire::SessionInfo {
 }
 
 fn cursor(place: &Place) -> String {
-    format!("{} {}", place.active_at.millis(), place.id)
+    place.activity.to_string()
 }
 
 fn place(cursor: &str) -> Result<Place, Error> {
-    let parts = cursor.split_once(' ');
-    let parts = parts.and_then(|(at, id)| Some((at.parse().ok()?, id)));
-    let (at, id) = parts.ok_or_else(|| Error::params("the cursor is none of ours"))?;
-    Ok(Place {
-        active_at: Timestamp::from_millis(at),
-        id: SessionId::new(id.to_owned()),
-    })
+    let activity = cursor.parse();
+    let activity = activity.map_err(|_| Error::params("the cursor is none of ours"))?;
+    Ok(Place { activity })
 }

@@ -183,11 +183,13 @@ impl Session {
     }
 }
 
-/// Starts an agent. What a fork begins with is only read: it is enough that nobody else is in it now,
-/// and whoever has the session here need not leave it.
+/// Starts an agent. What a fork begins with is only read: it is enough that no agent of another program
+/// works in it now.
 async fn start(mut setup: Setup, is_fork: bool) -> Result<Agent, StartError> {
     if is_fork && let Some((locks, session)) = setup.locks.clone().zip(setup.in_use.take()) {
-        let place = locks.queue(&setup.engine, &session, &setup.holder).await;
+        let place = locks
+            .queue_to_read(&setup.engine, &session, &setup.holder)
+            .await;
         let place = match place {
             Ok(place) => place,
             Err(source) => return Err(StartError::Lock { session, source }),

@@ -47,13 +47,16 @@ impl Session {
     /// The session is worth keeping from now on.
     async fn keep(&mut self, prompt: &str) {
         let title = hub::title(prompt);
+        let journal = self.shared.journal().await;
+        // A journal that cannot be read is told of when it cannot be written.
+        let parent = hub::parent(&*journal, self.forked.as_deref()).await;
         let session = NewSession {
             id: SessionId::new(self.id.clone()),
             engine: self.engine.clone(),
             cwd: Some(self.cwd.to_string_lossy().into_owned()),
             title: Some(title.clone()),
+            parent: parent.unwrap_or_default(),
         };
-        let journal = self.shared.journal().await;
         let begun = self.recording.begin(&journal, session).await;
         self.not_kept(begun.err());
         self.update(wire::About::SessionInfoUpdate { title: &title });

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use model::{Outcome, RunEnded};
+use model::{Outcome, RunEnded, RunId};
 use runner::{Agent, Answer, Asked, StartError, Step, Verdict, verdict};
 
 use super::{Current, Desk, Waiting};
@@ -69,7 +69,7 @@ impl Desk {
 
     pub(super) fn abort(&mut self) -> bool {
         if self.starting.take().is_some() {
-            self.came_to_nothing(RunEnded::new(Outcome::Aborted, None));
+            self.end_run(RunEnded::new(Outcome::Aborted, None));
             return true;
         }
         match &mut self.agent {
@@ -84,9 +84,8 @@ impl Desk {
 
     pub(super) fn stop(&mut self) {
         self.is_stopping = true;
-        // It has not begun, so it stays in the queue.
         if self.starting.take().is_some() {
-            self.current = None;
+            self.end_run(RunEnded::new(Outcome::Aborted, None));
         }
         match &mut self.agent {
             Some(agent) if self.current.is_some() => agent.abort(),
@@ -96,7 +95,9 @@ impl Desk {
 
     /// The next prompt, if its turn has come.
     pub(super) fn begin(&mut self) {
-        if self.current.is_some() || self.is_stopping || self.is_leaving {
+        // A run that background work began ends first.
+        let has_run = self.current.is_some() || self.record.open_run().is_some();
+        if has_run || self.is_stopping || self.is_leaving {
             return;
         }
         let Some(next) = self.queue.front() else {
@@ -110,65 +111,71 @@ impl Desk {
         };
         let permissions = setup::permissions(&self.shared.config, &prompt.settings);
         self.warm = None;
+        // Everybody sees the prompt before its agent is there; with that it has left the queue.
+        let before = self.record.seq();
+        let run = self.record.announce(&prompt);
+        self.record.done(number);
         self.current = Some(Current {
             number,
             permissions,
-            n_runs: self.record.n_runs(),
-            is_told: false,
+            run: run.clone(),
+            before,
             is_warm: self.agent.is_some(),
             prompt: prompt.clone(),
         });
         match &mut self.agent {
             Some(agent) => {
-                if let Some(client) = prompt.client.clone() {
-                    agent.name_run(client);
-                }
+                agent.announced(run, self.record.seq());
                 agent.prompt(&prompt.prompt.as_str().into());
             }
-            None => self.start(&prompt),
+            None => self.start(&prompt, run, before),
         }
     }
 
-    fn start(&mut self, prompt: &Prompt) {
+    /// Starts an agent for a run that was announced.
+    fn start(&mut self, prompt: &Prompt, run: RunId<'static>, before: u64) {
         let native = self.native.as_deref();
         let session = self.session.as_str();
         let earlier = self.record.earlier();
-        match setup::setup(&self.shared.config, session, native, prompt, earlier) {
+        match setup::setup(
+            &self.shared.config,
+            session,
+            native,
+            prompt,
+            earlier,
+            before,
+        ) {
             Ok(plan) => {
                 self.settings = Some(prompt.settings.clone());
                 let journal = Arc::clone(&self.shared.config.journal);
                 self.starting = Some(Box::pin(async move {
-                    let setup = plan.ready(&*journal).await?;
+                    let mut setup = plan.ready(&*journal).await?;
+                    setup.announced = Some(run);
                     Agent::start(setup, |_| ()).await
                 }));
             }
-            Err(err) => self.came_to_nothing(failed("start_failed", chain(&err))),
+            Err(err) => self.end_run(failed("start_failed", chain(&err))),
         }
     }
 
     pub(super) fn started(&mut self, started: Result<Box<Agent>, StartError>) {
         self.starting = None;
         match started {
-            Ok(mut agent) => {
-                let client = self
-                    .current
-                    .as_ref()
-                    .and_then(|it| it.prompt.client.clone());
-                if let Some(client) = client {
-                    agent.name_run(client);
-                }
-                self.agent = Some(*agent);
-            }
-            Err(err) => self.came_to_nothing(failed("start_failed", chain(&err))),
+            Ok(agent) => self.agent = Some(*agent),
+            Err(err) => self.end_run(failed("start_failed", chain(&err))),
         }
     }
 
-    /// The prompt has had no run, and gets one that says why.
-    fn came_to_nothing(&mut self, ended: RunEnded<'_>) {
-        if let Some(current) = self.current.take() {
-            self.record.run(&current.prompt, ended);
-            self.record.done(current.number);
+    /// Ends the run of the prompt, which its agent has not ended.
+    fn end_run(&mut self, ended: RunEnded<'_>) {
+        if self.current.take().is_some() {
+            self.record.end_run(ended);
         }
+    }
+
+    /// Whether the run of the prompt that is worked on has its end.
+    fn has_ended(&self, current: &Current) -> bool {
+        self.record.open_run() != Some(&current.run)
     }
 
     pub(super) fn stepped(&mut self, step: Step) {
@@ -179,18 +186,11 @@ impl Desk {
         if let Some(native) = agent.native() {
             self.native = Some(native.to_owned());
         }
-        if let Some(current) = &mut self.current
-            && !current.is_told
-            && self.record.n_runs() > current.n_runs
-        {
-            current.is_told = true;
-            self.record.done(current.number);
-        }
         match step {
             Step::Told => self.answer(),
-            // A run that background work began is not the prompt's.
             Step::Ended => {
-                if self.current.take_if(|it| it.is_told).is_some() {
+                if self.current.as_ref().is_some_and(|it| self.has_ended(it)) {
+                    self.current = None;
                     self.is_aborting = false;
                 }
                 if self.is_stopping {
@@ -207,15 +207,23 @@ impl Desk {
         self.is_leaving = false;
         self.warm = None;
         self.answered.clear();
-        self.current.take_if(|it| it.is_told);
+        if self.current.as_ref().is_some_and(|it| self.has_ended(it)) {
+            self.current = None;
+        }
         let is_aborted = std::mem::take(&mut self.is_aborting);
-        // An agent that ended while it had no work ends no run: another one is started.
-        if !is_aborted && let Some(current) = self.current.take_if(|it| it.is_warm) {
-            let Current { number, prompt, .. } = current;
-            return self.queue.push_front(Waiting { number, prompt });
+        // An agent that ended while it had no work, or whose session another program has written
+        // meanwhile, ends no run: another one is started.
+        if is_aborted || self.is_stopping {
+            return self.end_run(RunEnded::new(Outcome::Aborted, None));
+        }
+        if let Some(current) = self.current.as_mut().filter(|it| it.is_warm) {
+            current.is_warm = false;
+            let (prompt, run, before) =
+                (current.prompt.clone(), current.run.clone(), current.before);
+            return self.start(&prompt, run, before);
         }
         let message = "the agent ended before it began to work".to_owned();
-        self.came_to_nothing(failed("crashed", message));
+        self.end_run(failed("crashed", message));
     }
 
     /// Answers what needs nobody's attention.
@@ -246,7 +254,7 @@ impl Desk {
             return;
         }
         if self.is_wanted {
-            return self.leave();
+            return self.make_way();
         }
         if self.warm.is_some() {
             return;
@@ -257,6 +265,15 @@ impl Desk {
                 self.warm = Some((permit, until));
             }
             Err(_) => self.leave(),
+        }
+    }
+
+    /// Somebody waits for the session, and the agent has nothing to finish.
+    fn make_way(&mut self) {
+        if let Some(agent) = &mut self.agent {
+            agent.dismiss();
+            self.is_leaving = true;
+            self.warm = None;
         }
     }
 

@@ -133,29 +133,14 @@ impl Bench {
     pub(crate) async fn until<T>(
         &self,
         session: &SessionId<'static>,
-        mut is_so: impl AsyncFnMut(&dyn Journal) -> Option<T>,
+        is_so: impl AsyncFnMut(&dyn Journal) -> Option<T>,
     ) -> T {
-        let mut watch = self.journal.watch(Scope::Session(session.clone()));
-        let waiting = async {
-            while watch.changed().await {
-                if let Some(found) = is_so(&*self.journal).await {
-                    return found;
-                }
-            }
-            panic!("the journal was closed");
-        };
-        timeout(PATIENCE, waiting).await.expect("it never happened")
+        until(&*self.journal, session, is_so).await
     }
 
     /// How the first `n` runs ended, once they have.
     pub(crate) async fn outcomes(&self, session: &SessionId<'static>, n: usize) -> Vec<Outcome> {
-        self.until(session, async |journal| {
-            let mut runs = journal.runs(session, None, 100).await.unwrap();
-            runs.reverse();
-            let ends: Vec<_> = runs.iter().filter_map(|it| it.end).collect();
-            (ends.len() >= n).then(|| ends.iter().map(|it| it.outcome).collect())
-        })
-        .await
+        outcomes(&*self.journal, session, n).await
     }
 
     pub(crate) async fn runs(&self, session: &SessionId<'_>) -> Vec<Run> {
@@ -215,4 +200,37 @@ impl Bench {
         }
         assert_eq!(run, None);
     }
+}
+
+/// Waits until a journal is as wanted.
+async fn until<T>(
+    journal: &dyn Journal,
+    session: &SessionId<'static>,
+    mut is_so: impl AsyncFnMut(&dyn Journal) -> Option<T>,
+) -> T {
+    let mut watch = journal.watch(Scope::Session(session.clone()));
+    let waiting = async {
+        while watch.changed().await {
+            if let Some(found) = is_so(journal).await {
+                return found;
+            }
+        }
+        panic!("the journal was closed");
+    };
+    timeout(PATIENCE, waiting).await.expect("it never happened")
+}
+
+/// How the first `n` runs ended, once they have.
+pub(crate) async fn outcomes(
+    journal: &dyn Journal,
+    session: &SessionId<'static>,
+    n: usize,
+) -> Vec<Outcome> {
+    until(journal, session, async |journal| {
+        let mut runs = journal.runs(session, None, 100).await.unwrap();
+        runs.reverse();
+        let ends: Vec<_> = runs.iter().filter_map(|it| it.end).collect();
+        (ends.len() >= n).then(|| ends.iter().map(|it| it.outcome).collect())
+    })
+    .await
 }

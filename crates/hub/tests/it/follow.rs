@@ -231,7 +231,7 @@ async fn a_list_hears_of_new_sessions_and_of_their_ends() {
     let mut state = async |wanted| loop {
         let change = timeout(PATIENCE, changes.next()).await.unwrap().unwrap();
         if change.session.id == session && change.session.state == wanted {
-            return change.queue;
+            return change.session.queued;
         }
     };
     assert_eq!(state(journal::State::Running).await, 0);

@@ -2,10 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod accepted;
 mod asks;
 mod bench;
 mod crash;
 mod follow;
+mod forks;
 mod keep;
 mod queue;
 mod store;

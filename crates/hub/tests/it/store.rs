@@ -63,6 +63,9 @@ impl Journal for Full {
     fn command<'a>(&'a self, session: &'a SessionId<'_>, order: Order) -> Reply<'a, u64> {
         self.write(self.inner.command(session, order))
     }
+    fn enqueue(&self, home: journal::Home, prompt: Bytes) -> Reply<'_, journal::Enqueued> {
+        self.write(self.inner.enqueue(home, prompt))
+    }
     fn commands<'a>(&'a self, session: &'a SessionId<'_>, after: u64) -> Reply<'a, Vec<Command>> {
         self.inner.commands(session, after)
     }
@@ -80,6 +83,13 @@ impl Journal for Full {
     }
     fn find_session<'a>(&'a self, session: &'a SessionId<'_>) -> Reply<'a, Option<Session>> {
         self.inner.find_session(session)
+    }
+    fn overview<'a>(
+        &'a self,
+        session: &'a SessionId<'_>,
+        n_runs: u32,
+    ) -> Reply<'a, Option<journal::Overview>> {
+        self.inner.overview(session, n_runs)
     }
     fn find_native<'a>(&'a self, native: &'a SessionId<'_>) -> Reply<'a, Option<Session>> {
         self.inner.find_native(native)

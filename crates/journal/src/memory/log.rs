@@ -10,8 +10,8 @@ use crate::command::{Command, MAX_COMMANDS, Order, WaitingAsk};
 use crate::entry::{Batch, Deltas, Effect, Entry, Kind, Page, Read, Room, Stored, StoredFrame};
 use crate::error::{Error, Result};
 use crate::lease::{Holder, Owner};
-use crate::run::{Run, RunEnd};
-use crate::session::{NewSession, Session, State};
+use crate::run::{Overview, Run, RunEnd};
+use crate::session::{NewSession, Parent, Session, State};
 
 #[derive(Debug)]
 pub(super) struct Log {
@@ -26,6 +26,7 @@ pub(super) struct Log {
     pub(super) facts: Facts,
     commands: Vec<Command>,
     n_commands: u64,
+    parent: Option<Parent>,
 }
 
 /// What the events add up to.
@@ -35,6 +36,9 @@ pub(super) struct Facts {
     /// In the order they became known; the last one counts.
     pub(super) natives: Vec<SessionId<'static>>,
     pub(super) active_at: Timestamp,
+    pub(super) activity: u64,
+    /// The open run has told something of its agent.
+    is_heard: bool,
     pub(super) runs: Vec<Run>,
     asks: Vec<Ask>,
 }
@@ -50,7 +54,7 @@ struct Ask {
 }
 
 impl Log {
-    pub(super) fn new(new: NewSession, now: Timestamp) -> Self {
+    pub(super) fn new(new: NewSession, now: Timestamp, activity: u64) -> Self {
         Self {
             id: new.id,
             engine: new.engine,
@@ -64,11 +68,14 @@ impl Log {
                 cwd: new.cwd,
                 natives: Vec::new(),
                 active_at: now,
+                activity,
+                is_heard: false,
                 runs: Vec::new(),
                 asks: Vec::new(),
             },
             commands: Vec::new(),
             n_commands: 0,
+            parent: new.parent,
         }
     }
 
@@ -76,8 +83,13 @@ impl Log {
         let is_waiting = |it: &Ask| it.decision.is_none() && !it.answered;
         let state = if self.facts.asks.iter().any(is_waiting) {
             State::Waiting
-        } else if self.facts.runs.iter().any(|it| it.end.is_none()) {
-            State::Running
+        } else if self.has_open_run() {
+            match self.facts.is_heard {
+                true => State::Running,
+                false => State::Starting,
+            }
+        } else if self.n_queued() > 0 {
+            State::Queued
         } else {
             State::Idle
         };
@@ -89,10 +101,36 @@ impl Log {
             title: self.title.clone(),
             created_at: self.created_at,
             active_at: self.facts.active_at,
+            activity: self.facts.activity,
             head: self.head(),
             bytes: self.bytes(),
             state,
+            queued: self.n_queued(),
+            parent: self.parent.clone(),
         }
+    }
+
+    pub(super) fn overview(&self, n_runs: u32) -> Overview {
+        Overview {
+            session: self.session(),
+            runs: self.runs(None, n_runs),
+            commands: self.commands.clone(),
+            asks: self.waiting(),
+        }
+    }
+
+    fn has_open_run(&self) -> bool {
+        self.facts.runs.iter().any(|it| it.end.is_none())
+    }
+
+    fn n_queued(&self) -> u64 {
+        let is_prompt = |it: &&Command| matches!(it.order, Order::Prompt(_));
+        self.commands.iter().filter(is_prompt).count() as u64
+    }
+
+    /// How many prompts come before the next one.
+    pub(super) fn position(&self) -> u64 {
+        self.n_queued() + u64::from(self.has_open_run())
     }
 
     pub(super) fn head(&self) -> u64 {
@@ -114,15 +152,21 @@ impl Log {
     }
 
     pub(super) fn is_busy(&self, now: &Moment) -> bool {
-        self.facts.runs.iter().any(|it| it.end.is_none())
+        self.has_open_run()
             || !self.commands.is_empty()
             || self.holder(now).is_some_and(|it| !it.lapsed)
     }
 
-    pub(super) fn append(&mut self, batch: &Batch, now: Timestamp) -> Result<Range<u64>> {
+    /// `activity` is the last number in the order of the list.
+    pub(super) fn append(
+        &mut self,
+        batch: &Batch,
+        now: Timestamp,
+        activity: u64,
+    ) -> Result<Range<u64>> {
         let (n_events, n_frames) = (self.events.len(), self.frames.len());
         let facts = self.facts.clone();
-        let result = self.push_all(batch, now);
+        let result = self.push_all(batch, now, activity);
         if result.is_err() {
             self.events.truncate(n_events);
             self.frames.truncate(n_frames);
@@ -131,7 +175,7 @@ impl Log {
         result
     }
 
-    fn push_all(&mut self, batch: &Batch, now: Timestamp) -> Result<Range<u64>> {
+    fn push_all(&mut self, batch: &Batch, now: Timestamp, activity: u64) -> Result<Range<u64>> {
         let first = self.head() + 1;
         for entry in &batch.entries {
             let next = self.head() + 1;
@@ -141,6 +185,9 @@ impl Log {
                     next,
                     got: entry.seq,
                 });
+            }
+            if matches!(entry.effect, Effect::RunStarted(_) | Effect::RunEnded(..)) {
+                self.facts.activity = self.facts.activity.max(activity) + 1;
             }
             self.push(entry, now)?;
         }
@@ -170,6 +217,8 @@ impl Log {
 
     fn apply(&mut self, entry: &Entry, at: Timestamp, now: Timestamp) -> Result<()> {
         let session = self.id.clone();
+        let is_start = matches!(entry.effect, Effect::RunStarted(_));
+        self.facts.is_heard |= entry.is_agents && !is_start;
         match entry.effect.clone() {
             Effect::None => (),
             Effect::Bound { native, cwd } => {
@@ -182,11 +231,13 @@ impl Log {
                     return Err(Error::RunStarted { session, run });
                 }
                 self.facts.active_at = now;
+                self.facts.is_heard = entry.is_agents;
                 self.facts.runs.push(Run {
                     session,
                     run,
                     first: entry.seq,
                     started_at: at,
+                    activity: self.facts.activity,
                     end: None,
                 });
             }

@@ -3,11 +3,12 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use bytes::Bytes;
 use model::{RunId, SessionId, Timestamp};
 
 use super::log::Log;
 use crate::clock::Moment;
-use crate::command::WaitingAsk;
+use crate::command::{Enqueued, Home, Order, WaitingAsk};
 use crate::entry::Batch;
 use crate::error::{Error, Result};
 use crate::lease::{Lease, Owner, Takeover};
@@ -21,6 +22,8 @@ pub(super) struct Store {
     logs: Vec<Log>,
     /// The last epoch of any lease: a session made again under its old name must not honour an old one.
     epoch: u64,
+    /// The last number in the order of the list.
+    activity: u64,
 }
 
 impl Store {
@@ -46,7 +49,8 @@ impl Store {
         if self.log(&new.id).is_ok() {
             return Err(Error::SessionExists { session: new.id });
         }
-        let log = Log::new(new, now);
+        self.activity += 1;
+        let log = Log::new(new, now, self.activity);
         let session = log.session();
         self.logs.push(log);
         Ok(session)
@@ -101,7 +105,32 @@ impl Store {
         batch: &Batch,
         now: Timestamp,
     ) -> Result<Range<u64>> {
-        self.fence(lease)?.append(batch, now)
+        let activity = self.activity;
+        let log = self.fence(lease)?;
+        let appended = log.append(batch, now, activity)?;
+        self.activity = activity.max(log.facts.activity);
+        Ok(appended)
+    }
+
+    pub(super) fn enqueue(
+        &mut self,
+        home: Home,
+        prompt: Bytes,
+        now: Timestamp,
+    ) -> Result<Enqueued> {
+        let id = home.session().clone();
+        match home {
+            Home::Session(_) => (),
+            Home::New(new) => _ = self.create(new, now)?,
+            Home::Either(new) => match self.create(new, now) {
+                Ok(_) | Err(Error::SessionExists { .. }) => (),
+                Err(err) => return Err(err),
+            },
+        }
+        let log = self.log_mut(&id)?;
+        let position = log.position();
+        let number = log.command(Order::Prompt(prompt), now)?;
+        Ok(Enqueued { number, position })
     }
 
     pub(super) fn remove(&mut self, lease: &Lease) -> Result<()> {
@@ -146,9 +175,7 @@ impl Store {
 
     fn newest_first(&self) -> Vec<&Log> {
         let mut logs: Vec<_> = self.logs.iter().collect();
-        logs.sort_by(|a, b| {
-            (b.facts.active_at, b.id.as_str()).cmp(&(a.facts.active_at, a.id.as_str()))
-        });
+        logs.sort_by_key(|it| std::cmp::Reverse(it.facts.activity));
         logs
     }
 
@@ -216,7 +243,7 @@ impl Store {
 }
 
 fn is_older(session: &Session, place: &Place) -> bool {
-    (session.active_at, session.id.as_str()) < (place.active_at, place.id.as_str())
+    session.activity < place.activity
 }
 
 fn matches(session: &Session, query: &SessionQuery) -> bool {

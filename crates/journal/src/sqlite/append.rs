@@ -7,6 +7,7 @@ use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::logs::Log;
+use super::sessions::next_activity;
 use super::sum::{ASKS, EVENTS, FRAMES, NATIVES, RUNS, SESSIONS};
 use crate::entry::{Batch, Effect, Entry};
 use crate::error::{Damage, Error, Result};
@@ -72,6 +73,9 @@ pub(super) fn append(
         apply(conn, lease, log.session, entry, at, now)?;
         next += 1;
     }
+    if batch.entries.iter().any(|it| it.is_agents) {
+        hear(conn, lease, log.session)?;
+    }
     log.head = next - 1;
     log.bytes += batch.length() as u64;
     log.write(conn)?;
@@ -120,23 +124,32 @@ fn apply(
             })
         }
         Effect::RunStarted(run) => {
+            let activity = touch(conn, lease, session, now)?;
             let n_new = conn
                 .prepare_cached(
-                    "INSERT OR IGNORE INTO runs (session, run, first, started_at) VALUES (?1, ?2, ?3, ?4)",
+                    "INSERT OR IGNORE INTO runs (session, run, first, started_at, heard, activity)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                 )?
-                .execute(params![session, run.as_str(), entry.seq as i64, at])?;
+                .execute(params![
+                    session,
+                    run.as_str(),
+                    entry.seq as i64,
+                    at,
+                    entry.is_agents,
+                    activity
+                ])?;
             if n_new == 0 {
                 return Err(Error::RunStarted {
                     session: lease.session.clone(),
                     run: run.clone(),
                 });
             }
-            RUNS.seal(conn, &[&session, &(entry.seq as i64)])?;
-            touch(conn, lease, session, now)
+            RUNS.seal(conn, &[&session, &(entry.seq as i64)])
         }
         Effect::RunEnded(run, outcome) => {
             end_run(conn, lease, session, run, *outcome, entry.seq, at)?;
-            touch(conn, lease, session, now)
+            touch(conn, lease, session, now)?;
+            Ok(())
         }
         Effect::AskOpened(ask, run) => {
             let n_new = conn
@@ -226,12 +239,33 @@ fn end_ask(
     ASKS.seal(conn, &key)
 }
 
-fn touch(conn: &Connection, lease: &Lease, session: i64, now: Timestamp) -> Result<()> {
+/// The session is active: it moves to the top of the list. Returns its number there.
+fn touch(conn: &Connection, lease: &Lease, session: i64, now: Timestamp) -> Result<i64> {
+    let activity = next_activity(conn)?;
     change_session(conn, lease, session, || {
-        conn.prepare_cached("UPDATE sessions SET active_at = ?2 WHERE key = ?1")?
-            .execute(params![session, now.millis()])?;
+        conn.prepare_cached("UPDATE sessions SET active_at = ?2, activity = ?3 WHERE key = ?1")?
+            .execute(params![session, now.millis(), activity])?;
         Ok(())
-    })
+    })?;
+    Ok(activity)
+}
+
+/// The agent of the open run has told something.
+fn hear(conn: &Connection, lease: &Lease, session: i64) -> Result<()> {
+    let first: Option<i64> = conn
+        .prepare_cached("SELECT first FROM runs WHERE session = ?1 AND last IS NULL AND NOT heard")?
+        .query_row([session], |row| row.get(0))
+        .optional()?;
+    let Some(first) = first else {
+        return Ok(());
+    };
+    let key: [&dyn ToSql; 2] = [&session, &first];
+    if RUNS.check(conn, &key)? == Some(false) {
+        return Err(damaged(lease, Damage::Run(first as u64)));
+    }
+    conn.prepare_cached("UPDATE runs SET heard = 1 WHERE session = ?1 AND first = ?2")?
+        .execute(params![session, first])?;
+    RUNS.seal(conn, &key)
 }
 
 fn change_session(

@@ -7,9 +7,9 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use super::log::line;
 use super::logs::Log;
-use super::sessions::find_key;
+use super::sessions::{self, find_key};
 use super::sum::{ASKS, COMMANDS};
-use crate::command::{Command, MAX_COMMANDS, Order, WaitingAsk};
+use crate::command::{Command, Enqueued, Home, MAX_COMMANDS, Order, WaitingAsk};
 use crate::error::{Damage, Error, Result};
 use crate::words;
 
@@ -68,6 +68,35 @@ pub(super) fn command(
     Ok(log.commands)
 }
 
+/// Leaves a prompt, in a session that is made for it if need be.
+pub(super) fn enqueue(
+    conn: &Connection,
+    home: &Home,
+    prompt: Bytes,
+    now: Timestamp,
+) -> Result<Enqueued> {
+    match home {
+        Home::Session(_) => (),
+        Home::New(new) => _ = sessions::create(conn, new, now)?,
+        Home::Either(new) => match sessions::create(conn, new, now) {
+            Ok(_) | Err(Error::SessionExists { .. }) => (),
+            Err(err) => return Err(err),
+        },
+    }
+    let id = home.session();
+    let session = find_key(conn, id)?;
+    let position: i64 = conn
+        .prepare_cached(
+            "SELECT (SELECT count(*) FROM commands WHERE session = ?1 AND word = 'prompt')
+                  + (SELECT count(*) FROM runs WHERE session = ?1 AND last IS NULL)",
+        )?
+        .query_row([session], |row| row.get(0))?;
+    Ok(Enqueued {
+        number: command(conn, id, &Order::Prompt(prompt), now)?,
+        position: position as u64,
+    })
+}
+
 pub(super) fn commands(
     conn: &Connection,
     session: &SessionId<'static>,
@@ -114,13 +143,17 @@ fn order(row: &Row<'_>) -> rusqlite::Result<Order> {
 }
 
 /// A question that is damaged, or whose event is, is left out: nobody may answer what was altered.
-pub(super) fn asks(conn: &Connection) -> Result<Vec<WaitingAsk>> {
+/// What is asked, in one session or in all of them.
+pub(super) fn asks(
+    conn: &Connection,
+    session: Option<&SessionId<'static>>,
+) -> Result<Vec<WaitingAsk>> {
     let mut statement = conn.prepare_cached(
         "SELECT a.session, a.seq, a.ask, a.run, a.at, a.answered, a.decision, a.sum, s.id
          FROM asks a JOIN sessions s ON s.key = a.session
-         WHERE a.decision IS NULL ORDER BY a.at, a.session, a.seq",
+         WHERE a.decision IS NULL AND (?1 IS NULL OR s.id = ?1) ORDER BY a.at, a.session, a.seq",
     )?;
-    let mut rows = statement.query([])?;
+    let mut rows = statement.query([session.map(SessionId::as_str)])?;
     let mut asks = Vec::new();
     while let Some(row) = rows.next()? {
         if !ASKS.is_whole(row, 0) {

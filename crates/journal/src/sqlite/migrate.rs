@@ -25,6 +25,10 @@ const STEPS: &[Step] = &[
         sql: include_str!("sums.sql"),
         seals: true,
     },
+    Step {
+        sql: include_str!("activity.sql"),
+        seals: true,
+    },
 ];
 
 pub(super) const KNOWN: i64 = STEPS.len() as i64;

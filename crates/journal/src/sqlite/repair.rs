@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use model::{SessionId, Timestamp};
+use model::{Origin, SessionId, Timestamp};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params, params_from_iter};
 
@@ -105,7 +105,9 @@ fn copy(old: &Connection, path: &Path) -> Result<(u64, u64, Vec<DamagedRow>)> {
         lost: Vec::new(),
     };
     saving.epochs()?;
-    let all = Sessions::read(old);
+    let mut all = Sessions::read(old);
+    // The order of the list is that in which sessions were active.
+    all.keys.sort_by_key(|it| activity(old, it.0));
     for (key, id) in &all.keys {
         saving.session(*key, id.as_ref())?;
     }
@@ -114,6 +116,13 @@ fn copy(old: &Connection, path: &Path) -> Result<(u64, u64, Vec<DamagedRow>)> {
     conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     DamagedRow::sort(&mut lost);
     Ok((all.keys.len() as u64, n_events, lost))
+}
+
+/// The place of a session in the list; that of a damaged one is as good as it can be read.
+fn activity(old: &Connection, key: i64) -> i64 {
+    let sql = "SELECT activity FROM sessions WHERE key = ?1";
+    let found = old.query_row(sql, [key], |row| row.get(0));
+    found.unwrap_or_default()
 }
 
 struct Saving<'a> {
@@ -199,6 +208,7 @@ impl Saving<'_> {
                         engine: row.get(2)?,
                         cwd: row.get(4)?,
                         title: row.get(5)?,
+                        parent: sessions::parent(row)?,
                     },
                     created_at: Timestamp::from_millis(row.get(6)?),
                     active_at: Timestamp::from_millis(row.get(7)?),
@@ -217,6 +227,7 @@ impl Saving<'_> {
                 engine: "unknown".to_owned(),
                 cwd: None,
                 title: None,
+                parent: None,
             },
             created_at: self.now,
             active_at: self.now,
@@ -299,6 +310,7 @@ impl Saving<'_> {
             at: Some(stored.at),
             kind: stored.kind,
             effect: event.as_ref().map_or(Effect::None, Effect::of),
+            is_agents: event.as_ref().is_some_and(|it| it.origin == Origin::Agent),
             frame_cut: frame.as_ref().map_or(0, |it| it.cut),
             frame: frame.map(|it| it.bytes),
             line_cut: stored.cut,

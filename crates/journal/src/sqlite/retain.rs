@@ -60,7 +60,7 @@ fn candidates(conn: &Connection, steady: &Moment) -> Result<Vec<Candidate<i64>>>
         "SELECT {}, {},
                 EXISTS (SELECT 1 FROM runs WHERE session = s.key AND last IS NULL)
                 OR EXISTS (SELECT 1 FROM commands WHERE session = s.key)
-         FROM sessions s JOIN logs l ON l.session = s.key ORDER BY s.active_at, s.id",
+         FROM sessions s JOIN logs l ON l.session = s.key ORDER BY s.activity",
         SESSIONS.list("s."),
         LOGS.list("l.")
     ))?;

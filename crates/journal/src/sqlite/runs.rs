@@ -3,17 +3,19 @@
 use model::{RunId, SessionId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::commands;
 use super::logs::Log;
-use super::sessions::find_key;
+use super::sessions::{self, find_key};
 use super::sum::{LOGS, RUNS};
 use crate::clock::Moment;
 use crate::error::Result;
-use crate::run::{OpenRun, Run, RunEnd};
+use crate::run::{OpenRun, Overview, Run, RunEnd};
 use crate::words;
 
 /// The columns [`run`] reads: those of [`RUNS`], then the session's name.
 const COLUMNS: &str =
-    "r.session, r.first, r.run, r.started_at, r.last, r.ended_at, r.outcome, r.sum, s.id";
+    "r.session, r.first, r.run, r.started_at, r.last, r.ended_at, r.outcome, r.heard, r.activity, r.sum,
+    s.id";
 
 pub(super) fn runs(
     conn: &Connection,
@@ -38,6 +40,24 @@ fn whole<T>(rows: impl Iterator<Item = rusqlite::Result<Option<T>>>) -> Result<V
         .collect::<rusqlite::Result<_>>()?)
 }
 
+/// Everything about a session, read in one transaction.
+pub(super) fn overview(
+    conn: &Connection,
+    session: &SessionId<'static>,
+    n_runs: u32,
+) -> Result<Option<Overview>> {
+    let moment = conn.unchecked_transaction()?;
+    let Some(found) = sessions::find(&moment, session)? else {
+        return Ok(None);
+    };
+    Ok(Some(Overview {
+        session: found,
+        runs: runs(&moment, session, None, n_runs)?,
+        commands: commands::commands(&moment, session, 0)?,
+        asks: commands::asks(&moment, Some(session))?,
+    }))
+}
+
 pub(super) fn find_run(conn: &Connection, id: &RunId<'static>) -> Result<Option<Run>> {
     Ok(conn
         .prepare_cached(&format!(
@@ -56,7 +76,7 @@ pub(super) fn open_runs(conn: &Connection, now: &Moment) -> Result<Vec<OpenRun>>
         LOGS.list("l.")
     ))?;
     let rows = statement.query_map([], |row| {
-        let (run, log) = (run(row)?, Log::read(row, 9)?);
+        let (run, log) = (run(row)?, Log::read(row, 11)?);
         Ok(run.zip(log).map(|(run, log)| OpenRun {
             run,
             holder: log.holder(now),
@@ -72,10 +92,11 @@ fn run(row: &Row<'_>) -> rusqlite::Result<Option<Run>> {
     }
     let last: Option<i64> = row.get(4)?;
     Ok(Some(Run {
-        session: SessionId::new(row.get::<_, String>(8)?),
+        session: SessionId::new(row.get::<_, String>(10)?),
         run: RunId::new(row.get::<_, String>(2)?),
         first: row.get::<_, i64>(1)? as u64,
         started_at: Timestamp::from_millis(row.get(3)?),
+        activity: row.get::<_, i64>(8)? as u64,
         end: last.map(|last| run_end(row, last as u64)).transpose()?,
     }))
 }

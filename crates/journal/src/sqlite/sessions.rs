@@ -1,22 +1,31 @@
 //! Sessions: made, found, listed, renamed.
 
 use model::{SessionId, Timestamp};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::append::write_search;
 use super::logs::Log;
-use super::sum::{NATIVES, SESSIONS};
+use super::sum::{ACTIVITIES, NATIVES, SESSIONS};
 use crate::error::{Damage, Error, Result};
-use crate::session::{Listing, NewSession, Place, Session, SessionQuery, State, searchable};
+use crate::session::{
+    Listing, NewSession, Parent, Place, Session, SessionQuery, State, searchable,
+};
 
 /// The columns [`session`] reads: those of [`SESSIONS`], then the rest. The index is named because the
 /// planner would walk every ask there ever was.
 const COLUMNS: &str =
-    "s.key, s.id, s.engine, s.native, s.cwd, s.title, s.created_at, s.active_at, s.sum, l.head, l.bytes,
+    "s.key, s.id, s.engine, s.native, s.cwd, s.title, s.created_at, s.active_at, s.activity, s.parent,
+    s.parent_seq, s.sum, l.head, l.bytes,
+    (SELECT count(*) FROM commands WHERE session = s.key AND word = 'prompt') AS queued,
     CASE WHEN EXISTS (SELECT 1 FROM asks INDEXED BY waiting_asks
                       WHERE session = s.key AND decision IS NULL AND NOT answered)
          THEN 'waiting'
-         WHEN EXISTS (SELECT 1 FROM runs WHERE session = s.key AND last IS NULL) THEN 'running'
+         WHEN EXISTS (SELECT 1 FROM runs WHERE session = s.key AND last IS NULL AND heard)
+         THEN 'running'
+         WHEN EXISTS (SELECT 1 FROM runs WHERE session = s.key AND last IS NULL) THEN 'starting'
+         WHEN EXISTS (SELECT 1 FROM commands WHERE session = s.key AND word = 'prompt')
+         THEN 'queued'
          ELSE 'idle' END AS state
     FROM sessions s JOIN logs l ON l.session = s.key";
 
@@ -26,10 +35,16 @@ pub(super) fn create(conn: &Connection, new: &NewSession, now: Timestamp) -> Res
         new.title.as_deref(),
         new.cwd.as_deref(),
     ]);
-    let n_new = conn
-        .prepare_cached(
-            "INSERT OR IGNORE INTO sessions (id, engine, cwd, title, search, created_at, active_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)",
+    if find_key(conn, &new.id).is_ok() {
+        return Err(Error::SessionExists {
+            session: new.id.clone(),
+        });
+    }
+    let activity = next_activity(conn)?;
+    conn.prepare_cached(
+            "INSERT INTO sessions
+                 (id, engine, cwd, title, search, created_at, active_at, parent, parent_seq, activity)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9)",
         )?
         .execute(params![
             new.id.as_str(),
@@ -37,13 +52,11 @@ pub(super) fn create(conn: &Connection, new: &NewSession, now: Timestamp) -> Res
             new.cwd,
             new.title,
             search,
-            now.millis()
+            now.millis(),
+            new.parent.as_ref().map(|it| it.session.as_str()),
+            new.parent.as_ref().map(|it| it.seq as i64),
+            activity
         ])?;
-    if n_new == 0 {
-        return Err(Error::SessionExists {
-            session: new.id.clone(),
-        });
-    }
     let key = conn.last_insert_rowid();
     SESSIONS.seal(conn, &[&key])?;
     Log::make(conn, key)?;
@@ -55,10 +68,34 @@ pub(super) fn create(conn: &Connection, new: &NewSession, now: Timestamp) -> Res
         title: new.title.clone(),
         created_at: now,
         active_at: now,
+        activity: activity as u64,
         head: 0,
         bytes: 0,
         state: State::Idle,
+        queued: 0,
+        parent: new.parent.clone(),
     })
+}
+
+/// The next number in the order of the list. A damaged counter goes on behind the sessions.
+pub(super) fn next_activity(conn: &Connection) -> Result<i64> {
+    let list = ACTIVITIES.list("");
+    let sql = format!("SELECT {list} FROM activities");
+    let known = conn.prepare_cached(&sql)?.query_row([], |row| {
+        let is_whole = ACTIVITIES.is_whole(row, 0);
+        Ok(is_whole.then_some(row.get::<_, i64>(1)?))
+    })?;
+    let last = match known {
+        Some(last) => last,
+        None => conn
+            .prepare_cached("SELECT coalesce(max(activity), 0) FROM sessions")?
+            .query_row([], |row| row.get(0))?,
+    };
+    let next = last + 1;
+    let sum = ACTIVITIES.sum(&[ValueRef::Integer(1), ValueRef::Integer(next)]);
+    conn.prepare_cached("UPDATE activities SET last = ?1, sum = ?2")?
+        .execute([next, sum])?;
+    Ok(next)
 }
 
 pub(super) fn find(conn: &Connection, id: &SessionId<'static>) -> Result<Option<Session>> {
@@ -76,7 +113,7 @@ pub(super) fn find_native(
     let found = conn
         .prepare_cached(&format!(
             "SELECT {COLUMNS} JOIN natives n ON n.session = s.key WHERE n.native = ?1
-             ORDER BY s.active_at DESC, s.id DESC LIMIT 1"
+             ORDER BY s.activity DESC LIMIT 1"
         ))?
         .query_row([native.as_str()], |row| {
             Ok((row.get::<_, i64>(0)?, session(row)?))
@@ -114,19 +151,19 @@ pub(super) fn list(
     let limit = limit.max(1) as usize;
     let mut statement = conn.prepare_cached(&format!(
         "SELECT {COLUMNS}
-         WHERE (s.active_at, s.id) < (?1, ?2)
-           AND (?3 IS NULL OR s.engine = ?3)
-           AND (?4 IS NULL OR instr(s.search, ?4) > 0)
-           AND (?5 IS NULL OR state = ?5)
-         ORDER BY s.active_at DESC, s.id DESC LIMIT ?6"
+         WHERE s.activity < ?1
+           AND (?2 IS NULL OR s.engine = ?2)
+           AND (?3 IS NULL OR instr(s.search, ?3) > 0)
+           AND (?4 IS NULL OR state = ?4)
+         ORDER BY s.activity DESC LIMIT ?5"
     ))?;
     let rows = statement.query_map(
         params![
-            after.map_or(i64::MAX, |it| it.active_at.millis()),
-            after.map_or("", |it| it.id.as_str()),
+            after.map_or(i64::MAX, |it| i64::try_from(it.activity)
+                .unwrap_or(i64::MAX)),
             query.engine,
             query.text.as_ref().map(|it| it.to_lowercase()),
-            query.state.map(word),
+            query.state.map(State::name),
             limit as i64 + 1
         ],
         |row| session(row)?.map_or_else(|| stand_in(row), Ok),
@@ -174,8 +211,11 @@ fn session(row: &Row<'_>) -> rusqlite::Result<Option<Session>> {
         title: row.get(5)?,
         created_at: Timestamp::from_millis(row.get(6)?),
         active_at: Timestamp::from_millis(row.get(7)?),
-        head: row.get::<_, i64>(9)? as u64,
-        bytes: row.get::<_, i64>(10)? as u64,
+        activity: row.get::<_, i64>(8)? as u64,
+        parent: parent(row)?,
+        head: row.get::<_, i64>(12)? as u64,
+        bytes: row.get::<_, i64>(13)? as u64,
+        queued: row.get::<_, i64>(14)? as u64,
         state: state(row)?,
     }))
 }
@@ -194,24 +234,26 @@ fn stand_in(row: &Row<'_>) -> rusqlite::Result<Session> {
         ),
         created_at: at,
         active_at: at,
+        activity: row.get::<_, i64>(8).unwrap_or_default() as u64,
         head: 0,
         bytes: 0,
         state: State::Idle,
+        queued: 0,
+        parent: None,
     })
 }
 
 fn state(row: &Row<'_>) -> rusqlite::Result<State> {
-    let state = row.get_ref(11)?.as_str()?;
-    [State::Idle, State::Running, State::Waiting]
-        .into_iter()
-        .find(|it| word(*it) == state)
-        .ok_or(rusqlite::Error::InvalidQuery)
+    let state = row.get_ref(15)?.as_str()?;
+    State::find(state).ok_or(rusqlite::Error::InvalidQuery)
 }
 
-fn word(state: State) -> &'static str {
-    match state {
-        State::Idle => "idle",
-        State::Running => "running",
-        State::Waiting => "waiting",
-    }
+/// Of the columns of [`SESSIONS`].
+pub(super) fn parent(row: &Row<'_>) -> rusqlite::Result<Option<Parent>> {
+    let session = row.get::<_, Option<String>>(9)?;
+    let seq = row.get::<_, Option<i64>>(10)?;
+    Ok(session.map(|session| Parent {
+        session: SessionId::new(session),
+        seq: seq.unwrap_or(0) as u64,
+    }))
 }

@@ -34,6 +34,9 @@ pub(super) const SESSIONS: Table = Table {
         "title",
         "created_at",
         "active_at",
+        "activity",
+        "parent",
+        "parent_seq",
     ],
     n_keys: 1,
 };
@@ -53,6 +56,11 @@ pub(super) const LOGS: Table = Table {
 };
 pub(super) const EPOCHS: Table = Table {
     name: "epochs",
+    columns: &["rowid", "last"],
+    n_keys: 1,
+};
+pub(super) const ACTIVITIES: Table = Table {
+    name: "activities",
     columns: &["rowid", "last"],
     n_keys: 1,
 };
@@ -76,6 +84,8 @@ pub(super) const RUNS: Table = Table {
         "last",
         "ended_at",
         "outcome",
+        "heard",
+        "activity",
     ],
     n_keys: 2,
 };
@@ -95,8 +105,17 @@ pub(super) const NATIVES: Table = Table {
     n_keys: 2,
 };
 
-pub(super) const TABLES: [&Table; 9] = [
-    &SESSIONS, &LOGS, &EPOCHS, &EVENTS, &FRAMES, &RUNS, &ASKS, &COMMANDS, &NATIVES,
+pub(super) const TABLES: [&Table; 10] = [
+    &SESSIONS,
+    &LOGS,
+    &EPOCHS,
+    &ACTIVITIES,
+    &EVENTS,
+    &FRAMES,
+    &RUNS,
+    &ASKS,
+    &COMMANDS,
+    &NATIVES,
 ];
 
 impl Table {
@@ -118,7 +137,7 @@ impl Table {
 
     /// Whether a row is what was written: its columns from `first` on, with `sum` behind them.
     pub(super) fn is_whole(&self, row: &Row<'_>, first: usize) -> bool {
-        let mut values = [ValueRef::Null; 8];
+        let mut values = [ValueRef::Null; 11];
         let values = &mut values[..self.columns.len()];
         for (n, value) in values.iter_mut().enumerate() {
             match row.get_ref(first + n) {

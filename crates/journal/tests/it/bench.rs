@@ -70,6 +70,7 @@ impl Bench {
             engine: "claude".to_owned(),
             cwd: None,
             title: None,
+            parent: None,
         };
         self.journal.create(session).await.unwrap()
     }

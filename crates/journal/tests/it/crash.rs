@@ -169,6 +169,7 @@ async fn take(journal: &Sqlite) -> Lease {
         engine: "claude".to_owned(),
         cwd: None,
         title: None,
+        parent: None,
     };
     journal.create(new).await.unwrap();
     let owner = Owner::new("owner");

@@ -89,6 +89,7 @@ async fn begin(journal: &Sqlite, id: &str) -> Lease {
         engine: "claude".to_owned(),
         cwd: Some("/srv".to_owned()),
         title: Some(format!("title of {id}")),
+        parent: None,
     };
     let id = journal.create(new).await.unwrap().id;
     let owner = Owner::new("owner");
@@ -480,11 +481,11 @@ async fn a_store_of_the_first_version_gets_its_checksums() {
     let told = Arc::clone(&notes);
     let tell = move |note| told.lock().unwrap().push(note);
     let journal = Sqlite::open_and_tell(&path, config(), tell).await.unwrap();
-    let upgrading = |done| Note::Upgrading { done, total: 10 };
-    // sessions, logs, epochs, events, frames, runs, asks, commands, natives
+    let upgrading = |done| Note::Upgrading { done, total: 11 };
+    // sessions, logs, epochs, activities, events, frames, runs, asks, commands, natives
     assert_eq!(
         *notes.lock().unwrap(),
-        [1, 2, 3, 5, 6, 7, 8, 9, 10].map(upgrading)
+        [1, 2, 3, 4, 6, 7, 8, 9, 10, 11].map(upgrading)
     );
     let page = read(&journal, "s").await;
     let lines: Vec<_> = page.events.iter().map(|it| &it.line[..]).collect();

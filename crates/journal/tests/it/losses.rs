@@ -39,6 +39,7 @@ async fn add(journal: &Sqlite, id: &str, n_events: usize) -> Result<(), Error> {
         engine: "claude".to_owned(),
         cwd: None,
         title: None,
+        parent: None,
     };
     let id = journal.create(new).await?.id;
     let owner = Owner::new("owner");

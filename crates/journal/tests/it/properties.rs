@@ -73,6 +73,7 @@ impl History {
                 engine: ["claude", "codex"][dice.below(2) as usize].to_owned(),
                 cwd: None,
                 title: Some(format!("Title {}", dice.below(3))),
+                parent: None,
             }),
             3..=4 => {
                 let takeover = match dice.below(2) {

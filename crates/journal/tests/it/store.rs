@@ -41,6 +41,7 @@ async fn create(journal: &Sqlite) {
         engine: "claude".to_owned(),
         cwd: None,
         title: None,
+        parent: None,
     };
     journal.create(session).await.unwrap();
 }
@@ -99,7 +100,7 @@ async fn a_store_of_a_later_version_is_left_alone() {
         open(&path).await,
         Err(Fault::Newer {
             found: 99,
-            known: 2
+            known: 3
         })
     ));
 }

@@ -235,6 +235,10 @@ pub(crate) struct SessionsArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum State {
     Idle,
+    /// A prompt waits for its turn
+    Queued,
+    /// A prompt was accepted and its agent has said nothing yet
+    Starting,
     Running,
     /// The agent has asked something
     Waiting,

@@ -114,17 +114,11 @@ fn query(args: &SessionsArgs) -> SessionQuery {
         text: args.text.clone().or_else(|| args.word.clone()),
         state: args.state.map(|it| match it {
             cli::State::Idle => State::Idle,
+            cli::State::Queued => State::Queued,
+            cli::State::Starting => State::Starting,
             cli::State::Running => State::Running,
             cli::State::Waiting => State::Waiting,
         }),
-    }
-}
-
-fn state(session: &Session) -> &'static str {
-    match session.state {
-        State::Idle => "idle",
-        State::Running => "running",
-        State::Waiting => "waiting",
     }
 }
 
@@ -139,7 +133,12 @@ fn line(session: &Session) -> String {
         "active_at": session.active_at,
         "head": session.head,
         "bytes": session.bytes,
-        "state": state(session),
+        "state": session.state.name(),
+        "queue": session.queued,
+        "parent": session.parent.as_ref().map(|it| json!({
+            "session": it.session.as_str(),
+            "seq": it.seq,
+        })),
     });
     format!("{line}\n")
 }
@@ -149,11 +148,14 @@ fn page(sessions: &[Session]) -> String {
     let heading = ["session", "engine", "state", "last active", "title"].map(str::to_owned);
     let rows = sessions.iter().map(|it| {
         let title = it.title.as_deref().unwrap_or_default();
-        let title: String = title.chars().take(MAX_TITLE).collect();
+        let mut title: String = title.chars().take(MAX_TITLE).collect();
+        if let Some(parent) = &it.parent {
+            title = format!("{title} (fork of {})", parent.session);
+        }
         [
             shown(it.id.as_str()),
             shown(&it.engine),
-            state(it).to_owned(),
+            it.state.name().to_owned(),
             when::ago(it.active_at, now),
             shown(&title),
         ]

@@ -20,7 +20,26 @@ impl Agent {
         let is_waiting = self.live.has_run() && self.live.asks().is_empty();
         let idle = self.limits.idle.filter(|_| is_waiting);
         let idle = idle.map(|limit| self.heard_at + limit);
-        [start, idle].into_iter().flatten().min()
+        let ask = self.next_overdue();
+        [start, idle, ask].into_iter().flatten().min()
+    }
+
+    /// When the next ask will have waited for too long.
+    fn next_overdue(&self) -> Option<Instant> {
+        let limit = self.ask_limit?;
+        let waiting = self.live.waiting();
+        let unknown =
+            waiting.filter(|(it, _)| !self.overdue.iter().any(|id| it.ask.id.as_str() == id));
+        unknown.map(|(_, since)| since + limit.timeout).min()
+    }
+
+    /// Takes down what has waited for too long; false when nothing has.
+    fn note_overdue(&mut self) -> bool {
+        let overdue = self.overdue();
+        let ids: Vec<String> = overdue.iter().map(|it| it.0.ask.id.to_string()).collect();
+        let is_new = ids.iter().any(|it| !self.overdue.contains(it));
+        self.overdue = ids;
+        is_new
     }
 
     pub(super) fn late(&mut self) {
@@ -32,6 +51,9 @@ impl Agent {
                 Some(process::Step::Kill) => self.source.kill(),
                 None => (),
             }
+            return;
+        }
+        if self.note_overdue() {
             return;
         }
         let (code, limit, what) = match (self.silent_since, self.limits.start, self.limits.idle) {

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::time::Duration;
 
 use formats::ag_ui::History;
+use model::RunId;
 use responses::{Conversation, Endpoint};
 
 use crate::dialogue::Dialogue;
@@ -24,10 +25,14 @@ pub struct Setup {
     pub format: &'static str,
     /// The native session that was asked for.
     pub expect: Option<String>,
-    /// The native session that has to be free: the one that is resumed.
+    /// The native session that nobody else may write meanwhile: the one that is resumed, or begun with.
     pub in_use: Option<String>,
+    /// It is only begun with.
+    pub is_fork: bool,
     /// What the session holds already.
     pub earlier: Earlier,
+    /// The run of the prompt, when it was told already: its start and its prompt are the last of `earlier`.
+    pub announced: Option<RunId<'static>>,
     /// The newest session was asked for: see [`super::Step::Busy`].
     pub is_latest: bool,
     pub work: Work,
@@ -141,7 +146,9 @@ impl Setup {
             format,
             expect: None,
             in_use: None,
+            is_fork: false,
             earlier: Earlier::default(),
+            announced: None,
             is_latest: false,
             work,
             // A recording takes its time, and an endpoint has limits of its own.
@@ -207,13 +214,16 @@ impl Setup {
     ) -> impl Future<Output = Result<Option<Lock>, StartError>> + use<F> {
         let wanted = self.locks.clone().zip(self.in_use.clone());
         let (engine, holder) = (self.engine.clone(), self.holder.clone());
-        let is_hasty = self.is_hasty;
+        let (is_hasty, is_fork) = (self.is_hasty, self.is_fork);
         async move {
             let Some((locks, session)) = wanted else {
                 return Ok(None);
             };
             let failed = |source| not_locked(&session, source);
-            let place = locks.queue(&engine, &session, &holder).await;
+            let place = match is_fork {
+                true => locks.queue_to_read(&engine, &session, &holder).await,
+                false => locks.queue(&engine, &session, &holder).await,
+            };
             let place = place.map_err(failed)?;
             if let Some(held) = place.held() {
                 if is_hasty {

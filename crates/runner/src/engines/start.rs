@@ -50,7 +50,7 @@ impl Agent {
         let prompt = request.prompt.clone();
         let (in_use, expect) = match &request.resume {
             Resume::Session(id) => (Some(id.clone()), Some(id.clone())),
-            // It is only read, but while somebody writes it there is nothing whole to read.
+            // It is only read, but while an agent works in it there is nothing whole to read.
             Resume::Fork(id) => (Some(id.clone()), None),
             Resume::Fresh | Resume::Latest => (None, None),
         };
@@ -74,7 +74,9 @@ impl Agent {
             format: self.format(request.talk),
             expect,
             in_use,
+            is_fork: matches!(request.resume, Resume::Fork(_)),
             earlier: Earlier::default(),
+            announced: None,
             is_latest: request.resume == Resume::Latest,
             work,
             limits: around.limits,

@@ -121,6 +121,57 @@ async fn whoever_stops_waiting_gives_the_place_up() {
     assert_eq!(folder.files(), ["queue"]);
 }
 
+#[tokio::test]
+async fn readers_wait_for_writers_and_not_for_each_other() {
+    let folder = Folder::new("readers");
+    let read = async |name: &str| folder.0.queue_to_read("claude", "s1", name).await.unwrap();
+    let first = read("fork 1").await;
+    let second = read("fork 2").await;
+    assert_eq!([holder(&first), holder(&second)], [None; 2]);
+    let (first, second) = (first.wait().await.unwrap(), second.wait().await.unwrap());
+    let writer = folder.queue("s1", "run").await;
+    assert_eq!(holder(&writer), Some((process::id(), "fork 1")));
+    let third = read("fork 3").await;
+    assert_eq!(holder(&third), Some((process::id(), "run")));
+    drop((first, second));
+    drop(writer.wait().await.unwrap());
+    drop(third.wait().await.unwrap());
+    assert_eq!(folder.files(), ["queue"]);
+}
+
+#[tokio::test]
+async fn a_lock_that_was_set_down_keeps_nobody_out_and_is_taken_up_again() {
+    let folder = Folder::new("idle");
+    let lock = folder.queue("s1", "warm").await.wait().await.unwrap();
+    let waiter = folder.queue("s1", "waiter").await;
+    let idle = lock.set_down().unwrap();
+    drop((lock, waiter));
+    let reader = folder.0.queue_to_read("claude", "s1", "fork").await;
+    let reader = reader.unwrap();
+    assert_eq!(holder(&reader), None);
+    drop(reader.wait().await.unwrap());
+    let lock = idle.clone().take_up("warm").await.unwrap();
+    assert!(lock.is_some(), "a reader leaves the session as it is");
+    drop((idle, lock));
+    assert_eq!(folder.files(), ["queue"]);
+}
+
+#[tokio::test]
+async fn whoever_wrote_meanwhile_is_noticed() {
+    let folder = Folder::new("outdated");
+    let lock = folder.queue("s1", "warm").await.wait().await.unwrap();
+    let idle = lock.set_down().unwrap();
+    drop(lock);
+    let other = folder.queue("s1", "other").await;
+    assert_eq!(holder(&other), None);
+    let other = other.wait().await.unwrap();
+    let second = other.set_down().unwrap();
+    drop(other);
+    assert!(idle.take_up("warm").await.unwrap().is_none());
+    assert!(second.take_up("other").await.unwrap().is_some());
+    assert_eq!(folder.files(), ["queue"]);
+}
+
 /// A ticket as a killed process leaves it, and the agent it speaks of.
 async fn leave_behind(folder: &Folder, with_agent: bool) -> (Marker, Child) {
     let marker = Marker::random().unwrap();

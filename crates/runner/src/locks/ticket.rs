@@ -3,6 +3,9 @@
 //! The file `queue` holds the last number, and is locked while the next one is drawn. No number comes twice,
 //! so whoever removes the ticket of a dead owner, however late, never hits a living one. Owners remove their
 //! ticket before they unlock it: a ticket that is free but still there belongs to a dead one.
+//!
+//! A ticket that only reads the session ends in `.read`, and the note of an agent that idles in `.idle`.
+//! Notes are no tickets: nobody waits for them, and whoever takes the session for writing removes them.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
@@ -45,15 +48,50 @@ impl Key {
         }))
     }
 
-    fn file_name(self, number: u64) -> String {
-        format!("{:032x}.{number:020}", self.0)
+    fn file_name(self, number: u64, kind: Kind) -> String {
+        format!("{:032x}.{number:020}{}", self.0, kind.suffix())
     }
 
-    /// The number of a ticket of this session.
-    fn number(self, file_name: &str) -> Option<u64> {
-        let (key, number) = file_name.split_once('.')?;
+    /// The number and kind of a file of this session.
+    fn find(self, file_name: &str) -> Option<(u64, Kind)> {
+        let (key, rest) = file_name.split_once('.')?;
         let key = u128::from_str_radix(key, 16).ok()?;
-        (key == self.0).then(|| number.parse().ok())?
+        let (number, kind) = match rest.split_once('.') {
+            None => (rest, Kind::Write),
+            Some((number, "read")) => (number, Kind::Read),
+            Some((number, "idle")) => (number, Kind::Idle),
+            Some(_) => return None,
+        };
+        (key == self.0).then(|| number.parse().ok().map(|it| (it, kind)))?
+    }
+}
+
+/// What a file of a session stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Its owner writes the session: nobody else may be in it.
+    Write,
+    /// Its owner reads what the session holds, as others may at the same time.
+    Read,
+    /// The agent of its owner knows the session by heart and does nothing.
+    Idle,
+}
+
+impl Kind {
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Write => "",
+            Self::Read => ".read",
+            Self::Idle => ".idle",
+        }
+    }
+
+    /// Whether a ticket of this kind waits for one of the `other` kind.
+    fn waits_for(self, other: Self) -> bool {
+        match (self, other) {
+            (_, Self::Idle) | (Self::Idle, _) | (Self::Read, Self::Read) => false,
+            (Self::Write, Self::Write | Self::Read) | (Self::Read, Self::Write) => true,
+        }
     }
 }
 
@@ -61,9 +99,76 @@ impl Key {
 #[derive(Debug)]
 pub(super) struct Drawn {
     pub(super) ticket: Ticket,
-    /// The tickets before ours.
-    pub(super) ahead: Vec<PathBuf>,
     pub(super) held: Option<Held>,
+    pub(super) turn: Turn,
+}
+
+/// What has to happen before a ticket is the first. Apart from the ticket, which is given up at once when
+/// its owner does not wait any more.
+#[derive(Debug)]
+pub(super) struct Turn {
+    key: Key,
+    kind: Kind,
+    /// The tickets before ours.
+    ahead: Vec<PathBuf>,
+}
+
+impl Turn {
+    /// Waits for everybody ahead. Whoever writes the session makes the notes of idle agents void: what
+    /// those agents know of it is out of date from now on.
+    pub(super) fn wait(&self, dir: &Path) -> io::Result<()> {
+        outlast(&self.ahead)?;
+        match self.kind {
+            Kind::Write => self.remove_notes(dir),
+            Kind::Read | Kind::Idle => Ok(()),
+        }
+    }
+
+    /// The same for the owner of a note; false when the session was written since the note was left.
+    pub(super) fn wait_as(&self, dir: &Path, note: &Note) -> io::Result<bool> {
+        outlast(&self.ahead)?;
+        let is_valid = note.file.metadata()?.nlink() > 0;
+        if is_valid {
+            self.remove_notes(dir)?;
+        }
+        Ok(is_valid)
+    }
+
+    fn remove_notes(&self, dir: &Path) -> io::Result<()> {
+        for (_, kind, path) in files(dir, self.key)? {
+            if kind == Kind::Idle {
+                remove(&path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Says that an agent idles in a session: gone once anybody else has written there.
+#[derive(Debug)]
+pub(super) struct Note {
+    path: PathBuf,
+    file: File,
+}
+
+impl Note {
+    /// Leaves a note in place of a ticket.
+    pub(super) fn leave(ticket: &Ticket) -> io::Result<Self> {
+        let mut path = ticket.path.clone().into_os_string();
+        path.push(Kind::Idle.suffix());
+        let path = PathBuf::from(path);
+        let mut options = OpenOptions::new();
+        options.append(true).create_new(true).mode(0o600);
+        let file = options.open(&path)?;
+        Ok(Self { path, file })
+    }
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        // It may be gone already, and one that stays behind is removed by the next owner.
+        fs::remove_file(&self.path).ok();
+    }
 }
 
 /// Our ticket: locked as long as we live, gone when dropped.
@@ -101,26 +206,35 @@ enum Line {
 }
 
 /// Draws the next ticket of a session.
-pub(super) fn draw(dir: &Path, key: Key, holder: &str) -> io::Result<Drawn> {
+pub(super) fn draw(dir: &Path, key: Key, kind: Kind, holder: &str) -> io::Result<Drawn> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     let queue = options.mode(0o600).open(dir.join("queue"))?;
     lock(|| queue.lock())?;
-    let mut numbers: Vec<u64> = fs::read_dir(dir)?
-        .filter_map(|it| key.number(it.ok()?.file_name().to_str()?))
-        .collect();
-    numbers.sort_unstable();
-    let path = |number| dir.join(key.file_name(number));
-    let ahead: Vec<PathBuf> = numbers.iter().map(|it| path(*it)).collect();
+    let mut files = files(dir, key)?;
+    files.sort_unstable_by_key(|it| it.0);
+    let highest = files.last().map_or(0, |it| it.0);
+    let ahead = files.into_iter().filter(|it| kind.waits_for(it.1));
+    let ahead: Vec<PathBuf> = ahead.map(|it| it.2).collect();
     let held = ahead.iter().find_map(|it| find_holder(it).transpose());
-    let next = count(&queue, numbers.last().copied().unwrap_or_default())?;
-    let ticket = make(path(next), holder)?;
+    let next = count(&queue, highest)?;
+    let ticket = make(dir.join(key.file_name(next, kind)), holder)?;
     Ok(Drawn {
         ticket,
         held: held.transpose()?,
-        ahead,
+        turn: Turn { key, kind, ahead },
     })
+}
+
+/// Everything of a session.
+fn files(dir: &Path, key: Key) -> io::Result<Vec<(u64, Kind, PathBuf)>> {
+    let found = fs::read_dir(dir)?.filter_map(|entry| {
+        let entry = entry.ok()?;
+        let (number, kind) = key.find(entry.file_name().to_str()?)?;
+        Some((number, kind, entry.path()))
+    });
+    Ok(found.collect())
 }
 
 /// The next number, above `highest` too: a crash of the machine may have lost the last one.
@@ -166,7 +280,7 @@ fn find_holder(path: &Path) -> io::Result<Option<Held>> {
 }
 
 /// Waits until all these tickets are gone.
-pub(super) fn outlast(tickets: &[PathBuf]) -> io::Result<()> {
+fn outlast(tickets: &[PathBuf]) -> io::Result<()> {
     // Backwards: whoever was next to us has waited for all the others, so that a release wakes one, not all.
     for path in tickets.iter().rev() {
         let Some(file) = open(path)? else {
@@ -190,8 +304,13 @@ fn bury(path: &Path, file: &File) -> io::Result<()> {
             return Err(io::Error::new(ErrorKind::ResourceBusy, text));
         }
     }
+    // Others wait for the same one.
+    remove(path)
+}
+
+/// Removes a file that others may remove as well.
+fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
-        // Others wait for the same one.
         Err(err) if err.kind() != ErrorKind::NotFound => Err(err),
         _ => Ok(()),
     }

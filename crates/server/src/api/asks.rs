@@ -28,6 +28,11 @@ pub(crate) async fn open(app: &App, session: Option<&SessionId<'_>>) -> Result<V
     Ok(asks.map(|it| view(app, &it)).collect())
 }
 
+/// These asks as clients see them.
+pub(crate) fn views(app: &App, asks: &[WaitingAsk]) -> Vec<Value> {
+    asks.iter().map(|it| view(app, it)).collect()
+}
+
 fn view(app: &App, ask: &WaitingAsk) -> Value {
     /// The event, of which only what was asked is told.
     #[derive(Deserialize)]

@@ -6,7 +6,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use journal::{Deltas, Journal, Kind, Place, Read, Run, Session, SessionQuery};
-use model::{Body, Outcome, SessionId, Timestamp};
+use model::{Body, Outcome, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -33,11 +33,20 @@ pub(crate) struct Summary {
     head: u64,
     bytes: u64,
     state: &'static str,
-    queue: usize,
+    queue: u64,
+    /// What it began with, when it is a fork.
+    parent: Option<Parent>,
+}
+
+#[derive(Debug, Serialize)]
+struct Parent {
+    session: String,
+    /// The last event of the other session that it began with.
+    seq: u64,
 }
 
 impl Summary {
-    pub(crate) fn new(session: Session, queue: usize) -> Self {
+    pub(crate) fn new(session: Session) -> Self {
         Self {
             id: session.id.to_string(),
             engine: session.engine,
@@ -48,20 +57,13 @@ impl Summary {
             active_at: session.active_at,
             head: session.head,
             bytes: session.bytes,
-            state: state_name(session.state),
-            queue,
+            state: session.state.name(),
+            queue: session.queued,
+            parent: session.parent.map(|it| Parent {
+                session: it.session.to_string(),
+                seq: it.seq,
+            }),
         }
-    }
-}
-
-/// The names of states that can be asked for.
-pub(crate) const STATES: [&str; 3] = ["idle", "running", "waiting"];
-
-fn state_name(state: journal::State) -> &'static str {
-    match state {
-        journal::State::Idle => "idle",
-        journal::State::Running => "running",
-        journal::State::Waiting => "waiting",
     }
 }
 
@@ -85,10 +87,10 @@ pub(crate) async fn list(
 pub(crate) async fn page(app: &App, params: ListParams) -> Result<Value> {
     let state = match params.state.as_deref() {
         None | Some("") => None,
-        Some("idle") => Some(journal::State::Idle),
-        Some("running") => Some(journal::State::Running),
-        Some("waiting") => Some(journal::State::Waiting),
-        Some(_) => return Err(ApiError::bad("a state is `idle`, `running` or `waiting`")),
+        Some(name) => Some(journal::State::find(name).ok_or_else(|| {
+            let names = journal::State::ALL.map(|it| format!("`{}`", it.name()));
+            ApiError::bad(format!("a state is one of {}", names.join(", ")))
+        })?),
     };
     let some = |it: Option<String>| it.filter(|it| !it.is_empty());
     let query = SessionQuery {
@@ -105,38 +107,33 @@ pub(crate) async fn page(app: &App, params: ListParams) -> Result<Value> {
     };
     let limit = params.limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_LIMIT);
     let listing = app.hub.journal().list(query, after, limit).await?;
-    let next = listing
-        .next
-        .map(|it| format!("{}.{}", it.active_at.millis(), it.id));
-    let mut sessions = Vec::new();
-    for session in listing.sessions {
-        let queue = app.hub.queue(&session.id).await?.len();
-        sessions.push(Summary::new(session, queue));
-    }
+    let next = listing.next.map(|it| it.activity.to_string());
+    let sessions = listing.sessions.into_iter().map(Summary::new);
+    let sessions: Vec<Summary> = sessions.collect();
     Ok(json!({ "sessions": sessions, "next": next }))
 }
 
 fn place(text: &str) -> Option<Place> {
-    let (at, id) = text.split_once('.')?;
-    Some(Place {
-        active_at: Timestamp::from_millis(at.parse().ok()?),
-        id: SessionId::new(id.to_owned()),
-    })
+    let activity = text.parse().ok()?;
+    Some(Place { activity })
 }
 
 pub(crate) async fn show(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<Response> {
-    let session = app.hub.find(&id).await?;
-    let id = session.id.clone();
     let journal = app.hub.journal();
-    let queue = app.hub.queue(&id).await?;
-    let mut detail = json!(Summary::new(session, queue.len()));
-    let mut runs = Vec::new();
-    for run in journal.runs(&id, None, MAX_RUNS).await? {
+    let hub::Overview {
+        session,
+        runs,
+        queue,
+        asks,
+    } = app.hub.overview(&id, MAX_RUNS).await?;
+    let mut detail = json!(Summary::new(session));
+    let mut views = Vec::new();
+    for run in runs {
         let cost = cost(&**journal, &run).await?;
-        runs.push(run_view(&run, cost));
+        views.push(run_view(&run, cost));
     }
-    detail["runs"] = runs.into();
-    detail["asks"] = asks::open(&app, Some(&id)).await?.into();
+    detail["runs"] = views.into();
+    detail["asks"] = asks::views(&app, &asks).into();
     detail["queue"] = queue
         .iter()
         .map(|it| json!({ "number": it.number, "at": it.at, "prompt": it.prompt }))

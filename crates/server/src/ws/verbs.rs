@@ -253,7 +253,7 @@ async fn abort(app: &App, last: Option<String>, control: &Control) -> Result<Tol
 
 async fn only_running(app: &App) -> Result<Session> {
     let mut running = Vec::new();
-    for state in [State::Running, State::Waiting] {
+    for state in [State::Starting, State::Running, State::Waiting] {
         let query = SessionQuery {
             state: Some(state),
             ..SessionQuery::default()

@@ -74,6 +74,7 @@ async fn one_socket_follows_sixty_four_sessions() {
             engine: "claude".to_owned(),
             cwd: None,
             title: None,
+            parent: None,
         };
         house.journal.create(session).await.unwrap();
         let control = json!({ "control": "subscribe", "sessionId": id });

@@ -63,6 +63,7 @@ fn create(id: &'static str, length: usize) -> (Box<dyn Job>, Answer) {
             engine: "claude".to_owned(),
             cwd: None,
             title: Some("x".repeat(length)),
+            parent: None,
         };
         sessions::create(conn, &new, model::Timestamp::from_millis(0))?;
         Ok(())

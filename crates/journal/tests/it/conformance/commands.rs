@@ -1,17 +1,19 @@
 //! Commands wait for the owner, in order, until it says that they are done.
 
 use bytes::Bytes;
-use journal::{Batch, Command, Error, Order};
-use model::SessionId;
+use journal::{Batch, Command, Enqueued, Entry, Error, Home, NewSession, Order, State};
+use model::{Origin, SessionId};
 
 use super::for_every_engine;
-use crate::bench::{Bench, Engine, START, TTL, entries, note};
+use crate::bench::{Bench, Engine, START, TTL, entries, event, note, started};
 
 for_every_engine!(
     commands_come_in_order_until_they_are_done,
     a_fenced_owner_cannot_finish_a_command,
     the_next_owner_gets_what_was_not_done,
     a_queue_has_an_end,
+    a_session_and_its_first_prompt_are_made_together,
+    a_session_tells_what_it_does_all_of_one_moment,
 );
 
 fn prompt(text: &'static str) -> Order {
@@ -137,4 +139,70 @@ async fn a_queue_has_an_end(engine: Engine) {
         bench.journal.command(&nobody, prompt("x")).await,
         Err(Error::NoSession { .. })
     ));
+}
+
+fn new(id: &str) -> NewSession {
+    NewSession {
+        id: SessionId::new(id.to_owned()),
+        engine: "claude".to_owned(),
+        cwd: None,
+        title: None,
+        parent: None,
+    }
+}
+
+async fn a_session_and_its_first_prompt_are_made_together(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let enqueue = async |home| {
+        let prompt = Bytes::from_static(b"go");
+        bench.journal.enqueue(home, prompt).await
+    };
+    let placed = |number, position| Enqueued { number, position };
+    let session = SessionId::new("s");
+    assert_eq!(enqueue(Home::New(new("s"))).await.unwrap(), placed(1, 0));
+    assert!(matches!(
+        enqueue(Home::New(new("s"))).await,
+        Err(Error::SessionExists { .. })
+    ));
+    assert_eq!(enqueue(Home::Either(new("s"))).await.unwrap(), placed(2, 1));
+    assert_eq!(enqueue(Home::Either(new("t"))).await.unwrap(), placed(1, 0));
+    let at = Home::Session(session.clone());
+    assert_eq!(enqueue(at).await.unwrap(), placed(3, 2));
+    let nobody = Home::Session(SessionId::new("nobody"));
+    assert!(matches!(
+        enqueue(nobody).await,
+        Err(Error::NoSession { .. })
+    ));
+    let found = bench.find("s").await;
+    assert_eq!((found.state, found.queued), (State::Queued, 3));
+    // One that is refused leaves no session behind.
+    for _ in 0..997 {
+        enqueue(Home::Session(session.clone())).await.unwrap();
+    }
+    let refused = enqueue(Home::Either(new("s"))).await;
+    assert!(matches!(refused, Err(Error::TooManyCommands { .. })));
+    assert_eq!(bench.find("s").await.queued, 1000);
+}
+
+async fn a_session_tells_what_it_does_all_of_one_moment(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let lease = bench.lease("s").await;
+    let session = &lease.session;
+    bench.journal.command(session, prompt("one")).await.unwrap();
+    let mut begun = event(&lease, 1, started());
+    begun.origin = Origin::Linkspan;
+    let batch = Batch {
+        entries: vec![Entry::of(&begun, None).unwrap()],
+        done: vec![1],
+    };
+    bench.journal.append(&lease, batch).await.unwrap();
+    let look = async || bench.journal.overview(session, 10).await.unwrap().unwrap();
+    let found = look().await;
+    assert_eq!(found.session, bench.find("s").await);
+    assert_eq!(found.session.state, State::Starting);
+    assert_eq!((found.runs.len(), found.commands), (1, vec![]));
+    bench.append(&lease, 2, vec![note("x")]).await.unwrap();
+    assert_eq!(look().await.session.state, State::Running);
+    let nobody = SessionId::new("nobody");
+    assert_eq!(bench.journal.overview(&nobody, 1).await.unwrap(), None);
 }

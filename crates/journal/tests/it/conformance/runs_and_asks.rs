@@ -38,6 +38,7 @@ async fn a_run_is_open_until_it_ends_and_ends_once(engine: Engine) {
         run: RunId::new("run"),
         first: 1,
         started_at: START,
+        activity: 2,
         end: None,
     };
     let found = bench.journal.find_run(&run).await.unwrap();
@@ -103,6 +104,7 @@ async fn open_runs_say_who_should_end_them(engine: Engine) {
             run: RunId::new("run"),
             first: 1,
             started_at: START,
+            activity: 2,
             end: None,
         },
         holder,

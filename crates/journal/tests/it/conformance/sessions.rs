@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use journal::{Error, NewSession, Place, Session, SessionQuery, State};
+use journal::{Error, NewSession, Parent, Place, Session, SessionQuery, State};
 use model::{Binding, Outcome, SessionId};
 
 use super::for_every_engine;
@@ -16,6 +16,8 @@ for_every_engine!(
     runs_move_a_session_up_and_events_do_not,
     the_list_is_filtered,
     a_session_is_renamed,
+    the_list_stays_in_order_when_the_clock_goes_back,
+    a_fork_names_what_it_began_with,
 );
 
 async fn a_session_is_made_once(engine: Engine) {
@@ -25,6 +27,7 @@ async fn a_session_is_made_once(engine: Engine) {
         engine: "codex".to_owned(),
         cwd: Some("/home/ann/shop".to_owned()),
         title: Some("Mend the till".to_owned()),
+        parent: None,
     };
     let session = Session {
         id: SessionId::new("s"),
@@ -34,9 +37,12 @@ async fn a_session_is_made_once(engine: Engine) {
         title: Some("Mend the till".to_owned()),
         created_at: START,
         active_at: START,
+        activity: 1,
         head: 0,
         bytes: 0,
         state: State::Idle,
+        queued: 0,
+        parent: None,
     };
     assert_eq!(bench.journal.create(new.clone()).await.unwrap(), session);
     assert_eq!(bench.find("s").await, session);
@@ -161,6 +167,7 @@ async fn the_list_is_filtered(engine: Engine) {
             engine: engine.to_owned(),
             cwd: cwd.map(str::to_owned),
             title: title.map(str::to_owned),
+            parent: None,
         };
         bench.journal.create(new).await.unwrap();
         bench.clock.pass(Duration::from_millis(1));
@@ -194,7 +201,7 @@ async fn the_list_is_filtered(engine: Engine) {
         engine: Some("codex".to_owned()),
         ..SessionQuery::default()
     };
-    assert_eq!(list(&bench, codex.clone()).await, ["two", "three"]);
+    assert_eq!(list(&bench, codex.clone()).await, ["three", "two"]);
     for (state, expected) in [
         (State::Idle, vec![]),
         (State::Running, vec!["two"]),
@@ -228,4 +235,34 @@ async fn a_session_is_renamed(engine: Engine) {
         bench.journal.rename(&nobody, String::new()).await,
         Err(Error::NoSession { .. })
     ));
+}
+
+async fn the_list_stays_in_order_when_the_clock_goes_back(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    let lease = bench.lease("a").await;
+    bench.create("b").await;
+    bench.clock.set_wall(START.plus_millis(-3_600_000));
+    bench.create("c").await;
+    assert_eq!(list(&bench, SessionQuery::default()).await, ["c", "b", "a"]);
+    bench.append(&lease, 1, vec![started()]).await.unwrap();
+    assert_eq!(list(&bench, SessionQuery::default()).await, ["a", "c", "b"]);
+}
+
+async fn a_fork_names_what_it_began_with(engine: Engine) {
+    let bench = Bench::new(engine).await;
+    bench.create("source").await;
+    let parent = Some(Parent {
+        session: SessionId::new("source"),
+        seq: 7,
+    });
+    let new = NewSession {
+        id: SessionId::new("fork"),
+        engine: "claude".to_owned(),
+        cwd: None,
+        title: None,
+        parent: parent.clone(),
+    };
+    assert_eq!(bench.journal.create(new).await.unwrap().parent, parent);
+    assert_eq!(bench.find("fork").await.parent, parent);
+    assert_eq!(bench.find("source").await.parent, None);
 }

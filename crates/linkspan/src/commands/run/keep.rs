@@ -199,6 +199,7 @@ async fn claim(
                 .as_ref()
                 .map(|it| it.to_string_lossy().into_owned()),
             title: Some(kept.title.clone()),
+            parent: hub::parent(&*journal, kept.forked.as_deref()).await?,
         };
         let recorder = Recorder::create(journal, session, &owner).await?;
         return Ok(Claimed::Ours(Box::new(recorder)));

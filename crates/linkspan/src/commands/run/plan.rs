@@ -40,6 +40,8 @@ pub(super) struct Kept {
     pub(super) title: String,
     /// The agent's session that it goes on with.
     pub(super) native: Option<String>,
+    /// The agent's session that it begins with, when it is a fork.
+    pub(super) forked: Option<String>,
     /// How long a text may be there.
     pub(super) cut: Option<Cut>,
 }
@@ -101,6 +103,10 @@ impl Plan {
             engine: chosen.name.clone(),
             cwd: Some(request.cwd),
             title: hub::title(&request.prompt),
+            forked: match &request.resume {
+                Resume::Fork(native) => Some(native.clone()),
+                Resume::Fresh | Resume::Latest | Resume::Session(_) => None,
+            },
             native: match request.resume {
                 Resume::Session(native) => Some(native),
                 Resume::Fresh | Resume::Latest | Resume::Fork(_) => None,
@@ -314,6 +320,7 @@ fn model(args: &RunArgs, endpoint: Box<Endpoint>, config: &Config) -> Result<Pla
         cwd: Some(cwd(args.cwd.as_deref())?),
         title: hub::title(&prompt.text),
         native: native.clone(),
+        forked: None,
         cut: hub::cut(config),
     };
     let mut told = Conversation::of_prompt("run", History::default(), &prompt.text);
@@ -362,6 +369,7 @@ fn replay(
         cwd: env::current_dir().ok(),
         title: hub::title(prompt.as_deref().unwrap_or(&name)),
         native: None,
+        forked: None,
         cut: hub::cut(config),
     };
     let speed = args.speed;

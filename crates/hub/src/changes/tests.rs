@@ -1,0 +1,96 @@
+//! Memory stays the same however many sessions there are.
+
+use std::sync::Arc;
+
+use journal::{NewSession, Sqlite, SystemClock};
+use runner::process::Guard;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::*;
+use crate::{Follow, Followed, Hub, HubConfig, Limits, Submit, Target};
+
+const N_SESSIONS: usize = 20_000;
+const PATIENCE: Duration = Duration::from_secs(120);
+
+async fn create(journal: &Arc<dyn Journal>, ids: std::ops::Range<usize>) {
+    let mut all = JoinSet::new();
+    for n in ids {
+        let journal = Arc::clone(journal);
+        all.spawn(async move {
+            let session = NewSession {
+                id: SessionId::new(format!("s{n}")),
+                engine: "replay:tools".to_owned(),
+                cwd: None,
+                title: Some("a title that takes some room".to_owned()),
+                parent: None,
+            };
+            journal.create(session).await.unwrap();
+        });
+    }
+    all.join_all().await;
+}
+
+#[tokio::test]
+async fn what_is_kept_in_mind_does_not_grow_with_the_number_of_sessions() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = journal::Config {
+        clock: Arc::new(SystemClock::new()),
+        cut: None,
+    };
+    let opened = Sqlite::open(&dir.path().join("journal.sqlite"), config).await;
+    let journal: Arc<dyn Journal> = Arc::new(opened.unwrap());
+    create(&journal, 0..N_SESSIONS / 2).await;
+    let hub = Hub::open(HubConfig {
+        journal: Arc::clone(&journal),
+        settings: runner::config::Config::parse(None, |_| None).unwrap(),
+        guard: Guard::None,
+        locks: None,
+        owner: crate::own_name(),
+        limits: Limits::default(),
+    })
+    .await
+    .unwrap();
+    assert!(hub.shared.directory.n_known() <= NEWEST as usize);
+    create(&journal, N_SESSIONS / 2..N_SESSIONS).await;
+    // The last one was told of when all were looked at.
+    let mut changes = hub.changes();
+    let submit = |id: &str| Submit {
+        target: Target::Session(id.to_owned()),
+        cwd: Some(dir.path().to_owned()),
+        ..Submit::new("hello")
+    };
+    hub.submit(submit("s19999")).await.unwrap();
+    let told = async {
+        loop {
+            let change = changes.next().await;
+            if change.is_some_and(|it| it.session.id.as_str() == "s19999") {
+                return;
+            }
+        }
+    };
+    timeout(PATIENCE, told).await.unwrap();
+    // One that is not kept in mind goes on from where it was, for whoever follows everything.
+    let all = Follow {
+        scope: crate::Scope::All {
+            after: HashMap::new(),
+            since: None,
+        },
+        format: "linkspan".to_owned(),
+        profile: None,
+    };
+    let mut follower = hub.follow(all).await.unwrap();
+    hub.submit(submit("s7")).await.unwrap();
+    let first = async {
+        loop {
+            if let Ok(Followed::Delivered(it)) = follower.next().await
+                && it.session.as_str() == "s7"
+            {
+                return it.seq;
+            }
+        }
+    };
+    assert_eq!(timeout(PATIENCE, first).await.unwrap(), 1);
+    assert!(hub.shared.directory.n_known() <= 2 * MAX_KNOWN + 1);
+    hub.stop().await;
+}

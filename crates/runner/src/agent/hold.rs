@@ -1,0 +1,191 @@
+//! How an agent has its session: alone while it works, and as one among others while it idles.
+//!
+//! An agent that idles does not write, so its lock is set down: whoever wants to read the session, or to go
+//! on with it, need not wait until the agent is let go. Before the next prompt the lock is taken up again;
+//! if somebody else has written the session meanwhile, the agent is out of date and ends.
+
+use std::fmt;
+use std::pin::Pin;
+
+use model::{Level, Sink};
+
+use super::{Agent, now};
+use crate::locks::{self, IdleLock, Lock};
+
+/// What taking the lock of a session came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hold {
+    /// There was nothing to do.
+    Idle,
+    Taken,
+    Busy,
+}
+
+/// A session that the agent uses.
+#[derive(Debug)]
+pub(super) enum Holding {
+    /// Nobody else uses it; `is_read` says that the agent only begins with what it holds, as others may.
+    Held {
+        session: String,
+        lock: Lock,
+        is_read: bool,
+    },
+    /// Anybody may use it, because the agent idles.
+    Idle { session: String, lock: IdleLock },
+}
+
+impl Holding {
+    fn is_of(&self, native: &str) -> bool {
+        match self {
+            Self::Held {
+                session, is_read, ..
+            } => session == native && !is_read,
+            Self::Idle { session, .. } => session == native,
+        }
+    }
+}
+
+type Taken = Result<Option<Lock>, locks::Error>;
+
+/// A lock on its way back.
+pub(super) struct TakingUp(Pin<Box<dyn Future<Output = Taken> + Send + Sync>>);
+
+impl fmt::Debug for TakingUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TakingUp")
+    }
+}
+
+/// Until the lock is back. May be dropped and called again, until it has answered.
+pub(super) async fn taken(taking_up: &mut Option<TakingUp>) -> Taken {
+    let Some(TakingUp(taking)) = taking_up else {
+        return std::future::pending().await;
+    };
+    let taken = taking.as_mut().await;
+    *taking_up = None;
+    taken
+}
+
+impl Agent {
+    /// Takes the lock of a session that has become known.
+    pub(super) async fn hold<S: Sink>(&mut self, sink: &mut S) -> Hold {
+        let (Some(locks), Some(native)) = (&self.locks, self.live.native()) else {
+            return Hold::Idle;
+        };
+        if self.held.as_ref().is_some_and(|it| it.is_of(native)) {
+            return Hold::Idle;
+        }
+        let session = native.to_owned();
+        if let Some(Holding::Held {
+            session: source, ..
+        }) = &self.held
+            && *source == session
+        {
+            // What was to be a fork writes the session that it began with: it would wait for itself.
+            self.held = None;
+        }
+        let place = match locks.queue(&self.engine, &session, &self.holder).await {
+            Ok(place) => place,
+            Err(err) => return self.not_held(sink, &err),
+        };
+        if self.is_latest && place.held().is_some() {
+            // Which session is the newest only its agent knows, and it must not work on this one.
+            self.source.kill();
+            self.is_gone = true;
+            return Hold::Busy;
+        }
+        // Nobody else knows a session that is new, so this does not take long.
+        let lock = place.wait().await;
+        match lock.and_then(|it| it.protect(self.marker).map(|()| it)) {
+            // A fork leaves the session that it began with.
+            Ok(lock) => {
+                self.held = Some(Holding::Held {
+                    session,
+                    lock,
+                    is_read: false,
+                });
+            }
+            Err(err) => return self.not_held(sink, &err),
+        }
+        Hold::Taken
+    }
+
+    /// Its agent works already; that nobody can be kept out is no reason to lose what it says.
+    fn not_held(&mut self, sink: &mut dyn Sink, err: &locks::Error) -> Hold {
+        self.locks = None;
+        let text = format!("the session is not locked: {err}: {}", err.source);
+        self.live
+            .notice(sink, now(), Level::Warning, "not_locked", &text);
+        Hold::Taken
+    }
+
+    /// Sets the lock down while the agent idles.
+    pub(super) fn set_down(&mut self) {
+        let is_idle = self.dialogue.is_some()
+            && !self.is_at_work
+            && !self.live.has_run()
+            && self.outbox.is_empty()
+            && self.stopping.is_none();
+        if let (true, Some(Holding::Held { session, lock, is_read: false })) = (is_idle, &self.held)
+            // A note that cannot be left keeps others out, which is safe.
+            && let Ok(idle) = lock.set_down()
+        {
+            let session = session.clone();
+            self.held = Some(Holding::Idle {
+                session,
+                lock: idle,
+            });
+        }
+    }
+
+    /// Takes the lock up again for a prompt, or because the agent has gone to work by itself.
+    pub(super) fn take_up(&mut self) {
+        let is_wanted = self.waiting.is_some() || self.live.has_run();
+        if let (true, None, Some(Holding::Idle { lock, .. })) =
+            (is_wanted, &self.taking_up, &self.held)
+        {
+            let (lock, holder) = (lock.clone(), self.holder.clone());
+            let taking = async move { lock.take_up(&holder).await };
+            self.taking_up = Some(TakingUp(Box::pin(taking)));
+        }
+    }
+
+    /// The lock is back, or never will be.
+    pub(super) fn took_up(&mut self, sink: &mut dyn Sink, taken: Taken) {
+        let session = match self.held.take() {
+            Some(Holding::Idle { session, .. } | Holding::Held { session, .. }) => session,
+            None => return,
+        };
+        let lock = match taken {
+            Ok(Some(lock)) => lock.protect(self.marker).map(|()| lock),
+            Ok(None) => return self.is_outdated(&session),
+            Err(err) => Err(err),
+        };
+        match lock {
+            Ok(lock) => {
+                self.held = Some(Holding::Held {
+                    session,
+                    lock,
+                    is_read: false,
+                });
+            }
+            Err(err) => _ = self.not_held(sink, &err),
+        }
+        if let Some(prompt) = self.waiting.take() {
+            self.give(&prompt);
+        }
+    }
+
+    /// Somebody else has written the session, of which this agent knows nothing.
+    fn is_outdated(&mut self, session: &str) {
+        self.locks = None;
+        if self.live.has_run() {
+            let message = format!("another program has gone on with session `{session}`");
+            self.give_up("session_taken", message);
+        } else {
+            // It has no run to end.
+            self.is_prompted = false;
+        }
+        self.source.kill();
+    }
+}

@@ -10,6 +10,8 @@ pub enum Note {
     Upgrading { done: u64, total: u64 },
     /// The store does not hold everything that was acknowledged.
     Lost(Lost),
+    /// Nothing can be written, for this reason: what is there can be looked at.
+    OnlyLooking(String),
 }
 
 /// What a store lacks, as far as its witness knows.

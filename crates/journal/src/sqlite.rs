@@ -45,6 +45,13 @@ use crate::run::{OpenRun, Overview, Run};
 use crate::session::{Listing, NewSession, Place, Session, SessionQuery};
 use crate::watch::{Change, Hints, Scope, Watch};
 
+/// What has to be possible for a store to be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Write,
+    Look,
+}
+
 /// A journal in a file. Dropping it waits until what was sent is written.
 #[derive(Debug)]
 pub struct Sqlite {
@@ -66,9 +73,28 @@ impl Sqlite {
         config: Config,
         tell: impl FnMut(Note) + Send + 'static,
     ) -> Result<Self, Fault> {
+        Self::start(path, config, Way::Write, tell).await
+    }
+
+    /// The same; where there is no room to write, what is there can be read all the same, and writing begins
+    /// when there is room.
+    pub async fn open_or_look(
+        path: &Path,
+        config: Config,
+        tell: impl FnMut(Note) + Send + 'static,
+    ) -> Result<Self, Fault> {
+        Self::start(path, config, Way::Look, tell).await
+    }
+
+    async fn start(
+        path: &Path,
+        config: Config,
+        way: Way,
+        tell: impl FnMut(Note) + Send + 'static,
+    ) -> Result<Self, Fault> {
         let hints = Arc::new(Hints::default());
         Ok(Self {
-            threads: threads::Threads::start(path, &hints, tell).await?,
+            threads: threads::Threads::start(path, &hints, way, tell).await?,
             clock: config.clock,
             cut: config.cut,
             hints,

@@ -42,8 +42,23 @@ pub(crate) fn exists(folder: &Path) -> bool {
     file(folder).exists()
 }
 
-/// Opens the journal, and makes it if there is none. Who only reads has nothing to cut.
+/// Opens the journal, and makes it if there is none.
 pub(crate) async fn open(folder: &Path, cut: Option<Cut>) -> Result<Arc<dyn Journal>, Failure> {
+    opened(folder, cut, Way::Write).await
+}
+
+/// The same for whoever wants to look first of all: where there is no room to write, that works too.
+pub(crate) async fn look(folder: &Path, cut: Option<Cut>) -> Result<Arc<dyn Journal>, Failure> {
+    opened(folder, cut, Way::Look).await
+}
+
+#[derive(Clone, Copy)]
+enum Way {
+    Write,
+    Look,
+}
+
+async fn opened(folder: &Path, cut: Option<Cut>, way: Way) -> Result<Arc<dyn Journal>, Failure> {
     // A limit on the size of files is an error to be told, not the end of the program.
     let over = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
     over.map_err(|err| Failure::io("cannot listen for signals", &err, None))
@@ -55,7 +70,11 @@ pub(crate) async fn open(folder: &Path, cut: Option<Cut>) -> Result<Arc<dyn Jour
     };
     let mut notes = Notes::default();
     let tell = move |note| notes.tell(&note);
-    match Sqlite::open_and_tell(&path, config, tell).await {
+    let opened = match way {
+        Way::Write => Sqlite::open_and_tell(&path, config, tell).await,
+        Way::Look => Sqlite::open_or_look(&path, config, tell).await,
+    };
+    match opened {
         Ok(journal) => Ok(Arc::new(journal)),
         Err(fault) => Err(unusable(&path, &fault)),
     }
@@ -144,6 +163,10 @@ impl Notes {
     fn tell(&mut self, note: &Note) {
         match note {
             Note::Lost(lost) => exit::say(&losses(lost)),
+            Note::OnlyLooking(why) => exit::say(&format!(
+                "linkspan: {}: sessions can be looked at, and nothing is kept until that is over\n",
+                shown(why)
+            )),
             Note::Upgrading { done, total } => self.upgrading(*done, *total),
         }
     }

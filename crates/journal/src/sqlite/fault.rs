@@ -9,7 +9,12 @@ use crate::error::{Error, Fault};
 
 impl From<rusqlite::Error> for Fault {
     fn from(err: rusqlite::Error) -> Self {
+        // There is no room for what the programs that use a store share.
+        let has_no_room = err
+            .sqlite_error()
+            .is_some_and(|it| it.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE);
         match err.sqlite_error_code() {
+            _ if has_no_room => Self::Full,
             Some(ErrorCode::DiskFull) => Self::Full,
             Some(ErrorCode::ReadOnly) => Self::ReadOnly,
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,

@@ -29,6 +29,16 @@ impl Files {
         )
     }
 
+    /// Those of a store that nobody has the room to open: the others come and go.
+    pub(super) fn of_cramped(store: &Path) -> Self {
+        Self(
+            id(store)
+                .map(|id| (store.to_owned(), id))
+                .into_iter()
+                .collect(),
+        )
+    }
+
     pub(super) fn check(&self) -> Result<(), Fault> {
         match self.0.iter().find(|(path, was)| id(path) != Some(*was)) {
             None => Ok(()),

@@ -3,7 +3,8 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
 use model::Timestamp;
 use rusqlite::config::DbConfig;
@@ -17,6 +18,9 @@ use crate::note::{Lost, Note};
 
 /// How long a writer waits for another program's transaction; those take milliseconds.
 const BUSY: Duration = Duration::from_secs(5);
+
+/// Between two looks whether another one has finished.
+const AGAIN: Duration = Duration::from_millis(5);
 
 /// A check reads every page: below this it takes tens of milliseconds, above it only what lists and
 /// leases live on is checked.
@@ -138,6 +142,29 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 pub(super) fn store_id(conn: &Connection) -> Result<i64, Fault> {
     Ok(conn.query_row("SELECT id FROM store", [], |row| row.get(0))?)
+}
+
+/// A connection that takes no room on a full disk, not even for what programs share: for as long as it is
+/// there, nobody else can use the store.
+pub(super) fn looker(path: &Path) -> Result<Connection, Fault> {
+    let began = Instant::now();
+    loop {
+        let conn = connect(path)?;
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        // Before the first look at the store, or it has no effect.
+        conn.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+        conn.pragma_update(None, "query_only", true)?;
+        match migrate::version(&conn) {
+            Ok(migrate::KNOWN) => return Ok(conn),
+            Ok(found) => {
+                let known = migrate::KNOWN;
+                return Err(Fault::Newer { found, known });
+            }
+            // SQLite does not wait for this lock.
+            Err(Fault::Busy) if began.elapsed() < BUSY => thread::sleep(AGAIN),
+            Err(fault) => return Err(fault),
+        }
+    }
 }
 
 pub(super) fn reader(path: &Path) -> Result<Connection, Fault> {

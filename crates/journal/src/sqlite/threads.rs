@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -12,8 +12,8 @@ use rusqlite::Connection;
 use tokio::sync::{Semaphore, oneshot};
 
 use super::files::Files;
-use super::open;
 use super::writer::{self, Changed, Job, Store, Task};
+use super::{Way, open};
 use crate::error::{Error, Fault, Result};
 use crate::note::Note;
 use crate::watch::Hints;
@@ -38,6 +38,8 @@ pub(super) struct Threads {
     room: Arc<Semaphore>,
     path: PathBuf,
     files: Files,
+    /// There is no room to write: each reader is alone with the store for as long as it reads.
+    is_cramped: Arc<AtomicBool>,
     read_jobs: Arc<Mutex<Receiver<ReadJob>>>,
     /// Jobs that readers have not finished.
     n_reads: Arc<AtomicUsize>,
@@ -54,6 +56,7 @@ impl Threads {
     pub(super) async fn start(
         path: &Path,
         hints: &Arc<Hints>,
+        way: Way,
         mut tell: impl FnMut(Note) + Send + 'static,
     ) -> Result<Self, Fault> {
         let (writes, write_jobs) = mpsc::channel();
@@ -61,19 +64,36 @@ impl Threads {
         let (ready, opened) = oneshot::channel();
         let path = path.to_owned();
         let hints = Arc::clone(hints);
+        let is_cramped = Arc::new(AtomicBool::new(false));
         let writer = spawn("journal-writer", {
             let path = path.clone();
-            move || match open::writer(&path, &mut tell).and_then(Store::new) {
-                Ok(mut store) => {
-                    drop(ready.send(Ok(store.files.clone())));
+            let is_cramped = Arc::clone(&is_cramped);
+            move || {
+                let opened = open::writer(&path, &mut tell).and_then(Store::new);
+                let store = match opened {
+                    Ok(store) => {
+                        drop(ready.send(Ok(store.files.clone())));
+                        Some(store)
+                    }
+                    Err(fault) if way == Way::Look && can_look(&path, &fault) => {
+                        is_cramped.store(true, Ordering::Release);
+                        tell(Note::OnlyLooking(fault.to_string()));
+                        drop(ready.send(Ok(Files::of_cramped(&path))));
+                        let store = writer::refuse(&path, &write_jobs, &hints, fault);
+                        is_cramped.store(false, Ordering::Release);
+                        store
+                    }
+                    Err(fault) => return drop(ready.send(Err(fault))),
+                };
+                if let Some(mut store) = store {
                     writer::run(&mut store, &write_jobs, &hints);
                 }
-                Err(fault) => drop(ready.send(Err(fault))),
             }
         })?;
         let files = opened.await.map_err(|_| Fault::Closed)??;
         Ok(Self {
             files,
+            is_cramped,
             queues: Some(Queues { writes, reads }),
             room: Arc::new(Semaphore::new(MAX_WAITING_BYTES)),
             path,
@@ -94,7 +114,9 @@ impl Threads {
         let n_wanted = self.n_reads.load(Ordering::Relaxed).min(N_READERS);
         if readers.len() < n_wanted {
             let (path, jobs) = (self.path.clone(), Arc::clone(&self.read_jobs));
-            readers.push(spawn("journal-reader", move || read_loop(&path, &jobs))?);
+            let is_cramped = Arc::clone(&self.is_cramped);
+            let work = move || read_loop(&path, &jobs, &is_cramped);
+            readers.push(spawn("journal-reader", work)?);
         }
         Ok(())
     }
@@ -197,14 +219,32 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHan
 
 /// Takes turns with the other readers. A connection is opened for the first job, and again for the next
 /// where it could not be: what hindered it may be over.
-fn read_loop(path: &Path, jobs: &Mutex<Receiver<ReadJob>>) {
+fn read_loop(path: &Path, jobs: &Mutex<Receiver<ReadJob>>, is_cramped: &AtomicBool) {
     let mut conn = Err(Fault::Closed);
     loop {
         let next = jobs.lock().map(|jobs| jobs.recv());
         let Ok(Ok(job)) = next else { return };
+        if is_cramped.load(Ordering::Acquire) {
+            job(open::looker(path).as_ref().map_err(Fault::clone));
+            continue;
+        }
         if conn.is_err() {
             conn = open::reader(path);
         }
         job(conn.as_ref().map_err(Fault::clone));
+    }
+}
+
+/// Whether a store that cannot be written for this reason can be read.
+fn can_look(path: &Path, fault: &Fault) -> bool {
+    match fault {
+        Fault::Full | Fault::ReadOnly | Fault::Io(_) => open::looker(path).is_ok(),
+        Fault::Busy
+        | Fault::Corrupt(_)
+        | Fault::Newer { .. }
+        | Fault::InUse
+        | Fault::Gone(_)
+        | Fault::Closed
+        | Fault::Database(_) => false,
     }
 }

@@ -3,15 +3,16 @@
 //! When nothing waits, a single job is committed at once; under load the sync of one group is the time in
 //! which the next gathers. An answer is sent after the commit, so none can be false.
 
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::files::Files;
-use super::open::Opened;
+use super::open::{self, Opened};
 use super::sum::LOGS;
 use super::witness::{Slot, Witness};
 use crate::error::{Error, Fault, Result};
@@ -22,6 +23,9 @@ const MAX_GROUP: usize = 256;
 
 /// How often a watched store is looked at for what other programs wrote.
 const FOREIGN_LOOK: Duration = Duration::from_millis(100);
+
+/// Between two tries to open a store that there was no room for.
+const TRY_AGAIN: Duration = Duration::from_millis(200);
 
 /// What a job has changed.
 pub(super) type Changed = Vec<Change>;
@@ -117,6 +121,33 @@ pub(super) fn run(store: &mut Store, jobs: &Receiver<Box<dyn Job>>, hints: &Hint
         {
             hints.tell_everybody();
         }
+    }
+}
+
+/// Refuses everything for as long as the store cannot be opened to be written; none when nobody is left who
+/// could want something.
+pub(super) fn refuse(
+    path: &Path,
+    jobs: &Receiver<Box<dyn Job>>,
+    hints: &Hints,
+    mut fault: Fault,
+) -> Option<Store> {
+    let mut tried: Option<Instant> = None;
+    loop {
+        let job = jobs.recv().ok()?;
+        if tried.is_none_or(|it| it.elapsed() >= TRY_AGAIN) {
+            match open::writer(path, &mut |_| ()).and_then(Store::new) {
+                Ok(store) => {
+                    commit(&store, vec![job], hints);
+                    return Some(store);
+                }
+                // Somebody is just looking.
+                Err(Fault::Busy) => (),
+                Err(other) => fault = other,
+            }
+            tried = Some(Instant::now());
+        }
+        job.answer(Err(fault.clone()));
     }
 }
 

@@ -109,7 +109,7 @@ async fn a_log_of_changes_that_lost_its_tail_is_told_session_by_session() {
         n_lost += missing.len();
         let told = notes.iter().find_map(|it| match it {
             Note::Lost(lost) => Some(lost),
-            Note::Upgrading { .. } => None,
+            Note::Upgrading { .. } | Note::OnlyLooking(_) => None,
         });
         let told_sessions = told.map_or(&[][..], |it| &it.sessions);
         let mut told_sessions: Vec<_> = told_sessions

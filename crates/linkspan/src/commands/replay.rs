@@ -23,7 +23,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
         return Err(store::not_found(&args.id));
     }
     store::runtime()?.block_on(async {
-        let journal = store::open(&folder, None).await?;
+        let journal = store::look(&folder, None).await?;
         let session = store::find(&*journal, &args.id).await?;
         let session = session.ok_or_else(|| store::not_found(&args.id))?;
         write(

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let served = runtime.block_on(async {
         let roots = roots(args, &settings)?;
         let hub = HubConfig {
-            journal: store::open(&folder, hub::cut(&settings)).await?,
+            journal: store::look(&folder, hub::cut(&settings)).await?,
             settings,
             guard: Guard::own(),
             locks: Locks::own(),

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<(), Failure> {
     }
     let sessions = match store::exists(&folder) {
         true => store::runtime()?.block_on(async {
-            let journal = store::open(&folder, None).await?;
+            let journal = store::look(&folder, None).await?;
             let listing = journal.list(query(args), None, args.limit).await;
             listing.map(|it| it.sessions).map_err(store::failed)
         })?,
@@ -65,7 +65,7 @@ fn prune(args: &SessionsArgs, folder: &Path) -> Result<(), Failure> {
     })?;
     let removed = match store::exists(folder) {
         true => store::runtime()?.block_on(async {
-            let journal = store::open(folder, None).await?;
+            let journal = store::look(folder, None).await?;
             journal.retain(retention).await.map_err(store::failed)
         })?,
         false => Removed::default(),
@@ -88,7 +88,7 @@ async fn remove(folder: &Path, id: &str) -> Result<(), Failure> {
     if !store::exists(folder) {
         return Err(store::not_found(id));
     }
-    let journal = store::open(folder, None).await?;
+    let journal = store::look(folder, None).await?;
     let session = store::find(&*journal, id).await?;
     let session = session.ok_or_else(|| store::not_found(id))?;
     let owner = Owner::new(hub::own_name());

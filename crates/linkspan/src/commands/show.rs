@@ -88,7 +88,7 @@ impl Stored {
         };
         let runtime = store::runtime()?;
         let (journal, session) = runtime.block_on(async {
-            let journal = store::open(&folder, None).await?;
+            let journal = store::look(&folder, None).await?;
             let session = store::find(&*journal, id).await?;
             Ok((journal, session))
         })?;

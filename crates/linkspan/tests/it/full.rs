@@ -5,6 +5,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use serde_json::{Value, json};
 
 use crate::program::{Folder, run};
-use crate::served::{PATIENCE, Served, check};
+use crate::served::{PATIENCE, Served, check, serve};
 
 /// How long it is looked at what a server without room does.
 const A_WHILE: Duration = Duration::from_millis(700);
@@ -118,4 +119,70 @@ fn where_nothing_can_be_kept_no_server_starts_and_a_run_goes_on_without() {
     );
     let last: Value = serde_json::from_str(ran.stdout.lines().last().unwrap()).unwrap();
     assert_eq!(last["type"], "run.ended");
+}
+
+/// A server whose files may not grow beyond a few bytes.
+fn start_without_room(folder: &Folder) -> Served {
+    let whole = serve(folder);
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "trap '' XFSZ; ulimit -S -f 1; exec \"$@\"", "sh"])
+        .arg(whole.get_program())
+        .args(whole.get_args());
+    for (name, value) in whole.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    Served::from(&mut command, folder)
+}
+
+/// Looking at old sessions needs no room.
+#[test]
+fn on_a_full_disk_a_server_starts_to_look_at_and_takes_prompts_when_there_is_room() {
+    let folder = Folder::new("full-start");
+    let served = Served::start(&folder);
+    let prompt = json!({ "prompt": "x", "engine": "replay:tools", "speed": 0 });
+    let id = served.submit(&prompt);
+    served.idle(&id);
+    let events = served.events(&id);
+    served.stop();
+    let sessions = ["sessions", "--json", "--data-dir", &folder.path("data")];
+    assert_eq!(run(&sessions, b"").code, Some(0));
+
+    let served = start_without_room(&folder);
+    assert_eq!(served.sessions(), [&*id]);
+    assert_eq!(served.events(&id), events);
+    for _ in 0..2 {
+        let refused = served.request("POST", "/api/runs", &prompt.to_string());
+        assert_eq!(
+            (refused.status, &*refused.code()),
+            (507, "disk_full"),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(served.sessions(), [&*id]);
+    assert!(
+        served
+            .body("GET", "/api/metrics", "")
+            .contains("linkspan_store_trouble")
+    );
+
+    limit(served.pid(), false);
+    let began = Instant::now();
+    while served
+        .request("POST", "/api/runs", &prompt.to_string())
+        .status
+        != 202
+    {
+        assert!(began.elapsed() < PATIENCE, "it never found the room");
+        thread::sleep(Duration::from_millis(50));
+    }
+    let [new] = &served.sessions()[..1] else {
+        panic!("no session");
+    };
+    served.idle(new);
+    check(&served.events(new));
+    assert_eq!(served.events(&id), events);
 }

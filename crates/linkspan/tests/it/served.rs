@@ -73,7 +73,10 @@ impl Served {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
-        stderr.read_line(&mut line).unwrap();
+        // What a journal says when it is opened comes before.
+        while stderr.read_line(&mut line).unwrap() > 0 && line.starts_with("linkspan: the disk") {
+            line.clear();
+        }
         let address = line.trim().strip_prefix("listening on http");
         let address = address.and_then(|it| it.trim_start_matches('s').strip_prefix("://"));
         let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();

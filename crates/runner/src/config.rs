@@ -25,6 +25,8 @@ use crate::request::Mode;
 #[derive(Clone, Debug)]
 pub struct Config {
     settings: Vec<Setting>,
+    /// What `serve.permissions` says, in the config of a server.
+    on_server: Option<Mode>,
 }
 
 /// One key with its value.
@@ -109,6 +111,7 @@ impl Config {
     ) -> Result<Self, Error> {
         let mut config = Self {
             settings: keys::defaults(),
+            on_server: None,
         };
         if let Some((path, text)) = file {
             file::read(path, text)?
@@ -187,6 +190,9 @@ impl Config {
     /// What an engine may do. `unset` is for users who have not said: it depends on whether
     /// somebody can be asked.
     pub fn permissions(&self, engine: &str, unset: Mode) -> Mode {
+        if let Some(mode) = self.on_server {
+            return mode;
+        }
         let skips = self.find(&format!("engines.{engine}.dangerously_skip_permissions"));
         let skips = skips.filter(|it| it.value == Value::Switch(true));
         let said = self
@@ -209,6 +215,13 @@ impl Config {
     /// said.
     pub fn allowed_tools(&self, engine: &str) -> Option<Vec<String>> {
         self.section(&format!("engines.{engine}")).allowed_tools
+    }
+
+    /// The same config for prompts that come to a server, where `serve.permissions` is nearer than what
+    /// holds for all programs, and than the switches of single engines.
+    pub fn for_server(self) -> Self {
+        let on_server = self.text("serve.permissions").and_then(Mode::parse);
+        Self { on_server, ..self }
     }
 
     pub fn timeouts(&self) -> Timeouts {

@@ -163,6 +163,13 @@ const SERVE: &[Key] = &[
         variable: None,
         summary: "pages of other origins that may use `/ag-ui`, `/api` and `/ws` from a browser, such as `https://app.example.com`",
     },
+    Key {
+        name: "permissions",
+        kind: Kind::Mode,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "the mode of prompts to the server that name none; unset, `permissions`, else `ask`",
+    },
 ];
 
 const PROCESS: &[Key] = &[

@@ -28,7 +28,10 @@ impl Claude {
         let is_error = block.is_error.is_true();
         let verdict = self.verdict(&id, is_error, meta.as_ref());
         self.settle_by_result(cx, &id, verdict);
-        let content = block.content.raw().unwrap_or_else(|| Raw::of(&""));
+        let content = block.content.raw();
+        // What Claude tells its model about a call that was interrupted is no output of it.
+        let content = content.filter(|it| verdict != Status::Cancelled || !is_refusal(it));
+        let content = content.unwrap_or_else(|| Raw::of(&""));
         let tool = self.lifecycle.open_tool(&id);
         let kind = tool.map(|it| it.class.kind);
         let is_notebook = tool.is_some_and(|it| it.name == "NotebookEdit");
@@ -123,6 +126,13 @@ impl Claude {
         };
         self.lifecycle.settle(cx, settled);
     }
+}
+
+/// The words that Claude puts in place of the result of a call that did not run to its end.
+fn is_refusal(content: &Raw<'_>) -> bool {
+    content
+        .get()
+        .starts_with("\"The user doesn't want to proceed with this tool use.")
 }
 
 /// What the agent notes beside a result: whether and why the call did not run.

@@ -33,7 +33,6 @@ class Thread {
         if (in_turn) reject(`${at}: turn.started inside a turn`);
         this.n_turns += 1;
         this.open = new Map();
-        this.closed.clear();
         return;
     }
     if (!in_turn) {
@@ -65,7 +64,7 @@ class Thread {
 
   must_be_new(at, { id }) {
     if (this.open.has(id)) reject(`${at}: item ${id} is already open`);
-    if (this.closed.has(id)) reject(`${at}: item ${id} was already completed in this turn`);
+    if (this.closed.has(id)) reject(`${at}: item ${id} was already completed`);
   }
 
   must_keep_type(at, { id, type }) {

@@ -12,6 +12,7 @@ pub mod detect;
 mod display_safe;
 pub mod errors;
 pub mod framing;
+mod outputs;
 mod readers;
 pub mod registry;
 pub mod resume;
@@ -19,6 +20,8 @@ mod tools;
 mod writers;
 
 pub use display_safe::display_safe;
+pub use outputs::{Output, OutputPart, item_output};
 pub use readers::{Earlier, ItemIds, ReaderConfig, RunEnds};
-pub use writers::WriterConfig;
 pub use writers::acp::{AcpAgent, AcpClient, AcpRequest};
+pub use writers::thread::waiting_ask;
+pub use writers::{Served, WriterConfig};

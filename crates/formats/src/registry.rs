@@ -102,10 +102,16 @@ pub const FORMATS: &[Format] = &[
         reader: None,
         recognises: never,
         writer: Some(|config| Box::new(writers::thread::Thread::new(config))),
-        profiles: &[Profile {
-            name: "seed",
-            summary: "every tool call is a command named by its tool",
-        }],
+        profiles: &[
+            Profile {
+                name: "seed",
+                summary: "every tool call is a command named by its tool",
+            },
+            Profile {
+                name: "full",
+                summary: "no output is cut",
+            },
+        ],
     },
     Format {
         name: "openhands",

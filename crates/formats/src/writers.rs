@@ -37,6 +37,24 @@ pub struct WriterConfig {
     /// The time of events that came before any the agent stated a time for.
     pub began: Option<Timestamp>,
     pub color: bool,
+    /// A server writes for its clients. Only `thread` makes a difference.
+    pub served: Option<Served>,
+}
+
+/// What a server adds for the clients that read `thread` from it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Served {
+    /// The server's address, such as `http://127.0.0.1:8787`; links begin with it.
+    pub base: String,
+    /// Bytes of a tool's output that are written, with a link to all of it; none writes all.
+    pub max_output: Option<usize>,
+    /// The messages of the bridge are written between the ThreadEvents.
+    pub bridge: bool,
+}
+
+impl Served {
+    /// Longer outputs are cut, unless a client asks for more: phones show a screen of it.
+    pub const MAX_OUTPUT: usize = 8 * 1024;
 }
 
 /// Appends one JSON value.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use formats::{WriterConfig, registry};
+use formats::{Served, WriterConfig, registry};
 use journal::{Deltas, Journal, Read, Result, Stored};
 use model::{SessionId, Writer};
 
@@ -20,6 +20,7 @@ const PAGE: (u32, usize) = (256, 256 << 10);
 pub(crate) struct Style {
     pub(crate) format: String,
     pub(crate) profile: Option<String>,
+    pub(crate) served: Option<Served>,
 }
 
 impl Style {
@@ -29,6 +30,7 @@ impl Style {
             live: true,
             began: None,
             color: false,
+            served: self.served.clone(),
         };
         registry::writer(&self.format, &config)
     }

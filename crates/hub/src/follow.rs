@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use formats::Served;
 use model::{SessionId, Timestamp};
 use tokio::sync::watch;
 
@@ -21,6 +22,8 @@ pub struct Follow {
     /// A format that can be written, such as `thread`.
     pub format: String,
     pub profile: Option<String>,
+    /// What a server adds to `thread` for its clients.
+    pub served: Option<Served>,
 }
 
 /// What is followed, and what is known of it already.
@@ -108,6 +111,7 @@ impl Follower {
         let style = Style {
             format: follow.format,
             profile: follow.profile,
+            served: follow.served,
         };
         style.writer().map_err(Error::Format)?;
         Ok(Self(match follow.scope {

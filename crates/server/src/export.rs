@@ -9,6 +9,8 @@ use formats::{WriterConfig, registry};
 use journal::{Deltas, Journal, Read, Session, State, Stored};
 use model::{SessionId, Writer};
 
+use crate::error::ApiError;
+
 /// Events and bytes read at once.
 const PAGE: (u32, usize) = (1024, 1 << 20);
 
@@ -59,6 +61,31 @@ impl fmt::Display for Cursor {
             0 => write!(f, "{}", self.seq),
             n => write!(f, "{}.{n}", self.seq + 1),
         }
+    }
+}
+
+/// How much of a tool's output a client of `thread` wants, in bytes; none is all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MaxOutput(pub(crate) Option<usize>);
+
+impl MaxOutput {
+    const LEAST: usize = 1 << 10;
+    const MOST: usize = 16 << 20;
+}
+
+impl FromStr for MaxOutput {
+    type Err = ApiError;
+
+    fn from_str(text: &str) -> Result<Self, ApiError> {
+        if text == "full" {
+            return Ok(Self(None));
+        }
+        let bytes: usize = text
+            .parse()
+            .map_err(|_| ApiError::bad("`output` is a number of bytes, or `full`"))?;
+        // Rounded, so that clients with about the same wish share what is made for them.
+        let bytes = bytes.clamp(Self::LEAST, Self::MOST).next_power_of_two();
+        Ok(Self(Some(bytes)))
     }
 }
 
@@ -204,6 +231,19 @@ mod tests {
         }
         for text in ["", "x", "-1", "0.1", "1.", "1.x", "1.2.3"] {
             assert_eq!(text.parse::<Cursor>(), Err(()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_wish_for_more_output_is_a_number_or_all_of_it() {
+        let wish = |text: &str| text.parse::<MaxOutput>().ok().map(|it| it.0);
+        assert_eq!(wish("full"), Some(None));
+        assert_eq!(wish("8192"), Some(Some(8192)));
+        assert_eq!(wish("10000"), Some(Some(16384)));
+        assert_eq!(wish("0"), Some(Some(1024)));
+        assert_eq!(wish("99999999999"), Some(Some(16 << 20)));
+        for text in ["", "all", "-1", "8k"] {
+            assert_eq!(wish(text), None, "{text}");
         }
     }
 

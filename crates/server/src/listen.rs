@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::{Arc, RwLock};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
-use hub::Hub;
+use hub::{Hub, HubConfig};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -79,8 +80,14 @@ pub async fn bind(config: ServeConfig) -> Result<Server, Error> {
     if let Exposure::Tls(tls) = &config.exposure {
         own.push(tls.key.clone());
     }
-    let settings = config.hub.settings.clone();
-    let hub = Arc::new(Hub::open(config.hub).await?);
+    let settings = config.hub.settings.clone().for_server();
+    let hub = Arc::new(
+        Hub::open(HubConfig {
+            settings: settings.clone(),
+            ..config.hub
+        })
+        .await?,
+    );
     let ag_ui = Arc::new(AgUi::new(Arc::clone(&hub), settings.clone()));
     let app = Arc::new(App {
         hub,
@@ -99,13 +106,17 @@ pub async fn bind(config: ServeConfig) -> Result<Server, Error> {
         metrics: Metrics::default(),
         bridge: Bridge::open(&config.data_dir),
         engines: Engines::new(settings),
+        base: match config.public.first() {
+            Some(public) => public.trim_end_matches('/').to_owned(),
+            None => url(address, tls.is_some()),
+        },
         address,
         is_tls: tls.is_some(),
         max_clients: config.max_clients,
         began: Instant::now(),
         stop: watch::Sender::new(false),
     });
-    let url = url(&app);
+    let url = url(address, app.is_tls);
     let page = config.public.first().unwrap_or(&url).clone();
     let note = Note::write(&config.data_dir, &Listening::own(url, page.clone()));
     Ok(Server {
@@ -118,9 +129,9 @@ pub async fn bind(config: ServeConfig) -> Result<Server, Error> {
     })
 }
 
-fn url(app: &App) -> String {
-    let scheme = if app.is_tls { "https" } else { "http" };
-    let mut address = app.address;
+/// How a server at this address is reached from this machine.
+fn url(mut address: SocketAddr, is_tls: bool) -> String {
+    let scheme = if is_tls { "https" } else { "http" };
     if address.ip().is_unspecified() {
         address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
     }
@@ -138,7 +149,7 @@ impl fmt::Debug for Server {
 impl Server {
     /// Where it can be reached on this machine.
     pub fn url(&self) -> String {
-        url(&self.app)
+        url(self.app.address, self.app.is_tls)
     }
 
     /// Where people open the page: the first of its public names, if it has one.

@@ -155,8 +155,8 @@ const REFUSALS: &[Refusal] = &[
     Refusal {
         status: "415",
         name: "NotShown",
-        words: "The file is neither a text nor an image",
-        happens: |it| it.path.ends_with("/file"),
+        words: "It is neither a text nor an image",
+        happens: |it| it.path.ends_with("/file") || it.path.ends_with("/output"),
     },
     Refusal {
         status: "421",
@@ -228,10 +228,11 @@ fn in_path(path: &str) -> impl Iterator<Item = &str> {
 
 fn in_query(path: &str) -> &'static [&'static str] {
     match path {
-        "/ws" => &["format", "profile"],
+        "/ws" => &["format", "profile", "output", "subscribe"],
         "/ag-ui" | "/ag-ui/{engine}" => &["profile", "on_disconnect"],
         "/api/sessions" => &["limit", "after", "engine", "text", "state"],
-        "/api/sessions/{id}/events" => &["after", "limit", "format", "profile"],
+        "/api/sessions/{id}/events" => &["after", "limit", "format", "profile", "output"],
+        "/api/sessions/{id}/items/{item}/output" => &["at", "block", "part"],
         "/api/sessions/{id}/file" => &["path"],
         _ => &[],
     }
@@ -256,7 +257,9 @@ fn parameter(path: &str, name: &str, place: Place) -> Value {
 
 fn schema(path: &str, name: &str, place: Place) -> Value {
     match (path, name) {
-        (_, "id" | "engine") if place == Place::Path => json!({ "type": "string", "minLength": 1 }),
+        (_, "id" | "engine" | "item") if place == Place::Path => {
+            json!({ "type": "string", "minLength": 1 })
+        }
         (_, "n") => json!({ "type": "integer", "minimum": 0, "format": "uint64" }),
         ("/api/sessions", "limit") => {
             json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX })
@@ -279,6 +282,11 @@ fn schema(path: &str, name: &str, place: Place) -> Value {
             json!({ "enum": profiles.iter().map(|it| it.name).collect::<Vec<_>>() })
         }
         (_, "on_disconnect") => json!({ "enum": ["abort", "detach"] }),
+        (_, "output") => json!({ "type": "string", "pattern": "^([0-9]{1,15}|full)$" }),
+        (_, "subscribe") => json!({ "enum": ["all", "none"] }),
+        (_, "at") => json!({ "type": "integer", "minimum": 0, "format": "uint64" }),
+        (_, "block") => json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX }),
+        (_, "part") => json!({ "enum": ["structured"] }),
         (_, "path") => json!({ "type": "string", "minLength": 1 }),
         _ => json!({ "type": "string" }),
     }
@@ -296,6 +304,12 @@ fn description(path: &str, name: &str) -> Option<&'static str> {
         (_, "after") => "a cursor: the number of an event, such as `7`, or `7.1`",
         (_, "text") => "words of the title",
         (_, "profile") => "a variant of the format",
+        (_, "output") => "how many bytes of a tool's output `thread` holds, or `full`",
+        (_, "subscribe") => "`none` sends no event before the client has subscribed",
+        (_, "item") => "the id of an item, as its events name it",
+        (_, "at") => "the number of the item's last event",
+        (_, "block") => "a block of the result, from 0",
+        (_, "part") => "what the tool says for programs",
         (_, "on_disconnect") => {
             "what becomes of the run when its client goes; `detach` unless given"
         }
@@ -338,6 +352,17 @@ fn bodies(route: &Route) -> (Option<&'static str>, Given) {
             Given::Raw(&["text/event-stream", PROTO_TYPE]),
         ),
         ("POST", "/ag-ui/{engine}/abort") => (Some("Thread"), Given::Json("Aborted")),
+        ("GET", "/api/sessions/{id}/items/{item}/output") => (
+            None,
+            Given::Raw(&[
+                "text/plain",
+                "application/json",
+                "image/png",
+                "image/jpeg",
+                "image/gif",
+                "image/webp",
+            ]),
+        ),
         ("GET", "/api/asks") => (None, Given::Json("Asks")),
         ("POST", "/api/asks/{id}") => (Some("Answer"), Given::Nothing),
         _ => (None, Given::Nothing),

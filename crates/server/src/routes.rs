@@ -120,6 +120,14 @@ pub(crate) const ROUTES: &[Route] = &[
         handler: || get(api::files::read),
     },
     Route {
+        method: Method::GET,
+        path: "/api/sessions/{id}/items/{item}/output",
+        id: "readOutput",
+        access: WATCH,
+        summary: "What a tool gave back, whole, or one picture of it",
+        handler: || get(api::outputs::read),
+    },
+    Route {
         method: Method::POST,
         path: "/api/sessions/{id}/abort",
         id: "abortSession",

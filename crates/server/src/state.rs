@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use formats::Served;
 use hub::Hub;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -12,6 +13,7 @@ use tokio::time::sleep;
 use crate::ag_ui::AgUi;
 use crate::api::engines::Engines;
 use crate::bridge::Bridge;
+use crate::export::MaxOutput;
 use crate::failures::Failures;
 use crate::metrics::Metrics;
 use crate::origins::Origins;
@@ -36,6 +38,8 @@ pub(crate) struct App {
     pub(crate) metrics: Metrics,
     pub(crate) bridge: Bridge,
     pub(crate) engines: Engines,
+    /// The address that links begin with.
+    pub(crate) base: String,
     pub(crate) address: SocketAddr,
     pub(crate) is_tls: bool,
     pub(crate) max_clients: usize,
@@ -44,6 +48,15 @@ pub(crate) struct App {
 }
 
 impl App {
+    /// What is added to `thread` for clients. `output` is how much of a tool's output they want.
+    pub(crate) fn served(&self, output: Option<MaxOutput>, bridge: bool) -> Served {
+        Served {
+            base: self.base.clone(),
+            max_output: output.map_or(Some(Served::MAX_OUTPUT), |it| it.0),
+            bridge,
+        }
+    }
+
     /// Whose token this is.
     pub(crate) fn find_caller(&self, token: &str) -> Option<Caller> {
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);

@@ -4,8 +4,10 @@
 //! place in the hub's rings and is let go with its cursor. Controls are worked on one at a time, beside
 //! the events; the next one is read when the last one is answered.
 
+mod asks;
 mod controls;
 mod subscriptions;
+mod table;
 mod verbs;
 
 use std::pin::Pin;
@@ -46,6 +48,10 @@ const READ_SIZE: usize = 4 << 10;
 pub(crate) struct WsParams {
     format: Option<String>,
     profile: Option<String>,
+    /// How much of a tool's output is wanted in `thread`.
+    output: Option<String>,
+    /// `none` waits for the client to say what it wants, and after which cursors.
+    subscribe: Option<String>,
 }
 
 pub(crate) async fn upgrade(
@@ -63,6 +69,12 @@ pub(crate) async fn upgrade(
             words,
         ));
     }
+    let is_subscribed = match params.subscribe.as_deref() {
+        None | Some("all") => true,
+        Some("none") => false,
+        Some(_) => return Err(ApiError::bad("`subscribe` is `all` or `none`")),
+    };
+    let output = params.output.map(|it| it.parse()).transpose()?;
     let config = WriterConfig {
         profile: params.profile.clone(),
         ..WriterConfig::default()
@@ -73,6 +85,7 @@ pub(crate) async fn upgrade(
     let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &app).await;
     let upgrade = upgrade.map_err(|err| ApiError::bad(err.body_text()))?;
     let wire = Wire {
+        served: (format == "thread").then(|| app.served(output, true)),
         format,
         profile: params.profile,
     };
@@ -82,8 +95,9 @@ pub(crate) async fn upgrade(
         .max_frame_size(MAX_MESSAGE)
         .read_buffer_size(READ_SIZE);
     Ok(upgrade.on_upgrade(async move |socket| {
-        if let Ok(client) = Client::new(app, caller, wire, socket, counted).await {
-            client.run().await;
+        let client = Client::new(app, caller, wire, is_subscribed, socket, counted);
+        if let Ok(client) = client.await {
+            client.run(is_subscribed).await;
         }
     }))
 }
@@ -129,11 +143,12 @@ impl Client {
         app: Arc<App>,
         caller: Caller,
         wire: Wire,
+        is_subscribed: bool,
         socket: WebSocket,
         counted: Following,
     ) -> hub::Result<Self> {
         Ok(Self {
-            subscriptions: Subscriptions::new(&app.hub, wire).await?,
+            subscriptions: Subscriptions::new(&app.hub, wire, is_subscribed).await?,
             seldom: seldom(&app),
             _counted: counted,
             app,
@@ -145,7 +160,10 @@ impl Client {
         })
     }
 
-    async fn run(mut self) {
+    async fn run(mut self, is_subscribed: bool) {
+        if is_subscribed && self.show_waiting(None).await.is_err() {
+            return;
+        }
         loop {
             let woken = tokio::select! {
                 // In this order: a session is told of before its events are.
@@ -217,12 +235,33 @@ impl Client {
             Err(told) => return self.told(*told).await,
         };
         if let Some(told) = self.subscriptions.control(&self.app.hub, &control).await {
-            return self.told(told).await;
+            let is_new = told.reply["type"] == "bridge.subscribed";
+            let session = told.reply["sessionId"].as_str().map(str::to_owned);
+            self.told(told).await?;
+            return match is_new {
+                true => self.show_waiting(session.as_deref()).await,
+                false => Ok(()),
+            };
         }
         let app = Arc::clone(&self.app);
         let (caller, last) = (self.caller.clone(), self.last.clone());
         self.busy = Some(Box::pin(verbs::act(app, caller, last, control)));
         Ok(())
+    }
+
+    /// Shows the questions that wait, of a session or of all, as far as they are not among the events
+    /// that are still to come.
+    async fn show_waiting(&mut self, session: Option<&str>) -> Result<(), Gone> {
+        if !self.subscriptions.shows_asks() {
+            return Ok(());
+        }
+        match self.app.hub.journal().asks().await {
+            Ok(asks) => {
+                let messages = self.subscriptions.waiting(&asks, session);
+                self.write(messages.into_iter().map(Message::Text)).await
+            }
+            Err(err) => self.send(&controls::failed(None, &err.into())).await,
+        }
     }
 
     async fn told(&mut self, told: Told) -> Result<(), Gone> {

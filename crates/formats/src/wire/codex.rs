@@ -145,6 +145,26 @@ object! {
 }
 
 object! {
+    /// What linkspan adds to the end of a turn, so that each run keeps its own counts.
+    Figures {
+        usage_scope: Str<'a> = "usage_scope",
+        model_usage: List<Any<'a>> = "model_usage",
+        cost_usd: Num = "cost_usd",
+        session_cost_usd: Num = "session_cost_usd",
+        duration_ms: Num = "duration_ms",
+    }
+}
+
+object! {
+    /// The counts of one model, beside those of [`Usage`].
+    ModelFigures {
+        model: Str<'a> = "model",
+        cost_usd: Num = "cost_usd",
+        context_window: Num = "context_window",
+    }
+}
+
+object! {
     /// What a message of the app server is about.
     Params {
         thread_id: Str<'a> = "threadId",

@@ -2,11 +2,12 @@
 //!
 //! From the types and the producer in openai/codex, `codex-rs/exec/src/exec_events.rs`, of August
 //! 2026. Fields that may be null are written as null, as that program does. Left out: the second `id`
-//! key that Codex itself puts into a `web_search`.
+//! key that Codex itself puts into a `web_search`. At the end are the messages that linkspan's bridge
+//! sends beside them.
 
 use std::borrow::Cow;
 
-use model::{Raw, Text};
+use model::{AskKind, Decision, Denial, Origin, Outcome, Raw, RunError, Text, Why};
 use serde::{Serialize, Serializer};
 
 #[derive(Debug, Serialize)]
@@ -17,9 +18,20 @@ pub(crate) enum ThreadEvent<'a> {
     #[serde(rename = "turn.started")]
     TurnStarted,
     #[serde(rename = "turn.completed")]
-    TurnCompleted { usage: Usage },
+    TurnCompleted {
+        usage: Usage,
+        #[serde(flatten)]
+        figures: Figures<'a>,
+    },
     #[serde(rename = "turn.failed")]
-    TurnFailed { error: Error<'a> },
+    TurnFailed {
+        error: Error<'a>,
+        /// Codex does not say what a failed turn used.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        #[serde(flatten)]
+        figures: Figures<'a>,
+    },
     #[serde(rename = "item.started")]
     ItemStarted { item: ThreadItem<'a> },
     #[serde(rename = "item.updated")]
@@ -29,6 +41,36 @@ pub(crate) enum ThreadEvent<'a> {
     /// Said in passing: it ends nothing.
     #[serde(rename = "error")]
     Error { message: &'a Text<'a> },
+}
+
+/// What linkspan adds to the end of a turn; a turn of Codex itself has none of it.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Figures<'a> {
+    /// [`OF_THE_RUN`], or absent where the counts are Codex's own, of the whole thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) usage_scope: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) model_usage: Vec<ModelUsage<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cost_usd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) session_cost_usd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) duration_ms: Option<u64>,
+}
+
+/// The scope of counts that are those of one run, with the parts of the input disjoint.
+pub(crate) const OF_THE_RUN: &str = "run";
+
+#[derive(Debug, Serialize)]
+pub(crate) struct ModelUsage<'a> {
+    pub(crate) model: &'a str,
+    #[serde(flatten)]
+    pub(crate) usage: Usage,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cost_usd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) context_window: Option<u64>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
@@ -57,6 +99,8 @@ pub(crate) struct ThreadItem<'a> {
 pub(crate) enum Details<'a> {
     AgentMessage {
         text: &'a Text<'a>,
+        #[serde(flatten)]
+        about: Option<AboutAsk<'a>>,
     },
     Reasoning {
         text: &'a Text<'a>,
@@ -68,6 +112,8 @@ pub(crate) enum Details<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         exit_code: Option<Option<i32>>,
         status: Status,
+        #[serde(flatten)]
+        more: More,
     },
     FileChange {
         changes: Vec<FileUpdate<'a>>,
@@ -101,6 +147,34 @@ pub(crate) enum Details<'a> {
     },
 }
 
+/// Marks the message that shows a question of the agent.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct AboutAsk<'a> {
+    /// Always `commentary`, Codex's word for a message that is not the answer.
+    pub(crate) phase: &'static str,
+    pub(crate) ask_id: &'a str,
+}
+
+/// What a server knows about an output that is not written whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct More {
+    /// How long the output is that was cut, and where all of it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) output_bytes: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) output_url: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) attachments: Vec<Attachment>,
+}
+
+/// A picture of a tool's result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Attachment {
+    pub(crate) media_type: String,
+    pub(crate) bytes: usize,
+    pub(crate) url: String,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Status {
@@ -115,6 +189,9 @@ pub(crate) enum Status {
 pub(crate) struct FileUpdate<'a> {
     pub(crate) path: &'a Text<'a>,
     pub(crate) kind: FileUpdateKind,
+    /// Where a server shows the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) url: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -146,6 +223,8 @@ pub(crate) enum McpContent<'a> {
     ResourceLink {
         uri: Text<'a>,
         name: &'a str,
+        #[serde(rename = "mimeType", skip_serializing_if = "Option::is_none")]
+        mime_type: Option<Cow<'a, str>>,
     },
     #[serde(untagged)]
     Other(Raw<'a>),
@@ -214,4 +293,74 @@ pub(crate) enum WebSearchAction {
 pub(crate) struct TodoItem {
     pub(crate) text: Text<'static>,
     pub(crate) completed: bool,
+}
+
+/// Messages of the bridge, told in the order of the events they come from.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type")]
+pub(crate) enum BridgeMessage<'a> {
+    #[serde(rename = "bridge.ask")]
+    Ask(Box<BridgeAsk<'a>>),
+    #[serde(rename = "bridge.ask_settled", rename_all = "camelCase")]
+    AskSettled {
+        ask_id: &'a str,
+        decision: Decision,
+        /// Who caused it: `client`, `agent` or `linkspan`.
+        by: Origin,
+        /// Why linkspan settled it, where it did.
+        why: Option<Why>,
+        message: Option<&'a Text<'a>>,
+        /// What runs instead of what was asked for, or the answers.
+        input: Option<&'a Raw<'a>>,
+    },
+    #[serde(rename = "bridge.run_ended", rename_all = "camelCase")]
+    RunEnded {
+        run_id: Option<&'a str>,
+        outcome: Outcome,
+        answer: Option<&'a Text<'a>>,
+        error: Option<&'a RunError<'a>>,
+        usage: Option<Usage>,
+        #[serde(flatten)]
+        figures: Figures<'a>,
+        stop_reason: Option<&'a str>,
+        denials: &'a [Denial<'a>],
+    },
+}
+
+/// A question that waits, with everything that is needed to answer it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct BridgeAsk<'a> {
+    pub(crate) ask_id: &'a str,
+    pub(crate) seq: u64,
+    pub(crate) run_id: Option<&'a str>,
+    pub(crate) item_id: Option<&'a str>,
+    pub(crate) kind: AskKind,
+    pub(crate) tool: &'a str,
+    pub(crate) title: &'a Text<'a>,
+    pub(crate) description: Option<&'a Text<'a>>,
+    /// The command line, to the letter, of a tool that has one.
+    pub(crate) command: Option<Text<'a>>,
+    pub(crate) input: Option<&'a Raw<'a>>,
+    pub(crate) suggestions: Option<&'a Raw<'a>>,
+    pub(crate) answer: HowToAnswer<'a>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct HowToAnswer<'a> {
+    /// The session on the server's page.
+    pub(crate) page: &'a str,
+    /// Where an answer is posted.
+    pub(crate) url: &'a str,
+    pub(crate) decisions: &'static [&'static str],
+    /// The control that says yes.
+    pub(crate) control: AnswerControl<'a>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct AnswerControl<'a> {
+    pub(crate) control: &'static str,
+    #[serde(rename = "askId")]
+    pub(crate) ask_id: &'a str,
+    pub(crate) decision: &'static str,
 }

@@ -3,25 +3,31 @@
 //! Each run is a turn. The default profile gives a tool call the item type that Codex would have
 //! used; `seed` writes every call as a command named by its tool. Adjacent texts of one response
 //! become one message, so a message is held back until something else happens.
-//! Left out and counted: the user's words, asks, reports of usage before the end.
+//! Left out and counted: the user's words, reports of usage before the end, and asks unless a server
+//! writes for clients that can answer.
 
+mod agents;
+mod asks;
 mod calls;
 mod output;
 mod own;
 mod plans;
 mod turn;
 
-use std::borrow::Cow;
-
 use model::{
     Body, Channel, Delta, Event, Item, ItemClosed, ItemId, Level, Losses, Message, Notice, Outcome,
-    Part, Reasoning, Role, RunEnded, SessionBound, Status, Subagent, Text, Tool, Why, Writer,
+    Part, Reasoning, Role, RunEnded, SessionBound, Status, Text, Tool, Why, Writer,
 };
 
+pub use self::asks::waiting_ask;
+
+use self::agents::OpenAgent;
+use self::asks::OpenAsk;
 use self::calls::{Call, Ending};
+use self::output::{Outputs, Source};
 use self::plans::OpenPlan;
 use self::turn::{Turn, Turns};
-use super::{WriterConfig, line};
+use super::{Served, WriterConfig, line};
 use crate::wire::thread as wire;
 
 /// Text held back for what may still be added to it; more than this is written as it is.
@@ -40,6 +46,9 @@ pub(crate) struct Thread {
     calls: Vec<OpenCall>,
     plans: Vec<OpenPlan>,
     agents: Vec<OpenAgent>,
+    asks: Vec<OpenAsk>,
+    outputs: Outputs,
+    served: Option<Served>,
     losses: Losses,
 }
 
@@ -63,15 +72,6 @@ struct OpenCall {
     printed: String,
 }
 
-#[derive(Clone, Debug)]
-struct OpenAgent {
-    item: ItemId<'static>,
-    call: ItemId<'static>,
-    /// The call that started it is shown.
-    is_shown: bool,
-    in_background: bool,
-}
-
 impl Thread {
     pub(crate) fn new(config: &WriterConfig) -> Self {
         let profile = match config.profile.as_deref() {
@@ -84,6 +84,12 @@ impl Thread {
             calls: Vec::new(),
             plans: Vec::new(),
             agents: Vec::new(),
+            asks: Vec::new(),
+            outputs: Outputs::new(
+                config.profile.as_deref() == Some("full"),
+                config.served.as_ref(),
+            ),
+            served: config.served.clone(),
             losses: Losses::default(),
         }
     }
@@ -116,11 +122,12 @@ impl Thread {
         }
     }
 
-    fn closed(&mut self, closed: &ItemClosed<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn closed(&mut self, event: &Event<'_>, closed: &ItemClosed<'_>, out: &mut Vec<u8>) {
+        let path = &*event.path;
         match &closed.item {
             Item::Message(message) => self.message(message, path, out),
             Item::Reasoning(reasoning) => self.reasoning(reasoning, out),
-            Item::Tool(tool) => self.call_closed(tool, closed.status, path, out),
+            Item::Tool(tool) => self.call_closed(event, tool, closed.status, out),
             Item::Plan(plan) => self.plan_closed(plan, out),
             Item::Subagent(agent) => self.agent_closed(agent, closed.status, path, out),
             Item::Compaction(_) => self.losses.count("compaction"),
@@ -198,7 +205,8 @@ impl Thread {
     fn release(&mut self, out: &mut Vec<u8>) {
         if let Some(held) = self.held.take() {
             self.turns.has_answer |= held.path.is_empty();
-            let details = wire::Details::AgentMessage { text: &held.text };
+            let text = &held.text;
+            let details = wire::Details::AgentMessage { text, about: None };
             self.said(held.id.as_str(), details, out);
         }
     }
@@ -249,11 +257,12 @@ impl Thread {
 
     fn call_closed(
         &mut self,
+        event: &Event<'_>,
         tool: &Tool<'_>,
         status: Status,
-        path: &[ItemId<'_>],
         out: &mut Vec<u8>,
     ) {
+        let path = &*event.path;
         let at = self.calls.iter().position(|it| it.item == tool.id);
         let open = at.map(|at| self.calls.remove(at));
         let was_never_opened = open.as_ref().is_some_and(|it| it.was_never_opened);
@@ -272,6 +281,13 @@ impl Thread {
             change: tool.class.change,
             in_background,
             is_own: own::is_command(tool),
+            outputs: &self.outputs.clone(),
+            source: Some(Source {
+                session: event.session.as_str(),
+                item: tool.id.as_str(),
+                seq: event.seq,
+            }),
+            session: event.session.as_str(),
         };
         self.finish(&call, &ending, out);
     }
@@ -300,64 +316,6 @@ impl Thread {
         }
     }
 
-    fn agent_opened(&mut self, agent: &Subagent<'_>) {
-        self.agents.push(OpenAgent {
-            item: agent.id.clone().into_owned(),
-            call: agent.call.clone().into_owned(),
-            is_shown: self.calls.iter().any(|it| it.item == agent.call),
-            in_background: agent.background,
-        });
-    }
-
-    fn agent_updated(&mut self, agent: &Subagent<'_>) {
-        if let Some(open) = self.agents.iter_mut().find(|it| it.item == agent.id) {
-            open.in_background = agent.background;
-        }
-    }
-
-    /// An agent that outlived its call, or had none, is told of as if it had been waited for.
-    fn agent_closed(
-        &mut self,
-        agent: &Subagent<'_>,
-        status: Status,
-        path: &[ItemId<'_>],
-        out: &mut Vec<u8>,
-    ) {
-        let at = self.agents.iter().position(|it| it.item == agent.id);
-        let is_shown = at.is_some_and(|at| self.agents.remove(at).is_shown);
-        if self.turns.profile == Profile::Seed {
-            return self.losses.count("sub-agent");
-        }
-        if is_shown && !agent.background {
-            return;
-        }
-        self.turns.begin(out);
-        let sender = path.last().map_or(self.turns.thread_id(), ItemId::as_str);
-        let sender = sender.to_owned();
-        let call = agent.call.as_str();
-        let (agent_status, status) = match status {
-            Status::Ok => (wire::AgentStatus::Completed, wire::Status::Completed),
-            Status::Error | Status::Denied => (wire::AgentStatus::Errored, wire::Status::Failed),
-            Status::Cancelled | Status::Lost => {
-                (wire::AgentStatus::Interrupted, wire::Status::Failed)
-            }
-        };
-        let report = agent.report.as_ref().map(|it| output::capped(it.by_ref()));
-        let details = wire::Details::CollabToolCall {
-            tool: wire::CollabTool::Wait,
-            sender_thread_id: &sender,
-            receiver_thread_ids: vec![call],
-            prompt: None,
-            agents_states: calls::agents_states(vec![calls::AgentState {
-                thread_id: Cow::Borrowed(call),
-                status: agent_status,
-                message: report,
-            }]),
-            status,
-        };
-        self.said("", details, out);
-    }
-
     fn notice(&mut self, notice: &Notice<'_>, out: &mut Vec<u8>) {
         let is_open = self.turns.turn == Turn::Open;
         match own::warning(notice) {
@@ -369,6 +327,12 @@ impl Thread {
                 return line(out, &wire::ThreadEvent::Error { message });
             }
             Some(_) | None => (),
+        }
+        if notice.level == Level::Error && notice.code == "error" && self.turns.turn != Turn::None {
+            // The agent itself says that something went wrong: a line of its own, whatever the profile.
+            self.turns.begin(out);
+            let message = &notice.text;
+            return line(out, &wire::ThreadEvent::Error { message });
         }
         match notice.level {
             Level::Debug => self.losses.count("debug notice"),
@@ -387,26 +351,28 @@ impl Thread {
         self.turns.bind(bound.native.as_str(), out);
     }
 
-    fn ended(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
+    fn ended(&mut self, event: &Event<'_>, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
         self.turns.begin(out);
         if let (Outcome::Completed, Some(answer)) = (ended.outcome, &ended.answer)
             && !self.turns.has_answer
             && !answer.is_blank()
         {
-            self.said("", wire::Details::AgentMessage { text: answer }, out);
-        }
-        if ended.session_cost_usd.is_some() {
-            self.losses.count("cost");
+            let text = answer;
+            let details = wire::Details::AgentMessage { text, about: None };
+            self.said("", details, out);
         }
         self.close_all(out);
         self.turns.end(&turn::terminal(ended), out);
+        self.bridge_run_ended(event, ended, out);
     }
 
     /// Completes what is open; a lawful stream leaves nothing to do here.
     fn close_all(&mut self, out: &mut Vec<u8>) {
+        let (outputs, session) = (self.outputs.clone(), self.turns.session().to_owned());
         for open in std::mem::take(&mut self.calls) {
             if let Some(call) = open.call {
-                self.finish(&call, &Ending::lost(&open.printed), out);
+                let ending = Ending::lost(&open.printed, &outputs, &session);
+                self.finish(&call, &ending, out);
             }
         }
         for open in std::mem::take(&mut self.plans) {
@@ -414,6 +380,7 @@ impl Thread {
             line(out, &wire::ThreadEvent::ItemCompleted { item });
         }
         self.agents.clear();
+        self.close_asks(out);
     }
 
     fn abandon(&mut self, out: &mut Vec<u8>) {
@@ -424,9 +391,12 @@ impl Thread {
         self.turns.begin(out);
         self.close_all(out);
         let message = Text::new("the stream stopped before the run ended");
-        let error = wire::Error { message };
-        self.turns
-            .end(&wire::ThreadEvent::TurnFailed { error }, out);
+        let failed = wire::ThreadEvent::TurnFailed {
+            error: wire::Error { message },
+            usage: None,
+            figures: wire::Figures::default(),
+        };
+        self.turns.end(&failed, out);
     }
 }
 
@@ -442,13 +412,13 @@ impl Writer for Thread {
                 self.abandon(out);
                 self.turns.start(out);
             }
-            Body::RunEnded(ended) => self.ended(ended, out),
+            Body::RunEnded(ended) => self.ended(event, ended, out),
             Body::ItemOpened(item) => self.opened(event, item, out),
             Body::ItemUpdated(item) => self.updated(item, &event.path, out),
             Body::ItemDelta(delta) => self.delta(delta),
-            Body::ItemClosed(closed) => self.closed(closed, &event.path, out),
-            Body::AskOpened(_) => self.losses.count("ask"),
-            Body::AskSettled(_) => (),
+            Body::ItemClosed(closed) => self.closed(event, closed, out),
+            Body::AskOpened(ask) => self.ask_opened(event, ask, out),
+            Body::AskSettled(settled) => self.ask_settled(event, settled, out),
             Body::UsageReported(_) => self.losses.count("usage report"),
             Body::NoticeRaised(notice) => self.notice(notice, out),
             Body::FrameUnmapped(_) => self.losses.count("unmapped frame"),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use formats::framing::Framer;
 use formats::registry::{FORMATS, find_reader, writer};
-use formats::{ReaderConfig, WriterConfig};
+use formats::{ReaderConfig, Served, WriterConfig};
 use model::{End, Event, Reader, Writer};
 
 use crate::fixtures::{BEGAN, Recording, convert, recordings};
@@ -60,7 +60,7 @@ impl Fan {
                     profile: profile.map(str::to_owned),
                     live: false,
                     began: Some(BEGAN),
-                    color: false,
+                    ..WriterConfig::default()
                 };
                 let mut name = format.name.to_owned();
                 if let Some(profile) = profile {
@@ -73,6 +73,20 @@ impl Fan {
                 });
             }
         }
+        // As a server writes it, without the messages that are no ThreadEvents.
+        let served = WriterConfig {
+            served: Some(Served {
+                base: "http://127.0.0.1:8787".to_owned(),
+                max_output: Some(16),
+                bridge: false,
+            }),
+            ..WriterConfig::default()
+        };
+        outs.push(Out {
+            name: "thread of a server".to_owned(),
+            writer: writer("thread", &served).unwrap(),
+            law: Law::new("thread", None),
+        });
         Self {
             framer: Framer::new(format.framing),
             reader,

@@ -16,6 +16,7 @@ fn one(session: &SessionId<'static>, after: u64, format: &str) -> Follow {
         },
         format: format.to_owned(),
         profile: None,
+        served: None,
     }
 }
 
@@ -195,6 +196,7 @@ async fn who_follows_all_sessions_sees_each_without_gaps() {
         scope: Scope::All { after, since },
         format: "linkspan".to_owned(),
         profile: None,
+        served: None,
     };
     let known = HashMap::from([(old.clone(), 5)]);
     let mut all = hub.follow(follow(known, None)).await.unwrap();

@@ -157,6 +157,7 @@ async fn a_full_disk_holds_the_run_and_shows_nothing_of_it() {
         },
         format: "linkspan".to_owned(),
         profile: None,
+        served: None,
     };
     let mut follower = hub.follow(follow).await.unwrap();
     let caught_up = loop {

@@ -198,6 +198,7 @@ impl Stream {
             },
             format: "linkspan".to_owned(),
             profile: None,
+            served: None,
         };
         self.follower = Some(self.hub.follow(follow).await?);
         Ok(())

@@ -35,6 +35,7 @@ pub(crate) struct EventParams {
     limit: Option<u64>,
     format: Option<String>,
     profile: Option<String>,
+    output: Option<String>,
 }
 
 pub(crate) async fn read(
@@ -62,6 +63,8 @@ pub(crate) async fn read(
             .parse()
             .map_err(|()| ApiError::bad("a cursor is a number such as 7, or `7.1`"))?,
     };
+    let output = params.output.map(|it| it.parse()).transpose()?;
+    let served = (format == "thread").then(|| app.served(output, false));
     if is_live {
         let follow = Follow {
             scope: Scope::Session {
@@ -70,28 +73,29 @@ pub(crate) async fn read(
             },
             format,
             profile: params.profile,
+            served,
         };
         return live(app, caller, follow, after).await;
     }
-    stored(&app, &session, &format, params.profile, after, params.limit)
+    let config = WriterConfig {
+        profile: params.profile,
+        live: true,
+        served,
+        ..WriterConfig::default()
+    };
+    stored(&app, &session, &format, &config, after, params.limit)
 }
 
 fn stored(
     app: &App,
     session: &Session,
     format: &str,
-    profile: Option<String>,
+    config: &WriterConfig,
     after: Cursor,
     limit: Option<u64>,
 ) -> Result<Response> {
-    let config = WriterConfig {
-        profile,
-        live: true,
-        began: None,
-        color: false,
-    };
     let journal = Arc::clone(app.hub.journal());
-    let export = Export::new(journal, session, format, &config, after, limit)
+    let export = Export::new(journal, session, format, config, after, limit)
         .map_err(|err| ApiError::from(hub::Error::Format(err)))?;
     let pieces = unfold(Some(export), async |export| {
         let mut export = export?;

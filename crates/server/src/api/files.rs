@@ -140,7 +140,7 @@ fn open(cwd: &FsPath, path: &FsPath) -> io::Result<File> {
 }
 
 /// What a file is, by what it holds; its name may lie.
-fn kind(bytes: &[u8]) -> Option<&'static str> {
+pub(crate) fn kind(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),

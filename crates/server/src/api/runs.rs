@@ -37,7 +37,7 @@ pub(crate) struct Fields {
     pub(crate) cwd: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) permissions: Option<String>,
-    #[serde(default)]
+    #[serde(default, alias = "allowedTools", alias = "allowed_tools")]
     pub(crate) allow: Option<Vec<String>>,
     #[serde(default)]
     pub(crate) deny: Vec<String>,

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::table;
 use crate::error::ApiError;
 
 /// A control that could be read.
@@ -44,9 +45,10 @@ impl Control {
 
 /// Reads a message; an error is what to tell about it.
 pub(super) fn read(text: &str) -> Result<Control, Box<Told>> {
-    let refuse = |request: Option<Value>, code, words: String| {
+    let refuse = |request: Option<Value>, words: String, hint: Option<String>| {
         let mut err = ApiError::bad(words);
-        err.code = code;
+        err.code = "bad_message";
+        err.hint = hint;
         Err(Box::new(Told {
             reply: failed(request, &err),
             session: None,
@@ -54,8 +56,8 @@ pub(super) fn read(text: &str) -> Result<Control, Box<Told>> {
     };
     let mut fields = match serde_json::from_str(text) {
         Ok(Value::Object(fields)) => fields,
-        Ok(_) => return refuse(None, "bad_message", "a message is a JSON object".to_owned()),
-        Err(err) => return refuse(None, "bad_message", format!("a message is JSON: {err}")),
+        Ok(_) => return refuse(None, "a message is a JSON object".to_owned(), None),
+        Err(err) => return refuse(None, format!("a message is JSON: {err}"), None),
     };
     let request = fields
         .remove("requestId")
@@ -66,10 +68,24 @@ pub(super) fn read(text: &str) -> Result<Control, Box<Told>> {
             request,
             fields,
         }),
-        _ => refuse(
-            request,
-            "bad_message",
-            "a message names its `control`".to_owned(),
+        _ => {
+            let hint = fields.get("type").and_then(Value::as_str).map(hint);
+            refuse(request, "a message names its `control`".to_owned(), hint)
+        }
+    }
+}
+
+/// For who names a control as events are named.
+fn hint(named: &str) -> String {
+    let named: String = named.chars().take(80).collect();
+    match table::find(&named) {
+        Some(verb) => format!(
+            "say `\"control\": \"{}\"`; `type` is for what the server sends",
+            verb.name
+        ),
+        None => format!(
+            "`type` is for what the server sends; the controls are {}",
+            table::names()
         ),
     }
 }

@@ -2,14 +2,18 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::time::SystemTime;
 
 use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;
+use formats::Served;
 use futures_util::future::select_all;
 use hub::{Delivered, Follow, Followed, Follower, Hub, Scope};
-use model::SessionId;
+use journal::WaitingAsk;
+use model::{SessionId, Timestamp};
 use serde_json::{Value, json};
 
+use super::asks;
 use super::controls::{Control, Told};
 use crate::config::MAX_SUBSCRIPTIONS;
 use crate::error::{ApiError, Result};
@@ -23,6 +27,8 @@ const MAX_AROUND: usize = 160;
 pub(super) struct Wire {
     pub(super) format: String,
     pub(super) profile: Option<String>,
+    /// Only for `thread`.
+    pub(super) served: Option<Served>,
 }
 
 impl Wire {
@@ -31,6 +37,7 @@ impl Wire {
         hub: &Hub,
         session: Option<SessionId<'static>>,
         after: HashMap<String, Cursor>,
+        since: Option<Timestamp>,
     ) -> hub::Result<Following> {
         let scope = match &session {
             Some(id) => Scope::Session {
@@ -42,13 +49,14 @@ impl Wire {
                     .iter()
                     .map(|(id, cursor)| (SessionId::new(id.clone()), cursor.seq))
                     .collect(),
-                since: None,
+                since,
             },
         };
         let follow = Follow {
             scope,
             format: self.format.clone(),
             profile: self.profile.clone(),
+            served: self.served.clone(),
         };
         Ok(Following {
             session,
@@ -111,11 +119,36 @@ struct Following {
 }
 
 impl Subscriptions {
-    /// All sessions, as clients of the bridge expect it.
-    pub(super) async fn new(hub: &Hub, wire: Wire) -> hub::Result<Self> {
-        let all = wire.follow(hub, None, HashMap::new()).await?;
-        let followers = vec![all];
+    /// All sessions, as clients of the bridge expect it; or nothing, until the client says what it has.
+    pub(super) async fn new(hub: &Hub, wire: Wire, is_subscribed: bool) -> hub::Result<Self> {
+        let mut followers = Vec::new();
+        if is_subscribed {
+            followers.push(wire.follow(hub, None, HashMap::new(), None).await?);
+        }
         Ok(Self { wire, followers })
+    }
+
+    /// Whether questions are shown beside the events.
+    pub(super) fn shows_asks(&self) -> bool {
+        self.wire.served.is_some()
+    }
+
+    /// What shows the questions that wait, of a session or of all, unless the event that asks is among
+    /// those that are still to come.
+    pub(super) fn waiting(&self, asks: &[WaitingAsk], session: Option<&str>) -> Vec<Utf8Bytes> {
+        let Some(served) = &self.wire.served else {
+            return Vec::new();
+        };
+        let is_past = |ask: &WaitingAsk| {
+            let is_of = |it: &&Following| it.session.as_ref().is_none_or(|it| *it == ask.session);
+            let following = self.followers.iter().find(is_of);
+            following.is_some_and(|it| {
+                let after = it.after.get(ask.session.as_str());
+                after.is_none_or(|it| ask.seq <= it.seq)
+            })
+        };
+        let is_wanted = |ask: &WaitingAsk| session.is_none_or(|it| ask.session.as_str() == it);
+        asks::waiting(asks, served, |ask| is_wanted(ask) && is_past(ask))
     }
 
     /// Waits for something that is followed. May be dropped and called again.
@@ -141,15 +174,19 @@ impl Subscriptions {
         let session = control.text(&["sessionId", "session", "session_id"]);
         let done = match control.verb.as_str() {
             "subscribe" => {
-                self.subscribe(hub, session, control.fields.get("since"))
-                    .await
+                let at = Timestamp::from(SystemTime::now()).millis();
+                let done = self.subscribe(hub, session, control).await;
+                done.map(|session| json!({ "sessionId": session, "at": at }))
             }
-            "unsubscribe" => self.unsubscribe(hub, session).await,
+            "unsubscribe" => {
+                let done = self.unsubscribe(hub, session).await;
+                done.map(|session| json!({ "sessionId": session }))
+            }
             _ => return None,
         };
         let kind = format!("bridge.{}d", control.verb);
         Some(match done {
-            Ok(session) => control.reply(&kind, json!({ "sessionId": session })),
+            Ok(reply) => control.reply(&kind, reply),
             Err(err) => control.failed(&err),
         })
     }
@@ -158,17 +195,19 @@ impl Subscriptions {
         &mut self,
         hub: &Hub,
         session: Option<&str>,
-        since: Option<&Value>,
+        control: &Control,
     ) -> Result<Option<String>> {
+        let since = control.fields.get("since");
         let Some(session) = session else {
             let after = cursors(since)?;
-            let all = self.wire.follow(hub, None, after).await?;
+            let new_since = new_since(control.fields.get("newSince"))?;
+            let all = self.wire.follow(hub, None, after, new_since).await?;
             self.followers = vec![all];
             return Ok(None);
         };
         let id = hub.find(session).await?.id;
         let after = HashMap::from([(id.to_string(), cursor(since)?)]);
-        let follower = self.wire.follow(hub, Some(id.clone()), after).await?;
+        let follower = self.wire.follow(hub, Some(id.clone()), after, None).await?;
         // Who names a session does not want all of them any more.
         self.followers
             .retain(|it| it.session.is_some() && it.session.as_ref() != Some(&id));
@@ -222,6 +261,19 @@ fn cursor(since: Option<&Value>) -> Result<Cursor> {
     };
     text.parse()
         .map_err(|()| ApiError::bad("`since` is a cursor such as 7"))
+}
+
+/// Since when new sessions are told from their beginning, in milliseconds as `bridge.subscribed` says it.
+fn new_since(since: Option<&Value>) -> Result<Option<Timestamp>> {
+    match since {
+        None | Some(Value::Null) => Ok(None),
+        Some(since) => match since.as_i64() {
+            Some(millis) => Ok(Some(Timestamp::from_millis(millis))),
+            None => Err(ApiError::bad(
+                "`newSince` is a time in milliseconds, the `at` of `bridge.subscribed`",
+            )),
+        },
+    }
 }
 
 /// Cursors of several sessions.

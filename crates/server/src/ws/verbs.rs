@@ -14,13 +14,14 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::controls::{Control, Told};
+use super::table;
 use crate::api::runs::{Fields, engine_name, take};
 use crate::api::{asks, sessions};
 use crate::bridge::{MAX_PROJECTS, Resume};
 use crate::error::{ApiError, Result};
 use crate::export::export;
 use crate::state::App;
-use crate::tokens::{Caller, Role};
+use crate::tokens::Caller;
 use crate::{rights, roots};
 
 /// Sessions that are looked at to find the last one of a directory.
@@ -30,24 +31,6 @@ const MAX_THREAD: usize = 4 << 20;
 /// Bytes of a project.
 const MAX_PROJECT: usize = 64 << 10;
 
-/// Which right a verb needs; none is a verb that nobody knows.
-fn role(verb: &str) -> Option<Role> {
-    Some(match verb {
-        "run.submit"
-        | "run.abort"
-        | "interrupt"
-        | "queue.remove"
-        | "provider.select"
-        | "claude.session.resume"
-        | "project.save"
-        | "project.delete" => Role::Prompt,
-        "ask.settle" => Role::Approve,
-        "history" | "thread" | "bridge.status" | "echo" | "debug.echo" | "debug.ping"
-        | "projects" | "sessions" | "engines" | "asks" => Role::Watch,
-        _ => return None,
-    })
-}
-
 /// Works on a control. `last` is the session this client gave its last prompt to.
 pub(super) async fn act(
     app: Arc<App>,
@@ -55,11 +38,12 @@ pub(super) async fn act(
     last: Option<String>,
     control: Control,
 ) -> Told {
-    let acted = match role(&control.verb) {
+    let acted = match table::find(&control.verb) {
         None => Err(unknown(&control.verb)),
-        Some(role) if caller.role < role => Err(ApiError::forbidden(format!(
-            "a token for `{}` is needed for this",
-            role.name()
+        Some(verb) if caller.role < verb.role => Err(ApiError::forbidden(format!(
+            "a token for `{}` is needed for `{}`",
+            verb.role.name(),
+            verb.name
         ))),
         // The right is looked at for each control: a token may be revoked while its socket is open.
         Some(_) if !app.knows(&caller) => Err(ApiError::forbidden("the token was revoked")),
@@ -75,6 +59,7 @@ fn unknown(verb: &str) -> ApiError {
         "unknown_control",
         format!("no control is called `{verb}`"),
     )
+    .hint(format!("the controls are {}", table::names()))
 }
 
 async fn dispatch(
@@ -285,7 +270,8 @@ async fn unqueue(app: &App, control: &Control) -> Result<Told> {
 async fn settle(app: &App, control: &Control) -> Result<Told> {
     let id = needed(control, &["askId", "ask_id", "id"])?;
     asks::answer_ask(app, id, fields(control)?).await?;
-    Ok(control.reply("bridge.ask_settled", json!({ "askId": id })))
+    let reply = json!({ "askId": id, "decision": control.text(&["decision"]) });
+    Ok(control.reply("bridge.ask_settled", reply))
 }
 
 /// The provider of later prompts is named with the same rights as that of a prompt, and for the
@@ -363,7 +349,10 @@ async fn history(app: &App, control: &Control) -> Result<Told> {
 async fn thread(app: &App, control: &Control) -> Result<Told> {
     let id = needed(control, &["id", "sessionId", "session"])?;
     let session = app.hub.find(id).await?;
-    let config = WriterConfig::default();
+    let config = WriterConfig {
+        served: Some(app.served(None, false)),
+        ..WriterConfig::default()
+    };
     let journal = Arc::clone(app.hub.journal());
     let mut export = export(journal, &session, "thread", &config)
         .map_err(|err| ApiError::from(hub::Error::Format(err)))?;

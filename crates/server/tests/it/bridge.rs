@@ -35,7 +35,8 @@ async fn a_run_is_submitted_and_its_events_come_with_their_cursors() {
         .await;
     let started = socket.next_of("thread.started").await;
     assert_eq!(started["sessionId"], id);
-    let end = socket.next_of("turn.completed").await;
+    socket.next_of("turn.completed").await;
+    let end = socket.next_of("bridge.run_ended").await;
     assert!(end["cursor"].as_u64().unwrap() > 10, "{end}");
 }
 

@@ -4,6 +4,7 @@
 
 mod ag_ui;
 mod api;
+mod app;
 mod asks;
 mod bridge;
 mod cors;
@@ -15,4 +16,5 @@ mod private;
 mod rights;
 mod roots;
 mod slow;
+mod thread;
 mod walls;

@@ -1,14 +1,15 @@
 //! How a turn ends, and what it used. The counts are the thread's, so a run's own are a difference.
 
 use model::{
-    Basis, Binding, Body, Cause, End, Exit, Outcome, RunEnded, RunError, Scope, SessionBound,
-    SessionId, Text, Tokens, Usage, Why,
+    Basis, Binding, Body, Cause, End, Exit, ModelUsage, Outcome, RunEnded, RunError, Scope,
+    SessionBound, SessionId, Text, Tokens, Usage, Why,
 };
 use std::borrow::Cow;
 
 use super::{Codex, Context, Line, raw};
 use crate::wire::codex as wire;
 use crate::wire::lenient::{Any, Num};
+use crate::wire::thread::OF_THE_RUN;
 
 impl Codex {
     pub(super) fn turn_completed<'c>(
@@ -22,6 +23,9 @@ impl Codex {
         self.begin(cx);
         let mut ended = RunEnded::new(Outcome::Completed, None);
         ended.detail = raw(text);
+        if figures(&mut ended, line.usage, text) {
+            return self.end_run_with(cx, ended);
+        }
         if let Some(total) = tokens(line.usage) {
             let before = self.total.replace(total);
             let mut usage = Usage {
@@ -60,6 +64,7 @@ impl Codex {
         };
         let mut ended = RunEnded::new(Outcome::Failed, Some(error));
         ended.detail = raw(text);
+        figures(&mut ended, line.usage, text);
         self.end_run_with(cx, ended);
     }
 
@@ -142,6 +147,55 @@ impl Codex {
             }
         }
     }
+}
+
+/// Takes over what linkspan adds to the end of a turn; true when the counts are those of this run
+/// alone. Then they say nothing about the thread's own.
+fn figures(ended: &mut RunEnded<'_>, usage: Any<'_>, text: &str) -> bool {
+    let figures: wire::Figures<'_> = serde_json::from_str(text).unwrap_or_default();
+    ended.session_cost_usd = figures.session_cost_usd.0;
+    ended.duration_ms = figures.duration_ms.as_u64();
+    ended.models = figures
+        .model_usage
+        .0
+        .iter()
+        .filter_map(model_usage)
+        .collect();
+    if figures.usage_scope.as_deref() != Some(OF_THE_RUN) {
+        return false;
+    }
+    ended.usage = disjoint(usage).map(|tokens| Usage {
+        scope: Scope::Run,
+        basis: Basis::Delta,
+        tokens,
+        model: None,
+        // Where the models have it, theirs is the whole.
+        cost_usd: figures.cost_usd.0.filter(|_| ended.models.is_empty()),
+        detail: None,
+    });
+    true
+}
+
+fn model_usage(raw: &Any<'_>) -> Option<ModelUsage<'static>> {
+    let figures: wire::ModelFigures<'_> = raw.parse()?;
+    Some(ModelUsage {
+        model: Cow::Owned(figures.model.as_deref()?.to_owned()),
+        tokens: disjoint(*raw)?,
+        cost_usd: figures.cost_usd.0,
+        context_window: figures.context_window.as_u64(),
+    })
+}
+
+/// Token counts as linkspan writes them: the parts of the input are apart already.
+fn disjoint(usage: Any<'_>) -> Option<Tokens> {
+    let usage: wire::Usage<'_> = usage.parse()?;
+    Some(Tokens {
+        input: usage.input.as_u64()?,
+        cache_read: usage.cached.as_u64().unwrap_or_default(),
+        cache_write: usage.cache_write.as_u64().unwrap_or_default(),
+        output: usage.output.as_u64(),
+        reasoning: usage.reasoning.as_u64(),
+    })
 }
 
 /// Token counts with the parts of the input taken apart: Codex counts cached input twice.

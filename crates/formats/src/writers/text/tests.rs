@@ -16,6 +16,7 @@ const fn config(live: bool, color: bool) -> WriterConfig {
         live,
         began: None,
         color,
+        served: None,
     }
 }
 

@@ -9,7 +9,8 @@ use std::borrow::Cow;
 use model::{Change, Losses, Raw, Status, Text, Tool, ToolKind, ToolResult};
 
 use super::Profile;
-use super::{output, own};
+use super::output::{Outputs, Source, Written};
+use super::own;
 use crate::wire::lenient::Any;
 use crate::wire::thread as wire;
 
@@ -86,11 +87,15 @@ pub(super) struct Ending<'a> {
     pub(super) in_background: bool,
     /// It was a command of Codex itself: nothing is cut, and no exit code made up.
     pub(super) is_own: bool,
+    pub(super) outputs: &'a Outputs,
+    /// The event that holds the result.
+    pub(super) source: Option<Source<'a>>,
+    pub(super) session: &'a str,
 }
 
 impl<'a> Ending<'a> {
     /// Nobody said how.
-    pub(super) fn lost(printed: &'a str) -> Self {
+    pub(super) fn lost(printed: &'a str, outputs: &'a Outputs, session: &'a str) -> Self {
         Self {
             status: Status::Lost,
             result: None,
@@ -99,17 +104,26 @@ impl<'a> Ending<'a> {
             change: None,
             in_background: false,
             is_own: false,
+            outputs,
+            source: None,
+            session,
+        }
+    }
+
+    fn written(&self, losses: &mut Losses) -> Written<'a> {
+        let is_whole = self.is_own && !self.outputs.cuts_own();
+        match self.result {
+            Some(result) if is_whole && result.content.is_string() => Written {
+                text: Text::from(result.content.by_ref()),
+                ..Written::default()
+            },
+            Some(result) => self.outputs.text(result, self.source, losses),
+            None => self.outputs.cut(Text::new(self.printed), None),
         }
     }
 
     fn output(&self, losses: &mut Losses) -> Text<'a> {
-        match self.result {
-            Some(result) if self.is_own && result.content.is_string() => {
-                Text::from(result.content.by_ref())
-            }
-            Some(result) => output::text(result, losses),
-            None => output::capped(Text::new(self.printed)),
-        }
+        self.written(losses).text
     }
 
     /// What to say of a call that did not end well; never empty.
@@ -198,9 +212,11 @@ impl Call {
     pub(super) fn started(&self) -> Option<wire::ThreadItem<'_>> {
         let status = wire::Status::InProgress;
         let details = match &self.shape {
-            Shape::Shell(it) | Shape::Named(it) => command(it, Text::EMPTY, Some(None), status),
-            Shape::Seed(name) => command(name, Text::EMPTY, None, status),
-            Shape::Files(changes) => files(changes, None, status),
+            Shape::Shell(it) | Shape::Named(it) => {
+                command(it, Written::default(), Some(None), status)
+            }
+            Shape::Seed(name) => command(name, Written::default(), None, status),
+            Shape::Files(changes) => files(changes, None, status, |_| None),
             Shape::Mcp(mcp) => mcp.details(None, None, status),
             Shape::Agent(agent) if agent.receivers.is_some() => {
                 agent.details(&self.id, Vec::new(), status)
@@ -227,20 +243,24 @@ impl Call {
             Shape::Shell(it) | Shape::Named(it) => {
                 let exit_code = ending.exit_code();
                 let status = ending.command_status();
-                command(it, ending.output(losses), Some(exit_code), status)
+                command(it, ending.written(losses), Some(exit_code), status)
             }
             Shape::Seed(name) => {
                 let exit_code = i32::from(ending.status != Status::Ok);
-                command(name, ending.output(losses), Some(Some(exit_code)), status)
+                command(name, ending.written(losses), Some(Some(exit_code)), status)
             }
-            Shape::Files(changes) => files(changes, ending.change, status),
+            Shape::Files(changes) => files(changes, ending.change, status, |path| {
+                ending.outputs.file(ending.session, path)
+            }),
             Shape::Mcp(mcp) => match (ending.status, ending.result) {
                 (Status::Ok, Some(result)) => {
-                    mcp.details(Some(output::mcp_result(result)), None, status)
+                    let result = ending.outputs.mcp_result(result, ending.source);
+                    mcp.details(Some(result), None, status)
                 }
                 // A tool that failed has answered; only what kept it from answering is an error.
                 (Status::Error, Some(result)) if !result.content.is_string() => {
-                    mcp.details(Some(output::mcp_result(result)), None, status)
+                    let result = ending.outputs.mcp_result(result, ending.source);
+                    mcp.details(Some(result), None, status)
                 }
                 (Status::Ok, None) => mcp.details(None, None, status),
                 (Status::Error | Status::Denied | Status::Cancelled | Status::Lost, _) => {
@@ -412,30 +432,40 @@ pub(super) fn agents_states(states: Vec<AgentState<'_>>) -> wire::AgentsStates<'
 
 fn command<'a>(
     command: &'a Text<'a>,
-    aggregated_output: Text<'a>,
+    output: Written<'a>,
     exit_code: Option<Option<i32>>,
     status: wire::Status,
 ) -> wire::Details<'a> {
     wire::Details::CommandExecution {
         command,
-        aggregated_output,
+        aggregated_output: output.text,
         exit_code,
         status,
+        more: output.more,
     }
 }
 
-fn files(
-    changes: &[FileChange],
+fn files<'a>(
+    changes: &'a [FileChange],
     change: Option<Change>,
     status: wire::Status,
-) -> wire::Details<'_> {
+    url: impl Fn(&Text<'_>) -> Option<String>,
+) -> wire::Details<'a> {
     // What happened is told of one file; of a move, only the kinds of its two ends make sense.
     let known = change.filter(|_| changes.len() == 1).map(kind);
     let changes = changes
         .iter()
-        .map(|it| wire::FileUpdate {
-            path: &it.path,
-            kind: known.unwrap_or(it.kind),
+        .map(|it| {
+            let kind = known.unwrap_or(it.kind);
+            let is_there = match kind {
+                wire::FileUpdateKind::Add | wire::FileUpdateKind::Update => true,
+                wire::FileUpdateKind::Delete => false,
+            };
+            wire::FileUpdate {
+                path: &it.path,
+                kind,
+                url: url(&it.path).filter(|_| is_there),
+            }
         })
         .collect();
     wire::Details::FileChange { changes, status }

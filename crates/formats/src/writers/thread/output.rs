@@ -1,78 +1,234 @@
 //! What tools print, in the size a log can bear.
+//!
+//! On a server, an output that is cut names its length and a link to all of it, and a picture is a link:
+//! whoever shows these lines has a small screen, and fetches what it wants to see.
+
+use std::borrow::Cow;
 
 use model::{Losses, Raw, Text, ToolResult};
 
 use crate::wire::lenient::Any;
 use crate::wire::thread as wire;
+use crate::writers::Served;
 use crate::writers::content::{Block, blocks};
 
 /// Longer outputs are cut: a consumer keeps these lines in memory and shows a screen of them.
 pub(super) const MAX_OUTPUT: usize = 64 * 1024;
 
-/// Everything a result says, as text.
-pub(super) fn text<'a>(result: &'a ToolResult<'_>, losses: &mut Losses) -> Text<'a> {
-    if result.content.is_string() {
-        return capped(Text::from(result.content.by_ref()));
+/// How much of an output is written, and where the rest is.
+#[derive(Clone, Debug)]
+pub(super) struct Outputs {
+    /// Bytes; none writes all.
+    max: Option<usize>,
+    /// The address of the server, where one writes.
+    base: Option<String>,
+}
+
+/// The event that holds an output.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source<'a> {
+    pub(super) session: &'a str,
+    pub(super) item: &'a str,
+    pub(super) seq: u64,
+}
+
+/// An output as it is written.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Written<'a> {
+    pub(super) text: Text<'a>,
+    pub(super) more: wire::More,
+}
+
+impl Outputs {
+    pub(super) fn new(is_full: bool, served: Option<&Served>) -> Self {
+        let max = served.map_or(Some(MAX_OUTPUT), |it| it.max_output);
+        Self {
+            max: max.filter(|_| !is_full),
+            base: served.map(|it| it.base.clone()),
+        }
     }
-    let mut parts = blocks(&result.content)
-        .into_iter()
-        .map(|block| match block {
-            Block::Text(text) => text,
-            Block::Image { media_type, data } => {
-                losses.count("image");
-                Text::new(format!(
-                    "[{media_type}, {} bytes of base64]",
-                    data.len_bound()
-                ))
+
+    /// True when commands of Codex itself are cut like all others.
+    pub(super) fn cuts_own(&self) -> bool {
+        self.base.is_some()
+    }
+
+    /// Everything a result says, as text.
+    pub(super) fn text<'a>(
+        &self,
+        result: &'a ToolResult<'_>,
+        source: Option<Source<'_>>,
+        losses: &mut Losses,
+    ) -> Written<'a> {
+        if result.content.is_string() {
+            return self.cut(Text::from(result.content.by_ref()), source);
+        }
+        let mut attachments = Vec::new();
+        let mut parts =
+            (blocks(&result.content).into_iter().enumerate()).map(|(at, block)| match block {
+                Block::Text(text) => text,
+                Block::Image { media_type, data } => {
+                    let Some(url) = self.picture(source, at) else {
+                        losses.count("image");
+                        let n_chars = data.len_bound();
+                        return Text::new(format!("[{media_type}, {n_chars} bytes of base64]"));
+                    };
+                    let bytes = decoded_len(&data.to_str());
+                    let text = Text::new(format!("[{media_type}, {bytes} bytes: {url}]"));
+                    let media_type = media_type.into_owned();
+                    attachments.push(wire::Attachment {
+                        media_type,
+                        bytes,
+                        url,
+                    });
+                    text
+                }
+                Block::ImageUrl(url) => url,
+                Block::Other(raw) => Text::new(raw.get().to_owned()),
+            });
+        let Some(first) = parts.next() else {
+            return Written::default();
+        };
+        let text = match parts.next() {
+            None => first,
+            Some(second) => {
+                let mut joined = first.to_str().into_owned();
+                for text in std::iter::once(second).chain(parts) {
+                    joined.push('\n');
+                    joined.push_str(&text.to_str());
+                }
+                Text::new(joined)
             }
-            Block::ImageUrl(url) => url,
-            Block::Other(raw) => Text::new(raw.get().to_owned()),
-        });
-    let Some(first) = parts.next() else {
-        return Text::EMPTY;
-    };
-    let Some(second) = parts.next() else {
-        return capped(first);
-    };
-    let mut joined = first.to_str().into_owned();
-    for text in std::iter::once(second).chain(parts) {
-        joined.push('\n');
-        joined.push_str(&text.to_str());
+        };
+        let mut written = self.cut(text, source);
+        written.more.attachments = attachments;
+        written
     }
-    capped(Text::new(joined))
-}
 
-/// The text, or its beginning and its length in bytes. Not decoded unless it may be too long.
-pub(super) fn capped(text: Text<'_>) -> Text<'_> {
-    if text.len_bound() <= MAX_OUTPUT {
-        return text;
-    }
-    let whole = text.to_str();
-    if whole.len() <= MAX_OUTPUT {
-        drop(whole);
-        return text;
-    }
-    let head = &whole[..whole.floor_char_boundary(MAX_OUTPUT)];
-    Text::new(format!("{head}… [{} bytes]", whole.len()))
-}
-
-/// A result in the blocks of the Model Context Protocol.
-pub(super) fn mcp_result<'a>(result: &'a ToolResult<'_>) -> wire::McpResult<'a> {
-    let content = blocks(&result.content)
-        .into_iter()
-        .map(|block| match block {
-            Block::Text(text) => wire::McpContent::Text { text: capped(text) },
-            Block::Image { media_type, data } => wire::McpContent::Image {
-                data,
-                mime_type: media_type,
+    /// The text, or its beginning and its length in bytes. Not decoded unless it may be too long.
+    pub(super) fn cut<'a>(&self, text: Text<'a>, source: Option<Source<'_>>) -> Written<'a> {
+        let max = self.max.unwrap_or(usize::MAX);
+        let all = |text| Written {
+            text,
+            more: wire::More::default(),
+        };
+        if text.len_bound() <= max {
+            return all(text);
+        }
+        let whole = text.to_str();
+        if whole.len() <= max {
+            drop(whole);
+            return all(text);
+        }
+        let head = &whole[..whole.floor_char_boundary(max)];
+        let n_bytes = whole.len();
+        let url = self.output(source);
+        let text = match &url {
+            Some(url) => format!("{head}… [{n_bytes} bytes, all of it: {url}]"),
+            None => format!("{head}… [{n_bytes} bytes]"),
+        };
+        Written {
+            text: Text::new(text),
+            more: wire::More {
+                output_bytes: url.is_some().then_some(n_bytes),
+                output_url: url,
+                attachments: Vec::new(),
             },
-            Block::ImageUrl(uri) => wire::McpContent::ResourceLink { uri, name: "image" },
+        }
+    }
+
+    /// A result in the blocks of the Model Context Protocol.
+    pub(super) fn mcp_result<'a>(
+        &self,
+        result: &'a ToolResult<'_>,
+        source: Option<Source<'_>>,
+    ) -> wire::McpResult<'a> {
+        let blocks = blocks(&result.content).into_iter().enumerate();
+        let content = blocks.map(|(at, block)| match block {
+            Block::Text(text) => wire::McpContent::Text {
+                text: self.cut(text, source).text,
+            },
+            Block::Image { media_type, data } => match self.picture(source, at) {
+                Some(url) => wire::McpContent::ResourceLink {
+                    uri: Text::new(url),
+                    name: "image",
+                    mime_type: Some(media_type),
+                },
+                None => wire::McpContent::Image {
+                    data,
+                    mime_type: media_type,
+                },
+            },
+            Block::ImageUrl(uri) => wire::McpContent::ResourceLink {
+                uri,
+                name: "image",
+                mime_type: None,
+            },
             Block::Other(raw) => wire::McpContent::Other(raw),
         });
-    wire::McpResult {
-        content: content.collect(),
-        structured_content: result.structured.as_ref().and_then(structured),
+        let mut content: Vec<_> = content.collect();
+        let mut structured_content = result.structured.as_ref().and_then(structured);
+        let n_bytes = structured_content.as_ref().map_or(0, |it| it.get().len());
+        // Cut JSON is of no use to anybody.
+        if n_bytes > self.max.unwrap_or(usize::MAX)
+            && let Some(url) = self.output(source)
+        {
+            structured_content = None;
+            let text = format!("[structured content, {n_bytes} bytes: {url}&part=structured]");
+            content.push(wire::McpContent::Text {
+                text: Text::new(text),
+            });
+        }
+        wire::McpResult {
+            content,
+            structured_content,
+        }
     }
+
+    /// Where a server shows a file of the session.
+    pub(super) fn file(&self, session: &str, path: &Text<'_>) -> Option<String> {
+        let base = self.base.as_deref()?;
+        let session = encoded(session);
+        let path = path.to_str();
+        Some(format!(
+            "{base}/api/sessions/{session}/file?path={}",
+            encoded(&path)
+        ))
+    }
+
+    fn output(&self, source: Option<Source<'_>>) -> Option<String> {
+        let (base, source) = (self.base.as_deref()?, source?);
+        let (session, item) = (encoded(source.session), encoded(source.item));
+        let seq = source.seq;
+        Some(format!(
+            "{base}/api/sessions/{session}/items/{item}/output?at={seq}"
+        ))
+    }
+
+    fn picture(&self, source: Option<Source<'_>>, block: usize) -> Option<String> {
+        Some(format!("{}&block={block}", self.output(source)?))
+    }
+}
+
+/// A part of an address, with everything escaped that means something in one.
+pub(super) fn encoded(text: &str) -> Cow<'_, str> {
+    let is_plain = |it: u8| it.is_ascii_alphanumeric() || b"-._~".contains(&it);
+    if text.bytes().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() * 3);
+    for byte in text.bytes() {
+        match is_plain(byte) {
+            true => out.push(char::from(byte)),
+            false => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// How many bytes a text in base64 stands for.
+fn decoded_len(base64: &str) -> usize {
+    base64.trim_end_matches('=').len() * 3 / 4
 }
 
 object! {
@@ -96,6 +252,10 @@ fn structured<'a>(raw: &'a Raw<'_>) -> Option<Raw<'a>> {
 mod tests {
     use super::*;
 
+    fn capped(text: Text<'_>) -> Text<'_> {
+        Outputs::new(false, None).cut(text, None).text
+    }
+
     #[test]
     fn short_output_is_not_decoded() {
         let raw: Raw<'_> = serde_json::from_str(r#""a\u0041""#).unwrap();
@@ -117,5 +277,31 @@ mod tests {
         let head = format!("a{}", "é".repeat(MAX_OUTPUT / 2 - 1));
         let expected = format!("{head}… [{} bytes]", 1 + 2 * MAX_OUTPUT);
         assert_eq!(cut.to_str(), expected);
+    }
+
+    #[test]
+    fn the_full_profile_cuts_nothing() {
+        let text = "x".repeat(MAX_OUTPUT * 2);
+        let written = Outputs::new(true, None).cut(Text::new(&*text), None);
+        assert_eq!(written.text.to_str(), text);
+    }
+
+    #[test]
+    fn addresses_have_nothing_in_them_that_ends_a_part() {
+        assert_eq!(encoded("toolu_01-a.b~c"), "toolu_01-a.b~c");
+        assert_eq!(encoded("a/b?c#d é"), "a%2Fb%3Fc%23d%20%C3%A9");
+    }
+
+    #[test]
+    fn base64_is_counted_as_what_it_stands_for() {
+        for (text, n_bytes) in [
+            ("", 0),
+            ("TQ==", 1),
+            ("TWE=", 2),
+            ("TWFu", 3),
+            ("TWFuTQ==", 4),
+        ] {
+            assert_eq!(decoded_len(text), n_bytes, "{text}");
+        }
     }
 }

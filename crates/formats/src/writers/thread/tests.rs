@@ -158,7 +158,7 @@ fn the_seeds_example() {
         {"type":"item.started","item":{"id":"toolu_...","type":"command_execution","command":"Grep","aggregated_output":"","exit_code":null,"status":"in_progress"}}
         {"type":"item.completed","item":{"id":"toolu_...","type":"command_execution","command":"Grep","aggregated_output":"Found 6 files\n...","exit_code":0,"status":"completed"}}
         {"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"Perfect! I found ..."}}
-        {"type":"turn.completed","usage":{"input_tokens":10,"cached_input_tokens":2,"cache_write_input_tokens":0,"output_tokens":7,"reasoning_output_tokens":0}}
+        {"type":"turn.completed","usage":{"input_tokens":10,"cached_input_tokens":2,"cache_write_input_tokens":0,"output_tokens":7,"reasoning_output_tokens":0},"usage_scope":"run"}
     "#]],
     );
 }
@@ -175,7 +175,7 @@ fn the_seeds_example_in_its_own_shapes() {
         {"type":"item.started","item":{"id":"toolu_...","type":"command_execution","command":"Grep","aggregated_output":"","status":"in_progress"}}
         {"type":"item.completed","item":{"id":"toolu_...","type":"command_execution","command":"Grep","aggregated_output":"Found 6 files\n...","exit_code":0,"status":"completed"}}
         {"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"Perfect! I found ..."}}
-        {"type":"turn.completed","usage":{"input_tokens":10,"cached_input_tokens":2,"cache_write_input_tokens":0,"output_tokens":7,"reasoning_output_tokens":0}}
+        {"type":"turn.completed","usage":{"input_tokens":10,"cached_input_tokens":2,"cache_write_input_tokens":0,"output_tokens":7,"reasoning_output_tokens":0},"usage_scope":"run"}
     "#]],
     );
 }
@@ -631,4 +631,283 @@ fn what_has_no_place_is_counted() {
     }
     let losses: Vec<_> = writer.losses().iter().collect();
     assert_eq!(losses, [("session detail", 1), ("user message", 1)]);
+}
+
+#[test]
+fn ids_go_on_over_turns() {
+    check(
+        vec![
+            bound("t"),
+            started(),
+            said("a", "one"),
+            ended(Outcome::Completed),
+            started(),
+            said("b", "two"),
+            warning("odd"),
+            ended(Outcome::Aborted),
+        ],
+        expect![[r#"
+            {"type":"thread.started","thread_id":"t"}
+            {"type":"turn.started"}
+            {"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"one"}}
+            {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
+            {"type":"turn.started"}
+            {"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"two"}}
+            {"type":"item.completed","item":{"id":"item_2","type":"error","message":"odd"}}
+            {"type":"turn.failed","error":{"message":"aborted"}}
+        "#]],
+    );
+}
+
+#[test]
+fn codex_counting_anew_is_counted_on() {
+    let call = |id| closed(Status::Ok, tool(id, shell("ls"), Some("\"\"")));
+    let mut writer = writer(None);
+    let mut out = Vec::new();
+    for id in [
+        "item_0", "item_4", "item_0~2", "item_4~2", "item_9", "call_1",
+    ] {
+        writer.event(&event(1, vec![], call(id)), &mut out);
+    }
+    let out = String::from_utf8(out).unwrap();
+    let ids = out.lines().filter(|it| it.contains("item.completed"));
+    let ids: Vec<&str> = ids.map(|it| it.split('"').nth(9).unwrap()).collect();
+    assert_eq!(
+        ids,
+        ["item_0", "item_4", "item_5", "item_6", "item_9", "call_1"]
+    );
+}
+
+#[test]
+fn an_error_that_the_agent_reports_is_an_error_line() {
+    for profile in [None, Some("seed")] {
+        let mut writer = writer(profile);
+        let mut out = Vec::new();
+        let boom = Body::NoticeRaised(Notice {
+            level: Level::Error,
+            code: Cow::Borrowed("error"),
+            text: Text::new("boom"),
+            item: None,
+            detail: None,
+        });
+        for body in [started(), boom, ended(Outcome::Failed)] {
+            writer.event(&event(1, vec![], body), &mut out);
+        }
+        expect![[r#"
+            {"type":"thread.started","thread_id":"s1"}
+            {"type":"turn.started"}
+            {"type":"error","message":"boom"}
+            {"type":"turn.failed","error":{"message":"failed"}}
+        "#]]
+        .assert_eq(&String::from_utf8(out).unwrap());
+    }
+}
+
+fn served(bridge: bool) -> Thread {
+    Thread::new(&WriterConfig {
+        served: Some(Served {
+            base: "http://h".to_owned(),
+            max_output: Some(8),
+            bridge,
+        }),
+        ..WriterConfig::default()
+    })
+}
+
+fn check_served(bridge: bool, bodies: Vec<Body<'_>>, expect: Expect) {
+    let mut writer = served(bridge);
+    let mut out = Vec::new();
+    for (seq, body) in bodies.into_iter().enumerate() {
+        writer.event(&event(seq as u64 + 1, vec![], body), &mut out);
+    }
+    expect.assert_eq(&String::from_utf8(out).unwrap());
+}
+
+fn asked(command: &str) -> Body<'static> {
+    let input = serde_json::json!({ "command": command }).to_string();
+    Body::AskOpened(model::Ask {
+        id: model::AskId::new("q1"),
+        kind: model::AskKind::Permission,
+        item: Some(ItemId::new("toolu_1")),
+        tool: Cow::Borrowed("Bash"),
+        title: Text::new(command.to_owned()),
+        description: None,
+        input: Some(Raw::parse(input)),
+        suggestions: None,
+    })
+}
+
+fn settled(decision: model::Decision) -> Body<'static> {
+    Body::AskSettled(model::AskSettled {
+        id: model::AskId::new("q1"),
+        decision,
+        message: Some(Text::new("fine")),
+        input: None,
+        remembered: None,
+    })
+}
+
+#[test]
+fn a_server_shows_what_is_asked_and_tells_its_bridge() {
+    check_served(
+        true,
+        vec![
+            bound("t"),
+            started(),
+            asked("echo ``` /w"),
+            settled(model::Decision::Allowed),
+            ended(Outcome::Completed),
+        ],
+        expect![[r#"
+            {"type":"thread.started","thread_id":"t"}
+            {"type":"turn.started"}
+            {"type":"item.started","item":{"id":"ask_3","type":"agent_message","text":"**Permission needed: Bash**\n\n````\necho ``` /w\n````\n\nAnswer at http://h/#/s/s1 or with `{\"control\":\"ask.settle\",\"askId\":\"s1:3\",\"decision\":\"allow\"}` (or `\"deny\"`).","phase":"commentary","ask_id":"s1:3"}}
+            {"type":"bridge.ask","askId":"s1:3","seq":3,"runId":"r1","itemId":"toolu_1","kind":"permission","tool":"Bash","title":"echo ``` /w","description":null,"command":"echo ``` /w","input":{"command":"echo ``` /w"},"suggestions":null,"answer":{"page":"http://h/#/s/s1","url":"http://h/api/asks/s1:3","decisions":["allow","allow_always","deny"],"control":{"control":"ask.settle","askId":"s1:3","decision":"allow"}}}
+            {"type":"item.completed","item":{"id":"ask_3","type":"agent_message","text":"Allowed: Bash: echo ``` /w (fine)","phase":"commentary","ask_id":"s1:3"}}
+            {"type":"bridge.ask_settled","askId":"s1:3","decision":"allowed","by":"agent","why":null,"message":"fine","input":null}
+            {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
+            {"type":"bridge.run_ended","runId":"r1","outcome":"completed","answer":null,"error":null,"usage":null,"stopReason":null,"denials":[]}
+        "#]],
+    );
+}
+
+#[test]
+fn a_question_is_no_message_of_the_agent_when_it_is_read_back() {
+    let mut writer = served(false);
+    let mut out = Vec::new();
+    let bodies = [
+        started(),
+        asked("ls"),
+        settled(model::Decision::Denied),
+        ended(Outcome::Completed),
+    ];
+    for body in bodies {
+        writer.event(&event(2, vec![], body), &mut out);
+    }
+    let mut reader = find_reader("codex").unwrap().1(&ReaderConfig::default());
+    let mut read = Vec::new();
+    let mut sink = |event: &Event<'_>| match &event.body {
+        Body::NoticeRaised(it) => read.push(it.code.to_string()),
+        Body::RunEnded(it) => read.push(format!("{:?} {:?}", it.outcome, it.answer)),
+        other => read.push(other.name().to_owned()),
+    };
+    for line in String::from_utf8(out).unwrap().lines() {
+        reader.frame(Frame::Data(line.as_bytes()), &mut sink);
+    }
+    assert_eq!(
+        read,
+        [
+            "session.bound",
+            "run.started",
+            "ask",
+            "ask",
+            "usage.reported",
+            "Completed None"
+        ]
+    );
+}
+
+#[test]
+fn a_server_cuts_outputs_and_links_pictures_and_files() {
+    let mut edit = Class::plain(ToolKind::Write, Text::new("Write a b.txt"));
+    edit.change = Some(model::Change::Add);
+    edit.paths = vec![model::Location {
+        path: Text::new("/w/a b.txt"),
+        line: None,
+    }];
+    let picture = r#"[{"type":"text","text":"see"},{"type":"image","source":{"media_type":"image/png","data":"TWFuTQ=="}}]"#;
+    let mcp = || {
+        let mut class = Class::plain(ToolKind::Mcp, Text::new("t"));
+        class.mcp = Some(Mcp {
+            server: Cow::Borrowed("s"),
+            tool: Cow::Borrowed("t"),
+        });
+        class
+    };
+    check_served(
+        false,
+        vec![
+            bound("t"),
+            started(),
+            closed(
+                Status::Ok,
+                tool("c/1", shell("cat"), Some("\"0123456789\"")),
+            ),
+            closed(Status::Ok, tool("c2", edit, Some("\"\""))),
+            closed(Status::Ok, tool("c3", mcp(), Some(picture))),
+        ],
+        expect![[r#"
+            {"type":"thread.started","thread_id":"t"}
+            {"type":"turn.started"}
+            {"type":"item.started","item":{"id":"c/1","type":"command_execution","command":"cat","aggregated_output":"","exit_code":null,"status":"in_progress"}}
+            {"type":"item.completed","item":{"id":"c/1","type":"command_execution","command":"cat","aggregated_output":"01234567… [10 bytes, all of it: http://h/api/sessions/s1/items/c%2F1/output?at=3]","exit_code":0,"status":"completed","output_bytes":10,"output_url":"http://h/api/sessions/s1/items/c%2F1/output?at=3"}}
+            {"type":"item.started","item":{"id":"c2","type":"file_change","changes":[{"path":"/w/a b.txt","kind":"add"}],"status":"in_progress"}}
+            {"type":"item.completed","item":{"id":"c2","type":"file_change","changes":[{"path":"/w/a b.txt","kind":"add","url":"http://h/api/sessions/s1/file?path=%2Fw%2Fa%20b.txt"}],"status":"completed"}}
+            {"type":"item.started","item":{"id":"c3","type":"mcp_tool_call","server":"s","tool":"t","arguments":{"a":1,"prompt":"go"},"result":null,"error":null,"status":"in_progress"}}
+            {"type":"item.completed","item":{"id":"c3","type":"mcp_tool_call","server":"s","tool":"t","arguments":{"a":1,"prompt":"go"},"result":{"content":[{"type":"text","text":"see"},{"type":"resource_link","uri":"http://h/api/sessions/s1/items/c3/output?at=5&block=1","name":"image","mimeType":"image/png"}],"structured_content":null},"error":null,"status":"completed"}}
+        "#]],
+    );
+}
+
+/// Two runs with their own tokens, models and cost: `thread` is read back as it was told.
+#[test]
+fn each_run_keeps_its_tokens_and_its_cost_when_it_is_read_back() {
+    let run = |n: u64, outcome| {
+        let tokens = model::Tokens {
+            input: 10 * n,
+            cache_read: 200 * n,
+            cache_write: 3,
+            output: Some(7 * n),
+            reasoning: Some(0),
+        };
+        let error = (outcome != Outcome::Completed)
+            .then(|| model::RunError::new("turn_failed", Text::new("no")));
+        let mut ended = RunEnded::new(outcome, error);
+        ended.usage = Some(model::Usage {
+            scope: model::Scope::Run,
+            basis: model::Basis::Delta,
+            tokens,
+            model: None,
+            cost_usd: None,
+            detail: None,
+        });
+        ended.models = vec![model::ModelUsage {
+            model: Cow::Borrowed("m"),
+            tokens,
+            cost_usd: Some(0.25),
+            context_window: Some(200_000),
+        }];
+        ended.session_cost_usd = Some(0.25 * n as f64);
+        ended.duration_ms = Some(1000 * n);
+        ended
+    };
+    let told = [
+        run(5, Outcome::Completed),
+        run(2, Outcome::Failed),
+        run(1, Outcome::Completed),
+    ];
+    let mut writer = writer(None);
+    let mut out = Vec::new();
+    for ended in &told {
+        writer.event(&event(1, vec![], started()), &mut out);
+        let ended = Body::RunEnded(ended.clone());
+        writer.event(&event(2, vec![], ended), &mut out);
+    }
+    let mut reader = find_reader("codex").unwrap().1(&ReaderConfig::default());
+    let mut read: Vec<RunEnded<'static>> = Vec::new();
+    let mut sink = |event: &Event<'_>| {
+        if let Body::RunEnded(ended) = &event.body {
+            let mut ended = ended.clone();
+            // Which code a reason gets is up to the reader.
+            (ended.detail, ended.error) = (None, None);
+            let json = serde_json::to_string(&ended).unwrap();
+            let json: &'static str = json.leak();
+            read.push(serde_json::from_str(json).unwrap());
+        }
+    };
+    for line in String::from_utf8(out).unwrap().lines() {
+        reader.frame(Frame::Data(line.as_bytes()), &mut sink);
+    }
+    let told = told.map(|it| RunEnded { error: None, ..it });
+    assert_eq!(read, told);
 }

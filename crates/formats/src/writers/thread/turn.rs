@@ -4,10 +4,11 @@
 //! is not known yet therefore waits with its `turn.started` until it has something to say; a session
 //! that is learned later is announced when the turn is over.
 
-use model::{Outcome, RunEnded, Text};
+use model::{ModelUsage, Outcome, RunEnded, Text, Tokens, Usage};
 
 use super::{Profile, line, own};
 use crate::wire::thread as wire;
+use crate::writers::facts;
 
 /// Warnings kept between turns, where the target has no place for them; the rest is counted.
 const MAX_POSTPONED: usize = 64;
@@ -30,6 +31,8 @@ pub(super) struct Turns {
     session: String,
     native: Option<String>,
     announced: Option<String>,
+    /// Never goes back: a client may keep the items of all turns under their ids. Whoever begins in the
+    /// middle of a session has to show the writer what came before, and then counts alike.
     next_item: u64,
     postponed: Vec<Text<'static>>,
 }
@@ -52,6 +55,11 @@ impl Turns {
         if self.session.is_empty() {
             session.clone_into(&mut self.session);
         }
+    }
+
+    /// linkspan's id of the session.
+    pub(super) fn session(&self) -> &str {
+        &self.session
     }
 
     pub(super) fn thread_id(&self) -> &str {
@@ -96,7 +104,6 @@ impl Turns {
     pub(super) fn end(&mut self, terminal: &wire::ThreadEvent<'_>, out: &mut Vec<u8>) {
         line(out, terminal);
         self.turn = Turn::None;
-        self.next_item = 0;
         if self.native.is_some() {
             self.announce(out);
         }
@@ -142,21 +149,22 @@ impl Turns {
 
     /// The id of something that is no call: its own when it is like those given out here.
     pub(super) fn kept_id(&mut self, id: &str) -> String {
-        match id.strip_prefix("item_").map(str::parse::<u32>) {
-            Some(Ok(_)) => self.own_id(id),
-            Some(Err(_)) | None => self.new_id(),
+        match number(id) {
+            Some(_) => self.own_id(id),
+            None => self.new_id(),
         }
     }
 
-    /// A call's own id, unless it looks like one that was given out here.
+    /// A call's own id, unless it looks like one that was given out here. Codex counts from 0 again in
+    /// every process; what was `item_0` once more is counted on.
     pub(super) fn own_id(&mut self, id: &str) -> String {
-        match id.strip_prefix("item_").map(str::parse::<u32>) {
-            Some(Ok(n)) if u64::from(n) < self.next_item => self.new_id(),
-            Some(Ok(n)) => {
+        match number(id) {
+            Some(Ok(n)) if u64::from(n) >= self.next_item => {
                 self.next_item = u64::from(n) + 1;
                 id.to_owned()
             }
-            Some(Err(_)) | None => id.to_owned(),
+            Some(_) => self.new_id(),
+            None => id.to_owned(),
         }
     }
 
@@ -169,16 +177,30 @@ impl Turns {
     }
 }
 
+/// The number of an id like those given out here. An error is one that the reader had to change,
+/// because the agent had used it before: `item_0~2`.
+fn number(id: &str) -> Option<Result<u32, ()>> {
+    let rest = id.strip_prefix("item_")?;
+    match rest.split_once('~') {
+        None => rest.parse().ok().map(Ok),
+        Some((n, again)) => {
+            let is_like = n.parse::<u32>().is_ok() && again.parse::<u32>().is_ok();
+            is_like.then_some(Err(()))
+        }
+    }
+}
+
 /// The one line that ends a turn.
 pub(super) fn terminal<'a>(ended: &'a RunEnded<'_>) -> wire::ThreadEvent<'a> {
+    let figures = figures(ended);
     let message = |fallback: &'static str| match &ended.error {
         Some(error) if !error.message.is_empty() => error.message.by_ref(),
         Some(_) | None => Text::new(fallback),
     };
     let message = match ended.outcome {
         Outcome::Completed => {
-            let usage = usage(ended);
-            return wire::ThreadEvent::TurnCompleted { usage };
+            let usage = usage(ended).unwrap_or_default();
+            return wire::ThreadEvent::TurnCompleted { usage, figures };
         }
         Outcome::Aborted => Text::new("aborted"),
         Outcome::Failed => message("failed"),
@@ -186,24 +208,49 @@ pub(super) fn terminal<'a>(ended: &'a RunEnded<'_>) -> wire::ThreadEvent<'a> {
         Outcome::Limit => message("a limit was reached"),
         Outcome::Lost => message("the stream stopped before the run ended"),
     };
-    let error = wire::Error { message };
-    wire::ThreadEvent::TurnFailed { error }
+    wire::ThreadEvent::TurnFailed {
+        error: wire::Error { message },
+        usage: usage(ended).filter(|_| figures.usage_scope.is_some()),
+        figures,
+    }
 }
 
-fn usage(ended: &RunEnded<'_>) -> wire::Usage {
+/// What linkspan knows besides the counts that Codex prints.
+pub(super) fn figures<'a>(ended: &'a RunEnded<'_>) -> wire::Figures<'a> {
+    let is_of_run = |it: &Usage<'_>| own::usage(it).is_none();
+    wire::Figures {
+        usage_scope: (ended.usage.as_ref())
+            .is_some_and(is_of_run)
+            .then_some(wire::OF_THE_RUN),
+        model_usage: ended.models.iter().map(model_usage).collect(),
+        cost_usd: facts::cost(ended),
+        session_cost_usd: ended.session_cost_usd,
+        duration_ms: ended.duration_ms,
+    }
+}
+
+fn model_usage<'a>(of_model: &'a ModelUsage<'_>) -> wire::ModelUsage<'a> {
+    wire::ModelUsage {
+        model: &of_model.model,
+        usage: counts(&of_model.tokens),
+        cost_usd: of_model.cost_usd,
+        context_window: of_model.context_window,
+    }
+}
+
+pub(super) fn usage(ended: &RunEnded<'_>) -> Option<wire::Usage> {
+    let usage = ended.usage.as_ref()?;
+    Some(own::usage(usage).unwrap_or_else(|| counts(&usage.tokens)))
+}
+
+fn counts(tokens: &Tokens) -> wire::Usage {
     // Codex counts in signed numbers.
     let count = |n: u64| n.min(i64::MAX.unsigned_abs());
-    let Some(usage) = &ended.usage else {
-        return wire::Usage::default();
-    };
-    if let Some(own) = own::usage(usage) {
-        return own;
-    }
     wire::Usage {
-        input_tokens: count(usage.tokens.input),
-        cached_input_tokens: count(usage.tokens.cache_read),
-        cache_write_input_tokens: count(usage.tokens.cache_write),
-        output_tokens: count(usage.tokens.output.unwrap_or_default()),
-        reasoning_output_tokens: count(usage.tokens.reasoning.unwrap_or_default()),
+        input_tokens: count(tokens.input),
+        cached_input_tokens: count(tokens.cache_read),
+        cache_write_input_tokens: count(tokens.cache_write),
+        output_tokens: count(tokens.output.unwrap_or_default()),
+        reasoning_output_tokens: count(tokens.reasoning.unwrap_or_default()),
     }
 }

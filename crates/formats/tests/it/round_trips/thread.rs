@@ -24,10 +24,8 @@ use crate::fixtures::{Recording, convert, recordings};
 /// - why a call did not end well, other than that a command was declined; pictures in a result;
 /// - the calls that change a to-do list, and which of its entries is being done;
 /// - which message is the answer, unless it is the last one;
-/// - why a run did not complete, other than in words; cost, duration, denials;
+/// - why a run did not complete, other than in words; denials;
 /// - warnings: they are told, but when and as what is up to the writer.
-///
-/// Counts are compared in the first run of a thread; those of later runs are read as sums.
 #[test]
 fn thread() {
     let mut n_lines = 0;
@@ -83,7 +81,8 @@ fn a_thread_without_one_of_its_lines_is_another() {
 struct Story {
     lines: Vec<Line>,
     session: Option<String>,
-    tokens: Option<Tokens>,
+    /// What each run used, and what the session had cost by then.
+    used: Vec<(Option<Tokens>, Option<f64>)>,
     /// The last words of the main agent in this run.
     last_words: Option<String>,
     /// Calls that are open, and sub-agents that a call speaks for.
@@ -147,9 +146,8 @@ impl Story {
                 };
                 let is_last = answer == self.last_words;
                 self.say(end, answer.filter(|_| is_last));
-                if self.tokens.is_none() && ended.outcome == Outcome::Completed {
-                    self.tokens = ended.usage.as_ref().map(|it| it.tokens);
-                }
+                let tokens = ended.usage.as_ref().map(|it| it.tokens);
+                self.used.push((tokens, ended.session_cost_usd));
             }
             _ => (),
         }
@@ -257,8 +255,13 @@ impl Story {
             reasoning: it.reasoning.or(Some(0)),
             ..it
         };
-        let (a, b) = (self.tokens.map(known), after.tokens.map(known));
-        (a.is_some() && a != b).then(|| format!("{a:?} and {b:?}"))
+        for ((a, cost), (b, cost_after)) in self.used.iter().zip(&after.used) {
+            let (a, b) = (a.map(known), b.map(known));
+            if (a.is_some() && a != b) || cost != cost_after {
+                return Some(format!("{a:?} {cost:?} and {b:?} {cost_after:?}"));
+            }
+        }
+        None
     }
 }
 

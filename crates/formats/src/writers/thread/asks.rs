@@ -1,0 +1,242 @@
+//! Questions of the agent, for clients of a server: a row that any reader of ThreadEvents shows, and the
+//! messages of the bridge for those that let somebody answer.
+//!
+//! The row is a message that is no answer (`phase` is `commentary`), started when the question is put and
+//! completed when it is settled. Its id is made of the number of the event, so that a client that comes
+//! later, and is shown what waits, gets the same row.
+
+use model::{Ask, AskId, AskKind, AskSettled, Decision, Event, Raw, RunEnded, Text};
+
+use super::{Thread, line, turn};
+use crate::tools;
+use crate::wire::thread as wire;
+use crate::writers::Served;
+
+/// Bytes of a command or an input in the row; the message of the bridge has all of it.
+const MAX_SHOWN: usize = 8 * 1024;
+/// Questions that are remembered until they are settled; more do not wait at once.
+const MAX_OPEN: usize = 256;
+const DECISIONS: &[&str] = &["allow", "allow_always", "deny"];
+
+#[derive(Clone, Debug)]
+pub(super) struct OpenAsk {
+    id: AskId<'static>,
+    row: Row,
+    what: String,
+}
+
+/// Under which names a question is known.
+#[derive(Clone, Debug)]
+struct Row {
+    item_id: String,
+    ask_id: String,
+}
+
+impl Row {
+    fn new(session: &str, seq: u64) -> Self {
+        Self {
+            item_id: format!("ask_{seq}"),
+            ask_id: format!("{session}:{seq}"),
+        }
+    }
+
+    fn item<'a>(&'a self, text: &'a Text<'a>) -> wire::ThreadItem<'a> {
+        let about = Some(wire::AboutAsk {
+            phase: "commentary",
+            ask_id: &self.ask_id,
+        });
+        wire::ThreadItem {
+            id: &self.item_id,
+            details: wire::Details::AgentMessage { text, about },
+        }
+    }
+}
+
+impl Thread {
+    pub(super) fn ask_opened(&mut self, event: &Event<'_>, ask: &Ask<'_>, out: &mut Vec<u8>) {
+        let Some(served) = &self.served else {
+            return self.losses.count("ask");
+        };
+        self.turns.begin(out);
+        write_ask(event, ask, served, out);
+        if self.asks.len() < MAX_OPEN {
+            self.asks.push(OpenAsk {
+                id: ask.id.clone().into_owned(),
+                row: Row::new(event.session.as_str(), event.seq),
+                what: what(ask),
+            });
+        }
+    }
+
+    pub(super) fn ask_settled(
+        &mut self,
+        event: &Event<'_>,
+        settled: &AskSettled<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        let Some(at) = self.asks.iter().position(|it| it.id == settled.id) else {
+            return;
+        };
+        let open = self.asks.remove(at);
+        self.turns.begin(out);
+        let text = Text::new(decision(settled, &open.what));
+        let item = open.row.item(&text);
+        line(out, &wire::ThreadEvent::ItemCompleted { item });
+        if self.served.as_ref().is_some_and(|it| it.bridge) {
+            let message = wire::BridgeMessage::AskSettled {
+                ask_id: &open.row.ask_id,
+                decision: settled.decision,
+                by: event.origin,
+                why: event.why,
+                message: settled.message.as_ref(),
+                input: settled.input.as_ref(),
+            };
+            line(out, &message);
+        }
+    }
+
+    /// Completes the rows of questions that nobody settled; a lawful stream has none.
+    pub(super) fn close_asks(&mut self, out: &mut Vec<u8>) {
+        for open in std::mem::take(&mut self.asks) {
+            let text = Text::new(format!("Not answered: {}", open.what));
+            let item = open.row.item(&text);
+            line(out, &wire::ThreadEvent::ItemCompleted { item });
+        }
+    }
+
+    /// Tells a client of the bridge how a run ended, after its turn.
+    pub(super) fn bridge_run_ended(
+        &self,
+        event: &Event<'_>,
+        ended: &RunEnded<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        if !self.served.as_ref().is_some_and(|it| it.bridge) {
+            return;
+        }
+        let message = wire::BridgeMessage::RunEnded {
+            run_id: event.run.as_ref().map(|it| it.as_str()),
+            outcome: ended.outcome,
+            answer: ended.answer.as_ref(),
+            error: ended.error.as_ref(),
+            usage: turn::usage(ended),
+            figures: turn::figures(ended),
+            stop_reason: ended.stop_reason.as_deref(),
+            denials: &ended.denials,
+        };
+        line(out, &message);
+    }
+}
+
+/// Shows a question that waits to somebody who comes later: the row and, on the bridge, its message.
+/// Nothing is written for an event that is no question.
+pub fn waiting_ask(event: &Event<'_>, served: &Served, out: &mut Vec<u8>) {
+    if let model::Body::AskOpened(ask) = &event.body {
+        write_ask(event, ask, served, out);
+    }
+}
+
+fn write_ask(event: &Event<'_>, ask: &Ask<'_>, served: &Served, out: &mut Vec<u8>) {
+    let session = event.session.as_str();
+    let row = Row::new(session, event.seq);
+    let (base, ask_id) = (&*served.base, &*row.ask_id);
+    let page = format!("{base}/#/s/{session}");
+    let input = ask.input.as_ref().map(Raw::by_ref);
+    let command = tools::classify(&ask.tool, input.as_ref(), None).command;
+    let text = Text::new(question(ask, command.as_ref(), &page, ask_id));
+    let item = row.item(&text);
+    line(out, &wire::ThreadEvent::ItemStarted { item });
+    if !served.bridge {
+        return;
+    }
+    let message = wire::BridgeAsk {
+        ask_id,
+        seq: event.seq,
+        run_id: event.run.as_ref().map(|it| it.as_str()),
+        item_id: ask.item.as_ref().map(|it| it.as_str()),
+        kind: ask.kind,
+        tool: &ask.tool,
+        title: &ask.title,
+        description: ask.description.as_ref(),
+        command,
+        input: ask.input.as_ref(),
+        suggestions: ask.suggestions.as_ref(),
+        answer: wire::HowToAnswer {
+            page: &page,
+            url: &format!("{base}/api/asks/{ask_id}"),
+            decisions: DECISIONS,
+            control: wire::AnswerControl {
+                control: "ask.settle",
+                ask_id,
+                decision: "allow",
+            },
+        },
+    };
+    line(out, &wire::BridgeMessage::Ask(Box::new(message)));
+}
+
+/// What is asked, in a few words.
+fn what(ask: &Ask<'_>) -> String {
+    let title = ask.title.to_str();
+    match ask.kind {
+        AskKind::Permission if title.starts_with(&*ask.tool) => title.into_owned(),
+        AskKind::Permission => format!("{}: {title}", ask.tool),
+        AskKind::Question | AskKind::Plan => title.into_owned(),
+    }
+}
+
+/// The row in Markdown: what is asked, to the letter, and where to answer.
+fn question(ask: &Ask<'_>, command: Option<&Text<'_>>, page: &str, ask_id: &str) -> String {
+    let begin = match ask.kind {
+        AskKind::Permission => format!("**Permission needed: {}**", ask.tool),
+        AskKind::Question => format!("**The agent asks:** {}", ask.title),
+        AskKind::Plan => "**The agent wants its plan approved**".to_owned(),
+    };
+    let mut text = begin;
+    if let Some(description) = ask.description.as_ref().filter(|it| !it.is_blank()) {
+        text += &format!("\n\n{description}");
+    }
+    let shown = match (command, &ask.input) {
+        (Some(command), _) => Some(command.to_str()),
+        (None, Some(input)) => Some(input.get().into()),
+        (None, None) => None,
+    };
+    match shown {
+        Some(shown) => text += &format!("\n\n{}", fenced(&shown, ask_id)),
+        None if ask.kind == AskKind::Permission => text += &format!("\n\n{}", ask.title),
+        None => (),
+    }
+    text + &format!(
+        "\n\nAnswer at {page} or with \
+         `{{\"control\":\"ask.settle\",\"askId\":\"{ask_id}\",\"decision\":\"allow\"}}` (or `\"deny\"`)."
+    )
+}
+
+/// A block that nothing inside of it ends; what is too long says so.
+fn fenced(shown: &str, ask_id: &str) -> String {
+    let n_ticks = shown.split(|it| it != '`').map(str::len).max();
+    let fence = "`".repeat(n_ticks.unwrap_or_default().max(2) + 1);
+    let head = &shown[..shown.floor_char_boundary(MAX_SHOWN)];
+    let mut block = format!("{fence}\n{head}\n{fence}");
+    if head.len() < shown.len() {
+        block += &format!(
+            "\n\nThis is the beginning of {} bytes; all of it is on the page and in `bridge.ask` of {ask_id}.",
+            shown.len()
+        );
+    }
+    block
+}
+
+fn decision(settled: &AskSettled<'_>, what: &str) -> String {
+    let word = match settled.decision {
+        Decision::Allowed => "Allowed",
+        Decision::AllowedAlways => "Always allowed",
+        Decision::Denied => "Denied",
+        Decision::Withdrawn => "Withdrawn by the agent",
+        Decision::Lost => "Not answered",
+    };
+    match settled.message.as_ref().filter(|it| !it.is_blank()) {
+        Some(message) => format!("{word}: {what} ({message})"),
+        None => format!("{word}: {what}"),
+    }
+}

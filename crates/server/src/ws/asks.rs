@@ -1,0 +1,34 @@
+//! Questions that wait, for clients that come after they were put.
+
+use axum::extract::ws::Utf8Bytes;
+use formats::{Served, waiting_ask};
+use journal::WaitingAsk;
+use model::Event;
+use serde_json::Value;
+
+/// What shows the questions that wait, of those that `wanted` picks. These messages have no cursor: where
+/// the client is in the session does not change. Somebody may get one twice, and knows it by its `askId`.
+pub(super) fn waiting(
+    asks: &[WaitingAsk],
+    served: &Served,
+    wanted: impl Fn(&WaitingAsk) -> bool,
+) -> Vec<Utf8Bytes> {
+    let mut messages = Vec::new();
+    for ask in asks.iter().filter(|it| !it.answered && wanted(it)) {
+        let line = String::from_utf8_lossy(&ask.line);
+        let Ok(event) = Event::from_json(&line) else {
+            continue;
+        };
+        let mut out = Vec::new();
+        waiting_ask(&event, served, &mut out);
+        let text = String::from_utf8_lossy(&out);
+        let session = Value::from(ask.session.as_str());
+        let fields = text.lines().filter_map(|it| it.strip_prefix('{'));
+        messages.extend(
+            fields.map(|it| {
+                Utf8Bytes::from(format!(r#"{{"sessionId":{session},"replayed":true,{it}"#))
+            }),
+        );
+    }
+    messages
+}

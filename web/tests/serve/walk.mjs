@@ -24,6 +24,18 @@ export async function play(server) {
     await close(page);
   });
 
+  await scene("a recording is played at a pace to read along, and shows an approval", async () => {
+    const page = await tab(server.address());
+    await start(page, "approval");
+    await sees(page, "rm -rf build", ".ask.open");
+    await sees(page, "Needs your input", "#top .state");
+    // A recording answers for itself.
+    await sees(page, "Denied");
+    await sees(page, "The build folder stays, as you asked.");
+    await sees(page, "✓ done");
+    await close(page);
+  });
+
   await scene("text streams, word by word", async () => {
     const id = await server.prompt("words 5000");
     const page = await tab(server.address(id));

@@ -33,16 +33,17 @@ fn installed_engines_have_a_version_and_the_rest_a_command() {
         &folder,
         &["engines"],
         expect![[r#"
-            engine            installed  version  what it is                                           where
-            claude            yes        2.1.325  Claude Code                                          /made/bin/claude
-            codex             no                  Codex                                                npm install -g @openai/codex
-            opencode          no                  OpenCode                                             npm install -g opencode-ai
-            gemini            yes        0.61.0   Gemini CLI                                           /made/bin/gemini
-            openhands         no                  OpenHands                                            pip install openhands-sdk openhands-tools
+            engine            installed  version  what it is                                                   where
+            claude            yes        2.1.325  Claude Code                                                  /made/bin/claude
+            codex             no                  Codex                                                        npm install -g @openai/codex
+            opencode          no                  OpenCode                                                     npm install -g opencode-ai
+            gemini            yes        0.61.0   Gemini CLI                                                   /made/bin/gemini
+            openhands         no                  OpenHands                                                    pip install openhands-sdk openhands-tools
             acp:COMMAND       -                   any agent that speaks the Agent Client Protocol
             responses:NAME    -                   a model of any OpenResponses endpoint
             replay:FILE       -                   a recording, played again
             replay:tools      yes                 Claude Code runs a command, writes and edits a file
+            replay:approval   yes                 Claude Code asks before it writes a file and runs a command
             replay:subagents  yes                 Claude Code hands work to a sub-agent
             replay:failure    yes                 Claude Code meets an error of the model server
 
@@ -63,6 +64,7 @@ fn installed_engines_have_a_version_and_the_rest_a_command() {
             {"name":"responses:NAME","summary":"a model of any OpenResponses endpoint","installed":null,"version":null,"path":null,"install":null,"default":false}
             {"name":"replay:FILE","summary":"a recording, played again","installed":null,"version":null,"path":null,"install":null,"default":false}
             {"name":"replay:tools","summary":"Claude Code runs a command, writes and edits a file","installed":true,"version":null,"path":null,"install":null,"default":false}
+            {"name":"replay:approval","summary":"Claude Code asks before it writes a file and runs a command","installed":true,"version":null,"path":null,"install":null,"default":false}
             {"name":"replay:subagents","summary":"Claude Code hands work to a sub-agent","installed":true,"version":null,"path":null,"install":null,"default":false}
             {"name":"replay:failure","summary":"Claude Code meets an error of the model server","installed":true,"version":null,"path":null,"install":null,"default":false}
             exit 0
@@ -77,16 +79,17 @@ fn nothing_installed_still_has_recordings() {
         &folder,
         &["engines"],
         expect![[r#"
-            engine            installed  version  what it is                                           where
-            claude            no                  Claude Code                                          npm install -g @anthropic-ai/claude-code
-            codex             no                  Codex                                                npm install -g @openai/codex
-            opencode          no                  OpenCode                                             npm install -g opencode-ai
-            gemini            no                  Gemini CLI                                           npm install -g @google/gemini-cli
-            openhands         no                  OpenHands                                            pip install openhands-sdk openhands-tools
+            engine            installed  version  what it is                                                   where
+            claude            no                  Claude Code                                                  npm install -g @anthropic-ai/claude-code
+            codex             no                  Codex                                                        npm install -g @openai/codex
+            opencode          no                  OpenCode                                                     npm install -g opencode-ai
+            gemini            no                  Gemini CLI                                                   npm install -g @google/gemini-cli
+            openhands         no                  OpenHands                                                    pip install openhands-sdk openhands-tools
             acp:COMMAND       -                   any agent that speaks the Agent Client Protocol
             responses:NAME    -                   a model of any OpenResponses endpoint
             replay:FILE       -                   a recording, played again
             replay:tools      yes                 Claude Code runs a command, writes and edits a file
+            replay:approval   yes                 Claude Code asks before it writes a file and runs a command
             replay:subagents  yes                 Claude Code hands work to a sub-agent
             replay:failure    yes                 Claude Code meets an error of the model server
 
@@ -106,17 +109,18 @@ fn the_config_names_programs_agents_and_the_default() {
         &folder,
         &["engines"],
         expect![[r#"
-            engine            installed  version  what it is                                           where
-            claude            yes        2.1.325  Claude Code                                          /made/bin/claude
-            codex             yes        7.8.9    Codex                                                /made/bin/my-codex
-            opencode          no                  OpenCode                                             npm install -g opencode-ai
-            gemini            no                  Gemini CLI                                           npm install -g @google/gemini-cli
-            openhands         no                  OpenHands                                            pip install openhands-sdk openhands-tools
+            engine            installed  version  what it is                                                   where
+            claude            yes        2.1.325  Claude Code                                                  /made/bin/claude
+            codex             yes        7.8.9    Codex                                                        /made/bin/my-codex
+            opencode          no                  OpenCode                                                     npm install -g opencode-ai
+            gemini            no                  Gemini CLI                                                   npm install -g @google/gemini-cli
+            openhands         no                  OpenHands                                                    pip install openhands-sdk openhands-tools
             acp:COMMAND       -                   any agent that speaks the Agent Client Protocol
-            acp:mine          yes        ?        an agent of the config                               /made/bin/claude
+            acp:mine          yes        ?        an agent of the config                                       /made/bin/claude
             responses:NAME    -                   a model of any OpenResponses endpoint
             replay:FILE       -                   a recording, played again
             replay:tools      yes                 Claude Code runs a command, writes and edits a file
+            replay:approval   yes                 Claude Code asks before it writes a file and runs a command
             replay:subagents  yes                 Claude Code hands work to a sub-agent
             replay:failure    yes                 Claude Code meets an error of the model server
 
@@ -137,16 +141,17 @@ fn a_program_that_does_not_answer_is_not_waited_for() {
         &folder,
         &["engines"],
         expect![[r#"
-            engine            installed  version       what it is                                           where
-            claude            no                       Claude Code                                          npm install -g @anthropic-ai/claude-code
-            codex             yes        ?             Codex                                                /made/bin/codex
-            opencode          yes        ?             OpenCode                                             /made/bin/opencode
-            gemini            yes        1.2.3-beta+7  Gemini CLI                                           /made/bin/gemini
-            openhands         no                       OpenHands                                            pip install openhands-sdk openhands-tools
+            engine            installed  version       what it is                                                   where
+            claude            no                       Claude Code                                                  npm install -g @anthropic-ai/claude-code
+            codex             yes        ?             Codex                                                        /made/bin/codex
+            opencode          yes        ?             OpenCode                                                     /made/bin/opencode
+            gemini            yes        1.2.3-beta+7  Gemini CLI                                                   /made/bin/gemini
+            openhands         no                       OpenHands                                                    pip install openhands-sdk openhands-tools
             acp:COMMAND       -                        any agent that speaks the Agent Client Protocol
             responses:NAME    -                        a model of any OpenResponses endpoint
             replay:FILE       -                        a recording, played again
             replay:tools      yes                      Claude Code runs a command, writes and edits a file
+            replay:approval   yes                      Claude Code asks before it writes a file and runs a command
             replay:subagents  yes                      Claude Code hands work to a sub-agent
             replay:failure    yes                      Claude Code meets an error of the model server
 

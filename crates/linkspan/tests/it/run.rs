@@ -627,6 +627,7 @@ fn recordings_are_played_and_end_as_they_ended() {
         ran(command.output().unwrap())
     };
     assert_eq!(play("replay:tools", &[]).code, Some(0));
+    assert_eq!(play("replay:approval", &[]).code, Some(0));
     assert_eq!(play("replay:subagents", &[]).code, Some(0));
     assert_eq!(play("replay:failure", &[]).code, Some(1));
     let limit = format!("replay:{}", fixture("claude/max_turns.jsonl"));
@@ -638,7 +639,8 @@ fn recordings_are_played_and_end_as_they_ended() {
     let nothing = play("replay:nothing-of-that-name", &[]);
     assert_eq!(
         nothing.shown(),
-        "linkspan: cannot read `nothing-of-that-name`: No such file or directory\n\n\
-         hint: check the path; `-` reads stdin\nexit 3\n"
+        "linkspan: there is no recording `nothing-of-that-name`\n\n\
+         hint: recordings: replay:tools, replay:approval, replay:subagents, replay:failure, \
+         or `replay:FILE` with the path of one\nexit 3\n"
     );
 }

@@ -548,7 +548,7 @@ fn a_misspelt_engine_or_recording_is_guessed() {
         expect![[r#"
         linkspan: there is no recording `tool`
 
-        hint: did you mean `replay:tools`? recordings: replay:tools, replay:subagents, replay:failure, or `replay:FILE` with the path of one
+        hint: did you mean `replay:tools`? recordings: replay:tools, replay:approval, replay:subagents, replay:failure, or `replay:FILE` with the path of one
         exit 3
     "#]],
     );
@@ -557,7 +557,7 @@ fn a_misspelt_engine_or_recording_is_guessed() {
         expect![[r#"
         linkspan: there is no recording `foo`
 
-        hint: recordings: replay:tools, replay:subagents, replay:failure, or `replay:FILE` with the path of one
+        hint: recordings: replay:tools, replay:approval, replay:subagents, replay:failure, or `replay:FILE` with the path of one
         exit 3
     "#]],
     );

@@ -22,6 +22,12 @@ pub const REPLAYS: &[Replay] = &[
         bytes: include_bytes!("../../replays/tools.jsonl"),
     },
     Replay {
+        name: "approval",
+        summary: "Claude Code asks before it writes a file and runs a command",
+        format: "claude",
+        bytes: include_bytes!("../../replays/approval.jsonl"),
+    },
+    Replay {
         name: "subagents",
         summary: "Claude Code hands work to a sub-agent",
         format: "claude",

@@ -52,8 +52,10 @@ fn a_wrong_name_for_the_input_is_said() {
     let args = ["convert", "--from", "claude", "--to", "text", &recording];
     let ran = run(&args, b"");
     assert_eq!(
-        ran.stderr,
-        "linkspan: the input looks like codex, but is being read as claude\n"
+        ran.shown().replace(&recording, "FILE"),
+        "linkspan: the input looks like codex, but is being read as claude\n\
+         linkspan: none of the 5 lines of `FILE` is claude\n\n\
+         hint: without `--from` linkspan tells the format by itself\nexit 2\n"
     );
     let args = ["convert", "--from", "codex", "--to", "text", &recording];
     assert_eq!(run(&args, b"").stderr, "");

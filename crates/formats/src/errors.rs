@@ -118,7 +118,7 @@ pub const CODES: &[Code] = &[
         advice: "name another",
         statuses: &[404],
         words: &["not_found_error", "model_not_found", "NOT_FOUND"],
-        phrases: &["no conversation found"],
+        phrases: &["no conversation found", "no rollout found", "no session `"],
     },
     Code {
         name: "timeout",

@@ -261,7 +261,7 @@ fn an_unknown_session_is_a_failure() {
         session/load {"cwd":"/workspace","mcpServers":[],"sessionId":"nope"}
         request_failed: session `nope` was not opened: no session `nope`
         run started
-        run ended Failed error: no session `nope`
+        run ended Failed not_found: no session `nope`
     "#]]
     .assert_eq(&(stage.said() + &stage.failure() + "\n" + &stage.told));
 }

@@ -221,7 +221,7 @@ fn an_unknown_thread_is_a_failure() {
     expect![[r#"
         request_failed: no rollout found
         run started
-        run ended Failed request_failed: no rollout found
+        run ended Failed not_found: no rollout found
     "#]]
     .assert_eq(&(stage.failure() + "\n" + &stage.told));
 }
@@ -236,7 +236,7 @@ fn a_turn_that_is_refused_is_a_run_that_failed() {
     expect![[r#"
         session Init t
         run started
-        run ended Failed request_failed: too long
+        run ended Failed failed: too long
     "#]]
     .assert_eq(&stage.told);
     assert_eq!(stage.sent.last().unwrap()["method"], "turn/start");

@@ -165,7 +165,7 @@ fn prompts_wait_for_the_run_before_them() {
         run ended Aborted aborted: aborted
         run started
         user: third
-        run ended Failed error: the conversation failed
+        run ended Failed failed: the conversation failed
     "#]]
     .assert_eq(&stage.told);
 }

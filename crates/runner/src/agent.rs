@@ -33,8 +33,7 @@ use crate::stderr::Stderr;
 
 /// For each step of letting an idle agent go that is in somebody's way.
 const DISMISSED: Patience = Patience {
-    asked: Duration::from_millis(700),
-    interrupted: Duration::from_millis(300),
+    interrupted: Duration::from_millis(1000),
     terminated: Duration::from_millis(300),
 };
 

@@ -28,9 +28,9 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Speaks Claude's stream-json: `wait` works until it is interrupted, `ask` asks first.
-/// What it was started with is in the file `args` of its directory.
+/// What it was started with is in the file `args` beside it.
 const AGENT: &str = r#"#!/bin/sh
-echo "$*" > args
+echo "$*" > "$(dirname "$0")/args"
 n=0
 end() {
   echo '{"type":"result","subtype":"success","is_error":false,"session_id":"native-'$$'","result":"'"$1"'"}'

@@ -44,6 +44,9 @@ use crate::{rights, roots};
 /// Bytes of a request: messages may hold pictures.
 const MAX_INPUT: usize = 32 << 20;
 
+/// Bytes of a thread's id, as in `RunAgentInput`.
+const MAX_ID: usize = 512;
+
 /// Where a client says how an engine is run, in `forwardedProps`.
 const SETTINGS: &str = "linkspan";
 
@@ -162,6 +165,12 @@ impl AgUi {
     }
 
     async fn abort(&self, engine: &str, thread: &str) -> Result<Response> {
+        let is_id = !thread.is_empty() && thread.len() <= MAX_ID;
+        if !is_id || thread.contains(char::is_control) {
+            let words =
+                format!("`threadId` is not an id: 1 to {MAX_ID} bytes, no control characters");
+            return Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_input", words));
+        }
         let engine = runs::engine_name(engine);
         let aborted = match self.find_session(engine, thread).await?.1 {
             Some(session) => self.hub.abort(&session.id).await?,

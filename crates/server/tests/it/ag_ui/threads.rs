@@ -218,3 +218,23 @@ async fn the_thinking_profile_can_be_chosen() {
     assert!(!types(&events).iter().any(|it| it.starts_with("REASONING")));
     end(&events);
 }
+
+#[tokio::test]
+async fn an_abort_names_a_thread() {
+    let house = House::new().await;
+    for thread in ["", "a\nb", &"x".repeat(513)] {
+        let body = json!({ "threadId": thread });
+        let answer = house.post("/ag-ui/replay:tools/abort", &body).await;
+        assert_eq!(
+            (answer.status, answer.code().as_str()),
+            (400, "bad_input"),
+            "{thread:?}"
+        );
+    }
+    let body = json!({ "threadId": "none" });
+    let answer = house.post("/ag-ui/replay:tools/abort", &body).await;
+    assert_eq!(
+        (answer.status, answer.json()),
+        (200, json!({ "aborted": false }))
+    );
+}

@@ -297,7 +297,7 @@ fn the_manual_says_the_same() {
         "| clients | 4096, of which 256 without a token, or a quarter of the files that the process may open if that is less |",
         "| sessions that one socket follows one by one | 64 |",
         "| the TLS handshake, a request's head, its body | 5 s, 30 s, 30 s |",
-        "| silence | asked for a sign of life every 20 s, dead after 60 s |",
+        "| silence | pinged every 20 s, dead after 60 s |",
         "| a client that takes nothing of what is written to it | let go after 10 s |",
         "| finishing when the server stops | 10 s for clients, 20 s for runs |",
     ] {

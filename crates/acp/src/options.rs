@@ -73,7 +73,7 @@ impl Choices {
             _ => &[],
         };
         Self {
-            has_modes: engine != "replay",
+            has_modes: !matches!(engine, "replay" | "responses"),
             may_allow: engine != "claude" || !is_root,
             efforts,
         }

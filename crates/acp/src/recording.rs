@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use formats::ag_ui::History;
 use hub::{Recorder, Storing, Wish};
 use journal::{Journal, NewSession};
 use model::{Event, Frame, Sink};
@@ -122,6 +123,17 @@ impl Recording {
             if self.pace.is_due() || !recorder.has_room() {
                 recorder.go_on();
             }
+        }
+    }
+
+    /// What the session holds, as the messages of a thread.
+    pub(crate) async fn history(&mut self) -> journal::Result<History> {
+        match &mut self.state {
+            State::Open(recorder) => {
+                recorder.flush().await;
+                recorder.history().await
+            }
+            State::Early(_) | State::Lost => Ok(History::default()),
         }
     }
 

@@ -167,13 +167,13 @@ fn words(err: &serde_json::Error) -> String {
 
 /// A line with the answer to a request.
 pub(crate) fn result(id: &Id, result: &impl Serialize) -> Vec<u8> {
-    let result = serde_json::to_string(result).expect("results are plain data with string keys");
+    let result = model::json_string(result).expect("results are plain data with string keys");
     rest(id, &format!("\"result\":{result}"))
 }
 
 /// A line with the refusal of a request; without an id it is nobody's.
 pub(crate) fn refusal(id: Option<&Id>, error: &Error) -> Vec<u8> {
-    let error = serde_json::to_string(error).expect("errors are plain data with string keys");
+    let error = model::json_string(error).expect("errors are plain data with string keys");
     let id = id.map_or(Id::NONE, Id::json);
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}\n").into_bytes()
 }
@@ -208,9 +208,7 @@ fn message(id: Option<&str>, method: &str, params: &impl Serialize) -> Vec<u8> {
         method,
         params,
     };
-    let mut line = serde_json::to_vec(&message).expect("messages are plain data with string keys");
-    line.push(b'\n');
-    line
+    model::json_line(&message).expect("messages are plain data with string keys")
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formats::AcpAgent;
+use formats::ag_ui::History;
 use hub::{Recorder, Wish};
 use journal::Journal;
 use runner::{Agent, McpServer, Offers, Prompt, Resume, StartError, Step};
@@ -151,6 +152,8 @@ pub(crate) struct Session {
     turn: Option<Turn>,
     /// The prompt of the turn, until an agent has it.
     waiting: Option<Prompt>,
+    /// What was said before it, for an engine that has to be told.
+    said: History,
     asks: Asks,
     /// The mode the agent has told last.
     heard_mode: Option<String>,
@@ -213,6 +216,7 @@ impl Session {
             is_warming: true,
             turn: None,
             waiting: None,
+            said: History::default(),
             asks: Asks::default(),
             heard_mode: None,
             pace: Pace::new(PACE),

@@ -2,44 +2,138 @@
 //!
 //! Agents print what models, tools and web pages say. A terminal obeys control characters in it:
 //! they move the cursor, rename the window, fill the clipboard, ask for answers on stdin, hide
-//! text. Here each of them becomes a visible sign instead of an order; nothing is removed.
-//! Left alone: line ends and tabs. Colours are the printing side's own and are added afterwards.
+//! text. Other characters show as nothing at all, or change the order in which the rest is read.
+//! Here each of them becomes a visible sign instead; nothing is removed.
+//! Left alone: line ends and tabs, and joiners and variation selectors where a script or an emoji
+//! needs them. Colours are the printing side's own and are added afterwards.
 
 use std::borrow::Cow;
 
-/// The same text with every control character made visible; CR LF becomes a plain line end.
+/// The same text with every control and every invisible character made visible; CR LF becomes a
+/// plain line end.
 ///
 /// Control characters below U+0020 and DEL show as their control pictures (ESC as `␛`), the C1
-/// controls and the bidirectional overrides as `\u{…}`. Applying it twice changes nothing more.
+/// controls, the bidirectional controls, tag characters and the like as `\u{…}`. Applying it twice
+/// changes nothing more.
 pub fn display_safe(text: &str) -> Cow<'_, str> {
-    let Some(first) = text.find(is_order) else {
+    let is_suspect = |it: char| sign(it) != Sign::Plain;
+    let Some(first) = text.find(is_suspect) else {
         return Cow::Borrowed(text);
     };
-    let (clean, rest) = text.split_at(first);
     let mut safe = String::with_capacity(text.len() + 16);
-    safe.push_str(clean);
-    let mut chars = rest.chars().peekable();
+    safe.push_str(&text[..first]);
+    // What the next character may be joined to.
+    let mut base = text[..first].chars().next_back();
+    let mut chars = text[first..].chars().peekable();
     while let Some(it) = chars.next() {
-        if it == '\r' && chars.peek() == Some(&'\n') {
+        let next = chars.peek().copied();
+        if it == '\r' && next == Some('\n') {
             continue;
         }
-        if is_order(it) {
-            push_sign(&mut safe, it);
-        } else {
+        let is_kept = match sign(it) {
+            Sign::Plain => true,
+            Sign::Order | Sign::Hidden => false,
+            Sign::Joiner => joins(base) && joins(next),
+            Sign::Variation => can_vary(base, it, next),
+        };
+        if is_kept {
             safe.push(it);
+        } else {
+            push_sign(&mut safe, it);
         }
+        base = match sign(it) {
+            Sign::Plain => Some(it),
+            // A joiner may follow a heart in its coloured form, another selector may not.
+            Sign::Variation if is_kept && joins(base) && next == Some(ZWJ) => base,
+            Sign::Order | Sign::Hidden | Sign::Joiner | Sign::Variation => None,
+        };
     }
     Cow::Owned(safe)
 }
 
-/// True for what a terminal would obey, or use to show text in another order than it is stored.
-fn is_order(it: char) -> bool {
-    match it {
-        '\n' | '\t' => false,
-        '\0'..='\x1f' | '\x7f'..='\u{9f}' => true,
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
-        _ => false,
+/// A text that somebody is asked to approve, on one line and with nothing hidden in it: what
+/// [`display_safe`] does, and line ends, tabs, unusual spaces and spaces at either end made visible.
+///
+/// Ordinary text stays as it is. Applying it twice changes nothing more.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let is_plain = !text.starts_with(' ') && !text.ends_with(' ');
+    if is_plain && !text.contains(|it| is_blank(it) || sign(it) != Sign::Plain) {
+        return Cow::Borrowed(text);
     }
+    let trimmed = text.trim_matches(' ');
+    let n_before = text.len() - text.trim_start_matches(' ').len();
+    // In a text of nothing but spaces all of them stand in front.
+    let n_after = text.len() - n_before.min(text.len()) - trimmed.len();
+    let mut shown = "\u{2420}".repeat(n_before);
+    // A CR LF must not lose its CR here: it is part of what runs.
+    for (n, line) in trimmed.split("\r\n").enumerate() {
+        if n > 0 {
+            shown.push_str("\u{240d}\u{240a}");
+        }
+        for it in display_safe(line).chars() {
+            match it {
+                '\n' | '\t' => push_sign(&mut shown, it),
+                it if is_blank(it) => shown.extend(it.escape_unicode()),
+                it => shown.push(it),
+            }
+        }
+    }
+    shown.push_str(&"\u{2420}".repeat(n_after));
+    Cow::Owned(shown)
+}
+
+const ZWJ: char = '\u{200d}';
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    Plain,
+    /// A terminal would obey it.
+    Order,
+    /// It shows as nothing, or changes the order in which the text is read.
+    Hidden,
+    /// Emoji, Persian and the scripts of India need it between two of their characters.
+    Joiner,
+    /// Chooses a form of the character before it.
+    Variation,
+}
+
+fn sign(it: char) -> Sign {
+    match it {
+        '\n' | '\t' | ' '..='~' => Sign::Plain,
+        '\0'..='\x1f' | '\x7f'..='\u{9f}' => Sign::Order,
+        '\u{200c}' | ZWJ => Sign::Joiner,
+        '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => Sign::Variation,
+        '\u{180b}'..='\u{180d}' | '\u{180f}' => Sign::Variation,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' => Sign::Hidden,
+        '\u{17b4}'..='\u{17b5}' | '\u{180e}' | '\u{200b}' => Sign::Hidden,
+        '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => Sign::Hidden,
+        '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' => Sign::Hidden,
+        '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' => Sign::Hidden,
+        '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => Sign::Hidden,
+        _ => Sign::Plain,
+    }
+}
+
+/// True for a character that a joiner may stand beside: no ASCII, no Latin letter.
+fn joins(it: Option<char>) -> bool {
+    it.is_some_and(|it| it >= '\u{300}' && sign(it) == Sign::Plain && !it.is_whitespace())
+}
+
+fn can_vary(base: Option<char>, selector: char, next: Option<char>) -> bool {
+    let Some(base) = base else { return false };
+    match (selector, base) {
+        // Keycaps: a digit, the selector, and the cap.
+        ('\u{fe0f}', '0'..='9' | '#' | '*') => next == Some('\u{20e3}'),
+        ('\u{fe00}'..='\u{fe0f}', '\u{a9}' | '\u{ae}') => true,
+        // Forms of ideographs.
+        ('\u{e0100}'..='\u{e01ef}', base) => base >= '\u{2e80}' && joins(Some(base)),
+        (_, base) => joins(Some(base)),
+    }
+}
+
+/// White space that is no plain space, or looks like one.
+fn is_blank(it: char) -> bool {
+    it != ' ' && it.is_whitespace() || it == '\u{2800}'
 }
 
 fn push_sign(safe: &mut String, it: char) {

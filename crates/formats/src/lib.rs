@@ -19,7 +19,7 @@ pub mod resume;
 mod tools;
 mod writers;
 
-pub use display_safe::display_safe;
+pub use display_safe::{display_safe, visible};
 pub use outputs::{Output, OutputPart, item_output};
 pub use readers::{Earlier, ItemIds, ReaderConfig, RunEnds};
 pub use writers::acp::{AcpAgent, AcpClient, AcpRequest};

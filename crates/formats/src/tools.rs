@@ -4,6 +4,7 @@
 //! take what they show from here and never look at names themselves. A tool nobody knows is
 //! [`ToolKind::Other`], with its name as the title.
 
+mod approval;
 mod commands;
 mod patches;
 
@@ -11,7 +12,7 @@ use std::borrow::Cow;
 
 use model::{Change, Class, Diff, Location, Mcp, Raw, Text, ToolKind};
 
-pub(crate) use self::commands::without_shell;
+pub(crate) use self::approval::approval_title;
 use self::patches::FileChange;
 use crate::wire::lenient::{Any, Flag, List, Num};
 
@@ -154,6 +155,11 @@ pub(crate) fn card<'a>(
     class
 }
 
+/// What a tool of this name does, as far as the name alone tells.
+pub(crate) fn kind_of(name: &str) -> ToolKind {
+    kind(name, &Input::default())
+}
+
 /// The exit code in a shell's error text: `Exit code N` at its start.
 pub(crate) fn exit_code(text: &str) -> Option<i32> {
     let digits = text.strip_prefix("Exit code ")?;
@@ -258,9 +264,8 @@ fn title<'a>(
             .map(|path| Text::new(format!("{verb} {path}")))
     };
     match class.kind {
-        ToolKind::Shell => filled(
-            (class.command.as_ref()).map(|it| without_cwd(&commands::without_shell(it), cwd)),
-        ),
+        // To the letter: it is what people decide by.
+        ToolKind::Shell => filled(class.command.clone()),
         ToolKind::Read => path
             .as_ref()
             .map(|path| Text::new(format!("Read {path}{}", lines(input)))),
@@ -470,20 +475,6 @@ fn relative(path: &Text<'_>, cwd: Option<&str>) -> String {
     }
 }
 
-/// A command without the working directory in front of its paths.
-fn without_cwd<'a>(command: &Text<'a>, cwd: Option<&str>) -> Text<'a> {
-    let Some(cwd) = cwd.filter(|it| it.len() > 1) else {
-        return command.clone();
-    };
-    let prefix = format!("{}/", cwd.trim_end_matches('/'));
-    let decoded = command.to_str();
-    if decoded.contains(&*prefix) {
-        Text::new(decoded.replace(&*prefix, ""))
-    } else {
-        command.clone()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
@@ -501,7 +492,7 @@ mod tests {
         check(
             "Bash",
             r#"{"command":"cat /w/a \"b\""}"#,
-            expect![[r#"{"kind":"shell","title":"cat a \"b\"","command":"cat /w/a \"b\""}"#]],
+            expect![[r#"{"kind":"shell","title":"cat /w/a \"b\"","command":"cat /w/a \"b\""}"#]],
         );
         check(
             "execute_bash",
@@ -522,7 +513,7 @@ mod tests {
             "shell",
             r#"{"command":["bash","-lc","echo 'it is' > a"]}"#,
             expect![[
-                r#"{"kind":"shell","title":"echo 'it is' > a","command":"bash -lc 'echo '\\''it is'\\'' > a'"}"#
+                r#"{"kind":"shell","title":"bash -lc 'echo '\\''it is'\\'' > a'","command":"bash -lc 'echo '\\''it is'\\'' > a'"}"#
             ]],
         );
         check(

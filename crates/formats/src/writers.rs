@@ -24,7 +24,7 @@ pub(crate) mod text;
 pub(crate) mod thread;
 mod words;
 
-use model::Timestamp;
+use model::{Timestamp, escape_line_breaks};
 use serde::Serialize;
 
 /// What a writer has to be told.
@@ -59,12 +59,16 @@ impl Served {
 
 /// Appends one JSON value.
 fn json(out: &mut Vec<u8>, value: &impl Serialize) {
-    serde_json::to_writer(out, value).expect("wire types have string keys and write to memory");
+    let from = out.len();
+    serde_json::to_writer(&mut *out, value)
+        .expect("wire types have string keys and write to memory");
+    escape_line_breaks(out, from);
 }
 
 /// Appends a JSON string. Nearly every id is free of escapes and is copied in one go.
 fn string(out: &mut Vec<u8>, text: &str) {
-    let is_escaped = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
+    // The last two begin the characters that some take for line ends.
+    let is_escaped = |byte: u8| byte < b' ' || matches!(byte, b'"' | b'\\' | 0xc2 | 0xe2);
     // No early end: a loop without one is done many bytes at a time.
     if text
         .bytes()

@@ -25,9 +25,12 @@ pub struct Entry {
 impl Entry {
     /// `frame` is the agent's own frame, given with the first event that came from it.
     pub fn of(event: &Event<'_>, frame: Option<Bytes>) -> serde_json::Result<Self> {
+        // It is served as it is stored.
+        let mut line = serde_json::to_vec(event)?;
+        model::escape_line_breaks(&mut line, 0);
         Ok(Self {
             seq: event.seq,
-            line: serde_json::to_vec(event)?.into(),
+            line: line.into(),
             at: event.at,
             kind: Kind::of(&event.body),
             effect: Effect::of(event),

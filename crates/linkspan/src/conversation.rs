@@ -90,6 +90,8 @@ type OnAsk = Box<dyn FnMut(&Asked) -> Answer + Send>;
 
 /// A conversation with an agent.
 pub struct Conversation {
+    /// Its own name, the same for every prompt.
+    id: String,
     config: ConversationConfig,
     permissions: Permissions,
     state: State,
@@ -125,6 +127,7 @@ const LOST: Ended = Ended {
 impl Conversation {
     pub fn new(config: ConversationConfig) -> Self {
         Self {
+            id: runner::new_id(),
             permissions: Permissions {
                 mode: config.permissions,
                 allow: match &config.allowed_tools {
@@ -318,12 +321,15 @@ impl Conversation {
     /// A model is told everything that was said so far.
     fn model(&self, endpoint: Box<Endpoint>, prompt: &str) -> Setup {
         let history = self.listeners.history.clone();
-        let mut told = responses::Conversation::of_prompt("conversation", history, prompt);
+        let mut told = responses::Conversation::of_prompt(&self.id, history, prompt);
         told.model = self.config.model.clone();
         if let Some(response) = &self.config.resume {
             told.follow(response);
         }
-        Setup::responses(endpoint, told, prompt, (&self.config.settings).into())
+        Setup {
+            session: self.id.clone(),
+            ..Setup::responses(endpoint, told, prompt, (&self.config.settings).into())
+        }
     }
 
     /// A recording is played anew for every run.

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use formats::{WriterConfig, registry};
+use formats::{WriterConfig, display_safe, registry, visible};
 
 use crate::unknown;
 
@@ -147,30 +147,26 @@ impl Failure {
     }
 }
 
-/// Writes to stderr. When even that is closed there is nobody left to tell.
+/// Writes to stderr, where names and words of others are in what is said. When even that is closed
+/// there is nobody left to tell.
 pub(crate) fn say(text: &str) {
-    io::stderr().write_all(text.as_bytes()).ok();
+    io::stderr().write_all(display_safe(text).as_bytes()).ok();
 }
 
 /// Prints data to stdout.
 pub(crate) fn print(data: &[u8]) -> Result<(), Failure> {
+    let mut data = data.to_vec();
+    model::escape_line_breaks(&mut data, 0);
     let mut stdout = io::stdout().lock();
     stdout
-        .write_all(data)
+        .write_all(&data)
         .and_then(|()| stdout.flush())
         .map_err(|err| Failure::write("stdout", &err))
 }
 
-/// A name that cannot send escape sequences to the terminal.
+/// A name on one line, with nothing hidden in it that a terminal would obey or not show.
 pub(crate) fn shown(name: &str) -> String {
-    name.chars().fold(String::new(), |mut text, it| {
-        if it.is_control() {
-            text.extend(it.escape_default());
-        } else {
-            text.push(it);
-        }
-        text
-    })
+    visible(name).into_owned()
 }
 
 /// An error and what caused it, in one line.
@@ -245,7 +241,8 @@ mod tests {
 
     #[test]
     fn a_file_name_cannot_drive_the_terminal() {
-        assert_eq!(shown("a\x1b[2Jb é"), "a\\u{1b}[2Jb é");
+        assert_eq!(shown("a\x1b[2Jb é"), "a\u{241b}[2Jb é");
+        assert_eq!(shown("a\u{202e}b\nc"), "a\\u{202e}b\u{240a}c");
     }
 
     #[test]

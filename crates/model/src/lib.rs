@@ -8,6 +8,7 @@ mod ask;
 mod event;
 mod ids;
 mod item;
+mod json_lines;
 mod machine;
 mod payload;
 mod run;
@@ -24,6 +25,7 @@ pub use item::{
     Compaction, Item, Message, Other, Part, Plan, PlanEntry, PlanStatus, Reasoning, Role, Status,
     Subagent,
 };
+pub use json_lines::{escape_line_breaks, json_line, json_string};
 pub use machine::{End, Exit, Frame, Losses, Reader, Sink, Writer};
 pub use payload::{Raw, Text};
 pub use run::{

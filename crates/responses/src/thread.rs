@@ -65,6 +65,11 @@ impl Conversation {
         }
     }
 
+    /// The session that the thread is: providers that keep sessions of their own know it by this.
+    pub fn in_session(&mut self, session: &str) {
+        session.clone_into(&mut self.thread);
+    }
+
     /// The response to go on with, when nothing else is known.
     pub fn follow(&mut self, response: &str) {
         if self.previous.is_none() && self.messages.len() == 1 {

@@ -161,9 +161,10 @@ impl Agent {
             }
             Work::Responses {
                 endpoint,
-                conversation,
+                mut conversation,
                 prompt,
             } => {
+                conversation.in_session(&setup.session);
                 // What the application's tools have answered is no prompt.
                 if !prompt.is_empty() {
                     live.prompted(&prompt, false);

@@ -298,6 +298,7 @@ impl Config {
             output_style: text("output_style"),
             verbosity: text("verbosity"),
             sandbox: text("sandbox"),
+            auth_method: text("auth_method"),
         }
     }
 

@@ -126,7 +126,7 @@ impl Outbox {
     }
 
     fn send(&mut self, message: &impl Serialize) {
-        let line = serde_json::to_string(message);
+        let line = model::json_string(message);
         self.lines
             .push(line.expect("messages are plain data with string keys"));
     }

@@ -11,8 +11,8 @@ struct Login {
     args: &'static [&'static str],
     /// Each stands for a login.
     variables: &'static [&'static str],
-    /// A file in the home directory, and what is in it.
-    file: (&'static str, &'static str),
+    /// Files in the home directory, and what is in them; each stands for a login.
+    files: &'static [(&'static str, &'static str)],
 }
 
 const LOGINS: &[Login] = &[
@@ -20,29 +20,36 @@ const LOGINS: &[Login] = &[
         engine: "claude",
         id: "claude-login",
         args: &["/login"],
-        variables: &["ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
-        file: (".claude.json", "\"oauthAccount\""),
+        variables: &[
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_AUTH_TOKEN",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+        ],
+        files: &[
+            (".claude.json", "\"oauthAccount\""),
+            (".claude/.credentials.json", "{"),
+        ],
     },
     Login {
         engine: "codex",
         id: "codex-login",
         args: &["login"],
         variables: &["CODEX_API_KEY"],
-        file: (".codex/auth.json", "{"),
+        files: &[(".codex/auth.json", "{")],
     },
     Login {
         engine: "gemini",
         id: "gemini-login",
         args: &[],
         variables: &["GEMINI_API_KEY"],
-        file: (".gemini/oauth_creds.json", "{"),
+        files: &[(".gemini/oauth_creds.json", "{")],
     },
     Login {
         engine: "opencode",
         id: "opencode-login",
         args: &["auth", "login"],
         variables: &[],
-        file: (".local/share/opencode/auth.json", "{"),
+        files: &[(".local/share/opencode/auth.json", "{")],
     },
 ];
 
@@ -55,9 +62,11 @@ pub fn login(engine: &str) -> Option<&'static [&'static str]> {
 impl Connection {
     pub(super) fn initialized(&self) -> wire::Initialized<'static> {
         let engine = self.family();
-        let is_agent = engine != "replay";
+        let is_agent = !matches!(engine, "replay" | "responses");
         let yes = || Some(Empty {});
         let login = LOGINS.iter().find(|it| it.engine == engine);
+        // Clients take a method that is offered for one that has to be used.
+        let login = login.filter(|it| !it.is_done());
         wire::Initialized {
             protocol_version: wire::VERSION,
             agent_capabilities: wire::AgentCapabilities {
@@ -141,8 +150,13 @@ impl Login {
         if self.variables.iter().any(is_set) {
             return true;
         }
-        let (path, word) = self.file;
-        let file = std::env::home_dir().map(|home| std::fs::read_to_string(home.join(path)));
-        file.is_some_and(|it| it.is_ok_and(|text| text.contains(word)))
+        let Some(home) = std::env::home_dir() else {
+            return false;
+        };
+        let is_there = |(path, word): &(&str, &str)| {
+            let text = std::fs::read_to_string(home.join(path));
+            text.is_ok_and(|it| it.contains(word))
+        };
+        self.files.iter().any(is_there)
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hub::chain;
+use responses::Conversation;
 use runner::engines::{self, Machine, Selected, Surroundings};
 use runner::process::find_on_path;
 use runner::{Agent, Permissions, Request, Resume, Setup, StartError, Step, Talk, Work};
@@ -78,10 +79,17 @@ impl Session {
                     .setup(&request, around, find_on_path, Machine::own())
                     .map_err(refused)?
             }
-            Selected::Responses(_) => {
-                return Err(Error::internal(
-                    "a model alone is no agent for an editor; name a coding agent with `--engine`",
-                ));
+            Selected::Responses(endpoint) => {
+                let Some(prompt) = self.waiting.take() else {
+                    return Ok(None);
+                };
+                let history = std::mem::take(&mut self.said);
+                let mut told = Conversation::of_prompt(&self.id, history, &prompt.text);
+                told.model.clone_from(&self.chosen.model);
+                if let Resume::Session(response) = &self.resume {
+                    told.follow(response);
+                }
+                Setup::responses(endpoint, told, &prompt.text, (&config.settings).into())
             }
             Selected::Replay(recording) => {
                 let opened = recording.open();

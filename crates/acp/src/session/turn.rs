@@ -36,12 +36,32 @@ impl Session {
         if self.recording.is_early() {
             self.keep(&prompt.text).await;
         }
+        self.recall().await;
         self.turn = Some(Turn {
             id,
             run: None,
             is_cancelled: false,
         });
         self.waiting = Some(prompt);
+    }
+
+    /// A model remembers nothing by itself: it is told what was said before.
+    async fn recall(&mut self) {
+        if !self.engine.starts_with("responses:") {
+            return;
+        }
+        match self.recording.history().await {
+            Ok(said) => self.said = said,
+            Err(err) => {
+                let title = format!("what was said before cannot be read: {}", chain(&err));
+                if self.shared.client.session.notices.is_some() {
+                    self.update(wire::About::Notice {
+                        severity: "warning",
+                        title: &title,
+                    });
+                }
+            }
+        }
     }
 
     /// The session is worth keeping from now on.

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use super::display_safe;
+use super::{Sign, display_safe, sign, visible};
 
 /// What terminals have been made to do by text that was merely shown.
 const HOSTILE: &[(&str, &str)] = &[
@@ -377,6 +377,57 @@ fn harmless_text_is_not_copied() {
 }
 
 #[test]
+fn what_shows_as_nothing_is_made_visible() {
+    let check = |text: &str, shown: &str| assert_eq!(checked(text), shown);
+    check("a\u{200e}b\u{200f}c\u{61c}", r"a\u{200e}b\u{200f}c\u{61c}");
+    check(
+        "x\u{e0072}\u{e006d}\u{e007f}",
+        r"x\u{e0072}\u{e006d}\u{e007f}",
+    );
+    check(
+        "rm\u{200b} \u{2060}\u{feff}-rf",
+        r"rm\u{200b} \u{2060}\u{feff}-rf",
+    );
+    check("a\u{2028}b\u{2029}c\u{85}d", r"a\u{2028}b\u{2029}c\u{85}d");
+    check("a\u{ad}b\u{3164}c\u{115f}", r"a\u{ad}b\u{3164}c\u{115f}");
+    // Letters of ours are joined to nothing, and no selector follows another.
+    check("r\u{200d}m \u{200c}x", r"r\u{200d}m \u{200c}x");
+    check(
+        "\u{2764}\u{fe0f}\u{fe0f}\u{fe01}",
+        "\u{2764}\u{fe0f}\\u{fe0f}\\u{fe01}",
+    );
+    check("A\u{fe0f}1\u{fe0f}2", r"A\u{fe0f}1\u{fe0f}2");
+}
+
+#[test]
+fn scripts_and_emoji_keep_what_they_need() {
+    for text in [
+        "\u{1f469}\u{200d}\u{1f4bb}",
+        "\u{2764}\u{fe0f}\u{200d}\u{1f525}",
+        "1\u{fe0f}\u{20e3} \u{a9}\u{fe0f}",
+        "\u{915}\u{94d}\u{200d}\u{937}",
+        "\u{645}\u{6cc}\u{200c}\u{62e}\u{648}",
+        "\u{845b}\u{e0100}",
+        "caf\u{e9} na\u{ef}ve \u{4e2d}\u{6587}",
+    ] {
+        assert_eq!(checked(text), text);
+        assert_eq!(visible(text), text);
+    }
+}
+
+#[test]
+fn what_is_approved_is_on_one_line_with_nothing_hidden() {
+    let check = |text: &str, shown: &str| assert_eq!(visible(text), shown);
+    check("cargo test && echo \"a  b\"", "cargo test && echo \"a  b\"");
+    check("ls\nrm -rf /", "ls\u{240a}rm -rf /");
+    check("ls\r\nrm\tx", "ls\u{240d}\u{240a}rm\u{2409}x");
+    check("  ls ", "\u{2420}\u{2420}ls\u{2420}");
+    check("  ", "\u{2420}\u{2420}");
+    check("a\u{a0}b\u{3000}c", r"a\u{a0}b\u{3000}c");
+    check("", "");
+}
+
+#[test]
 fn random_text_is_made_safe() {
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     for _ in 0..200_000 {
@@ -400,10 +451,15 @@ fn checked(text: &str) -> String {
     let safe = display_safe(text);
     let left = safe.chars().find(|it| {
         matches!(it, '\0'..='\x08' | '\x0b'..='\x1f' | '\x7f'..='\u{9f}')
-            || matches!(it, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+            || matches!(sign(*it), Sign::Hidden)
     });
     assert_eq!(left, None, "{text:?} became {safe:?}");
     assert_eq!(display_safe(&safe), safe, "not idempotent for {text:?}");
+    let shown = visible(text);
+    assert_eq!(visible(&shown), shown, "not idempotent for {text:?}");
+    let blank = |it: char| it.is_whitespace() && it != ' ' || it.is_control();
+    assert!(!shown.contains(blank), "{text:?} became {shown:?}");
+    assert_eq!(shown.trim(), shown, "{text:?}");
     safe.into_owned()
 }
 
@@ -420,7 +476,13 @@ impl Random {
 
     /// Mostly from the ranges where the rules begin and end.
     fn char(&mut self) -> char {
-        let code = match self.below(8) {
+        let code = match self.below(10) {
+            8 => [
+                0x200c, 0x200d, 0xfe0f, 0x1f469, 0x1f4bb, 0x915, 0xe0041, 0x61c,
+            ][self.below(8) as usize],
+            9 => {
+                [0xfe00, 0xe0100, 0x6587, 0x627, 0x200b, 0x2028, 0xa0, 0x20][self.below(8) as usize]
+            }
             0 => self.below(0x20),
             1 => 0x1b,
             2 => 0x78 + self.below(0x30),

@@ -6,6 +6,7 @@
 
 mod calls;
 mod end;
+mod names;
 mod requests;
 #[cfg(test)]
 mod tests;

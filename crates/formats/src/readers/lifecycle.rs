@@ -13,17 +13,18 @@ mod used;
 use std::borrow::Cow;
 
 use model::{
-    Ask, AskId, AskSettled, Body, Cause, Channel, Decision, Delta, Event, Item, ItemClosed, ItemId,
-    Origin, Outcome, Raw, RunEnded, RunId, RunStarted, SessionId, Sink, Status, Text, Timestamp,
-    Tool, ToolResult, Why,
+    Ask, AskId, AskKind, AskSettled, Body, Cause, Channel, Decision, Delta, Event, Item,
+    ItemClosed, ItemId, Origin, Outcome, Raw, RunEnded, RunId, RunStarted, SessionId, Sink, Status, Text,
+    Timestamp, Tool, ToolKind, ToolResult, Why,
 };
 
-use self::items::{folded, is_told_in, text_of, without_text};
+use self::items::{folded, is_told_in, name_call, text_of, without_text};
 pub(crate) use self::notices::raw;
 pub(crate) use self::streamed::Streamed;
 pub use self::used::ItemIds;
 use super::{ReaderConfig, RunEnds};
 use crate::errors;
+use crate::tools;
 
 /// Items open at once; an agent that opens more without closing any loses the oldest.
 const MAX_OPEN: usize = 1024;
@@ -311,6 +312,7 @@ impl Lifecycle {
         if self.is_open(item.id()) {
             return self.update(cx, item);
         }
+        name_call(&mut item, None);
         if self.open.len() >= MAX_OPEN {
             let oldest = self.open.remove(0);
             self.close_left_open(cx, oldest, Status::Lost);
@@ -337,6 +339,7 @@ impl Lifecycle {
             return self.open(cx, item);
         };
         *item.id_mut() = self.open[at].item.id().clone();
+        name_call(&mut item, Some(&self.open[at].item));
         if self.open[at].item == item {
             return;
         }
@@ -425,6 +428,7 @@ impl Lifecycle {
         };
         let open = self.open.remove(at);
         *item.id_mut() = open.item.id().clone();
+        name_call(&mut item, Some(&open.item));
         self.emit_at(
             cx,
             &open.path,
@@ -576,6 +580,9 @@ impl Lifecycle {
             ask.item = Some(told);
         }
         ask.id = id.clone();
+        if ask.kind == AskKind::Permission {
+            ask.title = self.approval_title(item.as_ref(), &ask);
+        }
         self.emit(cx, Body::AskOpened(ask));
         self.asks.push(OpenAsk {
             key,
@@ -583,6 +590,19 @@ impl Lifecycle {
             item,
             path,
         });
+    }
+
+    /// What is approved is what runs, whatever the agent calls it.
+    fn approval_title<'a>(&self, item: Option<&ItemId<'_>>, ask: &Ask<'a>) -> Text<'a> {
+        let call = item.and_then(|it| self.open_tool(it));
+        let input = ask.input.as_ref();
+        match call.filter(|it| it.class.kind != ToolKind::Other) {
+            Some(call) => tools::approval_title(&ask.title, &call.class, input),
+            None => {
+                let class = tools::classify(&ask.tool, input, None);
+                tools::approval_title(&ask.title, &class, input)
+            }
+        }
     }
 
     /// Settles an open ask; a second settlement of the same ask is no event.

@@ -95,7 +95,7 @@ pub(crate) enum SessionUpdate<'a> {
 }
 
 /// What ACP has no field for; every object may carry it.
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Copy, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Meta<'a> {
     /// The call that started the sub-agent this happened inside.
@@ -107,6 +107,9 @@ pub(crate) struct Meta<'a> {
     /// What the model saw of a result, where the update only has the agent's own object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) result: Option<&'a Raw<'a>>,
+    /// No words of the model: a break between two messages, for clients that join them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) separator: bool,
 }
 
 #[derive(Serialize)]
@@ -321,8 +324,24 @@ pub(crate) enum PermissionOutcome {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PromptResponse<'a> {
     pub(crate) stop_reason: &'static str,
+    /// Not in the stable schema, which lets it pass; clients count tokens by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) usage: Option<TokenUsage>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub(crate) meta: Option<StopMeta<'a>>,
+}
+
+/// What a turn used; input that was read from or written to a cache is counted apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TokenUsage {
+    pub(crate) total_tokens: u64,
+    pub(crate) input_tokens: u64,
+    pub(crate) output_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) thought_tokens: Option<u64>,
+    pub(crate) cached_read_tokens: u64,
+    pub(crate) cached_write_tokens: u64,
 }
 
 /// Which limit it was, or why the model refused: ACP has one word for each.

@@ -90,11 +90,6 @@ pub(crate) enum Body<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         metadata: Option<Metadata<Hosted>>,
     },
-    ToolCallArgs {
-        tool_call_id: &'a str,
-        /// JSON inside a JSON string.
-        delta: &'a str,
-    },
     ToolCallEnd {
         tool_call_id: &'a str,
     },

@@ -64,6 +64,8 @@ struct Session {
     /// The agent's own id, or linkspan's until that is known.
     id: String,
     is_native: bool,
+    /// The client knows the session by its id: it keeps it, whatever is learned later.
+    is_told: bool,
     cwd: Option<String>,
     mode: Option<String>,
     commands: Option<u64>,
@@ -73,6 +75,9 @@ struct Session {
 struct Run {
     /// The model has spoken to the user.
     has_said: bool,
+    /// The messages that were begun last, by voice.
+    last_message: Option<String>,
+    last_thought: Option<String>,
     /// A use of tokens was reported that the client has not heard of.
     has_unsaid_usage: bool,
 }
@@ -102,6 +107,7 @@ impl Acp {
 
     fn send(&mut self, out: &mut Vec<u8>, update: wire::SessionUpdate<'_>) {
         self.flush(out);
+        self.session.is_told = true;
         let session_id = &self.session.id;
         line(
             out,
@@ -118,7 +124,7 @@ impl Acp {
         let session = &mut self.session;
         // A session that was not asked for does not take the place of the one that was, and on a
         // connection it has the id that it was opened with.
-        if is_file && (!session.is_native || bound.how != Binding::Mismatch) {
+        if is_file && !session.is_told && (!session.is_native || bound.how != Binding::Mismatch) {
             bound.native.as_str().clone_into(&mut session.id);
             session.is_native = true;
         }
@@ -305,7 +311,10 @@ impl Acp {
 
 impl Writer for Acp {
     fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
-        if !self.session.is_native && self.session.id != event.session.as_str() {
+        if !self.session.is_native
+            && !self.session.is_told
+            && self.session.id != event.session.as_str()
+        {
             event.session.as_str().clone_into(&mut self.session.id);
         }
         match &event.body {
@@ -358,8 +367,7 @@ fn meta<'a>(event: &'a Event<'_>) -> Option<wire::Meta<'a>> {
     let parent = event.path.last()?;
     Some(wire::Meta {
         parent_tool_use_id: Some(parent.as_str()),
-        status: None,
-        result: None,
+        ..wire::Meta::default()
     })
 }
 

@@ -7,6 +7,7 @@
 
 pub(crate) mod door;
 mod items;
+mod lane;
 mod subagents;
 mod texts;
 mod tools;
@@ -21,9 +22,10 @@ use model::{
     Role, RunEnded, RunError, SessionBound, Status, Text, Tokens, Writer,
 };
 
-use super::{WriterConfig, json, string};
+use super::WriterConfig;
 use crate::wire::ag_ui as wire;
 use items::Items;
+use lane::Lane;
 use subagents::Subagents;
 
 /// The largest number a JavaScript client reads exactly.
@@ -55,54 +57,6 @@ struct Run {
     id: String,
     items: Items,
     subagents: Subagents,
-}
-
-/// Where the events of one moment and one agent go.
-struct Lane<'a> {
-    out: &'a mut Vec<u8>,
-    at: Option<i64>,
-    /// The sub-agent that speaks.
-    subagent: Option<&'a str>,
-}
-
-impl Lane<'_> {
-    fn emit(&mut self, body: wire::Body<'_>) {
-        // The client splits on `\n\n` and knows no other framing.
-        self.out.extend_from_slice(b"data: ");
-        json(self.out, &body);
-        self.out.pop();
-        self.end();
-    }
-
-    /// A piece of a text, as `wire::Body` would say it: these come by the thousand.
-    fn piece(&mut self, r#type: &str, id_field: &str, id: &str, delta: &Text<'_>) {
-        self.out.extend_from_slice(b"data: {\"type\":\"");
-        self.out.extend_from_slice(r#type.as_bytes());
-        self.out.extend_from_slice(b"\",\"");
-        self.out.extend_from_slice(id_field.as_bytes());
-        self.out.extend_from_slice(b"\":");
-        string(self.out, id);
-        self.out.extend_from_slice(b",\"delta\":");
-        match delta {
-            Text::Json(raw) => self.out.extend_from_slice(raw.get().as_bytes()),
-            Text::Plain(text) => json(self.out, text),
-        }
-        self.end();
-    }
-
-    fn end(&mut self) {
-        // What all events have goes behind the fields of each: `flatten` would write every field
-        // of every event through a map.
-        if let Some(subagent) = self.subagent {
-            self.out.extend_from_slice(b",\"subagentRunId\":");
-            string(self.out, subagent);
-        }
-        if let Some(at) = self.at {
-            self.out.extend_from_slice(b",\"timestamp\":");
-            json(self.out, &at);
-        }
-        self.out.extend_from_slice(b"}\n\n");
-    }
 }
 
 impl AgUi {

@@ -349,7 +349,7 @@ impl Html {
                 put!(
                     out,
                     "<p class=\"path\"><code dir=\"auto\">",
-                    escape(path),
+                    escape(&crate::visible(path)),
                     "</code></p>\n"
                 );
                 lines(old.as_deref().unwrap_or_default(), new, out);

@@ -201,7 +201,7 @@ impl Markdown {
             Piece::Command(text) => fence("sh", text, out),
             Piece::Field { name, value } => field(name, value, out),
             Piece::Diff { path, old, new } => {
-                put!(out, inline(path), "\n\n");
+                put!(out, inline(&crate::visible(path)), "\n\n");
                 let mut text = String::new();
                 let old = old.as_deref().unwrap_or_default();
                 for (side, line) in diff::lines(old, new, DIFF_CONTEXT) {

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use model::{Raw, Text, Tool, ToolKind};
 
 use crate::display_safe;
-use crate::tools::without_shell;
 
 /// Room for the input of a tool whose meaning is not known.
 const MAX_INPUT: usize = 100;
@@ -19,12 +18,12 @@ pub(crate) fn words(tool: &Tool<'_>) -> (String, Option<String>) {
     let name = || tool.name.clone().into_owned();
     match tool.class.kind {
         ToolKind::Shell => {
-            // The title has no shell around it either.
-            let command = tool.class.command.as_ref().map(without_shell);
-            let command = command.as_ref().map(Text::to_str);
+            let command = tool.class.command.as_ref().map(Text::to_str);
             // A title in the agent's own words does not show what is run.
-            let about = match command.filter(|it| title.split(' ').any(|word| !it.contains(word))) {
-                Some(command) if title != tool.name => Some(format!("{title}: {command}")),
+            let about = match command.filter(|it| !title.contains(&**it)) {
+                Some(command) if title != tool.name && !command.contains(&*title) => {
+                    Some(format!("{title}: {command}"))
+                }
                 Some(command) => Some(command.into_owned()),
                 None => (title != tool.name).then(|| title.into_owned()),
             };

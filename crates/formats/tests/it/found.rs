@@ -321,6 +321,8 @@ fn in_acp() {
             let update = &message["params"]["update"];
             let kind = update["sessionUpdate"].as_str().unwrap_or_default();
             match kind {
+                // A break between two messages, for clients that join them.
+                _ if update["_meta"]["separator"] == true => (),
                 "agent_message_chunk" | "agent_thought_chunk" => {
                     let is_thought = kind == "agent_thought_chunk";
                     let id = update["messageId"].as_str().unwrap_or_default().to_owned();

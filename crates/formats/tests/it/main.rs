@@ -5,12 +5,14 @@
 
 mod acp_agent;
 mod after_end;
+mod approvals;
 mod at_once;
 mod claude;
 mod codex_thread;
 mod error_codes;
 mod fixtures;
 mod found;
+mod frames;
 mod goldens;
 mod laws;
 mod openhands_acp;

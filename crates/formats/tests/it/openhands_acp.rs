@@ -69,6 +69,7 @@ fn reasoning_thought_call_and_result() {
     // As the OpenHands CLI: reasoning is a message, a call is pending, the user is not repeated.
     expect![[r#"
         {"sessionUpdate":"agent_message_chunk","messageId":"e2.reasoning0","content":{"type":"text","text":"Look first."}}
+        {"sessionUpdate":"agent_message_chunk","messageId":"e2.reasoning0","content":{"type":"text","text":"\n\n"},"_meta":{"separator":true}}
         {"sessionUpdate":"agent_message_chunk","messageId":"e2.thought0","content":{"type":"text","text":"I'll look."}}
         {"sessionUpdate":"tool_call","toolCallId":"c1","title":"listing files","name":"terminal","kind":"execute","status":"pending","rawInput":{"command":"ls"}}
         {"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"a.py"}}],"rawOutput":{"kind":"TerminalObservation","content":[{"type":"text","text":"a.py"}],"is_error":false,"command":"ls","exit_code":0}}
@@ -267,6 +268,7 @@ fn words_and_pictures() {
             {"sessionUpdate":"agent_message_chunk","messageId":"m1","content":{"type":"image","data":"aGk=","mimeType":"image/png"}}
             {"sessionUpdate":"agent_message_chunk","messageId":"m1","content":{"type":"resource_link","name":"https://example.com/a.png","uri":"https://example.com/a.png"}}
             {"sessionUpdate":"agent_thought_chunk","messageId":"a-c1","content":{"type":"text","text":"Now it works."}}
+            {"sessionUpdate":"agent_message_chunk","messageId":"m1","content":{"type":"text","text":"\n\n"},"_meta":{"separator":true}}
             {"sessionUpdate":"agent_message_chunk","messageId":"a-c2","content":{"type":"text","text":"Done."}}
             {"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn"}}
         "#]],
@@ -349,7 +351,7 @@ fn cards_streams_costs_and_condensations() {
             {"sessionUpdate":"compaction_update","compactionId":"q1","status":"in_progress"}
             {"sessionUpdate":"compaction_update","compactionId":"q1","status":"completed","summary":[{"type":"text","text":"Said hello."}]}
             {"sessionUpdate":"usage_update","used":120,"size":2000,"cost":{"amount":0.5,"currency":"USD"}}
-            {"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn"}}
+            {"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn","usage":{"totalTokens":120,"inputTokens":30,"outputTokens":20,"cachedReadTokens":60,"cachedWriteTokens":10}}}
         "#]],
     );
 }

@@ -238,35 +238,35 @@ fn permissions_are_asked_when_somebody_watches() {
         "control_permissions.duplex",
         Shown::Live,
         expect![[r#"
-        claude 2.1.325 · claude-opus-5-5 · /workspace · session 91fbc607-c6e5-4412-af06-fb7894c1711b
+            claude 2.1.325 · claude-opus-5-5 · /workspace · session 91fbc607-c6e5-4412-af06-fb7894c1711b
 
-        › do it
+            › do it
 
-        I will write.
+            I will write.
 
-        ● Write  a.txt
-            + A
+            ● Write  a.txt
+                + A
 
-        ● Bash  touch forbidden && echo did
+            ● Bash  touch forbidden && echo did
 
-        ? allow Write a.txt
-          → allowed
+            ? allow Write /workspace/a.txt
+              → allowed
 
-        ? allow Bash  touch forbidden && echo did
-          → denied: No touching please
-          ⎿ ⊘ denied: No touching please
+            ? allow Bash  touch forbidden && echo did
+              → denied: No touching please
+              ⎿ ⊘ denied: No touching please
 
-        ● Bash  mkdir original
+            ● Bash  mkdir original
 
-        ? allow Bash  mkdir original
-          → allowed, changed to {"command": "mkdir changed", "description": "changed by host"}
-          ⎿ (Bash completed with no output)
+            ? allow Bash  mkdir original
+              → allowed, changed to {"command": "mkdir changed", "description": "changed by host"}
+              ⎿ (Bash completed with no output)
 
-        Finished with permissions.
+            Finished with permissions.
 
-        ✓ done in 2.3s · 3 turns · 396 in / 45 out tokens · $0.0014 · 1 denied
-          claude --resume 91fbc607-c6e5-4412-af06-fb7894c1711b
-    "#]],
+            ✓ done in 2.3s · 3 turns · 396 in / 45 out tokens · $0.0014 · 1 denied
+              claude --resume 91fbc607-c6e5-4412-af06-fb7894c1711b
+        "#]],
     );
 }
 

@@ -36,12 +36,7 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
     let family = match engines::select(&engine, &settings).map_err(refused)? {
         Selected::Agent(agent) if args.login => return login(&agent),
         Selected::Agent(agent) => agent.engine.name,
-        Selected::Responses(_) => {
-            return Err(Failure::usage(
-                "a model alone is no agent for an editor",
-                "name a coding agent with `--engine`",
-            ));
-        }
+        Selected::Responses(_) => "responses",
         Selected::Replay(_) => "replay",
     };
     if args.login {

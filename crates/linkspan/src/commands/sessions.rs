@@ -148,16 +148,16 @@ fn page(sessions: &[Session]) -> String {
     let heading = ["session", "engine", "state", "last active", "title"].map(str::to_owned);
     let rows = sessions.iter().map(|it| {
         let title = it.title.as_deref().unwrap_or_default();
-        let mut title: String = title.chars().take(MAX_TITLE).collect();
+        let mut title: String = shown(title).chars().take(MAX_TITLE).collect();
         if let Some(parent) = &it.parent {
-            title = format!("{title} (fork of {})", parent.session);
+            title = format!("{title} (fork of {})", shown(parent.session.as_str()));
         }
         [
             shown(it.id.as_str()),
             shown(&it.engine),
             it.state.name().to_owned(),
             when::ago(it.active_at, now),
-            shown(&title),
+            title,
         ]
     });
     let rows: Vec<[String; 5]> = [heading].into_iter().chain(rows).collect();

@@ -313,6 +313,10 @@ fn a_login_is_said_to_be_done_only_when_it_is() {
     folder.file(".claude.json", r#"{"oauthAccount": {}}"#);
     let done = client.ask("authenticate", method);
     assert_eq!(done["result"], json!({}));
+    // What is done is not offered: clients would do it again.
+    let mut again = Client::new(&folder, &[]);
+    let hello = again.ask("initialize", with(true));
+    assert_eq!(hello["result"]["authMethods"], json!([]));
 
     let mut command = linkspan(&["acp", "--engine", "claude", "--login"]);
     let output = at_home(&mut command, &folder).output().unwrap();

@@ -21,6 +21,7 @@ mod errors;
 #[cfg(target_os = "linux")]
 mod full;
 mod giant;
+mod hostile;
 mod models;
 mod one_end;
 mod openhands;

@@ -1,5 +1,8 @@
 //! `linkspan run --engine responses:NAME`: a model behind an endpoint, played by a script.
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
 use scripted_model::{Scenario, Server};
 use serde_json::{Value, json};
 
@@ -94,6 +97,99 @@ impl World {
             .unwrap();
         ran(output)
     }
+}
+
+#[test]
+fn a_conversation_has_one_name_at_its_provider() {
+    let answer = |text: &str| json!({ "blocks": [{ "text": text }] });
+    let turns = json!([answer("one"), answer("two"), answer("three")]);
+    let world = World::new("models-openclaw", turns);
+    let config = format!(
+        "[engines.responses.claw]\nbase_url = \"{}\"\nprovider = \"openclaw\"\nmax_retries = 0\n",
+        world.model.url()
+    );
+    world.folder.file("config.toml", &config);
+    let run = ["run", "--engine", "responses:claw", "--to", "linkspan"];
+    let first = world.run(&[&run[..], &["first"]].concat());
+    assert_eq!(first.code, Some(0), "{first:?}");
+    let other = world.run(&[&run[..], &["unrelated"]].concat());
+    assert_eq!(other.code, Some(0), "{other:?}");
+    let (native, _) = session(&first.stdout);
+    let next = world.run(&[&run[..], &["--resume", &native, "second"]].concat());
+    assert_eq!(next.code, Some(0), "{next:?}");
+    let requests = world.requests();
+    let users: Vec<&str> = requests
+        .iter()
+        .map(|it| it["user"].as_str().unwrap())
+        .collect();
+    let [first, other, next] = users[..] else {
+        panic!("{users:?}");
+    };
+    assert_eq!(first, next);
+    assert_ne!(first, other);
+    // It is the session that `linkspan sessions` lists.
+    let sessions = world.run_plain(&["sessions", "--json"]);
+    assert!(
+        sessions.stdout.contains(&format!("\"id\":\"{first}\"")),
+        "{sessions:?}"
+    );
+}
+
+#[test]
+fn an_editor_talks_with_a_model() {
+    let answer = |text: &str| json!({ "blocks": [{ "text": text }] });
+    let world = World::new("models-acp", json!([answer("one"), answer("two")]));
+    let config = world.folder.path("config.toml");
+    let mut child = linkspan(&["acp", "--engine", "responses:local", "--config", &config])
+        .env("LINKSPAN_DATA_DIR", world.folder.path("data"))
+        .env("MODEL_KEY", CANARY)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut ask = |id: u64, method: &str, params: Value| {
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        writeln!(stdin, "{request}").unwrap();
+        let mut said = String::new();
+        for line in lines.by_ref() {
+            let message: Value = serde_json::from_str(&line.unwrap()).unwrap();
+            if message["id"] == id {
+                return (message, said);
+            }
+            let update = &message["params"]["update"];
+            if update["sessionUpdate"] == "agent_message_chunk" {
+                said.push_str(update["content"]["text"].as_str().unwrap());
+            }
+        }
+        panic!("no answer to {method}");
+    };
+    let (hello, _) = ask(1, "initialize", json!({"protocolVersion": 1}));
+    let capabilities = &hello["result"]["agentCapabilities"]["promptCapabilities"];
+    assert_eq!(capabilities["image"], false);
+    let cwd = world.folder.path("");
+    let (opened, _) = ask(2, "session/new", json!({"cwd": cwd, "mcpServers": []}));
+    let id = opened["result"]["sessionId"].clone();
+    let prompt = |text: &str| json!({"sessionId": id, "prompt": [{"type": "text", "text": text}]});
+    for (n, text, answer) in [(3, "first", "one"), (4, "second", "two")] {
+        let (end, said) = ask(n, "session/prompt", prompt(text));
+        assert_eq!(end["result"]["stopReason"], "end_turn", "{end}");
+        assert!(end["result"]["usage"]["totalTokens"].is_u64(), "{end}");
+        assert_eq!(said, answer);
+    }
+    drop(ask);
+    drop(stdin);
+    child.wait().unwrap();
+    let requests = world.requests();
+    let said = |text: &str| json!([{ "type": "message", "role": "user", "content": text }]);
+    assert_eq!(requests[1]["input"], said("second"));
+    assert!(
+        requests[1]["previous_response_id"].is_string(),
+        "{}",
+        requests[1]
+    );
 }
 
 #[test]

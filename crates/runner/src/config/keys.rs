@@ -457,8 +457,16 @@ pub const SECTIONS: &[Section] = &[
 /// `[engines.acp.NAME]`, for any name.
 pub const ACP: Section = Section {
     path: "engines.acp.NAME",
-    keys: &[PROCESS],
+    keys: &[PROCESS, LOGIN],
 };
+
+const LOGIN: &[Key] = &[Key {
+    name: "auth_method",
+    kind: Kind::Text,
+    preset: Preset::Unset,
+    variable: None,
+    summary: "how to log in when the agent wants it, by the id of one of the agent's own methods",
+}];
 
 /// `[engines.responses.NAME]`, for any name.
 pub const RESPONSES: Section = Section {

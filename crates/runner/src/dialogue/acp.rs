@@ -32,6 +32,8 @@ pub struct Acp {
     mode: Mode,
     agent: Initialized,
     has_logged_in: bool,
+    /// The method to log in with, if the user has chosen one.
+    login: Option<String>,
     session: Option<String>,
     offers: Offers,
     /// Settings that were asked for and not answered; prompts wait for them.
@@ -77,6 +79,7 @@ impl Acp {
             mode: request.permissions.mode,
             agent: Initialized::default(),
             has_logged_in: false,
+            login: None,
             session: None,
             offers: Offers::default(),
             n_settings: 0,
@@ -84,6 +87,12 @@ impl Acp {
             asks: HashMap::new(),
             waiting: VecDeque::new(),
         }
+    }
+
+    /// Logs in by this method of the agent's, should it want a login.
+    pub fn with_login(mut self, method: Option<String>) -> Self {
+        self.login = method;
+        self
     }
 
     fn initialized(&mut self, agent: Initialized, out: &mut Outbox) {
@@ -213,22 +222,41 @@ impl Acp {
         }
     }
 
-    /// Logs in by a way that needs no user; tells the ways there are when all of them do.
+    /// Logs in by the method that was chosen, or by one that needs no user; tells the methods there
+    /// are when there is neither.
     fn log_in(&mut self, error: Error, out: &mut Outbox) {
         self.has_logged_in = true;
-        let method = self.agent.auth_methods.iter().find(|it| !it.needs_user());
-        if let Some(method) = method {
+        let methods = &self.agent.auth_methods;
+        let method = match &self.login {
+            Some(id) => methods.iter().find(|it| it.id == *id),
+            None => methods.iter().find(|it| !it.needs_user()),
+        };
+        if let Some(method) = method.filter(|it| !it.is_terminal()) {
             let params = wire::Authenticate {
                 method_id: &method.id,
             };
             return self.rpc.ask(Asked::Login, "authenticate", params, out);
         }
-        let ways: Vec<String> = (self.agent.auth_methods.iter())
-            .map(AuthMethod::words)
-            .collect();
+        let ways: Vec<String> = methods.iter().map(AuthMethod::words).collect();
         let mut text = error.words();
-        if !ways.is_empty() {
-            text = format!("{text}; log in first: {}", ways.join(", or "));
+        match (&self.login, method) {
+            (Some(_), Some(terminal)) => {
+                text = format!("{text}; log in first: {}", terminal.words());
+            }
+            (Some(id), None) => {
+                text = format!("{text}; the agent has no login method `{id}`");
+                if !ways.is_empty() {
+                    text = format!("{text}, but: {}", ways.join(", or "));
+                }
+            }
+            (None, _) if !ways.is_empty() => {
+                text = format!("{text}; log in first: {}", ways.join(", or "));
+                if methods.iter().any(|it| !it.is_terminal()) {
+                    text += "; linkspan does it with the method that `auth_method` in \
+                             `[engines.acp.NAME]` of the config names";
+                }
+            }
+            (None, _) => (),
         }
         out.fail("authentication_required", text);
     }

@@ -22,6 +22,8 @@ pub struct EngineConfig {
     pub output_style: Option<String>,
     pub verbosity: Option<String>,
     pub sandbox: Option<String>,
+    /// The ACP method to log in with.
+    pub auth_method: Option<String>,
 }
 
 /// What an engine's rules make of a request. The program is not looked for yet.

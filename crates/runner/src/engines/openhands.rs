@@ -170,7 +170,7 @@ impl<'a> Line<'a> {
     }
 
     fn text(&self) -> String {
-        let line = serde_json::to_string(self);
+        let line = model::json_string(self);
         line.expect("lines are plain data with string keys") + "\n"
     }
 }

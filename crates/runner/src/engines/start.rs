@@ -115,7 +115,7 @@ impl Agent {
             "claude" => Box::new(dialogue::Claude::new(request.prompt.is_empty())),
             "openhands" => Box::new(dialogue::OpenHands::new(&request, &self.config)),
             "codex" => Box::new(dialogue::Codex::new(&request, self.config.sandbox.clone())),
-            _ => Box::new(dialogue::Acp::new(&request)),
+            _ => Box::new(dialogue::Acp::new(&request).with_login(self.config.auth_method.clone())),
         }
     }
 

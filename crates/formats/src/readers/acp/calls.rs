@@ -4,20 +4,19 @@
 //! thousand times. What is known of a call is kept here; the item is only told again when something
 //! besides the output has changed, and of the output only what is new.
 
+mod results;
+
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use model::{
-    Channel, Diff, Item, ItemId, Level, Location, Notice, Raw, Status, Text, Tool, ToolKind,
-    ToolResult,
-};
+use model::{Channel, Diff, Item, ItemId, Level, Location, Notice, Raw, Status, Text, Tool};
 
 use super::wire::{self, Meta, Update};
-use super::{Acp, Context};
+use super::{Acp, Context, names};
 use crate::readers::cards;
 use crate::readers::pieces::{self, Piece};
 use crate::tools;
-use crate::wire::lenient::{Any, List, Num};
+use crate::wire::lenient::{Any, List};
 
 /// Calls known at once; an agent that ends none loses the oldest.
 const MAX_CALLS: usize = 1024;
@@ -45,6 +44,8 @@ pub(super) struct Calls {
 struct Call {
     id: ItemId<'static>,
     name: Option<String>,
+    /// The name is what the title or the id begins with.
+    is_guess: bool,
     kind: Option<String>,
     title: Option<Text<'static>>,
     input: Option<Raw<'static>>,
@@ -53,9 +54,13 @@ struct Call {
     locations: Option<Vec<Location<'static>>>,
     diffs: Vec<Diff<'static>>,
     content: Option<Raw<'static>>,
+    /// The content came with the call and describes it; none came back yet.
+    is_description: bool,
     output: Option<Raw<'static>>,
-    /// Output that came in pieces, as version 2 sends it.
+    /// Output that came in pieces: as version 2 sends it, or from a terminal of the agent's own.
     streamed: String,
+    /// How a terminal of the agent's own ended.
+    terminal_exit: Option<i32>,
     n_told: u32,
     printed: Printed,
 }
@@ -65,21 +70,6 @@ struct Call {
 struct Printed {
     len: usize,
     tail: String,
-}
-
-object! {
-    /// What agents put into `rawOutput` of a command.
-    Output {
-        exit_code: Num = "exitCode",
-        exit_code_snake: Num = "exit_code",
-        metadata: OutputMeta<'a> = "metadata",
-    }
-}
-
-object! {
-    OutputMeta {
-        exit: Num = "exit",
-    }
 }
 
 impl Calls {
@@ -129,6 +119,7 @@ impl Acp {
             return self.strange(cx, "an update after the end of its call", Some(id));
         }
         let at = self.upsert(cx, update, is_opening);
+        self.terminal(cx, at, meta);
         let is_denied = || meta.status.as_deref();
         let status = match update.status.as_deref() {
             Some("completed") => Status::Ok,
@@ -176,6 +167,10 @@ impl Acp {
         let call = &mut self.calls.open[at];
         call.is_pending |= is_new && update.status.as_deref() == Some("pending");
         let mut has_changed = call.take(update);
+        if update.content.0.is_some() {
+            let is_over = matches!(update.status.as_deref(), Some("completed" | "failed"));
+            call.is_description = is_new && !is_over;
+        }
         has_changed |= call.take_content(update.content);
         let key = call.id.clone();
         if is_new {
@@ -198,6 +193,59 @@ impl Acp {
         at
     }
 
+    /// What a question tells about a call that is known: agents that ask before they run something
+    /// may say what it is only there.
+    pub(super) fn merge_question(&mut self, cx: &mut Context<'_>, id: &str, update: &Update<'_>) {
+        let Some(at) = self.calls.find(id) else {
+            return;
+        };
+        let call = &mut self.calls.open[at];
+        let is_empty = |it: &Raw<'_>| it.is_null() || it.get() == "{}";
+        let input = update.raw_input.raw().filter(|it| !is_empty(it));
+        let mut has_changed = false;
+        if let Some(input) = input.filter(|_| call.input.as_ref().is_none_or(is_empty)) {
+            call.input = Some(input.into_owned());
+            has_changed = true;
+        }
+        if call.content.is_none() && update.content.0.is_some() {
+            has_changed |= call.take_content(update.content);
+            call.is_description = true;
+        }
+        if call.kind.is_none() && update.kind.0.is_some() {
+            call.kind = update.kind.as_deref().map(str::to_owned);
+            has_changed = true;
+        }
+        if (call.name.is_none() || call.is_guess) && update.name.0.is_some() {
+            call.name = update.name.as_deref().map(str::to_owned);
+            call.is_guess = false;
+            has_changed = true;
+        }
+        // What is pending is told as soon as it is whole.
+        if has_changed && !call.is_pending && self.lifecycle.is_open(&call.id) {
+            let tool = call.tool(self.session.cwd.as_deref());
+            self.lifecycle.update(cx, Item::Tool(Box::new(tool)));
+        }
+    }
+
+    /// What a terminal of the agent's own printed, and how it ended.
+    fn terminal<'c>(&mut self, cx: &mut Context<'c>, at: usize, meta: &Meta<'c>) {
+        let call = &mut self.calls.open[at];
+        if let Some(code) = meta.terminal_exit.exit_code.0 {
+            call.terminal_exit = Some(code as i32);
+        }
+        let key = call.id.clone();
+        for piece in [&meta.terminal_output, &meta.terminal_output_delta] {
+            let Some(text) = piece.data.raw().map(Text::from).filter(|it| !it.is_empty()) else {
+                continue;
+            };
+            let call = &mut self.calls.open[at];
+            if call.streamed.len() + text.len_bound() <= MAX_OUTPUT {
+                call.streamed.push_str(&text.to_str());
+            }
+            self.lifecycle.delta(cx, &key, Channel::Output, text);
+        }
+    }
+
     /// Somebody is asked about a call: what it is to do is known.
     pub(super) fn is_whole(&mut self, cx: &mut Context<'_>, id: &str) {
         let Some(at) = self.calls.find(id) else {
@@ -217,6 +265,7 @@ impl Acp {
         self.calls.open.push(Call {
             id: ItemId::new(id.to_owned()),
             name: None,
+            is_guess: false,
             kind: None,
             title: None,
             input: None,
@@ -224,8 +273,10 @@ impl Acp {
             locations: None,
             diffs: Vec::new(),
             content: None,
+            is_description: false,
             output: None,
             streamed: String::new(),
+            terminal_exit: None,
             n_told: 0,
             printed: Printed::default(),
         });
@@ -235,7 +286,9 @@ impl Acp {
     /// Tells what was added to the output of a call that still runs.
     fn print(&mut self, cx: &mut Context<'_>, at: usize) {
         let call = &mut self.calls.open[at];
-        let Some(content) = &call.content else { return };
+        let Some(content) = call.content.as_ref().filter(|_| !call.is_description) else {
+            return;
+        };
         let contents = cards::contents(Any(Some(content.as_raw_value())));
         let texts = contents.pieces.into_iter().filter_map(|it| match it {
             Piece::Text(text) => Some(text),
@@ -286,7 +339,7 @@ impl Acp {
         }
         let mut tool = call.tool(self.session.cwd.as_deref());
         tool.result = call.result(status, meta);
-        tool.class.exit_code = exit_code(&tool, call.output.as_ref());
+        tool.class.exit_code = call.exit_code(&tool);
         if self.nested.knows(call.id.as_str()) {
             let inner = std::mem::take(&mut cx.path);
             self.close_words_of(cx, &call.id);
@@ -337,6 +390,7 @@ impl Call {
             is_news = true;
         }
         let tool_name = update.name.as_deref();
+        self.is_guess &= tool_name.is_none();
         for (known, said) in [
             (&mut self.name, tool_name),
             (&mut self.kind, update.kind.as_deref()),
@@ -345,6 +399,13 @@ impl Call {
                 *known = said.map(str::to_owned);
                 is_news = true;
             }
+        }
+        if self.name.is_none() {
+            let title = self.title.as_ref().map(Text::to_str);
+            let name = names::find(self.id.as_str(), title.as_deref(), self.kind.as_deref());
+            is_news |= name.is_some();
+            self.is_guess = name.is_some();
+            self.name = name;
         }
         let input = update.raw_input.raw();
         if input.is_some() && input != self.input {
@@ -409,41 +470,6 @@ impl Call {
             result: None,
         }
     }
-
-    /// What came back. Agents send what the model saw, an object of their own, or both.
-    fn result<'r>(&'r self, status: Status, meta: &Meta<'r>) -> Option<ToolResult<'r>> {
-        let content = self.content.as_ref().map(Raw::as_raw_value);
-        let mut pieces = cards::contents(Any(content)).pieces;
-        if pieces.is_empty() && !self.streamed.is_empty() {
-            pieces.push(Piece::Text(Text::new(&*self.streamed)));
-        }
-        let is_silent = pieces.is_empty() && self.output.is_none();
-        if is_silent && meta.status.0.is_some() {
-            return None;
-        }
-        let output = self.output.as_ref().map(Raw::by_ref);
-        let (content, structured) = match (meta.result.raw(), output) {
-            (Some(content), output) => (content, output),
-            // The blocks that the model saw are more than what is left of them in the content.
-            (None, Some(output)) if output.get().starts_with('[') => (output, None),
-            (None, Some(output)) if output.is_string() && pieces.is_empty() => (output, None),
-            (None, output) => {
-                let content = pieces::content(pieces);
-                // An object is not compared with a text: neither has to be decoded.
-                let is_other = |it: &Raw<'_>| {
-                    !it.is_string() || Text::from(it.by_ref()) != Text::from(content.by_ref())
-                };
-                let structured = output.filter(is_other);
-                (content, structured)
-            }
-        };
-        Some(ToolResult {
-            content,
-            is_error: meta.is_error.0.unwrap_or(status != Status::Ok),
-            structured,
-            meta: None,
-        })
-    }
 }
 
 impl Printed {
@@ -472,24 +498,4 @@ fn locations_of(list: Any<'_>) -> Vec<Location<'static>> {
         (!path.is_empty()).then_some(Location { path, line })
     };
     places.filter_map(place).collect()
-}
-
-fn exit_code(tool: &Tool<'_>, output: Option<&Raw<'_>>) -> Option<i32> {
-    if tool.class.kind != ToolKind::Shell {
-        return None;
-    }
-    let output: Output<'_> = output
-        .and_then(|it| serde_json::from_str(it.get()).ok())
-        .unwrap_or_default();
-    let codes = [
-        output.exit_code,
-        output.exit_code_snake,
-        output.metadata.exit,
-    ];
-    let code = codes.into_iter().find_map(Num::as_u64);
-    let said = || {
-        let result = tool.result.as_ref().filter(|it| it.is_error)?;
-        tools::exit_code(&Text::from(result.content.by_ref()).to_str())
-    };
-    code.and_then(|it| i32::try_from(it).ok()).or_else(said)
 }

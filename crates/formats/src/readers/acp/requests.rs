@@ -162,6 +162,11 @@ impl Acp {
                 let said = Text::new(format!("the agent asked: {method}"));
                 self.lifecycle.say(cx, Level::Info, "request", said, text);
             }
+            _ if method.starts_with('_') => {
+                let said = Text::new(format!("the agent's own notification: {method}"));
+                self.lifecycle
+                    .say(cx, Level::Debug, "extension", said, text);
+            }
             _ => self
                 .lifecycle
                 .unmapped(cx, format!("method `{method}`"), text),
@@ -216,14 +221,16 @@ impl Acp {
         }
         let mut update: wire::Update<'c> = params.tool_call.parse().unwrap_or_default();
         let mut meta = self.enter(cx, update.meta);
-        update.name.0 = update.name.0.or(meta.claude_code.tool_name.take());
+        update.name.0 = update.name.0.or(meta.take_tool_name());
         let call = update.tool_call_id.as_deref().unwrap_or_default();
         let item = ItemId::new(call.to_owned());
         // Some agents introduce a call by the question about it; of one that is known, the question
-        // may tell less than the call did.
+        // may tell less than the call did, or what the call is to do.
         update.status.take();
         if !call.is_empty() && !self.calls.is_known(call) {
             self.upsert(cx, &update, true);
+        } else {
+            self.merge_question(cx, call, &update);
         }
         self.is_whole(cx, call);
         let options: List<wire::PermissionOption<'c>> = params.options.parse().unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Special cases, one per test.
 
+mod adapters;
 mod live;
 
 use std::fmt::Write as _;
@@ -496,7 +497,6 @@ fn the_rest_of_the_updates() {
             item.closed {"item":{"id":"k","kind":"compaction","summary":"short"},"status":"ok"}
             usage.reported {"basis":"cumulative","detail":{"cost":{"amount":0.5,"currency":"USD"},"sessionUpdate":"usage_update","size":100,"used":10},"model":"m2","scope":"call","tokens":{"cache_read":0,"cache_write":0,"input":10}}
             frame.unmapped {"raw":{"sessionUpdate":"brand_new","x":1},"what":"update `brand_new`"}
-            frame.unmapped {"raw":{"jsonrpc":"2.0","method":"_vendor/thing","params":{}},"what":"method `_vendor/thing`"}
             frame.unmapped {"raw":{"jsonrpc":"2.0"},"what":"no message of ACP"}
             notice.raised {"code":"bad_line","detail":"nonsense","level":"warning","text":"not JSON: nonsense"}
             item.closed why="left_open" {"item":{"entries":[{"status":"completed","text":"a"},{"status":"pending","text":"b"}],"id":"plan","kind":"plan"},"status":"ok"}

@@ -37,7 +37,11 @@ impl Acp {
         }
         cx.extra.extend(std::mem::take(update.extra()));
         let mut meta = self.enter(cx, update.meta);
-        update.name.0 = update.name.0.or(meta.claude_code.tool_name.take());
+        update.name.0 = update.name.0.or(meta.take_tool_name());
+        if meta.separator.0 == Some(true) {
+            // linkspan's own: it stands between two messages for clients that join them.
+            return;
+        }
         match &*name {
             "user_message_chunk" => self.chunk(cx, Voice::User, &update),
             "agent_message_chunk" => self.chunk(cx, Voice::Agent, &update),

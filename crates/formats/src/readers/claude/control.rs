@@ -71,7 +71,8 @@ impl Claude {
         let request = control.request;
         let tool = request.tool_name.0.unwrap_or_default();
         let input = request.input.raw();
-        let class = tools::classify(&tool, input.as_ref(), self.cwd.as_deref());
+        // Without the working directory: nothing of a path is left out where it is approved.
+        let class = tools::classify(&tool, input.as_ref(), None);
         let item = request.tool_use_id.0.map(ItemId::new);
         if let Some(path) = item.as_ref().and_then(|it| self.lifecycle.path_of(it)) {
             cx.path = Cow::Owned(path.to_vec());

@@ -320,8 +320,7 @@ impl Codex {
         let title = if params.command.0.is_some() {
             let mut fields = Input::default();
             fields.command = params.command;
-            let cwd = params.cwd.as_deref().or(self.cwd.as_deref());
-            tools::classify_fields("command_execution", &fields, cwd).title
+            tools::classify_fields("command_execution", &fields, None).title
         } else {
             let known = call.map(|it| it.class.title.clone());
             let title = question.or(known).filter(|it| !it.is_blank());

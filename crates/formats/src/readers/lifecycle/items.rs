@@ -1,5 +1,7 @@
 //! Items as they are before their text is known, and with what was streamed of it.
 
+use std::borrow::Cow;
+
 use model::{Channel, Item, Raw, Text};
 
 use super::streamed::Streamed;
@@ -27,6 +29,18 @@ pub(super) fn folded(mut item: Item<'static>, text: &Streamed, input: &Streamed)
         | Item::Other(_) => (),
     }
     item
+}
+
+/// A call that comes without a name keeps the one it had, or is a `tool`: every target needs one.
+pub(super) fn name_call(item: &mut Item<'_>, before: Option<&Item<'_>>) {
+    let Item::Tool(tool) = item else { return };
+    if !tool.name.trim().is_empty() {
+        return;
+    }
+    tool.name = match before {
+        Some(Item::Tool(before)) => Cow::Owned(before.name.clone().into_owned()),
+        Some(_) | None => Cow::Borrowed("tool"),
+    };
 }
 
 /// The item as it is before any of its text is known.

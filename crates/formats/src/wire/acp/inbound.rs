@@ -240,7 +240,7 @@ object! {
 }
 
 object! {
-    /// What linkspan and the Claude adapters say in `_meta`.
+    /// What linkspan and the adapters for Claude Code, Codex and Qwen say in `_meta`.
     Meta {
         parent_tool_use_id: Str<'a> = "parentToolUseId",
         status: Str<'a> = "status",
@@ -250,6 +250,12 @@ object! {
         message: Any<'a> = "message",
         outcome: Str<'a> = "outcome",
         claude_code: ClaudeMeta<'a> = "claudeCode",
+        tool_name: Str<'a> = "toolName",
+        separator: Flag = "separator",
+        terminal_info: Any<'a> = "terminal_info",
+        terminal_output: Terminal<'a> = "terminal_output",
+        terminal_output_delta: Terminal<'a> = "terminal_output_delta",
+        terminal_exit: Terminal<'a> = "terminal_exit",
         quota: Quota<'a> = "quota",
     }
 }
@@ -258,6 +264,17 @@ object! {
     ClaudeMeta {
         parent_tool_use_id: Str<'a> = "parentToolUseId",
         tool_name: Str<'a> = "toolName",
+    }
+}
+
+object! {
+    /// A terminal of the agent's own: a piece of what it printed, or how it ended. The adapters for
+    /// Codex and Claude Code say this of a command.
+    Terminal {
+        terminal_id: Str<'a> = "terminal_id",
+        data: Any<'a> = "data",
+        exit_code: Num = "exit_code",
+        signal: Any<'a> = "signal",
     }
 }
 

@@ -193,8 +193,7 @@ impl Acp {
             },
             meta: parent.map(|parent| wire::Meta {
                 parent_tool_use_id: Some(parent),
-                status: None,
-                result: None,
+                ..wire::Meta::default()
             }),
         };
         if let Some(update) = pending.voice.update(chunk) {
@@ -221,7 +220,7 @@ impl Acp {
         let Some(connection) = &mut self.connection else {
             return false;
         };
-        let end = serde_json::to_string(end).expect("ends are plain data with string keys");
+        let end = model::json_string(end).expect("ends are plain data with string keys");
         connection.ended = Some(format!("\"{key}\":{end}"));
         true
     }

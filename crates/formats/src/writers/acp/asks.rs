@@ -96,6 +96,7 @@ impl Acp {
             Some(connection) => connection.asked(ask, &message),
             None => line(out, &message),
         }
+        self.session.is_told = true;
         self.asks.push(OpenAsk {
             id: ask.id.clone().into_owned(),
             request,

@@ -91,6 +91,7 @@ fn the_seed_profile_says_thoughts_aloud_and_keeps_the_user_quiet() {
         {"n1","update":{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"help","description":"/help"}]}}}
         {"n1","update":{"sessionUpdate":"current_mode_update","currentModeId":"default"}}}
         {"n1","update":{"sessionUpdate":"agent_message_chunk","messageId":"t","content":{"type":"text","text":"hm"}}}}
+        {"n1","update":{"sessionUpdate":"agent_message_chunk","messageId":"t","content":{"type":"text","text":"\n\n"},"_meta":{"separator":true}}}}
         {"n1","update":{"sessionUpdate":"agent_message_chunk","messageId":"a","content":{"type":"text","text":"he"}}}}
         {"n1","update":{"sessionUpdate":"agent_message_chunk","messageId":"a","content":{"type":"text","text":"llo"}}}}
         {"id":1,"result":{"stopReason":"end_turn"}}
@@ -225,7 +226,7 @@ fn an_input_changed_with_the_permission_is_told() {
             {"id":"ask-q","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"b","title":"a","kind":"execute","status":"pending","rawInput":{"command":"a"}},"options":[{"optionId":"allow","name":"Allow","kind":"allow_once"},{"optionId":"reject","name":"Reject","kind":"reject_once"}]}}
             {"id":"ask-q","result":{"outcome":{"outcome":"selected","optionId":"allow"}}}
             {"s1","update":{"sessionUpdate":"tool_call_update","toolCallId":"b","status":"in_progress","rawInput":{"command":"b"}}}}
-            {"id":"ask-q~2","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"b","title":"a","kind":"execute","status":"pending","rawInput":{"command":"b"}},"options":[{"optionId":"allow","name":"Allow","kind":"allow_once"},{"optionId":"reject","name":"Reject","kind":"reject_once"}]}}
+            {"id":"ask-q~2","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"b","title":"a: b","kind":"execute","status":"pending","rawInput":{"command":"b"}},"options":[{"optionId":"allow","name":"Allow","kind":"allow_once"},{"optionId":"reject","name":"Reject","kind":"reject_once"}]}}
             {"id":"ask-q~2","result":{"outcome":{"outcome":"selected","optionId":"allow"}}}
             {"s1","update":{"sessionUpdate":"tool_call_update","toolCallId":"b","status":"in_progress"}}}
             {"s1","update":{"sessionUpdate":"tool_call_update","toolCallId":"b","status":"completed","content":[{"type":"content","content":{"type":"text","text":"Read"}}],"rawOutput":[{"type":"tool_reference","tool_name":"Read"}]}}}
@@ -307,7 +308,7 @@ fn usage_is_told_once_the_window_is_known() {
         "#,
         expect![[r#"
             {"s1","update":{"sessionUpdate":"usage_update","used":17,"size":200000,"cost":{"amount":0.5,"currency":"USD"}}}}
-            {"id":1,"result":{"stopReason":"end_turn"}}
+            {"id":1,"result":{"stopReason":"end_turn","usage":{"totalTokens":0,"inputTokens":0,"outputTokens":0,"cachedReadTokens":0,"cachedWriteTokens":0}}}
             {"s1","update":{"sessionUpdate":"usage_update","used":20,"size":200000,"cost":{"amount":0.5,"currency":"USD"}}}}
             {"id":2,"result":{"stopReason":"max_turn_requests","_meta":{"code":"error_max_turns","message":"too many turns"}}}
         "#]],

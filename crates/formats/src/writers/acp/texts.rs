@@ -57,8 +57,11 @@ impl Acp {
                 let Some(open) = self.texts.iter_mut().rfind(|it| it.id == id) else {
                     return;
                 };
-                open.has_deltas = true;
+                let is_first = !std::mem::replace(&mut open.has_deltas, true);
                 let voice = open.voice;
+                if is_first {
+                    self.begin_text(voice, id, out);
+                }
                 self.text_chunk(event, voice, id, &delta.text, out);
             }
             Channel::Input => (), // The whole input follows in an update.
@@ -109,9 +112,37 @@ impl Acp {
         };
         let open = self.texts.remove(at);
         if !open.has_deltas && !text.is_blank() {
+            self.begin_text(open.voice, id, out);
             self.text_chunk(event, open.voice, id, text, out);
         }
         open.voice
+    }
+
+    /// A message begins. Clients that join the chunks of a turn would glue it to the one before, so
+    /// a break goes onto the end of that one.
+    fn begin_text(&mut self, voice: Voice, id: &str, out: &mut Vec<u8>) {
+        let Some(run) = &mut self.run else { return };
+        let last = match voice {
+            Voice::Agent => run.last_message.replace(id.to_owned()),
+            Voice::Thought => run.last_thought.replace(id.to_owned()),
+            Voice::User | Voice::Unheard => None,
+        };
+        let Some(last) = last.filter(|it| it != id) else {
+            return;
+        };
+        let chunk = wire::ContentChunk {
+            message_id: Some(&last),
+            content: wire::ContentBlock::Text {
+                text: Text::new("\n\n"),
+            },
+            meta: Some(wire::Meta {
+                separator: true,
+                ..wire::Meta::default()
+            }),
+        };
+        if let Some(update) = voice.update(chunk) {
+            self.send(out, update);
+        }
     }
 
     fn text_chunk(

@@ -201,9 +201,8 @@ impl Acp {
             let update = wire::ToolCallUpdate {
                 status: Some(wire::ToolCallStatus::Failed),
                 meta: Some(wire::Meta {
-                    parent_tool_use_id: None,
                     status: Some("lost"),
-                    result: None,
+                    ..wire::Meta::default()
                 }),
                 ..wire::ToolCallUpdate::of(&tool.id)
             };
@@ -351,5 +350,6 @@ fn end_meta<'a>(
         parent_tool_use_id,
         status,
         result,
+        separator: false,
     })
 }

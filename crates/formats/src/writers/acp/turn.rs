@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use model::{Event, Outcome, RunEnded, RunError, Scope, Text, Usage};
+use model::{Event, Outcome, RunEnded, RunError, Scope, Text, Tokens, Usage};
 
 use super::{Acp, line, wire};
 
@@ -86,7 +86,11 @@ impl Acp {
             code: &error.code,
             message: error.message.by_ref(),
         });
-        let result = wire::PromptResponse { stop_reason, meta };
+        let result = wire::PromptResponse {
+            stop_reason,
+            usage: tokens(ended),
+            meta,
+        };
         self.flush(out);
         if self.respond("result", &result) {
             return;
@@ -148,6 +152,24 @@ impl Acp {
             },
         );
     }
+}
+
+/// What the run used, of all models together.
+fn tokens(ended: &RunEnded<'_>) -> Option<wire::TokenUsage> {
+    let tokens = match &ended.usage {
+        Some(usage) => usage.tokens,
+        None if ended.models.is_empty() => return None,
+        None => (ended.models.iter()).fold(Tokens::default(), |sum, it| sum.plus(&it.tokens)),
+    };
+    let output_tokens = tokens.output.unwrap_or_default();
+    Some(wire::TokenUsage {
+        total_tokens: tokens.all_input().saturating_add(output_tokens),
+        input_tokens: tokens.input,
+        output_tokens,
+        thought_tokens: tokens.reasoning,
+        cached_read_tokens: tokens.cache_read,
+        cached_write_tokens: tokens.cache_write,
+    })
 }
 
 impl Context {

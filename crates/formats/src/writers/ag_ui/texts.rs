@@ -5,7 +5,8 @@
 use model::{Body, Extra, Item, Level, Losses, Message, Part, Raw, Reasoning, Role, Text};
 
 use super::items::{Items, find, type_of};
-use super::{Lane, Shape, wire};
+use super::lane::{Lane, MAX_PIECE, parts};
+use super::{Shape, wire};
 
 #[derive(Clone, Debug)]
 pub(super) struct OpenText {
@@ -83,8 +84,14 @@ impl Items {
             (TextKind::Reasoning, Shape::Current) => {
                 lane.piece("REASONING_MESSAGE_CONTENT", "messageId", message_id, text);
             }
-            (TextKind::Reasoning, Shape::Thinking) => {
+            (TextKind::Reasoning, Shape::Thinking) if text.len_bound() <= MAX_PIECE => {
                 lane.emit(wire::Body::ThinkingTextMessageContent { delta: text });
+            }
+            (TextKind::Reasoning, Shape::Thinking) => {
+                for part in parts(&text.to_str()) {
+                    let delta = &Text::new(part);
+                    lane.emit(wire::Body::ThinkingTextMessageContent { delta });
+                }
             }
         }
     }

@@ -12,6 +12,11 @@ use crate::writers::content::{self, Block, blocks};
 /// Calls of one run that wait for the application; no model makes as many at once.
 const MAX_PENDING: usize = 1024;
 
+/// A result that one frame holds: the client refuses frames above 10 MB, and a result has only one.
+const MAX_RESULT: usize = 8 * 1024 * 1024;
+/// What is told of a longer one.
+const RESULT_HEAD: usize = 1024 * 1024;
+
 #[derive(Clone, Debug)]
 pub(super) struct OpenTool {
     id: String,
@@ -130,6 +135,10 @@ impl Items {
 
     fn content<'a>(&self, result: &'a ToolResult<'_>, losses: &mut Losses) -> wire::Content<'a> {
         let blocks = blocks(&result.content);
+        if result.content.get().len() > MAX_RESULT {
+            losses.count("cut tool result");
+            return wire::Content::Text(beginning(&flat(blocks, losses)));
+        }
         if blocks.iter().all(|it| matches!(it, Block::Text(_))) {
             return wire::Content::Text(content::text(&result.content));
         }
@@ -179,10 +188,8 @@ impl OpenTool {
         if let Some(input) = input
             && !self.has_args
         {
-            lane.emit(wire::Body::ToolCallArgs {
-                tool_call_id: &self.id,
-                delta: input.get(),
-            });
+            let args = Text::new(input.get());
+            lane.piece("TOOL_CALL_ARGS", "toolCallId", &self.id, &args);
         }
         lane.emit(wire::Body::ToolCallEnd {
             tool_call_id: &self.id,
@@ -212,6 +219,17 @@ fn part(block: Block<'_>) -> wire::ContentPart<'_> {
             }),
         },
     }
+}
+
+/// The beginning of a result that no frame would hold.
+fn beginning(text: &Text<'_>) -> Text<'static> {
+    let text = text.to_str();
+    let mut end = text.len().min(RESULT_HEAD);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let n_more = text.len() - end;
+    Text::new(format!("{}\n… {n_more} more bytes", &text[..end]))
 }
 
 /// A result for clients that only know text.

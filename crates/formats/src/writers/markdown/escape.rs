@@ -1,6 +1,6 @@
 //! Foreign text that is no Markdown, in a place where Markdown is read.
 
-use crate::display_safe;
+use crate::{display_safe, visible};
 
 /// Text that shows as it is: everything Markdown or HTML would act on is escaped, lines stay lines.
 pub(super) fn plain(text: &str) -> String {
@@ -59,8 +59,7 @@ fn push_line(line: &str, escaped: &mut String) {
 
 /// Text between backticks, more of them than it has in a row.
 pub(super) fn inline(text: &str) -> String {
-    let safe = display_safe(text).replace('\n', " ");
-    let safe = safe.trim();
+    let safe = visible(text.trim());
     if safe.is_empty() {
         return String::new();
     }

@@ -4,7 +4,6 @@
 
 use model::{AskSettled, Decision, ItemId};
 
-use super::calls;
 use super::page::{DIM, GREEN, Indent, Kind, Page, RED, Safe, YELLOW};
 use crate::writers::asks::OpenAsk;
 
@@ -13,7 +12,8 @@ impl OpenAsk {
     pub(super) fn write(&self, path: &[ItemId<'_>], page: &mut Page, out: &mut Vec<u8>) {
         page.begin(self.block(), path, out);
         let safe = Safe::new(&self.question);
-        for (n, line) in safe.lines().take(calls::MAX_LINES).enumerate() {
+        // All of it: somebody may decide by it.
+        for (n, line) in safe.lines().enumerate() {
             if n == 0 {
                 page.start(Indent(""), out);
                 page.put(YELLOW, &Safe::new("? "), out);

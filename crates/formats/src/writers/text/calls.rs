@@ -255,7 +255,7 @@ fn headline(
     if let Some(first) = lines.next().filter(|it| !it.as_str().is_empty()) {
         let style = if bullet == DIM { DIM } else { PLAIN };
         page.put(PLAIN, &Safe::new("  "), out);
-        page.put(style, &first.cut(MAX_COMMAND), out);
+        page.put(style, &first.cut_counted(MAX_COMMAND), out);
     }
     if let Some(took) = took {
         page.put(DIM, &Safe::new(&format!(" · {took}")), out);
@@ -263,7 +263,12 @@ fn headline(
     page.end_line(out);
     let n_more = safe.lines().skip(1).count();
     for line in lines.take(MAX_LINES) {
-        page.line(UNDER, style_of_more(bullet), &line.cut(MAX_COMMAND), out);
+        page.line(
+            UNDER,
+            style_of_more(bullet),
+            &line.cut_counted(MAX_COMMAND),
+            out,
+        );
     }
     if n_more > MAX_LINES {
         losses.count("cut tool input");

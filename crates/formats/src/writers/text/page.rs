@@ -50,6 +50,19 @@ impl<'a> Safe<'a> {
     }
 
     /// The first `n` characters; says so when there are more.
+    /// Like [`Safe::cut`], and says how much is missing.
+    pub(super) fn cut_counted(&self, n: usize) -> Safe<'_> {
+        let mut ends = self.0.char_indices().skip(n);
+        match ends.next() {
+            Some((end, _)) => {
+                let n_more = 1 + ends.count();
+                let head = &self.0[..end];
+                Safe(Cow::Owned(format!("{head}… ({n_more} more characters)")))
+            }
+            None => Safe(Cow::Borrowed(&self.0)),
+        }
+    }
+
     pub(super) fn cut(&self, n: usize) -> Safe<'_> {
         match self.0.char_indices().nth(n) {
             Some((end, _)) => Safe(Cow::Owned(format!("{}…", &self.0[..end]))),

@@ -323,7 +323,8 @@ fn model(args: &RunArgs, endpoint: Box<Endpoint>, config: &Config) -> Result<Pla
         forked: None,
         cut: hub::cut(config),
     };
-    let mut told = Conversation::of_prompt("run", History::default(), &prompt.text);
+    // The session is not known yet; the conversation gets its name when it starts.
+    let mut told = Conversation::of_prompt("", History::default(), &prompt.text);
     told.model = args.model.clone();
     if let Some(response) = &native {
         told.follow(response);

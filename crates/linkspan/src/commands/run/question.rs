@@ -3,7 +3,7 @@
 //! Without I/O: the caller types, shows and opens the editor. An empty line decides nothing, because
 //! somebody may have pressed return for another reason.
 
-use formats::display_safe;
+use formats::{display_safe, visible};
 use model::AskKind;
 use runner::{Answer, Asked};
 use serde_json::{Map, Value};
@@ -72,10 +72,11 @@ impl Question {
     /// The question itself, for a terminal that does not show the transcript.
     pub(super) fn heading(&self) -> String {
         let ask = &self.asked.ask;
-        let title = ask.title.to_str();
+        let title = visible(&ask.title.to_str()).into_owned();
+        let tool = visible(&ask.tool);
         let words = match &ask.description {
-            Some(description) => format!("? {}  {title}\n  {description}\n", ask.tool),
-            None => format!("? {}  {title}\n", ask.tool),
+            Some(description) => format!("? {tool}  {title}\n  {description}\n"),
+            None => format!("? {tool}  {title}\n"),
         };
         display_safe(&words).into_owned()
     }
@@ -91,7 +92,12 @@ impl Question {
                     ""
                 };
                 let edit = if self.can_change { "  [e] edit" } else { "" };
-                format!("  [y] allow once{always}  [n] deny{edit}\n  › ")
+                let view = if self.input.is_empty() {
+                    ""
+                } else {
+                    "  [v] view all of it"
+                };
+                format!("  [y] allow once{always}  [n] deny{edit}{view}\n  › ")
             }
             Stage::Reason => "  why not? (return for no reason)\n  › ".to_owned(),
             Stage::Plan => "  [y] go ahead  [n] keep planning\n  › ".to_owned(),
@@ -111,6 +117,7 @@ impl Question {
                 "n" | "no" if rest.is_empty() => self.ask_why(),
                 "n" | "no" => deny(rest),
                 "e" | "edit" if self.can_change => Reply::Edit(self.shown_input()),
+                "v" | "view" => Reply::Show(format!("{}{}", self.whole_input(), self.prompt())),
                 _ => Reply::Show(self.prompt()),
             },
             Stage::Plan => match &*word.to_lowercase() {
@@ -156,6 +163,27 @@ impl Question {
         let mut text = format!("{:#}", Value::Object(self.input.clone()));
         text.push('\n');
         text
+    }
+
+    /// Everything that would run: texts with their lines, everything else as JSON.
+    fn whole_input(&self) -> String {
+        let mut shown = String::new();
+        for (key, value) in &self.input {
+            shown.push_str(&format!("  {}:\n", visible(key)));
+            match value {
+                Value::String(text) => {
+                    for line in text.split('\n') {
+                        shown.push_str(&format!("    {}\n", visible(line)));
+                    }
+                }
+                value => {
+                    for line in format!("{value:#}").lines() {
+                        shown.push_str(&format!("    {}\n", display_safe(line)));
+                    }
+                }
+            }
+        }
+        shown
     }
 
     /// The answers go back inside the input they were asked with.
@@ -289,6 +317,15 @@ mod tests {
     }
 
     #[test]
+    fn the_whole_of_what_would_run_is_one_key_away() {
+        let input = r#"{"command":"ls\nrm -rf \u202e/ ","timeout":5,"flags":["a"]}"#;
+        let mut asked = question(AskKind::Permission, input, false);
+        let shown = "  command:\n    ls\n    rm -rf \\u{202e}/\u{2420}\n  flags:\n    [\n      \"a\"\n    ]\n  timeout:\n    5\n";
+        let prompt = "  [y] allow once  [n] deny  [e] edit  [v] view all of it\n  › ";
+        assert_eq!(asked.typed("v"), Reply::Show(format!("{shown}{prompt}")));
+    }
+
+    #[test]
     fn an_edited_input_must_be_an_object() {
         let mut asked = question(AskKind::Permission, r#"{"command":"ls"}"#, false);
         let text = "{\n  \"command\": \"ls\"\n}\n".to_owned();
@@ -297,7 +334,7 @@ mod tests {
             asked.edited("[]"),
             Reply::Show(
                 "  not a JSON object: invalid type: sequence, expected a map at line 1 column 0\n  \
-                 [y] allow once  [n] deny  [e] edit\n  › "
+                 [y] allow once  [n] deny  [e] edit  [v] view all of it\n  › "
                     .to_owned()
             )
         );

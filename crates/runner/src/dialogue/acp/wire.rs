@@ -96,6 +96,9 @@ pub(super) struct AuthMethod {
     name: String,
     description: Option<String>,
     r#type: Option<String>,
+    /// With which the agent's own command logs in, in a terminal.
+    #[serde(deserialize_with = "or_default")]
+    args: Vec<String>,
     #[serde(rename = "_meta", deserialize_with = "or_default")]
     meta: BTreeMap<String, Value>,
 }
@@ -112,11 +115,24 @@ impl AuthMethod {
         self.r#type.as_deref() != Some("env_var") && !self.meta.contains_key("api-key")
     }
 
+    /// True for a login that only a person at a terminal can do.
+    pub(super) fn is_terminal(&self) -> bool {
+        self.r#type.as_deref() == Some("terminal")
+    }
+
+    /// Its name, how it is done, and the id by which it is chosen.
     pub(super) fn words(&self) -> String {
-        match &self.description {
+        let mut words = match &self.description {
             Some(description) => format!("{} ({description})", self.name),
             None => self.name.clone(),
+        };
+        if self.is_terminal() {
+            let args = self.args.join(" ");
+            words += &format!(": run the agent's command with `{args}` in a terminal");
+        } else if !self.id.is_empty() {
+            words += &format!(" [`{}`]", self.id);
         }
+        words
     }
 }
 

@@ -316,9 +316,36 @@ fn a_key_logs_in_and_a_user_does_not() {
         session/new {"cwd":"/workspace","mcpServers":[]}
     "#]].assert_eq(&stage.said());
     expect![
-        "authentication_required: Authentication required; log in first: Log in (in a browser)"
+        "authentication_required: Authentication required; log in first: Log in (in a browser) [`login`]; linkspan does it with the method that `auth_method` in `[engines.acp.NAME]` of the config names"
     ]
     .assert_eq(&meet(json!([login])).failure());
+}
+
+#[test]
+fn the_login_that_was_chosen_is_used_or_it_is_said_why_not() {
+    let methods = json!([
+        {"id": "browser", "name": "Sign in", "description": "opens a browser"},
+        {"type": "terminal", "id": "tty", "name": "Terminal", "args": ["auth", "login"]},
+    ]);
+    let meet = |chosen: &str| {
+        let dialogue = Acp::new(&request(Resume::Fresh)).with_login(Some(chosen.to_owned()));
+        let mut stage = Stage::new(dialogue, "acp", None);
+        stage.result(json!({"protocolVersion": 1, "authMethods": methods}));
+        stage.error(-32000, "Authentication required");
+        stage
+    };
+    let mut stage = meet("browser");
+    stage.result(json!({}));
+    expect![[r#"
+        initialize {"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"session":{"compaction":{},"notices":{}},"terminal":false},"clientInfo":{"name":"linkspan","version":"0.0.0"},"protocolVersion":1}
+        session/new {"cwd":"/workspace","mcpServers":[]}
+        authenticate {"methodId":"browser"}
+        session/new {"cwd":"/workspace","mcpServers":[]}
+    "#]].assert_eq(&stage.said());
+    expect!["authentication_required: Authentication required; log in first: Terminal: run the agent's command with `auth login` in a terminal"]
+        .assert_eq(&meet("tty").failure());
+    expect!["authentication_required: Authentication required; the agent has no login method `key`, but: Sign in (opens a browser) [`browser`], or Terminal: run the agent's command with `auth login` in a terminal"]
+        .assert_eq(&meet("key").failure());
 }
 
 #[test]

@@ -1,0 +1,88 @@
+//! JSON on one line, for readers that take more characters for line ends than JSON does.
+//!
+//! U+0085, U+2028 and U+2029 may stand in a JSON string as they are. Python's `splitlines`, the line
+//! readers built on it and Node's `readline` end a line there, and the message is cut in two. So
+//! whatever leaves as a JSON line or as a server-sent event has them escaped. Outside of strings
+//! they are no JSON, so no string has to be looked for.
+
+use serde::Serialize;
+
+/// One JSON value, without a line end.
+pub fn json_string(value: &impl Serialize) -> serde_json::Result<String> {
+    let text = serde_json::to_string(value)?;
+    let mut bytes = text.into_bytes();
+    escape_line_breaks(&mut bytes, 0);
+    Ok(String::from_utf8(bytes).expect("whole characters were replaced by ASCII"))
+}
+
+/// One JSON value and a line end.
+pub fn json_line(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(value)?;
+    escape_line_breaks(&mut line, 0);
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// Escapes the three characters in the JSON behind `from`. Text without them is only looked at.
+pub fn escape_line_breaks(json: &mut Vec<u8>, from: usize) {
+    let Some(first) = find(&json[from..]) else {
+        return;
+    };
+    let tail = json.split_off(from + first);
+    let mut rest = &tail[..];
+    while let Some(at) = find(rest) {
+        json.extend_from_slice(&rest[..at]);
+        let (escape, len): (&[u8], usize) = match rest[at..] {
+            [0xc2, ..] => (b"\\u0085", 2),
+            [_, _, 0xa8, ..] => (b"\\u2028", 3),
+            _ => (b"\\u2029", 3),
+        };
+        json.extend_from_slice(escape);
+        rest = &rest[at + len..];
+    }
+    json.extend_from_slice(rest);
+}
+
+/// Where the first of them is. Both bytes that they begin with are rare in text, and never a part
+/// of another character.
+fn find(json: &[u8]) -> Option<usize> {
+    memchr::memchr2_iter(0xc2, 0xe2, json)
+        .find(|&at| matches!(json[at..], [0xc2, 0x85, ..] | [0xe2, 0x80, 0xa8 | 0xa9, ..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_three_are_escaped() {
+        let check = |json: &str, escaped: &str| {
+            let mut bytes = json.as_bytes().to_vec();
+            escape_line_breaks(&mut bytes, 0);
+            assert_eq!(String::from_utf8(bytes).unwrap(), escaped);
+        };
+        check(
+            "\"a\u{2028}b\u{2029}c\u{85}d\"",
+            r#""a\u2028b\u2029c\u0085d""#,
+        );
+        check("\"\u{2028}\u{2028}\"", r#""\u2028\u2028""#);
+        let plain = "\"\u{2027}\u{202a}\u{a9}\u{84}\u{86}\u{e2} “—” \u{3000}\"";
+        check(plain, plain);
+        check("", "");
+    }
+
+    #[test]
+    fn what_stands_before_is_left_alone() {
+        let mut bytes = "\u{2028}\"\u{2028}\"".as_bytes().to_vec();
+        escape_line_breaks(&mut bytes, 3);
+        assert_eq!(bytes, "\u{2028}\"\\u2028\"".as_bytes());
+    }
+
+    #[test]
+    fn a_line_is_one_line_for_everybody() {
+        let line = json_line(&"a\u{2028}b\n\u{85}").unwrap();
+        assert_eq!(line, b"\"a\\u2028b\\n\\u0085\"\n");
+        let back: String = serde_json::from_slice(&line).unwrap();
+        assert_eq!(back, "a\u{2028}b\n\u{85}");
+    }
+}

@@ -100,8 +100,10 @@ impl Recorder {
     }
 
     /// What the session holds, as the messages of a thread.
-    pub async fn history(&self) -> Result<History> {
-        history::read(&*self.journal, self.session(), self.earlier().seq).await
+    pub fn history(&self) -> impl Future<Output = Result<History>> + Send + use<> {
+        let journal = Arc::clone(&self.journal);
+        let (session, seq) = (self.session().clone(), self.earlier().seq);
+        async move { history::read(&*journal, &session, seq).await }
     }
 
     /// A step of the agent has returned: what it told may be stored.

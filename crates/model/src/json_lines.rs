@@ -5,6 +5,9 @@
 //! whatever leaves as a JSON line or as a server-sent event has them escaped. Outside of strings
 //! they are no JSON, so no string has to be looked for.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use serde::Serialize;
 
 /// One JSON value, without a line end.
@@ -29,25 +32,32 @@ pub fn escape_line_breaks(json: &mut Vec<u8>, from: usize) {
         return;
     };
     let tail = json.split_off(from + first);
-    let mut rest = &tail[..];
-    while let Some(at) = find(rest) {
-        json.extend_from_slice(&rest[..at]);
-        let (escape, len): (&[u8], usize) = match rest[at..] {
-            [0xc2, ..] => (b"\\u0085", 2),
-            [_, _, 0xa8, ..] => (b"\\u2028", 3),
-            _ => (b"\\u2029", 3),
+    let mut done = 0;
+    // One pass, however many there are of one kind and however few of another.
+    for at in memchr::memchr2_iter(0xc2, 0xe2, &tail) {
+        let (escape, len): (&[u8], usize) = match tail[at..] {
+            [0xc2, 0x85, ..] => (b"\\u0085", 2),
+            [0xe2, 0x80, 0xa8, ..] => (b"\\u2028", 3),
+            [0xe2, 0x80, 0xa9, ..] => (b"\\u2029", 3),
+            _ => continue,
         };
+        json.extend_from_slice(&tail[done..at]);
         json.extend_from_slice(escape);
-        rest = &rest[at + len..];
+        done = at + len;
     }
-    json.extend_from_slice(rest);
+    json.extend_from_slice(&tail[done..]);
 }
 
-/// Where the first of them is. Both bytes that they begin with are rare in text, and never a part
-/// of another character.
+static BREAKS: LazyLock<[Finder<'static>; 3]> =
+    LazyLock::new(|| ["\u{85}", "\u{2028}", "\u{2029}"].map(Finder::new));
+
+/// Where the first of them may be. The bytes that they begin with are missing in most texts; where
+/// they are frequent, as in quotation marks and lines of tables, whole characters are looked for.
 fn find(json: &[u8]) -> Option<usize> {
-    memchr::memchr2_iter(0xc2, 0xe2, json)
-        .find(|&at| matches!(json[at..], [0xc2, 0x85, ..] | [0xe2, 0x80, 0xa8 | 0xa9, ..]))
+    let from = memchr::memchr2(0xc2, 0xe2, json)?;
+    let rest = &json[from..];
+    let first = BREAKS.iter().filter_map(|it| it.find(rest)).min();
+    first.map(|it| from + it)
 }
 
 #[cfg(test)]

@@ -249,7 +249,7 @@ fn mistakes_name_file_line_and_key() {
         (
             "escape.toml",
             expect![[r#"
-                linkspan: escape.toml:1: there is no key `\u{1b}[2J`
+                linkspan: escape.toml:1: there is no key `␛[2J`
 
                 hint: known here: default_engine, model, permissions, start_timeout, idle_timeout, interrupt_grace, terminate_grace, claude, engines, journal, serve
                 exit 2

@@ -227,8 +227,8 @@ fn unknown_keys_name_the_nearest() {
     check_error(
         "[engines.acp.mine]\nprogramme = 'x'",
         expect![[r#"
-        c.toml:2: there is no key `engines.acp.mine.programme`
-        hint: did you mean `program`? known here: program, args, env"#]],
+            c.toml:2: there is no key `engines.acp.mine.programme`
+            hint: did you mean `program`? known here: program, args, env, auth_method"#]],
     );
     check_error(
         "[server]\nport = 1",

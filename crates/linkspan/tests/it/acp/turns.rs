@@ -79,7 +79,7 @@ fn a_permission_shows_what_it_is_for_after_the_words_before_it() {
     call["toolCallId"] = Value::from("ID");
     let expected = json!({
         "toolCallId": "ID",
-        "title": "Edit a.rs",
+        "title": "Edit /w/a.rs",
         "kind": "edit",
         "status": "pending",
         "content": [{"type": "diff", "path": "/w/a.rs", "oldText": "a", "newText": "b"}],
@@ -92,7 +92,7 @@ fn a_permission_shows_what_it_is_for_after_the_words_before_it() {
         .iter()
         .filter_map(|it| it["params"]["update"]["content"]["text"].as_str())
         .collect();
-    assert_eq!(words, "One.Two.");
+    assert_eq!(words, "One.\n\nTwo.");
 }
 
 #[test]

@@ -63,15 +63,15 @@ fn opencode_is_talked_with_as_recorded() {
     replay(
         "acp/opencode.duplex.jsonl",
         expect![[r#"
-        session Init ses_e1f9044b9ffeKPnEjNCx573XEI
-        run started
-        user: go
-        session Repeat ses_e1f9044b9ffeKPnEjNCx573XEI
-        ask 0 Permission: touch z && echo ok
-        settled 0 Allowed
-        tool execute Ok
-        run ended Completed
-    "#]],
+            session Init ses_e1f9044b9ffeKPnEjNCx573XEI
+            run started
+            user: go
+            session Repeat ses_e1f9044b9ffeKPnEjNCx573XEI
+            ask 0 Permission: touch z && echo ok
+            settled 0 Allowed
+            tool bash Ok
+            run ended Completed
+        "#]],
     );
 }
 
@@ -80,15 +80,15 @@ fn gemini_is_talked_with_as_recorded() {
     replay(
         "acp/gemini.duplex.jsonl",
         expect![[r#"
-        session Init 1f32c47d-307b-4f14-9a72-38af2a223f54
-        run started
-        user: go
-        session Repeat 1f32c47d-307b-4f14-9a72-38af2a223f54
-        ask 0 Permission: Writing to acp.txt
-        settled 0 Allowed
-        tool edit Ok
-        run ended Completed
-    "#]],
+            session Init 1f32c47d-307b-4f14-9a72-38af2a223f54
+            run started
+            user: go
+            session Repeat 1f32c47d-307b-4f14-9a72-38af2a223f54
+            ask 0 Permission: Writing to acp.txt: /workspace/acp.txt
+            settled 0 Allowed
+            tool write_file Ok
+            run ended Completed
+        "#]],
     );
 }
 

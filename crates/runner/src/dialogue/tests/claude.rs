@@ -89,20 +89,20 @@ fn permissions_are_allowed_denied_and_changed() {
         "control_permissions",
         without_initialize,
         expect![[r#"
-        session Init 91fbc607-c6e5-4412-af06-fb7894c1711b
-        run started
-        user: do it
-        ask c7079e87-e2a0-4438-9f3c-af77579ce068 Permission: Write a.txt
-        settled c7079e87-e2a0-4438-9f3c-af77579ce068 Allowed
-        tool Write Ok
-        ask a3119e08-449a-4bbb-a708-51c54f453192 Permission: touch forbidden && echo did
-        settled a3119e08-449a-4bbb-a708-51c54f453192 Denied
-        tool Bash Denied
-        ask 99d9ea86-1fcd-4d14-8c6b-1446d8ac18e0 Permission: mkdir original
-        settled 99d9ea86-1fcd-4d14-8c6b-1446d8ac18e0 Allowed
-        tool Bash Ok
-        run ended Completed
-    "#]],
+            session Init 91fbc607-c6e5-4412-af06-fb7894c1711b
+            run started
+            user: do it
+            ask c7079e87-e2a0-4438-9f3c-af77579ce068 Permission: Write /workspace/a.txt
+            settled c7079e87-e2a0-4438-9f3c-af77579ce068 Allowed
+            tool Write Ok
+            ask a3119e08-449a-4bbb-a708-51c54f453192 Permission: touch forbidden && echo did
+            settled a3119e08-449a-4bbb-a708-51c54f453192 Denied
+            tool Bash Denied
+            ask 99d9ea86-1fcd-4d14-8c6b-1446d8ac18e0 Permission: mkdir original
+            settled 99d9ea86-1fcd-4d14-8c6b-1446d8ac18e0 Allowed
+            tool Bash Ok
+            run ended Completed
+        "#]],
     );
 }
 
@@ -112,16 +112,16 @@ fn a_lasting_permission_takes_the_rules_the_agent_suggested() {
         "control_allow_always",
         as_recorded,
         expect![[r#"
-        session Init 0a70ccc6-5b2c-4f0c-8d35-71b33bc5a2d2
-        run started
-        user: x
-        ask 1d7e220f-fdaf-44bb-8666-8798f9501990 Permission: Write 1.txt
-        settled 1d7e220f-fdaf-44bb-8666-8798f9501990 AllowedAlways
-        session Repeat 0a70ccc6-5b2c-4f0c-8d35-71b33bc5a2d2
-        tool Write Ok
-        tool Write Ok
-        run ended Completed
-    "#]],
+            session Init 0a70ccc6-5b2c-4f0c-8d35-71b33bc5a2d2
+            run started
+            user: x
+            ask 1d7e220f-fdaf-44bb-8666-8798f9501990 Permission: Write /workspace/1.txt
+            settled 1d7e220f-fdaf-44bb-8666-8798f9501990 AllowedAlways
+            session Repeat 0a70ccc6-5b2c-4f0c-8d35-71b33bc5a2d2
+            tool Write Ok
+            tool Write Ok
+            run ended Completed
+        "#]],
     );
 }
 

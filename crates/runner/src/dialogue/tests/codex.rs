@@ -69,10 +69,10 @@ fn codex_is_talked_with_as_recorded() {
         session Repeat 01a1e068-7ff8-7bb2-b2fe-a53b83b1ed87
         run started
         user: go
-        ask 0 Permission: touch outside.txt && echo ok
+        ask 0 Permission: /bin/bash -lc 'touch outside.txt && echo ok'
         settled 0 Denied
         tool command_execution Denied
-        ask 1 Permission: Write p.txt
+        ask 1 Permission: Write /workspace/p.txt
         settled 1 Allowed
         tool file_change Ok
         run ended Completed

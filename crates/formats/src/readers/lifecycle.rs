@@ -14,8 +14,8 @@ use std::borrow::Cow;
 
 use model::{
     Ask, AskId, AskKind, AskSettled, Body, Cause, Channel, Decision, Delta, Event, Item,
-    ItemClosed, ItemId, Origin, Outcome, Raw, RunEnded, RunId, RunStarted, SessionId, Sink, Status, Text,
-    Timestamp, Tool, ToolKind, ToolResult, Why,
+    ItemClosed, ItemId, Origin, Outcome, Raw, RunEnded, RunId, RunStarted, SessionId, Sink, Status,
+    Text, Timestamp, Tool, ToolKind, ToolResult, Why,
 };
 
 use self::items::{folded, is_told_in, name_call, text_of, without_text};

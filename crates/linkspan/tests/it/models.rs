@@ -179,7 +179,6 @@ fn an_editor_talks_with_a_model() {
         assert!(end["result"]["usage"]["totalTokens"].is_u64(), "{end}");
         assert_eq!(said, answer);
     }
-    drop(ask);
     drop(stdin);
     child.wait().unwrap();
     let requests = world.requests();

@@ -226,8 +226,8 @@ fn commands_may_be_lists_of_words() {
         exit(1),
         expect![[r#"
             run.started {"cause":"prompt"
-            item.opened (neveropened) {"kind":"tool","id":"i1","name":"command_execution","input":{"command":["bash","-lc","echo a b"]},"class":{"kind":"shell","title":"echo a b","command":"bash -lc 'echo a b'","exit_code":0
-            item.closed {"status":"ok","item":{"kind":"tool","id":"i1","name":"command_execution","input":{"command":["bash","-lc","echo a b"]},"class":{"kind":"shell","title":"echo a b","command":"bash -lc 'echo a b'","exit_code":0},"result":{"content":"a b\n"
+            item.opened (neveropened) {"kind":"tool","id":"i1","name":"command_execution","input":{"command":["bash","-lc","echo a b"]},"class":{"kind":"shell","title":"bash -lc 'echo a b'","command":"bash -lc 'echo a b'","exit_code":0
+            item.closed {"status":"ok","item":{"kind":"tool","id":"i1","name":"command_execution","input":{"command":["bash","-lc","echo a b"]},"class":{"kind":"shell","title":"bash -lc 'echo a b'","command":"bash -lc 'echo a b'","exit_code":0},"result":{"content":"a b\n"
             run.ended {"outcome":"failed","error":{"code":"failed","message":"no"},"detail":{"type":"turn.failed","error":{"message":"no"
         "#]],
     );
@@ -324,11 +324,11 @@ fn a_log_without_directions_reads_as_well() {
             item.delta {"item":"r1","channel":"text","text":"\n"
             item.delta {"item":"r1","channel":"text","text":"two"
             item.closed {"status":"ok","item":{"kind":"reasoning","id":"r1","text":"one\ntwo"
-            item.opened {"kind":"tool","id":"c1","name":"command_execution","input":{"command":"ls /w/a"},"class":{"kind":"shell","title":"ls a","command":"ls /w/a"
-            ask.opened {"id":"7","kind":"permission","item":"c1","tool":"command_execution","title":"ls a","input":{"itemId":"c1","command":"ls /w/a"
+            item.opened {"kind":"tool","id":"c1","name":"command_execution","input":{"command":"ls /w/a"},"class":{"kind":"shell","title":"ls /w/a","command":"ls /w/a"
+            ask.opened {"id":"7","kind":"permission","item":"c1","tool":"command_execution","title":"ls /w/a","input":{"itemId":"c1","command":"ls /w/a"
             ask.settled {"id":"7","decision":"allowed_always","remembered":{"acceptWithExecpolicyAmendment":{
             item.delta {"item":"c1","channel":"output","text":"x"
-            item.closed {"status":"ok","item":{"kind":"tool","id":"c1","name":"command_execution","input":{"command":"ls /w/a"},"class":{"kind":"shell","title":"ls a","command":"ls /w/a","exit_code":0},"result":{"content":"x"
+            item.closed {"status":"ok","item":{"kind":"tool","id":"c1","name":"command_execution","input":{"command":"ls /w/a"},"class":{"kind":"shell","title":"ls /w/a","command":"ls /w/a","exit_code":0},"result":{"content":"x"
             ask.opened {"id":"8","kind":"question","tool":"item/tool/requestUserInput","title":"Why?","input":{"questions":[{"question":"Why?"}]
             ask.settled {"id":"8","decision":"lost"
             item.opened {"kind":"plan","id":"plan.1","entries":[{"text":"a","status":"in_progress"}]

@@ -78,6 +78,7 @@ async fn what_is_kept_in_mind_does_not_grow_with_the_number_of_sessions() {
         },
         format: "linkspan".to_owned(),
         profile: None,
+        served: None,
     };
     let mut follower = hub.follow(all).await.unwrap();
     hub.submit(submit("s7")).await.unwrap();

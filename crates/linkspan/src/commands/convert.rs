@@ -133,6 +133,7 @@ fn options(
             live: !input.is_regular() && !is_regular && (is_terminal || args.to != "text"),
             began,
             color: args.color.is_wanted(is_terminal),
+            served: None,
         },
     }
 }

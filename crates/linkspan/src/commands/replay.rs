@@ -16,6 +16,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
         live: false,
         began: None,
         color: args.color.is_wanted(io::stdout().is_terminal()),
+        served: None,
     };
     registry::writer(&args.to, &config).map_err(unknown::target)?;
     let folder = store::folder(&args.data)?;

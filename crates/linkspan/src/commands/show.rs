@@ -136,6 +136,7 @@ fn options(args: &ShowArgs, from: &str, input: &Input, is_terminal: bool) -> Opt
             live: is_terminal && !input.is_regular(),
             began,
             color: args.color.is_wanted(is_terminal),
+            served: None,
         },
     }
 }

@@ -35,6 +35,7 @@ impl Output {
             live: is_terminal || args.to != "text",
             began: None,
             color,
+            served: None,
         };
         let writer = registry::writer(&args.to, &config).map_err(unknown::target)?;
         let is_dumb = env::var_os("TERM").is_some_and(|it| it == "dumb");

@@ -80,7 +80,7 @@ export async function play(server) {
   await scene("an approval reaches the agent: allowed", async () => {
     const page = await tab(server.address(await server.prompt("ask me")));
     await sees(page, "make it so", ".ask.open");
-    await sees(page, "waits for you", "#list");
+    await sees(page, "needs your input", "#list");
     assert.match(await page.title(), /^◆ /);
     await click(page, "Allow once");
     await sees(page, "It was allowed.");

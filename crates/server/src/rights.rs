@@ -30,10 +30,7 @@ pub(crate) fn check_submit(app: &App, caller: &Caller, submit: &Submit) -> Resul
 
 /// Refuses an engine that the caller may not name, wherever it is named.
 pub(crate) fn check_engine(app: &App, caller: &Caller, engine: &str) -> Result<()> {
-    refuse_above(
-        caller,
-        engine_need(engine, app.engines.settings()).into_iter(),
-    )
+    refuse_above(caller, engine_need(engine, app.engines.settings()))
 }
 
 fn refuse_above(caller: &Caller, needs: impl IntoIterator<Item = Need>) -> Result<()> {

@@ -10,14 +10,17 @@ use std::time::Duration;
 use formats::ag_ui::History;
 use hub::{Recorder, Storing, Wish};
 use journal::{Journal, NewSession};
-use model::{Event, Frame, Sink};
-use runner::Earlier;
-use tokio::time::Instant;
+use model::{Event, Frame, SessionId, Sink};
+use runner::{Answer, Asked, Earlier};
+use tokio::time::{Instant, sleep};
 
 use crate::pace::{Pace, until};
 
 /// An append for every piece of text would cost more than all else that is done with it.
 const PACE: Duration = Duration::from_millis(50);
+/// How long a prompt waits for another program that has the session.
+const WAKE: Duration = Duration::from_secs(10);
+const TRY_AGAIN: Duration = Duration::from_millis(200);
 /// Beats after which the session is kept from lapsing.
 const RENEW: u64 = 20;
 
@@ -33,6 +36,8 @@ enum State {
     /// What was told before there was a reason to keep it.
     Early(Vec<String>),
     Open(Box<Recorder>),
+    /// Another program has the session, or may have it.
+    Resting(SessionId<'static>),
     /// Nothing is kept any more.
     Lost,
 }
@@ -58,7 +63,7 @@ impl Recording {
     pub(crate) fn earlier(&self) -> Earlier {
         match &self.state {
             State::Open(recorder) => recorder.earlier(),
-            State::Early(_) | State::Lost => Earlier::default(),
+            State::Early(_) | State::Resting(_) | State::Lost => Earlier::default(),
         }
     }
 
@@ -71,6 +76,50 @@ impl Recording {
 
     pub(crate) fn is_early(&self) -> bool {
         matches!(self.state, State::Early(_))
+    }
+
+    pub(crate) fn is_resting(&self) -> bool {
+        matches!(self.state, State::Resting(_))
+    }
+
+    /// Lets go of the session, so that another program can have it.
+    pub(crate) async fn rest(&mut self) {
+        let before = std::mem::replace(&mut self.state, State::Lost);
+        self.state = match before {
+            State::Open(recorder) => {
+                let session = recorder.session().clone();
+                recorder.finish().await;
+                State::Resting(session)
+            }
+            before => before,
+        };
+    }
+
+    /// Takes the session again; waits a little for another program that may be about to leave it.
+    pub(crate) async fn wake(&mut self, journal: &Arc<dyn Journal>) -> journal::Result<()> {
+        let State::Resting(session) = &self.state else {
+            return Ok(());
+        };
+        let owner = hub::own_name();
+        let deadline = Instant::now() + WAKE;
+        loop {
+            match Recorder::open(Arc::clone(journal), session, &owner).await {
+                Ok(recorder) => {
+                    self.state = State::Open(Box::new(recorder));
+                    return Ok(());
+                }
+                Err(journal::Error::Held { .. }) if Instant::now() < deadline => {
+                    // Who cannot be asked is waited for all the same.
+                    hub::ask_to_leave(&**journal, session).await.ok();
+                    sleep(TRY_AGAIN).await;
+                }
+                Err(err @ journal::Error::Held { .. }) => return Err(err),
+                Err(err) => {
+                    self.state = State::Lost;
+                    return Err(err);
+                }
+            }
+        }
     }
 
     /// The first prompt has come: from now on everything is kept.
@@ -99,7 +148,7 @@ impl Recording {
     pub(crate) fn has_room(&self) -> bool {
         match &self.state {
             State::Open(recorder) => recorder.has_room(),
-            State::Early(_) | State::Lost => true,
+            State::Early(_) | State::Resting(_) | State::Lost => true,
         }
     }
 
@@ -112,7 +161,7 @@ impl Recording {
                 (Told::Kept(sink), Pending(Some((storing, due))))
             }
             State::Early(told) => (Told::Early(told), Pending(None)),
-            State::Lost => (Told::Lost, Pending(None)),
+            State::Resting(_) | State::Lost => (Told::Lost, Pending(None)),
         }
     }
 
@@ -133,7 +182,7 @@ impl Recording {
                 recorder.flush().await;
                 recorder.history().await
             }
-            State::Early(_) | State::Lost => Ok(History::default()),
+            State::Early(_) | State::Resting(_) | State::Lost => Ok(History::default()),
         }
     }
 
@@ -179,11 +228,20 @@ impl Recording {
         Ok(recorder.wishes().await.unwrap_or_default())
     }
 
+    /// Leaves what is to be answered in the journal, from where it comes back; false when nothing is kept.
+    pub(crate) async fn settle_overdue(&mut self, overdue: &[(Asked, Answer)]) -> bool {
+        let State::Open(recorder) = &mut self.state else {
+            return false;
+        };
+        recorder.settle_overdue(overdue.to_vec()).await;
+        true
+    }
+
     /// Stores what is left; false when not everything could be.
     pub(crate) async fn finish(self) -> bool {
         match self.state {
             State::Open(recorder) => recorder.finish().await,
-            State::Early(_) | State::Lost => true,
+            State::Early(_) | State::Resting(_) | State::Lost => true,
         }
     }
 }

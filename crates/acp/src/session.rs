@@ -293,7 +293,10 @@ impl Session {
                     self.not_kept(stored.err());
                 }
                 Woken::Started(started) => self.started(*started).await,
-                Woken::Stepped(step) => self.stepped(step),
+                Woken::Stepped(step) => {
+                    self.stepped(step);
+                    self.settle_overdue().await;
+                }
                 Woken::Waited => self.tell_words(),
                 Woken::Beat => self.beat().await,
             }
@@ -356,15 +359,44 @@ impl Session {
                 for wish in wishes {
                     match (wish, &mut self.agent) {
                         (Wish::Abort, _) => self.cancel(None),
-                        (Wish::Settle { ask, answer }, Some(agent)) => {
+                        (Wish::Leave, _) => self.make_way().await,
+                        (
+                            Wish::Settle {
+                                ask,
+                                answer,
+                                is_late,
+                            },
+                            Some(agent),
+                        ) => {
+                            let settled = match is_late {
+                                true => agent.settle_late(&ask, &answer),
+                                false => agent.settle(&ask, &answer),
+                            };
                             // One that was withdrawn meanwhile needs no answer.
-                            agent.settle(&ask, &answer).ok();
+                            settled.ok();
                         }
                         (Wish::Settle { .. }, None) => (),
                     }
                 }
             }
             Err(err) => self.not_kept(Some(err)),
+        }
+        self.settle_overdue().await;
+    }
+
+    /// Answers what nobody has answered in time: through the journal where there is one, so that the
+    /// first answer counts, whoever gives it.
+    async fn settle_overdue(&mut self) {
+        let Some(agent) = &mut self.agent else {
+            return;
+        };
+        let overdue = agent.overdue();
+        if overdue.is_empty() || self.recording.settle_overdue(&overdue).await {
+            return;
+        }
+        for (asked, answer) in overdue {
+            // One that was withdrawn meanwhile needs no answer.
+            agent.settle_late(asked.ask.id.as_str(), &answer).ok();
         }
     }
 

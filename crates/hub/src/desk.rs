@@ -128,6 +128,7 @@ impl Desk {
         self.read_commands().await;
         loop {
             self.begin();
+            self.settle_overdue().await;
             self.rest();
             self.show_status();
             self.appender.begin(&mut self.record);

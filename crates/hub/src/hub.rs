@@ -229,13 +229,9 @@ impl Hub {
             None => new_home(submit, &engine, &cwd.to_string_lossy(), parent),
         };
         let prompt = Prompt {
-            prompt: submit.prompt.clone(),
             resume,
             fork,
-            speed: submit.speed.filter(|it| *it > 0.0),
-            client: submit.client.clone(),
-            input: submit.input.clone(),
-            settings: Settings::new(submit, engine, cwd),
+            ..Prompt::new(submit, Settings::new(submit, engine, cwd))
         };
         Ok((home, prompt))
     }

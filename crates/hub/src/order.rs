@@ -1,11 +1,12 @@
 //! Prompts on their way to a session: as they are submitted, and as they wait in the journal.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use bytes::Bytes;
 use journal::{Journal, Order};
 use model::SessionId;
-use runner::{Answer, ClientRun, Mode};
+use runner::{Answer, AskDefault, ClientRun, Mode};
 use serde::{Deserialize, Serialize};
 
 /// A prompt, and under which conditions it is to be worked on. What is absent is as in the session's
@@ -27,6 +28,10 @@ pub struct Submit {
     pub verbosity: Option<String>,
     /// Of a recording: 2 is twice as fast. Absent is as fast as it can be.
     pub speed: Option<f64>,
+    /// For how long an ask may wait for an answer; nothing waits for ever.
+    pub ask_timeout: Option<Duration>,
+    /// What an ask is answered with that nobody has answered in time.
+    pub ask_default: Option<AskDefault>,
     /// What the run is to the client that asks for it; noted beside the run.
     pub client: Option<ClientRun>,
     /// The whole conversation, for engines that are told one: an AG-UI request as JSON.
@@ -48,6 +53,8 @@ impl Submit {
             output_style: None,
             verbosity: None,
             speed: None,
+            ask_timeout: None,
+            ask_default: None,
             client: None,
             input: None,
         }
@@ -78,11 +85,41 @@ pub(crate) struct Prompt {
     pub(crate) fork: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) speed: Option<f64>,
+    /// In milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ask_timeout: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ask_default: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) client: Option<ClientRun>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) input: Option<String>,
     pub(crate) settings: Settings,
+}
+
+impl Prompt {
+    pub(crate) fn new(submit: &Submit, settings: Settings) -> Self {
+        let millis = |it: Duration| u64::try_from(it.as_millis()).unwrap_or(u64::MAX);
+        Self {
+            prompt: submit.prompt.clone(),
+            resume: None,
+            fork: None,
+            speed: submit.speed.filter(|it| *it > 0.0),
+            ask_timeout: submit.ask_timeout.map(millis),
+            ask_default: submit.ask_default.map(|it| it.name().to_owned()),
+            client: submit.client.clone(),
+            input: submit.input.clone(),
+            settings,
+        }
+    }
+
+    pub(crate) fn ask_timeout(&self) -> Option<Duration> {
+        self.ask_timeout.map(Duration::from_millis)
+    }
+
+    pub(crate) fn ask_default(&self) -> Option<AskDefault> {
+        self.ask_default.as_deref().and_then(AskDefault::find)
+    }
 }
 
 /// What an agent is started with; another prompt with the same goes to the same process.
@@ -155,17 +192,58 @@ pub async fn ask_to_leave(journal: &dyn Journal, session: &SessionId<'_>) -> jou
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub(crate) enum Told {
-    Allow { input: Option<String> },
-    AllowAlways { input: Option<String> },
-    Deny { message: String },
+    Allow {
+        input: Option<String>,
+        /// Nobody has answered in time.
+        #[serde(default, skip_serializing_if = "is_false")]
+        is_late: bool,
+    },
+    AllowAlways {
+        input: Option<String>,
+    },
+    Deny {
+        message: String,
+        #[serde(default, skip_serializing_if = "is_false")]
+        is_late: bool,
+    },
+}
+
+impl Told {
+    /// The answer to an ask that nobody has answered in time.
+    pub(crate) fn late(answer: Answer) -> Self {
+        match Self::from(answer) {
+            Self::Allow { input, .. } => Self::Allow {
+                input,
+                is_late: true,
+            },
+            Self::Deny { message, .. } => Self::Deny {
+                message,
+                is_late: true,
+            },
+            Self::AllowAlways { input } => Self::AllowAlways { input },
+        }
+    }
+
+    pub(crate) fn is_late(&self) -> bool {
+        match self {
+            Self::Allow { is_late, .. } | Self::Deny { is_late, .. } => *is_late,
+            Self::AllowAlways { .. } => false,
+        }
+    }
 }
 
 impl From<Answer> for Told {
     fn from(answer: Answer) -> Self {
         match answer {
-            Answer::Allow { input } => Self::Allow { input },
+            Answer::Allow { input } => Self::Allow {
+                input,
+                is_late: false,
+            },
             Answer::AllowAlways { input } => Self::AllowAlways { input },
-            Answer::Deny { message } => Self::Deny { message },
+            Answer::Deny { message } => Self::Deny {
+                message,
+                is_late: false,
+            },
         }
     }
 }
@@ -173,9 +251,9 @@ impl From<Answer> for Told {
 impl From<Told> for Answer {
     fn from(told: Told) -> Self {
         match told {
-            Told::Allow { input } => Self::Allow { input },
+            Told::Allow { input, .. } => Self::Allow { input },
             Told::AllowAlways { input } => Self::AllowAlways { input },
-            Told::Deny { message } => Self::Deny { message },
+            Told::Deny { message, .. } => Self::Deny { message },
         }
     }
 }

@@ -7,14 +7,14 @@ use std::time::Duration;
 use formats::ag_ui::History;
 use journal::{Command, Error, Journal, Lease, NewSession, Order, Owner, Parent, Result, Takeover};
 use model::{SessionId, Sink};
-use runner::{Answer, Earlier};
+use runner::{Answer, Asked, Earlier};
 use tokio::time::timeout;
 
 use crate::append::{Appender, Remedy};
 use crate::config::{Limits, is_dead};
 use crate::history;
 use crate::lost;
-use crate::order::{Abort, Told};
+use crate::order::{Abort, Told, bytes};
 use crate::record::Record;
 
 /// What is left to be stored at the end may take so long.
@@ -33,10 +33,14 @@ pub struct Recorder {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
     Abort,
+    /// Let go of the session once it has nothing more to do: somebody else wants it.
+    Leave,
     /// Give the agent this answer to what it asked.
     Settle {
         ask: String,
         answer: Answer,
+        /// Nobody has answered in time, see [`Recorder::settle_overdue`].
+        is_late: bool,
     },
 }
 
@@ -147,8 +151,8 @@ impl Recorder {
                         prompt: Some(prompt),
                         ..
                     }) => self.record.done(prompt),
-                    // It is let go of at the end of the run anyway.
-                    Ok(Abort { leave: true, .. }) | Err(_) => (),
+                    Ok(Abort { leave: true, .. }) => wishes.push(Wish::Leave),
+                    Err(_) => (),
                     Ok(Abort { .. }) => wishes.push(Wish::Abort),
                 },
                 Order::Settle { ask, answer } => wishes.extend(self.answer(ask, &answer)),
@@ -166,8 +170,24 @@ impl Recorder {
         let answer = serde_json::from_slice::<Told>(answer).ok()?;
         Some(Wish::Settle {
             ask: ask.id.clone(),
+            is_late: answer.is_late(),
             answer: answer.into(),
         })
+    }
+
+    /// Answers what nobody has answered in time, as anybody else would: the first answer counts, and
+    /// comes back as a wish.
+    pub async fn settle_overdue(&mut self, overdue: Vec<(Asked, Answer)>) {
+        for (asked, answer) in overdue {
+            let mut asks = self.record.asks().iter();
+            let Some(ask) = asks.find(|it| it.id == asked.ask.id.as_str()) else {
+                continue;
+            };
+            let answer = bytes(&Told::late(answer));
+            let session = &self.appender.lease.session;
+            // One that is not stored yet, or cannot be now, is tried again; another answer counts as well.
+            self.journal.settle(session, ask.seq, answer).await.ok();
+        }
     }
 
     /// Keeps the session for a while longer.

@@ -15,7 +15,7 @@ use runner::permissions::{MODES, ModeInfo};
 use crate::exit;
 
 pub(crate) use store::{
-    DataDir, DoctorArgs, Keep, ReplayArgs, Role, ServeArgs, SessionsArgs, State, TokenArgs,
+    Asks, DataDir, DoctorArgs, Keep, ReplayArgs, Role, ServeArgs, SessionsArgs, State, TokenArgs,
 };
 
 const EXAMPLE: &str = "\
@@ -246,6 +246,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TOOL")]
     pub(crate) deny: Vec<String>,
 
+    #[command(flatten)]
+    pub(crate) asks: Asks,
+
     /// Leave with exit code 5 when somebody else uses the session, instead of waiting
     #[arg(long)]
     pub(crate) no_wait: bool,
@@ -297,6 +300,9 @@ pub(crate) struct AcpArgs {
     /// A tool that may not run, whatever else allows it; may be repeated
     #[arg(long, value_name = "TOOL")]
     pub(crate) deny: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) asks: Asks,
 
     /// A shape of the updates other than the default: `seed` is that of the OpenHands CLI
     #[arg(long, value_name = "NAME")]

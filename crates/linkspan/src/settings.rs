@@ -6,7 +6,7 @@ use std::error::Error as _;
 use runner::Mode;
 use runner::config::{self, Config, File};
 
-use crate::cli::{ConfigFile, Keep};
+use crate::cli::{Asks, ConfigFile, Keep};
 use crate::exit::{Code, Failure, shown};
 
 /// The settings of this user, and the file they would come from.
@@ -40,6 +40,20 @@ pub(crate) fn list(flags: &[String], config: &Config, engine: &str) -> Option<Ve
         [] => config.allowed_tools(engine),
         flags => Some(flags.to_vec()),
     }
+}
+
+/// Lays what flags say about asks that nobody answers over the config.
+pub(crate) fn asks(config: &mut Config, asks: &Asks) -> Result<(), Failure> {
+    let flags = [
+        ("ask_timeout", "--ask-timeout", &asks.ask_timeout),
+        ("ask_default", "--ask-default", &asks.ask_default),
+    ];
+    for (key, flag, text) in flags {
+        if let Some(text) = text {
+            config.flag(key, flag, text).map_err(bad_config)?;
+        }
+    }
+    Ok(())
 }
 
 /// Lays the limits of flags over those of the config.

@@ -4,6 +4,7 @@
 //! shown when it returns, and not before: the lock of a session that has just become known is taken
 //! in between. All else (abort, answers, the next prompt) is a plain call between two steps.
 
+mod asks;
 mod end;
 mod hold;
 mod setup;
@@ -307,29 +308,6 @@ impl Agent {
             Some(dialogue) => dialogue.settle(ask, answer, &mut self.outbox),
             None => Err(NotSettled::NotOpen),
         }
-    }
-
-    /// Asks may wait for so long from now on; none waits for ever.
-    pub fn set_ask_limit(&mut self, limit: Option<AskLimit>) {
-        self.ask_limit = limit;
-    }
-
-    /// The asks that nobody has answered in time, with what is to be answered now, see
-    /// [`Agent::settle_late`].
-    pub fn overdue(&self) -> Vec<(Asked, Answer)> {
-        let Some(limit) = self.ask_limit else {
-            return Vec::new();
-        };
-        let now = Instant::now();
-        let waiting = self.live.waiting();
-        let due = waiting.filter(|(_, since)| *since + limit.timeout <= now);
-        due.map(|(it, _)| (it.clone(), limit.answer(it))).collect()
-    }
-
-    /// Answers an ask because nobody has done so in time.
-    pub fn settle_late(&mut self, ask: &str, answer: &Answer) -> Result<(), NotSettled> {
-        self.live.is_late(ask);
-        self.settle(ask, answer)
     }
 
     /// Later runs use another model; false when this agent cannot change it.

@@ -18,6 +18,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::ask_limit::{AskDefault, AskLimit};
 use crate::engines::{Billing, EngineConfig};
 use crate::request::Mode;
 
@@ -222,6 +223,38 @@ impl Config {
     pub fn for_server(self) -> Self {
         let on_server = self.text("serve.permissions").and_then(Mode::parse);
         Self { on_server, ..self }
+    }
+
+    /// For how long asks of an engine may wait, and what is answered then; `timeout` and `default` are what
+    /// a run says of its own. `engine` is a name as in `linkspan run --engine`.
+    pub fn ask_limit(
+        &self,
+        engine: &str,
+        timeout: Option<Duration>,
+        default: Option<AskDefault>,
+    ) -> Option<AskLimit> {
+        let section = match engine.split_once(':') {
+            Some((kind, name)) => format!("engines.{kind}.{name}"),
+            None => format!("engines.{engine}"),
+        };
+        let general = |key: &str| self.find(key).filter(|it| it.value != Value::Unset);
+        // What was said later is nearer, as with `permissions`.
+        let nearest = |key: &str| {
+            let own = general(&format!("{section}.{key}"));
+            match (own, general(key)) {
+                (Some(own), Some(all)) if all.origin.layer() > own.origin.layer() => Some(all),
+                (own, all) => own.or(all),
+            }
+        };
+        let timeout = timeout.or_else(|| match &nearest("ask_timeout")?.value {
+            Value::Seconds(it) => Some(*it),
+            _ => None,
+        });
+        let default = default.or_else(|| match &nearest("ask_default")?.value {
+            Value::Text(it) => AskDefault::find(it),
+            _ => None,
+        });
+        AskLimit::new(timeout?, default.unwrap_or_default())
     }
 
     pub fn timeouts(&self) -> Timeouts {

@@ -5,6 +5,7 @@
 //! ended without a word, the reason that its process or its stderr gives. No I/O, no clock.
 
 mod announced;
+mod deadlines;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -205,20 +206,6 @@ impl Live {
         &self.asks
     }
 
-    /// What waits for an answer, and since when.
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = (&Asked, Instant)> {
-        self.asks.iter().filter_map(|asked| {
-            let at = self.asked_at.iter().find(|it| it.0 == asked.ask.id);
-            at.map(|it| (asked, it.1))
-        })
-    }
-
-    /// Nobody has answered this ask in time.
-    pub(crate) fn is_late(&mut self, ask: &str) {
-        let open = self.asks.iter().find(|it| it.ask.id.as_str() == ask);
-        self.late.extend(open.map(|it| it.ask.id.clone()));
-    }
-
     /// A sink for the reader that hands everything on to `out`.
     pub(crate) fn sink<'a>(&'a mut self, out: &'a mut dyn Sink, now: Now) -> Passing<'a> {
         Passing {
@@ -385,14 +372,6 @@ impl Live {
                 kind,
                 paths,
             }),
-        }
-    }
-
-    /// Whether an ask is settled because nobody answered in time.
-    fn is_deadline(&self, body: &Body<'_>) -> Option<Why> {
-        match body {
-            Body::AskSettled(settled) if self.late.contains(&settled.id) => Some(Why::Deadline),
-            _ => None,
         }
     }
 

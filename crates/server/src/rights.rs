@@ -7,10 +7,12 @@
 //! What the config says is the operator's decision; what a prompt chooses for itself never exceeds the role
 //! of its token.
 
+use std::time::Duration;
+
 use hub::Submit;
-use runner::Mode;
-use runner::config::Config;
+use runner::config::{Config, Setting, Value};
 use runner::engines::{Recording, Selected, select};
+use runner::{AskDefault, Mode};
 
 use crate::error::{ApiError, Result};
 use crate::state::App;
@@ -70,6 +72,8 @@ fn needs(submit: &Submit, settings: &Config) -> impl Iterator<Item = Need> {
         deny: _,
         // Of a recording.
         speed: _,
+        ask_timeout,
+        ask_default,
         // What AG-UI clients call their run, and the conversation for a model without tools of its own.
         client: _,
         input: _,
@@ -81,7 +85,29 @@ fn needs(submit: &Submit, settings: &Config) -> impl Iterator<Item = Need> {
         what: "to allow tools beforehand (`allow`)".to_owned(),
     });
     let engine = engine.as_deref().and_then(|it| engine_need(it, settings));
-    [list, mode, engine].into_iter().flatten()
+    let deadline = deadline_need(*ask_timeout, *ask_default, settings);
+    [list, mode, deadline, engine].into_iter().flatten()
+}
+
+/// Who says how soon an ask is allowed by itself has allowed it.
+fn deadline_need(
+    timeout: Option<Duration>,
+    default: Option<AskDefault>,
+    settings: &Config,
+) -> Option<Need> {
+    let allows = |it: &Setting| {
+        it.key.ends_with("ask_default") && it.value == Value::Text("allow".to_owned())
+    };
+    let is_yes = match default {
+        Some(AskDefault::Allow) => true,
+        Some(AskDefault::Deny) => false,
+        None => timeout.is_some() && settings.settings().iter().any(allows),
+    };
+    is_yes.then(|| Need {
+        role: Role::Approve,
+        what: "for an `askDefault` of `allow`, which lets tools run that nobody has answered for"
+            .to_owned(),
+    })
 }
 
 /// What the table of modes says.

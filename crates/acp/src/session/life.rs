@@ -113,7 +113,11 @@ impl Session {
     pub(super) async fn started(&mut self, started: Result<Agent, StartError>) {
         self.starting = None;
         match started {
-            Ok(agent) => self.agent = Some(agent),
+            Ok(mut agent) => {
+                let settings = &self.shared.config.settings;
+                agent.set_ask_limit(settings.ask_limit(&self.engine, None, None));
+                self.agent = Some(agent);
+            }
             Err(err) => return self.fail(&Error::internal(chain(&err))),
         }
         if self.is_stale {
@@ -145,6 +149,19 @@ impl Session {
         }
         self.gone();
         self.recording.commit();
+    }
+
+    /// Another program wants the session: it gets it, unless the client has something to do in it. The
+    /// client's next prompt takes it back, with an agent that knows what the other one did.
+    pub(super) async fn make_way(&mut self) {
+        if self.turn.is_some() || self.waiting.is_some() {
+            return;
+        }
+        if let Some(agent) = &mut self.agent {
+            agent.dismiss();
+        }
+        self.let_go().await;
+        self.recording.rest().await;
     }
 
     /// There is no agent any more, and nothing that it waits for.

@@ -36,6 +36,14 @@ impl Session {
         if self.recording.is_early() {
             self.keep(&prompt.text).await;
         }
+        if self.recording.is_resting() {
+            let journal = self.shared.journal().await;
+            let woken = self.recording.wake(&journal).await;
+            if let Err(journal::Error::Held { .. }) = &woken {
+                return self.lines.extend(rpc::refusal(Some(&id), &elsewhere()));
+            }
+            self.not_kept(woken.err());
+        }
         self.recall().await;
         self.turn = Some(Turn {
             id,
@@ -174,6 +182,11 @@ impl Session {
         self.writer = writer;
         Ok(())
     }
+}
+
+fn elsewhere() -> Error {
+    let message = "another program works in this session; try again when it is done";
+    Error::new(rpc::INVALID_REQUEST, message)
 }
 
 fn at_work() -> Error {

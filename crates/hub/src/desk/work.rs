@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use journal::Error;
 use model::{Outcome, RunEnded, RunId};
-use runner::{Agent, Answer, Asked, StartError, Step, Verdict, verdict};
+use runner::{Agent, Answer, AskLimit, Asked, StartError, Step, Verdict, verdict};
 
 use super::{Current, Desk, Waiting};
 use crate::error::chain;
-use crate::order::{Abort, Prompt, Told};
+use crate::order::{Abort, Prompt, Told, bytes};
 use crate::record::failed;
 use crate::setup;
 
@@ -42,12 +43,18 @@ impl Desk {
     pub(super) fn told_to_settle(&mut self, number: u64, seq: u64, answer: &[u8]) {
         self.record.done(number);
         let ask = self.record.asks().iter().find(|it| it.seq == seq);
-        let answer = serde_json::from_slice::<Told>(answer).map(Answer::from);
-        let (Some(ask), Ok(answer), Some(agent)) = (ask.cloned(), answer, &mut self.agent) else {
+        let told = serde_json::from_slice::<Told>(answer);
+        let (Some(ask), Ok(told), Some(agent)) = (ask.cloned(), told, &mut self.agent) else {
             return;
         };
         self.answered.push(ask.id.clone());
-        if let Err(err) = agent.settle(&ask.id, &answer) {
+        let is_late = told.is_late();
+        let answer = Answer::from(told);
+        let settled = match is_late {
+            true => agent.settle_late(&ask.id, &answer),
+            false => agent.settle(&ask.id, &answer),
+        };
+        if let Err(err) = settled {
             // It counts as answered, so something has to be said, and no is safe.
             let message = format!("the answer could not be given: {err}");
             agent.settle(&ask.id, &Answer::Deny { message }).ok();
@@ -123,8 +130,10 @@ impl Desk {
             is_warm: self.agent.is_some(),
             prompt: prompt.clone(),
         });
+        let ask_limit = self.ask_limit();
         match &mut self.agent {
             Some(agent) => {
+                agent.set_ask_limit(ask_limit);
                 agent.announced(run, self.record.seq());
                 agent.prompt(&prompt.prompt.as_str().into());
             }
@@ -161,8 +170,41 @@ impl Desk {
     pub(super) fn started(&mut self, started: Result<Box<Agent>, StartError>) {
         self.starting = None;
         match started {
-            Ok(agent) => self.agent = Some(*agent),
+            Ok(mut agent) => {
+                agent.set_ask_limit(self.ask_limit());
+                self.agent = Some(*agent);
+            }
             Err(err) => self.end_run(failed("start_failed", chain(&err))),
+        }
+    }
+
+    /// For how long what is asked may wait.
+    fn ask_limit(&self) -> Option<AskLimit> {
+        let prompt = &self.current.as_ref()?.prompt;
+        let settings = &self.shared.config.settings;
+        let engine = &prompt.settings.engine;
+        settings.ask_limit(engine, prompt.ask_timeout(), prompt.ask_default())
+    }
+
+    /// Answers what nobody has answered in time, as anybody else would: the first answer counts.
+    pub(super) async fn settle_overdue(&mut self) {
+        let overdue = self.agent.as_ref().map(Agent::overdue).unwrap_or_default();
+        for (asked, answer) in overdue {
+            let id = asked.ask.id.as_str();
+            let ask = self.record.asks().iter().find(|it| it.id == id);
+            let Some(seq) = ask.map(|it| it.seq) else {
+                continue;
+            };
+            if self.answered.iter().any(|it| it == id) {
+                continue;
+            }
+            let journal = &self.shared.config.journal;
+            let answer = bytes(&Told::late(answer));
+            match journal.settle(&self.session, seq, answer).await {
+                Ok(_) | Err(Error::Answered { .. }) => self.answered.push(id.to_owned()),
+                // It is not stored yet, or cannot be now: it is tried again when something happens.
+                Err(_) => (),
+            }
         }
     }
 

@@ -1,8 +1,10 @@
 //! Asks: by the rules first, else by whoever answers first.
 
+use std::time::Duration;
+
 use hub::{Error, Hub, Submit};
 use model::{Outcome, SessionId};
-use runner::{Answer, Mode};
+use runner::{Answer, AskDefault, Mode};
 
 use crate::bench::Bench;
 
@@ -54,6 +56,84 @@ async fn the_rules_answer_before_anybody_is_asked() {
     assert_eq!(bench.outcomes(&session, 1).await, [Outcome::Completed]);
     let lines = bench.lines(&session).await.join("\n");
     assert!(lines.contains(r#""decision":"denied""#), "{lines}");
+    hub.stop().await;
+}
+
+/// The settlements of a session, as lines.
+async fn settled(bench: &Bench, session: &SessionId<'static>) -> Vec<String> {
+    let lines = bench.lines(session).await.into_iter();
+    lines
+        .filter(|it| it.contains(r#""type":"ask.settled""#))
+        .collect()
+}
+
+#[tokio::test]
+async fn an_ask_that_nobody_answers_is_settled_by_the_default_once() {
+    for (default, word) in [
+        (None, "denied"),
+        (Some(AskDefault::Deny), "denied"),
+        (Some(AskDefault::Allow), "allowed"),
+    ] {
+        let bench = Bench::new();
+        let hub = bench.hub().await;
+        let submit = Submit {
+            permissions: Some(Mode::Ask),
+            ask_timeout: Some(Duration::from_millis(50)),
+            ask_default: default,
+            ..bench.submit("claude", "ask")
+        };
+        let session = hub.submit(submit).await.unwrap().session;
+        assert_eq!(bench.outcomes(&session, 1).await, [Outcome::Completed]);
+        let settled = settled(&bench, &session).await;
+        assert_eq!(settled.len(), 1);
+        let decision = format!(r#""decision":"{word}""#);
+        assert!(settled[0].contains(&decision), "{}", settled[0]);
+        assert!(settled[0].contains(r#""why":"deadline""#), "{}", settled[0]);
+        bench.check(&session).await;
+        hub.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn the_deadline_of_the_config_holds_for_its_engine_and_after_a_restart() {
+    let bench = Bench::new();
+    let hub = Hub::open(bench.config_with("ask_timeout = 0.05\n"))
+        .await
+        .unwrap();
+    let session = submit(&bench, &hub, Mode::Ask).await;
+    assert_eq!(bench.outcomes(&session, 1).await, [Outcome::Completed]);
+    hub.stop().await;
+    let n_settled = settled(&bench, &session).await.len();
+    let hub = Hub::open(bench.config_with("ask_timeout = 0.05\n"))
+        .await
+        .unwrap();
+    assert_eq!(settled(&bench, &session).await.len(), n_settled);
+    hub.submit(bench.submit_to(&session, "ask")).await.unwrap();
+    bench.outcomes(&session, 2).await;
+    let settled = settled(&bench, &session).await;
+    assert_eq!((n_settled, settled.len()), (1, 2));
+    assert!(settled.iter().all(|it| it.contains(r#""why":"deadline""#)));
+    bench.check(&session).await;
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn whoever_answers_before_the_deadline_is_heard() {
+    let bench = Bench::new();
+    let hub = bench.hub().await;
+    let submit = Submit {
+        permissions: Some(Mode::Ask),
+        ask_timeout: Some(Duration::from_secs(3600)),
+        ..bench.submit("claude", "ask")
+    };
+    let session = hub.submit(submit).await.unwrap().session;
+    let seq = asked(&bench, &session).await;
+    let answer = Answer::Allow { input: None };
+    hub.settle(&session, seq, answer).await.unwrap();
+    assert_eq!(bench.outcomes(&session, 1).await, [Outcome::Completed]);
+    let settled = settled(&bench, &session).await;
+    assert_eq!(settled.len(), 1);
+    assert!(!settled[0].contains("deadline"), "{}", settled[0]);
     hub.stop().await;
 }
 

@@ -47,6 +47,18 @@ pub(crate) struct DataDir {
     pub(crate) dir: Option<PathBuf>,
 }
 
+/// What happens with asks that nobody answers, over what the config says.
+#[derive(Args, Debug)]
+pub(crate) struct Asks {
+    /// Seconds after which an ask that nobody has answered is answered by `--ask-default`; 0 waits for ever
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) ask_timeout: Option<String>,
+
+    /// The answer to an ask that nobody has answered in time: deny (the default) or allow
+    #[arg(long, value_name = "ANSWER")]
+    pub(crate) ask_default: Option<String>,
+}
+
 /// How much stays, over what the config says.
 #[derive(Args, Debug)]
 pub(crate) struct Keep {
@@ -104,6 +116,9 @@ pub(crate) struct ServeArgs {
 
     #[command(flatten)]
     pub(crate) file: ConfigFile,
+
+    #[command(flatten)]
+    pub(crate) asks: Asks,
 
     /// Server certificate chain, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]

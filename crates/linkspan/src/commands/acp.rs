@@ -19,7 +19,8 @@ use crate::exit::{self, Code, Failure};
 use crate::{settings, store, unknown};
 
 pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
-    let settings = settings::with_permissions(&args.file, args.permissions)?;
+    let mut settings = settings::with_permissions(&args.file, args.permissions)?;
+    settings::asks(&mut settings, &args.asks)?;
     let profile = WriterConfig {
         profile: args.profile.clone(),
         ..WriterConfig::default()

@@ -62,6 +62,7 @@ async fn follow(
     let (permissions, prompt) = (plan.permissions.clone(), plan.prompt.clone());
     let (config, said) = (plan.config.clone(), plan.said.clone());
     let list = plan.list.clone();
+    let ask_limit = plan.ask_limit;
     let (agent, keep) = started(args, plan).await?;
     for line in said {
         exit::say(&format!("linkspan: {line}\n"));
@@ -81,6 +82,7 @@ async fn follow(
         n_presses: 0,
     };
     loop {
+        session.agent.set_ask_limit(ask_limit);
         let ran = session.run().await;
         let keep = std::mem::take(&mut session.keep);
         match ran {
@@ -200,12 +202,18 @@ impl Session {
                 Woken::Typed(line) => self.typed(line)?,
                 Woken::Ticked => self.output.tick()?,
                 Woken::Kept(kept) => self.keep.stored(kept),
-                Woken::Beat => self.obey().await,
+                Woken::Beat => {
+                    self.obey().await;
+                    self.settle_overdue().await;
+                }
                 Woken::Stepped(Step::Busy) => {
                     let native = self.agent.native().unwrap_or_default();
                     return Ok(Done::Busy(native.to_owned()));
                 }
-                Woken::Stepped(Step::Told) => self.show()?,
+                Woken::Stepped(Step::Told) => {
+                    self.show()?;
+                    self.settle_overdue().await;
+                }
                 Woken::Stepped(Step::Ended) => {
                     self.show()?;
                     self.agent.close();
@@ -223,9 +231,41 @@ impl Session {
         for wish in self.keep.beat().await {
             match wish {
                 Wish::Abort => self.agent.abort(),
-                Wish::Settle { ask, answer } => self.settle(&ask, &answer),
+                // It is let go of at the end of the run.
+                Wish::Leave => (),
+                Wish::Settle {
+                    ask,
+                    answer,
+                    is_late: false,
+                } => self.settle(&ask, &answer),
+                Wish::Settle { ask, answer, .. } => self.settle_late(&ask, &answer),
             }
         }
+    }
+
+    /// Answers what nobody has answered in time: through the journal where there is one, so that the
+    /// first answer counts, whoever gives it.
+    async fn settle_overdue(&mut self) {
+        let mut overdue = self.agent.overdue();
+        overdue.retain(|it| {
+            !self
+                .asking
+                .settled
+                .iter()
+                .any(|id| it.0.ask.id.as_str() == id)
+        });
+        if overdue.is_empty() || self.keep.settle_overdue(&overdue).await {
+            return;
+        }
+        for (asked, answer) in overdue {
+            self.settle_late(asked.ask.id.as_str(), &answer);
+        }
+    }
+
+    fn settle_late(&mut self, id: &str, answer: &Answer) {
+        // One that was answered or withdrawn meanwhile needs no answer.
+        self.agent.settle_late(id, answer).ok();
+        self.asking.settled.push(id.to_owned());
     }
 
     /// Keeps and shows what was told, and sees to what is asked.

@@ -25,6 +25,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let own = own_paths(args, loaded.file.as_ref());
     let mut settings = loaded.config;
     settings::keep(&mut settings, &args.keep)?;
+    settings::asks(&mut settings, &args.asks)?;
     if let Some(text) = &args.cut_above {
         let set = settings.flag("journal.cut_above", "--cut-above", text);
         set.map_err(settings::bad_config)?;

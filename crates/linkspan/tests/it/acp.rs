@@ -72,6 +72,20 @@ fn what_the_user_decides_reaches_the_agent() {
 }
 
 #[test]
+fn an_ask_that_the_user_does_not_answer_in_time_is_answered_by_the_default() {
+    let folder = made("acp-deadline");
+    let flags = ["--ask-timeout", "0.1", "--ask-default", "allow"];
+    let mut client = Client::ready(&folder, &flags);
+    let session = client.new_session(&folder);
+    let prompt = client.prompt(&session, "ask me");
+    client.until(|it| it["method"] == "session/request_permission");
+    let answer = client.answer(prompt);
+    assert_eq!(answer["result"]["stopReason"], "end_turn");
+    let expected = [json!({"behavior": "allow", "updatedInput": {"command": "ls"}})];
+    assert_eq!(answers(&folder), expected);
+}
+
+#[test]
 fn rules_and_modes_answer_without_the_user() {
     let folder = made("acp-rules");
     let mut client = Client::ready(&folder, &["--allow", "Bash"]);

@@ -104,3 +104,35 @@ fn each_question_is_answered_by_what_is_typed_under_it() {
         expected.map(|(id, it)| (id.to_owned(), it.to_owned()))
     );
 }
+
+#[test]
+fn a_question_that_nobody_answers_in_time_is_answered_by_the_default() {
+    let folder = machine("asks-deadline", &[("claude", TWO)], "");
+    let (ours, theirs) = terminal();
+    let screen = thread::spawn(move || crate::terminal::seen(ours));
+    let status = Command::new("setsid")
+        .args(["--ctty", "--wait", env!("CARGO_BIN_EXE_linkspan")])
+        .args(["run", "--engine", "claude", "--ask-timeout", "0.2", "go"])
+        .env_clear()
+        .env("PATH", format!("{}:/usr/bin:/bin", folder.path("bin")))
+        .env("HOME", folder.path(""))
+        .env("TERM", "xterm")
+        .current_dir(folder.path(""))
+        .stdin(theirs.try_clone().unwrap())
+        .stdout(Stdio::from(theirs.try_clone().unwrap()))
+        .stderr(Stdio::from(theirs))
+        .status()
+        .unwrap();
+    let seen = screen.join().unwrap();
+    assert!(status.success(), "{seen}");
+    let answers = fs::read_to_string(folder.path("answers")).unwrap();
+    assert_eq!(
+        answers.matches(r#""behavior":"deny""#).count(),
+        2,
+        "{answers}"
+    );
+    assert!(
+        answers.contains("nobody answered within 200ms"),
+        "{answers}"
+    );
+}

@@ -42,6 +42,8 @@ fn every_value_says_where_it_came_from() {
             permissions                                     deny                                          $LINKSPAN_PERMISSIONS
             start_timeout                                   180 s                                         default
             idle_timeout                                    2.5 s                                         /home/.config/linkspan/config.toml:2
+            ask_timeout                                     0 s                                           default
+            ask_default                                     -                                             default
             interrupt_grace                                 5 s                                           default
             terminate_grace                                 3 s                                           default
             journal.keep_days                               -                                             default
@@ -53,6 +55,8 @@ fn every_value_says_where_it_came_from() {
             engines.claude.program                          -                                             default
             engines.claude.args                             []                                            default
             engines.claude.env                              ANTHROPIC_API_KEY set, IS_SANDBOX set         /home/.config/linkspan/config.toml:6
+            engines.claude.ask_timeout                      -                                             default
+            engines.claude.ask_default                      -                                             default
             engines.claude.model                            opus                                          /home/.config/linkspan/config.toml:5
             engines.claude.dangerously_skip_permissions     false                                         default
             engines.claude.allowed_tools                    ["Bash","Read","Edit","Write"]                default
@@ -61,6 +65,8 @@ fn every_value_says_where_it_came_from() {
             engines.codex.program                           -                                             default
             engines.codex.args                              []                                            default
             engines.codex.env                               -                                             default
+            engines.codex.ask_timeout                       -                                             default
+            engines.codex.ask_default                       -                                             default
             engines.codex.model                             -                                             default
             engines.codex.dangerously_skip_permissions      false                                         default
             engines.codex.sandbox                           -                                             default
@@ -69,18 +75,24 @@ fn every_value_says_where_it_came_from() {
             engines.opencode.program                        -                                             default
             engines.opencode.args                           []                                            default
             engines.opencode.env                            -                                             default
+            engines.opencode.ask_timeout                    -                                             default
+            engines.opencode.ask_default                    -                                             default
             engines.opencode.model                          -                                             default
             engines.opencode.dangerously_skip_permissions   false                                         default
             engines.opencode.allowed_tools                  ["bash","read","edit","write"]                default
             engines.gemini.program                          -                                             default
             engines.gemini.args                             []                                            default
             engines.gemini.env                              -                                             default
+            engines.gemini.ask_timeout                      -                                             default
+            engines.gemini.ask_default                      -                                             default
             engines.gemini.model                            -                                             default
             engines.gemini.dangerously_skip_permissions     false                                         default
             engines.gemini.allowed_tools                    ["run_shell_command","write_file","replace"]  default
             engines.openhands.program                       -                                             default
             engines.openhands.args                          []                                            default
             engines.openhands.env                           -                                             default
+            engines.openhands.ask_timeout                   -                                             default
+            engines.openhands.ask_default                   -                                             default
             engines.openhands.model                         -                                             default
             engines.openhands.dangerously_skip_permissions  false                                         default
             engines.openhands.allowed_tools                 ["terminal","file_editor"]                    default
@@ -100,6 +112,8 @@ fn every_value_says_where_it_came_from() {
             {"key":"permissions","value":"deny","origin":"variable","place":"LINKSPAN_PERMISSIONS"}
             {"key":"start_timeout","value":180.0,"origin":"default","place":null}
             {"key":"idle_timeout","value":2.5,"origin":"file","place":"/home/.config/linkspan/config.toml:2"}
+            {"key":"ask_timeout","value":0.0,"origin":"default","place":null}
+            {"key":"ask_default","value":null,"origin":"default","place":null}
             {"key":"interrupt_grace","value":5.0,"origin":"default","place":null}
             {"key":"terminate_grace","value":3.0,"origin":"default","place":null}
             {"key":"journal.keep_days","value":null,"origin":"default","place":null}
@@ -111,6 +125,8 @@ fn every_value_says_where_it_came_from() {
             {"key":"engines.claude.program","value":null,"origin":"default","place":null}
             {"key":"engines.claude.args","value":[],"origin":"default","place":null}
             {"key":"engines.claude.env","value":{"ANTHROPIC_API_KEY":"set","IS_SANDBOX":"set"},"origin":"file","place":"/home/.config/linkspan/config.toml:6"}
+            {"key":"engines.claude.ask_timeout","value":null,"origin":"default","place":null}
+            {"key":"engines.claude.ask_default","value":null,"origin":"default","place":null}
             {"key":"engines.claude.model","value":"opus","origin":"file","place":"/home/.config/linkspan/config.toml:5"}
             {"key":"engines.claude.dangerously_skip_permissions","value":false,"origin":"default","place":null}
             {"key":"engines.claude.allowed_tools","value":["Bash","Read","Edit","Write"],"origin":"default","place":null}
@@ -119,6 +135,8 @@ fn every_value_says_where_it_came_from() {
             {"key":"engines.codex.program","value":null,"origin":"default","place":null}
             {"key":"engines.codex.args","value":[],"origin":"default","place":null}
             {"key":"engines.codex.env","value":null,"origin":"default","place":null}
+            {"key":"engines.codex.ask_timeout","value":null,"origin":"default","place":null}
+            {"key":"engines.codex.ask_default","value":null,"origin":"default","place":null}
             {"key":"engines.codex.model","value":null,"origin":"default","place":null}
             {"key":"engines.codex.dangerously_skip_permissions","value":false,"origin":"default","place":null}
             {"key":"engines.codex.sandbox","value":null,"origin":"default","place":null}
@@ -127,18 +145,24 @@ fn every_value_says_where_it_came_from() {
             {"key":"engines.opencode.program","value":null,"origin":"default","place":null}
             {"key":"engines.opencode.args","value":[],"origin":"default","place":null}
             {"key":"engines.opencode.env","value":null,"origin":"default","place":null}
+            {"key":"engines.opencode.ask_timeout","value":null,"origin":"default","place":null}
+            {"key":"engines.opencode.ask_default","value":null,"origin":"default","place":null}
             {"key":"engines.opencode.model","value":null,"origin":"default","place":null}
             {"key":"engines.opencode.dangerously_skip_permissions","value":false,"origin":"default","place":null}
             {"key":"engines.opencode.allowed_tools","value":["bash","read","edit","write"],"origin":"default","place":null}
             {"key":"engines.gemini.program","value":null,"origin":"default","place":null}
             {"key":"engines.gemini.args","value":[],"origin":"default","place":null}
             {"key":"engines.gemini.env","value":null,"origin":"default","place":null}
+            {"key":"engines.gemini.ask_timeout","value":null,"origin":"default","place":null}
+            {"key":"engines.gemini.ask_default","value":null,"origin":"default","place":null}
             {"key":"engines.gemini.model","value":null,"origin":"default","place":null}
             {"key":"engines.gemini.dangerously_skip_permissions","value":false,"origin":"default","place":null}
             {"key":"engines.gemini.allowed_tools","value":["run_shell_command","write_file","replace"],"origin":"default","place":null}
             {"key":"engines.openhands.program","value":null,"origin":"default","place":null}
             {"key":"engines.openhands.args","value":[],"origin":"default","place":null}
             {"key":"engines.openhands.env","value":null,"origin":"default","place":null}
+            {"key":"engines.openhands.ask_timeout","value":null,"origin":"default","place":null}
+            {"key":"engines.openhands.ask_default","value":null,"origin":"default","place":null}
             {"key":"engines.openhands.model","value":null,"origin":"default","place":null}
             {"key":"engines.openhands.dangerously_skip_permissions","value":false,"origin":"default","place":null}
             {"key":"engines.openhands.allowed_tools","value":["terminal","file_editor"],"origin":"default","place":null}
@@ -251,7 +275,7 @@ fn mistakes_name_file_line_and_key() {
             expect![[r#"
                 linkspan: escape.toml:1: there is no key `␛[2J`
 
-                hint: known here: default_engine, model, permissions, start_timeout, idle_timeout, interrupt_grace, terminate_grace, claude, engines, journal, serve
+                hint: known here: default_engine, model, permissions, start_timeout, idle_timeout, ask_timeout, ask_default, interrupt_grace, terminate_grace, claude, engines, journal, serve
                 exit 2
             "#]],
         ),

@@ -171,7 +171,7 @@ fn a_bad_config_is_said_before_anything_is_asked() {
         expect![[r#"
         linkspan: /made/config/linkspan/config.toml:1: there is no key `defualt_engine`
 
-        hint: did you mean `default_engine`? known here: default_engine, model, permissions, start_timeout, idle_timeout, interrupt_grace, terminate_grace, claude, engines, journal, serve
+        hint: did you mean `default_engine`? known here: default_engine, model, permissions, start_timeout, idle_timeout, ask_timeout, ask_default, interrupt_grace, terminate_grace, claude, engines, journal, serve
         exit 2
     "#]],
     );

@@ -24,24 +24,6 @@ impl Agent {
         [start, idle, ask].into_iter().flatten().min()
     }
 
-    /// When the next ask will have waited for too long.
-    fn next_overdue(&self) -> Option<Instant> {
-        let limit = self.ask_limit?;
-        let waiting = self.live.waiting();
-        let unknown =
-            waiting.filter(|(it, _)| !self.overdue.iter().any(|id| it.ask.id.as_str() == id));
-        unknown.map(|(_, since)| since + limit.timeout).min()
-    }
-
-    /// Takes down what has waited for too long; false when nothing has.
-    fn note_overdue(&mut self) -> bool {
-        let overdue = self.overdue();
-        let ids: Vec<String> = overdue.iter().map(|it| it.0.ask.id.to_string()).collect();
-        let is_new = ids.iter().any(|it| !self.overdue.contains(it));
-        self.overdue = ids;
-        is_new
-    }
-
     pub(super) fn late(&mut self) {
         let now = Instant::now();
         if let Some(ladder) = &mut self.stopping {

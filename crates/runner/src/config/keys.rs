@@ -5,6 +5,7 @@ use std::time::Duration;
 use responses::Provider;
 
 use super::{Origin, Setting, Value};
+use crate::ask_limit::AskDefault;
 use crate::engines::{CLAUDE_TOOLS, GEMINI_TOOLS, OPENCODE_TOOLS, OPENHANDS_TOOLS};
 
 /// One key of a section.
@@ -102,6 +103,20 @@ const TOP: &[Key] = &[
         summary: "seconds of silence after which a run is given up; 0 waits for ever",
     },
     Key {
+        name: "ask_timeout",
+        kind: Kind::Seconds,
+        preset: Preset::Seconds(0),
+        variable: Some("LINKSPAN_ASK_TIMEOUT"),
+        summary: "seconds after which an ask that nobody has answered is answered by `ask_default`; 0 waits for ever",
+    },
+    Key {
+        name: "ask_default",
+        kind: Kind::Choice(AskDefault::NAMES),
+        preset: Preset::Unset,
+        variable: Some("LINKSPAN_ASK_DEFAULT"),
+        summary: "the answer to an ask that nobody has answered in time; unset, `deny`",
+    },
+    Key {
         name: "interrupt_grace",
         kind: Kind::Seconds,
         preset: Preset::Seconds(5),
@@ -193,6 +208,20 @@ const PROCESS: &[Key] = &[
         preset: Preset::Unset,
         variable: None,
         summary: "environment variables of the agent",
+    },
+    Key {
+        name: "ask_timeout",
+        kind: Kind::Seconds,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "the general `ask_timeout`, for this agent",
+    },
+    Key {
+        name: "ask_default",
+        kind: Kind::Choice(AskDefault::NAMES),
+        preset: Preset::Unset,
+        variable: None,
+        summary: "the general `ask_default`, for this agent",
     },
 ];
 

@@ -198,7 +198,7 @@ fn unknown_keys_name_the_nearest() {
         "defualt_engine = 'claude'",
         expect![[r#"
             c.toml:1: there is no key `defualt_engine`
-            hint: did you mean `default_engine`? known here: default_engine, model, permissions, start_timeout, idle_timeout, interrupt_grace, terminate_grace, claude, engines, journal, serve"#]],
+            hint: did you mean `default_engine`? known here: default_engine, model, permissions, start_timeout, idle_timeout, ask_timeout, ask_default, interrupt_grace, terminate_grace, claude, engines, journal, serve"#]],
     );
     check_error(
         "\n\n[engines.claude]\nmodle = 'x'",
@@ -234,7 +234,7 @@ fn unknown_keys_name_the_nearest() {
         "[server]\nport = 1",
         expect![[r#"
             c.toml:1: there is no key `server`
-            hint: did you mean `serve`? known here: default_engine, model, permissions, start_timeout, idle_timeout, interrupt_grace, terminate_grace, claude, engines, journal, serve"#]],
+            hint: did you mean `serve`? known here: default_engine, model, permissions, start_timeout, idle_timeout, ask_timeout, ask_default, interrupt_grace, terminate_grace, claude, engines, journal, serve"#]],
     );
 }
 

@@ -1,13 +1,14 @@
 //! Prompts: what a client may say about one, and what it needs the right for.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use hub::{Submit, Submitted, Target};
-use runner::Mode;
+use runner::{AskDefault, Mode};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -45,6 +46,11 @@ pub(crate) struct Fields {
     pub(crate) output_style: Option<String>,
     pub(crate) verbosity: Option<String>,
     pub(crate) speed: Option<f64>,
+    /// In seconds; 0 waits for ever.
+    #[serde(alias = "ask_timeout")]
+    pub(crate) ask_timeout: Option<f64>,
+    #[serde(alias = "ask_default")]
+    pub(crate) ask_default: Option<String>,
 }
 
 pub(crate) async fn submit(
@@ -93,6 +99,19 @@ impl Fields {
         if self.speed.is_some_and(|it| !(it.is_finite() && it >= 0.0)) {
             return Err(ApiError::bad("a speed is a number such as 2 or 0.5"));
         }
+        let ask_timeout = self
+            .ask_timeout
+            .map(Duration::try_from_secs_f64)
+            .transpose();
+        let ask_timeout =
+            ask_timeout.map_err(|_| ApiError::bad("an `askTimeout` is a number of seconds"))?;
+        let ask_default = match self.ask_default.as_deref() {
+            None => None,
+            Some(name) => Some(
+                AskDefault::find(name)
+                    .ok_or_else(|| ApiError::bad("an `askDefault` is `deny` or `allow`"))?,
+            ),
+        };
         for id in [&self.session, &self.resume, &self.fork]
             .into_iter()
             .flatten()
@@ -122,6 +141,8 @@ impl Fields {
             verbosity: self.verbosity,
             // As in `linkspan run --speed`: 0 does not wait at all.
             speed: self.speed.filter(|it| *it > 0.0),
+            ask_timeout,
+            ask_default,
             ..Submit::new(prompt)
         })
     }

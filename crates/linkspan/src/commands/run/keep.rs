@@ -8,8 +8,8 @@ use std::time::Duration;
 use hub::{Recorder, Storing, Wish};
 use journal::{Error, Journal, NewSession, Owner};
 use model::{SessionId, Sink};
-use runner::Setup;
 use runner::locks::{Locks, Place};
+use runner::{Answer, Asked, Setup};
 use tokio::time::sleep;
 
 use super::plan::Kept;
@@ -136,6 +136,15 @@ impl Keep {
         }
         // What cannot be read now is read with the next beat.
         recorder.wishes().await.unwrap_or_default()
+    }
+
+    /// Leaves what is to be answered in the journal, from where it comes back; false when nothing is kept.
+    pub(super) async fn settle_overdue(&mut self, overdue: &[(Asked, Answer)]) -> bool {
+        let Some(recorder) = &mut self.recorder else {
+            return false;
+        };
+        recorder.settle_overdue(overdue.to_vec()).await;
+        true
     }
 
     /// Nothing came of it.

@@ -10,7 +10,7 @@ use runner::config::Config;
 use runner::engines::{self, Machine, Recording, Selected, Surroundings};
 use runner::locks::Locks;
 use runner::process::{Guard, find_on_path};
-use runner::{Mode, Permissions, RecordingError, Request, Resume, Setup, Talk, Work};
+use runner::{AskLimit, Mode, Permissions, RecordingError, Request, Resume, Setup, Talk, Work};
 
 use super::prompt::Prompt;
 use crate::cli::RunArgs;
@@ -22,6 +22,8 @@ use crate::{settings, store};
 pub(super) struct Plan {
     pub(super) setup: Setup,
     pub(super) permissions: Permissions,
+    /// For how long an ask may wait.
+    pub(super) ask_limit: Option<AskLimit>,
     pub(super) kept: Kept,
     /// What an agent was told; it may have come from stdin, which cannot be read again.
     pub(super) prompt: Option<Prompt>,
@@ -49,7 +51,8 @@ pub(super) struct Kept {
 impl Plan {
     /// `is_attended`: somebody at a terminal can be asked.
     pub(super) fn new(args: &RunArgs, is_attended: bool) -> Result<Self, Failure> {
-        let config = settings::with_permissions(&args.file, args.permissions)?;
+        let mut config = settings::with_permissions(&args.file, args.permissions)?;
+        settings::asks(&mut config, &args.asks)?;
         if let Some(name) = args.engine.as_deref().or(config.default_engine()) {
             match engines::select(name, &config).map_err(refused)? {
                 Selected::Agent(_) => (),
@@ -115,6 +118,7 @@ impl Plan {
         };
         let permissions = request.permissions;
         Ok(Self {
+            ask_limit: config.ask_limit(&chosen.name, None, None),
             setup,
             list: chosen.list(&permissions),
             permissions,
@@ -332,6 +336,7 @@ fn model(args: &RunArgs, endpoint: Box<Endpoint>, config: &Config) -> Result<Pla
     Ok(Plan {
         setup: Setup::responses(endpoint, told, &prompt.text, config.into()),
         permissions: Permissions::default(),
+        ask_limit: None,
         kept,
         prompt: None,
         config: config.clone(),
@@ -382,6 +387,7 @@ fn replay(
     Ok(Plan {
         setup: Setup::replay(format, work, config.into()),
         permissions: Permissions::default(),
+        ask_limit: None,
         kept,
         prompt: None,
         config: config.clone(),

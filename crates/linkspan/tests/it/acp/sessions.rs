@@ -4,7 +4,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::client::{Client, ends, made};
+use super::client::{Client, at_home, ends, made};
+use crate::program::{linkspan, ran};
 
 #[test]
 fn a_session_is_loaded_as_it_was_seen() {
@@ -127,6 +128,22 @@ fn a_session_and_its_fork_both_go_on() {
     let args = fs::read_to_string(folder.path("args")).unwrap();
     let forks = args.lines().filter(|it| it.contains("--resume s-1 --fork"));
     assert_eq!(forks.count(), 1, "{args}");
+}
+
+#[test]
+fn a_session_that_idles_makes_way_for_another_program() {
+    let folder = made("acp-way");
+    let mut client = Client::ready(&folder, &[]);
+    let session = client.new_session(&folder);
+    let prompt = client.prompt(&session, "hello");
+    client.answer(prompt);
+    let mut remove = linkspan(&["sessions", "--remove", &session]);
+    let removed = ran(at_home(&mut remove, &folder).output().unwrap());
+    assert_eq!((removed.code, removed.stderr.as_str()), (Some(0), ""));
+    let prompt = client.prompt(&session, "hello");
+    let answer = client.answer(prompt);
+    assert_eq!(answer["result"]["stopReason"], "end_turn");
+    assert_eq!(client.leave(), 0);
 }
 
 #[test]

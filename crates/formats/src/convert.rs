@@ -123,10 +123,11 @@ impl Sink for Written<'_> {
     }
 }
 
-/// What is kept in these is what a reader made nothing of.
+/// False for what a reader made nothing of, and for what it kept beside something that it understood.
 fn is_understood(body: &Body<'_>) -> bool {
     match body {
-        Body::NoticeRaised(_) | Body::FrameUnmapped(_) => false,
+        Body::NoticeRaised(notice) => !matches!(&*notice.code, "bad_line" | "unread"),
+        Body::FrameUnmapped(_) => false,
         Body::SessionBound(_)
         | Body::RunStarted(_)
         | Body::RunEnded(_)

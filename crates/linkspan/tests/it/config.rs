@@ -52,6 +52,7 @@ fn every_value_says_where_it_came_from() {
             journal.cut_above                               -                                             default
             serve.roots                                     -                                             default
             serve.allow_origins                             []                                            default
+            serve.permissions                               -                                             default
             engines.claude.program                          -                                             default
             engines.claude.args                             []                                            default
             engines.claude.env                              ANTHROPIC_API_KEY set, IS_SANDBOX set         /home/.config/linkspan/config.toml:6
@@ -122,6 +123,7 @@ fn every_value_says_where_it_came_from() {
             {"key":"journal.cut_above","value":null,"origin":"default","place":null}
             {"key":"serve.roots","value":null,"origin":"default","place":null}
             {"key":"serve.allow_origins","value":[],"origin":"default","place":null}
+            {"key":"serve.permissions","value":null,"origin":"default","place":null}
             {"key":"engines.claude.program","value":null,"origin":"default","place":null}
             {"key":"engines.claude.args","value":[],"origin":"default","place":null}
             {"key":"engines.claude.env","value":{"ANTHROPIC_API_KEY":"set","IS_SANDBOX":"set"},"origin":"file","place":"/home/.config/linkspan/config.toml:6"}
@@ -250,11 +252,11 @@ fn mistakes_name_file_line_and_key() {
         (
             "unknown.toml",
             expect![[r#"
-            linkspan: unknown.toml:3: there is no key `engines.claude.modle`
+                linkspan: unknown.toml:3: there is no key `engines.claude.modle`
 
-            hint: did you mean `model`? known here: program, args, env, model, dangerously_skip_permissions, allowed_tools, use_api_billing, output_style
-            exit 2
-        "#]],
+                hint: did you mean `model`? known here: program, args, env, ask_timeout, ask_default, model, dangerously_skip_permissions, allowed_tools, use_api_billing, output_style
+                exit 2
+            "#]],
         ),
         (
             "type.toml",

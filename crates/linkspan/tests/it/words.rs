@@ -70,7 +70,7 @@ fn a_server_that_cannot_start_says_why_and_what_to_do() {
         expect![[r#"
             linkspan: DIR/c.toml:2: there is no key `serve.root`
 
-            hint: did you mean `roots`? known here: roots, allow_origins
+            hint: did you mean `roots`? known here: roots, allow_origins, permissions
             exit 2
         "#]],
     );

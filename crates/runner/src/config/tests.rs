@@ -203,14 +203,14 @@ fn unknown_keys_name_the_nearest() {
     check_error(
         "\n\n[engines.claude]\nmodle = 'x'",
         expect![[r#"
-        c.toml:4: there is no key `engines.claude.modle`
-        hint: did you mean `model`? known here: program, args, env, model, dangerously_skip_permissions, allowed_tools, use_api_billing, output_style"#]],
+            c.toml:4: there is no key `engines.claude.modle`
+            hint: did you mean `model`? known here: program, args, env, ask_timeout, ask_default, model, dangerously_skip_permissions, allowed_tools, use_api_billing, output_style"#]],
     );
     check_error(
         "[claude]\nallowed-tools = []",
         expect![[r#"
-        c.toml:2: there is no key `claude.allowed-tools`
-        hint: did you mean `allowed_tools`? known here: program, args, env, model, dangerously_skip_permissions, allowed_tools, use_api_billing, output_style"#]],
+            c.toml:2: there is no key `claude.allowed-tools`
+            hint: did you mean `allowed_tools`? known here: program, args, env, ask_timeout, ask_default, model, dangerously_skip_permissions, allowed_tools, use_api_billing, output_style"#]],
     );
     check_error(
         "[engines.cluade]\nmodel = 'x'",
@@ -222,13 +222,13 @@ fn unknown_keys_name_the_nearest() {
         "[engines.gemini]\nuse_api_billing = true",
         expect![[r#"
             c.toml:2: there is no key `engines.gemini.use_api_billing`
-            hint: known here: program, args, env, model, dangerously_skip_permissions, allowed_tools"#]],
+            hint: known here: program, args, env, ask_timeout, ask_default, model, dangerously_skip_permissions, allowed_tools"#]],
     );
     check_error(
         "[engines.acp.mine]\nprogramme = 'x'",
         expect![[r#"
             c.toml:2: there is no key `engines.acp.mine.programme`
-            hint: did you mean `program`? known here: program, args, env, auth_method"#]],
+            hint: did you mean `program`? known here: program, args, env, ask_timeout, ask_default, auth_method"#]],
     );
     check_error(
         "[server]\nport = 1",

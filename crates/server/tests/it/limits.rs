@@ -299,7 +299,7 @@ fn the_manual_says_the_same() {
         "| the TLS handshake, a request's head, its body | 5 s, 30 s, 30 s |",
         "| silence | pinged every 20 s, dead after 60 s |",
         "| a client that takes nothing of what is written to it | let go after 10 s |",
-        "| finishing when the server stops | 10 s for clients, 20 s for runs |",
+        "| shutdown | 10 s for clients, 20 s for runs |",
     ] {
         assert!(manual.contains(row), "docs/serve.md lacks: {row}");
     }

@@ -33,6 +33,7 @@ const LEFT_OUT: &[&str] = &["odd_lines", "sigterm_during_text.partial"];
 fn said(recording: &Recording) -> Said {
     let mut said = Said::default();
     let mut answer = None;
+    let mut questions = BTreeMap::new();
     for line in String::from_utf8_lossy(&recording.bytes).lines() {
         let Ok(mut line) = serde_json::from_str::<Value>(line) else {
             continue;
@@ -59,11 +60,46 @@ fn said(recording: &Recording) -> Said {
         for block in message["content"].as_array().into_iter().flatten() {
             said.block(block, is_assistant);
         }
+        note_question(&mut questions, &line);
+        if let Some(id) = interrupted_call(&line, &questions)
+            && let Some(call) = said.calls.get_mut(id)
+        {
+            call.result = Some(String::new());
+        }
     }
     if said.texts.is_empty() {
         said.answer = answer.filter(|it| !it.is_empty());
     }
     said
+}
+
+/// Keeps the questions that wait for an answer: the call that each is about, by request.
+fn note_question(questions: &mut BTreeMap<String, String>, line: &Value) {
+    let request = line["request_id"].as_str().unwrap_or_default();
+    match line["type"].as_str() {
+        Some("control_request") => {
+            let call = line["request"]["tool_use_id"].as_str().unwrap_or_default();
+            questions.insert(request.to_owned(), call.to_owned());
+        }
+        Some("control_cancel_request") => {
+            questions.remove(request);
+        }
+        _ => (),
+    }
+}
+
+/// The call that an interrupt stopped. Claude tells its model so in place of a result, and those
+/// words are left out. Where a person decided, by a rule or a question, they are the reason.
+fn interrupted_call<'l>(line: &'l Value, questions: &BTreeMap<String, String>) -> Option<&'l str> {
+    const WORDS: &str = "The user doesn't want to proceed with this tool use.";
+    let block = &line["message"]["content"][0];
+    let note = &line["tool_result_meta"][0];
+    let id = block["tool_use_id"].as_str()?;
+    let is_stopped = block["content"].as_str()?.starts_with(WORDS)
+        && note["id"] == id
+        && note["non_execution_kind"] == "user-rejected"
+        && note["permission_decision"].is_null();
+    (is_stopped && !questions.values().any(|it| it == id)).then_some(id)
 }
 
 impl Said {

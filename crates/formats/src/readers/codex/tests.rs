@@ -391,7 +391,7 @@ fn a_thread_that_is_refused_is_why_the_run_failed() {
             notice.raised request the host asked: thread/resume
             notice.raised request_failed no rollout found
             run.started (processexit) {"cause":"prompt"
-            run.ended (processexit) {"outcome":"failed","error":{"code":"failed","message":"no rollout found"
+            run.ended (processexit) {"outcome":"failed","error":{"code":"not_found","message":"no rollout found"
         "#]],
     );
 }

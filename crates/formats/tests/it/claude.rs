@@ -1,10 +1,11 @@
 //! What the Claude reader is told and no recording shows by itself.
 
+use expect_test::expect;
 use formats::registry::find_reader;
 use formats::{ReaderConfig, RunEnds};
 use model::{Body, End, Event, Frame, Reader};
 
-use crate::fixtures::recordings;
+use crate::fixtures::{convert, recordings};
 
 fn reader(config: &ReaderConfig) -> Box<dyn Reader> {
     find_reader("claude").unwrap().1(config)
@@ -94,4 +95,67 @@ fn a_payload_as_deep_as_a_file_is_long_is_kept() {
     });
     let whole = deep.len() + r#"{"command":"ls","deep":,"huge":1e400}"#.len();
     assert_eq!(inputs, [(Some("ls".to_owned()), whole)]);
+}
+
+#[test]
+fn a_session_that_only_a_hook_named_is_told_before_the_result() {
+    let lines = concat!(
+        r#"{"type":"system","subtype":"hook_started","hook_name":"SessionStart","session_id":"s1"}"#,
+        "\n",
+        r#"{"type":"result","subtype":"success","is_error":false,"result":"ok","session_id":"s1"}"#,
+        "\n",
+    );
+    let told = convert("claude", "takopi", None, lines.as_bytes(), &End::default());
+    expect![[r#"
+        {"type":"started","engine":"claude","resume":{"engine":"claude","value":"s1"}}
+        {"type":"completed","engine":"claude","ok":true,"answer":"ok","resume":{"engine":"claude","value":"s1"},"resume_line":"`claude --resume s1`"}
+    "#]]
+    .assert_eq(&told);
+}
+
+/// A call of `Write` that says whether the file is new, and its result, which does not.
+fn written(create: bool) -> String {
+    let call = format!(
+        r#"{{"type":"assistant","message":{{"id":"m","content":[{{"type":"tool_use","id":"t","name":"Write","input":{{"file_path":"/w/n.txt","content":"x","create":{create}}}}}]}},"session_id":"s1"}}"#
+    );
+    let result = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"written"}]},"session_id":"s1"}"#;
+    let end =
+        r#"{"type":"result","subtype":"success","is_error":false,"result":"ok","session_id":"s1"}"#;
+    format!("{call}\n{result}\n{end}\n")
+}
+
+/// The phase and the kind of each change of a file that an output tells.
+fn changes(to: &str, create: bool) -> Vec<(String, String)> {
+    let told = convert(
+        "claude",
+        to,
+        None,
+        written(create).as_bytes(),
+        &End::default(),
+    );
+    let lines = told.lines().map(|it| serde_json::from_str(it).unwrap());
+    let changes = lines.filter_map(|line: serde_json::Value| {
+        let (phase, changes) = match to {
+            "takopi" => (&line["phase"], &line["action"]["detail"]["changes"]),
+            _ => (&line["type"], &line["item"]["changes"]),
+        };
+        let kind = changes[0]["kind"].as_str()?;
+        Some((phase.as_str()?.to_owned(), kind.to_owned()))
+    });
+    changes.collect()
+}
+
+#[test]
+fn a_call_that_says_it_creates_a_file_adds_it_from_its_start_on() {
+    for (create, kind) in [(true, "add"), (false, "update")] {
+        let told = |phase: &str| (phase.to_owned(), kind.to_owned());
+        assert_eq!(
+            changes("takopi", create),
+            [told("started"), told("completed")]
+        );
+        assert_eq!(
+            changes("thread", create),
+            [told("item.started"), told("item.completed")]
+        );
+    }
 }

@@ -53,21 +53,16 @@ impl Claude {
         text: &'c str,
     ) {
         let outcome: wire::Outcome<'c> = serde_json::from_str(text).unwrap_or_default();
-        if self.session.is_none() {
-            self.same_session(cx, session.as_deref(), true);
-            if self.is_lost {
-                return;
-            }
-            cx.extra.clear();
-            self.bind_without_init(cx);
-        } else if !self.same_session(cx, session.as_deref(), true) {
+        if !self.same_session(cx, session.as_deref(), true) {
             return;
         }
+        cx.extra.clear();
+        // Lines before it, such as those of hooks, may have named the session without telling it.
+        self.bind_without_init(cx);
         let extends = outcome.origin.0.is_some() || self.was_woken;
         if self.held.is_some() && !extends && self.is_turn_expected() {
             self.finish_held(cx);
         }
-        cx.extra.clear();
         self.begin_turn_for_result(cx);
         let mut denials = Vec::new();
         let mut models = Vec::new();

@@ -203,6 +203,9 @@ impl Takopi {
     }
 
     fn run_ended(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
+        if self.profile == Profile::Upstream {
+            self.learn_from_result(ended);
+        }
         self.started(out);
         self.left_open(out);
         match self.profile {

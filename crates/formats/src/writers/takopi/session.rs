@@ -42,7 +42,7 @@ impl Session {
         !knew_model && known.as_ref().is_none_or(|it| !it.had_run)
     }
 
-    fn new(native: &str) -> Self {
+    pub(super) fn new(native: &str) -> Self {
         Self {
             native: native.to_owned(),
             model: None,

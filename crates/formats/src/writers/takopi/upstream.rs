@@ -95,6 +95,17 @@ pub(super) fn session_title(engine: &str) -> Option<&'static str> {
 }
 
 impl Takopi {
+    /// Takes the session from the result, where nothing before it named one: a run that is
+    /// completed with a session was started with it.
+    pub(super) fn learn_from_result(&mut self, ended: &RunEnded<'_>) {
+        if self.session.is_some() {
+            return;
+        }
+        let frame = ended.detail.as_ref().and_then(|it| parse(it));
+        let named = frame.as_ref().and_then(|it| it.session_id.as_deref());
+        self.session = named.map(Session::new);
+    }
+
     pub(super) fn upstream_end(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
         for _ in &ended.denials {
             self.losses.count("permission denial");
@@ -109,12 +120,7 @@ impl Takopi {
         } else {
             answer
         };
-        let result_session = || frame.as_ref().and_then(|it| it.session_id.as_deref());
-        let session = self
-            .session
-            .as_ref()
-            .map(Session::native)
-            .or_else(result_session);
+        let session = self.session.as_ref().map(Session::native);
         let completed = wire::Completed {
             engine: &self.engine,
             ok: error.is_none(),

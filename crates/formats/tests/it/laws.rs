@@ -302,7 +302,10 @@ impl Law {
             self.start();
             self.is_announced = false;
         }
-        if !self.in_run && (event["source"] == "agent" || kind == "ConversationErrorEvent") {
+        // The prompt that introduces a session is a state of the conversation, not work: the SDK
+        // writes it when a message is sent, before it runs anything.
+        let is_work = event["source"] == "agent" && kind != "SystemPromptEvent";
+        if !self.in_run && (is_work || kind == "ConversationErrorEvent") {
             self.fail(&format!("{kind} outside of a run"));
         }
         match kind {
@@ -545,4 +548,15 @@ fn work_after_the_end_fails() {
             assert!(verdict(format, "sew", 1).is_err(), "{format}");
         }
     }
+}
+
+#[test]
+fn a_session_may_introduce_itself_between_runs() {
+    let running =
+        r#"{"kind":"ConversationStateUpdateEvent","key":"execution_status","value":"running"}"#;
+    let finished =
+        r#"{"kind":"ConversationStateUpdateEvent","key":"execution_status","value":"finished"}"#;
+    let prompt = r#"{"kind":"SystemPromptEvent","source":"agent"}"#;
+    let lines = [running, finished, prompt, running, finished];
+    assert_eq!(judge("openhands", &lines, 2), Ok(()));
 }

@@ -208,7 +208,14 @@ impl Desk {
     fn is_done(&self) -> bool {
         let is_idle = self.current.is_none() && self.starting.is_none() && self.agent.is_none();
         let is_stored = self.record.is_empty() && !self.appender.is_busy();
-        is_idle && is_stored && (self.queue.is_empty() || self.is_stopping)
+        let has_work = !self.queue.is_empty() && !self.is_stopping && !self.is_next_of_another();
+        is_idle && is_stored && !has_work
+    }
+
+    /// The next prompt is one that another hub works on, which waits for the session.
+    fn is_next_of_another(&self) -> bool {
+        let next = self.queue.front();
+        next.is_some_and(|it| !self.shared.may_work_on(it.prompt.accepted.as_ref()))
     }
 
     fn failed(&mut self, failed: Failed) -> Remedy {

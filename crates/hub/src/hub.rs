@@ -15,6 +15,7 @@ use runner::{Answer, NotSettled, engines, process};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
+use crate::acceptor::{self, Accepted};
 use crate::changes::Changes;
 use crate::config::HubConfig;
 use crate::counts::RunCounts;
@@ -83,9 +84,8 @@ impl Hub {
             shared.in_trouble(&err);
         }
         shared.directory.fill(&*shared.config.journal).await?;
-        for session in shared.config.journal.pending().await? {
-            shared.see_to(&session);
-        }
+        acceptor::opened(shared.owner.as_str());
+        shared.see_to_pending().await?;
         let mut tasks = vec![
             tokio::spawn(crate::changes::watch(Arc::clone(&shared))),
             tokio::spawn(shared::sweep(Arc::clone(&shared))),
@@ -229,6 +229,7 @@ impl Hub {
             None => new_home(submit, &engine, &cwd.to_string_lossy(), parent),
         };
         let prompt = Prompt {
+            accepted: Some(Accepted::now(self.shared.owner.as_str())),
             resume,
             fork,
             ..Prompt::new(submit, Settings::new(submit, engine, cwd))
@@ -414,6 +415,7 @@ impl Hub {
         for task in &self.tasks {
             task.abort();
         }
+        acceptor::closed(self.shared.owner.as_str());
     }
 }
 
@@ -426,6 +428,7 @@ impl Drop for Hub {
         for (_, desk) in self.shared.desks().drain() {
             desk.task.abort();
         }
+        acceptor::closed(self.shared.owner.as_str());
     }
 }
 

@@ -5,6 +5,7 @@
 //! appends what it tells. Whoever follows reads the journal and nothing else (`follow`), so that what is
 //! shown is stored, whichever program stored it.
 
+mod acceptor;
 mod append;
 mod catch_up;
 mod changes;

@@ -9,6 +9,8 @@ use model::SessionId;
 use runner::{Answer, AskDefault, ClientRun, Mode};
 use serde::{Deserialize, Serialize};
 
+use crate::acceptor::Accepted;
+
 /// A prompt, and under which conditions it is to be worked on. What is absent is as in the session's
 /// settings, else as configured.
 #[derive(Clone, Debug)]
@@ -78,6 +80,9 @@ pub enum Target {
 /// A prompt as it waits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Prompt {
+    /// Absent in what older versions have left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) accepted: Option<Accepted>,
     pub(crate) prompt: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) resume: Option<String>,
@@ -101,6 +106,7 @@ impl Prompt {
     pub(crate) fn new(submit: &Submit, settings: Settings) -> Self {
         let millis = |it: Duration| u64::try_from(it.as_millis()).unwrap_or(u64::MAX);
         Self {
+            accepted: None,
             prompt: submit.prompt.clone(),
             resume: None,
             fork: None,

@@ -11,6 +11,7 @@ use tokio::sync::{Notify, Semaphore, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
+use crate::acceptor::Due;
 use crate::catch_up::Style;
 use crate::changes::Directory;
 use crate::channel::Channels;
@@ -96,13 +97,26 @@ impl Shared {
             shared.statuses().remove(&id);
             shared.touch(&id);
             // Whoever left an order in between saw a desk, and relied on it.
-            let pending = shared.config.journal.commands(&id, 0).await;
-            if pending.is_ok_and(|it| !it.is_empty()) {
+            if matches!(shared.due(&id).await, Ok(Due::Now | Due::Later)) {
                 shared.see_to(&id);
             }
         };
         let task = tokio::spawn(desk);
         desks.insert(session.clone(), Handle { task, abort });
+    }
+
+    /// Sees to the sessions in which something waits for this hub. What other hubs have accepted is theirs
+    /// as long as they live.
+    pub(crate) async fn see_to_pending(self: &Arc<Self>) -> journal::Result<()> {
+        for session in self.config.journal.pending().await? {
+            // What cannot be read now is read the next time.
+            let is_due = !self.is_ours(&session)
+                && matches!(self.due(&session).await, Ok(Due::Now | Due::Later));
+            if is_due {
+                self.see_to(&session);
+            }
+        }
+        Ok(())
     }
 
     /// All sessions in a format.
@@ -230,9 +244,7 @@ pub(crate) async fn sweep(shared: Arc<Shared>) {
             shared.in_trouble(&err);
         }
         // What cannot be read now is read the next time.
-        for session in shared.config.journal.pending().await.unwrap_or_default() {
-            shared.see_to(&session);
-        }
+        shared.see_to_pending().await.ok();
     }
 }
 

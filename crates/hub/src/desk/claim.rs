@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::Desk;
+use crate::acceptor::Due;
 use crate::append::Appender;
 use crate::config::is_dead;
 use crate::lost;
@@ -19,7 +20,7 @@ use crate::shared::Shared;
 const TRY_AGAIN: Duration = Duration::from_millis(200);
 
 /// The desk of a session, with nothing left open in its log; none when there is nothing to do in it,
-/// or somebody else has done it meanwhile.
+/// or somebody else has done it meanwhile, or is to do it.
 pub(super) async fn claim(
     shared: &Arc<Shared>,
     session: &SessionId<'static>,
@@ -31,21 +32,23 @@ pub(super) async fn claim(
         if *stop.borrow() {
             return None;
         }
-        match acquire(shared, session).await {
-            Ok(lease) => match open(shared, &lease).await {
-                Ok(desk) => return Some(desk),
-                Err(err) => {
-                    shared.in_trouble(&err);
-                    journal.release(&lease).await.ok();
-                }
+        match shared.due(session).await {
+            Ok(Due::OfOthers) | Err(Error::NoSession { .. }) => return None,
+            // Its turn comes when another hub is done with its own prompt.
+            Ok(Due::Later) => (),
+            Ok(due @ (Due::Nothing | Due::Now)) => match acquire(shared, session).await {
+                Ok(lease) => match open(shared, &lease).await {
+                    Ok(desk) => return Some(desk),
+                    Err(err) => {
+                        shared.in_trouble(&err);
+                        journal.release(&lease).await.ok();
+                    }
+                },
+                Err(Error::NoSession { .. }) => return None,
+                Err(Error::Held { .. }) if due == Due::Nothing => return None,
+                Err(Error::Held { .. }) => (),
+                Err(err) => shared.in_trouble(&err),
             },
-            Err(Error::NoSession { .. }) => return None,
-            Err(Error::Held { .. }) => {
-                let commands = journal.commands(session, 0).await;
-                if commands.is_ok_and(|it| it.is_empty()) {
-                    return None;
-                }
-            }
             Err(err) => shared.in_trouble(&err),
         }
         tokio::select! {

@@ -110,6 +110,9 @@ impl Desk {
         let Some(next) = self.queue.front() else {
             return;
         };
+        if self.is_next_of_another() {
+            return self.make_way();
+        }
         if self.agent.is_some() && self.settings.as_ref() != Some(&next.prompt.settings) {
             return self.leave();
         }

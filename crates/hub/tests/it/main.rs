@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod accepted;
+mod acceptors;
 mod asks;
 mod bench;
 mod crash;

@@ -1,0 +1,132 @@
+//! Who works on a prompt: the hub that accepted it, with its own settings and environment. Another one
+//! takes it over only when that hub is gone.
+
+use std::collections::HashSet;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use journal::{Command, Order};
+use model::SessionId;
+use runner::process;
+use serde::{Deserialize, Serialize};
+
+use crate::record::now;
+use crate::shared::Shared;
+
+/// The hubs of this process that are open: a process outlives its hubs.
+static OPEN: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
+
+/// Who has accepted a prompt, and when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Accepted {
+    pub(crate) by: String,
+    /// In milliseconds since 1970.
+    at: i64,
+}
+
+/// What the commands of a session mean for a hub.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    Nothing,
+    /// Prompts of other hubs, and nothing else.
+    OfOthers,
+    /// A prompt of this hub waits behind one of another hub.
+    Later,
+    Now,
+}
+
+/// As much of a prompt as tells whose it is.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    accepted: Option<Accepted>,
+}
+
+impl Accepted {
+    pub(crate) fn now(by: &str) -> Self {
+        Self {
+            by: by.to_owned(),
+            at: now().millis(),
+        }
+    }
+
+    pub(crate) fn age(&self) -> Duration {
+        let millis = now().millis().saturating_sub(self.at);
+        Duration::from_millis(u64::try_from(millis).unwrap_or_default())
+    }
+}
+
+/// A hub of this name is open in this process.
+pub(crate) fn opened(owner: &str) {
+    open_hubs().insert(owner.to_owned());
+}
+
+pub(crate) fn closed(owner: &str) {
+    open_hubs().remove(owner);
+}
+
+fn open_hubs() -> MutexGuard<'static, HashSet<String>> {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a hub is open; none when that cannot be seen from here.
+fn is_open(owner: &str) -> Option<bool> {
+    let process = owner.split('/').next().unwrap_or_default();
+    let process: process::Owner = process.parse().ok()?;
+    if process == process::Owner::own() {
+        return Some(open_hubs().contains(owner));
+    }
+    process.is_alive()
+}
+
+impl Shared {
+    /// Whether this hub may work on a prompt. One whose hub cannot be seen from here (on another machine,
+    /// in another container) is left to it for as long as a lease lasts.
+    pub(crate) fn may_work_on(&self, accepted: Option<&Accepted>) -> bool {
+        let Some(accepted) = accepted.filter(|it| it.by != self.owner.as_str()) else {
+            return true;
+        };
+        match is_open(&accepted.by) {
+            Some(is_open) => !is_open,
+            None => accepted.age() >= self.config.limits.lease,
+        }
+    }
+
+    /// What waits in a session for this hub.
+    pub(crate) async fn due(&self, session: &SessionId<'_>) -> journal::Result<Due> {
+        let commands = self.config.journal.commands(session, 0).await?;
+        Ok(self.due_of(&commands))
+    }
+
+    fn due_of(&self, commands: &[Command]) -> Due {
+        if commands.is_empty() {
+            return Due::Nothing;
+        }
+        let prompts: Vec<&Bytes> = commands.iter().filter_map(prompt).collect();
+        // Who aborts or answers does not mind who passes it on.
+        if prompts.len() < commands.len() {
+            return Due::Now;
+        }
+        let mut prompts = prompts.into_iter().map(|it| self.may_take(it));
+        match prompts.next() {
+            Some(true) => Due::Now,
+            _ if prompts.any(|it| it) => Due::Later,
+            _ => Due::OfOthers,
+        }
+    }
+
+    fn may_take(&self, prompt: &[u8]) -> bool {
+        // What cannot be read is nobody's, and whoever comes to it removes it.
+        let head = serde_json::from_slice::<Head>(prompt).ok();
+        let accepted = head.and_then(|it| it.accepted);
+        self.may_work_on(accepted.as_ref())
+    }
+}
+
+fn prompt(command: &Command) -> Option<&Bytes> {
+    match &command.order {
+        Order::Prompt(body) => Some(body),
+        Order::Abort(_) | Order::Settle { .. } | Order::Damaged => None,
+    }
+}

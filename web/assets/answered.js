@@ -5,17 +5,24 @@ import { forget, recall, remember } from "./store.js";
 const KEY = "linkspan.answered";
 const MAX = 300;
 
+/** Each tab marks for itself: the answer of one may be taken, and that of the other refused. */
+const TAB = crypto.getRandomValues(new Uint32Array(2)).join("-");
+
+/** @returns {[id: string, tab: string][]} */
+function marks() {
+  const all = recall(KEY);
+  return Array.isArray(all) ? all.filter((it) => Array.isArray(it) && it.length === 2) : [];
+}
+
 /** @param {string} id */
 export function is_answered_here(id) {
-  const ids = recall(KEY);
-  return Array.isArray(ids) && ids.includes(id);
+  return marks().some(([it]) => it === id);
 }
 
 /** @param {string} id @param {boolean} is_mine */
 export function note_answer(id, is_mine) {
-  const ids = recall(KEY);
-  const others = Array.isArray(ids) ? ids.filter((it) => it !== id) : [];
-  remember(KEY, (is_mine ? [...others, id] : others).slice(-MAX));
+  const others = marks().filter(([it, tab]) => it !== id || tab !== TAB);
+  remember(KEY, (is_mine ? [...others, [id, TAB]] : others).slice(-MAX));
 }
 
 export function forget_answers() {

@@ -176,6 +176,7 @@ function signed_out() {
 
 /** The connection stands: what is shown may be old. */
 function catch_up() {
+  composer.reached();
   void list.refresh();
   void open?.follower.sync();
   void refresh_detail();
@@ -252,6 +253,7 @@ function follow(detail, pending, asked_at = known.now()) {
   const { story } = follower;
   feed.show(() => [it.past.rows, story.rows, coming(it)], {
     session: id,
+    is_recording: () => it.session.engine.startsWith("replay:"),
     can_change: (row) => can_change.get(row.id) ?? false,
     settle,
     open_file: (path) => void open_file(id, path),

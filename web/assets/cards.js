@@ -15,6 +15,7 @@ import { tool_card } from "./cards/tool.js";
  * What cards can ask for and do.
  * @typedef {object} Context
  * @property {string} session
+ * @property {() => boolean} is_recording whether what is asked was answered long ago
  * @property {(row: View.Row) => boolean} is_open
  * @property {(row: View.Row, is_open: boolean) => void} set_open
  * @property {(row: View.AskRow) => boolean} can_change

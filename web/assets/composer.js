@@ -1,6 +1,6 @@
 // The prompt box, with what a run is started with: agent, model, permissions, directory.
 
-import { post, request, sentence, session_path } from "./api.js";
+import { ApiError, post, request, sentence, session_path } from "./api.js";
 import { add, button, by_id, h, icon } from "./dom.js";
 import { draft, keep_draft } from "./drafts.js";
 import { recall, remember } from "./store.js";
@@ -54,6 +54,8 @@ export class Composer {
   #aimed = "";
   #has_agent = true;
   #is_sending = false;
+  /** The problem that is shown is that there was no server. */
+  #is_unreached = false;
   /** Under what name the text in the box is kept. */
   #name = "new";
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -71,7 +73,7 @@ export class Composer {
     // Wherever the box is hit, somebody wants to write.
     box.addEventListener("click", (it) => (it.target === box || it.target === this.#options) && this.focus());
     this.#send.addEventListener("click", () => void this.send());
-    this.#engine.addEventListener("change", () => this.onpick(this.#engine.value));
+    this.#engine.addEventListener("change", () => this.#picked());
     this.#text.addEventListener("input", () => {
       this.#grow();
       clearTimeout(this.#timer);
@@ -84,7 +86,6 @@ export class Composer {
       void this.send();
     });
     const saved = choices();
-    this.#model.value = saved.model ?? "";
     this.#cwd.value = saved.cwd ?? "";
     // Somebody is here to answer.
     this.#permissions.value = saved.permissions ?? "ask";
@@ -107,13 +108,24 @@ export class Composer {
     this.#node.hidden = !this.#has_agent && this.#target.kind === "new";
     const wanted = saved && names.includes(saved) ? saved : (installed.find((it) => it.default)?.name ?? names[0]);
     if (wanted !== undefined) this.#engine.value = wanted;
+    if (this.#target.kind === "new") this.#show_model();
   }
 
   /** @param {string} name */
   pick(name) {
     this.#engine.value = name;
-    this.onpick(name);
+    this.#picked();
     this.focus();
+  }
+
+  #picked() {
+    this.#show_model();
+    this.onpick(this.#engine.value);
+  }
+
+  /** The model that was used last with the chosen agent: those of another agent are unknown to it. */
+  #show_model() {
+    this.#model.value = choices().models?.[this.#engine.value] ?? "";
   }
 
   /** The agent that is chosen. */
@@ -138,6 +150,9 @@ export class Composer {
     this.#hint.replaceChildren();
     this.#hint.hidden = target.kind !== "fork";
     const is_new = target.kind === "new";
+    // A session goes on with its own model, unless another one is named here.
+    if (is_new) this.#show_model();
+    else this.#model.value = "";
     add(this.#options, is_new && this.#engine, this.#permissions, this.#more);
     add(this.#details, labelled("Model", this.#model));
     if (is_new) add(this.#details, labelled("Directory", this.#cwd), labelled("Resume session ID", this.#resume));
@@ -191,7 +206,9 @@ export class Composer {
     const target = this.#target;
     const name = this.#name;
     const engine = now?.engine ?? (target.kind === "new" ? this.#engine.value : target.session.engine);
-    const choices = this.#choices();
+    const chosen = now ? { engine } : this.#chosen();
+    const model = this.#model.value.trim();
+    const saved = { engine, cwd: this.#cwd.value.trim(), permissions: this.#permissions.value };
     const speed = engine.startsWith("replay:") ? { speed: DEMO_SPEED } : {};
     if (!now) {
       clearTimeout(this.#timer);
@@ -200,7 +217,8 @@ export class Composer {
     // It is seen before the server has answered. What was written is kept until it has.
     const sent = this.onsend({ prompt, target, engine });
     try {
-      const answer = await post("/api/runs", { prompt, ...choices, ...(now ? { engine } : {}), ...speed });
+      const answer = await post("/api/runs", { prompt, ...chosen, ...speed });
+      if (!now && target.kind === "new") remember(KEY, { ...saved, models: { ...choices().models, [engine]: model } });
       this.#resume.value = "";
       if (!now) keep_draft(name, name === this.#name ? this.#text.value : "");
       this.#is_sending = false;
@@ -210,9 +228,19 @@ export class Composer {
       sent.refused();
       if (!now) this.#give_back(name, prompt);
       this.#say(sentence(error));
+      this.#is_unreached = error instanceof ApiError && error.status === 0;
+      if (!now && target.kind === this.#target.kind) this.#show_again(chosen, model);
     } finally {
       this.#send.disabled = false;
     }
+  }
+
+  /** Shows what was chosen next to a refused prompt: that may be what has to be changed. @param {object} chosen @param {string} model */
+  #show_again(chosen, model) {
+    this.#model.value = model;
+    if (!["model", "cwd", "resume"].some((it) => it in chosen)) return;
+    this.#unfold(true);
+    this.focus();
   }
 
   /** Puts back what could not be sent, before what was written since. @param {string} name @param {string} prompt */
@@ -248,14 +276,13 @@ export class Composer {
     this.#grow();
   }
 
-  #choices() {
+  #chosen() {
     const target = this.#target;
     const model = this.#model.value.trim();
     const cwd = this.#cwd.value.trim();
     const permissions = this.#permissions.value;
     const engine = this.#engine.value;
     const resume = this.#resume.value.trim();
-    if (target.kind === "new") remember(KEY, { engine, model, cwd, permissions });
     return {
       ...(target.kind === "session" ? { session: target.session.id } : {}),
       ...(target.kind === "fork" ? { fork: target.session.id } : {}),
@@ -290,11 +317,19 @@ export class Composer {
 
   #grow() {
     this.#text.style.height = "auto";
+    // What is not shown has no height to measure; one line is enough for it.
+    if (this.#text.scrollHeight === 0) return;
     this.#text.style.height = `${Math.min(this.#text.scrollHeight + 2, 260)}px`;
+  }
+
+  /** The server is there again: that it could not be reached is no longer true. */
+  reached() {
+    if (this.#is_unreached) this.#problem.hidden = true;
   }
 
   /** @param {string} words */
   #say(words) {
+    this.#is_unreached = false;
     this.#problem.textContent = words;
     this.#problem.hidden = false;
   }
@@ -318,7 +353,7 @@ function labelled(label, input) {
   return h("label", null, h("span", null, label), input);
 }
 
-/** What was chosen last time. @returns {Record<string, string | undefined>} */
+/** What was chosen last time. @returns {{ engine?: string, models?: Record<string, string>, cwd?: string, permissions?: string }} */
 function choices() {
   return recall(KEY) ?? {};
 }

@@ -6,6 +6,9 @@ import { visible } from "./words.js";
 
 const MAX_TEXT = 1_000_000;
 
+// Something else is shown: a file of this session would hide it.
+addEventListener("hashchange", () => /** @type {HTMLDialogElement} */ (by_id("viewer")).close());
+
 /** @param {string} session @param {string} path */
 export async function open_file(session, path) {
   const dialog = /** @type {HTMLDialogElement} */ (by_id("viewer"));

@@ -193,8 +193,14 @@ await scene("a server that is away is waited for", async () => {
     type: "notice.raised",
     data: { level: "info", code: "x", text: "said while you were away" },
   });
+  await page.route("**/api/runs", (it) => it.abort());
+  await page.fill("#composer textarea", "written while it was away");
+  await page.keyboard.press("Enter");
+  await sees(page, "The server cannot be reached.", "#composer .problem");
   server.is_down = false;
   await sees(page, "said while you were away");
+  await until(page, () => !document.querySelector("#composer .problem").checkVisibility());
+  assert.equal(await page.inputValue("#composer textarea"), "written while it was away");
   await until(page, () => document.querySelector("#lost").textContent === "");
   await close(page);
 });
@@ -305,6 +311,11 @@ await scene("a file opens in the page", async () => {
   await click(page, "notes.md");
   await sees(page, "contents of notes.md", "#viewer");
   await page.keyboard.press("Escape");
+  await until(page, () => !document.getElementById("viewer").open);
+  // Going elsewhere closes it, too.
+  await click(page, "notes.md");
+  await until(page, () => document.getElementById("viewer").open);
+  await page.evaluate(() => (location.hash = "#/new"));
   await until(page, () => !document.getElementById("viewer").open);
   await close(page);
 });

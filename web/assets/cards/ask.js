@@ -67,7 +67,7 @@ export function ask_card(row, context) {
     if (now === "open") node.querySelector(".edit")?.toggleAttribute("hidden", !context.can_change(row));
     if (now === state) return;
     state = now;
-    node.replaceChildren(row.settled ? settled(row) : open(row, context, send));
+    node.replaceChildren(row.settled ? settled(row, context) : open(row, context, send));
   };
   return {
     node,
@@ -78,8 +78,8 @@ export function ask_card(row, context) {
   };
 }
 
-/** @param {View.AskRow} row */
-function settled(row) {
+/** @param {View.AskRow} row @param {Context} context */
+function settled(row, context) {
   const it = row.settled;
   const decision = it?.decision ?? "lost";
   const is_good = decision.startsWith("allowed");
@@ -91,7 +91,7 @@ function settled(row) {
     h(
       "p",
       null,
-      h("b", null, `${verdict(row, decision)}${by_whom(row)}`),
+      h("b", null, `${verdict(row, decision)}${by_whom(row, context)}`),
       ` ${visible(row.ask.title)}`,
       it?.message ? `: ${visible(it.message)}` : "",
     ),
@@ -115,8 +115,9 @@ function verdict(row, decision) {
   return DECISIONS[/** @type {keyof typeof DECISIONS} */ (decision)] ?? decision;
 }
 
-/** @param {View.AskRow} row */
-function by_whom(row) {
+/** @param {View.AskRow} row @param {Context} context */
+function by_whom(row, context) {
+  if (context.is_recording()) return " in the recording";
   if (row.settled?.why === "deadline") return " because nobody answered in time";
   if (row.settled?.origin !== "client") return "";
   return is_answered_here(row.id) ? " by you" : " from another device";
@@ -138,7 +139,15 @@ function open(row, context, send) {
   );
   if (ask.kind === "question" && questions(ask).length > 0) question_form(row, card, send);
   else permission_form(row, context, card, send);
+  if (context.is_recording()) answered_later(card);
   return card;
+}
+
+/** Of a recording, the answer is a part: another one would be ignored. @param {HTMLElement} card */
+function answered_later(card) {
+  for (const it of card.querySelectorAll(".actions, .remembers")) it.remove();
+  for (const it of card.querySelectorAll("input")) it.disabled = true;
+  card.append(h("p", { class: "remembers" }, "This is a recording. The recorded answer follows in a moment."));
 }
 
 /** What the agent wants to do it with: what it asks about or, if it says nothing there, its call. @param {View.AskRow} row */
@@ -146,6 +155,12 @@ function input_of(row) {
   const { input } = row.ask;
   const is_empty = input === undefined || input === null || (typeof input === "object" && Object.keys(input).length === 0);
   return is_empty ? row.tool?.item.input : input;
+}
+
+/** Whether a title is only the command again, on one line and with its hidden characters in another spelling. @param {string} title @param {string} command */
+function is_same(title, command) {
+  const bare = (/** @type {string} */ it) => it.replace(/\\u\{[0-9a-f]+\}|[^\x21-\x7e\p{L}\p{N}\p{P}\p{S}]|[\u2400-\u243f]/gu, "");
+  return bare(title) === bare(command);
 }
 
 /** Fields that say nothing to people. */
@@ -159,7 +174,7 @@ function details(row, context, card) {
   const command = typeof asked === "string" ? asked : Array.isArray(asked) ? asked.join(" ") : known?.command;
   const plan = typeof input?.plan === "string" ? input.plan : undefined;
   const diffs = known?.diffs ?? [];
-  if (plan === undefined && (!command || ask.title !== command))
+  if (plan === undefined && !(command && is_same(ask.title, command)))
     card.append(h("p", { class: "ask-title" }, exact(ask.title)));
   if (ask.description && ask.description !== ask.title) card.append(h("p", { class: "why" }, exact(ask.description)));
   if (command) card.append(whole("command", "Command", command));
@@ -211,7 +226,7 @@ function permission_form(row, context, card, send) {
   const { ask } = row;
   const input = input_of(row);
   details(row, context, card);
-  const reason = h("input", { type: "text", placeholder: "Reason (optional)", "aria-label": "Reason", hidden: true });
+  const reason = h("input", { type: "text", placeholder: "Reason (optional), then Deny again or Enter", "aria-label": "Reason", hidden: true });
   const editor = h("textarea", { rows: 5, spellcheck: "false", "aria-label": "Input as JSON", hidden: true });
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
   const changed = () => {

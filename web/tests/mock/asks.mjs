@@ -200,4 +200,56 @@ export async function play(server) {
     await sees(page, "Approved by you");
     await close(page);
   });
+
+  await scene("of two tabs of one browser both say that it was answered here", async () => {
+    const it = server.session({ title: "Two tabs" });
+    server.append(it, { type: "run.started", data: { cause: "prompt" } });
+    const data = { id: "a1", kind: "permission", tool: "Bash", title: "touch z", input: { command: "touch z" } };
+    server.append(it, { type: "ask.opened", data });
+    const id = `${it.id}:${it.events.length}`;
+    it.asks.set(id, { id, data, can_change: false });
+    it.wake = () => {};
+    const address = `/#token=test/s/${it.id}`;
+    const first = await open(address);
+    const second = await first.context().newPage();
+    await second.goto(server.url + address);
+    for (const page of [first, second]) {
+      await until(page, () => document.querySelector(".ask.open .primary") !== null);
+      await click(page, "Allow once");
+    }
+    await sees(second, "Already answered elsewhere");
+    server.append(it, { type: "ask.settled", origin: "client", data: { id: "a1", decision: "allowed" } });
+    await sees(first, "Approved by you");
+    await sees(second, "Approved by you");
+    await close(first);
+  });
+
+  await scene("what a recording asks is answered by the recording", async () => {
+    const it = server.session({ title: "Played", engine: "replay:approval" });
+    server.append(it, { type: "run.started", data: { cause: "prompt" } });
+    const data = { id: "a1", kind: "permission", tool: "Bash", title: "touch z", input: { command: "touch z" } };
+    server.append(it, { type: "ask.opened", data });
+    const page = await open(`/#token=test/s/${it.id}`);
+    await sees(page, "The recorded answer follows", ".ask.open");
+    assert.deepEqual(await page.$$eval(".ask.open button", (all) => all.map((it) => it.textContent)), []);
+    server.append(it, { type: "ask.settled", origin: "client", data: { id: "a1", decision: "denied", message: "no" } });
+    await sees(page, "Denied in the recording touch z: no");
+    await close(page);
+  });
+
+  await scene("a command of several lines is shown once", async () => {
+    const it = server.session({ title: "Lines" });
+    server.append(it, { type: "run.started", data: { cause: "prompt" } });
+    const ask = (id, title, command) => ({ id, kind: "permission", tool: "Bash", title, input: { command } });
+    const titles = (page) => page.$$eval(".ask.open .ask-title", (all) => all.map((it) => it.textContent));
+    server.append(it, { type: "ask.opened", data: ask("a1", "cat <<E␊a\\u{202e}b␊E", "cat <<E\na\u202eb\nE") });
+    const page = await open(`/#token=test/s/${it.id}`);
+    await until(page, () => document.querySelector(".ask.open .command") !== null);
+    assert.deepEqual(await titles(page), []);
+    server.append(it, { type: "ask.settled", origin: "client", data: { id: "a1", decision: "denied" } });
+    server.append(it, { type: "ask.opened", data: ask("a2", "List the files", "rm -rf x") });
+    await sees(page, "rm -rf x", ".ask.open");
+    assert.deepEqual(await titles(page), ["List the files"]);
+    await close(page);
+  });
 }

@@ -87,6 +87,68 @@ export async function play(server, everything) {
     await close(page);
   });
 
+  await scene("the prompt box is a line high on the first visit", async () => {
+    const page = await open();
+    await ready(page);
+    await until(page, () => document.querySelector("#composer textarea").checkVisibility());
+    const height = await page.$eval(box, (it) => it.clientHeight);
+    assert.ok(height >= 20, `${height} px`);
+    await close(page);
+  });
+
+  await scene("a refused directory is shown next to the reason, and is not kept for the next visit", async () => {
+    Object.assign(server, { refusal: "there is no directory `/nowhere`" });
+    const page = await open();
+    await ready(page);
+    await click(page, "More");
+    await page.fill("[aria-label='Directory']", "/nowhere");
+    await page.fill("[aria-label='Model']", "opus");
+    await page.fill(box, "work there");
+    await page.keyboard.press("Enter");
+    await sees(page, "There is no directory", "#composer .problem");
+    await until(page, () => document.querySelector("[aria-label='Directory']").checkVisibility());
+    const values = () => ["Model", "Directory"].map((it) => document.querySelector(`[aria-label='${it}']`).value);
+    assert.deepEqual(await page.evaluate(values), ["opus", "/nowhere"]);
+    await page.reload();
+    await ready(page);
+    await until(page, () => document.querySelector("[aria-label='Directory']") !== null);
+    assert.deepEqual(await page.evaluate(values), ["", ""]);
+    await close(page);
+  });
+
+  await scene("a model is kept for its agent, and goes into no other session", async () => {
+    server.submitted.length = 0;
+    const page = await open();
+    await ready(page);
+    await page.selectOption("[aria-label='Agent']", "claude");
+    await click(page, "More");
+    await page.fill("[aria-label='Model']", "opus");
+    await page.fill(box, "with a model");
+    await page.keyboard.press("Enter");
+    await until(page, () => location.hash.startsWith("#/s/"));
+    await sees(page, "✓ done");
+    await page.evaluate((id) => (location.hash = `#/s/${id}`), everything.id);
+    await sees(page, "cut off");
+    await page.fill(box, "a reply");
+    await page.keyboard.press("Enter");
+    await until(page, () => document.querySelector("#composer textarea").value === "");
+    await page.evaluate(() => (location.hash = "#/new"));
+    await until(page, () => !document.getElementById("start").hidden);
+    const model = () => page.$eval("[aria-label='Model']", (it) => it.value);
+    assert.equal(await model(), "opus");
+    await page.selectOption("[aria-label='Agent']", "codex");
+    assert.equal(await model(), "");
+    while (server.submitted.length < 2) await page.waitForTimeout(20);
+    assert.deepEqual(
+      server.submitted.map((it) => [it.prompt, it.model]),
+      [
+        ["with a model", "opus"],
+        ["a reply", undefined],
+      ],
+    );
+    await close(page);
+  });
+
   await scene("Enter twice, and a double click on Send, send one prompt", async () => {
     server.submitted.length = 0;
     server.slow = 600;

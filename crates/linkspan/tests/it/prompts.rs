@@ -61,3 +61,29 @@ fn a_prompt_is_told_when_the_agent_fails_before_it_takes_one() {
     assert!(told[1].contains("no login"), "{}", told[1]);
     assert_eq!((told.len(), ran.code), (2, Some(1)));
 }
+
+/// An ACP agent that wants a login, and logs at length that it has refused.
+const WANTS_LOGIN: &str = r#"
+    read -r line
+    echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"authMethods":[{"id":"web","name":"Sign in"}]}}'
+    read -r line
+    echo 'Error handling request { method: session/new } RequestError: at Connection.handle' >&2
+    echo '{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"Authentication required"}}'
+    read -r line
+"#;
+
+#[test]
+fn an_agent_that_wants_a_login_is_told_without_its_log() {
+    let folder = machine("prompts-login", &[("agent", WANTS_LOGIN)], "");
+    let ran = run(&folder, "acp:agent");
+    let expected = [
+        r#""user": "Hello?""#,
+        r#""failed": "Authentication required; log in first: Sign in [`web`]; linkspan does it with the method that `auth_method` in `[engines.acp.NAME]` of the config names""#,
+    ];
+    assert_eq!(
+        (told(&ran), ran.code),
+        (expected.map(str::to_owned).to_vec(), Some(1))
+    );
+    // The log itself is kept.
+    assert!(ran.stdout.contains("RequestError"), "{}", ran.stdout);
+}

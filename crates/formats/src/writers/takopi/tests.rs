@@ -423,3 +423,18 @@ fn events_that_stop_early_still_end_in_completed() {
     );
     check(&[], expect![[""]]);
 }
+
+#[test]
+fn a_session_that_only_the_result_names_is_started_before_it_is_completed() {
+    check_profile(
+        Some("upstream"),
+        &[
+            STARTED,
+            r#"run.ended {"outcome":"completed","answer":"ok","detail":{"type":"result","is_error":false,"result":"ok","session_id":"n1"}}"#,
+        ],
+        expect![[r#"
+            {"type":"started","engine":"claude","resume":{"engine":"claude","value":"n1"}}
+            {"type":"completed","engine":"claude","ok":true,"answer":"ok","resume":{"engine":"claude","value":"n1"},"usage":{}}
+        "#]],
+    );
+}

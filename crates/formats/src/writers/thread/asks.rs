@@ -23,6 +23,9 @@ pub(super) struct OpenAsk {
     id: AskId<'static>,
     row: Row,
     what: String,
+    kind: AskKind,
+    tool: String,
+    input: Option<Raw<'static>>,
 }
 
 /// Under which names a question is known.
@@ -64,6 +67,9 @@ impl Thread {
                 id: ask.id.clone().into_owned(),
                 row: Row::new(event.session.as_str(), event.seq),
                 what: what(ask),
+                kind: ask.kind,
+                tool: ask.tool.to_string(),
+                input: ask.input.clone().map(Raw::into_owned),
             });
         }
     }
@@ -79,7 +85,7 @@ impl Thread {
         };
         let open = self.asks.remove(at);
         self.turns.begin(out);
-        let text = Text::new(decision(settled, &open.what));
+        let text = Text::new(decision(settled, &open));
         let item = open.row.item(&text);
         line(out, &wire::ThreadEvent::ItemCompleted { item });
         if self.served.as_ref().is_some_and(|it| it.bridge) {
@@ -202,7 +208,7 @@ fn question(ask: &Ask<'_>, command: Option<&Text<'_>>, page: &str, ask_id: &str)
         (None, None) => None,
     };
     match shown {
-        Some(shown) => text += &format!("\n\n{}", fenced(&shown, ask_id)),
+        Some(shown) => text += &format!("\n\n{}", fenced(&shown, ask_id, "bridge.ask")),
         None if ask.kind == AskKind::Permission => text += &format!("\n\n{}", ask.title),
         None => (),
     }
@@ -213,21 +219,21 @@ fn question(ask: &Ask<'_>, command: Option<&Text<'_>>, page: &str, ask_id: &str)
 }
 
 /// A block that nothing inside of it ends; what is too long says so.
-fn fenced(shown: &str, ask_id: &str) -> String {
+fn fenced(shown: &str, ask_id: &str, message: &str) -> String {
     let n_ticks = shown.split(|it| it != '`').map(str::len).max();
     let fence = "`".repeat(n_ticks.unwrap_or_default().max(2) + 1);
     let head = &shown[..shown.floor_char_boundary(MAX_SHOWN)];
     let mut block = format!("{fence}\n{head}\n{fence}");
     if head.len() < shown.len() {
         block += &format!(
-            "\n\nThis is the beginning of {} bytes; all of it is on the page and in `bridge.ask` of {ask_id}.",
+            "\n\nThis is the beginning of {} bytes; all of it is on the page and in `{message}` of {ask_id}.",
             shown.len()
         );
     }
     block
 }
 
-fn decision(settled: &AskSettled<'_>, what: &str) -> String {
+fn decision(settled: &AskSettled<'_>, open: &OpenAsk) -> String {
     let word = match settled.decision {
         Decision::Allowed => "Allowed",
         Decision::AllowedAlways => "Always allowed",
@@ -235,8 +241,19 @@ fn decision(settled: &AskSettled<'_>, what: &str) -> String {
         Decision::Withdrawn => "Withdrawn by the agent",
         Decision::Lost => "Not answered",
     };
-    match settled.message.as_ref().filter(|it| !it.is_blank()) {
+    let what = &open.what;
+    let mut text = match settled.message.as_ref().filter(|it| !it.is_blank()) {
         Some(message) => format!("{word}: {what} ({message})"),
         None => format!("{word}: {what}"),
+    };
+    let changed = settled.input.as_ref();
+    if let Some(input) =
+        changed.filter(|it| open.kind == AskKind::Permission && open.input.as_ref() != Some(it))
+    {
+        let command = tools::classify(&open.tool, Some(&input.by_ref()), None).command;
+        let shown = command.as_ref().map_or(input.get().into(), Text::to_str);
+        let block = fenced(&shown, &open.row.ask_id, "bridge.ask_settled");
+        text += &format!("\n\nChanged by whoever allowed it; this runs instead:\n\n{block}");
     }
+    text
 }

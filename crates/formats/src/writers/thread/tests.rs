@@ -772,6 +772,34 @@ fn a_server_shows_what_is_asked_and_tells_its_bridge() {
 }
 
 #[test]
+fn the_row_of_a_question_says_what_runs_instead() {
+    let changed = |input: &'static str| {
+        Body::AskSettled(model::AskSettled {
+            id: model::AskId::new("q1"),
+            decision: model::Decision::Allowed,
+            message: None,
+            input: Some(Raw::parse(input.to_owned())),
+            remembered: None,
+        })
+    };
+    let row = |input: &'static str| {
+        let mut writer = served(false);
+        let mut out = Vec::new();
+        for body in [started(), asked("touch a"), changed(input)] {
+            writer.event(&event(3, vec![], body), &mut out);
+        }
+        let out = String::from_utf8(out).unwrap();
+        let last: serde_json::Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
+        last["item"]["text"].as_str().unwrap().to_owned()
+    };
+    let same = "Allowed: Bash: touch a";
+    assert_eq!(row(r#"{"command":"touch a"}"#), same);
+    let other =
+        format!("{same}\n\nChanged by whoever allowed it; this runs instead:\n\n```\nrm -r b\n```");
+    assert_eq!(row(r#"{"command":"rm -r b"}"#), other);
+}
+
+#[test]
 fn a_question_is_no_message_of_the_agent_when_it_is_read_back() {
     let mut writer = served(false);
     let mut out = Vec::new();

@@ -84,11 +84,27 @@ fn servers(servers: &[McpServer]) -> Value {
 fn resume(it: &mut Invocation, resume: &Resume) -> Result<(), Error> {
     match resume {
         Resume::Fresh => (),
-        Resume::Session(id) => _ = it.args(["--resume", guard::id(id)?]),
+        Resume::Session(id) => _ = it.args(["--resume", session(id)?]),
         Resume::Latest => _ = it.arg("--continue"),
-        Resume::Fork(id) => _ = it.args(["--resume", guard::id(id)?, "--fork-session"]),
+        Resume::Fork(id) => _ = it.args(["--resume", session(id)?, "--fork-session"]),
     }
     Ok(())
+}
+
+/// `--resume` also reads a transcript from any file whose name ends in `.jsonl`, and takes URLs. Whoever
+/// may name a session may not for that reason name a file or a server.
+fn session(id: &str) -> Result<&str, Error> {
+    let id = guard::id(id)?;
+    let is_file = id.contains(['/', '\\']) || id.to_lowercase().ends_with(".jsonl");
+    // Every URL has a scheme before a colon, and no id of a session has one.
+    if is_file || id.contains(':') {
+        return Err(guard::refused(
+            "the session id",
+            "is a file or an address to Claude Code, no session",
+            id,
+        ));
+    }
+    Ok(id)
 }
 
 fn permissions(it: &mut Invocation, config: &EngineConfig, request: &Request) -> Result<(), Error> {

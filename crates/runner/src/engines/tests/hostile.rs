@@ -175,6 +175,9 @@ fn other_ids_arrive_whole_as_one_argument() {
             if name == "gemini" && id == "0" {
                 continue;
             }
+            if name == "claude" && id.contains(['/', '\\', ':']) {
+                continue;
+            }
             for resume in ids(id).into_iter().take(places) {
                 let count = |resume| {
                     let request = request(Mode::Deny, Talk::OneShot, resume);
@@ -220,6 +223,40 @@ fn codex_takes_uuids_alone_and_gemini_no_places() {
         let said = format!("the session id is a place in a list to Gemini CLI, no id: `{id}`");
         assert_eq!(refusal("gemini", id), Err(said));
     }
+}
+
+#[test]
+fn claude_is_never_given_a_file_or_an_address_as_a_session() {
+    let ids = [
+        "/home/ann/.claude/projects/-srv/x.jsonl",
+        "x.jsonl",
+        "X.JSONL",
+        "../x.JsonL",
+        "C:\\x",
+        "a\\b",
+        "/etc/passwd",
+        "http://127.0.0.1:1/session",
+        "file:x",
+    ];
+    for id in ids {
+        for (resume, talk) in ids_and_talks(id) {
+            let said = launch("claude", &config(""), &request(Mode::Deny, talk, resume));
+            let said = said.map(|_| ()).map_err(|it| it.to_string());
+            let shown = id.escape_debug();
+            let expected = format!(
+                "the session id is a file or an address to Claude Code, no session: `{shown}`"
+            );
+            assert_eq!(said, Err(expected));
+        }
+    }
+}
+
+/// Every place where an id goes, in both ways to run an agent.
+fn ids_and_talks(id: &str) -> impl Iterator<Item = (Resume, Talk)> {
+    let one_shot = ids(id).map(|it| (it, Talk::OneShot));
+    one_shot
+        .into_iter()
+        .chain(ids(id).map(|it| (it, Talk::Dialogue)))
 }
 
 #[test]

@@ -57,10 +57,30 @@ impl App {
         }
     }
 
-    /// Whose token this is.
+    /// Whose token this is. One that is not known may have been made a moment ago.
     pub(crate) fn find_caller(&self, token: &str) -> Option<Caller> {
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(caller) = keys.find(token) {
+            return Some(caller);
+        }
+        if !keys.may_have_changed() {
+            return None;
+        }
+        drop(keys);
+        self.refresh_keys();
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
         keys.find(token)
+    }
+
+    /// Takes what has changed in the file of tokens, and lets go whoever may not stay.
+    fn refresh_keys(&self) {
+        let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+        // A file that cannot be read now takes nobody's token away.
+        if keys.refresh().unwrap_or(false) {
+            self.revoked.send_replace(());
+            self.bridge
+                .forget(|id| keys.list().iter().any(|it| it.id == id));
+        }
     }
 
     /// Whether somebody who came in may stay.
@@ -76,13 +96,7 @@ impl App {
             loop {
                 sleep(REFRESH).await;
                 let Some(app) = app.upgrade() else { return };
-                let mut keys = app.keys.write().unwrap_or_else(PoisonError::into_inner);
-                // A file that cannot be read now takes nobody's token away.
-                if keys.refresh().unwrap_or(false) {
-                    app.revoked.send_replace(());
-                    app.bridge
-                        .forget(|id| keys.list().iter().any(|it| it.id == id));
-                }
+                app.refresh_keys();
             }
         })
     }

@@ -153,6 +153,8 @@ pub struct Keys {
     first: Secret,
     keys: Vec<Key>,
     path: PathBuf,
+    /// Which file the keys were read from.
+    version: Option<(u64, i64, i64)>,
     /// The first token was made just now.
     pub is_new: bool,
 }
@@ -174,6 +176,7 @@ impl Keys {
         let path = dir.join("tokens.json");
         Ok(Self {
             first,
+            version: version(&path),
             keys: read(&path)?,
             path,
             is_new,
@@ -268,9 +271,18 @@ impl Keys {
         }
     }
 
+    /// Whether the file of tokens is another one than that which was read: cheap enough to be asked for
+    /// every wrong token.
+    pub(crate) fn may_have_changed(&self) -> bool {
+        version(&self.path) != self.version
+    }
+
     /// Reads again what may have changed; true if it has.
     pub(crate) fn refresh(&mut self) -> Result<bool, TokenError> {
+        // Before the file is read: what is written meanwhile is then seen by the next look.
+        let version = version(&self.path);
         let keys = read(&self.path)?;
+        self.version = version;
         let has_changed = keys != self.keys;
         self.keys = keys;
         Ok(has_changed)
@@ -283,6 +295,12 @@ impl Keys {
             source,
         })
     }
+}
+
+/// Which file this is: each write puts a new one in its place.
+fn version(path: &Path) -> Option<(u64, i64, i64)> {
+    let found = fs::metadata(path).ok()?;
+    Some((found.ino(), found.mtime(), found.mtime_nsec()))
 }
 
 /// Makes a directory that its owner alone can enter. One that is there stays as it is, but nobody else

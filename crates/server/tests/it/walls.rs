@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use server::{Exposure, Keys};
+use server::{Exposure, Keys, Role};
 use tokio_tungstenite::tungstenite::Error;
 
 use crate::house::{House, config};
@@ -334,6 +334,18 @@ async fn a_revoked_token_closes_what_it_opened_within_a_second() {
         other.call(json!({ "control": "echo", "tag": 1 })).await["tag"],
         1
     );
+}
+
+#[tokio::test]
+async fn a_token_that_was_just_made_is_taken_at_once() {
+    let house = House::new().await;
+    let mut keys = Keys::open(&house.dir.path().join("data"), None, None).unwrap();
+    for _ in 0..3 {
+        let (_, secret) = keys.make(Role::Watch).unwrap();
+        let headers = format!("Authorization: Bearer {}\r\n", secret.reveal());
+        let answer = house.request("GET", "/api/sessions", &headers, "").await;
+        assert_eq!(answer.status, 200);
+    }
 }
 
 #[tokio::test]

@@ -193,7 +193,7 @@ impl Hub {
             (None, Some(session)) => session.engine.clone(),
             (None, None) => setup::default_engine(&self.shared.config)?,
         };
-        // What cannot be worked on is refused here, not in the queue.
+        // An engine that does not exist is the first thing to say.
         engines::select(&engine, &self.shared.config.settings)?;
         let known = found.as_ref().and_then(|it| it.cwd.as_deref());
         let cwd = submit.cwd.as_deref().or(known.map(AsRef::as_ref));
@@ -217,7 +217,9 @@ impl Hub {
                 session: from.id.clone(),
                 seq: from.head,
             });
-        let home = match found.filter(|_| fork.is_none()) {
+        let found = found.filter(|_| fork.is_none());
+        let native = found.as_ref().and_then(|it| it.native.clone());
+        let home = match found {
             Some(session) if session.engine != engine => {
                 return Err(Error::OtherEngine {
                     session: session.id,
@@ -234,6 +236,9 @@ impl Hub {
             fork,
             ..Prompt::new(submit, Settings::new(submit, engine, cwd))
         };
+        // What cannot be worked on is refused here, not in the queue.
+        let native = native.as_ref().map(SessionId::as_str);
+        setup::check(&self.shared.config, native, &prompt)?;
         Ok((home, prompt))
     }
 

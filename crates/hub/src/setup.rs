@@ -135,28 +135,7 @@ pub(crate) fn setup(
             return Ok(Plan::Ready(Box::new(setup)));
         }
     };
-    let style = &mut agent.config;
-    style.output_style = settings.output_style.clone().or(style.output_style.take());
-    style.verbosity = settings.verbosity.clone().or(style.verbosity.take());
-    let resume = match (native, &prompt.resume, &prompt.fork) {
-        (Some(native), _, _) => Resume::Session(native.to_owned()),
-        (None, Some(native), _) => Resume::Session(native.clone()),
-        (None, None, Some(native)) => Resume::Fork(native.clone()),
-        (None, None, None) => Resume::Fresh,
-    };
-    let request = Request {
-        prompt: prompt.prompt.clone(),
-        resume,
-        model: settings.model.clone(),
-        effort: None,
-        mcp_servers: Vec::new(),
-        cwd: settings.cwd.clone(),
-        permissions: permissions(config, settings),
-        talk: match agent.engine.dialogue {
-            Some(_) => Talk::Dialogue,
-            None => Talk::OneShot,
-        },
-    };
+    let request = request(config, &mut agent, native, prompt);
     let around = Surroundings {
         limits: (&config.settings).into(),
         guard: config.guard.clone(),
@@ -168,6 +147,51 @@ pub(crate) fn setup(
     session.clone_into(&mut setup.session);
     setup.earlier = earlier;
     Ok(Plan::Ready(Box::new(setup)))
+}
+
+/// What an agent is asked to do, and the settings of the prompt that belong to its config.
+fn request(
+    config: &HubConfig,
+    agent: &mut engines::Agent,
+    native: Option<&str>,
+    prompt: &Prompt,
+) -> Request {
+    let settings = &prompt.settings;
+    let style = &mut agent.config;
+    style.output_style = settings.output_style.clone().or(style.output_style.take());
+    style.verbosity = settings.verbosity.clone().or(style.verbosity.take());
+    let resume = match (native, &prompt.resume, &prompt.fork) {
+        (Some(native), _, _) => Resume::Session(native.to_owned()),
+        (None, Some(native), _) => Resume::Session(native.clone()),
+        (None, None, Some(native)) => Resume::Fork(native.clone()),
+        (None, None, None) => Resume::Fresh,
+    };
+    Request {
+        prompt: prompt.prompt.clone(),
+        resume,
+        model: settings.model.clone(),
+        effort: None,
+        mcp_servers: Vec::new(),
+        cwd: settings.cwd.clone(),
+        permissions: permissions(config, settings),
+        talk: match agent.engine.dialogue {
+            Some(_) => Talk::Dialogue,
+            None => Talk::OneShot,
+        },
+    }
+}
+
+/// Fails if the engine of a prompt is unknown, or does not take what the prompt says: such a prompt is
+/// refused before anything is stored.
+pub(crate) fn check(config: &HubConfig, native: Option<&str>, prompt: &Prompt) -> Result<()> {
+    match engines::select(&prompt.settings.engine, &config.settings)? {
+        Selected::Agent(mut agent) => {
+            let request = request(config, &mut agent, native, prompt);
+            agent.invocation(&request)?;
+        }
+        Selected::Responses(_) | Selected::Replay(_) => (),
+    }
+    Ok(())
 }
 
 fn replay(

@@ -91,6 +91,7 @@ impl From<hub::Error> for ApiError {
                 bad("bad_recording").hint(runner::engines::Recording::new(&name).offer())
             }
             hub::Error::UnknownRecording(_) => bad("bad_recording"),
+            hub::Error::Engine(runner::engines::Error::BadValue { .. }) => bad("bad_request"),
             hub::Error::Engine(err) => {
                 let hint = err.hint();
                 Self {

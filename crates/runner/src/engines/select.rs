@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use responses::Endpoint;
 
-use super::{ENGINES, Engine, EngineConfig, Error, Recording, Rules};
+use super::{ENGINES, Engine, EngineConfig, Error, Invocation, Recording, Rules};
 use crate::config::Config;
 use crate::process::NotFound;
 use crate::request::{Launch, Mode, Permissions, Request};
@@ -108,13 +108,18 @@ pub fn first_installed(
 }
 
 impl Agent {
+    /// The command line of a request, without the program: fails on what this engine does not take.
+    pub fn invocation(&self, request: &Request) -> Result<Invocation, Error> {
+        (self.rules)(&self.config, request)
+    }
+
     /// What has to be started for `request`; `find` looks for the program.
     pub fn launch(
         &self,
         request: &Request,
         find: impl Fn(&str) -> Result<PathBuf, NotFound>,
     ) -> Result<Launch, Error> {
-        let it = (self.rules)(&self.config, request)?;
+        let it = self.invocation(request)?;
         let program = self.program().unwrap_or_default();
         let path = find(program).map_err(|source| Error::NotFound {
             engine: self.engine.name,

@@ -226,6 +226,44 @@ async fn what_cannot_be_done_is_said_in_json() {
 }
 
 #[tokio::test]
+async fn what_an_engine_does_not_take_is_refused_and_leaves_nothing() {
+    let house = House::new().await;
+    let transcript = house.dir.path().join("secret.jsonl");
+    let file = "the session id is a file or an address to Claude Code, no session";
+    let flag = |what: &str| format!("the {what} begins with `-`: `--x`");
+    for (fields, message) in [
+        (json!({ "model": "--x" }), flag("model")),
+        (json!({ "deny": ["--x"] }), flag("tool")),
+        (json!({ "allow": ["Read", "--x"] }), flag("tool")),
+        (
+            json!({ "resume": " a" }),
+            "the session id begins or ends with a space: ` a`".to_owned(),
+        ),
+        (json!({ "fork": "a.jsonl" }), format!("{file}: `a.jsonl`")),
+        (
+            json!({ "resume": "http://a" }),
+            format!("{file}: `http://a`"),
+        ),
+        (json!({ "fork": transcript }), file.to_owned()),
+        (json!({ "resume": transcript }), file.to_owned()),
+    ] {
+        let mut body = json!({ "prompt": "hello", "engine": "claude" });
+        let all = body.as_object_mut().unwrap();
+        all.extend(fields.as_object().unwrap().clone());
+        let answer = house.post("/api/runs", &body).await;
+        assert_eq!(
+            (answer.status, answer.code().as_str()),
+            (400, "bad_request")
+        );
+        let said = answer.json()["error"]["message"].clone();
+        let said = said.as_str().unwrap();
+        assert!(said.starts_with(&message), "{fields}: {said}");
+    }
+    let sessions = house.get("/api/sessions").await.json();
+    assert_eq!(sessions["sessions"], json!([]));
+}
+
+#[tokio::test]
 async fn a_session_is_removed_by_an_admin_when_nothing_runs_in_it() {
     let house = House::new().await;
     let id = house.ask_agent("wait").await;

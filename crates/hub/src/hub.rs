@@ -341,8 +341,7 @@ impl Hub {
         if let Answer::Allow { input: Some(input) } | Answer::AllowAlways { input: Some(input) } =
             &answer
         {
-            let is_json = serde_json::from_str::<serde::de::IgnoredAny>(input).is_ok();
-            if !is_json {
+            if !runner::is_input(input) {
                 return Err(NotSettled::BadInput.into());
             }
             let status = self.shared.status(session);

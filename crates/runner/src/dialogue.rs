@@ -114,7 +114,7 @@ pub struct Warning {
 pub enum NotSettled {
     #[error("nothing is asked under this id: it was answered or withdrawn")]
     NotOpen,
-    #[error("the input of the answer is not JSON")]
+    #[error("the input of the answer is not a JSON object")]
     BadInput,
     #[error("this agent runs what it asked for or nothing: allow it as it is, or deny it")]
     FixedInput,
@@ -150,8 +150,18 @@ pub fn sent(line: &str) -> String {
     format!(r#"{{"dir":"in","msg":{line}}}"#)
 }
 
-/// JSON of somebody else, fit to stand in a line.
+/// Whether this can be the input of a call, which is an object for every agent.
+pub fn is_input(json: &str) -> bool {
+    // The check is on the text, because an input may be too large to build it in memory for this alone.
+    json.trim_start().starts_with('{')
+        && serde_json::from_str::<serde::de::IgnoredAny>(json).is_ok()
+}
+
+/// The input that somebody gave instead of the agent's, fit to stand in a line.
 fn in_one_line(json: &str) -> Result<Box<serde_json::value::RawValue>, NotSettled> {
+    if !is_input(json) {
+        return Err(NotSettled::BadInput);
+    }
     // Within JSON a line break can only be space between values.
     let line = json.replace(['\n', '\r'], " ");
     serde_json::value::RawValue::from_string(line).map_err(|_| NotSettled::BadInput)

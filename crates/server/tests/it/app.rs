@@ -99,6 +99,15 @@ async fn an_unchanged_app_is_shown_what_is_asked_and_what_came_of_it() {
     assert_eq!(shown, [Row::Text(question)]);
 
     let path = format!("/api/asks/{ask}");
+    // What cannot be the input of a call answers nothing: the question still waits.
+    for input in [json!("ls"), json!(5), json!(["ls"]), json!(true)] {
+        let wrong = json!({ "decision": "allow", "input": input });
+        let refused = house.post(&path, &wrong).await;
+        let expected = json!({ "error": {
+            "code": "bad_input", "message": "the input of the answer is not a JSON object",
+        } });
+        assert_eq!((refused.status, refused.json()), (400, expected), "{input}");
+    }
     let answered = house.post(&path, &json!({ "decision": "allow" })).await;
     assert_eq!(answered.status, 200);
     for socket in [&mut app, &mut late] {

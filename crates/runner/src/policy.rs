@@ -26,7 +26,7 @@ const LISTED: &[ToolKind] = &[
 ];
 
 /// Folders of the working directory that decide what programs run: changing them is no mere edit.
-const SPECIAL: &[&str] = &[
+pub(crate) const SPECIAL: &[&str] = &[
     ".git",
     ".claude",
     ".codex",

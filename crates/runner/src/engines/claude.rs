@@ -1,13 +1,17 @@
 //! Claude Code: one process per prompt, or one per session with the control protocol on stdin.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::invocation::{Prompt, allowed, prompt};
 use super::{EngineConfig, Error, Invocation, Login, guard};
+use crate::policy::SPECIAL;
 use crate::request::{McpServer, McpVia, Mode, Private, Request, Resume, Stdin, Talk};
 
 /// What `listed` allows when neither the caller nor the config has a list.
 pub(crate) const ALLOWED_TOOLS: &[&str] = &["Bash", "Read", "Edit", "Write"];
+
+/// The folders that Claude Code itself asks about in its mode `acceptEdits`.
+const ITS_OWN_SPECIAL: &[&str] = &[".git", ".claude", ".vscode", ".husky"];
 
 /// With the key, Claude Code does not bill the user's subscription.
 pub(super) const LOGIN: Login = Login {
@@ -38,9 +42,9 @@ pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Inv
     }
     resume(&mut it, &request.resume)?;
     permissions(&mut it, config, request)?;
-    if let Some(style) = &config.output_style {
-        it.arg("--settings")
-            .arg(json!({ "outputStyle": style }).to_string());
+    let settings = settings(config, request);
+    if !settings.is_empty() {
+        it.arg("--settings").arg(Value::from(settings).to_string());
     }
     if !request.mcp_servers.is_empty() {
         it.private = Some(Private {
@@ -120,6 +124,36 @@ fn permissions(it: &mut Invocation, config: &EngineConfig, request: &Request) ->
     let allow = allowed(config, request, ALLOWED_TOOLS);
     tools(it, "--allowedTools", &allow)?;
     tools(it, "--disallowedTools", &request.permissions.deny)
+}
+
+/// What Claude Code is told over its user's own settings.
+fn settings(config: &EngineConfig, request: &Request) -> Map<String, Value> {
+    let mut settings = Map::new();
+    if let Some(style) = &config.output_style {
+        settings.insert("outputStyle".to_owned(), json!(style));
+    }
+    // Otherwise a classifier decides in plan mode which commands run, and nobody is asked. An agent that
+    // stays may be switched to that mode later.
+    if request.permissions.mode == Mode::Plan || request.talk == Talk::Dialogue {
+        settings.insert("useAutoModeDuringPlan".to_owned(), json!(false));
+    }
+    let refused = refused_edits(request);
+    if !refused.is_empty() {
+        settings.insert("permissions".to_owned(), json!({ "deny": refused }));
+    }
+    settings
+}
+
+/// The files that `accept-edits` must not change without a question, and that Claude Code does not know to
+/// be special. A rule that asks would hold for its tools only, one that denies holds for commands too.
+pub(super) fn refused_edits(request: &Request) -> Vec<String> {
+    match request.permissions.mode {
+        Mode::AcceptEdits => {
+            let folders = SPECIAL.iter().filter(|it| !ITS_OWN_SPECIAL.contains(it));
+            folders.map(|it| format!("Edit(**/{it}/**)")).collect()
+        }
+        Mode::Plan | Mode::Deny | Mode::Ask | Mode::Listed | Mode::Allow => Vec::new(),
+    }
 }
 
 /// The flags take any number of words, so the list is tied to them by `=`.

@@ -135,7 +135,11 @@ impl Agent {
     /// What an agent is told about tools at its start, and cannot be told otherwise later.
     fn fixed_rules(&self, request: &Request) -> Result<Vec<String>, Error> {
         match self.engine.name {
-            "claude" => Ok(allowed(&self.config, request, super::CLAUDE_TOOLS)),
+            "claude" => {
+                let mut rules = super::claude::refused_edits(request);
+                rules.extend(allowed(&self.config, request, super::CLAUDE_TOOLS));
+                Ok(rules)
+            }
             "gemini" => Ok(allowed(&self.config, request, super::GEMINI_TOOLS)),
             "opencode" => super::opencode::fixed_rules(&self.config, request),
             _ => Ok(Vec::new()),

@@ -150,8 +150,8 @@ fn models_lists_and_settings_travel_as_values() {
         expect![[r#"
             IS_SANDBOX=1 /bin/cl -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --model 'm "1"' --permission-mode dontAsk '--allowedTools=Bash(git log:*)' '--disallowedTools=WebFetch' --settings '{"outputStyle":"Explanatory"}' --add-dir ../x -- 'fix it'
             IS_SANDBOX=1 /bin/cl -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --model 'm "1"' --permission-mode dontAsk '--allowedTools=Bash(git log:*)' '--disallowedTools=WebFetch' --settings '{"outputStyle":"Explanatory"}' --add-dir ../x -- 'fix it'
-            IS_SANDBOX=1 /bin/cl -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --input-format stream-json --permission-prompt-tool stdio --model 'm "1"' --permission-mode dontAsk '--allowedTools=Bash(git log:*)' '--disallowedTools=WebFetch' --settings '{"outputStyle":"Explanatory"}' --add-dir ../x <open
-            IS_SANDBOX=1 /bin/cl -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --input-format stream-json --permission-prompt-tool stdio --model 'm "1"' --permission-mode manual '--allowedTools=Bash(git log:*)' '--disallowedTools=WebFetch' --settings '{"outputStyle":"Explanatory"}' --add-dir ../x <open
+            IS_SANDBOX=1 /bin/cl -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --input-format stream-json --permission-prompt-tool stdio --model 'm "1"' --permission-mode dontAsk '--allowedTools=Bash(git log:*)' '--disallowedTools=WebFetch' --settings '{"outputStyle":"Explanatory","useAutoModeDuringPlan":false}' --add-dir ../x <open
+            IS_SANDBOX=1 /bin/cl -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --input-format stream-json --permission-prompt-tool stdio --model 'm "1"' --permission-mode manual '--allowedTools=Bash(git log:*)' '--disallowedTools=WebFetch' --settings '{"outputStyle":"Explanatory","useAutoModeDuringPlan":false}' --add-dir ../x <open
         "#]],
     );
     check_full(
@@ -451,7 +451,7 @@ fn servers_of_tools_and_the_effort_reach_the_engines_that_take_them() {
         text.push('\n');
     }
     expect![[r#"
-        /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --input-format stream-json --permission-prompt-tool stdio --effort high --permission-mode manual <open --mcp-config=<<<{"mcpServers":{"files":{"args":["--root","a b"],"command":"/bin/files","env":{"CODEX_KEY":"c","KEY":"k","MODE":"v"},"type":"stdio"},"web":{"headers":{"Authorization":"Bearer x"},"type":"http","url":"https://example.com/mcp"}}}
+        /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --input-format stream-json --permission-prompt-tool stdio --effort high --permission-mode manual --settings '{"useAutoModeDuringPlan":false}' <open --mcp-config=<<<{"mcpServers":{"files":{"args":["--root","a b"],"command":"/bin/files","env":{"CODEX_KEY":"c","KEY":"k","MODE":"v"},"type":"stdio"},"web":{"headers":{"Authorization":"Bearer x"},"type":"http","url":"https://example.com/mcp"}}}
         KEY=k LINKSPAN_MCP_1_0_TOKEN='Bearer x' /bin/codex app-server -c 'model_reasoning_effort="high"' -c 'mcp_servers.files={ args = ["--root", "a b"], command = "/bin/files", env = { CODEX_KEY = "c", MODE = "v" }, env_vars = ["KEY"] }' -c 'mcp_servers.web={ env_http_headers = { Authorization = "LINKSPAN_MCP_1_0_TOKEN" }, url = "https://example.com/mcp" }' -c 'sandbox_mode="read-only"' -c 'approval_policy="on-request"' <open
     "#]].assert_eq(&text);
     request.mcp_servers[1].name = "a.b".to_owned();

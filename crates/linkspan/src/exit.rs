@@ -229,6 +229,9 @@ fn misused(err: &clap::Error) -> Failure {
     let line = |prefix| text.lines().find_map(|it| it.trim().strip_prefix(prefix));
     let hint = match (line("tip: "), line("Usage: ")) {
         (Some(tip), _) => tip.to_owned(),
+        (None, _) if err.kind() == ErrorKind::InvalidSubcommand => {
+            "`linkspan --help` lists the commands".to_owned()
+        }
         (None, Some(usage)) => format!("usage: {usage}"),
         (None, None) => "see `linkspan --help`".to_owned(),
     };

@@ -409,7 +409,8 @@ impl Session {
             return Ok(());
         }
         if self.asking.tty.is_none() {
-            exit::say(&self.output.denied(&self.list));
+            let mode = self.permissions.mode;
+            exit::say(&self.output.denied(&self.list, mode));
         }
         told_by(self.agent.last().map(|it| it.outcome))
     }

@@ -598,6 +598,41 @@ fn what_was_denied_is_said_with_the_flag_that_allows_it() {
              hint: `--allow WebFetch` allows it, `--permissions` says what else may be done\n"
         )
     );
+    let ran = run(
+        &folder,
+        &["--to", "linkspan", "--permissions", "plan", "hi"],
+    );
+    assert_eq!(
+        (ran.code, &*ran.stderr),
+        (
+            Some(0),
+            "linkspan: not allowed: WebFetch\n\n\
+             hint: `plan` changes nothing, whatever is allowed; `--permissions` has other modes\n"
+        )
+    );
+}
+
+#[test]
+fn a_session_of_the_journal_goes_on_with_its_own_engine() {
+    let result = r#"echo '{"type":"result","subtype":"success","is_error":false,"result":"hello","session_id":"s-1","uuid":"u3"}'"#;
+    let folder = claude("run-own-engine", &[INIT, HELLO, result]);
+    assert_eq!(run(&folder, &["--to", "linkspan", "hi"]).code, Some(0));
+    let listed = ran(command_of(&folder, &["sessions", "--json"])
+        .output()
+        .unwrap());
+    let session: Value = serde_json::from_str(&listed.stdout).unwrap();
+    let id = session["id"].as_str().unwrap();
+    for name in [id, "s-1"] {
+        let args = ["run", "--to", "linkspan", "--resume", name, "go on"];
+        let mut command = command_of(&folder, &args);
+        // What runs when nobody names an engine is another one.
+        let ran = ran(command.env("LINKSPAN_ENGINE", "codex").output().unwrap());
+        assert_eq!(
+            (ran.code, end(&ran)["outcome"].as_str()),
+            (Some(0), Some("completed")),
+            "{ran:?}"
+        );
+    }
 }
 
 #[test]

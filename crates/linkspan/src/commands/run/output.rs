@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, StdoutLock, Write};
 
 use formats::{WriterConfig, registry};
 use model::{Body, Event, Frame, Sink, Writer};
+use runner::Mode;
 
 use super::view::View;
 use crate::cli::RunArgs;
@@ -99,7 +100,30 @@ impl Output {
 
     /// What to say about the tools that were not allowed; those of `list` were, and a list is the whole
     /// list.
-    pub(super) fn denied(&self, list: &[String]) -> String {
+    pub(super) fn denied(&self, list: &[String], mode: Mode) -> String {
+        if self.denied.is_empty() {
+            return String::new();
+        }
+        let hint = match mode {
+            // No list allows a change there.
+            Mode::Plan => {
+                "`plan` changes nothing, whatever is allowed; `--permissions` has other modes"
+                    .to_owned()
+            }
+            Mode::Deny | Mode::Ask | Mode::AcceptEdits | Mode::Listed | Mode::Allow => format!(
+                "`{}` allows it, `--permissions` says what else may be done",
+                self.flags(list)
+            ),
+        };
+        let denied = self.denied.join(", ");
+        formats::display_safe(&format!(
+            "linkspan: not allowed: {denied}\n\nhint: {hint}\n"
+        ))
+        .into_owned()
+    }
+
+    /// The flags that allow what was allowed and what was not.
+    fn flags(&self, list: &[String]) -> String {
         let tools = list.iter().chain(&self.denied);
         let flags: Vec<String> = tools
             .map(
@@ -109,15 +133,7 @@ impl Output {
                 },
             )
             .collect();
-        match &*self.denied {
-            [] => String::new(),
-            denied => formats::display_safe(&format!(
-                "linkspan: not allowed: {}\n\nhint: `{}` allows it, `--permissions` says what else may be done\n",
-                denied.join(", "),
-                flags.join(" ")
-            ))
-            .into_owned(),
-        }
+        flags.join(" ")
     }
 
     pub(super) fn end(&mut self) -> Result<(), Failure> {
@@ -151,7 +167,12 @@ impl Sink for Told<'_> {
 
 impl Sink for Output {
     fn event(&mut self, event: &Event<'_>) {
+        let n_before = self.bytes.len();
+        self.writer.event(event, &mut self.bytes);
         if let Some(view) = &mut self.view {
+            if self.bytes.len() > n_before {
+                view.transcript_grew();
+            }
             view.event(event);
         }
         if let Body::RunEnded(ended) = &event.body {
@@ -161,6 +182,5 @@ impl Sink for Output {
                 }
             }
         }
-        self.writer.event(event, &mut self.bytes);
     }
 }

@@ -53,7 +53,9 @@ impl Plan {
     pub(super) fn new(args: &RunArgs, is_attended: bool) -> Result<Self, Failure> {
         let mut config = settings::with_permissions(&args.file, args.permissions)?;
         settings::asks(&mut config, &args.asks)?;
-        if let Some(name) = args.engine.as_deref().or(config.default_engine()) {
+        let by_session = engine_of_session(args)?;
+        let named = args.engine.as_deref().or(by_session.as_deref());
+        if let Some(name) = named.or(config.default_engine()) {
             match engines::select(name, &config).map_err(refused)? {
                 Selected::Agent(_) => (),
                 Selected::Responses(endpoint) => return model(args, endpoint, &config),
@@ -153,7 +155,8 @@ pub(crate) fn refused(err: engines::Error) -> Failure {
     }
 }
 
-/// The engine that was asked for by a flag, by the prompt, by the config, or by being there.
+/// The engine that was asked for by a flag, by the prompt, by the session to go on with, by the config, or
+/// by being there.
 fn choose(args: &RunArgs, config: &Config, prompt: &Prompt) -> Result<engines::Agent, Failure> {
     let by_prompt = prompt.resume.as_ref().map(|it| &*it.0);
     if let (Some(flag), Some(said)) = (args.engine.as_deref(), by_prompt)
@@ -164,7 +167,12 @@ fn choose(args: &RunArgs, config: &Config, prompt: &Prompt) -> Result<engines::A
             "leave one of them out",
         ));
     }
-    let name = args.engine.as_deref().or(by_prompt);
+    let by_session = engine_of_session(args)?;
+    let name = args
+        .engine
+        .as_deref()
+        .or(by_prompt)
+        .or(by_session.as_deref());
     let chosen = match name.or(config.default_engine()) {
         Some(name) => engines::select(name, config).map_err(refused)?,
         None => {
@@ -223,26 +231,38 @@ fn resume(args: &RunArgs, prompt: &Prompt) -> Result<Resume, Failure> {
     })
 }
 
-/// A session that is named as it is here is one that its agent has another name for.
-fn native(args: &RunArgs, chosen: &engines::Agent, resume: Resume) -> Result<Resume, Failure> {
-    let (Resume::Session(id) | Resume::Fork(id)) = &resume else {
-        return Ok(resume);
-    };
+/// What the journal has under an id, if there is a journal.
+fn stored(args: &RunArgs, id: &str) -> Result<Option<journal::Session>, Failure> {
     // Without a journal there are only the agent's names.
     let folder = store::folder(&args.data).ok();
     let Some(folder) = folder.filter(|it| store::exists(it)) else {
-        return Ok(resume);
+        return Ok(None);
     };
     let found = store::runtime()?.block_on(async {
         let journal = store::open(&folder, None).await?;
         store::find(&*journal, id).await
     });
-    let found = match found {
-        Ok(found) => found,
+    match found {
         // A journal that cannot be used keeps nobody from running, and is told of later.
-        Err(Failure::Said { code: Code::Io, .. }) => None,
-        Err(failure) => return Err(failure),
+        Err(Failure::Said { code: Code::Io, .. }) => Ok(None),
+        found => found,
+    }
+}
+
+/// The engine of the session that the flags name, where no flag names the engine.
+fn engine_of_session(args: &RunArgs) -> Result<Option<String>, Failure> {
+    match (&args.engine, args.fork.as_ref().or(args.resume.as_ref())) {
+        (None, Some(id)) => Ok(stored(args, id)?.map(|it| it.engine.to_string())),
+        _ => Ok(None),
+    }
+}
+
+/// A session that is named as it is here is one that its agent has another name for.
+fn native(args: &RunArgs, chosen: &engines::Agent, resume: Resume) -> Result<Resume, Failure> {
+    let (Resume::Session(id) | Resume::Fork(id)) = &resume else {
+        return Ok(resume);
     };
+    let found = stored(args, id)?;
     let Some(session) = found.filter(|it| it.native.as_ref().is_none_or(|it| it.as_str() != id))
     else {
         return Ok(resume);

@@ -74,9 +74,14 @@ impl Question {
         let ask = &self.asked.ask;
         let title = visible(&ask.title.to_str()).into_owned();
         let tool = visible(&ask.tool);
+        // Some agents begin the title with the tool.
+        let title = match title.starts_with(&*tool) {
+            true => title,
+            false => format!("{tool}  {title}"),
+        };
         let words = match &ask.description {
-            Some(description) => format!("? {tool}  {title}\n  {description}\n"),
-            None => format!("? {tool}  {title}\n"),
+            Some(description) => format!("? {title}\n  {description}\n"),
+            None => format!("? {title}\n"),
         };
         display_safe(&words).into_owned()
     }
@@ -372,5 +377,8 @@ mod tests {
     fn what_is_asked_cannot_drive_the_terminal() {
         let asked = question(AskKind::Permission, "{}", false);
         assert_eq!(asked.heading(), "? Bash  ls\u{241b}[2J\n  List\n");
+        let mut asked = asked;
+        asked.asked.ask.title = Text::new("Bash ls");
+        assert_eq!(asked.heading(), "? Bash ls\n  List\n");
     }
 }

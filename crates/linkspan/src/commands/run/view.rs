@@ -67,11 +67,9 @@ impl View {
 
     /// Learns what is being done.
     pub(super) fn event(&mut self, event: &Event<'_>) {
-        self.last_ask = if let Body::AskOpened(ask) = &event.body {
-            Some(ask.id.to_string())
-        } else {
-            None
-        };
+        if let Body::AskOpened(ask) = &event.body {
+            self.last_ask = Some(ask.id.to_string());
+        }
         match &event.body {
             Body::RunStarted(_) => {
                 self.has_begun = true;
@@ -116,6 +114,12 @@ impl View {
         if self.waiting_since.is_some() {
             self.waiting_since = Some(Instant::now());
         }
+    }
+
+    /// Something was added to the transcript. Much of what an agent tells is not shown, and what was shown
+    /// last stays the last.
+    pub(super) fn transcript_grew(&mut self) {
+        self.last_ask = None;
     }
 
     /// True when the transcript ends with this question.
@@ -247,6 +251,19 @@ mod tests {
         view.calls = vec![call("Bash  a\x1b[2Jb\nc", began)];
         let line = view.line(began + Duration::from_secs(1), 80);
         assert!(!line.contains('\x1b') && !line.contains('\n'), "{line:?}");
+    }
+
+    #[test]
+    fn a_question_stays_the_last_until_something_else_is_shown() {
+        let ask = r#"{"v":1,"seq":1,"session":"s","engine":"e","origin":"agent","type":"ask.opened","data":{"id":"a","kind":"permission","tool":"Edit","title":"Edit x"}}"#;
+        let usage = r#"{"v":1,"seq":2,"session":"s","engine":"e","origin":"agent","type":"usage.reported","data":{"scope":"call","basis":"delta"}}"#;
+        let mut view = View::new(false);
+        for line in [ask, usage] {
+            view.event(&serde_json::from_str(line).unwrap());
+        }
+        assert!(view.ends_with("a"));
+        view.transcript_grew();
+        assert!(!view.ends_with("a"));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What became of the runs of this hub, counted for whoever watches it: by engine and outcome, and how
-//! long they took.
+//! What became of the runs of this hub, counted for whoever watches it: by engine and outcome, how long
+//! they took, and how long it took until their agents told something.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,9 +12,17 @@ pub const RUN_SECONDS: [f64; 12] = [
     0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 14400.0,
 ];
 
-/// The runs that have ended.
+/// Upper bounds of how long it takes from a prompt to the first event of its agent, in seconds.
+pub const FIRST_EVENT_SECONDS: [f64; 12] = [
+    0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0,
+];
+
+/// The runs that have ended, and those whose agents have told something.
 #[derive(Debug, Default)]
-pub struct RunCounts(Mutex<BTreeMap<RunKey, EndedRuns>>);
+pub struct RunCounts {
+    ended: Mutex<BTreeMap<RunKey, EndedRuns>>,
+    first_events: Mutex<BTreeMap<String, FirstEvents>>,
+}
 
 /// Which runs: those of an engine (without what follows the colon, which anybody may choose) with an
 /// outcome, by its name.
@@ -29,11 +37,19 @@ pub struct EndedRuns {
     pub within: [u64; RUN_SECONDS.len()],
 }
 
+/// Prompts whose agents have told something, and how long that took since they were accepted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FirstEvents {
+    pub count: u64,
+    pub seconds: f64,
+    /// How many took no longer than each of [`FIRST_EVENT_SECONDS`].
+    pub within: [u64; FIRST_EVENT_SECONDS.len()],
+}
+
 impl RunCounts {
     pub(crate) fn ended(&self, engine: &str, outcome: Outcome, took: Duration) {
-        let engine = engine.split(':').next().unwrap_or_default().to_owned();
-        let mut counts = self.counts();
-        let ended = counts.entry((engine, name(outcome))).or_default();
+        let mut counts = lock(&self.ended);
+        let ended = counts.entry((family(engine), name(outcome))).or_default();
         let seconds = took.as_secs_f64();
         ended.count += 1;
         ended.seconds += seconds;
@@ -44,12 +60,34 @@ impl RunCounts {
 
     /// All of them so far.
     pub fn all(&self) -> BTreeMap<RunKey, EndedRuns> {
-        self.counts().clone()
+        lock(&self.ended).clone()
     }
 
-    fn counts(&self) -> MutexGuard<'_, BTreeMap<RunKey, EndedRuns>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The agent of a prompt has told something for the first time.
+    pub(crate) fn answered(&self, engine: &str, took: Duration) {
+        let mut counts = lock(&self.first_events);
+        let first = counts.entry(family(engine)).or_default();
+        let seconds = took.as_secs_f64();
+        first.count += 1;
+        first.seconds += seconds;
+        for (count, bound) in first.within.iter_mut().zip(FIRST_EVENT_SECONDS) {
+            *count += u64::from(seconds <= bound);
+        }
     }
+
+    /// How long prompts waited for their agents so far, by engine.
+    pub fn first_events(&self) -> BTreeMap<String, FirstEvents> {
+        lock(&self.first_events).clone()
+    }
+}
+
+fn lock<T>(counts: &Mutex<T>) -> MutexGuard<'_, T> {
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The engine without what follows the colon.
+fn family(engine: &str) -> String {
+    engine.split(':').next().unwrap_or_default().to_owned()
 }
 
 fn name(outcome: Outcome) -> &'static str {
@@ -93,5 +131,19 @@ mod tests {
             ),
         ]);
         assert_eq!(counts.all(), expected);
+    }
+
+    #[test]
+    fn first_events_are_counted_by_engine_and_time() {
+        let counts = RunCounts::default();
+        counts.answered("acp:some command", Duration::from_millis(250));
+        counts.answered("acp:other", Duration::from_secs(20));
+        let expected = FirstEvents {
+            count: 2,
+            seconds: 20.25,
+            within: [0, 0, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2],
+        };
+        let expected = BTreeMap::from([("acp".to_owned(), expected)]);
+        assert_eq!(counts.first_events(), expected);
     }
 }

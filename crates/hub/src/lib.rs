@@ -31,7 +31,7 @@ mod shared;
 
 pub use changes::{Changes, SessionChanged};
 pub use config::{HubConfig, Limits, own_name};
-pub use counts::{EndedRuns, RUN_SECONDS, RunCounts, RunKey};
+pub use counts::{EndedRuns, FIRST_EVENT_SECONDS, FirstEvents, RUN_SECONDS, RunCounts, RunKey};
 pub use error::{Error, Result, chain};
 pub use follow::{Delivered, Detached, Follow, Followed, Follower, Scope};
 pub use hub::{Hub, Overview, Queued, Submitted, title};

@@ -13,6 +13,7 @@ use model::{
 };
 use runner::Earlier;
 
+use crate::acceptor::Accepted;
 use crate::counts::RunCounts;
 use crate::order::Prompt;
 use crate::pages;
@@ -57,6 +58,8 @@ pub(crate) struct Record {
 struct Counting {
     counts: Arc<RunCounts>,
     began: Option<Instant>,
+    /// The prompt of the open run, until its agent has told something.
+    accepted: Option<Accepted>,
 }
 
 impl Record {
@@ -213,7 +216,15 @@ impl Record {
         self.counting = Some(Counting {
             counts: Arc::clone(counts),
             began: None,
+            accepted: None,
         });
+    }
+
+    /// The open run is about this prompt, and its agent has not told anything about it.
+    pub(crate) fn waits_for_agent(&mut self, accepted: Option<Accepted>) {
+        if let Some(counting) = &mut self.counting {
+            counting.accepted = accepted;
+        }
     }
 
     fn count(&mut self, event: &Event<'_>) {
@@ -223,7 +234,13 @@ impl Record {
         if let Body::RunStarted(_) = event.body {
             counting.began = Some(Instant::now());
         }
+        if event.origin == Origin::Agent
+            && let Some(accepted) = counting.accepted.take()
+        {
+            counting.counts.answered(&self.engine, accepted.age());
+        }
         if let Body::RunEnded(ended) = &event.body {
+            counting.accepted = None;
             // Its beginning may have been told by another process.
             let took = counting.began.take().map(|it| it.elapsed());
             let took = took.unwrap_or_default();

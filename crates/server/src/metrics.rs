@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
-use hub::{Hub, RUN_SECONDS};
+use hub::{FIRST_EVENT_SECONDS, Hub, RUN_SECONDS};
 
 use crate::error::{ApiError, Result};
 use crate::state::App;
@@ -256,6 +256,18 @@ impl Metrics {
         family("linkspan_runs_total", "counter", help, &totals);
         let help = "From the beginning of a run to its end.";
         family("linkspan_run_duration_seconds", "histogram", help, &times);
+        let mut waits = Vec::new();
+        for (engine, first) in app.hub.run_counts().first_events() {
+            let labels = format!("engine=\"{}\"", label(&engine));
+            for (bound, count) in FIRST_EVENT_SECONDS.iter().zip(first.within) {
+                waits.push(format!("_bucket{{{labels},le=\"{bound}\"}} {count}"));
+            }
+            waits.push(format!("_bucket{{{labels},le=\"+Inf\"}} {}", first.count));
+            waits.push(format!("_sum{{{labels}}} {}", first.seconds));
+            waits.push(format!("_count{{{labels}}} {}", first.count));
+        }
+        let help = "From accepting a prompt to the first event of its agent.";
+        family("linkspan_first_event_seconds", "histogram", help, &waits);
         let (mut rows, mut sum) = (Vec::new(), 0);
         for (at, count) in self.requests.counts.iter().enumerate() {
             sum += count.load(Ordering::Relaxed);

@@ -124,6 +124,7 @@ impl Desk {
         // Everybody sees the prompt before its agent is there; with that it has left the queue.
         let before = self.record.seq();
         let run = self.record.announce(&prompt);
+        self.record.waits_for_agent(prompt.accepted.clone());
         self.record.done(number);
         self.current = Some(Current {
             number,

@@ -511,6 +511,14 @@ async fn figures_tell_what_runs_what_waits_and_how_runs_ended() {
             r#"linkspan_run_duration_seconds_bucket{engine="claude",outcome="completed",le="+Inf"}"#,
             "1",
         ),
+        (
+            r#"linkspan_first_event_seconds_count{engine="claude"}"#,
+            "2",
+        ),
+        (
+            r#"linkspan_first_event_seconds_bucket{engine="claude",le="3600"}"#,
+            "2",
+        ),
     ] {
         assert_eq!(figure(name).await.as_deref(), Some(value), "{name}");
     }

@@ -258,8 +258,14 @@ mod tests {
         let ask = r#"{"v":1,"seq":1,"session":"s","engine":"e","origin":"agent","type":"ask.opened","data":{"id":"a","kind":"permission","tool":"Edit","title":"Edit x"}}"#;
         let usage = r#"{"v":1,"seq":2,"session":"s","engine":"e","origin":"agent","type":"usage.reported","data":{"scope":"call","basis":"delta"}}"#;
         let mut view = View::new(false);
+        let (_, reader) = formats::registry::find_reader("linkspan").unwrap();
+        let mut reader = reader(&formats::ReaderConfig::default());
         for line in [ask, usage] {
-            view.event(&serde_json::from_str(line).unwrap());
+            reader.frame(model::Frame::Data(line.as_bytes()), &mut |event: &Event<
+                '_,
+            >| {
+                view.event(event)
+            });
         }
         assert!(view.ends_with("a"));
         view.transcript_grew();

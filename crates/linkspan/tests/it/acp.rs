@@ -132,7 +132,7 @@ fn a_mode_that_the_agent_cannot_be_switched_to_starts_it_anew() {
         started,
         [
             "--permission-mode dontAsk --allowedTools=Bash,Read,Edit,Write",
-            "--permission-mode manual",
+            "--permission-mode manual --settings",
         ]
     );
     assert_eq!(

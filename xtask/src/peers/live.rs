@@ -21,7 +21,7 @@ use crate::{
 pub(super) const CLIENTS: [Judge; 2] = [Judge::AcpLive, Judge::AcpLivePython];
 
 /// What the model says in the lane `allow` of the scenario, around a call that it writes a file with.
-const WORDS: &str = "I will write it.It is written, as you can see.";
+const WORDS: &str = "I will write it.\n\nIt is written, as you can see.";
 
 /// The programs that are tried.
 #[derive(Clone, Copy, Debug)]

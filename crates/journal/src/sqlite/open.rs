@@ -160,8 +160,9 @@ pub(super) fn looker(path: &Path) -> Result<Connection, Fault> {
                 let known = migrate::KNOWN;
                 return Err(Fault::Newer { found, known });
             }
-            // SQLite does not wait for this lock.
-            Err(Fault::Busy) if began.elapsed() < BUSY => thread::sleep(AGAIN),
+            // SQLite does not wait for this lock. A writer that tries whether there is room again may hold
+            // its own for as long as it waits for ours, so this one waits longer than that.
+            Err(Fault::Busy) if began.elapsed() < 2 * BUSY => thread::sleep(AGAIN),
             Err(fault) => return Err(fault),
         }
     }

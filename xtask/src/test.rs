@@ -110,8 +110,8 @@ pub(crate) fn test_program(package: &str, target: &str) -> Result<String> {
                 .as_ref()
                 .is_some_and(|id| id.contains(&folder))
     };
-    let found = artifacts.flatten().find(is_wanted);
-    let program = found.and_then(|it| it.executable);
+    // Warnings about the program are messages of their own, without one.
+    let program = (artifacts.flatten().filter(is_wanted)).find_map(|it| it.executable);
     program.with_context(|| format!("cargo built no test program `{target}` of `{package}`"))
 }
 

@@ -47,6 +47,15 @@ impl Entry {
         self
     }
 
+    /// The entry as it fits into the log. Of one that is too long the long strings are shortened, each of them
+    /// saying so: a run is worth more than the middle of a string of many megabytes.
+    pub fn fitted(mut self) -> Self {
+        if self.length() > MAX_ENTRY {
+            self.cut(Cut::above(MAX_STRING));
+        }
+        self
+    }
+
     /// The canonical line, to be shown once it is stored; it shares its bytes with the entry.
     pub fn line(&self) -> &Bytes {
         &self.line
@@ -80,6 +89,8 @@ pub struct Batch {
 
 /// An entry's line and frame together may not be longer: readers answer in pages that hold whole events.
 const MAX_ENTRY: usize = 64 << 20;
+/// Bytes kept of each string of an entry that would be longer.
+const MAX_STRING: usize = 8 << 20;
 
 impl Batch {
     /// What every engine does before it stores a batch: refuses giants, and cuts if it was told to.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use model::{Frame, Raw, Sink, Timestamp};
 
-use super::lifecycle::{Context, Lifecycle};
+use super::lifecycle::{Context, Lifecycle, MAX_KEPT};
 use crate::framing::{Repair, clean};
 use crate::wire::duplex;
 use crate::wire::lenient::{Object, read};
@@ -103,7 +103,8 @@ pub(crate) fn text<'f>(
                 None => (),
                 Some(Repair::InvalidUtf8) => {
                     let text = format!("line {n} is not UTF-8; the bad bytes were replaced");
-                    let bytes = data.escape_ascii().to_string();
+                    let kept = &data[..data.len().min(MAX_KEPT)];
+                    let bytes = kept.escape_ascii().to_string();
                     lifecycle.warn(cx, "invalid_utf8", text, Some(Raw::of(&bytes)));
                 }
                 Some(Repair::LoneSurrogate) => {

@@ -19,7 +19,7 @@ use model::{
 };
 
 use self::items::{folded, is_told_in, name_call, text_of, without_text};
-pub(crate) use self::notices::raw;
+pub(crate) use self::notices::{MAX_KEPT, raw};
 pub(crate) use self::streamed::Streamed;
 pub use self::used::ItemIds;
 use super::{ReaderConfig, RunEnds};

@@ -109,14 +109,6 @@ impl World {
         self.path("project").join(name)
     }
 
-    /// Adds a line to what the config says about the agent.
-    pub(crate) fn configure(&self, line: &str) {
-        let path = self.path("config.toml");
-        let table = format!("[engines.{}]\n", self.peer.engine);
-        let config = fs::read_to_string(&path).unwrap();
-        fs::write(path, config.replace(&table, &format!("{table}{line}\n"))).unwrap();
-    }
-
     /// What the model says from now on.
     pub(crate) fn script(&self, turns: impl IntoIterator<Item = Turn>) {
         self.server.set(Scenario::main(turns));

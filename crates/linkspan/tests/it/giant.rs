@@ -36,7 +36,8 @@ fn peak(pid: u32) -> usize {
     peak.parse::<usize>().unwrap() * 1024
 }
 
-fn costs(name: &str, line: &str) {
+/// Lets the agent print the line: what it cost, and all events of the session. The run has to complete.
+fn costs(name: &str, line: &str) -> (usize, String) {
     let folder = machine_with(name, "");
     let mut command = crate::served::serve(&folder);
     command.env("LINES_FILE", folder.path("lines"));
@@ -55,23 +56,26 @@ fn costs(name: &str, line: &str) {
     served.submit(&json!({"session": session, "engine": "claude", "prompt": "hi"}));
     ended(2);
     let cost = peak(served.child.id()) - before;
+    let path = format!("/api/sessions/{session}/events?after=0");
+    (cost, served.body("GET", &path, ""))
+}
+
+fn is_bounded(name: &str, cost: usize) {
     assert!(
         cost <= 3 * LENGTH + ROOM,
         "{name}: {} MB for a line of {} MB",
         cost / MEGABYTE,
         LENGTH / MEGABYTE
     );
-    // It is all there.
-    let path = format!("/api/sessions/{session}/events?after=0");
-    let body = served.body("GET", &path, "");
-    assert!(body.len() > LENGTH, "{} bytes", body.len());
 }
 
 #[test]
 fn a_giant_text_costs_three_times_its_length() {
     let text = "lorem ipsum ".repeat(LENGTH / 12);
     let line = json!({"type": "assistant", "message": {"id": "m1", "role": "assistant", "content": [{"type": "text", "text": text}]}, "session_id": "s-1"});
-    costs("giant-text", &line.to_string());
+    let (cost, events) = costs("giant-text", &line.to_string());
+    is_bounded("giant-text", cost);
+    assert!(events.len() > LENGTH, "{} bytes", events.len());
 }
 
 #[test]
@@ -79,5 +83,24 @@ fn a_giant_result_of_a_tool_costs_three_times_its_length() {
     let text = "lorem ipsum ".repeat(LENGTH / 12);
     let call = json!({"type": "assistant", "message": {"id": "m1", "role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}]}, "session_id": "s-1"});
     let result = json!({"type": "user", "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": text}]}, "session_id": "s-1"});
-    costs("giant-result", &format!("{call}\n{result}"));
+    let (cost, events) = costs("giant-result", &format!("{call}\n{result}"));
+    is_bounded("giant-result", cost);
+    assert!(events.len() > LENGTH, "{} bytes", events.len());
+}
+
+#[test]
+fn a_giant_line_that_is_no_message_is_shown_by_its_beginning() {
+    let (cost, events) = costs("giant-words", &"lorem ipsum ".repeat(LENGTH / 12));
+    is_bounded("giant-words", cost);
+    assert!(events.contains("of its bytes are left out"));
+}
+
+/// An event repeats the content of a file that is written, as the input and as a change: together they are
+/// longer than what the log takes for one event.
+#[test]
+fn a_giant_input_of_a_tool_is_shortened_and_loses_no_run() {
+    let text = "lorem ipsum ".repeat(LENGTH / 12);
+    let call = json!({"type": "assistant", "message": {"id": "m1", "role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "Write", "input": {"file_path": "/w/a", "content": text}}]}, "session_id": "s-1"});
+    let (_, events) = costs("giant-input", &call.to_string());
+    assert!(events.contains(" bytes cut]"));
 }

@@ -10,6 +10,9 @@ use super::{Context, Lifecycle};
 
 /// Bytes shown of a line that is no message; the whole is in the notice's detail.
 const MAX_SHOWN: usize = 200;
+/// Bytes kept of a line that is no message: what it was is seen in far less, and a giant one would be copied
+/// again and again on its way.
+pub(crate) const MAX_KEPT: usize = 1 << 20;
 /// Bytes kept of what an agent prints before it leaves.
 const MAX_LAST_WORDS: usize = 2048;
 
@@ -60,7 +63,12 @@ impl Lifecycle {
 
     /// A line that is not what the format says; its text is kept.
     pub(crate) fn bad_line(&mut self, cx: &mut Context<'_>, text: &str, why: &str) {
-        self.warn(cx, "bad_line", why.to_owned(), Some(Raw::of(&text)));
+        let kept = &text[..text.floor_char_boundary(MAX_KEPT)];
+        let why = match text.len() - kept.len() {
+            0 => why.to_owned(),
+            n_left_out => format!("{why}; {n_left_out} of its bytes are left out"),
+        };
+        self.warn(cx, "bad_line", why, Some(Raw::of(&kept)));
     }
 
     /// A line of plain words where a message should be: what a program says before it leaves.

@@ -49,7 +49,7 @@ pub struct FirstEvents {
 impl RunCounts {
     pub(crate) fn ended(&self, engine: &str, outcome: Outcome, took: Duration) {
         let mut counts = lock(&self.ended);
-        let ended = counts.entry((family(engine), name(outcome))).or_default();
+        let ended = counts.entry((family(engine), outcome.name())).or_default();
         let seconds = took.as_secs_f64();
         ended.count += 1;
         ended.seconds += seconds;
@@ -88,17 +88,6 @@ fn lock<T>(counts: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The engine without what follows the colon.
 fn family(engine: &str) -> String {
     engine.split(':').next().unwrap_or_default().to_owned()
-}
-
-fn name(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Completed => "completed",
-        Outcome::Failed => "failed",
-        Outcome::Aborted => "aborted",
-        Outcome::Refused => "refused",
-        Outcome::Limit => "limit",
-        Outcome::Lost => "lost",
-    }
 }
 
 #[cfg(test)]

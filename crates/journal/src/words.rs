@@ -2,17 +2,6 @@
 
 use model::{Decision, Outcome};
 
-pub(crate) fn outcome(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Completed => "completed",
-        Outcome::Failed => "failed",
-        Outcome::Aborted => "aborted",
-        Outcome::Refused => "refused",
-        Outcome::Limit => "limit",
-        Outcome::Lost => "lost",
-    }
-}
-
 pub(crate) fn find_outcome(word: &str) -> Option<Outcome> {
     [
         Outcome::Completed,
@@ -23,7 +12,7 @@ pub(crate) fn find_outcome(word: &str) -> Option<Outcome> {
         Outcome::Lost,
     ]
     .into_iter()
-    .find(|it| outcome(*it) == word)
+    .find(|it| it.name() == word)
 }
 
 pub(crate) fn decision(decision: Decision) -> &'static str {

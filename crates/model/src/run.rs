@@ -84,6 +84,20 @@ pub enum Outcome {
     Lost,
 }
 
+impl Outcome {
+    /// As it stands in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Completed => "completed",
+            Outcome::Failed => "failed",
+            Outcome::Aborted => "aborted",
+            Outcome::Refused => "refused",
+            Outcome::Limit => "limit",
+            Outcome::Lost => "lost",
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunError<'a> {
     /// A stable word for programs, the same for every agent, such as `rate_limited` or `crashed`.

@@ -174,7 +174,7 @@ impl AgUi {
                 let unknown = unknown_error(ended.outcome);
                 let error = ended.error.as_ref().unwrap_or(&unknown);
                 let linkspan = wire::Summary {
-                    outcome: Some(outcome_name(ended.outcome)),
+                    outcome: Some(ended.outcome.name()),
                     code: error.native.as_ref().map(|_| &*error.code),
                     ..summary
                 };
@@ -188,7 +188,7 @@ impl AgUi {
             }
         };
         let linkspan = wire::Summary {
-            outcome: Some(outcome_name(ended.outcome)),
+            outcome: Some(ended.outcome.name()),
             ..wire::Summary::default()
         };
         let is_plain = matches!(ended.outcome, Outcome::Completed | Outcome::Aborted);
@@ -342,7 +342,7 @@ fn is_cut(ended: &RunEnded<'_>) -> bool {
 
 fn unknown_error(outcome: Outcome) -> RunError<'static> {
     RunError {
-        code: Cow::Borrowed(outcome_name(outcome)),
+        code: Cow::Borrowed(outcome.name()),
         message: Text::new(match outcome {
             Outcome::Refused => "the model refused",
             Outcome::Limit => "a limit was reached",
@@ -351,17 +351,6 @@ fn unknown_error(outcome: Outcome) -> RunError<'static> {
             }
         }),
         native: None,
-    }
-}
-
-fn outcome_name(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Completed => "completed",
-        Outcome::Failed => "failed",
-        Outcome::Aborted => "aborted",
-        Outcome::Refused => "refused",
-        Outcome::Limit => "limit",
-        Outcome::Lost => "lost",
     }
 }
 

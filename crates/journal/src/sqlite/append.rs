@@ -201,13 +201,7 @@ fn end_run(
     conn.prepare_cached(
         "UPDATE runs SET last = ?3, ended_at = ?4, outcome = ?5 WHERE session = ?1 AND first = ?2",
     )?
-    .execute(params![
-        session,
-        first,
-        seq as i64,
-        at,
-        words::outcome(outcome)
-    ])?;
+    .execute(params![session, first, seq as i64, at, outcome.name()])?;
     RUNS.seal(conn, &key)
 }
 

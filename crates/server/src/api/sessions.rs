@@ -6,7 +6,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use journal::{Deltas, Journal, Kind, Place, Read, Run, Session, SessionQuery};
-use model::{Body, Outcome, Timestamp};
+use model::{Body, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -146,7 +146,7 @@ fn run_view(run: &Run, cost: Option<f64>) -> Value {
         "id": run.run.as_str(),
         "started_at": run.started_at,
         "ended_at": run.end.map(|it| it.at),
-        "outcome": run.end.map(|it| outcome(it.outcome)),
+        "outcome": run.end.map(|it| it.outcome.name()),
         "cost_usd": cost,
     })
 }
@@ -172,17 +172,6 @@ async fn cost(journal: &dyn Journal, run: &Run) -> Result<Option<f64>> {
     };
     let costs = ended.models.iter().filter_map(|it| it.cost_usd);
     Ok(costs.reduce(|a, b| a + b))
-}
-
-pub(crate) fn outcome(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Completed => "completed",
-        Outcome::Failed => "failed",
-        Outcome::Aborted => "aborted",
-        Outcome::Refused => "refused",
-        Outcome::Limit => "limit",
-        Outcome::Lost => "lost",
-    }
 }
 
 pub(crate) async fn abort(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<Response> {

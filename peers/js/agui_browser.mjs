@@ -6,18 +6,17 @@
 //
 //     node agui_browser.mjs LINKSPAN
 
-import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { build } from "esbuild";
 import { chromium } from "playwright-core";
 
+import { TOKEN, folder_for, serve } from "./server.mjs";
+
 const [linkspan] = process.argv.slice(2);
-const TOKEN = "t".repeat(43);
 /** Longer than anything here takes on a busy machine. */
 const PATIENCE = 60_000;
 
@@ -59,23 +58,11 @@ const { port } = app.address();
 const named = `http://localhost:${port}`;
 const other = `http://127.0.0.1:${port}`;
 
-const folder = mkdtempSync(join(tmpdir(), "linkspan-browser-"));
+const folder = folder_for("browser");
+const config = join(folder, "config.toml");
 writeFileSync(join(folder, "claude"), CLAUDE, { mode: 0o755 });
-writeFileSync(join(folder, "config.toml"), `[engines.claude]\nprogram = "${join(folder, "claude")}"\n`);
-const flags = ["--listen", "127.0.0.1:0", "--data-dir", join(folder, "data"), "--config", join(folder, "config.toml")];
-const server = spawn(linkspan, ["serve", "--json", "--allow-origin", named, ...flags], {
-  cwd: folder,
-  env: { PATH: process.env.PATH, HOME: folder, LINKSPAN_TOKEN: TOKEN },
-  stdio: ["ignore", "pipe", "inherit"],
-});
-const { url } = await new Promise((found, failed) => {
-  let printed = "";
-  server.on("exit", (code) => failed(new Error(`the server left with ${code}`)));
-  server.stdout.on("data", (data) => {
-    printed += data;
-    if (printed.includes("\n")) found(JSON.parse(printed));
-  });
-});
+writeFileSync(config, `[engines.claude]\nprogram = "${join(folder, "claude")}"\n`);
+const { url, stop } = await serve(linkspan, folder, { flags: ["--allow-origin", named, "--config", config] });
 
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
@@ -102,11 +89,8 @@ try {
   failure = err;
 }
 await browser.close();
-server.removeAllListeners("exit");
-server.kill("SIGTERM");
-await new Promise((done) => server.on("exit", done));
+await stop();
 app.close();
-rmSync(folder, { recursive: true });
 if (failure) {
   process.stderr.write(`${failure.stack}\n`);
   process.exit(1);

@@ -7,13 +7,13 @@
 //     node openapi.mjs LINKSPAN [PYTHON]
 
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { TOKEN, folder_for, serve } from "./server.mjs";
+
 const [linkspan, python] = process.argv.slice(2);
-const TOKEN = "t".repeat(43);
 const REDOCLY = fileURLToPath(new URL("node_modules/@redocly/cli/bin/cli.js", import.meta.url));
 
 /** Seconds that schemathesis may try new requests for. */
@@ -22,21 +22,8 @@ const MAX_TIME = 45;
 // request that fits its schema may still name an engine or a session that is not there.
 const LEFT_OUT = "ignored_auth,positive_data_acceptance,missing_required_header";
 
-const folder = mkdtempSync(join(tmpdir(), "linkspan-openapi-"));
-const flags = ["--listen", "127.0.0.1:0", "--data-dir", join(folder, "data")];
-const server = spawn(linkspan, ["serve", "--json", ...flags], {
-  cwd: folder,
-  env: { PATH: "/nowhere", HOME: folder, LINKSPAN_TOKEN: TOKEN },
-  stdio: ["ignore", "pipe", "inherit"],
-});
-const { url } = await new Promise((found, failed) => {
-  let printed = "";
-  server.on("exit", (code) => failed(new Error(`the server left with ${code}`)));
-  server.stdout.on("data", (data) => {
-    printed += data;
-    if (printed.includes("\n")) found(JSON.parse(printed));
-  });
-});
+const folder = folder_for("openapi");
+const { url, stop } = await serve(linkspan, folder, { path: "/nowhere" });
 
 const failures = [];
 try {
@@ -63,10 +50,7 @@ try {
 } catch (err) {
   failures.push(err.stack);
 }
-server.removeAllListeners("exit");
-server.kill("SIGTERM");
-await new Promise((done) => server.on("exit", done));
-rmSync(folder, { recursive: true });
+await stop();
 for (const failure of failures) process.stderr.write(`${failure}\n`);
 process.exit(failures.length === 0 ? 0 : 1);
 

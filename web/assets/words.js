@@ -95,6 +95,20 @@ export function tool_name(name) {
   return TOOLS[name] ?? visible(name);
 }
 
+/** @type {Record<string, string>} */
+const DECISIONS = {
+  allowed: "Approved",
+  allowed_always: "Always allowed",
+  denied: "Denied",
+  withdrawn: "No longer needed",
+  lost: "Never answered",
+};
+
+/** What came of an ask. @param {string} decision */
+export function decision_name(decision) {
+  return DECISIONS[decision] ?? decision;
+}
+
 /** How long ago, in a few letters. @param {string} at @param {number} now */
 export function ago(at, now) {
   const s = Math.max(0, (now - Date.parse(at)) / 1000);

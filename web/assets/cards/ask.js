@@ -5,7 +5,7 @@
 import { is_answered_here, note_answer } from "../answered.js";
 import { button, h } from "../dom.js";
 import { grants } from "../grants.js";
-import { exact, tool_name, visible } from "../words.js";
+import { decision_name, exact, tool_name, visible } from "../words.js";
 import { markdown } from "./message.js";
 import { aside, changes, whole } from "./parts.js";
 
@@ -16,13 +16,6 @@ import { aside, changes, whole } from "./parts.js";
 const DOUBLE_CLICK = 500;
 
 const HEADINGS = { permission: "Allow this?", question: "The agent has a question", plan: "Approve this plan?" };
-const DECISIONS = {
-  allowed: "Approved",
-  allowed_always: "Always allowed",
-  denied: "Denied",
-  withdrawn: "No longer needed",
-  lost: "Never answered",
-};
 
 let answered_at = -DOUBLE_CLICK;
 
@@ -112,7 +105,7 @@ function settled(row, context) {
 function verdict(row, decision) {
   if (row.ask.kind === "question" && decision === "allowed") return "Answered";
   if (row.ask.kind === "question" && decision === "denied") return "Skipped";
-  return DECISIONS[/** @type {keyof typeof DECISIONS} */ (decision)] ?? decision;
+  return decision_name(decision);
 }
 
 /** @param {View.AskRow} row @param {Context} context */

@@ -4,6 +4,7 @@ import { h, icon, patch, picture } from "../dom.js";
 import { plus_minus } from "../diff.js";
 import {
   between,
+  decision_name,
   dollars,
   duration,
   first_line,
@@ -27,14 +28,6 @@ const PICTURE = /\.(?:png|jpe?g|gif|webp)$/i;
 const FILE =
   /\.(?:png|jpe?g|gif|webp|svg|pdf|md|txt|log|csv|json|jsonl|ya?ml|toml|html?|css|[cm]?[jt]sx?|rs|py|go|java|kt|swift|rb|php|c|h|cc|cpp|hpp|sh|sql|xml|diff|patch)$/i;
 
-/** @type {Record<string, string>} */
-const DECISIONS = {
-  allowed: "Approved",
-  allowed_always: "Always allowed",
-  denied: "Denied",
-  withdrawn: "No longer needed",
-  lost: "Never answered",
-};
 const WORDS = { error: "failed", denied: "denied", cancelled: "cancelled", lost: "cut off" };
 
 /** Characters of a change that is shown without being asked for. */
@@ -171,7 +164,7 @@ function pieces(row, context) {
   }
   if (row.ask?.settled) {
     const it = row.ask.settled;
-    const words = `${DECISIONS[it.decision] ?? it.decision}${it.message ? `: ${it.message}` : ""}`;
+    const words = `${decision_name(it.decision)}${it.message ? `: ${it.message}` : ""}`;
     add("decision", words, () => h("p", { class: "decision" }, visible(words)));
   }
   // The first thing inside is often the very same text.

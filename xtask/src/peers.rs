@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
     sync::{
-        OnceLock,
+        Mutex, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
@@ -199,20 +199,34 @@ pub(crate) fn clients() -> Vec<Step> {
     ]
 }
 
-/// What is installed, found out once.
-fn installed() -> Result<&'static Interpreters> {
-    static INSTALLED: OnceLock<Interpreters> = OnceLock::new();
-    if let Some(it) = INSTALLED.get() {
+/// What is installed, and what could not be.
+struct Installation {
+    interpreters: Interpreters,
+    warnings: Warnings,
+}
+
+/// Installs all peers, once; steps that come here at the same time wait for the first.
+fn installation() -> Result<&'static Installation> {
+    static DONE: OnceLock<Installation> = OnceLock::new();
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(it) = DONE.get() {
         return Ok(it);
     }
-    let (interpreters, _) = install::install(&target_dir()?.join("peers"))?;
-    Ok(INSTALLED.get_or_init(|| interpreters))
+    let (interpreters, warnings) = install::install(&target_dir()?.join("peers"))?;
+    Ok(DONE.get_or_init(|| Installation {
+        interpreters,
+        warnings,
+    }))
+}
+
+fn installed() -> Result<&'static Interpreters> {
+    Ok(&installation()?.interpreters)
 }
 
 /// Installs all peers; the later steps find them there.
 pub(crate) fn install_all() -> Result<Warnings> {
-    let (_, warnings) = install::install(&target_dir()?.join("peers"))?;
-    Ok(warnings)
+    Ok(installation()?.warnings.clone())
 }
 
 fn judge_files() -> Result<Warnings> {
@@ -266,35 +280,32 @@ fn judge_files() -> Result<Warnings> {
 /// Lets the AG-UI client talk with the built program, and the program with LiteLLM's proxy.
 fn drive_endpoint() -> Result<Warnings> {
     let interpreters = installed()?;
-    if let Some(node) = interpreters.of(Judge::AgUi) {
-        let mut command = Command::new(node);
-        command.arg(root().join("peers").join(ENDPOINT));
-        command.arg(built()?);
-        command.arg(root().join("fixtures/openresponses"));
-        run_command(command.args(interpreters.litellm()))?;
-    }
-    Ok(Warnings::new())
+    let recordings = root().join("fixtures/openresponses");
+    let args = [Some(recordings.as_path()), interpreters.litellm()];
+    drive(Judge::AgUi, ENDPOINT, args.into_iter().flatten())
 }
 
 /// Lets the AG-UI client talk with the built program from a page of another origin.
 fn drive_browser() -> Result<Warnings> {
     // Who judges pages has a browser.
-    if let Some(node) = installed()?.of(Judge::Html) {
-        let mut command = Command::new(node);
-        command.arg(root().join("peers").join(BROWSER));
-        run_command(command.arg(built()?))?;
-    }
-    Ok(Warnings::new())
+    drive(Judge::Html, BROWSER, None)
 }
 
 /// Has the server's OpenAPI document linted, and compared with what the server does.
 fn judge_document() -> Result<Warnings> {
-    let interpreters = installed()?;
-    if let Some(node) = interpreters.of(Judge::AgUi) {
+    drive(Judge::AgUi, DOCUMENT, installed()?.schemathesis())
+}
+
+/// Runs a script on the built program, where the interpreter of that judge is installed.
+fn drive<'a>(
+    judge: Judge,
+    script: &str,
+    args: impl IntoIterator<Item = &'a Path>,
+) -> Result<Warnings> {
+    if let Some(node) = installed()?.of(judge) {
         let mut command = Command::new(node);
-        command.arg(root().join("peers").join(DOCUMENT));
-        command.arg(built()?);
-        run_command(command.args(interpreters.schemathesis()))?;
+        command.arg(root().join("peers").join(script)).arg(built()?);
+        run_command(command.args(args))?;
     }
     Ok(Warnings::new())
 }

@@ -9,6 +9,7 @@ use std::{
     cell::RefCell,
     fs::{self, File},
     io::Write,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     process::ExitCode,
     sync::Mutex,
@@ -132,25 +133,12 @@ fn run_one(step: &Step) -> Outcome {
 fn run_logged(step: &Step, printing: &Mutex<()>) -> Outcome {
     let log = match Log::new(step.name) {
         Ok(it) => it,
-        Err(err) => {
-            return Outcome {
-                name: step.name,
-                took: Duration::ZERO,
-                budget: None,
-                result: Err(err),
-            };
-        }
+        Err(err) => return Outcome::failed(step, err),
     };
     let path = log.path.clone();
     LOG.with(|it| it.replace(Some(log)));
-    let panicked = |_| anyhow!("the step `{}` panicked", step.name);
-    let run = std::panic::AssertUnwindSafe(|| run_one(step));
-    let outcome = std::panic::catch_unwind(run).unwrap_or_else(|it| Outcome {
-        name: step.name,
-        took: Duration::ZERO,
-        budget: None,
-        result: Err(panicked(it)),
-    });
+    let outcome = catch_unwind(AssertUnwindSafe(|| run_one(step)))
+        .unwrap_or_else(|_| Outcome::failed(step, anyhow!("it panicked")));
     LOG.with(|it| it.replace(None));
     let text = fs::read(&path).unwrap_or_default();
     let shown = printing.lock();
@@ -187,6 +175,16 @@ pub(crate) fn log_file() -> Option<File> {
 }
 
 impl Outcome {
+    /// Of a step that did not come to its end.
+    fn failed(step: &Step, err: anyhow::Error) -> Self {
+        Self {
+            name: step.name,
+            took: Duration::ZERO,
+            budget: None,
+            result: Err(err),
+        }
+    }
+
     fn word(&self) -> &'static str {
         match &self.result {
             Ok(warnings) if warnings.is_empty() => "passed",

@@ -74,13 +74,17 @@ pub(crate) async fn read(
             "only texts and images are shown",
         ));
     };
+    Ok(download(bytes, kind))
+}
+
+/// Something of the agent's. Opened by itself it is a download, never a page of this server.
+pub(super) fn download(bytes: Vec<u8>, kind: &'static str) -> Response {
     let mut response = Response::new(Body::from(bytes));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    // Opened by itself it is a download, never a page of this server.
     let attachment = HeaderValue::from_static("attachment");
     headers.insert(header::CONTENT_DISPOSITION, attachment);
-    Ok(response)
+    response
 }
 
 /// What a path has led to.

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +12,7 @@ use journal::{Deltas, Read, Session, Stored};
 use serde::Deserialize;
 
 use super::Params;
-use super::files::kind;
+use super::files::{download, kind};
 use crate::error::{ApiError, Result};
 use crate::state::App;
 
@@ -124,11 +123,5 @@ fn respond(output: Output) -> Result<Response> {
             (bytes, kind)
         }
     };
-    let mut response = Response::new(Body::from(bytes));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    // Opened by itself it is a download, never a page of this server.
-    let attachment = HeaderValue::from_static("attachment");
-    headers.insert(header::CONTENT_DISPOSITION, attachment);
-    Ok(response)
+    Ok(download(bytes, kind))
 }

@@ -1,5 +1,5 @@
-//! What became of the runs of this hub, counted for whoever watches it: by engine and outcome, how long
-//! they took, and how long it took until their agents told something.
+//! Metrics of this hub's runs: how many ended by engine and outcome, how long they took, and how long it
+//! took until their agents produced a first event.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,76 +7,52 @@ use std::time::Duration;
 
 use model::Outcome;
 
+use crate::histogram::Histogram;
+
 /// Upper bounds of how long runs take, in seconds; from a recording to an afternoon's work.
-pub const RUN_SECONDS: [f64; 12] = [
+const RUN_SECONDS: &[f64] = &[
     0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 14400.0,
 ];
 
 /// Upper bounds of how long it takes from a prompt to the first event of its agent, in seconds.
-pub const FIRST_EVENT_SECONDS: [f64; 12] = [
+const FIRST_EVENT_SECONDS: &[f64] = &[
     0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0,
 ];
 
-/// The runs that have ended, and those whose agents have told something.
+/// The durations of runs, and of the time until the first event of an agent.
 #[derive(Debug, Default)]
 pub struct RunCounts {
-    ended: Mutex<BTreeMap<RunKey, EndedRuns>>,
-    first_events: Mutex<BTreeMap<String, FirstEvents>>,
+    ended: Mutex<BTreeMap<RunKey, Histogram>>,
+    first_events: Mutex<BTreeMap<String, Histogram>>,
 }
 
-/// Which runs: those of an engine (without what follows the colon, which anybody may choose) with an
-/// outcome, by its name.
+/// Which runs: those of an engine with an outcome, by its name. The engine is without what follows the
+/// colon: clients choose that freely, and each value would be a time series of its own.
 pub type RunKey = (String, &'static str);
-
-/// How many have ended, and how long they took.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct EndedRuns {
-    pub count: u64,
-    pub seconds: f64,
-    /// How many took no longer than each of [`RUN_SECONDS`].
-    pub within: [u64; RUN_SECONDS.len()],
-}
-
-/// Prompts whose agents have told something, and how long that took since they were accepted.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct FirstEvents {
-    pub count: u64,
-    pub seconds: f64,
-    /// How many took no longer than each of [`FIRST_EVENT_SECONDS`].
-    pub within: [u64; FIRST_EVENT_SECONDS.len()],
-}
 
 impl RunCounts {
     pub(crate) fn ended(&self, engine: &str, outcome: Outcome, took: Duration) {
-        let mut counts = lock(&self.ended);
-        let ended = counts.entry((family(engine), outcome.name())).or_default();
-        let seconds = took.as_secs_f64();
-        ended.count += 1;
-        ended.seconds += seconds;
-        for (count, bound) in ended.within.iter_mut().zip(RUN_SECONDS) {
-            *count += u64::from(seconds <= bound);
-        }
+        lock(&self.ended)
+            .entry((family(engine), outcome.name()))
+            .or_insert_with(|| Histogram::new(RUN_SECONDS))
+            .observe(took);
     }
 
-    /// All of them so far.
-    pub fn all(&self) -> BTreeMap<RunKey, EndedRuns> {
+    /// The agent of a prompt has produced its first event, this long after the prompt was accepted.
+    pub(crate) fn answered(&self, engine: &str, took: Duration) {
+        lock(&self.first_events)
+            .entry(family(engine))
+            .or_insert_with(|| Histogram::new(FIRST_EVENT_SECONDS))
+            .observe(took);
+    }
+
+    /// How long runs took, by engine and outcome.
+    pub fn all(&self) -> BTreeMap<RunKey, Histogram> {
         lock(&self.ended).clone()
     }
 
-    /// The agent of a prompt has told something for the first time.
-    pub(crate) fn answered(&self, engine: &str, took: Duration) {
-        let mut counts = lock(&self.first_events);
-        let first = counts.entry(family(engine)).or_default();
-        let seconds = took.as_secs_f64();
-        first.count += 1;
-        first.seconds += seconds;
-        for (count, bound) in first.within.iter_mut().zip(FIRST_EVENT_SECONDS) {
-            *count += u64::from(seconds <= bound);
-        }
-    }
-
     /// How long prompts waited for their agents so far, by engine.
-    pub fn first_events(&self) -> BTreeMap<String, FirstEvents> {
+    pub fn first_events(&self) -> BTreeMap<String, Histogram> {
         lock(&self.first_events).clone()
     }
 }
@@ -94,6 +70,14 @@ fn family(engine: &str) -> String {
 mod tests {
     use super::*;
 
+    /// Count, sum of seconds and how many were within each bound.
+    type Figures = (u64, f64, Vec<u64>);
+
+    fn figures(histogram: &Histogram) -> Figures {
+        let within = histogram.buckets().map(|(_, count)| count).collect();
+        (histogram.count(), histogram.seconds(), within)
+    }
+
     #[test]
     fn runs_are_counted_by_engine_outcome_and_time() {
         let counts = RunCounts::default();
@@ -104,22 +88,18 @@ mod tests {
         );
         counts.ended("acp:other", Outcome::Completed, Duration::from_secs(20));
         counts.ended("claude", Outcome::Failed, Duration::from_secs(100_000));
-        let ended = |count, seconds, within| EndedRuns {
-            count,
-            seconds,
-            within,
-        };
-        let expected = BTreeMap::from([
-            (
-                ("acp".to_owned(), "completed"),
-                ended(2, 20.3, [0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2]),
-            ),
-            (
-                ("claude".to_owned(), "failed"),
-                ended(1, 100_000.0, [0; RUN_SECONDS.len()]),
-            ),
-        ]);
-        assert_eq!(counts.all(), expected);
+        let counted: Vec<(RunKey, Figures)> = counts
+            .all()
+            .iter()
+            .map(|(key, it)| (key.clone(), figures(it)))
+            .collect();
+        let acp = (2, 20.3, vec![0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2]);
+        let claude = (1, 100_000.0, vec![0; RUN_SECONDS.len()]);
+        let expected = [
+            (("acp".to_owned(), "completed"), acp),
+            (("claude".to_owned(), "failed"), claude),
+        ];
+        assert_eq!(counted, expected);
     }
 
     #[test]
@@ -127,12 +107,9 @@ mod tests {
         let counts = RunCounts::default();
         counts.answered("acp:some command", Duration::from_millis(250));
         counts.answered("acp:other", Duration::from_secs(20));
-        let expected = FirstEvents {
-            count: 2,
-            seconds: 20.25,
-            within: [0, 0, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2],
-        };
-        let expected = BTreeMap::from([("acp".to_owned(), expected)]);
-        assert_eq!(counts.first_events(), expected);
+        let first_events = counts.first_events();
+        let expected = (2, 20.25, vec![0, 0, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2]);
+        assert_eq!(first_events.keys().collect::<Vec<_>>(), ["acp"]);
+        assert_eq!(figures(&first_events["acp"]), expected);
     }
 }

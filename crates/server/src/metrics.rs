@@ -1,19 +1,19 @@
 //! Figures for Prometheus, in its text format. A handful of counters needs no library.
 
 use std::fmt::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
-use hub::{FIRST_EVENT_SECONDS, Hub, RUN_SECONDS};
+use hub::{Histogram, Hub};
 
 use crate::error::{ApiError, Result};
 use crate::state::App;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Metrics {
     /// By the first digit of the status.
     answers: [AtomicU64; 5],
@@ -23,30 +23,11 @@ pub(crate) struct Metrics {
     detached: AtomicU64,
     prompts: AtomicU64,
     followers: AtomicI64,
-    requests: Histogram,
+    requests: Mutex<Histogram>,
 }
 
 /// Upper bounds of how long it takes until an answer begins, in seconds.
-const REQUEST_SECONDS: [f64; 9] = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
-
-/// How long something took, in the way that Prometheus counts it.
-#[derive(Debug, Default)]
-struct Histogram {
-    /// The last one is those that took longer than all bounds.
-    counts: [AtomicU64; REQUEST_SECONDS.len() + 1],
-    micros: AtomicU64,
-}
-
-impl Histogram {
-    fn note(&self, took: Duration) {
-        let seconds = took.as_secs_f64();
-        let bounds = REQUEST_SECONDS.iter();
-        let at = bounds.take_while(|it| seconds > **it).count();
-        self.counts[at].fetch_add(1, Ordering::Relaxed);
-        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        self.micros.fetch_add(micros, Ordering::Relaxed);
-    }
-}
+const REQUEST_SECONDS: &[f64] = &[0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 
 /// What waits and what runs, as the journal has it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,13 +68,32 @@ impl Drop for Following {
     }
 }
 
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            answers: Default::default(),
+            refused: AtomicU64::default(),
+            events: AtomicU64::default(),
+            bytes: AtomicU64::default(),
+            detached: AtomicU64::default(),
+            prompts: AtomicU64::default(),
+            followers: AtomicI64::default(),
+            requests: Mutex::new(Histogram::new(REQUEST_SECONDS)),
+        }
+    }
+}
+
 impl Metrics {
     pub(crate) fn answered(&self, status: StatusCode, took: Duration) {
-        self.requests.note(took);
+        self.requests().observe(took);
         let class = usize::from(status.as_u16() / 100).saturating_sub(1);
         if let Some(count) = self.answers.get(class) {
             count.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    fn requests(&self) -> MutexGuard<'_, Histogram> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn refused(&self) {
@@ -242,51 +242,46 @@ impl Metrics {
             }
         }
         let (mut totals, mut times) = (Vec::new(), Vec::new());
-        for ((engine, outcome), ended) in app.hub.run_counts().all() {
+        for ((engine, outcome), durations) in app.hub.run_counts().all() {
             let labels = format!("engine=\"{}\",outcome=\"{outcome}\"", label(&engine));
-            totals.push(format!("{{{labels}}} {}", ended.count));
-            for (bound, count) in RUN_SECONDS.iter().zip(ended.within) {
-                times.push(format!("_bucket{{{labels},le=\"{bound}\"}} {count}"));
-            }
-            times.push(format!("_bucket{{{labels},le=\"+Inf\"}} {}", ended.count));
-            times.push(format!("_sum{{{labels}}} {}", ended.seconds));
-            times.push(format!("_count{{{labels}}} {}", ended.count));
+            totals.push(format!("{{{labels}}} {}", durations.count()));
+            put_durations(&labels, &durations, &mut times);
         }
         let help = "Runs that have ended here, by engine and outcome.";
         family("linkspan_runs_total", "counter", help, &totals);
         let help = "From the beginning of a run to its end.";
         family("linkspan_run_duration_seconds", "histogram", help, &times);
         let mut waits = Vec::new();
-        for (engine, first) in app.hub.run_counts().first_events() {
+        for (engine, durations) in app.hub.run_counts().first_events() {
             let labels = format!("engine=\"{}\"", label(&engine));
-            for (bound, count) in FIRST_EVENT_SECONDS.iter().zip(first.within) {
-                waits.push(format!("_bucket{{{labels},le=\"{bound}\"}} {count}"));
-            }
-            waits.push(format!("_bucket{{{labels},le=\"+Inf\"}} {}", first.count));
-            waits.push(format!("_sum{{{labels}}} {}", first.seconds));
-            waits.push(format!("_count{{{labels}}} {}", first.count));
+            put_durations(&labels, &durations, &mut waits);
         }
         let help = "From accepting a prompt to the first event of its agent.";
         family("linkspan_first_event_seconds", "histogram", help, &waits);
-        let (mut rows, mut sum) = (Vec::new(), 0);
-        for (at, count) in self.requests.counts.iter().enumerate() {
-            sum += count.load(Ordering::Relaxed);
-            let bound = REQUEST_SECONDS
-                .get(at)
-                .map_or("+Inf".to_owned(), f64::to_string);
-            rows.push(format!("_bucket{{le=\"{bound}\"}} {sum}"));
-        }
-        let seconds = Duration::from_micros(self.requests.micros.load(Ordering::Relaxed));
-        rows.push(format!("_sum {}", seconds.as_secs_f64()));
-        rows.push(format!("_count {sum}"));
+        let mut requests = Vec::new();
+        put_durations("", &self.requests(), &mut requests);
+        let name = "linkspan_http_request_duration_seconds";
         let help = "From a request to the beginning of its answer.";
-        family(
-            "linkspan_http_request_duration_seconds",
-            "histogram",
-            help,
-            &rows,
-        );
+        family(name, "histogram", help, &requests);
     }
+}
+
+/// The rows of a histogram, each without the metric's name.
+fn put_durations(labels: &str, durations: &Histogram, rows: &mut Vec<String>) {
+    let comma = if labels.is_empty() { "" } else { "," };
+    let mut bucket = |bound: &str, count: u64| {
+        rows.push(format!("_bucket{{{labels}{comma}le=\"{bound}\"}} {count}"));
+    };
+    for (bound, count) in durations.buckets() {
+        bucket(&bound.to_string(), count);
+    }
+    bucket("+Inf", durations.count());
+    let labels = match labels {
+        "" => String::new(),
+        labels => format!("{{{labels}}}"),
+    };
+    rows.push(format!("_sum{labels} {}", durations.seconds()));
+    rows.push(format!("_count{labels} {}", durations.count()));
 }
 
 pub(crate) async fn show(State(app): State<Arc<App>>) -> impl IntoResponse {

@@ -20,6 +20,7 @@ use tokio::time::timeout;
 
 use crate::config::{BODY, MAX_BODY};
 use crate::error::ApiError;
+use crate::fields;
 use crate::state::App;
 
 /// What only a new start can mend is told; a full disk is not among that.
@@ -36,7 +37,7 @@ pub(crate) async fn healthz(State(app): State<Arc<App>>) -> impl IntoResponse {
     }
 }
 
-/// A body in JSON.
+/// A body in JSON, with the fields of `T` and no others.
 #[derive(Debug)]
 pub(crate) struct Json<T>(pub(crate) T);
 
@@ -56,10 +57,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
             let words = format!("a body may have {MAX_BODY} bytes");
             ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", words)
         })?;
-        match serde_json::from_slice(&body) {
-            Ok(it) => Ok(Self(it)),
-            Err(err) => Err(ApiError::bad(format!("the body cannot be read: {err}"))),
-        }
+        fields::from_slice(&body).map(Self)
     }
 }
 

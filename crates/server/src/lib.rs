@@ -14,6 +14,7 @@ mod door;
 mod error;
 mod export;
 mod failures;
+mod fields;
 mod home;
 mod listen;
 mod metrics;

@@ -66,6 +66,9 @@ fn operation(route: &Route) -> Value {
         }
         Access::Public => json!([]),
     };
+    if route.path == "/ws" {
+        operation["x-controls"] = controls();
+    }
     let parameters: Vec<Value> = in_path(route.path)
         .map(|it| parameter(route.path, it, Place::Path))
         .chain(
@@ -99,6 +102,16 @@ fn operation(route: &Route) -> Value {
         operation["responses"][refusal.status] = json!({ "$ref": at });
     }
     operation
+}
+
+/// The controls of the bridge, which OpenAPI has no words for.
+fn controls() -> Value {
+    let controls = ws::CONTROLS.iter().map(|it| {
+        json!({
+            "control": it.name, "x-role": it.role.name(), "reply": it.reply, "example": it.example,
+        })
+    });
+    controls.collect()
 }
 
 /// A status that something is refused with, and where.
@@ -374,6 +387,9 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::ag_ui::AbortBody;
+    use crate::api::{asks, runs};
+    use crate::fields;
 
     #[test]
     fn everything_that_is_named_is_there() {
@@ -409,6 +425,38 @@ mod tests {
             assert!(operation["responses"]["400"].is_object(), "{path}");
         }
         assert_eq!(document["servers"], json!([{ "url": "/" }]));
+    }
+
+    #[test]
+    fn a_body_has_the_fields_that_are_read_and_no_others() {
+        let document = document();
+        let check = |schema: &str, read: &[&'static str], aliases: &[&'static str]| {
+            let schema = &document["components"]["schemas"][schema];
+            assert_eq!(schema["additionalProperties"], false);
+            let properties = schema["properties"].as_object().unwrap();
+            let mut described: Vec<&str> = properties.keys().map(String::as_str).collect();
+            described.extend(aliases);
+            described.sort_unstable();
+            let mut read = read.to_vec();
+            read.sort_unstable();
+            assert_eq!(described, read);
+        };
+        let aliases = [
+            "text",
+            "provider",
+            "sessionId",
+            "session_id",
+            "workingDir",
+            "cd",
+            "allowedTools",
+            "allowed_tools",
+            "output_style",
+            "ask_timeout",
+            "ask_default",
+        ];
+        check("Prompt", fields::names_of::<runs::Fields>(), &aliases);
+        check("Answer", fields::names_of::<asks::Reply>(), &[]);
+        check("Thread", fields::names_of::<AbortBody>(), &[]);
     }
 
     #[test]

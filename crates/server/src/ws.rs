@@ -6,6 +6,7 @@
 
 mod asks;
 mod controls;
+mod requests;
 mod subscriptions;
 mod table;
 mod verbs;
@@ -28,6 +29,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use self::controls::{Control, Told};
 use self::subscriptions::{Subscriptions, Wire};
+use self::table::Action;
 use crate::api::Params;
 use crate::api::sessions::Summary;
 use crate::config::{DEAD, MAX_BATCH_BYTES, MAX_MESSAGE, PING, WRITE};
@@ -35,6 +37,8 @@ use crate::error::{ApiError, Result};
 use crate::metrics::{Following, Metrics};
 use crate::state::App;
 use crate::tokens::Caller;
+
+pub(crate) use self::table::CONTROLS;
 
 /// Formats that have a meaning frame by frame.
 pub(crate) const FORMATS: [&str; 6] = ["thread", "linkspan", "takopi", "acp", "openhands", "ag-ui"];
@@ -234,19 +238,30 @@ impl Client {
             Ok(control) => control,
             Err(told) => return self.told(*told).await,
         };
-        if let Some(told) = self.subscriptions.control(&self.app.hub, &control).await {
-            let is_new = told.reply["type"] == "bridge.subscribed";
-            let session = told.reply["sessionId"].as_str().map(str::to_owned);
-            self.told(told).await?;
-            return match is_new {
-                true => self.show_waiting(session.as_deref()).await,
-                false => Ok(()),
-            };
+        if let Err(err) = verbs::check(&self.app, &self.caller, &control) {
+            return self.told(control.failed(&err)).await;
         }
-        let app = Arc::clone(&self.app);
-        let (caller, last) = (self.caller.clone(), self.last.clone());
-        self.busy = Some(Box::pin(verbs::act(app, caller, last, control)));
-        Ok(())
+        let hub = &self.app.hub;
+        match control.verb.action {
+            Action::Subscribe => match self.subscriptions.subscribe(hub, &control).await {
+                Ok((told, session)) => {
+                    self.told(told).await?;
+                    self.show_waiting(session.as_deref()).await
+                }
+                Err(err) => self.told(control.failed(&err)).await,
+            },
+            Action::Unsubscribe => {
+                let done = self.subscriptions.unsubscribe(hub, &control).await;
+                let told = done.unwrap_or_else(|err| control.failed(&err));
+                self.told(told).await
+            }
+            Action::Work(work) => {
+                let app = Arc::clone(&self.app);
+                let (caller, last) = (self.caller.clone(), self.last.clone());
+                self.busy = Some(Box::pin(verbs::act(app, caller, last, work, control)));
+                Ok(())
+            }
+        }
     }
 
     /// Shows the questions that wait, of a session or of all, as far as they are not among the events

@@ -20,6 +20,7 @@ use super::stream::Stream;
 use super::{AgUi, Asked, SETTINGS};
 use crate::api::runs::Fields;
 use crate::error::{ApiError, Result};
+use crate::fields;
 use crate::tokens::Role;
 
 /// Runs that are looked at for the one that has asked.
@@ -223,16 +224,8 @@ fn submit(
     stream: &mut Stream,
 ) -> Result<Submit> {
     let input = &asked.input;
-    let own = input.forwarded_props.get(SETTINGS).cloned();
-    let mut fields: Fields = match own {
-        Some(own) => serde_json::from_value(own).map_err(|err| {
-            let words = format!("`forwardedProps.linkspan` cannot be read: {err}");
-            ApiError::new(StatusCode::BAD_REQUEST, "bad_input", words)
-        })?,
-        None => Fields::default(),
-    };
+    let mut fields = settings(input)?;
     fields.engine = Some(asked.engine.clone());
-    (fields.session, fields.resume, fields.fork) = (None, None, None);
     let model = input.forwarded_props.get("model").and_then(Value::as_str);
     let mut body = None;
     match selected {
@@ -264,6 +257,34 @@ fn submit(
         input: body,
         ..fields.submit()?
     })
+}
+
+/// What the client says about how the engine is run.
+fn settings(input: &RunAgentInput) -> Result<Fields> {
+    let refuse = |err: ApiError| ApiError {
+        code: "bad_input",
+        message: format!("`forwardedProps.linkspan`: {}", err.message),
+        ..err
+    };
+    let fields: Fields = match input.forwarded_props.get(SETTINGS) {
+        None => return Ok(Fields::default()),
+        Some(Value::Object(own)) => fields::from_map(own).map_err(refuse)?,
+        Some(_) => return Err(refuse(ApiError::bad("it is not an object"))),
+    };
+    // What the request itself says; two answers to one question would hide a mistake.
+    let elsewhere = [
+        ("prompt", fields.prompt.is_some(), "in `messages`"),
+        ("engine", fields.engine.is_some(), "in the path"),
+        ("session", fields.session.is_some(), "with `threadId`"),
+        ("resume", fields.resume.is_some(), "with `threadId`"),
+        ("fork", fields.fork.is_some(), "with `threadId`"),
+    ];
+    match elsewhere.into_iter().find(|it| it.1) {
+        None => Ok(fields),
+        Some((name, _, place)) => Err(refuse(ApiError::bad(format!(
+            "`{name}` is not taken here; an AG-UI client says it {place}"
+        )))),
+    }
 }
 
 fn no_prompt(message: &str) -> ApiError {

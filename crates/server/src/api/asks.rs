@@ -56,7 +56,7 @@ fn view(app: &App, ask: &WaitingAsk) -> Value {
 /// An answer as clients send it.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Reply {
-    decision: String,
+    pub(crate) decision: String,
     message: Option<String>,
     input: Option<Box<RawValue>>,
 }

@@ -1,18 +1,21 @@
 //! Controls as they come, and replies as they go. What cannot be read is told so and nothing else: it
 //! never becomes a prompt.
 
+use axum::http::StatusCode;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::table;
-use crate::error::ApiError;
+use super::table::{self, Verb};
+use crate::error::{ApiError, Result};
+use crate::fields;
 
 /// A control that could be read.
 #[derive(Debug)]
 pub(super) struct Control {
-    pub(super) verb: String,
+    pub(super) verb: &'static Verb,
     /// Whatever the client wants to find its reply by.
     pub(super) request: Option<Value>,
-    pub(super) fields: Map<String, Value>,
+    fields: Map<String, Value>,
 }
 
 /// What a client is told.
@@ -35,24 +38,30 @@ impl Control {
         }
     }
 
-    /// The first of these fields that holds a text.
-    pub(super) fn text(&self, names: &[&str]) -> Option<&str> {
-        names
-            .iter()
-            .find_map(|name| self.fields.get(*name)?.as_str())
+    /// The fields, if they are those of `T` and no others.
+    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T> {
+        fields::from_map(&self.fields)
+    }
+
+    /// The fields, if they are those of `A` and `B` and no others.
+    pub(super) fn read_both<A: DeserializeOwned, B: DeserializeOwned>(&self) -> Result<(A, B)> {
+        fields::both_from_map(&self.fields)
     }
 }
 
 /// Reads a message; an error is what to tell about it.
 pub(super) fn read(text: &str) -> Result<Control, Box<Told>> {
+    let refuse_with = |request: Option<Value>, err: &ApiError| {
+        Err(Box::new(Told {
+            reply: failed(request, err),
+            session: None,
+        }))
+    };
     let refuse = |request: Option<Value>, words: String, hint: Option<String>| {
         let mut err = ApiError::bad(words);
         err.code = "bad_message";
         err.hint = hint;
-        Err(Box::new(Told {
-            reply: failed(request, &err),
-            session: None,
-        }))
+        refuse_with(request, &err)
     };
     let mut fields = match serde_json::from_str(text) {
         Ok(Value::Object(fields)) => fields,
@@ -63,16 +72,29 @@ pub(super) fn read(text: &str) -> Result<Control, Box<Told>> {
         .remove("requestId")
         .or_else(|| fields.remove("request_id"));
     match fields.remove("control") {
-        Some(Value::String(verb)) => Ok(Control {
-            verb,
-            request,
-            fields,
-        }),
+        Some(Value::String(name)) => match table::find(&name) {
+            Some(verb) => Ok(Control {
+                verb,
+                request,
+                fields,
+            }),
+            None => refuse_with(request, &unknown(&name)),
+        },
         _ => {
             let hint = fields.get("type").and_then(Value::as_str).map(hint);
             refuse(request, "a message names its `control`".to_owned(), hint)
         }
     }
+}
+
+fn unknown(name: &str) -> ApiError {
+    let name: String = name.chars().take(80).collect();
+    ApiError::new(
+        StatusCode::BAD_REQUEST,
+        "unknown_control",
+        format!("no control is called `{name}`"),
+    )
+    .hint(format!("the controls are {}", table::names()))
 }
 
 /// For who names a control as events are named.

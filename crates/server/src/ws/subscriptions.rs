@@ -13,8 +13,8 @@ use journal::WaitingAsk;
 use model::{SessionId, Timestamp};
 use serde_json::{Value, json};
 
-use super::asks;
 use super::controls::{Control, Told};
+use super::{asks, requests};
 use crate::config::MAX_SUBSCRIPTIONS;
 use crate::error::{ApiError, Result};
 use crate::export::{Cursor, frames};
@@ -169,43 +169,37 @@ impl Subscriptions {
         self.followers.iter_mut().find_map(|it| it.follower.ready())
     }
 
-    /// Works on a control about subscriptions; none when it is about something else.
-    pub(super) async fn control(&mut self, hub: &Hub, control: &Control) -> Option<Told> {
-        let session = control.text(&["sessionId", "session", "session_id"]);
-        let done = match control.verb.as_str() {
-            "subscribe" => {
-                let at = Timestamp::from(SystemTime::now()).millis();
-                let done = self.subscribe(hub, session, control).await;
-                done.map(|session| json!({ "sessionId": session, "at": at }))
-            }
-            "unsubscribe" => {
-                let done = self.unsubscribe(hub, session).await;
-                done.map(|session| json!({ "sessionId": session }))
-            }
-            _ => return None,
-        };
-        let kind = format!("bridge.{}d", control.verb);
-        Some(match done {
-            Ok(reply) => control.reply(&kind, reply),
-            Err(err) => control.failed(&err),
-        })
-    }
-
-    async fn subscribe(
+    /// Follows what the client asks for: a session, whose id is returned too, or all of them.
+    pub(super) async fn subscribe(
         &mut self,
         hub: &Hub,
-        session: Option<&str>,
         control: &Control,
-    ) -> Result<Option<String>> {
-        let since = control.fields.get("since");
-        let Some(session) = session else {
+    ) -> Result<(Told, Option<String>)> {
+        let wanted = control.read()?;
+        let at = Timestamp::from(SystemTime::now()).millis();
+        let session = self.follow(hub, wanted).await?;
+        let reply = json!({ "sessionId": session, "at": at });
+        Ok((control.reply("bridge.subscribed", reply), session))
+    }
+
+    /// Stops following a session, or all of them.
+    pub(super) async fn unsubscribe(&mut self, hub: &Hub, control: &Control) -> Result<Told> {
+        let requests::Unsubscribe { session_id } = control.read()?;
+        let session = self.leave(hub, session_id.as_deref()).await?;
+        let reply = json!({ "sessionId": session });
+        Ok(control.reply("bridge.unsubscribed", reply))
+    }
+
+    async fn follow(&mut self, hub: &Hub, wanted: requests::Subscribe) -> Result<Option<String>> {
+        let since = wanted.since.as_ref();
+        let Some(session) = wanted.session_id else {
             let after = cursors(since)?;
-            let new_since = new_since(control.fields.get("newSince"))?;
+            let new_since = new_since(wanted.new_since.as_ref())?;
             let all = self.wire.follow(hub, None, after, new_since).await?;
             self.followers = vec![all];
             return Ok(None);
         };
-        let id = hub.find(session).await?.id;
+        let id = hub.find(&session).await?.id;
         let after = HashMap::from([(id.to_string(), cursor(since)?)]);
         let follower = self.wire.follow(hub, Some(id.clone()), after, None).await?;
         // Who names a session does not want all of them any more.
@@ -219,7 +213,7 @@ impl Subscriptions {
         Ok(Some(id.to_string()))
     }
 
-    async fn unsubscribe(&mut self, hub: &Hub, session: Option<&str>) -> Result<Option<String>> {
+    async fn leave(&mut self, hub: &Hub, session: Option<&str>) -> Result<Option<String>> {
         let Some(session) = session else {
             self.followers.clear();
             return Ok(None);

@@ -1,28 +1,60 @@
-//! The one table of controls: their names, what each needs, what it is answered with, and an example.
-//! `docs/serve.md` shows every example.
+//! The one table of controls: their names, what each does and needs, what it is answered with, and an
+//! example. The OpenAPI document lists it, and `docs/serve.md` shows every example.
+//!
+//! A message is looked up here before anything else is done with it, so no control is without a role.
 
 use crate::tokens::Role;
 
 #[derive(Debug)]
-pub(super) struct Verb {
-    pub(super) name: &'static str,
-    pub(super) role: Role,
-    /// The type of the reply, for the manual.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the manual is compared with it")
-    )]
-    pub(super) reply: &'static str,
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the manual is compared with it")
-    )]
-    pub(super) example: &'static str,
+pub(crate) struct Verb {
+    pub(crate) name: &'static str,
+    pub(super) action: Action,
+    pub(crate) role: Role,
+    /// The type of the reply.
+    pub(crate) reply: &'static str,
+    pub(crate) example: &'static str,
 }
 
-const fn verb(name: &'static str, role: Role, reply: &'static str, example: &'static str) -> Verb {
+/// What a control does; some have several names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// These two change what the socket itself follows.
+    Subscribe,
+    Unsubscribe,
+    Work(Work),
+}
+
+/// What is worked on beside the events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    Submit,
+    Abort,
+    RemoveQueued,
+    Settle,
+    SelectProvider,
+    ResumeSession,
+    Projects,
+    SaveProject,
+    DeleteProject,
+    History,
+    Thread,
+    Sessions,
+    Engines,
+    Asks,
+    Status,
+    Echo,
+}
+
+const fn verb(
+    name: &'static str,
+    action: Action,
+    role: Role,
+    reply: &'static str,
+    example: &'static str,
+) -> Verb {
     Verb {
         name,
+        action,
         role,
         reply,
         example,
@@ -31,124 +63,150 @@ const fn verb(name: &'static str, role: Role, reply: &'static str, example: &'st
 
 /// Every control. `SESSION` in an example stands for the id of a session, `SEQ` for a number of an event,
 /// `DIR` for a directory.
-pub(super) const CONTROLS: &[Verb] = &[
+pub(crate) const CONTROLS: &[Verb] = &[
     verb(
         "subscribe",
+        Action::Subscribe,
         Role::Watch,
         "bridge.subscribed",
         r#"{"control":"subscribe","sessionId":"SESSION","since":7}"#,
     ),
     verb(
         "unsubscribe",
+        Action::Unsubscribe,
         Role::Watch,
         "bridge.unsubscribed",
         r#"{"control":"unsubscribe","sessionId":"SESSION"}"#,
     ),
     verb(
         "run.submit",
+        Action::Work(Work::Submit),
         Role::Prompt,
         "bridge.run_submit",
         r#"{"control":"run.submit","text":"Fix the failing test","provider":"claude","workingDir":"DIR"}"#,
     ),
     verb(
         "run.abort",
+        Action::Work(Work::Abort),
         Role::Prompt,
         "bridge.run_abort",
         r#"{"control":"run.abort","sessionId":"SESSION"}"#,
     ),
     verb(
         "interrupt",
+        Action::Work(Work::Abort),
         Role::Prompt,
         "bridge.run_abort",
         r#"{"control":"interrupt"}"#,
     ),
     verb(
         "queue.remove",
+        Action::Work(Work::RemoveQueued),
         Role::Prompt,
         "bridge.queue_removed",
         r#"{"control":"queue.remove","sessionId":"SESSION","number":2}"#,
     ),
     verb(
         "ask.settle",
+        Action::Work(Work::Settle),
         Role::Approve,
         "bridge.ask_settled",
         r#"{"control":"ask.settle","askId":"SESSION:SEQ","decision":"allow"}"#,
     ),
     verb(
         "provider.select",
+        Action::Work(Work::SelectProvider),
         Role::Prompt,
         "bridge.provider",
         r#"{"control":"provider.select","provider":"claude"}"#,
     ),
     verb(
         "claude.session.resume",
+        Action::Work(Work::ResumeSession),
         Role::Prompt,
         "bridge.session_resume",
         r#"{"control":"claude.session.resume","enabled":true,"cwd":"DIR"}"#,
     ),
     verb(
         "projects",
+        Action::Work(Work::Projects),
         Role::Watch,
         "bridge.projects",
         r#"{"control":"projects"}"#,
     ),
     verb(
         "project.save",
+        Action::Work(Work::SaveProject),
         Role::Prompt,
         "bridge.projects",
         r#"{"control":"project.save","project":{"id":"app","name":"App","workingDir":"DIR"}}"#,
     ),
     verb(
         "project.delete",
+        Action::Work(Work::DeleteProject),
         Role::Prompt,
         "bridge.projects",
         r#"{"control":"project.delete","id":"app"}"#,
     ),
     verb(
         "history",
+        Action::Work(Work::History),
         Role::Watch,
         "bridge.history",
         r#"{"control":"history","limit":5}"#,
     ),
     verb(
         "thread",
+        Action::Work(Work::Thread),
         Role::Watch,
         "bridge.thread",
         r#"{"control":"thread","id":"SESSION"}"#,
     ),
     verb(
         "sessions",
+        Action::Work(Work::Sessions),
         Role::Watch,
         "bridge.sessions",
         r#"{"control":"sessions","limit":5}"#,
     ),
     verb(
         "engines",
+        Action::Work(Work::Engines),
         Role::Watch,
         "bridge.engines",
         r#"{"control":"engines"}"#,
     ),
-    verb("asks", Role::Watch, "bridge.asks", r#"{"control":"asks"}"#),
+    verb(
+        "asks",
+        Action::Work(Work::Asks),
+        Role::Watch,
+        "bridge.asks",
+        r#"{"control":"asks"}"#,
+    ),
     verb(
         "bridge.status",
+        Action::Work(Work::Status),
         Role::Watch,
         "bridge.status",
         r#"{"control":"bridge.status","requestId":1}"#,
     ),
     verb(
         "echo",
+        Action::Work(Work::Echo),
         Role::Watch,
         "bridge.echo",
         r#"{"control":"echo","tag":"a","payload":{"b":1}}"#,
     ),
     verb(
         "debug.echo",
+        Action::Work(Work::Echo),
         Role::Watch,
         "bridge.echo",
         r#"{"control":"debug.echo","payload":1}"#,
     ),
     verb(
         "debug.ping",
+        Action::Work(Work::Echo),
         Role::Watch,
         "bridge.echo",
         r#"{"control":"debug.ping"}"#,

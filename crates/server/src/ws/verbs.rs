@@ -10,11 +10,11 @@ use formats::WriterConfig;
 use hub::Submitted;
 use journal::{Session, SessionQuery, State};
 use model::Timestamp;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::controls::{Control, Told};
-use super::table;
+use super::requests;
+use super::table::{Verb, Work};
 use crate::api::runs::{Fields, engine_name, take};
 use crate::api::{asks, sessions};
 use crate::bridge::{MAX_PROJECTS, Resume};
@@ -28,103 +28,96 @@ use crate::{rights, roots};
 const MAX_SEARCH: u32 = 500;
 /// Bytes of a session that `thread` shows; more is read by cursor.
 const MAX_THREAD: usize = 4 << 20;
+/// Sessions in `history`.
+const MAX_HISTORY: u32 = 500;
+const USUAL_HISTORY: u32 = 20;
 /// Bytes of a project.
 const MAX_PROJECT: usize = 64 << 10;
 
-/// Works on a control. `last` is the session this client gave its last prompt to.
+/// Looks whether the caller may use this control.
+pub(super) fn check(app: &App, caller: &Caller, control: &Control) -> Result<()> {
+    let Verb { name, role, .. } = control.verb;
+    if caller.role < *role {
+        return Err(ApiError::forbidden(format!(
+            "a token for `{}` is needed for `{name}`",
+            role.name(),
+        )));
+    }
+    // This is looked at for each control: a token may be revoked while its socket is open.
+    match app.knows(caller) {
+        true => Ok(()),
+        false => Err(ApiError::forbidden("the token was revoked")),
+    }
+}
+
+/// Works on a control that was checked. `last` is the session this client gave its last prompt to.
 pub(super) async fn act(
     app: Arc<App>,
     caller: Caller,
     last: Option<String>,
+    work: Work,
     control: Control,
 ) -> Told {
-    let acted = match table::find(&control.verb) {
-        None => Err(unknown(&control.verb)),
-        Some(verb) if caller.role < verb.role => Err(ApiError::forbidden(format!(
-            "a token for `{}` is needed for `{}`",
-            verb.role.name(),
-            verb.name
-        ))),
-        // The right is looked at for each control: a token may be revoked while its socket is open.
-        Some(_) if !app.knows(&caller) => Err(ApiError::forbidden("the token was revoked")),
-        Some(_) => dispatch(&app, &caller, last, &control).await,
-    };
+    let acted = dispatch(&app, &caller, last, work, &control).await;
     acted.unwrap_or_else(|err| control.failed(&err))
-}
-
-fn unknown(verb: &str) -> ApiError {
-    let verb: String = verb.chars().take(80).collect();
-    ApiError::new(
-        StatusCode::BAD_REQUEST,
-        "unknown_control",
-        format!("no control is called `{verb}`"),
-    )
-    .hint(format!("the controls are {}", table::names()))
 }
 
 async fn dispatch(
     app: &App,
     caller: &Caller,
     last: Option<String>,
+    work: Work,
     control: &Control,
 ) -> Result<Told> {
-    match control.verb.as_str() {
-        "run.submit" => submit(app, caller, control).await,
-        "run.abort" | "interrupt" => abort(app, last, control).await,
-        "queue.remove" => unqueue(app, control).await,
-        "ask.settle" => settle(app, control).await,
-        "provider.select" => select(app, caller, control),
-        "claude.session.resume" => resume(app, caller, control).await,
-        "projects" => Ok(projects(app, control)),
-        "project.save" => save(app, caller, control).await,
-        "project.delete" => {
-            app.bridge.delete(needed(control, &["id"])?);
+    match work {
+        Work::Submit => submit(app, caller, control).await,
+        Work::Abort => abort(app, last, control).await,
+        Work::RemoveQueued => unqueue(app, control).await,
+        Work::Settle => settle(app, control).await,
+        Work::SelectProvider => select(app, caller, control),
+        Work::ResumeSession => resume(app, caller, control).await,
+        Work::Projects => {
+            control.read::<requests::Nothing>()?;
             Ok(projects(app, control))
         }
-        "sessions" => {
-            let page = sessions::page(app, fields(control)?).await?;
+        Work::SaveProject => save(app, caller, control).await,
+        Work::DeleteProject => {
+            let requests::DeleteProject { id } = control.read()?;
+            app.bridge.delete(&id);
+            Ok(projects(app, control))
+        }
+        Work::Sessions => {
+            let page = sessions::page(app, control.read()?).await?;
             Ok(control.reply("bridge.sessions", page))
         }
-        "asks" => {
+        Work::Asks => {
+            control.read::<requests::Nothing>()?;
             let asks = asks::open(app, None).await?;
             Ok(control.reply("bridge.asks", json!({ "asks": asks })))
         }
-        "engines" => {
+        Work::Engines => {
+            control.read::<requests::Nothing>()?;
             let engines = app.engines.list().await;
             Ok(control.reply("bridge.engines", (*engines).clone()))
         }
-        "history" => history(app, control).await,
-        "thread" => thread(app, control).await,
-        "bridge.status" => status(app, caller, control).await,
-        _ => Ok(echo(control)),
+        Work::History => history(app, control).await,
+        Work::Thread => thread(app, control).await,
+        Work::Status => status(app, caller, control).await,
+        Work::Echo => echo(control),
     }
 }
 
-/// The fields of a control as one value.
-fn fields<T: DeserializeOwned>(control: &Control) -> Result<T> {
-    let fields = Value::Object(control.fields.clone());
-    serde_json::from_value(fields)
-        .map_err(|err| ApiError::bad(format!("the fields cannot be read: {err}")))
-}
-
-fn needed<'a>(control: &'a Control, names: &[&str]) -> Result<&'a str> {
-    control
-        .text(names)
-        .ok_or_else(|| ApiError::bad(format!("`{}` is missing", names[0])))
-}
-
 async fn submit(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
-    let thread = control.text(&["threadDocId", "threadId", "thread_id"]);
-    let thread = thread.map_or_else(runner::new_id, str::to_owned);
-    let mut prompt: Fields = fields(control)?;
-    let project = control.text(&["projectId", "project_id"]);
+    let (own, mut prompt) = control.read_both::<requests::Submit, Fields>()?;
+    let thread = own.thread_doc_id.unwrap_or_else(runner::new_id);
+    let project = own.project_id.as_deref();
     if let Some(project) = project.and_then(|it| app.bridge.project(it)) {
         from_project(&project, &mut prompt);
     }
     let engine = prompt.engine.take();
     let engine = engine.or_else(|| app.bridge.provider(caller));
     let engine = engine.map(|it| engine_name(&it).to_owned());
-    let wanted = control.text(&["resumeId", "resume_id"]);
+    let wanted = own.resume_id.as_deref();
     if prompt.session.is_none() && prompt.resume.is_none() && prompt.fork.is_none() {
         let cwd = directory(prompt.cwd.as_deref());
         go_on(app, wanted, engine.as_deref(), &cwd, &mut prompt).await?;
@@ -214,15 +207,12 @@ fn directory(cwd: Option<&str>) -> String {
 }
 
 async fn abort(app: &App, last: Option<String>, control: &Control) -> Result<Told> {
-    let names = [
-        "sessionId",
-        "session",
-        "session_id",
-        "threadDocId",
-        "threadId",
-        "thread_id",
-    ];
-    let session = match (control.text(&names), last) {
+    let requests::Abort {
+        session_id,
+        thread_doc_id,
+    } = control.read()?;
+    let named = session_id.or(thread_doc_id);
+    let session = match (named.as_deref(), last) {
         (Some(id), last) => match (app.hub.find(id).await, last) {
             // The client's own name for the thread it spoke to last.
             (Err(hub::Error::NoSession(_)), Some(last)) => app.hub.find(&last).await?,
@@ -259,25 +249,28 @@ async fn only_running(app: &App) -> Result<Session> {
 }
 
 async fn unqueue(app: &App, control: &Control) -> Result<Told> {
-    let id = needed(control, &["sessionId", "session", "session_id"])?;
-    let number = control.fields.get("number").and_then(Value::as_u64);
-    let number = number.ok_or_else(|| ApiError::bad("`number` is missing"))?;
-    sessions::remove(app, id, number).await?;
+    let requests::RemoveQueued {
+        session_id: id,
+        number,
+    } = control.read()?;
+    sessions::remove(app, &id, number).await?;
     let reply = json!({ "sessionId": id, "number": number });
     Ok(control.reply("bridge.queue_removed", reply))
 }
 
 async fn settle(app: &App, control: &Control) -> Result<Told> {
-    let id = needed(control, &["askId", "ask_id", "id"])?;
-    asks::answer_ask(app, id, fields(control)?).await?;
-    let reply = json!({ "askId": id, "decision": control.text(&["decision"]) });
+    let (requests::Settle { ask_id: id }, reply) = control.read_both::<_, asks::Reply>()?;
+    let decision = reply.decision.clone();
+    asks::answer_ask(app, &id, reply).await?;
+    let reply = json!({ "askId": id, "decision": decision });
     Ok(control.reply("bridge.ask_settled", reply))
 }
 
 /// The provider of later prompts is named with the same rights as that of a prompt, and for the
 /// caller's own token alone.
 fn select(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
-    let provider = engine_name(needed(control, &["provider", "engine"])?).to_owned();
+    let requests::SelectProvider { provider } = control.read()?;
+    let provider = engine_name(&provider).to_owned();
     rights::check_engine(app, caller, &provider)?;
     runner::engines::select(&provider, app.engines.settings())
         .map_err(|err| ApiError::from(hub::Error::Engine(err)))?;
@@ -286,18 +279,21 @@ fn select(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
 }
 
 async fn resume(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
-    let enabled = control.fields.get("enabled").and_then(Value::as_bool);
-    let enabled = enabled.ok_or_else(|| ApiError::bad("`enabled` is true or false"))?;
-    let engine = engine_name(control.text(&["provider", "engine"]).unwrap_or("claude"));
+    let requests::ResumeSession {
+        enabled,
+        provider,
+        cwd,
+        session_id: session,
+    } = control.read()?;
+    let engine = engine_name(provider.as_deref().unwrap_or("claude"));
     rights::check_engine(app, caller, engine)?;
-    let cwd = control.text(&["cwd", "workingDir"]);
+    let cwd = cwd.as_deref();
     roots::check(app, caller, Path::new(cwd.unwrap_or("."))).await?;
     let cwd = directory(cwd);
-    let session = control.text(&["session_id", "sessionId"]);
     let resume = enabled.then(|| Resume {
         engine: engine.to_owned(),
         cwd: cwd.clone(),
-        session: session.map(str::to_owned),
+        session: session.clone(),
     });
     app.bridge.set_resume(engine, &cwd, resume);
     let reply = json!({ "enabled": enabled, "provider": engine, "cwd": cwd, "sessionId": session });
@@ -309,14 +305,11 @@ fn projects(app: &App, control: &Control) -> Told {
 }
 
 async fn save(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
-    let project = control.fields.get("project").and_then(Value::as_object);
-    let mut project = project
-        .cloned()
-        .ok_or_else(|| ApiError::bad("`project` is missing"))?;
+    let requests::SaveProject { mut project } = control.read()?;
     let dir = project.get("workingDir").and_then(Value::as_str);
     let dir = dir.ok_or_else(|| ApiError::bad("a project has a `workingDir`"))?;
     roots::check(app, caller, Path::new(dir)).await?;
-    if control.fields["project"].to_string().len() > MAX_PROJECT {
+    if Value::from(project.clone()).to_string().len() > MAX_PROJECT {
         return Err(ApiError::bad(format!(
             "a project may have {MAX_PROJECT} bytes"
         )));
@@ -331,8 +324,8 @@ async fn save(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
 }
 
 async fn history(app: &App, control: &Control) -> Result<Told> {
-    let limit = control.fields.get("limit").and_then(Value::as_u64);
-    let limit = u32::try_from(limit.unwrap_or(20).clamp(1, 500)).unwrap_or(500);
+    let requests::History { limit, .. } = control.read()?;
+    let limit = limit.unwrap_or(USUAL_HISTORY).clamp(1, MAX_HISTORY);
     let query = SessionQuery::default();
     let listing = app.hub.journal().list(query, None, limit).await?;
     let items = listing.sessions.into_iter().map(|it| {
@@ -347,8 +340,8 @@ async fn history(app: &App, control: &Control) -> Result<Told> {
 }
 
 async fn thread(app: &App, control: &Control) -> Result<Told> {
-    let id = needed(control, &["id", "sessionId", "session"])?;
-    let session = app.hub.find(id).await?;
+    let requests::Thread { id, .. } = control.read()?;
+    let session = app.hub.find(&id).await?;
     let config = WriterConfig {
         served: Some(app.served(None, false)),
         ..WriterConfig::default()
@@ -378,6 +371,7 @@ async fn thread(app: &App, control: &Control) -> Result<Told> {
 }
 
 async fn status(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
+    control.read::<requests::Nothing>()?;
     let listing = app
         .hub
         .journal()
@@ -394,10 +388,9 @@ async fn status(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
     Ok(control.reply("bridge.status", reply))
 }
 
-fn echo(control: &Control) -> Told {
-    let reply = json!({
-        "ts": Timestamp::from(SystemTime::now()).millis(),
-        "tag": control.fields.get("tag"), "payload": control.fields.get("payload"),
-    });
-    control.reply("bridge.echo", reply)
+fn echo(control: &Control) -> Result<Told> {
+    let requests::Echo { tag, payload } = control.read()?;
+    let ts = Timestamp::from(SystemTime::now()).millis();
+    let reply = json!({ "ts": ts, "tag": tag, "payload": payload });
+    Ok(control.reply("bridge.echo", reply))
 }

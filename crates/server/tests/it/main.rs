@@ -8,6 +8,7 @@ mod app;
 mod asks;
 mod bridge;
 mod cors;
+mod fields;
 mod follow;
 mod house;
 mod limits;

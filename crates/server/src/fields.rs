@@ -1,0 +1,249 @@
+//! Reads the JSON objects that clients send. A field that is not known is refused: whoever misspells
+//! `permissions` must not get a run with other permissions.
+//!
+//! The names are those that serde knows, aliases included, so there is no second list to keep. Query
+//! parameters and protocols of others (`RunAgentInput`) do not come through here.
+
+use std::fmt;
+
+use serde::de::value::Error as NotRead;
+use serde::de::{DeserializeOwned, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::forward_to_deserialize_any;
+use serde_json::{Map, Value};
+
+use crate::error::{ApiError, Result};
+
+/// How similar two names are when one is a misspelling of the other, from 0 to 1.
+const SIMILAR: f64 = 0.85;
+/// Characters of an unknown name that are repeated in an error.
+const MAX_NAME: usize = 80;
+
+/// Reads a body.
+pub(crate) fn from_slice<T: DeserializeOwned>(json: &[u8]) -> Result<T> {
+    let bad = |err: serde_json::Error| ApiError::bad(format!("the body cannot be read: {err}"));
+    let Names(names) = serde_json::from_slice(json).map_err(bad)?;
+    check(names.iter().map(String::as_str), &[names_of::<T>()])?;
+    let mut json = serde_json::Deserializer::from_slice(json);
+    let read = serde_path_to_error::deserialize(&mut json).map_err(|err| unreadable(&err))?;
+    json.end().map_err(bad)?;
+    Ok(read)
+}
+
+/// Reads an object that has the fields of `T` and no others.
+pub(crate) fn from_map<T: DeserializeOwned>(fields: &Map<String, Value>) -> Result<T> {
+    check(fields.keys().map(String::as_str), &[names_of::<T>()])?;
+    typed(fields)
+}
+
+/// Reads an object that has the fields of `A` and of `B` and no others.
+pub(crate) fn both_from_map<A: DeserializeOwned, B: DeserializeOwned>(
+    fields: &Map<String, Value>,
+) -> Result<(A, B)> {
+    let known = [names_of::<A>(), names_of::<B>()];
+    check(fields.keys().map(String::as_str), &known)?;
+    Ok((typed(fields)?, typed(fields)?))
+}
+
+fn typed<T: DeserializeOwned>(fields: &Map<String, Value>) -> Result<T> {
+    serde_path_to_error::deserialize(Value::Object(fields.clone())).map_err(|err| unreadable(&err))
+}
+
+fn unreadable(err: &serde_path_to_error::Error<serde_json::Error>) -> ApiError {
+    let path = err.path().to_string();
+    let words = err.inner();
+    ApiError::bad(match &*path {
+        // It is about the object itself, such as a field that is missing.
+        "." => format!("the fields cannot be read: {words}"),
+        field => format!("`{field}` cannot be read: {words}"),
+    })
+}
+
+/// Refuses the first name that is in none of the lists.
+fn check<'a>(names: impl Iterator<Item = &'a str>, known: &[&[&'static str]]) -> Result<()> {
+    let known = known.concat();
+    let mut names = names;
+    let Some(unknown) = names.find(|it| !known.contains(it)) else {
+        return Ok(());
+    };
+    let shown: String = unknown.chars().take(MAX_NAME).collect();
+    let words = match nearest(&shown, &known) {
+        Some(near) => format!("unknown field `{shown}`; did you mean `{near}`?"),
+        None => format!("unknown field `{shown}`"),
+    };
+    let hint = match known.is_empty() {
+        true => "no fields are known here".to_owned(),
+        false => format!("known here: {}", known.join(", ")),
+    };
+    Err(ApiError::bad(words).hint(hint))
+}
+
+/// The name that is meant, if one is similar. `working_dir` is as good as `workingDir`.
+fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
+    let plain = |it: &str| it.replace(['_', '-'], "").to_lowercase();
+    let name = plain(name);
+    let rated = known
+        .iter()
+        .map(|it| (strsim::jaro_winkler(&name, &plain(it)), *it));
+    // Of equally similar ones the first.
+    let nearest = rated.reduce(|a, b| if b.0 > a.0 { b } else { a });
+    nearest.filter(|it| it.0 >= SIMILAR).map(|it| it.1)
+}
+
+/// The names of the fields of a struct, with their aliases; of anything else none, so that nothing
+/// passes unchecked.
+pub(crate) fn names_of<T: DeserializeOwned>() -> &'static [&'static str] {
+    let mut names: &'static [&'static str] = &[];
+    // It gives the names away and then fails.
+    T::deserialize(Introspection(&mut names)).err();
+    names
+}
+
+/// A source that holds nothing, and notes which fields it is asked for.
+struct Introspection<'a>(&'a mut &'static [&'static str]);
+
+impl<'de> Deserializer<'de> for Introspection<'_> {
+    type Error = NotRead;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, NotRead> {
+        Err(NotRead::custom("there is nothing to read"))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, NotRead> {
+        *self.0 = fields;
+        self.deserialize_any(visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit
+        unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+/// The names in an object, whatever it holds under them.
+struct Names(Vec<String>);
+
+impl<'de> serde::Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Keys;
+        impl<'de> Visitor<'de> for Keys {
+            type Value = Names;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Names, A::Error> {
+                let mut names = Vec::new();
+                while let Some((name, IgnoredAny)) = map.next_entry()? {
+                    names.push(name);
+                }
+                Ok(Names(names))
+            }
+        }
+        deserializer.deserialize_map(Keys)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Small {
+        permissions: Option<String>,
+        #[serde(alias = "workingDir")]
+        cwd: Option<String>,
+        max_count: Option<u32>,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct More {
+        decision: Option<String>,
+    }
+
+    fn refusal(json: &str) -> (String, Option<String>) {
+        let err = from_slice::<Small>(json.as_bytes()).unwrap_err();
+        assert_eq!((err.status.as_u16(), err.code), (400, "bad_request"));
+        (err.message, err.hint)
+    }
+
+    #[test]
+    fn an_unknown_field_is_named_with_the_one_that_is_meant() {
+        let known = "known here: permissions, cwd, workingDir, maxCount";
+        for (field, near) in [
+            ("permissionMode", Some("permissions")),
+            ("permission", Some("permissions")),
+            ("Permissions", Some("permissions")),
+            ("working_dir", Some("workingDir")),
+            ("max_count", Some("maxCount")),
+            ("", None),
+            ("zzz", None),
+        ] {
+            let words = match near {
+                Some(near) => format!("unknown field `{field}`; did you mean `{near}`?"),
+                None => format!("unknown field `{field}`"),
+            };
+            let json = json!({ (field): "plan" }).to_string();
+            assert_eq!(refusal(&json), (words, Some(known.to_owned())));
+        }
+        let long = format!("{{\"{}\": 1}}", "ä".repeat(1000));
+        assert_eq!(
+            refusal(&long).0,
+            format!("unknown field `{}`", "ä".repeat(MAX_NAME))
+        );
+    }
+
+    #[test]
+    fn what_is_no_object_or_of_another_type_is_refused_by_its_name() {
+        for (json, words) in [
+            (
+                "[]",
+                "the body cannot be read: invalid type: sequence, expected a JSON object at line 1 column 0",
+            ),
+            (
+                r#"{"maxCount": -1}"#,
+                "`maxCount` cannot be read: invalid value: integer `-1`, expected u32 at line 1 column 15",
+            ),
+            (
+                r#"{"cwd": "a", "workingDir": "b"}"#,
+                "the fields cannot be read: duplicate field `cwd` at line 1 column 25",
+            ),
+            (
+                "{} {}",
+                "the body cannot be read: trailing characters at line 1 column 4",
+            ),
+        ] {
+            assert_eq!(refusal(json), (words.to_owned(), None), "{json}");
+        }
+    }
+
+    #[test]
+    fn fields_of_two_kinds_can_stand_in_one_object() {
+        let fields = json!({ "cwd": "/", "decision": "allow" });
+        let fields = fields.as_object().unwrap();
+        let (small, more) = both_from_map::<Small, More>(fields).unwrap();
+        assert_eq!(
+            (small.cwd.as_deref(), more.decision.as_deref()),
+            (Some("/"), Some("allow"))
+        );
+        let err = from_map::<More>(fields).unwrap_err();
+        assert_eq!(err.message, "unknown field `cwd`");
+        assert_eq!(err.hint.as_deref(), Some("known here: decision"));
+    }
+
+    #[test]
+    fn what_is_no_struct_takes_no_fields() {
+        let fields = json!({ "a": 1 });
+        let err = from_map::<Map<String, Value>>(fields.as_object().unwrap()).unwrap_err();
+        assert_eq!(err.hint.as_deref(), Some("no fields are known here"));
+    }
+}

@@ -178,4 +178,13 @@ mod tests {
         let late = "x\n".repeat(MAX_FRAMES) + CLAUDE;
         assert_eq!(detect(&late, 1000), Err(Unsure::Unknown));
     }
+
+    #[test]
+    fn what_two_formats_claim_is_theirs_until_another_frame_decides() {
+        let result =
+            r#"{"type":"result","subtype":"success","timestamp":"t","status":"ok","stats":{}}"#;
+        let several = Unsure::Several(vec!["claude", "gemini"]);
+        assert_eq!(detect(result, 1000), Err(several));
+        assert_eq!(detect(&format!("{result}\n{CLAUDE}"), 1000), Ok("claude"));
+    }
 }

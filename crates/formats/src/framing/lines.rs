@@ -170,4 +170,14 @@ mod tests {
         });
         assert_eq!(seen, b"next");
     }
+
+    #[test]
+    fn a_line_as_long_as_the_limit_is_whole_and_one_byte_more_is_not() {
+        let text = b"0123456789\n0123456789a\n0123456789";
+        let whole = ["0123456789", "<11 bytes: 0123456789a>", "0123456789"];
+        for size in 1..=text.len() {
+            let frames = frames(10, &text.chunks(size).collect::<Vec<_>>());
+            assert_eq!(frames, whole, "chunks of {size}");
+        }
+    }
 }

@@ -199,4 +199,13 @@ mod tests {
             assert_eq!(chunked, whole, "chunks of {size}");
         }
     }
+
+    #[test]
+    fn crlf_ends_one_line_and_not_two() {
+        let text = b"data: one\r\ndata: two\r\n\r\ndata: three\r\n\r\n";
+        for size in 1..text.len() {
+            let frames = frames(99, &text.chunks(size).collect::<Vec<_>>());
+            assert_eq!(frames, ["one two", "three"], "chunks of {size}");
+        }
+    }
 }

@@ -159,3 +159,22 @@ fn a_call_that_says_it_creates_a_file_adds_it_from_its_start_on() {
         );
     }
 }
+
+#[test]
+fn a_delta_without_a_context_window_has_that_of_the_totals() {
+    let mut reader = reader(&ReaderConfig::default());
+    let init = r#"{"type":"system","subtype":"init","session_id":"s"}"#;
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"ok","session_id":"s","modelUsage":{"m":{"inputTokens":9,"outputTokens":9,"contextWindow":200000}},"model_usage_since_last_result":{"m":{"inputTokens":1,"outputTokens":2}}}"#;
+    let mut windows = Vec::new();
+    let mut sink = |event: &Event<'_>| {
+        if let Body::RunEnded(ended) = &event.body {
+            let models = ended.models.iter();
+            windows.extend(models.map(|it| (it.model.to_string(), it.context_window)));
+        }
+    };
+    for line in [init, result] {
+        reader.frame(Frame::Data(line.as_bytes()), &mut sink);
+    }
+    reader.end(&End::default(), &mut sink);
+    assert_eq!(windows, [("m".to_owned(), Some(200_000))]);
+}

@@ -596,3 +596,19 @@ fn only_its_own_messages_are_recognised() {
         assert!(!recognises(other), "{other}");
     }
 }
+
+#[test]
+fn the_error_for_a_cancelled_request_is_an_abort() {
+    check(
+        &[
+            &prompt(1, "go"),
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32800,"message":"Request cancelled"}}"#,
+        ],
+        expect![[r#"
+            session.bound {"how":"init","native":"s"}
+            run.started {"cause":"prompt"}
+            item.closed {"item":{"id":"prompt-1","kind":"message","role":"user","text":"go"},"status":"ok"}
+            run.ended {"detail":{"code":-32800,"message":"Request cancelled"},"error":{"code":"aborted","message":"Request cancelled"},"outcome":"aborted"}
+        "#]],
+    );
+}

@@ -329,7 +329,7 @@ impl Codex {
         let asked: AskedWith<'c> = serde_json::from_str(text).unwrap_or_default();
         let ask = Ask {
             id: AskId::new(id.get().to_owned()),
-            kind: if method.ends_with("equestApproval") || method.ends_with("Approval") {
+            kind: if method.ends_with("Approval") {
                 AskKind::Permission
             } else {
                 AskKind::Question

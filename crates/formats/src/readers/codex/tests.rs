@@ -450,3 +450,43 @@ fn a_later_process_of_a_session_uses_names_that_are_new() {
     }
     assert_eq!(names, ["r5", "item_0~2", "item_1"]);
 }
+
+#[test]
+fn an_interrupted_item_is_cancelled() {
+    check(
+        r#"
+        {"type":"thread.started","thread_id":"t"}
+        {"type":"turn.started"}
+        {"type":"item.started","item":{"id":"item_0","type":"command_execution","command":"sleep 9","aggregated_output":"","status":"in_progress"}}
+        {"type":"item.completed","item":{"id":"item_0","type":"command_execution","command":"sleep 9","aggregated_output":"","status":"interrupted"}}
+        {"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":1}}
+        "#,
+        exit(0),
+        expect![[r#"
+            session.bound {"native":"t","how":"init"
+            run.started {"cause":"prompt"
+            item.opened {"kind":"tool","id":"item_0","name":"command_execution","input":{"command":"sleep 9"},"class":{"kind":"shell","title":"sleep 9","command":"sleep 9"
+            item.closed {"status":"cancelled","item":{"kind":"tool","id":"item_0","name":"command_execution","input":{"command":"sleep 9"},"class":{"kind":"shell","title":"sleep 9","command":"sleep 9"},"result":{"content":"","is_error":true
+            usage.reported {"scope":"session","basis":"cumulative","tokens":{"input":1,"cache_read":0,"cache_write":0,"output":1},"detail":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":1
+            run.ended {"outcome":"completed","usage":{"scope":"session","basis":"cumulative","tokens":{"input":1,"cache_read":0,"cache_write":0,"output":1},"detail":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":1}},"detail":{"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":1
+        "#]],
+    );
+}
+
+#[test]
+fn of_too_many_open_items_the_oldest_is_closed() {
+    let mut reader = Codex::new(&ReaderConfig::default());
+    let mut closed = Vec::new();
+    let mut sink = |event: &Event<'_>| {
+        if let Body::ItemClosed(it) = &event.body {
+            closed.push((it.item.id().to_string(), it.status));
+        }
+    };
+    for n in 0..=1024 {
+        let line = format!(
+            r#"{{"type":"item.started","item":{{"id":"item_{n}","type":"command_execution","command":"x","aggregated_output":"","status":"in_progress"}}}}"#
+        );
+        reader.frame(Frame::Data(line.as_bytes()), &mut sink);
+    }
+    assert_eq!(closed, [("item_0".to_owned(), model::Status::Lost)]);
+}

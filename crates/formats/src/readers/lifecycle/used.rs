@@ -77,3 +77,36 @@ impl ItemIds {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_ids_are_forgotten() {
+        let mut ids = ItemIds::default();
+        let id = |n: usize| ItemId::new(format!("id{n}"));
+        for n in 0..=MAX_USED {
+            assert_eq!(ids.unique(&id(n)), id(n));
+        }
+        assert_eq!((ids.hashes.len(), ids.order.len()), (MAX_USED, MAX_USED));
+        assert_eq!(
+            ids.unique(&id(MAX_USED)),
+            ItemId::new(format!("id{MAX_USED}~2"))
+        );
+        assert_eq!(ids.unique(&id(0)), id(0));
+    }
+
+    #[test]
+    fn renamed_ids_are_bounded() {
+        let mut ids = ItemIds::default();
+        let id = |n: usize| ItemId::new(format!("id{n}"));
+        // Twice as many as are remembered, each given out twice.
+        for n in 0..2 * MAX_USED {
+            ids.unique(&id(n));
+            ids.unique(&id(n));
+        }
+        assert!(ids.renamed.len() <= MAX_USED + 1);
+        assert!(ids.hashes.len() <= MAX_USED);
+    }
+}

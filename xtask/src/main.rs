@@ -4,7 +4,9 @@
 //! one part of it alone, or longer. All words go to stderr, exit code 1 means failure.
 
 mod bench;
+mod deny;
 mod fuzz;
+mod libtest;
 mod matrix;
 mod model;
 mod page;

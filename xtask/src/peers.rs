@@ -25,10 +25,10 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 use crate::{
+    libtest,
     matrix::{self, Converted, Loss},
     process::{capture, cargo, root, run as run_command, target_dir},
     report::{Step, Warnings, say},
-    test::test_program,
 };
 
 use install::Interpreters;
@@ -229,6 +229,14 @@ pub(crate) fn install_all() -> Result<Warnings> {
     Ok(installation()?.warnings.clone())
 }
 
+/// Looks for misspelt words in the tree; `_typos.toml` says where not.
+pub(crate) fn typos() -> Result<Warnings> {
+    if let Some(typos) = installed()?.typos() {
+        run_command(Command::new(typos).current_dir(root()))?;
+    }
+    Ok(Warnings::new())
+}
+
 fn judge_files() -> Result<Warnings> {
     let interpreters = installed()?;
     let judges = JUDGES
@@ -335,12 +343,8 @@ fn self_test(judge: Judge, interpreter: &Path) -> Result<()> {
 /// Clients talk with it in [`live`].
 fn try_agents() -> Result<Warnings> {
     if let Some(programs) = installed()?.agents() {
-        let tests = test_program("linkspan", "agents")?;
-        run_command(
-            Command::new(tests)
-                .current_dir(root().join("crates/linkspan"))
-                .env("LINKSPAN_AGENTS", programs),
-        )?;
+        let mut tests = libtest::program("linkspan", "agents")?.command();
+        run_command(tests.env("LINKSPAN_AGENTS", programs))?;
     }
     Ok(Warnings::new())
 }

@@ -4,13 +4,13 @@
 //! both cores to themselves, because some of them watch the clock. After them, what only computes runs
 //! beside what mostly waits for agents, browsers and clients.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::{
-    fuzz, page, peers,
-    process::{capture, cargo, run},
+    deny, fuzz, libtest, page, peers,
+    process::{cargo, run},
     report::{Stage, Step, Warnings},
 };
 
@@ -25,9 +25,12 @@ pub(crate) fn stages() -> Vec<Stage> {
             quiet(cargo().args(["test", "--quiet", "--workspace", "--no-run"]))
         }),
         Step::new("doc", doc).within(60),
-        Step::new("deny", deny),
+        Step::new("deny", || deny::run().map(|()| Warnings::new())),
     ];
-    let install = vec![Step::new("install", peers::install_all)];
+    let install = vec![
+        Step::new("install", peers::install_all),
+        Step::new("typos", peers::typos),
+    ];
     let test = vec![Step::new("test", test).within(300)];
     let computing = vec![
         Step::new("every byte", every_byte).within(500),
@@ -60,7 +63,8 @@ fn clippy() -> Result<Warnings> {
 }
 
 fn test() -> Result<Warnings> {
-    quiet(cargo().args(["test", "--workspace", "--", "--skip", EVERY_PREFIX]))
+    libtest::run_all(libtest::programs()?, &["--skip", EVERY_PREFIX])?;
+    Ok(Warnings::new())
 }
 
 fn doc() -> Result<Warnings> {
@@ -73,61 +77,6 @@ fn doc() -> Result<Warnings> {
 
 /// The fast tier shows the writers one cut in many; here they see every byte.
 fn every_byte() -> Result<Warnings> {
-    let tests = test_program("formats", "it")?;
-    quiet(
-        Command::new(tests)
-            .arg(EVERY_PREFIX)
-            .current_dir(crate::process::root().join("crates/formats"))
-            .env("LINKSPAN_EVERY_BYTE", "1"),
-    )
-}
-
-/// The built test program of a crate. Cargo would build its dependencies again for `--package`, with
-/// fewer features.
-pub(crate) fn test_program(package: &str, target: &str) -> Result<String> {
-    #[derive(serde::Deserialize)]
-    struct Artifact {
-        package_id: Option<String>,
-        target: Option<Target>,
-        executable: Option<String>,
-    }
-    #[derive(serde::Deserialize)]
-    struct Target {
-        name: String,
-        kind: Vec<String>,
-    }
-    let mut command = cargo();
-    command.args(["test", "--quiet", "--workspace", "--no-run"]);
-    command.args(["--test", target]);
-    let printed = capture(command.arg("--message-format=json"))?.stdout;
-    let artifacts = serde_json::Deserializer::from_slice(&printed).into_iter::<Artifact>();
-    let folder = format!("/{package}#");
-    let is_wanted = |it: &Artifact| {
-        let is_test = |it: &Target| it.name == target && it.kind.iter().any(|kind| kind == "test");
-        it.target.as_ref().is_some_and(is_test)
-            && it
-                .package_id
-                .as_ref()
-                .is_some_and(|id| id.contains(&folder))
-    };
-    // Warnings about the program are messages of their own, without one.
-    let program = (artifacts.flatten().filter(is_wanted)).find_map(|it| it.executable);
-    program.with_context(|| format!("cargo built no test program `{target}` of `{package}`"))
-}
-
-// cargo-deny takes minutes to build, so it is used where it is installed and never fetched,
-// not even in CI: licences and sources change only with Cargo.lock, which is reviewed.
-fn deny() -> Result<Warnings> {
-    let mut probe = cargo();
-    probe
-        .args(["deny", "--version"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    if !probe.status().is_ok_and(|it| it.success()) {
-        return Ok(vec![
-            "SKIPPED: licences, bans and sources were not checked; `cargo install cargo-deny --locked`".into(),
-        ]);
-    }
-    quiet(cargo().args(["deny", "check", "licenses", "bans", "sources"]))
+    let mut tests = libtest::program("formats", "it")?.command();
+    quiet(tests.arg(EVERY_PREFIX).env("LINKSPAN_EVERY_BYTE", "1"))
 }

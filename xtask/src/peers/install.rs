@@ -23,6 +23,7 @@ pub(super) struct Interpreters {
     python: Option<PathBuf>,
     litellm: Option<PathBuf>,
     schemathesis: Option<PathBuf>,
+    typos: Option<PathBuf>,
     has_browser: bool,
     agents: Option<PathBuf>,
     acp_clients: Option<PathBuf>,
@@ -47,6 +48,11 @@ impl Interpreters {
     /// A Python with schemathesis.
     pub(super) fn schemathesis(&self) -> Option<&Path> {
         self.schemathesis.as_deref()
+    }
+
+    /// The program `typos`.
+    pub(super) fn typos(&self) -> Option<PathBuf> {
+        Some(self.typos.as_ref()?.with_file_name("typos"))
     }
 
     pub(super) fn of(&self, judge: Judge) -> Option<&Path> {
@@ -77,6 +83,7 @@ pub(super) fn install(work: &Path) -> Result<(Interpreters, Warnings)> {
             install_python(work, "schemathesis.txt"),
             &mut warnings,
         )?,
+        typos: or_warn("typos", install_python(work, "typos.txt"), &mut warnings)?,
         has_browser: or_warn(BROWSER, install_browser(), &mut warnings)?.is_some(),
         agents: or_warn(AGENTS, install_agents(), &mut warnings)?,
         acp_clients: or_warn("acpx", install_acp_clients(), &mut warnings)?,

@@ -4,6 +4,7 @@ pub(crate) mod asks;
 pub(crate) mod engines;
 pub(crate) mod events;
 pub(crate) mod files;
+pub(crate) mod me;
 pub(crate) mod outputs;
 pub(crate) mod runs;
 pub(crate) mod sessions;

@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use crate::cors;
 use crate::error::ApiError;
 use crate::origins::Refused;
+use crate::rights;
 use crate::routes::Access;
 use crate::state::App;
 use crate::strangers::Stranger;
@@ -153,8 +154,7 @@ pub(crate) async fn inner(
         stranger.is_known();
     }
     if caller.role < role {
-        let words = format!("a token for `{}` is needed for this", role.name());
-        return ApiError::forbidden(words).into_response();
+        return rights::too_low(&caller, role, "for this").into_response();
     }
     request.extensions_mut().insert(caller);
     next.run(request).await

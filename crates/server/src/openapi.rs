@@ -345,6 +345,7 @@ fn bodies(route: &Route) -> (Option<&'static str>, Given) {
         ("GET", "/") => (None, Given::Raw(&["text/html"])),
         ("GET", "/healthz" | "/api/metrics") => (None, Given::Raw(&["text/plain"])),
         ("GET", "/api/openapi.json") => (None, Given::Raw(&["application/json"])),
+        ("GET", "/api/me") => (None, Given::Json("Me")),
         ("GET", "/api/engines") => (None, Given::Json("Engines")),
         ("GET", "/api/sessions") => (None, Given::Json("Sessions")),
         ("GET", "/api/sessions/{id}") => (None, Given::Json("SessionDetail")),

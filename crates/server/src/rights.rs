@@ -41,16 +41,16 @@ fn refuse_above(caller: &Caller, needs: impl IntoIterator<Item = Need>) -> Resul
     let highest = missing.reduce(|a, b| if b.role > a.role { b } else { a });
     match highest {
         None => Ok(()),
-        Some(Need { role, what }) => Err(ApiError::forbidden(format!(
-            "a token for `{}` is needed {what}",
-            role.name()
-        ))
-        .hint(format!(
-            "this token is for `{}`; `linkspan token --role {}` makes one that may",
-            caller.role.name(),
-            role.name()
-        ))),
+        Some(Need { role, what }) => Err(too_low(caller, role, &what)),
     }
+}
+
+/// What a caller is told whose role does not suffice. `what` says what the other one is needed for.
+pub(crate) fn too_low(caller: &Caller, needed: Role, what: &str) -> ApiError {
+    let (own, needed) = (caller.role.name(), needed.name());
+    ApiError::forbidden(format!("a token for `{needed}` is needed {what}")).hint(format!(
+        "this token is for `{own}`; `linkspan token --role {needed}` makes one that may"
+    ))
 }
 
 /// Everything in a prompt that needs more than `prompt`.
@@ -108,6 +108,11 @@ fn deadline_need(
         what: "for an `askDefault` of `allow`, which lets tools run that nobody has answered for"
             .to_owned(),
     })
+}
+
+/// The lowest role that may name this mode, without a list of tools.
+pub(crate) fn mode_role(mode: Mode) -> Role {
+    mode_need(mode, false).map_or(Role::Prompt, |it| it.role)
 }
 
 /// What the table of modes says.

@@ -73,6 +73,14 @@ pub(crate) const ROUTES: &[Route] = &[
     },
     Route {
         method: Method::GET,
+        path: "/api/me",
+        id: "getMe",
+        access: WATCH,
+        summary: "The role of the token that asks, and what it may do",
+        handler: || get(api::me::show),
+    },
+    Route {
+        method: Method::GET,
         path: "/api/engines",
         id: "listEngines",
         access: WATCH,

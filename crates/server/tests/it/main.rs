@@ -12,6 +12,7 @@ mod fields;
 mod follow;
 mod house;
 mod limits;
+mod me;
 mod names;
 mod private;
 mod rights;

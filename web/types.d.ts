@@ -87,6 +87,8 @@ declare namespace Wire {
     description?: string;
     input?: any;
     suggestions?: any;
+    /** When it is answered by itself if nobody has, and how. */
+    deadline?: { at: string; decision: "allowed" | "denied" };
   }
 
   interface Question {
@@ -133,6 +135,24 @@ declare namespace Wire {
     queue: { number: number; at?: string; prompt: string }[];
     asks: OpenAsk[];
     runs: { id: string; started_at: string; ended_at?: string; outcome?: string; cost_usd?: number }[];
+  }
+
+  type Role = "watch" | "prompt" | "approve" | "admin";
+
+  /** One thing that can be done, the lowest role that may, and whether this token may. */
+  interface Right {
+    name: string;
+    role: Role;
+    allowed: boolean;
+  }
+
+  interface Me {
+    id: string | null;
+    role: Role;
+    /** By `operationId`. */
+    operations: Right[];
+    /** By permission mode. */
+    permissions: Right[];
   }
 
   interface Engine {

@@ -12,6 +12,29 @@ export class ApiError extends Error {
   }
 }
 
+/** Called when the server says that the token may not do something. */
+let forbidden = () => {};
+
+/** @param {() => void} act */
+export function on_forbidden(act) {
+  forbidden = act;
+}
+
+/** How far the server's clock is ahead of this one's, in milliseconds. */
+let ahead = 0;
+
+/** What the server's clock says, about. */
+export function server_now() {
+  return Date.now() + ahead;
+}
+
+/** @param {Response} response */
+function compare_clocks(response) {
+  const said = Date.parse(response.headers.get("Date") ?? "");
+  // Whole seconds are told, some time ago: a small difference is none.
+  if (Number.isFinite(said)) ahead = Math.abs(said - Date.now()) > 2_000 ? said - Date.now() : 0;
+}
+
 /** What went wrong, for people. @param {unknown} error */
 export function sentence(error) {
   const message = error instanceof Error ? error.message : String(error);
@@ -34,7 +57,9 @@ export async function request(path, init = {}) {
     if (init.signal?.aborted) throw error;
     throw new ApiError(0, "unreachable", "the server cannot be reached");
   }
+  compare_clocks(response);
   if (response.ok) return response;
+  if (response.status === 403) forbidden();
   const body = await response.json().catch(() => undefined);
   const it = body?.error;
   throw new ApiError(

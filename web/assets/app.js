@@ -1,32 +1,36 @@
 // The page as a whole: which session is open, what the socket says, what the keys do.
 
 import { forget_answers } from "./answered.js";
-import { ApiError, get, post, sentence, session_path, settle } from "./api.js";
+import { Agents } from "./agents.js";
+import { ApiError, get, sentence, session_path, settle } from "./api.js";
 import { Composer } from "./composer.js";
 import { by_id } from "./dom.js";
 import { forget_drafts } from "./drafts.js";
 import { Feed } from "./feed.js";
 import { Follower } from "./follow.js";
-import { blank, missing, pills, progress, say } from "./frame.js";
+import { blank, missing, pills, progress, say, show_link } from "./frame.js";
 import { gate } from "./gate.js";
 import { show_keys } from "./help.js";
 import { listen_to_keys } from "./keys.js";
 import { Known, summary } from "./known.js";
 import { SessionList } from "./list.js";
+import { forget_rights, learn_rights, may, on_rights } from "./me.js";
 import { read_past } from "./past.js";
 import { Pending, starting_row, unmade } from "./pending.js";
 import { Socket } from "./socket.js";
-import { draw_start, mark_agent } from "./start.js";
-import { drop_token, forget_token, on_signed_out, remember_token, take_token, token } from "./token.js";
+import { Stop } from "./stop.js";
+import { drop_token, forget_token, on_signed_in, on_signed_out, remember_token, take_token, token } from "./token.js";
 import { clear_top, draw_top, tick_top } from "./top.js";
 import { open_file } from "./viewer.js";
-import { engine_name } from "./words.js";
+import { is_recording } from "./words.js";
 
 const socket = new Socket();
 const known = new Known();
 const list = new SessionList(known);
 const feed = new Feed(by_id("scroll"));
 const composer = new Composer();
+const agents = new Agents(composer);
+const stop = new Stop();
 
 /**
  * @typedef {object} Open
@@ -46,28 +50,15 @@ let past_of = "";
 /** The row that says that a session is starting. @type {View.PendingRow | undefined} */
 let starting;
 let is_at_end = true;
-/** @type {ReturnType<typeof setTimeout> | undefined} */
-let offline;
 let is_forking = false;
 let is_cost_shown = false;
-let is_stopping = false;
 /** The request after whose answer every change is told. */
 const HELLO = "hello";
 /** Counts navigations: an answer that comes after the next one is not for us. */
 let visit = 0;
-/** @type {Wire.Engines} */
-let engines = { engines: [], replays: [] };
 
 socket.onstate = (state) => {
-  const words = { connecting: "Connecting…", open: "", lost: "Connection lost, trying again…", refused: "" };
-  clearTimeout(offline);
-  // A short interruption is nobody's business.
-  const show = () => {
-    for (const id of ["link-state", "lost"]) by_id(id).textContent = words[state];
-    document.body.classList.toggle("offline", state === "lost");
-  };
-  if (state === "open") show();
-  else offline = setTimeout(show, 800);
+  show_link(state);
   if (state === "refused") refuse();
 };
 socket.is_refused = () =>
@@ -101,7 +92,9 @@ list.onerror = (error) => {
   if (error instanceof ApiError && error.status === 401) refuse();
 };
 composer.onsend = send;
-composer.onpick = mark_agent;
+agents.onfound = remember_token;
+agents.onrefused = refuse;
+stop.onchange = draw;
 composer.oncancel_fork = () => {
   is_forking = false;
   aim();
@@ -128,6 +121,8 @@ by_id("sign-out").addEventListener("click", () => {
   signed_out();
 });
 on_signed_out(signed_out);
+on_signed_in(() => by_id("app").hidden && start());
+on_rights(rights_changed);
 start();
 
 function start() {
@@ -140,43 +135,60 @@ function start() {
   by_id("app").hidden = false;
   socket.stop();
   socket.start();
-  get("/api/engines").then(
-    (all) => {
-      remember_token();
-      engines = all;
-      composer.engines(all);
-      const prompt = (/** @type {string} */ replay) => `Play the recording “${engine_name(replay).slice(7)}”.`;
-      draw_start(
-        all,
-        (engine) => composer.pick(engine),
-        (replay) => void composer.send({ engine: replay, prompt: prompt(replay) }),
-      );
-      mark_agent(composer.engine);
-    },
-    (error) => error instanceof ApiError && error.status === 401 && refuse(),
-  );
+  forget_rights();
+  void learn_rights();
+  void agents.find();
   void navigate();
 }
 
+/** What the token may do is known, or has changed. */
+function rights_changed() {
+  by_id("fresh").hidden = !may("submitPrompt");
+  composer.rights();
+  agents.draw();
+  list.draw();
+  for (const row of open?.follower.story.asks.values() ?? []) row.version += 1;
+  is_forking &&= may("submitPrompt");
+  feed.changed();
+  aim();
+  draw();
+  // The queue offers to take prompts back.
+  void refresh_detail();
+}
+
 function refuse() {
-  socket.stop();
   // This tab may have an old one, and the browser a newer one.
-  if (drop_token()) return start();
-  by_id("app").hidden = true;
-  gate("refused", start);
+  socket.stop();
+  if (drop_token()) start();
+  else shut("refused");
 }
 
 function signed_out() {
-  socket.stop();
+  composer.clear();
   forget_drafts();
   forget_answers();
+  shut("signed_out");
+}
+
+/** Nothing of what was shown stays in the document. @param {"refused" | "signed_out"} why */
+function shut(why) {
+  socket.stop();
+  visit += 1;
+  leave();
+  feed.show(undefined, undefined);
+  list.clear();
+  clear_top();
+  composer.queue([], "", () => {});
+  say("");
   by_id("app").hidden = true;
-  gate("signed_out", start);
+  gate(why, start);
 }
 
 /** The connection stands: what is shown may be old. */
 function catch_up() {
   composer.reached();
+  void learn_rights();
+  if (!agents.is_known) void agents.find();
   void list.refresh();
   void open?.follower.sync();
   void refresh_detail();
@@ -187,7 +199,7 @@ async function navigate() {
   const here = (visit += 1);
   const name = /^#\/s\/([^?&]+)/.exec(location.hash)?.[1];
   leave();
-  is_stopping = made !== undefined && is_stopping;
+  if (made === undefined) stop.reset();
   is_forking = false;
   is_cost_shown = false;
   past_of = "";
@@ -253,7 +265,7 @@ function follow(detail, pending, asked_at = known.now()) {
   const { story } = follower;
   feed.show(() => [it.past.rows, story.rows, coming(it)], {
     session: id,
-    is_recording: () => it.session.engine.startsWith("replay:"),
+    is_recording: () => is_recording(it.session.engine),
     can_change: (row) => can_change.get(row.id) ?? false,
     settle,
     open_file: (path) => void open_file(id, path),
@@ -328,7 +340,7 @@ function send({ prompt, target, engine }) {
       if (here !== visit || !it || open !== it) return;
       // A session that was not made is not there; a fork goes back to its parent.
       if (it.session.id === "") {
-        is_stopping = false;
+        stop.reset();
         void navigate();
         if (target.kind === "fork") fork();
         return;
@@ -352,7 +364,7 @@ function begin(prompt, engine) {
 /** @param {Open} it @param {View.PendingRow} row @param {import("./composer.js").Accepted} answer @param {boolean} is_here */
 function accepted(it, row, answer, is_here) {
   it.pending.accept(row, answer);
-  if (row.is_stopped) void stop(answer.session);
+  if (row.is_stopped) void stop.now(answer.session);
   if (it.session.id === answer.session) {
     it.pending.seen(it.follower.story);
     feed.changed();
@@ -424,19 +436,24 @@ function aim() {
   if (!open) {
     composer.queue([], "", () => {});
     composer.aim({ kind: "new" });
-  } else composer.aim({ kind: is_forking ? "fork" : "session", session: open.session });
+    return;
+  }
+  const { session, follower, pending } = open;
+  const is_busy = session.state !== "idle" || follower.story.is_running || pending.rows.length > 0;
+  composer.aim({ kind: is_forking ? "fork" : "session", session, is_busy });
 }
 
 function draw() {
   if (!open) return clear_top();
-  const { session, follower } = open;
-  const can = engines.engines.find((it) => it.name === session.engine)?.can;
+  const { session, follower, pending, past } = open;
+  const can = agents.can(session.engine);
   const { story } = follower;
-  const is_sending = open.pending.rows.length > 0;
-  is_stopping &&= session.state !== "idle" || story.is_running || is_sending;
-  const acts = { toggle_cost, fork, stop: () => void abort() };
-  draw_top({ session, story, can, is_stopping, is_cost_shown, is_sending, parent: open.past.title }, acts);
-  const is_empty = follower.is_caught_up && story.rows.length === 0 && open.past.rows.length === 0 && !is_sending;
+  const is_sending = pending.rows.length > 0;
+  if (session.state === "idle" && !story.is_running && !is_sending) stop.reset();
+  const acts = { toggle_cost, fork, stop: () => void stop.press(pending, session) };
+  const { is_pressed: is_stopping, problem } = stop;
+  draw_top({ session, story, can, is_stopping, is_cost_shown, is_sending, problem, parent: past.title }, acts);
+  const is_empty = follower.is_caught_up && story.rows.length === 0 && past.rows.length === 0 && !is_sending;
   blank(is_empty && session.state === "idle" ? ["No messages yet"] : []);
 }
 
@@ -449,32 +466,6 @@ function fork() {
   is_forking = true;
   aim();
   composer.focus();
-}
-
-async function abort() {
-  const it = open;
-  if (!it) return;
-  is_stopping = true;
-  draw();
-  const unanswered = it.pending.rows.filter((row) => !row.is_accepted);
-  // The server does not know of it yet: it is stopped as soon as it does.
-  for (const row of unanswered) row.is_stopped = true;
-  if (it.session.id === "" || (unanswered.length > 0 && it.session.state === "idle")) return;
-  await stop(it.session.id);
-}
-
-/** @param {string} session */
-async function stop(session) {
-  try {
-    const { aborted } = await post(`${session_path(session)}/abort`, {});
-    if (aborted) return;
-    say("Nothing was running.");
-  } catch (error) {
-    say(sentence(error));
-  }
-  if (open?.session.id !== session) return;
-  is_stopping = false;
-  draw();
 }
 
 function draw_pills() {

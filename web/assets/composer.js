@@ -1,10 +1,11 @@
 // The prompt box, with what a run is started with: agent, model, permissions, directory.
 
 import { ApiError, post, request, sentence, session_path } from "./api.js";
-import { add, button, by_id, h, icon } from "./dom.js";
+import { add, button, by_id, coded, h, icon } from "./dom.js";
 import { draft, keep_draft } from "./drafts.js";
+import { may, role_missing, why_not } from "./me.js";
 import { recall, remember } from "./store.js";
-import { agent_name, agent_title, first_line, visible } from "./words.js";
+import { agent_name, agent_title, first_line, is_recording, visible } from "./words.js";
 
 const KEY = "linkspan.choices";
 const PERMISSIONS = [
@@ -24,7 +25,7 @@ const PAUSE = 300;
 
 /** @typedef {{ prompt: string, target: Target, engine: string }} Sent */
 /** @typedef {{ session: string, position?: number }} Accepted */
-/** @typedef {{ kind: "new" } | { kind: "session", session: Wire.Session } | { kind: "fork", session: Wire.Session }} Target */
+/** @typedef {{ kind: "new" } | { kind: "session" | "fork", session: Wire.Session, is_busy: boolean }} Target */
 
 export class Composer {
   #node = by_id("composer");
@@ -32,13 +33,16 @@ export class Composer {
   #send = h("button", { type: "button", class: "primary send", "aria-label": "Send" }, icon("send"));
   #problem = h("p", { class: "problem", role: "alert", hidden: true });
   #queue = h("ol", { class: "queue", "aria-label": "Queued prompts", hidden: true });
-  #engine = h("select", { "aria-label": "Agent", title: "Agent" });
+  #engine = h("select", { "aria-label": "Agent", title: "Agent" }, h("option", { value: "" }, "Looking for agents…"));
   #model = field("Model", "the agent's default");
   #permissions = h(
     "select",
     { "aria-label": "Permissions", title: "What the agent may do without asking" },
     ...PERMISSIONS.map(([value, label]) => h("option", { value }, label)),
   );
+  #box = h("div", { class: "prompt-box" });
+  /** Why nothing can be sent. */
+  #closed = h("p", { class: "closed", role: "note", hidden: true });
   #cwd = field("Directory", "where the server was started; ~ is your home");
   #resume = field("Session ID to resume", "the agent's own session ID");
   #options = h("div", { class: "options" });
@@ -68,8 +72,9 @@ export class Composer {
 
   constructor() {
     const bar = h("div", { class: "bar" }, this.#options, this.#send);
-    const box = h("div", { class: "prompt-box" }, this.#text, this.#details, bar);
-    add(this.#node, this.#queue, this.#hint, box, this.#problem);
+    const box = this.#box;
+    box.append(this.#text, this.#details, bar);
+    add(this.#node, this.#queue, this.#hint, box, this.#closed, this.#problem);
     // Wherever the box is hit, somebody wants to write.
     box.addEventListener("click", (it) => (it.target === box || it.target === this.#options) && this.focus());
     this.#send.addEventListener("click", () => void this.send());
@@ -111,6 +116,35 @@ export class Composer {
     if (this.#target.kind === "new") this.#show_model();
   }
 
+  /** What the token may do is known, or has changed. */
+  rights() {
+    for (const it of this.#permissions.options) {
+      const role = role_missing(it.value);
+      const label = PERMISSIONS.find(([value]) => value === it.value)?.[1] ?? it.value;
+      it.disabled = role !== undefined;
+      it.textContent = role === undefined ? label : `${label} (needs a token for ${role})`;
+    }
+    // What was chosen with another token.
+    if (this.#permissions.selectedOptions[0]?.disabled) this.#permissions.value = "ask";
+    this.#close();
+  }
+
+  /** Says why nothing can be sent, where the box would be. */
+  #close() {
+    const why = this.#why_closed();
+    this.#box.hidden = why !== "";
+    this.#closed.hidden = why === "";
+    this.#closed.replaceChildren(...coded(why));
+  }
+
+  #why_closed() {
+    const target = this.#target;
+    if (!may("submitPrompt")) return why_not("submitPrompt");
+    if (target.kind === "session" && is_recording(target.session.engine))
+      return "This is a recording: it can be watched, but not replied to.";
+    return "";
+  }
+
   /** @param {string} name */
   pick(name) {
     this.#engine.value = name;
@@ -137,6 +171,7 @@ export class Composer {
   aim(target) {
     this.#target = target;
     this.#node.hidden = !this.#has_agent && target.kind === "new";
+    this.#close();
     this.#placeholder();
     this.#recall(name_of(target));
     // News of the session that is open change nothing else: somebody may be in the middle of a choice.
@@ -168,6 +203,12 @@ export class Composer {
     this.#text.focus();
   }
 
+  /** Forgets what is written. */
+  clear() {
+    clearTimeout(this.#timer);
+    this.#write("");
+  }
+
   /** @param {{ number: number, prompt: string }[]} waiting @param {string} session @param {() => void} again */
   queue(waiting, session, again) {
     this.#queue.hidden = waiting.length === 0;
@@ -185,12 +226,16 @@ export class Composer {
           }
           again();
         };
+        const words = visible(first_line(it.prompt));
+        const act = (/** @type {string} */ label, /** @type {boolean} */ to_edit) =>
+          may("takeBackPrompt") &&
+          button(label, () => void take_back(to_edit), { class: "text", "aria-label": `${label} queued prompt: ${words}` });
         return h(
           "li",
           null,
-          h("span", { dir: "auto", title: visible(it.prompt.slice(0, 2000)) }, visible(first_line(it.prompt))),
-          button("Edit", () => void take_back(true), { class: "text" }),
-          button("Remove", () => void take_back(false), { class: "text" }),
+          h("span", { dir: "auto", title: visible(it.prompt.slice(0, 2000)) }, words),
+          act("Edit", true),
+          act("Remove", false),
         );
       }),
     );
@@ -199,7 +244,7 @@ export class Composer {
   /** Sends what is written; or starts `engine` with `prompt` right away. @param {{ engine: string, prompt: string }} [now] */
   async send(now) {
     const prompt = now?.prompt ?? this.#text.value;
-    if (prompt.trim() === "" || this.#is_sending) return;
+    if (prompt.trim() === "" || this.#is_sending || (!now && this.#why_closed() !== "")) return;
     this.#is_sending = true;
     this.#send.disabled = true;
     this.#problem.hidden = true;
@@ -304,13 +349,12 @@ export class Composer {
 
   #placeholder() {
     const target = this.#target;
-    const busy = target.kind === "session" && target.session.state !== "idle";
     this.#text.placeholder =
       target.kind === "new"
         ? "What should the agent do?"
         : target.kind === "fork"
           ? "First message of the copy"
-          : busy
+          : target.is_busy
             ? `${agent_title(target.session.engine)} is working. Your message will be queued`
             : `Reply to ${agent_name(target.session.engine)}…`;
   }
@@ -330,7 +374,7 @@ export class Composer {
   /** @param {string} words */
   #say(words) {
     this.#is_unreached = false;
-    this.#problem.textContent = words;
+    this.#problem.replaceChildren(...coded(words));
     this.#problem.hidden = false;
   }
 }

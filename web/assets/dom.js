@@ -38,6 +38,11 @@ export function button(label, act, attributes = {}) {
   return h("button", { type: "button", onclick: act, ...attributes }, label);
 }
 
+/** Words with `names` in backticks, as the server and the command line write them. @param {string} text @returns {(string | HTMLElement)[]} */
+export function coded(text) {
+  return text.split(/`([^`\n]+)`/).map((it, n) => (n % 2 === 1 ? h("code", null, it) : it));
+}
+
 /** The element with this id; the page has it. @param {string} id */
 export function by_id(id) {
   const node = document.getElementById(id);

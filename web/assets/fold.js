@@ -43,6 +43,8 @@ export class Story {
     this.open = new Map();
     /** Tool calls by id, for what happens inside of them. @type {Map<string, View.ToolRow>} */
     this.calls = new Map();
+    /** What the agent has said last. */
+    this.last_words = "";
     this.first_prompt = "";
     /** The last prompts, and where they are. @type {{ key: number, seq: number, text: string }[]} */
     this.prompts = [];
@@ -69,6 +71,7 @@ export class Story {
         this.n_runs += 1;
         this.run_tokens = {};
         this.run_at = event.at;
+        this.last_words = "";
         this.started_seq = event.seq;
         this.#push(event, { ...this.#base(event), kind: "run", n: this.n_runs, cause: data.cause });
         break;
@@ -149,7 +152,7 @@ export class Story {
       ...this.#base(event),
       kind: "end",
       outcome: data.outcome,
-      error: data.error,
+      error: data.error && { ...data.error, message: unsaid(data.error.message ?? "", this.last_words) },
       denials: data.denials?.length ?? 0,
       duration_ms: data.duration_ms,
       tokens,
@@ -181,6 +184,7 @@ export class Story {
     if (row.kind === "message" && row.role === "user" && !event.path?.length) this.#prompted(event.seq, row);
     if (status) {
       row.status = status;
+      if (row.kind === "message" && row.role === "assistant" && !row.parent) this.last_words = row.text;
       if (row.kind === "tool") row.ended_at = event.at;
       this.open.delete(name);
     }
@@ -383,6 +387,13 @@ function fill(row, item) {
       row.item = item;
       break;
   }
+}
+
+/** An error without what the agent has just said in words of its own. @param {string} message @param {string} said */
+function unsaid(message, said) {
+  const lines = new Set(said.split("\n").map((it) => it.trim()));
+  const rest = message.split("\n").filter((it) => !lines.has(it.trim()));
+  return rest.join("\n").trim();
 }
 
 /** A card changes with what is inside of it. @param {View.ToolRow | undefined} row */

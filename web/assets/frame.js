@@ -1,6 +1,7 @@
 // The parts of the frame that say how things are: nothing to show, not found, loading, and news for screen readers.
 
 import { add, button, by_id, h, icon } from "./dom.js";
+import { may } from "./me.js";
 import { clear_top } from "./top.js";
 import { plural, visible } from "./words.js";
 
@@ -8,7 +9,7 @@ import { plural, visible } from "./words.js";
 export function blank(words) {
   const node = by_id("blank");
   node.hidden = words.length === 0;
-  if (node.textContent !== words.map((it) => (it instanceof Node ? it.textContent : it)).join("")) {
+  if (node.textContent !== words.map((it) => (it instanceof Node ? it.textContent : it || "")).join("")) {
     node.replaceChildren();
     add(node, ...words);
   }
@@ -20,7 +21,7 @@ export function missing(name) {
   blank([
     h("b", null, "Session not found"),
     h("p", null, "No session has the ID ", h("code", null, visible(name)), "."),
-    h("a", { class: "button", href: "#/new" }, "New session"),
+    may("submitPrompt") && h("a", { class: "button", href: "#/new" }, "New session"),
   ]);
 }
 
@@ -48,6 +49,22 @@ export function pills(asks, is_at_end, acts) {
     all.push(node);
   }
   by_id("pills").replaceChildren(...all);
+}
+
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let offline;
+
+/** How the connection is. @param {import("./socket.js").State} state */
+export function show_link(state) {
+  const words = { connecting: "Connecting…", open: "", lost: "Connection lost, trying again…", refused: "" };
+  const show = () => {
+    for (const id of ["link-state", "lost"]) by_id(id).textContent = words[state];
+    document.body.classList.toggle("offline", state === "lost");
+  };
+  clearTimeout(offline);
+  if (state === "open") show();
+  // A short interruption is nobody's business.
+  else offline = setTimeout(show, 800);
 }
 
 /** News for screen readers. @param {string} words */

@@ -2,6 +2,7 @@
 
 import { by_id } from "./dom.js";
 import { show_keys } from "./help.js";
+import { may } from "./me.js";
 
 /**
  * @typedef {object} Acts
@@ -52,8 +53,10 @@ const KEYS = {
   k: ({ list }) => list.move(-1),
   "/": ({ list }) => list.focus_search(),
   n: ({ write }) => {
+    if (!may("submitPrompt")) return false;
     location.hash = "#/new";
     write();
+    return true;
   },
   i: ({ write }) => write(),
   a: ({ to_ask }) => to_ask(),

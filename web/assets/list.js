@@ -2,6 +2,7 @@
 
 import { get, sentence } from "./api.js";
 import { by_id, h, patch } from "./dom.js";
+import { may } from "./me.js";
 import { ago, engine_name, visible } from "./words.js";
 
 /** Sessions of one request. */
@@ -9,8 +10,11 @@ const PAGE = 100;
 /** Milliseconds without a key before a search starts. */
 const PAUSE = 150;
 
-/** @type {Record<Wire.Session["state"], string>} */
-const STATES = { idle: "", starting: "starting", queued: "queued", running: "running", waiting: "needs your input" };
+/** @param {Wire.Session["state"]} state */
+function state_name(state) {
+  if (state === "waiting") return may("settleAsk") ? "needs your input" : "waiting for an answer";
+  return state === "idle" ? "" : state;
+}
 
 export class SessionList {
   /** @type {Map<string, Wire.Session>} */
@@ -54,6 +58,14 @@ export class SessionList {
     } catch (error) {
       this.onerror(error);
     }
+  }
+
+  /** Forgets what it shows; what is on its way does not count any more. */
+  clear() {
+    this.#load += 1;
+    this.#search.value = "";
+    this.#sessions.clear();
+    this.draw();
   }
 
   /** A session is new, or changed. @param {Wire.Session} session */
@@ -102,7 +114,7 @@ export class SessionList {
       sorted.map((it) => {
         const is_here = it.id === this.current;
         const when = ago(it.active_at, now);
-        const sig = [it.title, it.state, it.engine, it.cwd, when, it.queue, is_here].join("\n");
+        const sig = [it.title, state_name(it.state), it.engine, it.cwd, when, it.queue, is_here].join("\n");
         return {
           key: it.id,
           sig,
@@ -137,7 +149,7 @@ export class SessionList {
     title.textContent = visible(it.title || it.native || it.id);
     link.setAttribute("title", [title.textContent, it.cwd && visible(it.cwd)].filter(Boolean).join("\n"));
     const where = it.cwd?.split("/").filter(Boolean).at(-1);
-    const state = STATES[it.state] ?? "";
+    const state = state_name(it.state);
     const queue = it.queue > 0 ? `${it.queue} queued` : "";
     facts.replaceChildren(
       state ? h("span", { class: "state" }, state) : "",

@@ -2,10 +2,22 @@
 // without any, and how to get the other agents.
 
 import { button, by_id, h, icon } from "./dom.js";
-import { visible } from "./words.js";
+import { may } from "./me.js";
+import { engine_name, visible } from "./words.js";
 
-/** @param {Wire.Engines} all @param {(engine: string) => void} pick @param {(replay: string) => void} play */
+/** Before the agents are known: the server asks each of them for its version, which takes seconds. @param {string} [problem] */
+export function draw_search(problem) {
+  by_id("start").replaceChildren(
+    h("h1", null, "New session"),
+    problem === undefined
+      ? h("p", { class: "starting", role: "status" }, "Looking for agents…")
+      : h("p", { class: "problem", role: "alert" }, `Agents could not be listed. ${problem}`),
+  );
+}
+
+/** @param {Wire.Engines} all @param {(engine: string) => void} pick @param {(replay: string, prompt: string) => void} play */
 export function draw_start(all, pick, play) {
+  if (!may("submitPrompt")) return draw_watching();
   const installed = all.engines.filter((it) => it.installed);
   const has_agent = installed.length > 0;
   const agents = section("Choose an agent and describe the task", installed.map((it) => agent(it, pick)));
@@ -29,6 +41,14 @@ export function draw_start(all, pick, play) {
   );
 }
 
+/** Whoever may not start a session can choose one. */
+function draw_watching() {
+  by_id("start").replaceChildren(
+    h("h1", null, "Watch a session"),
+    h("p", { class: "lead" }, "Choose a session from the list. New ones appear there as soon as they start."),
+  );
+}
+
 /** Shows which agent is chosen. @param {string} name */
 export function mark_agent(name) {
   for (const it of by_id("start").querySelectorAll("button.agent"))
@@ -44,9 +64,10 @@ function agent(it, pick) {
   return node;
 }
 
-/** @param {{ name: string, summary: string }} it @param {(replay: string) => void} play */
+/** @param {{ name: string, summary: string }} it @param {(replay: string, prompt: string) => void} play */
 function replay(it, play) {
-  const node = button("", () => play(it.name), { class: "engine replay", "data-name": it.name });
+  const prompt = `Play the recording “${engine_name(it.name).slice(7)}”.`;
+  const node = button("", () => play(it.name, prompt), { class: "engine replay", "data-name": it.name });
   const name = it.name.replace(/^replay:/, "");
   node.append(icon("play"), h("span", null, visible(name), h("small", null, visible(it.summary))));
   return node;

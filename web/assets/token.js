@@ -48,6 +48,11 @@ export function forget_token() {
   localStorage.setItem(SIGNED_OUT, new Date().toISOString());
 }
 
+/** Calls back when the server has accepted a token in another tab. @param {() => void} act */
+export function on_signed_in(act) {
+  addEventListener("storage", (it) => it.key === KEY && it.newValue !== null && act());
+}
+
 /** Calls back when another tab has signed out. @param {() => void} act */
 export function on_signed_out(act) {
   addEventListener("storage", (it) => {

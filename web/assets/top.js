@@ -1,8 +1,9 @@
 // The line above the feed: what is open, how it stands, what can be done with it.
 
 import { cost_card } from "./cards/notes.js";
-import { button, by_id, h, icon } from "./dom.js";
-import { between, dollars, duration, engine_name, tokens_in_out, visible } from "./words.js";
+import { button, by_id, coded, h, icon } from "./dom.js";
+import { may } from "./me.js";
+import { between, dollars, duration, engine_name, is_recording, mode_name, tokens_in_out, visible } from "./words.js";
 
 /** Milliseconds that a button says that it has done it. */
 const THANKS = 1_500;
@@ -15,6 +16,7 @@ const THANKS = 1_500;
  * @property {boolean} is_stopping
  * @property {boolean} is_cost_shown
  * @property {boolean} is_sending a prompt is on its way
+ * @property {string} problem what went wrong with the last thing that was done up here
  * @property {string} parent the title of the session that this one was forked from
  */
 
@@ -32,7 +34,7 @@ export function clear_top(words) {
 
 /** @param {Shown} shown @param {Acts} acts */
 export function draw_top(shown, acts) {
-  const { session, story, can, is_stopping, is_cost_shown, parent } = shown;
+  const { session, story, can, is_stopping, is_cost_shown, parent, problem } = shown;
   const title = title_of(session, story);
   const state = state_of(shown);
   const mark = { waiting: "◆ ", running: "● ", starting: "● ", queued: "● ", idle: "" }[state];
@@ -41,18 +43,22 @@ export function draw_top(shown, acts) {
     engine_name(session.engine),
     story.facts.model,
     session.cwd ?? story.facts.cwd,
-    story.facts.mode && story.facts.mode !== "default" ? `${story.facts.mode} mode` : "",
+    mode_name(story.facts.mode ?? ""),
   ];
-  const used = [
-    tokens_in_out(story.is_running ? story.run_tokens : story.tokens),
-    story.has_cost && dollars(story.cost),
-  ].filter(Boolean);
-  const sig = JSON.stringify([title, facts, used, state, is_stopping, is_cost_shown, session.native, can, session.parent, parent]);
+  const tokens = tokens_in_out(story.is_running ? story.run_tokens : story.tokens);
+  const used = [tokens && `${tokens} tokens`, story.has_cost && dollars(story.cost)].filter(Boolean);
+  const offers = {
+    fork: (can?.fork ?? !is_recording(session.engine)) && may("submitPrompt"),
+    stop: state !== "idle" && may("abortSession"),
+    answer: may("settleAsk"),
+  };
+  const sig = JSON.stringify([title, facts, used, state, is_stopping, is_cost_shown, session.native, offers, session.parent, parent, problem]);
   if (last === sig && !is_cost_shown) return;
   last = sig;
   const top = by_id("top");
   const had_focus = top.contains(document.activeElement) ? document.activeElement?.textContent : undefined;
-  const chip = { waiting: "Needs your input", running: "Running", starting: "Starting", queued: "Queued", idle: "" }[state];
+  const waiting = may("settleAsk") ? "Needs your input" : "Waiting for an answer";
+  const chip = { waiting, running: "Running", starting: "Starting", queued: "Queued", idle: "" }[state];
   top.replaceChildren(
     back(),
     h(
@@ -81,15 +87,16 @@ export function draw_top(shown, acts) {
           "aria-expanded": String(is_cost_shown),
           title: "Tokens and cost, by model and by sub-agent",
         }),
-      (can?.fork ?? true) && button("Fork", acts.fork, { title: "Continue in a copy; this session stays as it is" }),
+      offers.fork && button("Fork", acts.fork, { title: "Continue in a copy; this session stays as it is" }),
       session.native && copy_button(session.native),
-      state !== "idle" &&
+      offers.stop &&
         button(is_stopping ? "Stopping…" : "Stop", acts.stop, {
           class: "stop",
           disabled: is_stopping,
           title: "Stop this run",
         }),
     ),
+    problem ? h("p", { class: "problem", role: "alert" }, ...coded(problem)) : "",
     is_cost_shown ? cost_card(story) : "",
   );
   tick_top(story);
@@ -100,7 +107,8 @@ export function draw_top(shown, acts) {
 export function tick_top(story) {
   const clock = document.querySelector("#top .state.running .clock");
   if (!clock) return;
-  const ms = between(story.run_at, new Date().toISOString());
+  // A run that is about to start has not told when; the one before it has.
+  const ms = story.is_running ? between(story.run_at, new Date().toISOString()) : undefined;
   // Recordings tell the times of their making.
   clock.textContent = ms !== undefined && ms >= 1000 && ms < 86_400_000 ? ` ${duration(ms)}` : "";
 }

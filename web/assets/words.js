@@ -64,6 +64,34 @@ const AGENTS = {
   goose: "Goose",
 };
 
+/** Whether a session plays what was recorded; there is nobody to talk to. @param {string} engine */
+export function is_recording(engine) {
+  return engine.startsWith("replay:");
+}
+
+/** The agents' own names of their modes; those that are words are not here. @type {Record<string, string>} */
+const MODES = {
+  "": "",
+  default: "",
+  acceptEdits: "Accepts edits",
+  auto_edit: "Accepts edits",
+  autoEdit: "Accepts edits",
+  bypassPermissions: "Allows everything",
+  yolo: "Allows everything",
+  dontAsk: "Denies what is not allowed",
+  plan: "Plan mode",
+  auto: "Auto mode",
+  "on-request": "Asks when it needs more",
+  "on-failure": "Asks after failures",
+  untrusted: "Asks before most commands",
+  never: "Never asks",
+};
+
+/** What an agent does without asking, where it says so. @param {string} mode */
+export function mode_name(mode) {
+  return MODES[mode] ?? `${mode} mode`;
+}
+
 /** An agent in a sentence. @param {string} engine */
 export function agent_name(engine) {
   if (engine.startsWith("replay")) return "the recording";
@@ -93,6 +121,30 @@ const TOOLS = {
 /** A tool as people say it. @param {string} name */
 export function tool_name(name) {
   return TOOLS[name] ?? visible(name);
+}
+
+/** What an ask is about, in one line: some agents have no more to say than the name of the tool. @param {Wire.Ask} ask */
+export function ask_title(ask) {
+  return ask.title === ask.tool ? tool_name(ask.tool) : ask.title;
+}
+
+/** Words that say what a tool does to a file and nothing else. */
+const FILE_TOOL = /\b(?:edit|write|update|create|change|modify|delete|add|patch|apply|multiedit|notebookedit|files?|to|the|in)\b/gi;
+
+/** Whether a line says no more than that this tool works on these files. @param {string} text @param {string} tool @param {string[]} paths */
+export function says_only(text, tool, paths) {
+  // The longer ones first: a path holds its own name.
+  const names = paths.flatMap((it) => [it, it.split("/").at(-1) ?? it]).sort((a, b) => b.length - a.length);
+  const rest = [...names, tool, tool_name(tool)].filter(Boolean).reduce((left, it) => left.replaceAll(it, " "), text);
+  return rest.replace(FILE_TOOL, " ").replace(/[\s`'"“”:,.…/\\]+/g, "") === "";
+}
+
+/** Minutes and seconds, as clocks count down. @param {number} ms */
+export function countdown(ms) {
+  const s = Math.ceil(ms / 1000);
+  const two = (/** @type {number} */ n) => String(n).padStart(2, "0");
+  if (s < 3600) return `${Math.floor(s / 60)}:${two(s % 60)}`;
+  return `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)}`;
 }
 
 /** @type {Record<string, string>} */

@@ -7,7 +7,9 @@ import { readFileSync } from "node:fs";
 
 import * as asks from "./mock/asks.mjs";
 import * as prompts from "./mock/prompts.mjs";
+import * as roles from "./mock/roles.mjs";
 import * as tokens from "./mock/tokens.mjs";
+import * as words from "./mock/words.mjs";
 import { furnish, golden, long, start } from "./mock.mjs";
 import { click, close, finish, play, scene, sees, session_id, sleep, tab, text, until } from "./stage.mjs";
 
@@ -495,7 +497,7 @@ await scene("with nothing installed the recordings come first", async () => {
   await bare.stop();
 });
 
-for (const part of [prompts, asks, tokens]) await part.play(server, everything);
+for (const part of [prompts, asks, tokens, roles, words]) await part.play(server, everything);
 
 await server.stop();
 await finish();

@@ -48,6 +48,18 @@ const SUMMARIES = {
   codex: "Codex, over its app server",
 };
 
+const ROLES = ["watch", "prompt", "approve", "admin"];
+/** What the routes and the modes need, as far as the page uses them. */
+const OPERATIONS = { submitPrompt: "prompt", abortSession: "prompt", takeBackPrompt: "prompt", settleAsk: "approve" };
+const MODES = { plan: "prompt", deny: "prompt", ask: "prompt", "accept-edits": "approve", listed: "approve", allow: "approve" };
+
+/** What `GET /api/me` says to this role. */
+function me(role) {
+  const is_enough = (needed) => ROLES.indexOf(role) >= ROLES.indexOf(needed);
+  const rights = (table) => Object.entries(table).map(([name, role]) => ({ name, role, allowed: is_enough(role) }));
+  return { id: role === "admin" ? null : "k1", role, operations: rights(OPERATIONS), permissions: rights(MODES) };
+}
+
 /** Events of a golden file. */
 export function golden(name) {
   return readFileSync(join(FIXTURES, `${name}.events.jsonl`), "utf8")
@@ -266,7 +278,13 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
       what === "sessions" && name
         ? (sessions.get(name) ?? [...sessions.values()].find((it) => it.native === name))
         : undefined;
+    const operation = { runs: "submitPrompt", asks: "settleAsk" }[what] ?? { abort: "abortSession", queue: "takeBackPrompt" }[part];
+    const right = me(server.role).operations.find((it) => it.name === operation);
+    if (request.method !== "GET" && right && !right.allowed)
+      return fail(403, "forbidden", `a token for \`${right.role}\` is needed for this`);
+    if (what === "me") return answer(200, me(server.told_role ?? server.role));
     if (what === "engines") {
+      if (server.search > 0) await sleep(server.search);
       const engine = (name, summary, install) => ({
         name,
         summary,
@@ -399,6 +417,11 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
     slow: 0,
     /** Why prompts are refused. */
     refusal: "",
+    /** The role of the token, and the one that is told once it is another. */
+    role: "admin",
+    told_role: undefined,
+    /** Milliseconds that the agents take to say their versions. */
+    search: 0,
     /** How long an agent takes to start, and whether the prompt is an event before that. */
     start: { ms: 0, is_told: false },
     is_down: false,

@@ -55,6 +55,22 @@ function pictured(server) {
   return it;
 }
 
+/** A session that asks for a long command, and waits for a minute. */
+function asking(server) {
+  const it = server.session({ title: "Clean up the build folders" });
+  const command = `${Array.from({ length: 60 }, (_, n) => `find build/${n} -name '*.o' -newer stamp`).join(" ; ")} ; rm -rf build`;
+  const deadline = { at: new Date(Date.now() + 90_000).toISOString(), decision: "denied" };
+  const input = { command, description: "Remove what was built before" };
+  server.append(it, { type: "run.started", data: { cause: "prompt" } });
+  server.append(it, { type: "item.closed", data: { status: "ok", item: { kind: "message", id: "m1", role: "user", text: "Clean up." } } });
+  server.append(it, { type: "ask.opened", data: { id: "a1", kind: "permission", tool: "Bash", title: "find build", description: input.description, input, deadline } });
+  const id = `${it.id}:${it.events.length}`;
+  it.asks.set(id, { id, session: it.id, seq: it.events.length, data: {}, can_change: true });
+  it.queue.push({ number: 7, prompt: "and then write the release notes" });
+  it.is_running = true;
+  return it;
+}
+
 async function all(folder, words) {
   mkdirSync(folder, { recursive: true });
   const server = await start();
@@ -62,6 +78,7 @@ async function all(folder, words) {
   const everything = furnish(server);
   const { id } = demo(server);
   const plotted = pictured(server);
+  const asks = asking(server);
   const to = (hash) => (page) => page.evaluate((hash) => (location.hash = hash), hash);
   const session = (id, act = async () => {}) => async (page) => {
     await to(`#/s/${id}`)(page);
@@ -108,6 +125,22 @@ async function all(folder, words) {
       await click(page, "Bash");
       await click(page, "notes.md");
     }),
+    long: session(asks.id, (page) => until(page, () => document.querySelector(".goes-on"))),
+    watch: async (page) => {
+      server.role = "watch";
+      await page.reload();
+      await session(asks.id, (page) => until(page, () => document.querySelector(".closed:not([hidden])")))(page);
+    },
+    "watch-start": async (page) => {
+      server.role = "watch";
+      await to("#/new")(page);
+      await page.reload();
+    },
+    looking: async (page) => {
+      server.search = 5_000;
+      await to("#/new")(page);
+      await page.reload();
+    },
     keys: (page) => page.evaluate(() => document.getElementById("keys").click()),
     more: async (page) => {
       await to("#/new")(page);
@@ -147,7 +180,7 @@ async function all(folder, words) {
         await sleep(300);
         await page.screenshot({ path: join(folder, file) });
         await page.context().close();
-        server.is_down = false;
+        Object.assign(server, { is_down: false, role: "admin", search: 0 });
       };
       for (const [name, act] of Object.entries(states)) await shoot(name, `${server.url}/#token=test`, act);
       await shoot("gate", `${server.url}/`, async () => {});

@@ -4,7 +4,22 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { diff, plus_minus } from "../assets/diff.js";
-import { agent_title, ago, count, dollars, duration, exact, first_line, plain, tool_name, visible } from "../assets/words.js";
+import {
+  agent_title,
+  ago,
+  ask_title,
+  count,
+  countdown,
+  dollars,
+  duration,
+  exact,
+  first_line,
+  mode_name,
+  plain,
+  says_only,
+  tool_name,
+  visible,
+} from "../assets/words.js";
 
 test("durations, counts, dollars and ages", () => {
   assert.deepEqual([0, 999, 1500, 59_000, 61_000, 3_700_000].map(duration), [
@@ -64,4 +79,35 @@ test("tools and agents as people say them", () => {
     "The agent",
     "Mine",
   ]);
+});
+
+test("a clock counts down to the second", () => {
+  assert.deepEqual([1, 1_000, 42_300, 60_000, 3_599_000, 3_661_000].map(countdown), [
+    "0:01",
+    "0:01",
+    "0:43",
+    "1:00",
+    "59:59",
+    "1:01:01",
+  ]);
+});
+
+test("modes and asks as people say them", () => {
+  assert.deepEqual(["", "default", "acceptEdits", "on-request", "build"].map(mode_name), [
+    "",
+    "",
+    "Accepts edits",
+    "Asks when it needs more",
+    "build mode",
+  ]);
+  const ask = (tool, title) => ask_title({ id: "a", kind: "plan", tool, title });
+  assert.equal(ask("ExitPlanMode", "ExitPlanMode"), "Plan");
+  assert.equal(ask("Bash", "touch z"), "touch z");
+});
+
+test("a line that only names the file of a change is told from one that says more", () => {
+  const only = (text, tool = "Edit", paths = ["/w/src/a.rs"]) => says_only(text, tool, paths);
+  for (const it of ["Edit a.rs", "/w/src/a.rs", "Edit `/w/src/a.rs`", "Write to a.rs…"]) assert.ok(only(it), it);
+  assert.ok(only("Edit files: a.rs, b.rs", "apply_patch", ["a.rs", "b.rs"]));
+  for (const it of ["Edit b.rs", "Edit a.rs outside of the sandbox", "a\u202e.rs", "/etc/a.rs"]) assert.ok(!only(it), it);
 });

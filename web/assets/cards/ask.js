@@ -3,11 +3,13 @@
 // What is shown is what is allowed: to the letter and whole, or with the rest one click away.
 
 import { is_answered_here, note_answer } from "../answered.js";
-import { button, h } from "../dom.js";
+import { server_now } from "../api.js";
+import { button, coded, h } from "../dom.js";
 import { grants } from "../grants.js";
-import { decision_name, exact, tool_name, visible } from "../words.js";
+import { may, why_not } from "../me.js";
+import { ask_title, countdown, decision_name, exact, says_only, tool_name, visible } from "../words.js";
 import { markdown } from "./message.js";
-import { aside, changes, whole } from "./parts.js";
+import { aside, changes, tall, whole } from "./parts.js";
 
 /** @typedef {import("../cards.js").Context} Context */
 /** @typedef {import("../cards.js").Answer} Answer */
@@ -52,19 +54,25 @@ export function ask_card(row, context) {
     }
     for (const it of fields) it.toggleAttribute("disabled", false);
     card.querySelector(".late")?.remove();
-    card.append(h("p", { class: "problem late", role: "alert" }, problem));
+    card.append(h("p", { class: "problem late", role: "alert" }, ...coded(problem)));
   };
   const update = () => {
-    const now = row.settled ? `settled ${row.settled.decision}` : "open";
+    const now = row.settled ? `settled ${row.settled.decision}` : may("settleAsk") ? "open" : "watched";
     // Known a moment later than the ask itself; what somebody picked or typed by then has to stay.
-    if (now === "open") node.querySelector(".edit")?.toggleAttribute("hidden", !context.can_change(row));
+    if (!row.settled) node.querySelector(".edit")?.toggleAttribute("hidden", !context.can_change(row));
     if (now === state) return;
     state = now;
     node.replaceChildren(row.settled ? settled(row, context) : open(row, context, send));
+    tick();
+  };
+  const tick = () => {
+    const clock = node.querySelector(".deadline");
+    if (clock && ask.deadline) clock.textContent = time_left(ask.kind, ask.deadline);
   };
   return {
     node,
     update,
+    tick,
     get is_kept() {
       return !row.settled;
     },
@@ -85,8 +93,7 @@ function settled(row, context) {
       "p",
       null,
       h("b", null, `${verdict(row, decision)}${by_whom(row, context)}`),
-      ` ${visible(row.ask.title)}`,
-      it?.message ? `: ${visible(it.message)}` : "",
+      told(row),
     ),
     answers &&
       h(
@@ -101,8 +108,19 @@ function settled(row, context) {
   );
 }
 
+/** What it was about, and what was said to it. That nobody answered is said by the verdict. @param {View.AskRow} row */
+function told({ ask, settled }) {
+  const is_late = settled?.why === "deadline";
+  const title = ask.kind === "plan" ? "" : visible(ask_title(ask));
+  const message = is_late ? "" : visible(settled?.message ?? "");
+  const words = [title, message].filter(Boolean).join(": ");
+  return words && `${title === "" || is_late ? ":" : ""} ${words}`;
+}
+
 /** @param {View.AskRow} row @param {string} decision */
 function verdict(row, decision) {
+  if (row.ask.kind === "plan" && decision === "allowed") return "Plan approved";
+  if (row.ask.kind === "plan" && decision === "denied") return "Plan denied";
   if (row.ask.kind === "question" && decision === "allowed") return "Answered";
   if (row.ask.kind === "question" && decision === "denied") return "Skipped";
   return decision_name(decision);
@@ -116,6 +134,13 @@ function by_whom(row, context) {
   return is_answered_here(row.id) ? " by you" : " from another device";
 }
 
+/** @param {Wire.Ask["kind"]} kind @param {NonNullable<Wire.Ask["deadline"]>} deadline */
+function time_left(kind, deadline) {
+  const word = deadline.decision === "allowed" ? "Allowed" : kind === "question" ? "Skipped" : "Denied";
+  const ms = Date.parse(deadline.at) - server_now();
+  return ms > 0 ? `${word} automatically in ${countdown(ms)}` : `Time is up: ${word.toLowerCase()} automatically…`;
+}
+
 /** @param {View.AskRow} row @param {Context} context @param {(answer: Answer, card: HTMLElement) => void} send */
 function open(row, context, send) {
   const { ask } = row;
@@ -127,20 +152,26 @@ function open(row, context, send) {
       null,
       h("b", null, HEADINGS[ask.kind] ?? "Allow this?"),
       " ",
-      h("span", { class: "tool-name" }, tool_name(ask.tool)),
+      // That it is a question or a plan has just been said.
+      ask.kind === "permission" && h("span", { class: "tool-name" }, tool_name(ask.tool)),
     ),
   );
   if (ask.kind === "question" && questions(ask).length > 0) question_form(row, card, send);
   else permission_form(row, context, card, send);
-  if (context.is_recording()) answered_later(card);
+  // Beside the answers, since the top of a long ask may be out of view. A recording has the time of its making.
+  if (ask.deadline && !context.is_recording())
+    card.querySelector(".actions")?.before(h("p", { class: "deadline", role: "timer" }));
+  // Of a recording, the answer is a part: another one would be ignored.
+  if (context.is_recording()) only_shown(card, "This is a recording. The recorded answer follows in a moment.");
+  else if (!may("settleAsk")) only_shown(card, why_not("settleAsk"));
   return card;
 }
 
-/** Of a recording, the answer is a part: another one would be ignored. @param {HTMLElement} card */
-function answered_later(card) {
+/** Nothing of it can be answered here. @param {HTMLElement} card @param {string} why */
+function only_shown(card, why) {
   for (const it of card.querySelectorAll(".actions, .remembers")) it.remove();
   for (const it of card.querySelectorAll("input")) it.disabled = true;
-  card.append(h("p", { class: "remembers" }, "This is a recording. The recorded answer follows in a moment."));
+  card.append(h("p", { class: "remembers" }, ...coded(why)));
 }
 
 /** What the agent wants to do it with: what it asks about or, if it says nothing there, its call. @param {View.AskRow} row */
@@ -167,15 +198,19 @@ function details(row, context, card) {
   const command = typeof asked === "string" ? asked : Array.isArray(asked) ? asked.join(" ") : known?.command;
   const plan = typeof input?.plan === "string" ? input.plan : undefined;
   const diffs = known?.diffs ?? [];
-  if (plan === undefined && !(command && is_same(ask.title, command)))
-    card.append(h("p", { class: "ask-title" }, exact(ask.title)));
-  if (ask.description && ask.description !== ask.title) card.append(h("p", { class: "why" }, exact(ask.description)));
+  const paths = diffs.map((it) => it.path);
+  // Each change names its file.
+  const is_news = (/** @type {string} */ it) => paths.length === 0 || !says_only(it, ask.tool, paths);
+  if (plan === undefined && !(command && is_same(ask.title, command)) && is_news(ask.title))
+    card.append(h("p", { class: "ask-title" }, exact(ask_title(ask))));
+  if (ask.description && ask.description !== ask.title && is_news(ask.description))
+    card.append(h("p", { class: "why" }, exact(ask.description)));
   if (command) card.append(whole("command", "Command", command));
-  for (const it of diffs) card.append(changes(it, context.open_file));
+  for (const it of diffs) card.append(changes(it, context.open_file, tall));
   if (plan !== undefined) {
-    const prose = h("div", { class: "prose plan-text" });
+    const prose = h("div", { class: "prose plan-text", tabindex: 0, "aria-label": "Plan" });
     markdown(prose, plan);
-    card.append(prose);
+    card.append(tall(prose));
   }
   if (input === undefined || input === null) return;
   const shown = [

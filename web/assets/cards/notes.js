@@ -1,6 +1,6 @@
 // The small print between what agents say and do: where a run starts and ends, notices, compactions.
 
-import { h } from "../dom.js";
+import { coded, h } from "../dom.js";
 import { agent_cost } from "../fold.js";
 import { count, dollars, duration, plain, plural, show, tokens_in_out, visible } from "../words.js";
 import { markdown } from "./message.js";
@@ -61,7 +61,8 @@ export function end_card(row) {
     row.cost ? dollars(row.cost) : "",
     row.denials > 0 && `${row.denials} denied`,
   ].filter(Boolean);
-  const why = row.error && row.outcome !== "aborted" && h("span", { class: "why" }, visible(row.error.message));
+  const message = row.outcome === "aborted" ? "" : failure(row.error?.message ?? "");
+  const why = message && h("span", { class: "why" }, ...coded(visible(message)));
   return {
     node: h(
       "article",
@@ -73,6 +74,11 @@ export function end_card(row) {
   };
 }
 
+/** An exit code in words. @param {string} message */
+function failure(message) {
+  return message.replace(/^(\S+(?: \S+)?) failed \(rc=(\d+)\)/, "$1 exited with code $2");
+}
+
 /** @param {View.NoticeRow} row @returns {CardView} */
 export function notice_card(row) {
   const strong = row.level === "warning" || row.level === "error";
@@ -80,7 +86,7 @@ export function notice_card(row) {
     "div",
     { class: `notice ${row.level}`, dir: "auto" },
     strong && h("b", null, row.level === "error" ? "Error " : "Warning "),
-    plain(row.text).slice(0, 5000),
+    ...coded(plain(row.text).slice(0, 5000)),
   );
   return { node: h("article", { class: "notice-row" }, text), update: () => {} };
 }

@@ -60,11 +60,11 @@ export function block(kind, label, text) {
 /** Characters of what somebody is asked to allow that are shown before they ask for the rest. */
 const FIRST_CHARS = 100_000;
 
-/** Text to the letter and whole: it scrolls inside, and what is very long is one click away. @param {string} kind @param {string} label @param {string} raw */
+/** Text to the letter and whole: what is higher than its block, or very long, is one click away. @param {string} kind @param {string} label @param {string} raw */
 export function whole(kind, label, raw) {
   const text = exact(raw);
   const pre = h("pre", { class: kind, tabindex: 0, "aria-label": label }, short(text, FIRST_CHARS));
-  if (text.length <= FIRST_CHARS) return pre;
+  if (text.length <= FIRST_CHARS) return tall(pre);
   const more = button(
     `Show all ${text.length.toLocaleString("en")} characters`,
     () => {
@@ -73,7 +73,42 @@ export function whole(kind, label, raw) {
     },
     { class: "more" },
   );
-  return h("div", null, pre, more);
+  return h("div", null, tall(pre), more);
+}
+
+/** Pixels of a block below which nothing is hidden: edges are rounded. */
+const ROUNDING = 2;
+
+/**
+ * A block that says so when it goes on below its edge, since not every browser shows a scrollbar.
+ * @param {HTMLElement} node
+ */
+export function tall(node) {
+  const show_all = button(
+    "Show all",
+    () => {
+      watch.disconnect();
+      frame.className = "tall";
+      node.classList.add("unbounded");
+      show_all.remove();
+      node.focus({ preventScroll: true });
+    },
+    { class: "more" },
+  );
+  const frame = h("div", { class: "tall" }, node);
+  const look = () => {
+    const is_cut = node.scrollHeight > node.clientHeight + ROUNDING;
+    const line = Number.parseFloat(getComputedStyle(node).lineHeight) || 20;
+    frame.classList.toggle("goes-on", is_cut);
+    show_all.textContent = `Show all (${plural(Math.round(node.scrollHeight / line), "line")})`;
+    if (!is_cut) show_all.remove();
+    else if (!show_all.isConnected) frame.append(show_all);
+  };
+  // Its text may change, and so may the window.
+  const watch = new ResizeObserver(look);
+  watch.observe(node);
+  for (const it of node.children) watch.observe(it);
+  return frame;
 }
 
 /** Whoever allows something has to know that there is more of it. @param {string} text @param {number} max */
@@ -129,8 +164,8 @@ function count_lines(text) {
   return n;
 }
 
-/** A change, line by line; what is left out is said, and one click away. @param {Wire.Diff} change @param {(path: string) => void} open */
-export function changes(change, open) {
+/** A change, line by line; what is left out is said, and one click away. @param {Wire.Diff} change @param {(path: string) => void} open @param {(pre: HTMLElement) => HTMLElement} frame */
+export function changes(change, open, frame = (pre) => pre) {
   const pre = h("pre", { class: "diff", tabindex: 0, "aria-label": "Changes" });
   const is_cut = fill_changes(pre, change, MOST_LINES, MOST_OF_LINE);
   const more = button(
@@ -142,7 +177,7 @@ export function changes(change, open) {
     },
     { class: "more" },
   );
-  return h("div", null, h("p", { class: "path" }, file_link(change.path, open)), pre, is_cut && more);
+  return h("div", null, h("p", { class: "path" }, file_link(change.path, open)), frame(pre), is_cut && more);
 }
 
 /** True if something was left out. @param {Element} pre @param {Wire.Diff} change @param {number} most_lines @param {number} most_of_line */

@@ -95,7 +95,7 @@ function headline(row) {
   const mcp = item.class?.mcp;
   const name = mcp ? visible(`${mcp.server} · ${mcp.tool}`) : tool_name(item.name ?? "Tool");
   const title = first_line(visible(item.class?.title ?? ""));
-  if (title === name || (mcp && title === mcp.tool)) return [name, ""];
+  if (title === name || title === item.name || (mcp && title === mcp.tool)) return [name, ""];
   return [name, title.startsWith(`${name} `) ? title.slice(name.length + 1) : title];
 }
 

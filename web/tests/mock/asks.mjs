@@ -252,4 +252,87 @@ export async function play(server) {
     assert.deepEqual(await titles(page), ["List the files"]);
     await close(page);
   });
+
+  await scene("a command that goes on below its block says so, and is whole after one click", async () => {
+    const it = server.session({ title: "Tall" });
+    server.append(it, { type: "run.started", data: { cause: "prompt" } });
+    const command = `${"echo y; ".repeat(1_240)}rm -rf build`;
+    const ask = (id, command) => ({ id, kind: "permission", tool: "Bash", title: "echo", input: { command } });
+    server.append(it, { type: "ask.opened", data: ask("a1", command) });
+    const page = await open(`/#token=test/s/${it.id}`);
+    const label = () => [...document.querySelectorAll(".goes-on > .more")].find((it) => it.checkVisibility())?.textContent;
+    await until(page, label);
+    const lines = await page.$eval(".ask.open .command", (it) => Math.round(it.scrollHeight / parseFloat(getComputedStyle(it).lineHeight)));
+    assert.equal(await page.evaluate(label), `Show all (${lines} lines)`);
+    const is_whole = () => {
+      const pre = document.querySelector(".ask.open .command");
+      return pre.scrollHeight <= pre.clientHeight + 2;
+    };
+    assert.equal(await page.evaluate(is_whole), false);
+    // A narrow window breaks it into more lines.
+    await page.setViewportSize({ width: 400, height: 800 });
+    await until(page, (lines) => !document.querySelector(".goes-on > .more").textContent.includes(`(${lines} `), lines);
+    await click(page, "Show all (");
+    await until(page, is_whole);
+    assert.equal(await page.evaluate(label), undefined);
+    server.append(it, { type: "ask.settled", origin: "client", data: { id: "a1", decision: "denied" } });
+    server.append(it, { type: "ask.opened", data: ask("a2", "ls") });
+    await until(page, () => document.querySelector(".ask.open .command")?.textContent === "ls");
+    await page.waitForTimeout(100);
+    assert.equal(await page.evaluate(label), undefined);
+    await close(page);
+  });
+
+  await scene("changes and plans that go on below say so too", async () => {
+    const it = server.session({ title: "Tall changes" });
+    server.append(it, { type: "run.started", data: { cause: "prompt" } });
+    server.append(it, { type: "item.opened", data: edit("t1", 200) });
+    const ask = { id: "a1", kind: "permission", item: "t1", tool: "Edit", title: "Edit a", input: { file_path: "a" } };
+    server.append(it, { type: "ask.opened", data: ask });
+    const page = await open(`/#token=test/s/${it.id}`);
+    await sees(page, "Show all (", ".ask.open .goes-on");
+    server.append(it, { type: "ask.settled", origin: "client", data: { id: "a1", decision: "denied" } });
+    const plan = { id: "a2", kind: "plan", tool: "ExitPlanMode", title: "ExitPlanMode", input: { plan: "- a step\n".repeat(200) } };
+    server.append(it, { type: "ask.opened", data: plan });
+    await sees(page, "a step", ".ask.open .goes-on .plan-text");
+    await sees(page, "Show all (", ".ask.open .goes-on");
+    await close(page);
+  });
+
+  await scene("an ask with a deadline counts down, and says once that nobody answered", async () => {
+    const it = server.session({ title: "Deadline" });
+    server.append(it, { type: "run.started", data: { cause: "prompt" } });
+    const at = (ms) => new Date(Date.now() + ms).toISOString();
+    const ask = (id, ms, decision, kind = "permission") => ({ id, kind, tool: "Bash", title: `touch ${id}`, input: { command: `touch ${id}` }, deadline: { at: at(ms), decision } });
+    server.append(it, { type: "ask.opened", data: ask("a1", 62_000, "denied") });
+    const page = await open(`/#token=test/s/${it.id}`);
+    await until(page, () => /^Denied automatically in 1:0\d$/.test(document.querySelector(".ask.open .deadline")?.textContent));
+    await until(page, () => /^Denied automatically in 0:5\d$/.test(document.querySelector(".ask.open .deadline")?.textContent));
+    const settled = { id: "a1", decision: "denied", message: "nobody answered within 62s" };
+    server.append(it, { type: "ask.settled", origin: "linkspan", why: "deadline", data: settled });
+    await until(page, () => document.querySelector(".ask.open") === null);
+    assert.equal(await page.$eval(".ask", (it) => it.textContent), "Denied because nobody answered in time: touch a1");
+    server.append(it, { type: "ask.opened", data: ask("a2", 1_500, "allowed") });
+    await sees(page, "Allowed automatically in 0:0", ".ask.open");
+    await sees(page, "Time is up: allowed automatically…", ".ask.open");
+    server.append(it, { type: "ask.settled", origin: "linkspan", why: "deadline", data: { id: "a2", decision: "allowed" } });
+    await sees(page, "Approved because nobody answered in time: touch a2");
+    await close(page);
+  });
+
+  await scene("a deadline is counted by the server's clock", async () => {
+    const it = server.session({ title: "Clocks" });
+    server.append(it, { type: "run.started", data: { cause: "prompt" } });
+    const deadline = { at: new Date(Date.now() + 42_000).toISOString(), decision: "denied" };
+    server.append(it, { type: "ask.opened", data: { id: "a1", kind: "permission", tool: "Bash", title: "ls", input: { command: "ls" }, deadline } });
+    const page = await open("/");
+    // This machine's clock is an hour behind.
+    await page.addInitScript(() => {
+      const now = Date.now;
+      Date.now = () => now() - 3_600_000;
+    });
+    await page.goto(`${server.url}/#token=test/s/${it.id}`);
+    await until(page, () => /^Denied automatically in 0:[34]\d$/.test(document.querySelector(".ask.open .deadline")?.textContent));
+    await close(page);
+  });
 }

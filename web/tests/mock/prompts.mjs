@@ -16,7 +16,7 @@ export async function play(server, everything) {
   };
   const open = (path = "/#token=test", options = {}) => tab(server.url + path, options);
   const box = "#composer textarea";
-  const ready = (page) => until(page, () => document.querySelector("[aria-label='Agent'] option") !== null);
+  const ready = (page) => until(page, () => document.querySelector("[aria-label='Agent'] option[value='claude']") !== null);
 
   for (const is_told of [false, true]) {
     await scene(`a prompt is seen on Enter, and once${is_told ? ", also where it is an event before the run" : ""}`, async () => {
@@ -71,7 +71,7 @@ export async function play(server, everything) {
     await page.fill(box, "work in a place that is not there");
     await page.keyboard.press("Enter");
     await sees(page, "work in a place");
-    await sees(page, "There is no directory `/nowhere`.", "#composer .problem");
+    await sees(page, "There is no directory /nowhere.", "#composer .problem");
     assert.equal(await page.inputValue(box), "work in a place that is not there");
     await until(page, () => !document.getElementById("start").hidden);
     // In a session, and with something written since.

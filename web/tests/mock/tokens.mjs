@@ -43,4 +43,32 @@ export async function play(server, everything) {
     await other.close();
     await close(page);
   });
+
+  await scene("a tab that waits for a token opens when another tab has signed in", async () => {
+    const page = await tab(`${server.url}/#/s/${everything.id}`);
+    await sees(page, "needs a token", "#gate");
+    const other = await page.context().newPage();
+    await other.goto(`${server.url}/#token=test`);
+    await sees(other, "Something of everything", "#list");
+    await sees(page, "cut off");
+    assert.equal(await page.$eval("#gate", (it) => it.checkVisibility()), false);
+    await other.close();
+    await close(page);
+  });
+
+  await scene("signing out leaves nothing of a session in the document", async () => {
+    const it = server.session({ title: "A zebra project" });
+    server.append(it, { type: "run.started", data: { cause: "prompt" } });
+    const page = await tab(`${server.url}/#token=test/s/${it.id}`);
+    await until(page, () => document.querySelector(".run") !== null);
+    const ask = { id: "a1", kind: "permission", tool: "Bash", title: "touch zebra.txt", input: { command: "touch zebra.txt" } };
+    server.append(it, { type: "ask.opened", data: ask });
+    await sees(page, "touch zebra.txt", "#live");
+    await page.fill("#composer textarea", "a zebra draft");
+    await page.click("#sign-out");
+    await sees(page, "You are signed out", "#gate");
+    const left = await page.evaluate(() => document.documentElement.outerHTML + document.title + document.querySelector("textarea").value);
+    assert.ok(!left.includes("zebra"), left);
+    await close(page);
+  });
 }

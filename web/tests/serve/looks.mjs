@@ -63,7 +63,7 @@ export async function play(server) {
     // A new session, an ask, an answer.
     await press("n");
     await focused("#composer textarea");
-    await until(page, () => document.querySelector("[aria-label='Agent'] option"));
+    await until(page, () => document.querySelector("[aria-label='Agent'] option[value='claude']"));
     await page.keyboard.type("ask me");
     await press("Enter");
     await until(page, () => document.querySelector(".ask.open"));

@@ -73,7 +73,7 @@ export async function play(server) {
   await scene("a session that the terminal knows goes on in the page, by its native id", async () => {
     const native = "7d1c4f0e-2b7a-4b6e-9a53-0d6f3a1c9e11";
     const page = await tab(server.address());
-    await until(page, () => document.querySelector("[aria-label='Agent'] option"));
+    await until(page, () => document.querySelector("[aria-label='Agent'] option[value='claude']"));
     await page.selectOption("[aria-label='Agent']", "claude");
     await click(page, "More");
     await page.fill("[aria-label^='Session ID']", native);

@@ -7,6 +7,7 @@
 mod ag_ui;
 mod api;
 mod assets;
+mod beneath;
 mod bridge;
 mod config;
 mod cors;

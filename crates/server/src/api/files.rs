@@ -1,7 +1,6 @@
 //! Files below a session's directory: texts and images, nothing that a link leads out to, and nothing
 //! that is private.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path as FsPath, PathBuf};
 use std::sync::Arc;
@@ -14,6 +13,7 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::Params;
+use crate::beneath;
 use crate::error::{ApiError, Result};
 use crate::private::{self, Own, Private};
 use crate::state::App;
@@ -99,7 +99,7 @@ enum Found {
 
 fn load(own: &Own, cwd: &FsPath, path: &FsPath) -> io::Result<Found> {
     let path = path.strip_prefix(cwd).unwrap_or(path);
-    let file = open(cwd, path)?;
+    let file = beneath::open(cwd, path)?;
     let found = file.metadata()?;
     let real = private::real_path(&file, &cwd.join(path))?;
     let private = own.find_file(&real, &found);
@@ -116,31 +116,6 @@ fn load(own: &Own, cwd: &FsPath, path: &FsPath) -> io::Result<Found> {
     }
     let private = private.or_else(|| private::holds_key(&bytes).then_some(Private::Key));
     Ok(Found::File(bytes, private))
-}
-
-/// The kernel itself sees to it that the path stays below the directory, whatever changes meanwhile.
-#[cfg(target_os = "linux")]
-fn open(cwd: &FsPath, path: &FsPath) -> io::Result<File> {
-    use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
-    let dir = open(
-        cwd,
-        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )?;
-    // Without NONBLOCK a pipe in the directory would hold the thread.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    Ok(openat2(dir, path, flags, Mode::empty(), beneath)?.into())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn open(cwd: &FsPath, path: &FsPath) -> io::Result<File> {
-    let cwd = cwd.canonicalize()?;
-    let path = cwd.join(path).canonicalize()?;
-    match path.starts_with(&cwd) && path.is_file() {
-        true => File::open(path),
-        false => Err(io::ErrorKind::NotFound.into()),
-    }
 }
 
 /// What a file is, by what it holds; its name may lie.

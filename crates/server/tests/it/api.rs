@@ -365,6 +365,7 @@ async fn files_stay_below_the_session_s_directory() {
     symlink("../data/token", work.join("out")).unwrap();
     symlink("/etc/passwd", work.join("absolute")).unwrap();
     symlink("sub/note.txt", work.join("inside")).unwrap();
+    symlink(work.join("sub/note.txt"), work.join("inside-absolute")).unwrap();
     symlink("..", work.join("up")).unwrap();
     let id = house
         .submit(json!({ "prompt": "x", "engine": "claude", "cwd": work }))
@@ -379,6 +380,7 @@ async fn files_stay_below_the_session_s_directory() {
     for path in [
         "sub/note.txt",
         "inside",
+        "inside-absolute",
         "./sub/../sub/note.txt",
         absolute.to_str().unwrap(),
     ] {

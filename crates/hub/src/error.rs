@@ -43,6 +43,8 @@ pub enum Error {
     Engine(#[from] engines::Error),
     #[error(transparent)]
     Answer(#[from] NotSettled),
+    #[error("this ask belongs to a recording, which has its own answer")]
+    Recorded,
     #[error("session `{session}` ends with event {head}, event {after} is not there")]
     NoSuchCursor {
         session: SessionId<'static>,

@@ -11,7 +11,7 @@ use journal::{
     Watch,
 };
 use model::{SessionId, Timestamp};
-use runner::{Answer, NotSettled, engines, process};
+use runner::{engines, process};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
@@ -22,7 +22,7 @@ use crate::counts::RunCounts;
 use crate::error::{Error, Result};
 use crate::follow::{Follow, Follower};
 use crate::keep;
-use crate::order::{Abort, Prompt, Settings, Submit, Target, Told, bytes};
+use crate::order::{Abort, Prompt, Settings, Submit, Target, bytes};
 use crate::remove;
 use crate::setup;
 use crate::shared::{self, Shared};
@@ -335,30 +335,6 @@ impl Hub {
         answer
     }
 
-    /// Answers what the agent asked with event `seq`. Of several answers one is taken; the others are
-    /// told so with [`journal::Error::Answered`].
-    pub async fn settle(&self, session: &SessionId<'_>, seq: u64, answer: Answer) -> Result<()> {
-        if let Answer::Allow { input: Some(input) } | Answer::AllowAlways { input: Some(input) } =
-            &answer
-        {
-            if !runner::is_input(input) {
-                return Err(NotSettled::BadInput.into());
-            }
-            let status = self.shared.status(session);
-            if status.current.is_some() && !status.takes_changes {
-                return Err(NotSettled::FixedInput.into());
-            }
-        }
-        let answer = bytes(&Told::from(answer));
-        self.journal().settle(session, seq, answer).await?;
-        Ok(())
-    }
-
-    /// Whether an answer may change what the session's agent runs.
-    pub fn takes_changes(&self, session: &SessionId<'_>) -> bool {
-        self.shared.status(session).takes_changes
-    }
-
     /// The engine of a prompt that names none.
     pub fn default_engine(&self) -> Result<String> {
         setup::default_engine(&self.shared.config)
@@ -367,19 +343,6 @@ impl Hub {
     /// What a session holds, as the messages of a thread; of the events up to `head`.
     pub async fn history(&self, session: &SessionId<'_>, head: u64) -> Result<History> {
         Ok(crate::history::read(&**self.journal(), session, head).await?)
-    }
-
-    /// Whether what was asked with event `seq` waits for somebody. What the permissions answer does
-    /// not, and neither does what was answered.
-    pub async fn is_waiting(&self, session: &SessionId<'_>, seq: u64) -> Result<bool> {
-        let asks = self.journal().asks().await?;
-        let is_open = asks
-            .iter()
-            .any(|it| it.session == *session && it.seq == seq && !it.answered);
-        let status = self.shared.status(session);
-        // A session that somebody else works on tells nothing but what is stored.
-        let is_put = status.current.is_none() || status.asks.contains(&seq);
-        Ok(is_open && is_put)
     }
 
     /// What keeps the journal from being written, as long as something does.

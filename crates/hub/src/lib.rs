@@ -7,6 +7,7 @@
 
 mod acceptor;
 mod append;
+mod asks;
 mod catch_up;
 mod changes;
 mod channel;

@@ -103,6 +103,7 @@ impl From<hub::Error> for ApiError {
             hub::Error::Answer(_) => {
                 Self::new(StatusCode::CONFLICT, "cannot_be_answered_so", words)
             }
+            hub::Error::Recorded => Self::new(StatusCode::CONFLICT, "recorded_ask", words),
             hub::Error::NoSuchCursor { .. } => bad("no_such_cursor"),
             hub::Error::Format(_) => bad("unknown_format"),
             hub::Error::Stopped => Self::new(

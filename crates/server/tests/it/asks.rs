@@ -1,7 +1,10 @@
 //! What agents ask is answered once, whoever is faster and over whichever door.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
+use crate::ag_ui;
 use crate::house::House;
 
 async fn asked(house: &House) -> (String, Value) {
@@ -78,4 +81,72 @@ async fn of_many_answers_one_is_taken() {
         (409, "already_settled")
     );
     house.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_recording_asks_is_not_answered_by_anybody_else() {
+    let house = House::new().await;
+    // A recording in which the answer comes an hour after the question.
+    let engine = recording(&house, "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z");
+    let id = house
+        .submit(json!({ "prompt": "x", "engine": engine, "speed": 1 }))
+        .await;
+    let asks = async |house: &House| house.get("/api/asks").await.json()["asks"].clone();
+    house.until(&id, |it| it["state"] == "waiting").await;
+    let before = asks(&house).await;
+    let ask = before[0]["id"].as_str().unwrap();
+    let mut socket = house.socket("", "approve").await;
+    let words = "this ask belongs to a recording, which has its own answer";
+    for decision in ["allow", "allow_always", "deny"] {
+        let answer = json!({ "decision": decision });
+        let refused = house.post(&format!("/api/asks/{ask}"), &answer).await;
+        let expected = json!({ "error": { "code": "recorded_ask", "message": words } });
+        assert_eq!((refused.status, refused.json()), (409, expected));
+        let settle = json!({ "control": "ask.settle", "askId": ask, "decision": decision });
+        let expected = json!({ "type": "bridge.error", "code": "recorded_ask", "message": words });
+        assert_eq!(socket.call(settle).await, expected);
+    }
+    assert_eq!(asks(&house).await, before);
+    let nothing = house
+        .post(
+            &format!("/api/asks/{id}:1"),
+            &json!({ "decision": "allow" }),
+        )
+        .await;
+    assert_eq!((nothing.status, &*nothing.code()), (404, "no_such_ask"));
+    house.stop().await;
+}
+
+#[tokio::test]
+async fn an_ag_ui_client_is_not_interrupted_by_what_a_recording_asks() {
+    let house = House::new().await;
+    let (soon, later) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z");
+    let engine = recording(&house, soon, later).replace('/', "%2F");
+    let mut input = ag_ui::input("t", "r", json!([ag_ui::user("1", "x")]));
+    input["forwardedProps"] = json!({ "linkspan": { "speed": 5 } });
+    let events = house.run(&engine, &input).await;
+    let asked = events.iter().filter(|it| it["name"] == "linkspan.ask");
+    assert!(asked.count() > 0, "{events:#?}");
+    let end = ag_ui::end(&events);
+    assert_eq!(
+        (&end["type"], &end["outcome"]["type"]),
+        (&json!("RUN_FINISHED"), &json!("success")),
+        "{end}"
+    );
+    house.stop().await;
+}
+
+/// The engine that plays a recording in which something is asked at `asked` and answered at `answered`.
+fn recording(house: &House, asked: &str, answered: &str) -> String {
+    let lines = [
+        json!({ "type": "system", "subtype": "init", "session_id": "s", "timestamp": asked }),
+        json!({ "type": "control_request", "request_id": "q", "timestamp": asked, "request": {
+            "subtype": "can_use_tool", "tool_name": "Bash", "input": { "command": "ls" },
+        } }),
+        json!({ "type": "result", "subtype": "success", "is_error": false, "result": "done",
+            "session_id": "s", "timestamp": answered }),
+    ];
+    let path = house.dir.path().join("recording.jsonl");
+    fs::write(&path, lines.map(|it| format!("{it}\n")).concat()).unwrap();
+    format!("replay:{}", path.display())
 }

@@ -1,0 +1,64 @@
+//! Answers to what agents ask.
+
+use model::SessionId;
+use runner::{Answer, NotSettled, engines};
+
+use crate::error::{Error, Result};
+use crate::hub::Hub;
+use crate::order::{Told, bytes};
+
+impl Hub {
+    /// Answers what the agent asked with event `seq`. Of several answers one is taken; the others are
+    /// told so with [`journal::Error::Answered`]. What a recording asks cannot be answered.
+    pub async fn settle(&self, session: &SessionId<'_>, seq: u64, answer: Answer) -> Result<()> {
+        if self.is_recorded(session, seq).await? {
+            return Err(Error::Recorded);
+        }
+        if let Answer::Allow { input: Some(input) } | Answer::AllowAlways { input: Some(input) } =
+            &answer
+        {
+            if !runner::is_input(input) {
+                return Err(NotSettled::BadInput.into());
+            }
+            let status = self.shared.status(session);
+            if status.current.is_some() && !status.takes_changes {
+                return Err(NotSettled::FixedInput.into());
+            }
+        }
+        let answer = bytes(&Told::from(answer));
+        self.journal().settle(session, seq, answer).await?;
+        Ok(())
+    }
+
+    /// Whether an answer may change what the session's agent runs.
+    pub fn takes_changes(&self, session: &SessionId<'_>) -> bool {
+        self.shared.status(session).takes_changes
+    }
+
+    /// Whether what was asked with event `seq` waits for somebody. What the permissions answer does
+    /// not, and neither does what was answered or what a recording asks.
+    pub async fn is_waiting(&self, session: &SessionId<'_>, seq: u64) -> Result<bool> {
+        let asks = self.journal().asks().await?;
+        let is_open = asks
+            .iter()
+            .any(|it| it.session == *session && it.seq == seq && !it.answered);
+        let status = self.shared.status(session);
+        // A session that somebody else works on tells nothing but what is stored.
+        let is_put = status.current.is_none() || status.asks.contains(&seq);
+        Ok(is_open && is_put && !self.is_recorded(session, seq).await?)
+    }
+
+    /// Whether what was asked with event `seq` is open, and part of a recording.
+    async fn is_recorded(&self, session: &SessionId<'_>, seq: u64) -> Result<bool> {
+        let found = self.journal().find_session(session).await?;
+        let settings = &self.shared.config.settings;
+        let selected = found.map(|it| engines::select(&it.engine, settings));
+        if !matches!(selected, Some(Ok(engines::Selected::Replay(_)))) {
+            return Ok(false);
+        }
+        let asks = self.journal().asks().await?;
+        Ok(asks
+            .iter()
+            .any(|it| it.session == *session && it.seq == seq))
+    }
+}

@@ -1,0 +1,125 @@
+//! The keys of linkspan itself: the top of the file, `[journal]` and `[serve]`.
+
+use super::{Key, Kind, Preset};
+use crate::ask_limit::AskDefault;
+
+pub(super) const TOP: &[Key] = &[
+    Key {
+        name: "default_engine",
+        kind: Kind::Engine,
+        preset: Preset::Unset,
+        variable: Some("LINKSPAN_ENGINE"),
+        summary: "the engine of a run that names none; unset, the first one installed",
+    },
+    Key {
+        name: "model",
+        kind: Kind::Text,
+        preset: Preset::Unset,
+        variable: Some("LINKSPAN_MODEL"),
+        summary: "the model, whichever engine runs; an engine's own `model` is nearer",
+    },
+    Key {
+        name: "permissions",
+        kind: Kind::Mode,
+        preset: Preset::Unset,
+        variable: Some("LINKSPAN_PERMISSIONS"),
+        summary: "what an agent may do; unset, `ask` where somebody can be asked, and `listed` in a `run` without a terminal",
+    },
+    Key {
+        name: "start_timeout",
+        kind: Kind::Seconds,
+        preset: Preset::Seconds(180),
+        variable: Some("LINKSPAN_START_TIMEOUT"),
+        summary: "seconds until an agent must have said something; 0 waits for ever",
+    },
+    Key {
+        name: "idle_timeout",
+        kind: Kind::Seconds,
+        preset: Preset::Seconds(0),
+        variable: Some("LINKSPAN_IDLE_TIMEOUT"),
+        summary: "seconds of silence after which a run is given up; 0 waits for ever",
+    },
+    Key {
+        name: "ask_timeout",
+        kind: Kind::Seconds,
+        preset: Preset::Seconds(0),
+        variable: Some("LINKSPAN_ASK_TIMEOUT"),
+        summary: "seconds after which an ask that nobody has answered is answered by `ask_default`; 0 waits for ever",
+    },
+    Key {
+        name: "ask_default",
+        kind: Kind::Choice(AskDefault::NAMES),
+        preset: Preset::Unset,
+        variable: Some("LINKSPAN_ASK_DEFAULT"),
+        summary: "the answer to an ask that nobody has answered in time; unset, `deny`",
+    },
+    Key {
+        name: "interrupt_grace",
+        kind: Kind::Seconds,
+        preset: Preset::Seconds(5),
+        variable: None,
+        summary: "seconds between asking or interrupting an agent and terminating it",
+    },
+    Key {
+        name: "terminate_grace",
+        kind: Kind::Seconds,
+        preset: Preset::Seconds(3),
+        variable: None,
+        summary: "seconds between terminating an agent and killing it",
+    },
+];
+
+pub(super) const JOURNAL: &[Key] = &[
+    Key {
+        name: "keep_days",
+        kind: Kind::Number,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "days after which a session that nobody used is removed; 0 keeps it for ever",
+    },
+    Key {
+        name: "keep_sessions",
+        kind: Kind::Number,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "how many sessions stay, those used last; 0 keeps all",
+    },
+    Key {
+        name: "keep_bytes",
+        kind: Kind::Size,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "how much all sessions may take up; 0 keeps all",
+    },
+    Key {
+        name: "cut_above",
+        kind: Kind::Size,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "longer texts are stored shortened to about this, at least 1024 bytes; 0 keeps them whole",
+    },
+];
+
+pub(super) const SERVE: &[Key] = &[
+    Key {
+        name: "roots",
+        kind: Kind::List,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "directories that agents of the server may work in, and below; unset, it depends on the token",
+    },
+    Key {
+        name: "allow_origins",
+        kind: Kind::List,
+        preset: Preset::List(&[]),
+        variable: None,
+        summary: "pages of other origins that may use `/ag-ui`, `/api` and `/ws` from a browser, such as `https://app.example.com`",
+    },
+    Key {
+        name: "permissions",
+        kind: Kind::Mode,
+        preset: Preset::Unset,
+        variable: None,
+        summary: "the mode of prompts to the server that name none; unset, `permissions`, else `ask`",
+    },
+];

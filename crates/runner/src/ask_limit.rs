@@ -56,8 +56,13 @@ impl AskLimit {
             }
             // A question wants more than a yes.
             (AskDefault::Allow, AskKind::Question) | (AskDefault::Deny, _) => Answer::Deny {
-                message: format!("nobody answered within {:?}", self.timeout),
+                message: self.message(),
             },
         }
+    }
+
+    /// Why it was answered.
+    pub(crate) fn message(self) -> String {
+        format!("nobody answered within {:?}", self.timeout)
     }
 }

@@ -6,13 +6,13 @@
 
 mod announced;
 mod deadlines;
+mod reason;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use formats::ag_ui::ClientRun;
-use formats::errors;
 use model::{
     Ask, AskId, Binding, Body, Cause, Event, Frame, Item, ItemClosed, ItemId, Level, Message,
     Notice, Origin, Outcome, Raw, Role, RunEnded, RunError, RunId, SessionId, Sink, Status, Text,
@@ -20,6 +20,7 @@ use model::{
 };
 
 use self::announced::Announced;
+pub(crate) use self::reason::Reason;
 use crate::policy::Asked;
 use crate::stderr::Said;
 
@@ -51,8 +52,8 @@ pub(crate) struct Live {
     asks: Vec<Asked>,
     /// Since when each of them waits.
     asked_at: Vec<(AskId<'static>, Instant)>,
-    /// Asks that are settled because nobody answered in time.
-    late: Vec<AskId<'static>>,
+    /// Asks that are settled because nobody answered in time, and the words for it.
+    late: Vec<(AskId<'static>, Option<String>)>,
     /// Calls that are under way.
     calls: Vec<Call>,
     /// Where the agent works.
@@ -96,15 +97,6 @@ pub struct Ended {
     /// The stable word of the error, if there was one.
     pub code: Option<String>,
     pub message: Option<String>,
-}
-
-/// Why the process ended, where its agent did not say.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Reason {
-    /// What the supervisor did to it, instead of what the exit looks like: a code and a sentence.
-    pub(crate) cause: Option<(String, String)>,
-    /// The last words on stderr.
-    pub(crate) stderr: String,
 }
 
 impl Live {
@@ -321,7 +313,7 @@ impl Live {
             Body::AskSettled(settled) => {
                 self.asks.retain(|it| it.ask.id != settled.id);
                 self.asked_at.retain(|it| it.0 != settled.id);
-                self.late.retain(|it| *it != settled.id);
+                self.late.retain(|it| it.0 != settled.id);
             }
             Body::ItemOpened(Item::Tool(tool)) | Body::ItemUpdated(Item::Tool(tool)) => {
                 self.called(tool);
@@ -385,7 +377,7 @@ impl Live {
             && matches!(ended.outcome, Outcome::Failed | Outcome::Lost);
         if let Some(reason) = self.reason.as_ref().filter(|_| is_made_up) {
             let before = ended.error.take();
-            ended.error = Some(reason.told(before));
+            ended.error = Some(reason.error(before));
             if self.is_failure {
                 ended.outcome = Outcome::Failed;
             }
@@ -405,31 +397,6 @@ impl Live {
             message: ended.error.as_ref().map(|it| it.message.to_string()),
         });
         ended
-    }
-}
-
-impl Reason {
-    fn told<'a>(&self, before: Option<RunError<'a>>) -> RunError<'a> {
-        let mut native = None;
-        let (code, mut message) = match (&self.cause, before) {
-            (Some((code, message)), _) => (Cow::Owned(code.clone()), message.clone()),
-            (None, Some(before)) => {
-                native = before.native;
-                (before.code, before.message.to_string())
-            }
-            (None, None) => (Cow::Borrowed("crashed"), "the agent ended".to_owned()),
-        };
-        let stderr = self.stderr.trim();
-        // Who wants a login has said so; what it logs about its refusal says no more.
-        let is_login = self.cause.as_ref().is_some_and(|it| it.0 == LOGIN_WANTED);
-        if !stderr.is_empty() && !is_login {
-            message.push('\n');
-            message.push_str(stderr);
-        }
-        let mut error = RunError::new(code, Text::new(message));
-        error.native = native;
-        errors::settle(&mut error);
-        error
     }
 }
 
@@ -482,6 +449,7 @@ impl Sink for Passing<'_> {
         live.seq += 1;
         let body = match &event.body {
             Body::RunEnded(it) => Body::RunEnded(live.ended(it, event.why, *now)),
+            Body::AskSettled(it) => Body::AskSettled(live.settled(it)),
             body => body.clone(),
         };
         let told = Event {

@@ -310,8 +310,10 @@ impl Session {
             .as_ref()
             .is_some_and(|it| !is_open(it.id()))
         {
-            // It was withdrawn.
+            // It was withdrawn, or answered elsewhere or by its deadline: the line under the question
+            // is still empty.
             self.asking.question = None;
+            self.asking.show("\n")?;
             self.resume()?;
         }
         for asked in open {
@@ -450,7 +452,8 @@ impl Asking {
         match tty.edit(text) {
             Ok(text) => question.edited(&text),
             Err(err) => Reply::Show(format!(
-                "  cannot edit: {err}; name an editor in `EDITOR`\n{}",
+                "  cannot edit: {}; name an editor in `EDITOR`\n{}",
+                exit::chain(&err),
                 question.prompt()
             )),
         }

@@ -105,14 +105,16 @@ fn each_question_is_answered_by_what_is_typed_under_it() {
     );
 }
 
-#[test]
-fn a_question_that_nobody_answers_in_time_is_answered_by_the_default() {
-    let folder = machine("asks-deadline", &[("claude", TWO)], "");
+/// What a terminal shows, and the agent's notes, when nobody types anything.
+fn unanswered(name: &str, flags: &[&str]) -> (String, String) {
+    let folder = machine(name, &[("claude", TWO)], "");
     let (ours, theirs) = terminal();
     let screen = thread::spawn(move || crate::terminal::seen(ours));
     let status = Command::new("setsid")
         .args(["--ctty", "--wait", env!("CARGO_BIN_EXE_linkspan")])
-        .args(["run", "--engine", "claude", "--ask-timeout", "0.2", "go"])
+        .args(["run", "--engine", "claude", "--ask-timeout", "0.2"])
+        .args(flags)
+        .args(["--color", "never", "go"])
         .env_clear()
         .env("PATH", format!("{}:/usr/bin:/bin", folder.path("bin")))
         .env("HOME", folder.path(""))
@@ -123,9 +125,14 @@ fn a_question_that_nobody_answers_in_time_is_answered_by_the_default() {
         .stderr(Stdio::from(theirs))
         .status()
         .unwrap();
-    let seen = screen.join().unwrap();
+    let seen = shown(screen.join().unwrap().as_bytes());
     assert!(status.success(), "{seen}");
-    let answers = fs::read_to_string(folder.path("answers")).unwrap();
+    (seen, fs::read_to_string(folder.path("answers")).unwrap())
+}
+
+#[test]
+fn a_question_that_nobody_answers_in_time_is_answered_by_the_default() {
+    let (seen, answers) = unanswered("asks-deadline", &[]);
     assert_eq!(
         answers.matches(r#""behavior":"deny""#).count(),
         2,
@@ -135,4 +142,14 @@ fn a_question_that_nobody_answers_in_time_is_answered_by_the_default() {
         answers.contains("nobody answered within 200ms"),
         "{answers}"
     );
+    let decision = "\n  → denied: nobody answered within 200ms\n";
+    assert_eq!(seen.matches(decision).count(), 2, "{seen}");
+    let (seen, answers) = unanswered("asks-deadline-allow", &["--ask-default", "allow"]);
+    assert_eq!(
+        answers.matches(r#""behavior":"allow""#).count(),
+        2,
+        "{answers}"
+    );
+    let decision = "\n  → allowed: nobody answered within 200ms\n";
+    assert_eq!(seen.matches(decision).count(), 2, "{seen}");
 }

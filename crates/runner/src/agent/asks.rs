@@ -28,7 +28,8 @@ impl Agent {
 
     /// Answers an ask because nobody has done so in time.
     pub fn settle_late(&mut self, ask: &str, answer: &Answer) -> Result<(), NotSettled> {
-        self.live.is_late(ask);
+        let message = self.ask_limit.map(AskLimit::message);
+        self.live.is_late(ask, message);
         self.settle(ask, answer)
     }
 

@@ -10,7 +10,8 @@ use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
 
-use hub::{Recorder, chain};
+use hub::Recorder;
+use model::error_chain;
 use runner::Resume;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -353,7 +354,7 @@ impl Connection {
             journal::Error::Held { .. } => {
                 Error::internal(format!("session `{}` is in use", stored.id))
             }
-            err => Error::internal(chain(&err)),
+            err => Error::internal(error_chain(&err)),
         })?);
         self.start(it.session_id.clone(), session);
         let order = Order::Reopen {

@@ -58,36 +58,3 @@ pub enum Error {
     #[error(transparent)]
     Journal(#[from] journal::Error),
 }
-
-/// An error and what caused it, in one line; in the words of the system, without its number.
-pub fn chain(err: &dyn std::error::Error) -> String {
-    let mut words = without_number(&err.to_string());
-    let mut cause = err.source();
-    while let Some(err) = cause {
-        words = format!("{words}: {}", without_number(&err.to_string()));
-        cause = err.source();
-    }
-    words
-}
-
-fn without_number(words: &str) -> String {
-    let end = words.find(" (os error").unwrap_or(words.len());
-    words[..end].to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io;
-
-    use super::*;
-
-    #[test]
-    fn an_error_of_the_system_is_told_without_its_number() {
-        let err = Error::Cwd {
-            cwd: "~/proj".into(),
-            source: io::Error::from_raw_os_error(2),
-        };
-        let words = chain(&err);
-        assert!(words.ends_with(": No such file or directory"), "{words}");
-    }
-}

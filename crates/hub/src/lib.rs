@@ -34,7 +34,7 @@ mod shared;
 pub use changes::{Changes, SessionChanged};
 pub use config::{HubConfig, Limits, own_name};
 pub use counts::{RunCounts, RunKey};
-pub use error::{Error, Result, chain};
+pub use error::{Error, Result};
 pub use follow::{Delivered, Detached, Follow, Followed, Follower, Scope};
 pub use histogram::Histogram;
 pub use hub::{Hub, Overview, Queued, Submitted, title};

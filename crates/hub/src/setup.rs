@@ -184,7 +184,10 @@ fn request(
 /// Fails if the engine of a prompt is unknown, or does not take what the prompt says: such a prompt is
 /// refused before anything is stored.
 pub(crate) fn check(config: &HubConfig, native: Option<&str>, prompt: &Prompt) -> Result<()> {
-    match engines::select(&prompt.settings.engine, &config.settings)? {
+    let settings = &prompt.settings;
+    let selected = engines::select(&settings.engine, &config.settings)?;
+    selected.check_lists(settings.allow.as_deref().unwrap_or_default())?;
+    match selected {
         Selected::Agent(mut agent) => {
             let request = request(config, &mut agent, native, prompt);
             agent.invocation(&request)?;

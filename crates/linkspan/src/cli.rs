@@ -19,7 +19,9 @@ pub(crate) use store::{
 };
 
 const EXAMPLE: &str = "\
-Example:
+Examples:
+  linkspan serve
+  linkspan run 'explain this repository'
   claude -p 'fix the test' --output-format stream-json --verbose |
     linkspan convert --to ag-ui";
 
@@ -68,7 +70,7 @@ const MAN_EXAMPLE: &str = "\
 Example:
   linkspan man convert | man -l -";
 
-/// Reads any coding agent's event stream and writes it as any consumer protocol
+/// Runs any coding agent, shows what it does, and reads and writes its events in any format
 #[derive(Debug, Parser)]
 #[command(
     name = "linkspan",
@@ -86,26 +88,26 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    #[command(before_help = CONVERT_EXAMPLE, after_long_help = exit::HELP)]
-    Convert(ConvertArgs),
-    #[command(before_help = SHOW_EXAMPLE, after_long_help = exit::HELP)]
-    Show(ShowArgs),
-    #[command(before_help = RUN_EXAMPLE, after_long_help = exit::RUN_HELP)]
-    Run(Box<RunArgs>),
     #[command(before_help = store::SERVE_EXAMPLE, after_long_help = exit::SERVE_HELP)]
     Serve(ServeArgs),
+    #[command(before_help = RUN_EXAMPLE, after_long_help = exit::RUN_HELP)]
+    Run(Box<RunArgs>),
     #[command(before_help = ACP_EXAMPLE, after_long_help = exit::HELP)]
     Acp(AcpArgs),
-    #[command(before_help = store::TOKEN_EXAMPLE, after_long_help = exit::HELP)]
-    Token(TokenArgs),
     #[command(before_help = store::SESSIONS_EXAMPLE, after_long_help = exit::HELP)]
     Sessions(SessionsArgs),
+    #[command(before_help = SHOW_EXAMPLE, after_long_help = exit::HELP)]
+    Show(ShowArgs),
     #[command(before_help = store::REPLAY_EXAMPLE, after_long_help = exit::HELP)]
     Replay(ReplayArgs),
-    #[command(before_help = FORMATS_EXAMPLE)]
-    Formats(FormatsArgs),
+    #[command(before_help = CONVERT_EXAMPLE, after_long_help = exit::HELP)]
+    Convert(ConvertArgs),
     #[command(before_help = ENGINES_EXAMPLE)]
     Engines(EnginesArgs),
+    #[command(before_help = FORMATS_EXAMPLE)]
+    Formats(FormatsArgs),
+    #[command(before_help = store::TOKEN_EXAMPLE, after_long_help = exit::HELP)]
+    Token(TokenArgs),
     #[command(before_help = CONFIG_EXAMPLE)]
     Config(ConfigArgs),
     #[command(before_help = store::DOCTOR_EXAMPLE, after_long_help = exit::DOCTOR_HELP)]
@@ -239,11 +241,11 @@ pub(crate) struct RunArgs {
     /// A tool that may run without a question, by the agent's own name for it; may be repeated
     ///
     /// These tools are the whole list: `allowed_tools` of the config does not add to it.
-    #[arg(long, value_name = "TOOL")]
+    #[arg(long, value_name = "TOOL", value_parser = tool)]
     pub(crate) allow: Vec<String>,
 
     /// A tool that may not run, whatever else allows it; may be repeated
-    #[arg(long, value_name = "TOOL")]
+    #[arg(long, value_name = "TOOL", value_parser = tool)]
     pub(crate) deny: Vec<String>,
 
     #[command(flatten)]
@@ -294,11 +296,11 @@ pub(crate) struct AcpArgs {
     /// A tool that may run without a question, by the agent's own name for it; may be repeated
     ///
     /// These tools are the whole list: `allowed_tools` of the config does not add to it.
-    #[arg(long, value_name = "TOOL")]
+    #[arg(long, value_name = "TOOL", value_parser = tool)]
     pub(crate) allow: Vec<String>,
 
     /// A tool that may not run, whatever else allows it; may be repeated
-    #[arg(long, value_name = "TOOL")]
+    #[arg(long, value_name = "TOOL", value_parser = tool)]
     pub(crate) deny: Vec<String>,
 
     #[command(flatten)]
@@ -328,6 +330,19 @@ fn modes() -> impl TypedValueParser<Value = Mode> {
     let value = |it: &ModeInfo| PossibleValue::new(it.name).help(it.summary);
     let names = PossibleValuesParser::new(MODES.iter().map(value));
     names.try_map(|name| Mode::parse(&name).ok_or("there is no such mode"))
+}
+
+/// The name of a tool, or a pattern such as `Bash(git *)`: never empty, and nothing hidden around it.
+fn tool(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err("it is empty; name a tool, such as `Bash`".to_owned());
+    }
+    if text.trim() != text || text.chars().any(char::is_control) {
+        return Err(
+            "a tool has no spaces around its name and no control characters in it".to_owned(),
+        );
+    }
+    Ok(text.to_owned())
 }
 
 fn speed(text: &str) -> Result<f64, String> {

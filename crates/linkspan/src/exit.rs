@@ -6,9 +6,11 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use formats::{WriterConfig, display_safe, registry, visible};
 
+use crate::cli::Cli;
 use crate::unknown;
 
 /// The part of `--help` about exit codes.
@@ -97,7 +99,7 @@ impl Failure {
     pub(crate) fn io(doing: &str, err: &io::Error, hint: Option<&str>) -> Self {
         Self::Said {
             code: Code::Io,
-            message: format!("{doing}: {}", cause(err)),
+            message: format!("{doing}: {}", model::error_chain(err)),
             hint: hint.map(str::to_owned),
         }
     }
@@ -171,28 +173,12 @@ pub(crate) fn shown(name: &str) -> String {
 
 /// An error and what caused it, in one line.
 pub(crate) fn chain(err: &dyn Error) -> String {
-    let mut text = without_number(err.to_string());
-    let mut cause = err.source();
-    while let Some(err) = cause {
-        text.push_str(": ");
-        text.push_str(&without_number(err.to_string()));
-        cause = err.source();
-    }
-    shown(&text)
+    shown(&model::error_chain(err))
 }
 
-/// The words of the system without its number.
-fn cause(err: &io::Error) -> String {
-    without_number(err.to_string())
-}
-
-fn without_number(text: String) -> String {
-    let end = text.find(" (os error").unwrap_or(text.len());
-    text[..end].to_owned()
-}
-
-/// What the flags could not be parsed for; asking for help or the version is no failure.
-pub(crate) fn parse_error(err: &clap::Error) -> Result<(), Failure> {
+/// What the flags could not be parsed for; asking for help or the version is no failure. `command` is the
+/// first argument.
+pub(crate) fn parse_error(err: &clap::Error, command: Option<&str>) -> Result<(), Failure> {
     match err.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             err.print().map_err(|err| Failure::write("stdout", &err))
@@ -201,18 +187,20 @@ pub(crate) fn parse_error(err: &clap::Error) -> Result<(), Failure> {
             say(&err.to_string());
             Err(Failure::Silent(Code::Usage))
         }
-        _ => Err(unknown_format(err).unwrap_or_else(|| misused(err))),
+        _ => Err(unknown_name(err).unwrap_or_else(|| misused(err, command))),
     }
 }
 
-/// A format that clap did not find in the table.
-fn unknown_format(err: &clap::Error) -> Option<Failure> {
-    let text = |kind| match err.get(kind) {
-        Some(ContextValue::String(it)) => Some(it.as_str()),
-        _ => None,
-    };
-    let value = text(ContextKind::InvalidValue).filter(|it| !it.is_empty())?;
-    match text(ContextKind::InvalidArg)?.split(' ').next()? {
+/// A command or a format that is in no table.
+fn unknown_name(err: &clap::Error) -> Option<Failure> {
+    if let Some(name) = context(err, ContextKind::InvalidSubcommand) {
+        let commands = Cli::command();
+        let commands = commands.get_subcommands().map(|it| it.get_name());
+        return Some(unknown::command(name, &commands.collect::<Vec<_>>()));
+    }
+    let value = context(err, ContextKind::InvalidValue).filter(|it| !it.is_empty())?;
+    let flag = context(err, ContextKind::InvalidArg)?;
+    match flag.split(' ').next()? {
         "--from" => registry::find_reader(value).err().map(unknown::source),
         "--to" => registry::writer(value, &WriterConfig::default())
             .err()
@@ -221,21 +209,45 @@ fn unknown_format(err: &clap::Error) -> Option<Failure> {
     }
 }
 
+fn context(err: &clap::Error, kind: ContextKind) -> Option<&str> {
+    match err.get(kind) {
+        Some(ContextValue::String(it)) => Some(it.as_str()),
+        _ => None,
+    }
+}
+
 /// clap's own words, in our form.
-fn misused(err: &clap::Error) -> Failure {
+fn misused(err: &clap::Error, command: Option<&str>) -> Failure {
     let text = err.to_string();
     let message = text.split("\n\n").next().unwrap_or_default();
+    // The values that would do are in the hint.
+    let message = message.split("\n  [possible values").next();
+    let message = message.unwrap_or_default();
     let words: Vec<&str> = message.split_whitespace().skip(1).collect();
     let line = |prefix| text.lines().find_map(|it| it.trim().strip_prefix(prefix));
-    let hint = match (line("tip: "), line("Usage: ")) {
-        (Some(tip), _) => tip.to_owned(),
-        (None, _) if err.kind() == ErrorKind::InvalidSubcommand => {
-            "`linkspan --help` lists the commands".to_owned()
+    let hint = match (
+        err.get(ContextKind::ValidValue),
+        line("tip: "),
+        line("Usage: "),
+    ) {
+        (Some(ContextValue::Strings(offer)), ..) if !offer.is_empty() => {
+            let value = context(err, ContextKind::InvalidValue);
+            unknown::value(value.unwrap_or_default(), offer)
         }
-        (None, Some(usage)) => format!("usage: {usage}"),
-        (None, None) => "see `linkspan --help`".to_owned(),
+        (_, Some(tip), _) => tip.to_owned(),
+        (_, None, Some(usage)) => format!("usage: {usage}"),
+        (_, None, None) => help_of(command),
     };
     Failure::usage(words.join(" "), hint)
+}
+
+/// Where a flag is described: in the help of the command that has it.
+fn help_of(command: Option<&str>) -> String {
+    let known = Cli::command();
+    match command.filter(|it| known.find_subcommand(it).is_some()) {
+        Some(command) => format!("see `linkspan {command} --help`"),
+        None => "see `linkspan --help`".to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ mod table;
 mod unknown;
 mod when;
 
-#[cfg(target_os = "linux")]
 use std::env;
 use std::process::ExitCode;
 
@@ -27,7 +26,10 @@ fn main() -> ExitCode {
     }
     let result = match Cli::try_parse() {
         Ok(cli) => run(&cli),
-        Err(err) => exit::parse_error(&err),
+        Err(err) => {
+            let command = env::args_os().nth(1);
+            exit::parse_error(&err, command.as_deref().and_then(|it| it.to_str()))
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

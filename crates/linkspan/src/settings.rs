@@ -1,13 +1,12 @@
 //! The user's settings as the program meets them: the real file, the real environment.
 
 use std::env;
-use std::error::Error as _;
 
 use runner::Mode;
 use runner::config::{self, Config, File};
 
 use crate::cli::{Asks, ConfigFile, Keep};
-use crate::exit::{Code, Failure, shown};
+use crate::exit::{self, Code, Failure, shown};
 
 /// The settings of this user, and the file they would come from.
 pub(crate) struct Settings {
@@ -73,10 +72,9 @@ pub(crate) fn bad_config(err: config::Error) -> Failure {
     if let config::Error::Read { source, .. } = &err {
         return Failure::io(&shown(&err.to_string()), source, hint.as_deref());
     }
-    let cause = err.source().map(|it| format!(": {it}"));
     Failure::Said {
         code: Code::Usage,
-        message: shown(&format!("{err}{}", cause.unwrap_or_default())),
+        message: exit::chain(&err),
         hint: hint.map(|it| shown(&it)),
     }
 }

@@ -2,6 +2,7 @@
 
 use formats::registry::{Error, FORMATS, Format};
 use linkspan::Unsure;
+use runner::did_you_mean;
 
 use crate::exit::{Failure, shown};
 
@@ -48,9 +49,15 @@ pub(crate) fn target(err: Error) -> Failure {
     format(err, "can be written", &names(|it| it.writer.is_some()))
 }
 
+/// A flag takes one of a few values, and this is none of them.
+pub(crate) fn value(name: &str, offer: &[String]) -> String {
+    let offer: Vec<&str> = offer.iter().map(String::as_str).collect();
+    hint(name, "possible values", &offer)
+}
+
 /// There is no command of this name.
 pub(crate) fn command(name: &str, offer: &[&str]) -> Failure {
-    let message = format!("there is no command `{name}`");
+    let message = format!("there is no command `{}`", shown(name));
     Failure::usage(message, hint(name, "commands", offer))
 }
 
@@ -82,56 +89,5 @@ fn names(wanted: fn(&Format) -> bool) -> Vec<&'static str> {
 
 fn hint(name: &str, what: &str, offer: &[&str]) -> String {
     let all = format!("{what}: {}", offer.join(", "));
-    match nearest(name, offer) {
-        Some(it) => format!("did you mean `{it}`? {all}"),
-        None => all,
-    }
-}
-
-/// The offer that `name` is a misspelling of, if it is close to one.
-fn nearest<'a>(name: &str, offer: &[&'a str]) -> Option<&'a str> {
-    let close = |it: &&str| distance(name, it) <= it.chars().count() / 3;
-    let candidates = offer.iter().copied().filter(|it| close(it));
-    candidates.min_by_key(|it| distance(name, it))
-}
-
-/// Letters to insert, drop or replace to get from one word to the other, ignoring case.
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(!a.eq_ignore_ascii_case(b));
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[to.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn misspelt_names_are_guessed_and_others_are_not() {
-        let offer = ["claude", "linkspan", "ag-ui", "acp"];
-        let check = |name, meant| assert_eq!(nearest(name, &offer), meant, "{name}");
-        check("cluade", Some("claude"));
-        check("Claude", Some("claude"));
-        check("agui", Some("ag-ui"));
-        check("linkspam", Some("linkspan"));
-        check("acpp", Some("acp"));
-        check("morse", None);
-        check("", None);
-    }
-
-    #[test]
-    fn distance_counts_edits() {
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("same", "same"), 0);
-    }
+    did_you_mean(name, offer.iter().copied(), &all)
 }

@@ -108,10 +108,7 @@ impl std::fmt::Debug for Call {
 
 impl From<EndpointError> for CallError {
     fn from(err: EndpointError) -> Self {
-        let mut message = err.to_string();
-        if let Some(source) = std::error::Error::source(&err) {
-            message = format!("{message}: {source}");
-        }
+        let mut message = model::error_chain(&err);
         if let Some(hint) = err.hint() {
             message = format!("{message}\nhint: {hint}");
         }
@@ -428,15 +425,9 @@ fn bytes(body: &Value) -> Bytes {
 
 /// An error and what caused it, without the address, which the user knows.
 fn chain(err: &reqwest::Error) -> String {
-    let mut words = Vec::new();
-    let mut source = std::error::Error::source(err);
-    while let Some(err) = source {
-        words.push(err.to_string());
-        source = err.source();
-    }
-    match words.is_empty() {
-        true => err.to_string(),
-        false => words.join(": "),
+    match std::error::Error::source(err) {
+        Some(source) => model::error_chain(source),
+        None => err.to_string(),
     }
 }
 

@@ -124,7 +124,8 @@ impl Config {
             if let Some(text) = variable(name).filter(|it| !it.is_empty()) {
                 let value = Value::from_text(kind, &text).map_err(|expected| Error::Value {
                     place: format!("the variable `{name}`"),
-                    value: text,
+                    meant: value::meant(kind, &text),
+                    value: text.clone(),
                     expected,
                 })?;
                 config.set(Setting {
@@ -144,6 +145,7 @@ impl Config {
             place: format!("`{flag}`"),
             value: text.to_owned(),
             expected,
+            meant: value::meant(kind, text),
         })?;
         self.set(Setting {
             key: key.to_owned(),

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use model::Exit;
+use model::{Exit, error_chain};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
@@ -64,7 +64,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let watch = match Watch::new(parent) {
         Ok(it) => it,
-        Err(err) => return refuse(&format!("cannot guard an agent: {err}")),
+        Err(err) => {
+            return refuse(&format!("cannot guard an agent: {}", error_chain(&err)));
+        }
     };
     // A parent that died before it was watched would never be missed.
     if getppid() != Some(parent) {
@@ -73,10 +75,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match start(program, args) {
         Ok(agent) => end_like(watch.until_all_are_gone(agent)),
         Err(err) => {
-            say(&format!(
-                "cannot start {}: {err}",
-                program.to_string_lossy()
-            ));
+            let program = program.to_string_lossy();
+            say(&format!("cannot start `{program}`: {}", error_chain(&err)));
             ExitCode::from(match err.kind() {
                 ErrorKind::NotFound => NOT_FOUND,
                 _ => NOT_EXECUTABLE,

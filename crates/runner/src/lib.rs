@@ -13,6 +13,7 @@ pub mod engines;
 pub mod guard;
 mod live;
 pub mod locks;
+mod nearest;
 pub mod permissions;
 mod policy;
 pub mod process;
@@ -31,6 +32,7 @@ pub use dialogue::{
 };
 pub use formats::ag_ui::ClientRun;
 pub use live::{Ended, client_notice};
+pub use nearest::{did_you_mean, nearest};
 pub use policy::{Asked, Verdict, nobody, verdict};
 pub use recording::{RecordingError, recognise};
 pub use request::{

@@ -3,8 +3,8 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use hub::chain;
 use journal::Fault;
+use model::error_chain;
 use runner::NotSettled;
 use serde::Serialize;
 use serde_json::json;
@@ -77,7 +77,7 @@ pub(crate) fn reply(status: StatusCode, body: &impl Serialize) -> Response {
 
 impl From<hub::Error> for ApiError {
     fn from(err: hub::Error) -> Self {
-        let words = chain(&err);
+        let words = error_chain(&err);
         let bad = |code| Self::new(StatusCode::BAD_REQUEST, code, words.clone());
         match err {
             hub::Error::NoSession(_) => no_session(words),
@@ -118,7 +118,7 @@ impl From<hub::Error> for ApiError {
 
 impl From<journal::Error> for ApiError {
     fn from(err: journal::Error) -> Self {
-        let words = chain(&err);
+        let words = error_chain(&err);
         match err {
             journal::Error::NoSession { .. } => no_session(words),
             journal::Error::NoAsk { .. } => Self::new(StatusCode::NOT_FOUND, "no_such_ask", words),

@@ -1,8 +1,8 @@
 //! Sessions as they are kept: found, listed, removed.
 
-use hub::chain;
 use journal::{Place, Session as Stored, SessionQuery};
 use model::SessionId;
+use model::error_chain;
 
 use super::{Handle, no_session};
 use crate::rpc::{self, Error, Id};
@@ -20,7 +20,7 @@ pub(super) async fn find(shared: &Shared, id: &str) -> Result<Stored, Error> {
 async fn find_stored(shared: &Shared, id: &str) -> Result<Option<Stored>, Error> {
     let journal = shared.journal().await;
     let wanted = SessionId::new(id);
-    let failed = |err: journal::Error| Error::internal(chain(&err));
+    let failed = |err: journal::Error| Error::internal(error_chain(&err));
     match journal.find_session(&wanted).await.map_err(failed)? {
         Some(found) => Ok(Some(found)),
         None => journal.find_native(&wanted).await.map_err(failed),
@@ -55,7 +55,7 @@ async fn remove(shared: &Shared, name: &str, open: Option<Handle>) -> Result<(),
     let owner = journal::Owner::new(hub::own_name());
     let journal = shared.journal().await;
     let removed = hub::remove(&*journal, &stored.id, &owner).await;
-    removed.map_err(|err| Error::internal(chain(&err)))
+    removed.map_err(|err| Error::internal(error_chain(&err)))
 }
 
 pub(super) async fn list(
@@ -71,7 +71,7 @@ pub(super) async fn list(
     let mut sessions = Vec::new();
     loop {
         let page = journal.list(query.clone(), after, PAGE).await;
-        let page = page.map_err(|err| Error::internal(chain(&err)))?;
+        let page = page.map_err(|err| Error::internal(error_chain(&err)))?;
         let here = page.sessions.into_iter().filter(|stored| {
             let cwd = stored.cwd.as_deref();
             cwd.is_some() && (it.cwd.is_none() || it.cwd.as_deref() == cwd)

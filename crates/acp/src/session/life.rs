@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hub::chain;
+use model::error_chain;
 use responses::Conversation;
 use runner::engines::{self, Machine, Selected, Surroundings};
 use runner::process::find_on_path;
@@ -46,8 +46,8 @@ impl Session {
         let config = Arc::clone(&self.shared.config);
         let refused = |err: engines::Error| {
             let message = match err.hint() {
-                Some(hint) => format!("{}; {hint}", chain(&err)),
-                None => chain(&err),
+                Some(hint) => format!("{}; {hint}", error_chain(&err)),
+                None => error_chain(&err),
             };
             Error::internal(message)
         };
@@ -93,7 +93,7 @@ impl Session {
             }
             Selected::Replay(recording) => {
                 let opened = recording.open();
-                let (input, format) = opened.map_err(|err| Error::internal(chain(&err)))?;
+                let (input, format) = opened.map_err(|err| Error::internal(error_chain(&err)))?;
                 let Some(prompt) = self.waiting.take() else {
                     return Ok(None);
                 };
@@ -118,7 +118,7 @@ impl Session {
                 agent.set_ask_limit(settings.ask_limit(&self.engine, None, None));
                 self.agent = Some(agent);
             }
-            Err(err) => return self.fail(&Error::internal(chain(&err))),
+            Err(err) => return self.fail(&Error::internal(error_chain(&err))),
         }
         if self.is_stale {
             // Something else was chosen while it was being started.

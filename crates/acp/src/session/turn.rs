@@ -1,8 +1,8 @@
 //! A turn: from a prompt to its one answer, and what was said in the turns before it.
 
-use hub::chain;
 use journal::NewSession;
 use model::SessionId;
+use model::error_chain;
 use runner::{Prompt, Resume};
 use serde_json::Value;
 
@@ -61,7 +61,7 @@ impl Session {
         match self.recording.history().await {
             Ok(said) => self.said = said,
             Err(err) => {
-                let title = format!("what was said before cannot be read: {}", chain(&err));
+                let title = format!("what was said before cannot be read: {}", error_chain(&err));
                 if self.shared.client.session.notices.is_some() {
                     self.update(wire::About::Notice {
                         severity: "warning",
@@ -92,7 +92,10 @@ impl Session {
 
     pub(super) fn not_kept(&mut self, err: Option<journal::Error>) {
         if let (Some(err), true) = (err, self.shared.client.session.notices.is_some()) {
-            let title = format!("this session is not kept from here on: {err}");
+            let title = format!(
+                "this session is not kept from here on: {}",
+                error_chain(&err)
+            );
             self.update(wire::About::Notice {
                 severity: "warning",
                 title: &title,
@@ -178,7 +181,7 @@ impl Session {
         }
         let session = SessionId::new(self.id.clone());
         let told = history::tell(&*journal, &session, &mut writer, &self.shared.said).await;
-        told.map_err(|err| Error::internal(chain(&err)))?;
+        told.map_err(|err| Error::internal(error_chain(&err)))?;
         self.writer = writer;
         Ok(())
     }

@@ -8,10 +8,10 @@ use model::{Outcome, RunEnded, RunId};
 use runner::{Agent, Answer, AskLimit, Asked, StartError, Step, Verdict, verdict};
 
 use super::{Current, Desk, Waiting};
-use crate::error::chain;
 use crate::order::{Abort, Prompt, Told, bytes};
 use crate::record::failed;
 use crate::setup;
+use model::error_chain;
 
 impl Desk {
     pub(super) fn queued(&mut self, number: u64, body: &[u8]) {
@@ -167,7 +167,7 @@ impl Desk {
                     Agent::start(setup, |_| ()).await
                 }));
             }
-            Err(err) => self.end_run(failed("start_failed", chain(&err))),
+            Err(err) => self.end_run(failed("start_failed", error_chain(&err))),
         }
     }
 
@@ -178,7 +178,7 @@ impl Desk {
                 agent.set_ask_limit(self.ask_limit());
                 self.agent = Some(*agent);
             }
-            Err(err) => self.end_run(failed("start_failed", chain(&err))),
+            Err(err) => self.end_run(failed("start_failed", error_chain(&err))),
         }
     }
 

@@ -115,7 +115,7 @@ fn keep(mut lost: Lost, path: &Path, suffixes: &[&str]) -> Lost {
         match fs::copy(&from, &to) {
             Ok(_) => lost.kept.push(to),
             Err(err) if err.kind() == io::ErrorKind::NotFound => (),
-            Err(err) => lost.not_kept = Some(err.to_string()),
+            Err(err) => lost.not_kept = Some(model::error_chain(&err)),
         }
     }
     lost

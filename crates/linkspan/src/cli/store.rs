@@ -102,7 +102,7 @@ pub(crate) struct ServeArgs {
     /// Where to listen; port 0 picks one
     ///
     /// An address that other machines reach needs `--tls-cert` and `--tls-key`, or `--behind-proxy`.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787", value_parser = address)]
     pub(crate) listen: SocketAddr,
 
     #[command(flatten)]
@@ -160,6 +160,11 @@ pub(crate) struct ServeArgs {
     /// Store longer texts shortened to about this, such as `64KiB`
     #[arg(long, value_name = "BYTES")]
     pub(crate) cut_above: Option<String>,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let expected = "it is an IP address and a port, such as `127.0.0.1:8787`";
+    text.parse().map_err(|_| expected.to_owned())
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

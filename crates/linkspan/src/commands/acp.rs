@@ -34,7 +34,9 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
                 .name
         }
     };
-    let family = match engines::select(&engine, &settings).map_err(refused)? {
+    let selected = engines::select(&engine, &settings).map_err(refused)?;
+    selected.check_lists(&args.allow).map_err(refused)?;
+    let family = match selected {
         Selected::Agent(agent) if args.login => return login(&agent),
         Selected::Agent(agent) => agent.engine.name,
         Selected::Responses(_) => "responses",

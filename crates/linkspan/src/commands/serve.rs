@@ -215,8 +215,9 @@ fn announce(args: &ServeArgs, server: &Server, others: &[Listening]) -> Result<(
         exit::print(format!("{line}\n").as_bytes())?;
     }
     if let Some(err) = server.note_error() {
+        let cause = exit::chain(err);
         exit::say(&format!(
-            "linkspan: `linkspan token` will not find this server, its address cannot be noted: {err}\n"
+            "linkspan: `linkspan token` will not find this server, its address cannot be noted: {cause}\n"
         ));
     }
     for other in others {

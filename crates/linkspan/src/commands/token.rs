@@ -1,10 +1,9 @@
 //! `linkspan token`: the address of the page again, and tokens for others.
 
-use std::path::Path;
 use std::time::SystemTime;
 
 use serde_json::json;
-use server::{Key, Keys};
+use server::{Key, Keys, Listening};
 
 use super::serve::{keys, token_failed};
 use crate::cli::{Role, TokenArgs};
@@ -22,23 +21,30 @@ pub(crate) fn run(args: &TokenArgs) -> Result<(), Failure> {
         exit::say(&format!("linkspan: revoked `{id}`\n"));
         return Ok(());
     }
-    let pages = pages(&folder);
+    let servers = server::running(&folder);
+    let is_running = !servers.is_empty();
+    if !is_running {
+        exit::say(
+            "linkspan: no server is running on this data directory; `linkspan serve` starts one, and \
+             then this address opens its page\n",
+        );
+    }
+    let pages = pages(servers);
     let text = match args.role {
-        Some(role) => make(&mut keys, role, &pages, args.json)?,
-        None if args.json => lines(&keys, &pages),
+        Some(role) => make(&mut keys, role, &pages, args.json.then_some(is_running))?,
+        None if args.json => lines(&keys, &pages, is_running),
         None => page(&keys, &pages),
     };
     exit::print(text.as_bytes())
 }
 
-/// Where the page is: each server of this directory that runs says so, the oldest first.
-fn pages(folder: &Path) -> Vec<String> {
-    let servers = server::running(folder).into_iter();
-    let mut pages: Vec<_> = servers.map(|it| it.page).collect();
-    if pages.is_empty() {
-        pages.push(USUAL.to_owned());
+/// Where the page is: each server of this directory that runs says so, the oldest first; else where one
+/// would be.
+fn pages(servers: Vec<Listening>) -> Vec<String> {
+    match servers.is_empty() {
+        true => vec![USUAL.to_owned()],
+        false => servers.into_iter().map(|it| it.page).collect(),
     }
-    pages
 }
 
 /// The addresses that open the pages.
@@ -47,7 +53,13 @@ fn addresses(pages: &[String], token: &str) -> Vec<String> {
     pages.map(|it| format!("{it}/#token={token}")).collect()
 }
 
-fn make(keys: &mut Keys, role: Role, pages: &[String], is_json: bool) -> Result<String, Failure> {
+/// `json` is whether a server is running, where JSON is wanted.
+fn make(
+    keys: &mut Keys,
+    role: Role,
+    pages: &[String],
+    json: Option<bool>,
+) -> Result<String, Failure> {
     let role = match role {
         Role::Watch => server::Role::Watch,
         Role::Prompt => server::Role::Prompt,
@@ -57,9 +69,10 @@ fn make(keys: &mut Keys, role: Role, pages: &[String], is_json: bool) -> Result<
     let (key, secret) = keys.make(role).map_err(token_failed)?;
     let token = secret.reveal();
     let urls = addresses(pages, token);
-    if is_json {
+    if let Some(is_running) = json {
         let line = json!({
             "id": key.id, "role": role.name(), "token": token, "url": urls[0], "urls": urls,
+            "running": is_running,
         });
         return Ok(format!("{line}\n"));
     }
@@ -70,11 +83,12 @@ fn make(keys: &mut Keys, role: Role, pages: &[String], is_json: bool) -> Result<
     Ok(urls.iter().map(|it| format!("{it}\n")).collect())
 }
 
-fn lines(keys: &Keys, pages: &[String]) -> String {
+fn lines(keys: &Keys, pages: &[String], is_running: bool) -> String {
     let token = keys.first().reveal();
     let urls = addresses(pages, token);
     let first = json!({
         "id": null, "role": "admin", "token": token, "url": urls[0], "urls": urls,
+        "running": is_running,
     });
     let others = keys.list().iter();
     let others = others

@@ -26,8 +26,71 @@ fn writable() -> String {
     names(|it| it.writer.is_some())
 }
 
+/// As the help lists them: what the README begins with comes first.
+const COMMANDS: &str = "serve, run, acp, sessions, show, replay, convert, engines, formats, token, config, doctor, completions, man";
+
+#[test]
+fn a_value_that_no_flag_takes_is_answered_with_those_it_does() {
+    check(
+        &["run", "--permissions", "alow", "hello"],
+        "invalid value 'alow' for '--permissions <MODE>'",
+        "did you mean `allow`? possible values: plan, deny, ask, accept-edits, listed, allow",
+        2,
+    );
+    check(
+        &["token", "--role", "boss"],
+        "invalid value 'boss' for '--role <ROLE>'",
+        "possible values: watch, prompt, approve, admin",
+        2,
+    );
+    check(
+        &["run", "--ask-default", "alow", "hello"],
+        "`--ask-default` is `alow`, expected one of deny, allow",
+        "did you mean `allow`?",
+        2,
+    );
+    check(
+        &["serve", "--listen", "nonsense"],
+        "invalid value 'nonsense' for '--listen <ADDRESS>': it is an IP address and a port, such as `127.0.0.1:8787`",
+        "see `linkspan serve --help`",
+        2,
+    );
+    for flag in ["--allow", "--deny"] {
+        check(
+            &["run", flag, "", "hello"],
+            &format!(
+                "invalid value '' for '{flag} <TOOL>': it is empty; name a tool, such as `Bash`"
+            ),
+            "see `linkspan run --help`",
+            2,
+        );
+    }
+    check(
+        &["acp", "--allow", " Bash"],
+        "invalid value ' Bash' for '--allow <TOOL>': a tool has no spaces around its name and no control characters in it",
+        "see `linkspan acp --help`",
+        2,
+    );
+}
+
+#[test]
+fn the_help_begins_with_what_the_readme_begins_with() {
+    let help = run(&["--help"], b"").stdout;
+    let at = |word: &str| help.find(word).unwrap();
+    let listed = COMMANDS.split(", ").map(|it| at(&format!("\n  {it}")));
+    assert!(listed.is_sorted(), "{help}");
+    assert!(at("linkspan serve") < at("linkspan run"), "{help}");
+    assert!(at("linkspan run") < at("linkspan convert"), "{help}");
+}
+
 #[test]
 fn an_unknown_format_is_bad_usage_with_a_guess() {
+    check(
+        &["run", "--to", "tekst", "hello"],
+        "there is no format `tekst`",
+        &format!("did you mean `text`? can be written: {}", writable()),
+        2,
+    );
     check(
         &["convert", "--from", "linkspam", "--to", "linkspan"],
         "there is no format `linkspam`",
@@ -138,8 +201,20 @@ fn missing_flags_show_the_usage() {
     );
     check(
         &["convrt"],
-        "unrecognized subcommand 'convrt'",
-        "a similar subcommand exists: 'convert'",
+        "there is no command `convrt`",
+        &format!("did you mean `convert`? commands: {COMMANDS}"),
+        2,
+    );
+    check(
+        &["rn"],
+        "there is no command `rn`",
+        &format!("did you mean `run`? commands: {COMMANDS}"),
+        2,
+    );
+    check(
+        &["xyzzy"],
+        "there is no command `xyzzy`",
+        &format!("commands: {COMMANDS}"),
         2,
     );
     let ran = run(

@@ -226,3 +226,33 @@ fn models_are_listed_and_their_secrets_are_not() {
         "{unknown:?}"
     );
 }
+
+#[test]
+fn a_list_of_tools_is_refused_where_nothing_runs_them() {
+    let world = World::new("models-lists", json!([{"blocks": [{"text": "Hi."}]}]));
+    let refused = |engine: &str, what: &str| {
+        format!(
+            "linkspan: engine `{engine}` cannot run the tools that are allowed\n\n\
+             hint: {what}: leave `--allow` out\nexit 2\n"
+        )
+    };
+    for command in ["run", "acp"] {
+        let args = [command, "--engine", "responses:local", "--allow", "shell"];
+        let ran = world.run(&args);
+        let what = "a model behind an endpoint runs no tools here";
+        assert_eq!(ran.shown(), refused("responses", what), "{command}");
+    }
+    let ran = world.run(&["run", "--engine", "replay:tools", "--allow", "Bash"]);
+    assert_eq!(ran.shown(), refused("replay", "a recording runs no tools"));
+    assert_eq!(world.requests(), Vec::<Value>::new());
+    // What may not run does not run.
+    let ran = world.run(&[
+        "run",
+        "--engine",
+        "responses:local",
+        "--deny",
+        "shell",
+        "hi",
+    ]);
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+}

@@ -10,7 +10,8 @@ fn no_arguments_print_short_help_to_stderr() {
     let ran = run(&[], b"");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
     assert!(
-        ran.stderr.starts_with("Example:\n  claude -p"),
+        ran.stderr
+            .starts_with("Examples:\n  linkspan serve\n  linkspan run "),
         "{}",
         ran.stderr
     );
@@ -147,6 +148,6 @@ fn every_command_has_a_manual_page() {
     assert_eq!(
         run(&["man", "convrt"], b"").shown(),
         "linkspan: there is no command `convrt`\n\n\
-         hint: did you mean `convert`? commands: convert, show, run, serve, acp, token, sessions, replay, formats, engines, config, doctor, completions, man\nexit 2\n"
+         hint: did you mean `convert`? commands: serve, run, acp, sessions, show, replay, convert, engines, formats, token, config, doctor, completions, man\nexit 2\n"
     );
 }

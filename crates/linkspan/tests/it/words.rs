@@ -338,7 +338,11 @@ fn a_token_is_made_listed_and_revoked() {
         ],
         b"",
     );
+    let notice = "linkspan: no server is running on this data directory; `linkspan serve` starts one, and \
+                  then this address opens its page\n";
+    assert_eq!(made.stderr, notice);
     let made: Value = serde_json::from_str(&made.stdout).unwrap();
+    assert_eq!(made["running"], false);
     let id = made["id"].as_str().unwrap();
     check(
         &folder,
@@ -364,9 +368,9 @@ fn a_token_is_made_listed_and_revoked() {
         &folder,
         &token(&["--role", "king"]),
         expect![[r#"
-        linkspan: invalid value 'king' for '--role <ROLE>' [possible values: watch, prompt, approve, admin]
+        linkspan: invalid value 'king' for '--role <ROLE>'
 
-        hint: see `linkspan --help`
+        hint: possible values: watch, prompt, approve, admin
         exit 2
     "#]],
     );
@@ -448,7 +452,7 @@ fn sessions_are_found_by_words_and_by_the_beginnings_of_their_ids() {
         expect![[r#"
         linkspan: invalid value '0' for '--limit <N>': 0 is not in 1..=4294967295
 
-        hint: see `linkspan --help`
+        hint: see `linkspan sessions --help`
         exit 2
     "#]],
     );

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use model::{End, Sink};
+use model::{End, Sink, error_chain};
 
 use super::{Agent, Step, now};
 use crate::live::{Now, Reason};
@@ -71,7 +71,7 @@ impl Agent {
         let now = now();
         self.complained_last(sink, now);
         if let Some(err) = self.source.error() {
-            let message = format!("the recording could not be read: {err}");
+            let message = format!("the recording could not be read: {}", error_chain(err));
             self.give_up("read_error", message);
         }
         if let Some(failure) = self.source.failure().cloned() {

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::pin::Pin;
 
-use model::{Level, Sink};
+use model::{Level, Sink, error_chain};
 
 use super::{Agent, now};
 use crate::locks::{self, IdleLock, Lock};
@@ -113,7 +113,7 @@ impl Agent {
     /// Its agent works already; that nobody can be kept out is no reason to lose what it says.
     fn not_held(&mut self, sink: &mut dyn Sink, err: &locks::Error) -> Hold {
         self.locks = None;
-        let text = format!("the session is not locked: {err}: {}", err.source);
+        let text = format!("the session is not locked: {}", error_chain(err));
         self.live
             .notice(sink, now(), Level::Warning, "not_locked", &text);
         Hold::Taken

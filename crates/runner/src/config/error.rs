@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::did_you_mean;
+
 /// `file` and `line` say where to look.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -33,6 +35,8 @@ pub enum Error {
         key: String,
         found: String,
         expected: String,
+        /// The value that was probably meant.
+        meant: Option<&'static str>,
     },
     #[error("{}:{line}: `{key}` is the same as `{other}` in line {other_line}", path.display())]
     Twice {
@@ -59,6 +63,8 @@ pub enum Error {
         place: String,
         value: String,
         expected: String,
+        /// The value that was probably meant.
+        meant: Option<&'static str>,
     },
     #[error("there is no key `{0}`")]
     NoSuchKey(String),
@@ -76,8 +82,10 @@ impl Error {
             Self::Twice { .. } => Some("keep one of them".to_owned()),
             Self::NoProgram { .. } => Some("add `program = \"COMMAND\"`".to_owned()),
             Self::NoAddress { .. } => Some("add `base_url = \"https://…/v1\"`".to_owned()),
-            Self::Read { .. } | Self::Syntax { .. } | Self::WrongType { .. } => None,
-            Self::Value { .. } | Self::NoSuchKey(_) => None,
+            Self::WrongType { meant, .. } | Self::Value { meant, .. } => {
+                meant.map(|it| format!("did you mean `{it}`?"))
+            }
+            Self::Read { .. } | Self::Syntax { .. } | Self::NoSuchKey(_) => None,
         }
     }
 }
@@ -86,10 +94,5 @@ impl Error {
 fn meant(key: &str, known: &[String]) -> String {
     let name = key.rsplit('.').next().unwrap_or(key);
     let all = format!("known here: {}", known.join(", "));
-    let distance = |it: &&String| strsim::osa_distance(name, it);
-    let nearest = known.iter().min_by_key(distance);
-    match nearest.filter(|it| distance(it) <= it.len() / 3) {
-        Some(it) => format!("did you mean `{it}`? {all}"),
-        None => all,
-    }
+    did_you_mean(name, known.iter().map(String::as_str), &all)
 }

@@ -10,7 +10,7 @@ use etcetera::BaseStrategy;
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use super::value::{duration, expected};
+use super::value::{self, duration, expected};
 use super::{
     ACP, Error, Key, Kind, Origin, PROVIDERS, RESPONSES, SECTIONS, Section, Setting, Value, keys,
 };
@@ -264,7 +264,13 @@ impl Document<'_> {
                 Kind::Secret => "something else".to_owned(),
                 _ => found(it.get_ref()),
             };
-            self.wrong(written, it, found, expected(row.kind))
+            let mut err = self.wrong(written, it, found, expected(row.kind));
+            if let (Error::WrongType { meant, .. }, DeValue::String(text)) =
+                (&mut err, it.get_ref())
+            {
+                *meant = value::meant(row.kind, text);
+            }
+            err
         };
         let text = |it: &Content<'_>| match it.get_ref() {
             DeValue::String(text) if !text.contains('\0') => Ok(text.to_string()),
@@ -347,6 +353,7 @@ impl Document<'_> {
             key: key.to_owned(),
             found,
             expected,
+            meant: None,
         }
     }
 

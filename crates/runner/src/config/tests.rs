@@ -239,6 +239,28 @@ fn unknown_keys_name_the_nearest() {
 }
 
 #[test]
+fn misspelt_values_name_the_nearest() {
+    check_error(
+        "permissions = 'alow'",
+        expect![[r#"
+            c.toml:1: `permissions` is "alow", expected one of plan, deny, ask, accept-edits, listed, allow
+            hint: did you mean `allow`?"#]],
+    );
+    check_error(
+        "default_engine = 'acpp:helper'",
+        expect![[r#"
+            c.toml:1: `default_engine` is "acpp:helper", expected one of claude, codex, opencode, gemini, openhands, acp, responses, replay
+            hint: did you mean `acp`?"#]],
+    );
+    check_error(
+        "[engines.codex]\nsandbox = 'readonly'",
+        expect![[r#"
+            c.toml:2: `engines.codex.sandbox` is "readonly", expected one of read-only, workspace-write, danger-full-access
+            hint: did you mean `read-only`?"#]],
+    );
+}
+
+#[test]
 fn wrong_values_name_what_was_expected() {
     check_error(
         "default_engine = 'emacs'",

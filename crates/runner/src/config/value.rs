@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Kind;
 use crate::engines::ENGINES;
+use crate::nearest;
 use crate::request::Mode;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +50,20 @@ impl Value {
             Kind::Choice(_) | Kind::Mode | Kind::Engine => Err(expected()),
             Kind::Switch | Kind::List | Kind::Table => Err(expected()),
         }
+    }
+}
+
+/// The value that was probably meant, where a key takes one of a few.
+pub(super) fn meant(kind: Kind, text: &str) -> Option<&'static str> {
+    match kind {
+        Kind::Choice(names) => nearest(text, names.iter().copied()),
+        Kind::Mode => nearest(text, Mode::names()),
+        Kind::Engine => {
+            let name = text.split(':').next().unwrap_or_default();
+            nearest(name, ENGINES.iter().map(|it| it.name))
+        }
+        Kind::Text | Kind::Secret | Kind::Switch | Kind::SwitchOrAuto | Kind::List => None,
+        Kind::Table | Kind::Seconds | Kind::Number | Kind::Size | Kind::Count => None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Why an engine cannot be started as asked.
 
 use super::{ENGINES, REPLAYS};
+use crate::nearest;
 use crate::process::NotFound;
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -71,15 +72,6 @@ fn unknown(name: &str) -> String {
         Some(it) => format!("did you mean `{}`? {all}", value_of(it)),
         None => all,
     }
-}
-
-/// The name that `name` is a misspelling of, if it is close to one.
-pub(super) fn nearest<'a>(name: &str, offer: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let lower = name.to_lowercase();
-    let distance = |it: &&str| strsim::osa_distance(&lower, it);
-    offer
-        .min_by_key(distance)
-        .filter(|it| distance(it) <= it.len() / 3)
 }
 
 fn names() -> Vec<String> {

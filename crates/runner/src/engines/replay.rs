@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::error::nearest;
+use crate::nearest;
 
 /// A recording that comes with the program, so that everything works with no agent installed.
 #[derive(Debug, PartialEq, Eq)]

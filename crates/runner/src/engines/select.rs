@@ -32,6 +32,28 @@ pub struct Agent {
     rules: Rules,
 }
 
+impl Selected {
+    /// Fails on lists of tools that mean nothing to it: who allows a tool expects it to run.
+    pub fn check_lists(&self, allow: &[String]) -> Result<(), Error> {
+        let (engine, hint) = match self {
+            Self::Agent(_) => return Ok(()),
+            Self::Responses(_) => (
+                "responses",
+                "a model behind an endpoint runs no tools here: leave `--allow` out",
+            ),
+            Self::Replay(_) => ("replay", "a recording runs no tools: leave `--allow` out"),
+        };
+        match allow {
+            [] => Ok(()),
+            _ => Err(Error::Unable {
+                engine,
+                what: "run the tools that are allowed",
+                hint,
+            }),
+        }
+    }
+}
+
 /// Finds what `name` means; `config` knows the ACP agents that have a name.
 pub fn select(name: &str, config: &Config) -> Result<Selected, Error> {
     let (head, value) = match name.split_once(':') {
@@ -72,7 +94,7 @@ fn endpoint(name: &str, config: &Config) -> Result<Selected, Error> {
         Some(Ok(endpoint)) => Ok(Selected::Responses(Box::new(endpoint))),
         Some(Err(err)) => Err(Error::BadEndpoint {
             name: name.to_owned(),
-            message: err.to_string(),
+            message: model::error_chain(&err),
             hint: err.hint(),
         }),
     }
@@ -165,16 +187,16 @@ impl Agent {
         }
     }
 
-    /// The same for people.
-    pub fn listed(&self, permissions: &Permissions) -> String {
+    /// The same for people; none when nothing does.
+    pub fn listed(&self, permissions: &Permissions) -> Option<String> {
         let list = self.list(permissions);
         match list.is_empty() {
             true if self.engine.name == "codex" && permissions.allow.is_none() => {
                 let sandbox = self.config.sandbox.as_deref().unwrap_or("workspace-write");
-                format!("commands and edits in the sandbox `{sandbox}`")
+                Some(format!("commands and edits in the sandbox `{sandbox}`"))
             }
-            true => "nothing".to_owned(),
-            false => list.join(", "),
+            true => None,
+            false => Some(list.join(", ")),
         }
     }
 

@@ -237,7 +237,7 @@ impl Stream {
                         self.refuse("storage", "the journal cannot be read");
                     }
                 }
-                Err(err) => self.refuse("storage", &err.to_string()),
+                Err(err) => self.refuse("storage", &model::error_chain(&err)),
             }
         }
     }

@@ -56,7 +56,9 @@ impl Plan {
         let by_session = engine_of_session(args)?;
         let named = args.engine.as_deref().or(by_session.as_deref());
         if let Some(name) = named.or(config.default_engine()) {
-            match engines::select(name, &config).map_err(refused)? {
+            let selected = engines::select(name, &config).map_err(refused)?;
+            selected.check_lists(&args.allow).map_err(refused)?;
+            match selected {
                 Selected::Agent(_) => (),
                 Selected::Responses(endpoint) => return model(args, endpoint, &config),
                 Selected::Replay(recording) => return replay(args, name, &recording, &config),
@@ -134,13 +136,20 @@ impl Plan {
 
 /// What `listed` lets run: nobody is asked, so it is said.
 fn listed(chosen: &engines::Agent, permissions: &Permissions) -> Option<String> {
-    let list = match permissions.mode {
-        Mode::Listed => chosen.listed(permissions),
+    match permissions.mode {
+        Mode::Listed => (),
         Mode::Plan | Mode::Deny | Mode::Ask | Mode::AcceptEdits | Mode::Allow => return None,
-    };
-    Some(format!(
-        "runs without asking: {list}; everything else is denied (`--permissions listed`)"
-    ))
+    }
+    Some(match chosen.listed(permissions) {
+        Some(list) => {
+            format!(
+                "runs without asking: {list}; everything else is denied (`--permissions listed`)"
+            )
+        }
+        None => "nothing runs without asking, and whatever the agent asks for is denied \
+                 (`--permissions listed`, and the list is empty)"
+            .to_owned(),
+    })
 }
 
 pub(crate) fn refused(err: engines::Error) -> Failure {

@@ -87,8 +87,8 @@ async fn a_program_that_cannot_be_executed_says_so() {
         };
         outcome(Process::spawn(&launch, &guard(), Marker::random().unwrap()).unwrap()).await
     };
-    let missing = "cannot start /nowhere/agent: No such file or directory (os error 2)\n";
-    let denied = "cannot start /etc/passwd: Permission denied (os error 13)\n";
+    let missing = "cannot start `/nowhere/agent`: No such file or directory\n";
+    let denied = "cannot start `/etc/passwd`: Permission denied\n";
     assert_eq!(
         [run("/nowhere/agent").await, run("/etc/passwd").await],
         [

@@ -227,7 +227,9 @@ fn lists() -> String {
             mode: Mode::Listed,
             ..Permissions::default()
         };
-        let list = agent(name, &config).listed(&permissions);
+        let list = agent(name, &config)
+            .listed(&permissions)
+            .unwrap_or_default();
         let list = match list.contains('`') {
             true => list,
             false => format!("`{}`", list.replace(", ", "`, `")),

@@ -1,0 +1,51 @@
+//! The name that was probably meant: one rule for engines, formats, commands, flags and config keys.
+
+/// Short words are meant from further away when they begin alike: `tekst` is two edits away from `text`.
+const ALIKE: f64 = 0.82;
+
+/// The offer that `name` is a misspelling of, if it is close to one; case does not count.
+pub fn nearest<'a>(name: &str, offers: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let name = name.to_lowercase();
+    let distance = |offer: &&str| strsim::osa_distance(&name, offer);
+    let is_close = |offer: &&str| {
+        distance(offer) <= offer.chars().count() / 3 || strsim::jaro_winkler(&name, offer) >= ALIKE
+    };
+    let close = offers.into_iter().filter(is_close);
+    close.min_by_key(distance)
+}
+
+/// What to tell somebody who wrote `name`: the offer that was probably meant, and `all` of them.
+pub fn did_you_mean<'a>(
+    name: &str,
+    offers: impl IntoIterator<Item = &'a str>,
+    all: &str,
+) -> String {
+    match nearest(name, offers) {
+        Some(it) => format!("did you mean `{it}`? {all}"),
+        None => all.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misspelt_names_are_guessed_and_others_are_not() {
+        let offers = [
+            "claude", "linkspan", "ag-ui", "acp", "text", "thread", "run", "markdown",
+        ];
+        let check = |name, meant| assert_eq!(nearest(name, offers), meant, "{name}");
+        check("cluade", Some("claude"));
+        check("Claude", Some("claude"));
+        check("agui", Some("ag-ui"));
+        check("linkspam", Some("linkspan"));
+        check("acpp", Some("acp"));
+        check("tekst", Some("text"));
+        check("rn", Some("run"));
+        check("mardkown", Some("markdown"));
+        check("morse", None);
+        check("boss", None);
+        check("", None);
+    }
+}

@@ -79,7 +79,7 @@ pub(crate) fn preflight(asked: &HeaderMap) -> Response {
 /// Marks an answer as one that this origin may read.
 pub(crate) fn allow(origin: HeaderValue, headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    let readable = HeaderValue::from_static("retry-after, www-authenticate");
+    let readable = HeaderValue::from_static("idempotent-replayed, retry-after, www-authenticate");
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, readable);
 }
 

@@ -24,6 +24,7 @@ mod openapi;
 mod origins;
 mod patient;
 mod private;
+mod repeats;
 mod rights;
 mod roots;
 mod routes;

@@ -106,6 +106,7 @@ pub async fn bind(config: ServeConfig) -> Result<Server, Error> {
         metrics: Metrics::default(),
         bridge: Bridge::open(&config.data_dir),
         engines: Engines::new(settings),
+        repeats: Arc::default(),
         base: match config.public.first() {
             Some(public) => public.trim_end_matches('/').to_owned(),
             None => url(address, tls.is_some()),

@@ -69,7 +69,7 @@ fn operation(route: &Route) -> Value {
     if route.path == "/ws" {
         operation["x-controls"] = controls();
     }
-    let parameters: Vec<Value> = in_path(route.path)
+    let mut parameters: Vec<Value> = in_path(route.path)
         .map(|it| parameter(route.path, it, Place::Path))
         .chain(
             in_query(route.path)
@@ -77,6 +77,9 @@ fn operation(route: &Route) -> Value {
                 .map(|it| parameter(route.path, it, Place::Query)),
         )
         .collect();
+    if route.path == "/api/runs" {
+        parameters.push(idempotency_key());
+    }
     if !parameters.is_empty() {
         operation["parameters"] = parameters.into();
     }
@@ -102,6 +105,14 @@ fn operation(route: &Route) -> Value {
         operation["responses"][refusal.status] = json!({ "$ref": at });
     }
     operation
+}
+
+fn idempotency_key() -> Value {
+    json!({
+        "name": "Idempotency-Key", "in": "header", "required": false,
+        "description": "the prompt of this key is run once, however often it is sent",
+        "schema": { "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$" },
+    })
 }
 
 /// The controls of the bridge, which OpenAPI has no words for.

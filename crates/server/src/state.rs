@@ -18,6 +18,7 @@ use crate::failures::Failures;
 use crate::metrics::Metrics;
 use crate::origins::Origins;
 use crate::private::Own;
+use crate::repeats::Repeats;
 use crate::roots::Roots;
 use crate::tokens::{Caller, Keys};
 
@@ -38,6 +39,7 @@ pub(crate) struct App {
     pub(crate) metrics: Metrics,
     pub(crate) bridge: Bridge,
     pub(crate) engines: Engines,
+    pub(crate) repeats: Arc<Repeats>,
     /// The address that links begin with.
     pub(crate) base: String,
     pub(crate) address: SocketAddr,

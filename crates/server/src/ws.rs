@@ -7,6 +7,7 @@
 mod asks;
 mod controls;
 mod requests;
+mod submit;
 mod subscriptions;
 mod table;
 mod verbs;
@@ -30,6 +31,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use self::controls::{Control, Told};
 use self::subscriptions::{Subscriptions, Wire};
 use self::table::Action;
+use self::verbs::Peer;
 use crate::api::Params;
 use crate::api::sessions::Summary;
 use crate::config::{DEAD, MAX_BATCH_BYTES, MAX_MESSAGE, PING, WRITE};
@@ -111,15 +113,13 @@ type Busy = Pin<Box<dyn Future<Output = Told> + Send>>;
 /// Somebody at the other end of a socket.
 struct Client {
     app: Arc<App>,
-    caller: Caller,
+    peer: Peer,
     socket: WebSocket,
     subscriptions: Subscriptions,
     seldom: SelectAll<BoxStream<'static, Woken>>,
     /// The control that is being worked on.
     busy: Option<Busy>,
     heard: Instant,
-    /// The session this client gave its last prompt to.
-    last: Option<String>,
     _counted: Following,
 }
 
@@ -155,12 +155,15 @@ impl Client {
             subscriptions: Subscriptions::new(&app.hub, wire, is_subscribed).await?,
             seldom: seldom(&app),
             _counted: counted,
+            peer: Peer {
+                caller,
+                socket: app.repeats.number_socket(),
+                last: None,
+            },
             app,
-            caller,
             socket,
             busy: None,
             heard: Instant::now(),
-            last: None,
         })
     }
 
@@ -208,7 +211,7 @@ impl Client {
             }
             Woken::Beat if self.heard.elapsed() > DEAD => Err(Gone),
             Woken::Beat => self.write([Message::Ping(Default::default())]).await,
-            Woken::Revoked if self.app.knows(&self.caller) => Ok(()),
+            Woken::Revoked if self.app.knows(&self.peer.caller) => Ok(()),
             Woken::Revoked => {
                 self.close(close_code::POLICY, "the token was revoked")
                     .await
@@ -238,7 +241,7 @@ impl Client {
             Ok(control) => control,
             Err(told) => return self.told(*told).await,
         };
-        if let Err(err) = verbs::check(&self.app, &self.caller, &control) {
+        if let Err(err) = verbs::check(&self.app, &self.peer.caller, &control) {
             return self.told(control.failed(&err)).await;
         }
         let hub = &self.app.hub;
@@ -256,9 +259,8 @@ impl Client {
                 self.told(told).await
             }
             Action::Work(work) => {
-                let app = Arc::clone(&self.app);
-                let (caller, last) = (self.caller.clone(), self.last.clone());
-                self.busy = Some(Box::pin(verbs::act(app, caller, last, work, control)));
+                let (app, peer) = (Arc::clone(&self.app), self.peer.clone());
+                self.busy = Some(Box::pin(verbs::act(app, peer, work, control)));
                 Ok(())
             }
         }
@@ -281,7 +283,7 @@ impl Client {
 
     async fn told(&mut self, told: Told) -> Result<(), Gone> {
         if told.session.is_some() {
-            self.last = told.session;
+            self.peer.last = told.session;
         }
         self.send(&told.reply).await
     }

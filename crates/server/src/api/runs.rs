@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use hub::{Submit, Submitted, Target};
 use runner::{AskDefault, Mode};
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::Json;
 use crate::config::MAX_PROMPT;
 use crate::error::{ApiError, Result, reply};
+use crate::repeats::{Answered, RequestKey};
 use crate::state::App;
 use crate::tokens::Caller;
 use crate::{home, rights, roots};
@@ -23,7 +24,7 @@ use crate::{home, rights, roots};
 const MAX_ID: usize = 512;
 
 /// A prompt as clients send it, under the names of the bridge too.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Fields {
     #[serde(alias = "text")]
@@ -53,19 +54,54 @@ pub(crate) struct Fields {
     pub(crate) ask_default: Option<String>,
 }
 
+/// By which a client says that a prompt is a repeat, and hears that it was one.
+pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
+const REPLAYED: &str = "idempotent-replayed";
+
 pub(crate) async fn submit(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
     Json(fields): Json<Fields>,
 ) -> Result<Response> {
-    let submitted = take(&app, &caller, fields).await?;
-    let body = json!({
+    let Some(key) = request_key(&caller, &headers)? else {
+        let answer = accept(&app, &caller, fields).await?;
+        return Ok(reply(StatusCode::ACCEPTED, &answer));
+    };
+    let body = fields.clone();
+    let work = {
+        let app = Arc::clone(&app);
+        async move { accept(&app, &caller, fields).await }
+    };
+    let Answered { answer, is_repeat } = app.repeats.once(key, &body, work).await?;
+    let mut response = reply(StatusCode::ACCEPTED, &answer);
+    if is_repeat {
+        let yes = HeaderValue::from_static("true");
+        response.headers_mut().insert(REPLAYED, yes);
+    }
+    Ok(response)
+}
+
+fn request_key(caller: &Caller, headers: &HeaderMap) -> Result<Option<RequestKey>> {
+    let mut keys = headers.get_all(IDEMPOTENCY_KEY).iter();
+    match (keys.next(), keys.next()) {
+        (None, _) => Ok(None),
+        (Some(key), None) => {
+            let key = key.to_str().unwrap_or_default();
+            RequestKey::of_token(caller, key).map(Some)
+        }
+        (Some(_), Some(_)) => Err(ApiError::bad("there is more than one `Idempotency-Key`")),
+    }
+}
+
+async fn accept(app: &App, caller: &Caller, fields: Fields) -> Result<Value> {
+    let submitted = take(app, caller, fields).await?;
+    Ok(json!({
         "session": submitted.session.as_str(),
         "run": null,
         "number": submitted.number,
         "position": submitted.position,
-    });
-    Ok(reply(StatusCode::ACCEPTED, &body))
+    }))
 }
 
 /// Gives a prompt to the hub, if the caller may.

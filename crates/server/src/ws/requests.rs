@@ -1,8 +1,8 @@
 //! The fields of each control. Those that several versions of the bridge's apps call otherwise have
 //! aliases; what is not here is refused.
 
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// A control that takes nothing.
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 pub(super) struct Nothing {}
 
 /// Of `run.submit`, beside those of a prompt.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Submit {
     /// The client's own name for the conversation.
@@ -21,6 +21,9 @@ pub(super) struct Submit {
     /// `new`, `none`, `last`, or the id of a session.
     #[serde(alias = "resume_id")]
     pub(super) resume_id: Option<String>,
+    /// The prompt of this key is run once, however often it is sent.
+    #[serde(alias = "idempotency_key")]
+    pub(super) idempotency_key: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,21 +1,20 @@
 //! What the controls of the bridge do: the verbs that its clients know, and ours.
 
-use std::env;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use axum::http::StatusCode;
 use formats::WriterConfig;
-use hub::Submitted;
 use journal::{Session, SessionQuery, State};
 use model::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::controls::{Control, Told};
 use super::requests;
+use super::submit::{directory, submit};
 use super::table::{Verb, Work};
-use crate::api::runs::{Fields, engine_name, take};
+use crate::api::runs::engine_name;
 use crate::api::{asks, sessions};
 use crate::bridge::{MAX_PROJECTS, Resume};
 use crate::error::{ApiError, Result};
@@ -24,8 +23,6 @@ use crate::state::App;
 use crate::tokens::Caller;
 use crate::{rights, roots};
 
-/// Sessions that are looked at to find the last one of a directory.
-const MAX_SEARCH: u32 = 500;
 /// Bytes of a session that `thread` shows; more is read by cursor.
 const MAX_THREAD: usize = 4 << 20;
 /// Sessions in `history`.
@@ -50,28 +47,27 @@ pub(super) fn check(app: &App, caller: &Caller, control: &Control) -> Result<()>
     }
 }
 
-/// Works on a control that was checked. `last` is the session this client gave its last prompt to.
-pub(super) async fn act(
-    app: Arc<App>,
-    caller: Caller,
-    last: Option<String>,
-    work: Work,
-    control: Control,
-) -> Told {
-    let acted = dispatch(&app, &caller, last, work, &control).await;
+/// Who has sent a control.
+#[derive(Clone, Debug)]
+pub(super) struct Peer {
+    pub(super) caller: Caller,
+    /// The number of its socket.
+    pub(super) socket: u64,
+    /// The session it gave its last prompt to.
+    pub(super) last: Option<String>,
+}
+
+/// Works on a control that was checked.
+pub(super) async fn act(app: Arc<App>, peer: Peer, work: Work, control: Control) -> Told {
+    let acted = dispatch(&app, &peer, work, &control).await;
     acted.unwrap_or_else(|err| control.failed(&err))
 }
 
-async fn dispatch(
-    app: &App,
-    caller: &Caller,
-    last: Option<String>,
-    work: Work,
-    control: &Control,
-) -> Result<Told> {
+async fn dispatch(app: &Arc<App>, peer: &Peer, work: Work, control: &Control) -> Result<Told> {
+    let caller = &peer.caller;
     match work {
-        Work::Submit => submit(app, caller, control).await,
-        Work::Abort => abort(app, last, control).await,
+        Work::Submit => submit(app, peer, control).await,
+        Work::Abort => abort(app, peer.last.clone(), control).await,
         Work::RemoveQueued => unqueue(app, control).await,
         Work::Settle => settle(app, control).await,
         Work::SelectProvider => select(app, caller, control),
@@ -105,105 +101,6 @@ async fn dispatch(
         Work::Status => status(app, caller, control).await,
         Work::Echo => echo(control),
     }
-}
-
-async fn submit(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
-    let (own, mut prompt) = control.read_both::<requests::Submit, Fields>()?;
-    let thread = own.thread_doc_id.unwrap_or_else(runner::new_id);
-    let project = own.project_id.as_deref();
-    if let Some(project) = project.and_then(|it| app.bridge.project(it)) {
-        from_project(&project, &mut prompt);
-    }
-    let engine = prompt.engine.take();
-    let engine = engine.or_else(|| app.bridge.provider(caller));
-    let engine = engine.map(|it| engine_name(&it).to_owned());
-    let wanted = own.resume_id.as_deref();
-    if prompt.session.is_none() && prompt.resume.is_none() && prompt.fork.is_none() {
-        let cwd = directory(prompt.cwd.as_deref());
-        go_on(app, wanted, engine.as_deref(), &cwd, &mut prompt).await?;
-    }
-    prompt.engine = engine.clone();
-    let n_bytes = prompt.prompt.as_ref().map_or(0, String::len);
-    let Submitted {
-        session,
-        number,
-        position,
-    } = take(app, caller, prompt).await?;
-    let mut told = control.reply(
-        "bridge.run_submit",
-        json!({
-            "threadDocId": thread, "sessionId": session.as_str(), "number": number,
-            "position": position, "provider": engine, "resumeId": wanted, "len": n_bytes,
-        }),
-    );
-    told.session = Some(session.to_string());
-    Ok(told)
-}
-
-/// What a project says about a prompt that does not say it itself.
-fn from_project(project: &Map<String, Value>, prompt: &mut Fields) {
-    let text = |name: &str| project.get(name)?.as_str().map(str::to_owned);
-    prompt.cwd = prompt.cwd.take().or_else(|| text("workingDir"));
-    prompt.model = prompt.model.take().or_else(|| text("model"));
-    let agent = text("agentFile").filter(|it| engine_name(it) == "claude");
-    prompt.engine = prompt.engine.take().or(agent);
-}
-
-/// A run begins anew, unless the prompt or an earlier choice says otherwise.
-async fn go_on(
-    app: &App,
-    wanted: Option<&str>,
-    engine: Option<&str>,
-    cwd: &str,
-    prompt: &mut Fields,
-) -> Result<()> {
-    let chosen = app.bridge.resume(engine.unwrap_or("claude"), cwd);
-    match (wanted, chosen) {
-        (Some("new" | "none"), _) | (None, None) => (),
-        (Some("last"), _) | (None, Some(Resume { session: None, .. })) => {
-            prompt.session = last_session(app, engine, cwd).await?;
-        }
-        (Some(id), _) => named(app, id, prompt).await?,
-        (
-            None,
-            Some(Resume {
-                session: Some(id), ..
-            }),
-        ) => named(app, &id, prompt).await?,
-    }
-    Ok(())
-}
-
-/// A session by our id, or one of the agent's that the journal may not have.
-async fn named(app: &App, id: &str, prompt: &mut Fields) -> Result<()> {
-    match app.hub.find(id).await {
-        Ok(session) => prompt.session = Some(session.id.to_string()),
-        Err(hub::Error::NoSession(_)) => prompt.resume = Some(id.to_owned()),
-        Err(err) => return Err(err.into()),
-    }
-    Ok(())
-}
-
-async fn last_session(app: &App, engine: Option<&str>, cwd: &str) -> Result<Option<String>> {
-    let query = SessionQuery {
-        engine: engine.map(str::to_owned),
-        ..SessionQuery::default()
-    };
-    let listing = app.hub.journal().list(query, None, MAX_SEARCH).await?;
-    let mut sessions = listing.sessions.into_iter();
-    let last = sessions.find(|it| it.cwd.as_deref() == Some(cwd));
-    Ok(last.map(|it| it.id.to_string()))
-}
-
-/// A directory as sessions name it.
-fn directory(cwd: Option<&str>) -> String {
-    let path = cwd.map_or_else(env::current_dir, |it| Ok(it.into()));
-    let path = path.and_then(|it| it.canonicalize());
-    // One that is not there has no sessions; the hub says so when it is to work there.
-    path.map_or_else(
-        |_| cwd.unwrap_or_default().to_owned(),
-        |it| it.to_string_lossy().into_owned(),
-    )
 }
 
 async fn abort(app: &App, last: Option<String>, control: &Control) -> Result<Told> {

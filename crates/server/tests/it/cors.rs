@@ -47,7 +47,7 @@ async fn a_named_origin_is_answered_and_may_read() {
                 "access-control-allow-headers: authorization,content-type",
                 "access-control-allow-methods: get, post, delete",
                 "access-control-allow-origin: http://localhost:3000",
-                "access-control-expose-headers: retry-after, www-authenticate",
+                "access-control-expose-headers: idempotent-replayed, retry-after, www-authenticate",
                 "access-control-max-age: 600",
                 "vary: origin",
             ],
@@ -56,7 +56,7 @@ async fn a_named_origin_is_answered_and_may_read() {
     }
     let readable = [
         "access-control-allow-origin: http://localhost:3000",
-        "access-control-expose-headers: retry-after, www-authenticate",
+        "access-control-expose-headers: idempotent-replayed, retry-after, www-authenticate",
         "vary: origin",
     ];
     let from = format!("Origin: {APP}\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: cors\r\n");

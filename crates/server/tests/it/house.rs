@@ -250,7 +250,11 @@ impl House {
         let (socket, response) = client_async(request, stream).await?;
         let protocol = response.headers().get("sec-websocket-protocol");
         let protocol = protocol.map(|it| it.to_str().unwrap().to_owned());
-        Ok(Socket { socket, protocol })
+        Ok(Socket {
+            socket,
+            protocol,
+            n_calls: 0,
+        })
     }
 
     /// Ends the server in peace.
@@ -331,6 +335,7 @@ fn unchunked(mut rest: &[u8]) -> Vec<u8> {
 pub(crate) struct Socket {
     pub(crate) socket: WebSocketStream<TcpStream>,
     pub(crate) protocol: Option<String>,
+    n_calls: u64,
 }
 
 impl Socket {
@@ -369,11 +374,13 @@ impl Socket {
     /// Sends a control and waits for its reply.
     pub(crate) async fn call(&mut self, control: Value) -> Value {
         let mut control = control;
-        control["requestId"] = "r".into();
+        self.n_calls += 1;
+        let request = Value::from(self.n_calls);
+        control["requestId"] = request.clone();
         self.send(&control).await;
         loop {
             let mut message = self.next().await.expect("the server hung up");
-            if message["requestId"] == "r" {
+            if message["requestId"] == request {
                 message.as_object_mut().unwrap().remove("requestId");
                 return message;
             }

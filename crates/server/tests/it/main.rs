@@ -15,6 +15,7 @@ mod limits;
 mod me;
 mod names;
 mod private;
+mod repeats;
 mod rights;
 mod roots;
 mod slow;

@@ -21,6 +21,7 @@ const INDEX: &[u8] = include_bytes!("../../../web/index.html");
 
 /// What is below `web/assets`; a test keeps both the same.
 const FILES: &[(&str, &[u8])] = files![
+    "agents.js",
     "answered.js",
     "api.js",
     "app.js",
@@ -48,11 +49,13 @@ const FILES: &[(&str, &[u8])] = files![
     "known.js",
     "list.js",
     "markdown.js",
+    "me.js",
     "page.css",
     "past.js",
     "pending.js",
     "socket.js",
     "start.js",
+    "stop.js",
     "store.js",
     "token.js",
     "top.js",

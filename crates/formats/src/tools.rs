@@ -7,6 +7,7 @@
 mod approval;
 mod commands;
 mod patches;
+mod repeats;
 
 use std::borrow::Cow;
 
@@ -122,6 +123,7 @@ pub(crate) fn classify_fields<'a>(name: &str, input: &Input<'a>, cwd: Option<&st
         | ToolKind::Other => (),
     }
     class.title = title(name, &class, input, cwd).unwrap_or_else(|| fallback_title(name));
+    repeats::shorten(&mut class);
     class
 }
 

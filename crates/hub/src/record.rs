@@ -253,9 +253,8 @@ impl Record {
         self.count(event);
         let frame = self.frame.take();
         self.n_waiting += frame.as_ref().map_or(0, Bytes::len);
-        let entry = Entry::of(event, frame).expect("events are plain data with string keys");
+        let entry = Entry::fitted(event, frame).expect("events are plain data with string keys");
         let entry = entry.with_frame_cut(std::mem::take(&mut self.frame_cut));
-        let entry = entry.fitted();
         self.n_waiting += entry.line().len();
         self.told.push(entry);
     }

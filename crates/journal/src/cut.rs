@@ -7,6 +7,8 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use memchr::{memchr, memchr2};
+use model::{cut_mark, json_boundary};
 
 /// How long a string may be in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,35 +27,43 @@ impl Cut {
         }
     }
 
+    pub(crate) fn limit(self) -> usize {
+        self.limit
+    }
+
     /// The line to store, and how many bytes of the original it lacks.
     pub(crate) fn line(self, line: &Bytes) -> (Bytes, u64) {
-        if line.len() <= self.limit {
-            return (line.clone(), 0);
+        match self.json(line) {
+            (Cow::Borrowed(_), _) => (line.clone(), 0),
+            (Cow::Owned(cut), n_cut) => (cut.into(), n_cut),
         }
+    }
+
+    /// Any JSON with its long strings shortened, and how many bytes of the original it lacks.
+    pub(crate) fn json(self, json: &[u8]) -> (Cow<'_, [u8]>, u64) {
         let mut out = Vec::new();
         let mut copied = 0;
-        let mut lost = 0;
+        let mut n_cut = 0;
         let mut at = 0;
-        while let Some(&byte) = line.get(at) {
-            if byte != b'"' {
-                at += 1;
-                continue;
+        while json.len() > self.limit
+            && let Some(quote) = memchr(b'"', &json[at..])
+        {
+            let start = at + quote + 1;
+            let end = end_of_string(json, start);
+            if end - start > self.limit && !is_key(json, end + 1) {
+                let kept = start + json_boundary(&json[start..end], self.limit);
+                out.extend_from_slice(&json[copied..kept]);
+                out.extend_from_slice(cut_mark(end - kept).as_bytes());
+                copied = end;
+                n_cut += end - kept;
             }
-            let string = scan(line, at + 1, self.limit);
-            if string.end - (at + 1) > self.limit && !is_key(line, string.end + 1) {
-                let missing = string.end - string.fits;
-                out.extend_from_slice(&line[copied..string.fits]);
-                out.extend_from_slice(mark(missing).as_bytes());
-                copied = string.end;
-                lost += missing;
-            }
-            at = string.end + 1;
+            at = (end + 1).min(json.len());
         }
-        if lost == 0 {
-            return (line.clone(), 0);
+        if n_cut == 0 {
+            return (Cow::Borrowed(json), 0);
         }
-        out.extend_from_slice(&line[copied..]);
-        (out.into(), lost as u64)
+        out.extend_from_slice(&json[copied..]);
+        (Cow::Owned(out), n_cut as u64)
     }
 
     pub(crate) fn frame(self, frame: &Bytes) -> (Bytes, u64) {
@@ -62,49 +72,17 @@ impl Cut {
     }
 }
 
-fn mark(missing: usize) -> Cow<'static, str> {
-    Cow::Owned(format!("… [{missing} bytes cut]"))
-}
-
-/// A JSON string by offsets, without its quotes.
-struct Scanned {
-    /// The last place at or before the limit where it can be cut.
-    fits: usize,
-    /// Its closing quote, or the end of the line.
-    end: usize,
-}
-
-fn scan(line: &[u8], start: usize, limit: usize) -> Scanned {
-    let mut fits = start;
+/// Where the closing quote of a JSON string stands, or the end of the text.
+fn end_of_string(json: &[u8], start: usize) -> usize {
     let mut at = start;
-    let mut after_high_surrogate = false;
-    while let Some(&byte) = line.get(at) {
-        if byte == b'"' {
-            break;
+    while let Some(next) = memchr2(b'"', b'\\', json.get(at..).unwrap_or_default()) {
+        at += next;
+        if json[at] == b'"' {
+            return at;
         }
-        // A character's later bytes and the second half of a surrogate pair belong to what precedes them.
-        let is_inside = byte & 0xC0 == 0x80 || after_high_surrogate;
-        if at - start <= limit && !is_inside {
-            fits = at;
-        }
-        after_high_surrogate = false;
-        at += match (byte, line.get(at + 1)) {
-            (b'\\', Some(b'u')) => {
-                after_high_surrogate = matches!(line.get(at + 2), Some(b'd' | b'D'))
-                    && matches!(
-                        line.get(at + 3),
-                        Some(b'8' | b'9' | b'a'..=b'b' | b'A'..=b'B')
-                    );
-                6
-            }
-            (b'\\', _) => 2,
-            _ => 1,
-        };
+        at += 2;
     }
-    Scanned {
-        fits,
-        end: at.min(line.len()),
-    }
+    json.len()
 }
 
 /// Keys stay whole: two long ones could become the same.

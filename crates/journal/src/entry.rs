@@ -4,6 +4,7 @@ use bytes::Bytes;
 use model::{AskId, Binding, Body, Decision, Event, Origin, Outcome, RunId, SessionId, Timestamp};
 
 use crate::cut::Cut;
+use crate::encode::{self, Encoded};
 use crate::error::{Error, Result};
 
 /// An event to be appended. The owner gives it the number the log goes on with (see [`crate::Lease::head`]);
@@ -25,34 +26,33 @@ pub struct Entry {
 impl Entry {
     /// `frame` is the agent's own frame, given with the first event that came from it.
     pub fn of(event: &Event<'_>, frame: Option<Bytes>) -> serde_json::Result<Self> {
-        // It is served as it is stored.
-        let mut line = serde_json::to_vec(event)?;
-        model::escape_line_breaks(&mut line, 0);
-        Ok(Self {
+        Ok(Self::new(event, encode::whole(event)?, frame))
+    }
+
+    /// The entry as it fits into the log. Of one that is too long the long strings are shortened, each of them
+    /// saying so: a run is worth more than the middle of a string of many megabytes.
+    pub fn fitted(event: &Event<'_>, frame: Option<Bytes>) -> serde_json::Result<Self> {
+        let room = MAX_ENTRY - frame.as_ref().map_or(0, Bytes::len).min(MAX_ENTRY);
+        Ok(Self::new(event, encode::fitted(event, room)?, frame))
+    }
+
+    fn new(event: &Event<'_>, encoded: Encoded, frame: Option<Bytes>) -> Self {
+        Self {
             seq: event.seq,
-            line: line.into(),
+            line: encoded.line.into(),
             at: event.at,
             kind: Kind::of(&event.body),
             effect: Effect::of(event),
             is_agents: event.origin == Origin::Agent,
             frame,
-            line_cut: 0,
+            line_cut: encoded.n_cut,
             frame_cut: 0,
-        })
+        }
     }
 
     /// The frame was longer by this many bytes than what is kept of it.
     pub fn with_frame_cut(mut self, n_bytes: u64) -> Self {
         self.frame_cut = n_bytes;
-        self
-    }
-
-    /// The entry as it fits into the log. Of one that is too long the long strings are shortened, each of them
-    /// saying so: a run is worth more than the middle of a string of many megabytes.
-    pub fn fitted(mut self) -> Self {
-        if self.length() > MAX_ENTRY {
-            self.cut(Cut::above(MAX_STRING));
-        }
         self
     }
 
@@ -66,7 +66,9 @@ impl Entry {
     }
 
     pub(crate) fn cut(&mut self, cut: Cut) {
-        (self.line, self.line_cut) = cut.line(&self.line);
+        let n_cut;
+        (self.line, n_cut) = cut.line(&self.line);
+        self.line_cut += n_cut;
         if let Some(frame) = &mut self.frame {
             let n_cut;
             (*frame, n_cut) = cut.frame(frame);
@@ -89,8 +91,6 @@ pub struct Batch {
 
 /// An entry's line and frame together may not be longer: readers answer in pages that hold whole events.
 const MAX_ENTRY: usize = 64 << 20;
-/// Bytes kept of each string of an entry that would be longer.
-const MAX_STRING: usize = 8 << 20;
 
 impl Batch {
     /// What every engine does before it stores a batch: refuses giants, and cuts if it was told to.

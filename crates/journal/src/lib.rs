@@ -9,6 +9,7 @@ mod command;
 mod config;
 mod cut;
 mod damage;
+mod encode;
 mod entry;
 mod error;
 mod journal;

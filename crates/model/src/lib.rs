@@ -5,6 +5,7 @@
 //! The JSON form of these types is the `linkspan` format; `VERSION` is written on every line.
 
 mod ask;
+mod cut;
 mod error_chain;
 mod event;
 mod ids;
@@ -17,6 +18,7 @@ mod time;
 mod tool;
 
 pub use ask::{Ask, AskKind, AskSettled, Decision};
+pub use cut::{cut_mark, json_boundary};
 pub use error_chain::error_chain;
 pub use event::{
     Binding, Body, Channel, Delta, Event, Extra, ItemClosed, Level, McpServer, Notice, Origin,

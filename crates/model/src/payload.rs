@@ -5,18 +5,34 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use memchr::{memchr, memchr2};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// Any JSON value, kept as text.
+use crate::cut::{cut_mark, json_boundary};
+
+/// Any JSON value, kept as text. A clone never copies the text: some are many megabytes long.
 #[derive(Clone)]
-pub struct Raw<'a>(Cow<'a, RawValue>);
+pub struct Raw<'a>(Repr<'a>);
+
+#[derive(Clone)]
+enum Repr<'a> {
+    Borrowed(&'a RawValue),
+    Shared(Arc<Owned>),
+}
+
+/// A box inside the `Arc`: moving the text into the `Arc` itself would copy it once more.
+struct Owned(Box<RawValue>);
 
 impl<'a> Raw<'a> {
     pub fn borrowed(raw: &'a RawValue) -> Self {
-        Self(Cow::Borrowed(raw))
+        Self(Repr::Borrowed(raw))
+    }
+
+    fn owned(raw: Box<RawValue>) -> Raw<'static> {
+        Raw(Repr::Shared(Arc::new(Owned(raw))))
     }
 
     /// Takes JSON text that linkspan made or that was not validated yet; what is no JSON becomes a string.
@@ -35,7 +51,7 @@ impl<'a> Raw<'a> {
         if has_line_end(raw.get()) {
             return Some(Self::parse(raw.get().to_owned()));
         }
-        Some(Raw(Cow::Owned(raw)))
+        Some(Self::owned(raw))
     }
 
     /// Any serializable value as JSON.
@@ -43,23 +59,26 @@ impl<'a> Raw<'a> {
         let raw = serde_json::value::to_raw_value(value)
             .or_else(|_| serde_json::value::to_raw_value(&()))
             .expect("null is JSON");
-        Raw(Cow::Owned(raw))
+        Self::owned(raw)
     }
 
     pub fn get(&self) -> &str {
-        self.0.get()
+        self.as_raw_value().get()
     }
 
     /// The JSON text with the life of the frame, unless it was copied out of it.
     pub fn borrowed_str(&self) -> Option<&'a str> {
         match &self.0 {
-            Cow::Borrowed(raw) => Some(raw.get()),
-            Cow::Owned(_) => None,
+            Repr::Borrowed(raw) => Some(raw.get()),
+            Repr::Shared(_) => None,
         }
     }
 
     pub fn as_raw_value(&self) -> &RawValue {
-        &self.0
+        match &self.0 {
+            Repr::Borrowed(raw) => raw,
+            Repr::Shared(owned) => &owned.0,
+        }
     }
 
     pub fn is_string(&self) -> bool {
@@ -71,11 +90,14 @@ impl<'a> Raw<'a> {
     }
 
     pub fn by_ref(&self) -> Raw<'_> {
-        Raw(Cow::Borrowed(&self.0))
+        Raw::borrowed(self.as_raw_value())
     }
 
     pub fn into_owned(self) -> Raw<'static> {
-        Raw(Cow::Owned(self.0.into_owned()))
+        match self.0 {
+            Repr::Borrowed(raw) => Self::owned(raw.to_owned()),
+            Repr::Shared(owned) => Raw(Repr::Shared(owned)),
+        }
     }
 }
 
@@ -93,7 +115,7 @@ impl PartialEq for Raw<'_> {
 
 impl Serialize for Raw<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
+        self.as_raw_value().serialize(serializer)
     }
 }
 
@@ -151,6 +173,27 @@ impl<'a> Text<'a> {
         match self {
             Self::Plain(text) => text.len(),
             Self::Json(raw) => raw.get().len().saturating_sub(2),
+        }
+    }
+
+    /// The text if it has at most `limit` bytes, else its beginning and how many bytes are missing.
+    pub fn shortened(self, limit: usize) -> Self {
+        let length = self.len_bound();
+        if length <= limit {
+            return self;
+        }
+        match self {
+            Self::Plain(text) => {
+                let kept = text.floor_char_boundary(limit);
+                let mark = cut_mark(length - kept);
+                Self::new(format!("{}{mark}", &text[..kept]))
+            }
+            Self::Json(raw) => {
+                let inside = &raw.get()[1..=length];
+                let kept = json_boundary(inside.as_bytes(), limit);
+                let mark = cut_mark(length - kept);
+                Self::Json(Raw::parse(format!("\"{}{mark}\"", &inside[..kept])))
+            }
         }
     }
 
@@ -320,6 +363,24 @@ mod tests {
     #[test]
     fn equal_texts_are_equal_in_any_spelling() {
         assert_eq!(text(r#""\u0041""#), Text::new("A"));
+    }
+
+    #[test]
+    fn a_long_text_is_shortened_and_says_so() {
+        let json = |json| serde_json::to_string(&text(json).shortened(4)).unwrap();
+        assert_eq!(json(r#""1234""#), r#""1234""#);
+        assert_eq!(json(r#""123\n567""#), r#""123… [5 bytes cut]""#);
+        assert_eq!(json(r#""\ud83d\ude00""#), r#""… [12 bytes cut]""#);
+        let plain = |text: &'static str| Text::new(text).shortened(4).to_string();
+        assert_eq!(plain("1234"), "1234");
+        assert_eq!(plain("12€456"), "12… [6 bytes cut]");
+    }
+
+    #[test]
+    fn a_clone_shares_the_text() {
+        let raw = Raw::of(&"long");
+        assert_eq!(raw.clone().get().as_ptr(), raw.get().as_ptr());
+        assert_eq!(raw.clone().into_owned().get().as_ptr(), raw.get().as_ptr());
     }
 
     #[test]

@@ -583,6 +583,7 @@ impl Lifecycle {
         if ask.kind == AskKind::Permission {
             ask.title = self.approval_title(item.as_ref(), &ask);
         }
+        self.share_input(item.as_ref(), &mut ask);
         self.emit(cx, Body::AskOpened(ask));
         self.asks.push(OpenAsk {
             key,
@@ -590,6 +591,15 @@ impl Lifecycle {
             item,
             path,
         });
+    }
+
+    /// An ask usually repeats the input of its call: whoever keeps both keeps one text.
+    fn share_input(&self, item: Option<&ItemId<'_>>, ask: &mut Ask<'_>) {
+        let call = item.and_then(|it| self.open_tool(it));
+        let input = call.and_then(|it| it.input.as_ref());
+        if let Some(input) = input.filter(|it| ask.input.as_ref() == Some(it)) {
+            ask.input = Some(input.clone());
+        }
     }
 
     /// What is approved is what runs, whatever the agent calls it.

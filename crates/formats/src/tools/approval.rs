@@ -2,8 +2,8 @@
 //!
 //! What is approved is what runs: the line holds the whole command, every path and every address of
 //! the input as the agent gave them, whatever the agent calls it itself. Nothing in it is hidden:
-//! see [`visible`]. Only the input of a tool that nobody knows is cut, and the cut is counted; the
-//! whole input travels beside the line.
+//! see [`visible`]. Only the input of a tool that nobody knows and a command of more than a megabyte
+//! are cut, and the cut is counted; the whole input travels beside the line.
 
 use model::{Class, Raw, Text, ToolKind};
 

@@ -3,8 +3,9 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
+use std::process::Command;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::program::{Folder, machine};
 use crate::served::Served;
@@ -95,12 +96,112 @@ fn a_giant_line_that_is_no_message_is_shown_by_its_beginning() {
     assert!(events.contains("of its bytes are left out"));
 }
 
-/// An event repeats the content of a file that is written, as the input and as a change: together they are
-/// longer than what the log takes for one event.
+fn call(input: &Value, name: &str) -> String {
+    json!({"type": "assistant", "message": {"id": "m1", "role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": name, "input": input}]}, "session_id": "s-1"}).to_string()
+}
+
+/// The calls of these events as they were when they closed: each with the length of its input and of the
+/// first diff.
+fn closed_calls(events: &str) -> Vec<(usize, usize)> {
+    let closed = events.lines().filter(|it| it.contains(r#""item.closed""#));
+    let items = closed.map(|it| serde_json::from_str::<Value>(it).unwrap());
+    let items = items.map(|it| it["data"]["item"].clone());
+    let length = |it: &Value| it.as_str().unwrap().len();
+    items
+        .filter(|it| it["kind"] == "tool")
+        .map(|it| {
+            let diff = &it["class"]["diffs"][0]["new"];
+            (length(&it["input"]["content"]), length(diff))
+        })
+        .collect()
+}
+
+/// The length of a text of which so much is kept.
+fn cut_to(text: &str, kept: usize) -> usize {
+    kept + format!("… [{} bytes cut]", text.len() - kept).len()
+}
+
+/// The content of a file that is written is the input and the change: the change is shortened, and the call
+/// is stored whole once, when it closes.
 #[test]
-fn a_giant_input_of_a_tool_is_shortened_and_loses_no_run() {
+fn a_giant_input_of_a_tool_costs_three_times_its_length() {
     let text = "lorem ipsum ".repeat(LENGTH / 12);
-    let call = json!({"type": "assistant", "message": {"id": "m1", "role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "Write", "input": {"file_path": "/w/a", "content": text}}]}, "session_id": "s-1"});
-    let (_, events) = costs("giant-input", &call.to_string());
-    assert!(events.contains(" bytes cut]"));
+    let line = call(&json!({"file_path": "/w/a", "content": text}), "Write");
+    let (cost, events) = costs("giant-input", &line);
+    is_bounded("giant-input", cost);
+    assert_eq!(
+        closed_calls(&events),
+        [(text.len(), cut_to(&text, 64 << 10))]
+    );
+}
+
+/// What Claude Code says of a file that it has written repeats the file: input and result are together longer
+/// than what the log takes for one event.
+#[test]
+fn a_giant_input_with_a_giant_result_is_shortened_and_loses_no_run() {
+    let text = "lorem ipsum ".repeat(LENGTH / 12);
+    let line = call(&json!({"file_path": "/w/a", "content": text}), "Write");
+    let result = json!({"type": "user", "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "done"}]}, "tool_use_result": {"type": "create", "filePath": "/w/a", "content": text}, "session_id": "s-1"});
+    let (cost, events) = costs("giant-written", &format!("{line}\n{result}"));
+    is_bounded("giant-written", cost);
+    let expected = (cut_to(&text, 8 << 20), cut_to(&text, 64 << 10));
+    assert_eq!(closed_calls(&events), [expected]);
+}
+
+/// A command is the input, the command and the title of its call.
+#[test]
+fn a_giant_command_costs_three_times_its_length() {
+    let text = "echo lorem; ".repeat(LENGTH / 12);
+    let (cost, events) = costs("giant-command", &call(&json!({"command": text}), "Bash"));
+    is_bounded("giant-command", cost);
+    assert!(events.len() > LENGTH, "{} bytes", events.len());
+}
+
+/// All the memory that the server may map, however it is used: code, stacks and reserves of the allocator
+/// count as well.
+const ADDRESS_SPACE: usize = 700 * MEGABYTE;
+
+#[test]
+fn a_server_with_little_memory_outlives_a_giant_line() {
+    let text = "lorem ipsum ".repeat(LENGTH / 12);
+    let line = call(&json!({"file_path": "/w/a", "content": text}), "Write");
+    let folder = machine_with("giant-limited", &line);
+    let mut command = limited(&crate::served::serve(&folder), ADDRESS_SPACE);
+    // Every thread reserves address space; how many there are must not depend on the machine.
+    command.env("TOKIO_WORKER_THREADS", "2");
+    command.env("LINES_FILE", folder.path("lines"));
+    let served = Served::from(&mut command, &folder);
+    let limits = fs::read_to_string(format!("/proc/{}/limits", served.child.id())).unwrap();
+    let is_limited = |it: &str| {
+        it.starts_with("Max address space") && it.contains(&format!(" {ADDRESS_SPACE} "))
+    };
+    assert!(limits.lines().any(is_limited), "{limits}");
+    let session = served.submit(&json!({"engine": "claude", "prompt": "hi"}));
+    for n in 1..=3 {
+        served.until(&session, |it| {
+            let runs = it["runs"].as_array().map_or(&[][..], Vec::as_slice);
+            runs.len() == n && runs.iter().all(|it| it["outcome"] == "completed")
+        });
+        if n < 3 {
+            served.submit(&json!({"session": session, "engine": "claude", "prompt": "hi"}));
+        }
+    }
+    assert_eq!(served.request("GET", "/healthz", "").status, 200);
+}
+
+/// The command in a process that may map that much memory.
+fn limited(command: &Command, bytes: usize) -> Command {
+    let mut limited = Command::new("sh");
+    limited
+        .args(["-c", "ulimit -v \"$0\" && exec \"$@\""])
+        .arg((bytes / 1024).to_string())
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    limited
 }

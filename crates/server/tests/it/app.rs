@@ -180,6 +180,12 @@ async fn the_bridge_pushes_a_question_whole_and_how_it_was_settled() {
     // Nothing waits any more.
     let mut after = house.socket("", "watch").await;
     after.send(&json!({ "control": "echo" })).await;
-    assert_eq!(after.next().await.unwrap()["type"], "bridge.echo");
+    loop {
+        let message = after.next().await.unwrap();
+        assert_ne!(message["type"], "bridge.ask");
+        if message["type"] == "bridge.echo" {
+            break;
+        }
+    }
     house.stop().await;
 }

@@ -19,5 +19,6 @@ mod repeats;
 mod rights;
 mod roots;
 mod slow;
+mod tables;
 mod thread;
 mod walls;

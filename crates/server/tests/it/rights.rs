@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use runner::config::Config;
 use runner::engines::ENGINES;
 use runner::permissions::MODES;
 use serde_json::{Value, json};
@@ -39,7 +40,7 @@ const UNASKED: &[&str] = &[
 
 /// Where a prompt can come in.
 #[derive(Clone, Copy, Debug)]
-enum Entry {
+pub(crate) enum Entry {
     Api,
     Bridge,
     /// The engine is selected first, and the prompt names none.
@@ -47,22 +48,22 @@ enum Entry {
     AgUi,
 }
 
-const ENTRIES: [Entry; 4] = [Entry::Api, Entry::Bridge, Entry::Selected, Entry::AgUi];
+pub(crate) const ENTRIES: [Entry; 4] = [Entry::Api, Entry::Bridge, Entry::Selected, Entry::AgUi];
 
 /// One request, without who makes it.
 #[derive(Clone, Debug)]
-struct Case {
-    entry: Entry,
-    engine: String,
+pub(crate) struct Case {
+    pub(crate) entry: Entry,
+    pub(crate) engine: String,
     /// The lowest role that may name this engine.
-    engine_needs: Role,
-    mode: Option<&'static str>,
-    allow: Option<&'static [&'static str]>,
+    pub(crate) engine_needs: Role,
+    pub(crate) mode: Option<&'static str>,
+    pub(crate) allow: Option<&'static [&'static str]>,
 }
 
 impl Case {
     /// The lowest role that may do it, by the tables.
-    fn needs(&self) -> Role {
+    pub(crate) fn needs(&self) -> Role {
         let has_list = self.allow.is_some_and(|it| !it.is_empty());
         let mode = self.mode.and_then(runner::Mode::parse);
         let is_yes = mode.map_or(has_list, |it| it.needs_approval(has_list));
@@ -107,16 +108,17 @@ fn cases(engines: &[(String, Role)]) -> Vec<Case> {
     cases
 }
 
-struct Recorded {
-    house: House,
+pub(crate) struct Recorded {
+    pub(crate) house: House,
     records: PathBuf,
-    engines: Vec<(String, Role)>,
-    cwd: PathBuf,
+    pub(crate) engines: Vec<(String, Role)>,
+    pub(crate) cwd: PathBuf,
+    pub(crate) settings: Config,
 }
 
 impl Recorded {
     /// A server whose agents are recorders, each under the name of its engine.
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let dir = tempfile::tempdir().unwrap().keep();
         let records = dir.join("records");
         fs::create_dir_all(&records).unwrap();
@@ -144,9 +146,10 @@ impl Recorded {
         let command = format!("acp:{} --flag", recorder("command").display());
         engines.push((command, Role::Admin));
         let roots = vec![dir.clone()];
+        let file = Some((Path::new("test.toml"), &*config));
+        let settings = Config::parse(file, |_| None).unwrap();
         let house = House::with(|it| {
-            let file = Some((Path::new("test.toml"), &*config));
-            it.hub.settings = runner::config::Config::parse(file, |_| None).unwrap();
+            it.hub.settings = settings.clone();
             it.roots = roots;
         })
         .await;
@@ -155,12 +158,24 @@ impl Recorded {
             records,
             engines,
             cwd: dir,
+            settings,
         }
     }
 
     /// What comes of a request: the session, or the error.
     async fn ask(&self, case: &Case, role: Role, number: usize) -> Result<String, Value> {
-        let mut fields = case.fields(&self.cwd);
+        self.ask_in(&self.cwd, case, role, number).await
+    }
+
+    /// What comes of a request for an agent in this directory.
+    pub(crate) async fn ask_in(
+        &self,
+        cwd: &Path,
+        case: &Case,
+        role: Role,
+        number: usize,
+    ) -> Result<String, Value> {
+        let mut fields = case.fields(cwd);
         match case.entry {
             Entry::Api => {
                 fields["prompt"] = "x".into();
@@ -228,7 +243,7 @@ impl Recorded {
     }
 
     /// The command lines and environments that were written down, by the name of their program.
-    fn started(&self) -> BTreeMap<String, BTreeSet<(String, String)>> {
+    pub(crate) fn started(&self) -> BTreeMap<String, BTreeSet<(String, String)>> {
         let mut started: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         for entry in fs::read_dir(&self.records).unwrap() {
             let path = entry.unwrap().path();
@@ -246,7 +261,7 @@ impl Recorded {
     }
 
     /// Waits until nothing runs and nothing waits.
-    async fn settle(&self) {
+    pub(crate) async fn settle(&self) {
         let look = async {
             for state in ["starting", "running", "waiting"] {
                 loop {

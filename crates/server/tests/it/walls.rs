@@ -98,14 +98,14 @@ async fn no_route_opens_without_the_right_token() {
 
 /// A session that waits for an answer, with a prompt behind it: there is something to stop, to take
 /// back, to answer.
-struct Work {
+pub(crate) struct Work {
     session: String,
-    ask: String,
+    pub(crate) ask: String,
     number: u64,
 }
 
 impl Work {
-    async fn begin(house: &House) -> Self {
+    pub(crate) async fn begin(house: &House) -> Self {
         let session = house.ask_agent("ask").await;
         house.until(&session, |it| it["state"] == "waiting").await;
         let later = json!({ "prompt": "later", "session": session });
@@ -123,7 +123,7 @@ impl Work {
     }
 
     /// Everything that a request could change.
-    async fn look(&self, house: &House) -> Value {
+    pub(crate) async fn look(&self, house: &House) -> Value {
         let mut socket = house.socket("", "first").await;
         let projects = socket.call(json!({ "control": "projects" })).await;
         let status = socket.call(json!({ "control": "bridge.status" })).await;

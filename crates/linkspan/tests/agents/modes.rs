@@ -82,6 +82,23 @@ fn calls(world: &World) -> Calls {
             outside: Block::tool("write_file", &json!({"file_path": outside, "content": "x"})),
             shell,
         },
+        "openhands" => Calls {
+            read: Block::tool("file_editor", &json!({"command": "view", "path": notes})),
+            edit: Block::tool(
+                "file_editor",
+                &json!({
+                    "command": "str_replace",
+                    "path": notes,
+                    "old_str": "zebrafish",
+                    "new_str": "narwhal",
+                }),
+            ),
+            outside: Block::tool(
+                "file_editor",
+                &json!({"command": "create", "path": outside, "file_text": "x"}),
+            ),
+            shell,
+        },
         other => panic!("{other} has no calls here"),
     }
 }
@@ -171,6 +188,7 @@ fn one_prompt(world: &World) {
         "opencode" => (BELOW, INSIDE, ALL),
         // Its tools never write outside of the working directory; commands may.
         "gemini" => (BELOW, INSIDE, INSIDE),
+        "openhands" => (BELOW, ALL, ALL),
         other => panic!("{other} has no rows here"),
     };
     let rows = [
@@ -186,7 +204,7 @@ fn one_prompt(world: &World) {
 
 fn talked_with(world: &World) {
     let (ask, edits) = match world.peer.engine {
-        "claude" | "opencode" => (
+        "claude" | "opencode" | "openhands" => (
             "read ran, edit asked, outside asked, shell asked",
             "read ran, edit ran, outside asked, shell asked",
         ),

@@ -18,10 +18,11 @@ use serde_json::json;
 use crate::aborts::STAY;
 use crate::peers::PEERS;
 use crate::processes;
-use crate::world::{Tests, World, python};
+use crate::world::{Call, Tests, World, python};
 
 pub(crate) const TESTS: Tests = &[
     ("four prompts in one process", prompts),
+    ("a command called view is no look at a file", view),
     ("its conversation runs Claude Code", runs_claude),
     ("its conversation runs another OpenHands", runs_itself),
     ("its log takes what linkspan wrote", takes_a_log),
@@ -111,6 +112,20 @@ fn prompts(world: &World) {
     for words in ["prompt 1", "prompt 2", NO, "prompt 3", "prompt 4"] {
         assert!(last.contains(words), "the history lacks: {words}");
     }
+}
+
+/// `view` is a verb of its editor, and the name of a program to its terminal.
+fn view(world: &World) {
+    world.script([
+        Turn::of([(world.peer.shell)("view")]),
+        Turn::text("It was not run."),
+    ]);
+    let deny = ["--permissions", "deny"];
+    let ran = world.start(&Call::with("Look.", &deny)).end();
+    ran.ended("completed", 0);
+    let denials = ran.end()["denials"].as_array().unwrap().iter();
+    let denied: Vec<&str> = denials.map(|it| it["tool"].as_str().unwrap()).collect();
+    assert_eq!(denied, ["terminal"]);
 }
 
 fn config(world: &World) -> ConversationConfig {

@@ -356,7 +356,9 @@ class Talk:
     def verdict(self, action):
         """True, the reason why not, or None when somebody has to be asked."""
         name = action.tool_name
-        is_look = name in LOOKS or getattr(action.action, "command", None) == "view"
+        # Only the editor's `view` looks: to the terminal it is a program of that name.
+        is_view = name == "file_editor" and getattr(action.action, "command", None) == "view"
+        is_look = name in LOOKS or is_view
         if name in self.permissions["deny"]:
             return f"`{name}` is not allowed here"
         if is_look or self.permissions["everything"] or name in self.permissions["allow"]:

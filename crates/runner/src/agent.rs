@@ -431,12 +431,15 @@ impl Agent {
         }
         let Outbox {
             lines,
+            private,
             warnings,
             failure,
         } = std::mem::take(&mut self.outbox);
-        for line in lines {
-            self.source.send(&line);
-            let frame = sent(&line);
+        let lines = lines.into_iter().map(|line| (None, line));
+        let private = private.into_iter().map(|it| (Some(it.line), it.shown));
+        for (secret, shown) in lines.chain(private) {
+            self.source.send(secret.as_ref().unwrap_or(&shown));
+            let frame = sent(&shown);
             let mut sink = self.live.sink(sink, now);
             sink.frame(Frame::Data(frame.as_bytes()));
             self.reader.frame(Frame::Data(frame.as_bytes()), &mut sink);

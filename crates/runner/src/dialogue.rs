@@ -96,11 +96,26 @@ impl fmt::Debug for dyn Dialogue {
 pub struct Outbox {
     /// Lines for the agent, in order and without their newline.
     pub lines: Vec<String>,
+    /// Lines that hold a secret, for the agent alone; they follow the others.
+    pub private: Vec<PrivateLine>,
     /// What people should know, although the run goes on.
     pub warnings: Vec<Warning>,
     /// The agent cannot be talked with: end the process, and the run with this.
     /// Where the agent said it first, the reader ends the run with the same words.
     pub failure: Option<RunError<'static>>,
+}
+
+/// A line for the agent, and what is shown and kept instead.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PrivateLine {
+    pub line: String,
+    pub shown: String,
+}
+
+impl fmt::Debug for PrivateLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PrivateLine").field(&self.shown).finish()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,7 +137,10 @@ pub enum NotSettled {
 
 impl Outbox {
     pub(crate) fn is_empty(&self) -> bool {
-        self.lines.is_empty() && self.warnings.is_empty() && self.failure.is_none()
+        self.lines.is_empty()
+            && self.private.is_empty()
+            && self.warnings.is_empty()
+            && self.failure.is_none()
     }
 
     fn send(&mut self, message: &impl Serialize) {

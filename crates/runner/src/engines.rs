@@ -26,7 +26,7 @@ pub use error::Error;
 pub(crate) use gemini::ALLOWED_TOOLS as GEMINI_TOOLS;
 pub use installed::{Installed, find_installed, survey};
 pub use invocation::{EngineConfig, Invocation};
-pub use login::{Billing, Login, Machine};
+pub use login::{Billing, Found, Login, Machine, Store};
 pub(crate) use opencode::ALLOWED_TOOLS as OPENCODE_TOOLS;
 pub(crate) use openhands::ALLOWED_TOOLS as OPENHANDS_TOOLS;
 pub use replay::{REPLAYS, Recording, Replay};
@@ -51,7 +51,7 @@ pub struct Engine {
     /// The format it speaks when it is talked with; none when it cannot.
     pub dialogue: Option<&'static str>,
     pub can: Can,
-    /// How it logs in, where an API key could take the place of its own login.
+    /// How it logs in, where linkspan knows.
     pub login: Option<Login>,
     /// What a request becomes; none where no process is started.
     pub rules: Option<Rules>,
@@ -150,7 +150,7 @@ pub const ENGINES: &[Engine] = &[
         echoes: false,
         dialogue: Some("acp"),
         can: EVERYTHING,
-        login: None,
+        login: Some(opencode::LOGIN),
         rules: Some(opencode::invocation),
     },
     Engine {
@@ -171,7 +171,7 @@ pub const ENGINES: &[Engine] = &[
             fork: false,
             ..EVERYTHING
         },
-        login: None,
+        login: Some(gemini::LOGIN),
         rules: Some(gemini::invocation),
     },
     Engine {

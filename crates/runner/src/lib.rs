@@ -27,8 +27,8 @@ pub mod stderr;
 pub use agent::{Agent, Earlier, Limits, Setup, StartError, Step, Work};
 pub use ask_limit::{AskDefault, AskLimit};
 pub use dialogue::{
-    Acp, Claude, Codex, Dialogue, NotSettled, Offer, Offers, OpenHands, Outbox, SlashCommand,
-    Warning, is_input, sent,
+    Acp, Claude, Codex, Dialogue, NotSettled, Offer, Offers, OpenHands, Outbox, PrivateLine,
+    SlashCommand, Warning, is_input, sent,
 };
 pub use formats::ag_ui::ClientRun;
 pub use live::{Ended, client_notice};

@@ -53,7 +53,7 @@ impl Choice {
             None => Self {
                 name: None,
                 why: format!(
-                    "none of {order} is installed; `replay:{}` works anyway",
+                    "none of {order} is installed; `linkspan run --engine replay:{}` works anyway",
                     REPLAYS[0].name
                 ),
             },
@@ -159,7 +159,14 @@ fn lines(rows: &[Row]) -> String {
 }
 
 fn page(rows: &[Row], choice: &Choice) -> String {
-    let heading = ["engine", "installed", "version", "what it is", "where"].map(str::to_owned);
+    let heading = [
+        "engine",
+        "installed",
+        "version",
+        "what it is",
+        "where, or how to install",
+    ]
+    .map(str::to_owned);
     let cells = rows.iter().map(|row| {
         let installed = match row.installed {
             Some(true) => "yes",

@@ -12,6 +12,7 @@
 mod aborts;
 mod crashes;
 mod errors;
+mod keys;
 mod modes;
 mod openhands;
 mod peers;
@@ -67,6 +68,7 @@ impl Case {
 fn try_of(behaviour: &str) -> Option<fn(&World)> {
     let tests = [
         prompts::TESTS,
+        keys::TESTS,
         tools::TESTS,
         permissions::TESTS,
         modes::TESTS,

@@ -26,17 +26,20 @@ const fn all(name: &'static str) -> Behaviour {
     }
 }
 
-const fn modes(name: &'static str) -> Behaviour {
-    let not_here = Cell::Never("each start takes ten seconds; its own tests have the modes");
+const fn keys(name: &'static str) -> Behaviour {
+    let by_settings = Cell::Never("its own settings say which key it uses");
+    let no_login = Cell::Never("it has no login that a key could replace");
     Behaviour {
         name,
-        cells: [Cell::Yes, Cell::Yes, Cell::Yes, Cell::Yes, not_here],
+        cells: [Cell::Yes, Cell::Yes, by_settings, by_settings, no_login],
     }
 }
 
 pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     all("a text"),
     all("a text, talked with"),
+    keys("nothing but a key"),
+    keys("nothing but a key, talked with"),
     all("a prompt that begins with a dash"),
     all("a prompt in many scripts"),
     Behaviour {
@@ -58,8 +61,8 @@ pub(crate) const BEHAVIOURS: &[Behaviour] = &[
     all("a permission is asked for and refused"),
     all("everything is allowed"),
     all("nothing is allowed"),
-    modes("every permission mode"),
-    modes("every permission mode that asks, talked with"),
+    all("every permission mode"),
+    all("every permission mode that asks, talked with"),
     all("a session is resumed"),
     all("a session is resumed, talked with"),
     Behaviour {

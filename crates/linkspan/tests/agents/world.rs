@@ -39,6 +39,7 @@ pub(crate) struct World {
 pub(crate) struct Call<'a> {
     prompt: &'a str,
     flags: Vec<&'a str>,
+    env: Vec<(&'a str, &'a str)>,
     /// Whether somebody sits at a terminal: then the agent is talked with.
     is_attended: bool,
 }
@@ -53,6 +54,7 @@ impl<'a> Call<'a> {
         Self {
             prompt,
             flags: flags.to_vec(),
+            env: Vec::new(),
             is_attended: false,
         }
     }
@@ -71,6 +73,12 @@ impl<'a> Call<'a> {
 
     pub(crate) fn is_attended(&self) -> bool {
         self.is_attended
+    }
+
+    /// With this variable in the environment, over those of the agent.
+    pub(crate) fn env(mut self, name: &'a str, value: &'a str) -> Self {
+        self.env.push((name, value));
+        self
     }
 
     pub(crate) fn flags(mut self, flags: &[&'a str]) -> Self {
@@ -143,6 +151,7 @@ impl World {
         command.args(["run", "--engine", self.peer.engine, "--to", "linkspan"]);
         command.arg("--config").arg(self.path("config.toml"));
         command.args(&call.flags);
+        command.envs(call.env.iter().copied());
         // What fits into no argument goes by stdin, with all else that could be there.
         let stdin = if call.prompt.len() > MAX_ARGUMENT {
             call.prompt

@@ -33,7 +33,7 @@ fn installed_engines_have_a_version_and_the_rest_a_command() {
         &folder,
         &["engines"],
         expect![[r#"
-            engine            installed  version  what it is                                                   where
+            engine            installed  version  what it is                                                   where, or how to install
             claude            yes        2.1.325  Claude Code                                                  /made/bin/claude
             codex             no                  Codex                                                        npm install -g @openai/codex
             opencode          no                  OpenCode                                                     npm install -g opencode-ai
@@ -79,7 +79,7 @@ fn nothing_installed_still_has_recordings() {
         &folder,
         &["engines"],
         expect![[r#"
-            engine            installed  version  what it is                                                   where
+            engine            installed  version  what it is                                                   where, or how to install
             claude            no                  Claude Code                                                  npm install -g @anthropic-ai/claude-code
             codex             no                  Codex                                                        npm install -g @openai/codex
             opencode          no                  OpenCode                                                     npm install -g opencode-ai
@@ -93,7 +93,7 @@ fn nothing_installed_still_has_recordings() {
             replay:subagents  yes                 Claude Code hands work to a sub-agent
             replay:failure    yes                 Claude Code meets an error of the model server
 
-            default: none of codex, claude, opencode, gemini is installed; `replay:tools` works anyway
+            default: none of codex, claude, opencode, gemini is installed; `linkspan run --engine replay:tools` works anyway
             exit 0
         "#]],
     );
@@ -109,7 +109,7 @@ fn the_config_names_programs_agents_and_the_default() {
         &folder,
         &["engines"],
         expect![[r#"
-            engine            installed  version  what it is                                                   where
+            engine            installed  version  what it is                                                   where, or how to install
             claude            yes        2.1.325  Claude Code                                                  /made/bin/claude
             codex             yes        7.8.9    Codex                                                        /made/bin/my-codex
             opencode          no                  OpenCode                                                     npm install -g opencode-ai
@@ -141,7 +141,7 @@ fn a_program_that_does_not_answer_is_not_waited_for() {
         &folder,
         &["engines"],
         expect![[r#"
-            engine            installed  version       what it is                                                   where
+            engine            installed  version       what it is                                                   where, or how to install
             claude            no                       Claude Code                                                  npm install -g @anthropic-ai/claude-code
             codex             yes        ?             Codex                                                        /made/bin/codex
             opencode          yes        ?             OpenCode                                                     /made/bin/opencode

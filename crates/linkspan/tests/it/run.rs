@@ -174,7 +174,7 @@ fn a_program_that_is_missing_is_looked_for_by_name() {
         &folder,
         &["hi"],
         expect![[r#"
-            linkspan: engine `claude` has no program: `claude` was not found; looked in /made/bin
+            linkspan: engine `claude` cannot be started: `claude` was not found; looked in /made/bin
 
             hint: install it with `npm install -g @anthropic-ai/claude-code`, or say where it is with `--program PATH`
             exit 1
@@ -428,37 +428,37 @@ fn a_key_is_kept_from_the_agent_and_a_failed_login_says_so() {
     let failed = r#"echo '{"type":"result","subtype":"success","is_error":true,"result":"Not logged in · Please run /login","session_id":"s-1","uuid":"u3"}'"#;
     let show = r#"echo "key: $ANTHROPIC_API_KEY" >&2"#;
     let folder = claude("run-key", &[show, INIT, failed, "exit 1"]);
-    let said = |config: &str| {
+    let said = |config: &str, key: &str| {
         folder.file("config/linkspan/config.toml", config);
         let mut command = command(&folder, &["--to", "linkspan", "hi"]);
-        let ran = ran(command.env("ANTHROPIC_API_KEY", "canary").output().unwrap());
+        let ran = ran(command.env("ANTHROPIC_API_KEY", key).output().unwrap());
         let key = events(&ran);
         let key = key
             .iter()
             .find(|it| it["data"]["code"] == "stderr")
             .unwrap();
         let key = key["data"]["text"].as_str().unwrap().to_owned();
-        (
-            key,
-            end(&ran)["error"]["message"].as_str().unwrap().to_owned(),
-        )
+        let message = end(&ran)["error"]["message"].as_str().unwrap().to_owned();
+        format!("{key}\n{message}\n")
     };
-    assert_eq!(
-        said("[claude]\nuse_api_billing = false\n"),
-        (
-            "key:".to_owned(),
-            "Not logged in · Please run /login\nhint: ANTHROPIC_API_KEY is withheld from the agent; set \
-             `engines.claude.use_api_billing = true` in the config to use it"
-                .to_owned()
-        )
-    );
-    assert_eq!(
-        said(""),
-        (
-            "key: canary".to_owned(),
-            "Not logged in · Please run /login".to_owned()
-        )
-    );
+    expect![[r#"
+        key:
+        Not logged in · Please run /login
+        hint: ANTHROPIC_API_KEY is withheld from the agent; set `engines.claude.use_api_billing = true` in the config to use it
+    "#]]
+    .assert_eq(&said("[claude]\nuse_api_billing = false\n", "canary"));
+    expect![[r#"
+        key: canary
+        Not logged in · Please run /login
+        hint: the agent was given ANTHROPIC_API_KEY; check that it is right
+    "#]]
+    .assert_eq(&said("", "canary"));
+    expect![[r#"
+        key:
+        Not logged in · Please run /login
+        hint: log in with `claude auth login`, or set `ANTHROPIC_API_KEY`
+    "#]]
+    .assert_eq(&said("", ""));
 }
 
 #[test]

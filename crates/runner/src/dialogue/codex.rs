@@ -8,6 +8,7 @@ mod asks;
 mod wire;
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::path::PathBuf;
 
 use self::asks::Wanted;
@@ -34,11 +35,22 @@ pub struct Codex {
     /// There is no prompt to begin with: there is time to ask what it offers.
     is_early: bool,
     offers: Offers,
+    key: Option<ApiKey>,
+}
+
+/// The key to log in with, which no log may repeat.
+struct ApiKey(String);
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ApiKey")
+    }
 }
 
 #[derive(Debug)]
 enum Asked {
     Initialize,
+    Login,
     Models,
     List,
     Open,
@@ -75,19 +87,26 @@ impl Codex {
             waiting: VecDeque::new(),
             is_early: request.prompt.is_empty(),
             offers: Offers::default(),
+            key: None,
         }
+    }
+
+    /// Logs in with this key before a thread is opened.
+    pub fn with_key(mut self, key: Option<&str>) -> Self {
+        self.key = key.map(|it| ApiKey(it.to_owned()));
+        self
     }
 
     fn answered(&mut self, asked: Asked, result: Params<'_>, out: &mut Outbox) {
         match asked {
             Asked::Initialize => {
                 self.rpc.notify("initialized", None::<()>, out);
-                self.open_thread(out);
-                if self.is_early {
-                    let params = wire::ListModels {};
-                    self.rpc.ask(Asked::Models, "model/list", params, out);
+                match self.key.take() {
+                    Some(key) => self.log_in(&key, out),
+                    None => self.begin(out),
                 }
             }
+            Asked::Login => self.begin(out),
             Asked::Models => self.offered(result.read()),
             Asked::List => self.listed(result.read(), out),
             Asked::Open => self.opened(result.read(), out),
@@ -104,9 +123,28 @@ impl Codex {
             Asked::Initialize | Asked::List | Asked::Open => {
                 out.fail("request_failed", error.words());
             }
+            Asked::Login => {
+                let words = error.words();
+                out.fail("auth", format!("codex does not take the API key: {words}"));
+            }
             Asked::Turn => self.run_ended(out),
             // The turn may have ended by itself in the meantime, and models can be named unseen.
             Asked::Interrupt | Asked::Models => (),
+        }
+    }
+
+    fn log_in(&mut self, key: &ApiKey, out: &mut Outbox) {
+        let params = wire::LogIn::with(&key.0);
+        let shown = wire::LogIn::default();
+        self.rpc
+            .ask_private(Asked::Login, "account/login/start", params, shown, out);
+    }
+
+    fn begin(&mut self, out: &mut Outbox) {
+        self.open_thread(out);
+        if self.is_early {
+            let params = wire::ListModels {};
+            self.rpc.ask(Asked::Models, "model/list", params, out);
         }
     }
 

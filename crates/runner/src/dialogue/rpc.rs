@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::Outbox;
+use super::{Outbox, PrivateLine};
 
 /// The client's side of a connection; `A` is what a request was made for.
 #[derive(Debug)]
@@ -126,6 +126,30 @@ impl<A> Rpc<A> {
             params,
             ..self.message(id)
         });
+    }
+
+    /// A request that holds a secret; `shown` are its parameters without.
+    pub(super) fn ask_private(
+        &mut self,
+        asked: A,
+        method: &str,
+        params: impl Serialize,
+        shown: impl Serialize,
+        out: &mut Outbox,
+    ) {
+        let mut hidden = Outbox::default();
+        self.ask(asked, method, params, &mut hidden);
+        hidden.send(&Outgoing {
+            method: Some(method),
+            params: Some(shown),
+            ..self.message(Some(Id::Ours(self.n_requests)))
+        });
+        if let [line, shown] = &mut hidden.lines[..] {
+            out.private.push(PrivateLine {
+                line: std::mem::take(line),
+                shown: std::mem::take(shown),
+            });
+        }
     }
 
     pub(super) fn notify(&self, method: &str, params: Option<impl Serialize>, out: &mut Outbox) {

@@ -15,10 +15,13 @@ const ITS_OWN_SPECIAL: &[&str] = &[".git", ".claude", ".vscode", ".husky"];
 
 /// With the key, Claude Code does not bill the user's subscription.
 pub(super) const LOGIN: Login = Login {
-    key: "ANTHROPIC_API_KEY",
+    command: "claude auth login",
+    keys: &["ANTHROPIC_API_KEY"],
     tokens: &["CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"],
-    folder: ("CLAUDE_CONFIG_DIR", ".claude"),
+    folder: (Some("CLAUDE_CONFIG_DIR"), ".claude"),
     file: ".credentials.json",
+    store: None,
+    has_billing: true,
 };
 
 pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {

@@ -3,18 +3,42 @@
 //! Codex knows no lists of tools: a sandbox says what commands can do, and a policy says when it asks.
 
 use super::invocation::{Prompt, prompt};
+use super::login::{Key, Store};
 use super::{EngineConfig, Error, Invocation, Login, guard};
-use crate::request::{McpServer, McpVia, Mode, Permissions, Request, Resume, Stdin, Talk};
+use crate::request::{Launch, McpServer, McpVia, Mode, Permissions, Request, Resume, Stdin, Talk};
 use crate::secrets::is_secret;
 
-/// `codex exec` prefers the key to the login of `codex login`. `OPENAI_API_KEY` is left alone: providers of
-/// the user's own config, and programs that Codex runs, may need it.
+/// `codex exec` prefers `CODEX_API_KEY` to the login of `codex login`, and its app server takes a key by
+/// message. Neither looks at `OPENAI_API_KEY`, which is never withheld: providers of the user's own config,
+/// and programs that Codex runs, may need it.
 pub(super) const LOGIN: Login = Login {
-    key: "CODEX_API_KEY",
+    command: "codex login",
+    keys: &["CODEX_API_KEY", "OPENAI_API_KEY"],
     tokens: &[],
-    folder: ("CODEX_HOME", ".codex"),
+    folder: (Some("CODEX_HOME"), ".codex"),
     file: "auth.json",
+    store: Some(Store {
+        file: "config.toml",
+        key: "cli_auth_credentials_store",
+        elsewhere: &["auto", "keyring"],
+    }),
+    has_billing: true,
 };
+
+/// Gives Codex the key that it is to use. The app server is told it by the dialogue; with this setting it
+/// keeps the key in memory, and leaves the user's `auth.json` alone.
+pub(super) fn use_key(launch: &mut Launch, key: &Key, talk: Talk) {
+    match talk {
+        Talk::OneShot => {
+            let name = LOGIN.first_key();
+            launch.env.push((name.into(), key.value.clone()));
+        }
+        Talk::Dialogue => {
+            let setting = "cli_auth_credentials_store=\"ephemeral\"";
+            launch.args.extend(["-c".into(), setting.into()]);
+        }
+    }
+}
 
 pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     lists(request)?;

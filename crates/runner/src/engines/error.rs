@@ -24,7 +24,7 @@ pub enum Error {
     },
     #[error("no agent is installed")]
     NoneInstalled,
-    #[error("engine `{engine}` has no program")]
+    #[error("engine `{engine}` cannot be started")]
     NotFound {
         engine: &'static str,
         #[source]

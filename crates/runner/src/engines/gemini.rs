@@ -1,7 +1,7 @@
 //! Gemini CLI: one process per prompt, or ACP on stdio.
 
 use super::invocation::{Prompt, allowed, prompt};
-use super::{EngineConfig, Error, Invocation, guard};
+use super::{EngineConfig, Error, Invocation, Login, guard};
 use crate::request::{Mode, Request, Resume, Stdin, Talk};
 
 /// What `listed` allows when neither the caller nor the config has a list; reading is never asked.
@@ -10,6 +10,17 @@ pub(crate) const ALLOWED_TOOLS: &[&str] = &["run_shell_command", "write_file", "
 /// Otherwise it starts itself a second time, which takes twice as long, and the first one keeps
 /// signals to itself.
 pub(super) const ENV: &[(&str, &str)] = &[("GEMINI_CLI_NO_RELAUNCH", "true")];
+
+/// Its own settings say which of them it uses.
+pub(super) const LOGIN: Login = Login {
+    command: "gemini",
+    keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    tokens: &["GOOGLE_GENAI_USE_VERTEXAI"],
+    folder: (None, ".gemini"),
+    file: "oauth_creds.json",
+    store: None,
+    has_billing: false,
+};
 
 pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     let session = session(&request.resume)?;

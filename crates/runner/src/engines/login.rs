@@ -5,21 +5,46 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::{env, fmt};
+use std::{env, fmt, fs};
 
 use super::EngineConfig;
 
-/// The login of an agent, and the key that would be used instead.
+/// How an agent can log in: with a login of its own, or with an API key.
 #[derive(Debug)]
 pub struct Login {
-    /// The variable with the key.
-    pub key: &'static str,
-    /// Variables that hold a login.
+    /// The command that logs in.
+    pub command: &'static str,
+    /// Variables with a key, the one that the agent itself looks at first. The others are handed on under
+    /// that name, where there is neither a login nor the first.
+    pub keys: &'static [&'static str],
+    /// Variables that do instead of a login.
     pub tokens: &'static [&'static str],
     /// The variable that names the agent's folder, and the folder below the user's home otherwise.
-    pub folder: (&'static str, &'static str),
+    pub folder: (Option<&'static str>, &'static str),
     /// The file in that folder that holds a login.
     pub file: &'static str,
+    /// The setting that keeps a login where linkspan cannot look.
+    pub store: Option<Store>,
+    /// Whether `use_api_billing` decides between the key and the login. The other agents decide by
+    /// their own settings.
+    pub has_billing: bool,
+}
+
+/// A setting of an agent's own config (TOML, in its folder) that says where its login is.
+#[derive(Debug)]
+pub struct Store {
+    pub file: &'static str,
+    pub key: &'static str,
+    /// The values with which a login may be somewhere else than in its file.
+    pub elsewhere: &'static [&'static str],
+}
+
+/// How an agent can prove who its user is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    Login,
+    /// A variable that holds a login or a key.
+    Variable(&'static str),
 }
 
 /// What is done with the key.
@@ -37,6 +62,7 @@ pub enum Billing {
 pub struct Machine<'a> {
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
     pub exists: &'a dyn Fn(&Path) -> bool,
+    pub read: &'a dyn Fn(&Path) -> Option<String>,
 }
 
 impl Machine<'static> {
@@ -45,6 +71,7 @@ impl Machine<'static> {
         Self {
             variable: &|name| env::var_os(name),
             exists: &|path| path.exists(),
+            read: &|path| fs::read_to_string(path).ok(),
         }
     }
 }
@@ -58,40 +85,119 @@ impl fmt::Debug for Machine<'_> {
 /// What became of a key that is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Chosen {
-    /// There is none to decide about, or the user has decided for it.
+    /// There is none to decide about.
     Nothing,
+    /// It is used because the user says so.
+    Wanted(Key),
     /// It is handed on, because there is no login.
-    HandedOn,
+    HandedOn(Key),
     /// It is withheld: there is a login.
     Withheld,
     /// It is withheld because the user says so.
     Refused,
 }
 
+/// A key, and the variable that holds it.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    pub(super) value: OsString,
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Key").field(&self.name).finish()
+    }
+}
+
+/// The variables and files as one agent sees them: what its config sets is meant for it.
+struct Seen<'a> {
+    config: &'a EngineConfig,
+    machine: Machine<'a>,
+}
+
+impl Seen<'_> {
+    fn own(&self, name: &str) -> Option<OsString> {
+        let value = self.config.env.get(name).map(OsString::from);
+        value.filter(|it| !it.is_empty())
+    }
+
+    fn variable(&self, name: &str) -> Option<OsString> {
+        let inherited = || (self.machine.variable)(name).filter(|it| !it.is_empty());
+        match self.config.env.contains_key(name) {
+            true => self.own(name),
+            false => inherited(),
+        }
+    }
+}
+
 impl Login {
     pub(super) fn choose(&self, config: &EngineConfig, machine: Machine<'_>) -> Chosen {
-        // What the config sets for this agent is meant for it.
-        let own = |name: &str| config.env.get(name).map(OsString::from);
-        let variable = |name: &str| {
-            let value = own(name).or_else(|| (machine.variable)(name));
-            value.filter(|it| !it.is_empty())
+        let seen = Seen { config, machine };
+        let key = |name: &&'static str| {
+            let value = seen.variable(name)?;
+            Some(Key { name, value })
         };
-        if own(self.key).is_some() || variable(self.key).is_none() {
+        let first = self.keys.first().and_then(key);
+        let Some(any) = self.keys.iter().find_map(key).filter(|_| self.has_billing) else {
             return Chosen::Nothing;
-        }
-        match config.use_api_billing {
-            Billing::Key => return Chosen::Nothing,
-            Billing::Login => return Chosen::Refused,
-            Billing::Auto => (),
-        }
-        let folder = match variable(self.folder.0) {
-            Some(folder) => Some(PathBuf::from(folder)),
-            None => variable("HOME").map(|home| Path::new(&home).join(self.folder.1)),
         };
-        let has_file = folder.is_some_and(|it| (machine.exists)(&it.join(self.file)));
-        match has_file || self.tokens.iter().any(|it| variable(it).is_some()) {
-            true => Chosen::Withheld,
-            false => Chosen::HandedOn,
+        if seen.own(any.name).is_some() {
+            return Chosen::Wanted(any);
+        }
+        match (config.use_api_billing, first) {
+            (Billing::Key, _) => Chosen::Wanted(any),
+            (Billing::Login, Some(_)) => Chosen::Refused,
+            // The agent does not look at the others by itself.
+            (Billing::Login, None) => Chosen::Nothing,
+            (Billing::Auto, first) => match (self.has_login(&seen), first) {
+                (true, Some(_)) => Chosen::Withheld,
+                (true, None) => Chosen::Nothing,
+                (false, _) => Chosen::HandedOn(any),
+            },
+        }
+    }
+
+    /// How the agent can prove who its user is, as far as linkspan can see.
+    pub fn find(&self, config: &EngineConfig, machine: Machine<'_>) -> Option<Found> {
+        let seen = Seen { config, machine };
+        if self.is_in_file(&seen) || self.is_elsewhere(&seen) {
+            return Some(Found::Login);
+        }
+        let mut variables = self.tokens.iter().chain(self.keys);
+        let found = variables.find(|it| seen.variable(it).is_some());
+        found.map(|it| Found::Variable(it))
+    }
+
+    fn has_login(&self, seen: &Seen<'_>) -> bool {
+        self.is_in_file(seen)
+            || self.is_elsewhere(seen)
+            || self.tokens.iter().any(|it| seen.variable(it).is_some())
+    }
+
+    fn is_in_file(&self, seen: &Seen<'_>) -> bool {
+        let folder = self.folder(seen);
+        folder.is_some_and(|it| (seen.machine.exists)(&it.join(self.file)))
+    }
+
+    /// Whether there may be a login that nobody but the agent can see.
+    fn is_elsewhere(&self, seen: &Seen<'_>) -> bool {
+        let Some((store, folder)) = self.store.as_ref().zip(self.folder(seen)) else {
+            return false;
+        };
+        let text = (seen.machine.read)(&folder.join(store.file));
+        let table = text.and_then(|it| it.parse::<toml::Table>().ok());
+        let place = table.as_ref().and_then(|it| it.get(store.key)?.as_str());
+        place.is_some_and(|it| store.elsewhere.contains(&it))
+    }
+
+    fn folder(&self, seen: &Seen<'_>) -> Option<PathBuf> {
+        let (variable, below_home) = self.folder;
+        match variable.and_then(|it| seen.variable(it)) {
+            Some(folder) => Some(PathBuf::from(folder)),
+            None => seen
+                .variable("HOME")
+                .map(|home| Path::new(&home).join(below_home)),
         }
     }
 }
@@ -99,45 +205,92 @@ impl Login {
 impl Chosen {
     pub(super) fn is_withheld(&self) -> bool {
         match self {
-            Self::Nothing | Self::HandedOn => false,
+            Self::Nothing | Self::Wanted(_) | Self::HandedOn(_) => false,
             Self::Withheld | Self::Refused => true,
+        }
+    }
+
+    /// The key that the agent is to use.
+    pub(super) fn key(&self) -> Option<&Key> {
+        match self {
+            Self::Wanted(key) | Self::HandedOn(key) => Some(key),
+            Self::Nothing | Self::Withheld | Self::Refused => None,
         }
     }
 
     /// What the user is told at the start.
     pub(super) fn notice(&self, engine: &str, login: &Login) -> Option<String> {
-        let key = login.key;
         let set = format!("engines.{engine}.use_api_billing");
         match self {
-            Self::Nothing | Self::Refused => None,
-            Self::HandedOn => Some(format!(
-                "{engine} has no login of its own and uses {key}; `{set}` decides it"
+            Self::Nothing | Self::Wanted(_) | Self::Refused => None,
+            Self::HandedOn(key) => Some(format!(
+                "{engine} has no login of its own and uses {}; `{set}` decides it",
+                key.name
             )),
-            Self::Withheld => Some(format!(
-                "{engine} uses its own login, and {key} is withheld; `{set} = true` uses the key"
-            )),
+            Self::Withheld => {
+                let key = login.first_key();
+                Some(format!(
+                    "{engine} uses its own login, and {key} is withheld; `{set} = true` uses the key"
+                ))
+            }
         }
     }
 
     /// What is added to the message when the agent could not log in.
     pub(super) fn hint(&self, engine: &str, login: &Login) -> Option<String> {
-        let key = login.key;
-        self.is_withheld().then(|| {
-            format!("{key} is withheld from the agent; set `engines.{engine}.use_api_billing = true` in the config to use it")
-        })
+        match self {
+            Self::Nothing => None,
+            Self::Wanted(key) | Self::HandedOn(key) => Some(format!(
+                "the agent was given {}; check that it is right",
+                key.name
+            )),
+            Self::Withheld | Self::Refused => {
+                let key = login.first_key();
+                Some(format!(
+                    "{key} is withheld from the agent; set `engines.{engine}.use_api_billing = true` in the config to use it"
+                ))
+            }
+        }
+    }
+}
+
+impl Login {
+    /// What to do where there is neither a login nor a key.
+    pub fn hint(&self) -> String {
+        let keys = self.keys.join("` or `");
+        format!("log in with `{}`, or set `{keys}`", self.command)
+    }
+
+    /// The variable that the agent looks at.
+    pub(super) fn first_key(&self) -> &'static str {
+        self.keys.first().copied().unwrap_or_default()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::*;
 
     const LOGIN: Login = Login {
-        key: "API_KEY",
+        command: "agent login",
+        keys: &["API_KEY", "OTHER_KEY"],
         tokens: &["OAUTH"],
-        folder: ("AGENT_HOME", ".agent"),
+        folder: (Some("AGENT_HOME"), ".agent"),
         file: "login.json",
+        store: Some(Store {
+            file: "config.toml",
+            key: "store",
+            elsewhere: &["keyring"],
+        }),
+        has_billing: true,
     };
+
+    fn key(name: &'static str) -> Key {
+        let value = "k".into();
+        Key { name, value }
+    }
 
     fn chosen(billing: Billing, own: &[(&str, &str)], set: &[(&str, &str)], file: &str) -> Chosen {
         let config = EngineConfig {
@@ -153,29 +306,53 @@ mod tests {
         let machine = Machine {
             variable: &variable,
             exists: &exists,
+            read: &|path| {
+                (path == Path::new("/ring/config.toml")).then(|| "store = 'keyring'".to_owned())
+            },
         };
         LOGIN.choose(&config, machine)
     }
 
     #[test]
     fn a_key_is_used_where_there_is_no_login() {
+        let used = || Chosen::HandedOn(key("API_KEY"));
         let key = ("API_KEY", "k");
         let home = ("HOME", "/home/me");
         let login = "/home/me/.agent/login.json";
         let auto = |set: &[(&str, &str)], file: &str| chosen(Billing::Auto, &[], set, file);
         assert_eq!(auto(&[home], login), Chosen::Nothing);
         assert_eq!(auto(&[("API_KEY", ""), home], login), Chosen::Nothing);
-        assert_eq!(auto(&[key, home], ""), Chosen::HandedOn);
-        assert_eq!(auto(&[key], ""), Chosen::HandedOn);
+        assert_eq!(auto(&[key, home], ""), used());
+        assert_eq!(auto(&[key], ""), used());
         assert_eq!(auto(&[key, home], login), Chosen::Withheld);
         assert_eq!(auto(&[key, home, ("OAUTH", "t")], ""), Chosen::Withheld);
         let elsewhere = [key, home, ("AGENT_HOME", "/x")];
-        assert_eq!(auto(&elsewhere, login), Chosen::HandedOn);
+        assert_eq!(auto(&elsewhere, login), used());
         assert_eq!(auto(&elsewhere, "/x/login.json"), Chosen::Withheld);
         // What the config gives to the agent counts as well.
         let own = |own: &[(&str, &str)]| chosen(Billing::Auto, own, &[key, home], login);
-        assert_eq!(own(&[key]), Chosen::Nothing);
-        assert_eq!(own(&[("AGENT_HOME", "/x")]), Chosen::HandedOn);
+        assert_eq!(own(&[key]), Chosen::Wanted(self::key("API_KEY")));
+        assert_eq!(own(&[("API_KEY", "")]), Chosen::Nothing);
+        assert_eq!(own(&[("AGENT_HOME", "/x")]), used());
+    }
+
+    #[test]
+    fn a_key_by_another_name_is_used_where_there_is_nothing_else() {
+        let set = [("OTHER_KEY", "k"), ("HOME", "/home/me")];
+        let login = "/home/me/.agent/login.json";
+        let with = |billing, file| chosen(billing, &[], &set, file);
+        let used = key("OTHER_KEY");
+        assert_eq!(with(Billing::Auto, ""), Chosen::HandedOn(used.clone()));
+        assert_eq!(with(Billing::Key, login), Chosen::Wanted(used));
+        // The agent does not look at it, so there is nothing to withhold.
+        assert_eq!(with(Billing::Auto, login), Chosen::Nothing);
+        assert_eq!(with(Billing::Login, ""), Chosen::Nothing);
+    }
+
+    #[test]
+    fn a_login_in_a_keyring_counts_although_it_cannot_be_seen() {
+        let set = [("API_KEY", "k"), ("AGENT_HOME", "/ring")];
+        assert_eq!(chosen(Billing::Auto, &[], &set, ""), Chosen::Withheld);
     }
 
     #[test]
@@ -183,35 +360,44 @@ mod tests {
         let set = [("API_KEY", "k"), ("HOME", "/home/me")];
         for file in ["", "/home/me/.agent/login.json"] {
             let with = |billing| chosen(billing, &[], &set, file);
-            assert_eq!(with(Billing::Key), Chosen::Nothing);
+            assert_eq!(with(Billing::Key), Chosen::Wanted(key("API_KEY")));
             assert_eq!(with(Billing::Login), Chosen::Refused);
         }
     }
 
     #[test]
     fn it_is_said_which() {
-        let said = [Chosen::HandedOn, Chosen::Withheld, Chosen::Refused]
-            .map(|it| (it.notice("agent", &LOGIN), it.hint("agent", &LOGIN)));
-        let hint = "API_KEY is withheld from the agent; set `engines.agent.use_api_billing = true` in the config to use it";
-        let hint = || Some(hint.to_owned());
-        let notice = |it: &str| Some(it.to_owned());
+        let notice = |it: &Chosen| it.notice("agent", &LOGIN).unwrap_or_default();
+        let hint = |it: &Chosen| it.hint("agent", &LOGIN).unwrap_or_default();
+        let said = [
+            Chosen::Nothing,
+            Chosen::Wanted(key("API_KEY")),
+            Chosen::HandedOn(key("OTHER_KEY")),
+            Chosen::Withheld,
+            Chosen::Refused,
+        ]
+        .map(|it| format!("{it:?}\n  {}\n  {}\n", notice(&it), hint(&it)));
+        expect![[r#"
+            Nothing
+              
+              
+            Wanted(Key("API_KEY"))
+              
+              the agent was given API_KEY; check that it is right
+            HandedOn(Key("OTHER_KEY"))
+              agent has no login of its own and uses OTHER_KEY; `engines.agent.use_api_billing` decides it
+              the agent was given OTHER_KEY; check that it is right
+            Withheld
+              agent uses its own login, and API_KEY is withheld; `engines.agent.use_api_billing = true` uses the key
+              API_KEY is withheld from the agent; set `engines.agent.use_api_billing = true` in the config to use it
+            Refused
+              
+              API_KEY is withheld from the agent; set `engines.agent.use_api_billing = true` in the config to use it
+        "#]]
+        .assert_eq(&said.concat());
         assert_eq!(
-            said,
-            [
-                (
-                    notice(
-                        "agent has no login of its own and uses API_KEY; `engines.agent.use_api_billing` decides it"
-                    ),
-                    None
-                ),
-                (
-                    notice(
-                        "agent uses its own login, and API_KEY is withheld; `engines.agent.use_api_billing = true` uses the key"
-                    ),
-                    hint()
-                ),
-                (None, hint()),
-            ]
+            LOGIN.hint(),
+            "log in with `agent login`, or set `API_KEY` or `OTHER_KEY`"
         );
     }
 }

@@ -6,8 +6,19 @@
 use serde_json::{Map, Value, json};
 
 use super::invocation::allowed;
-use super::{EngineConfig, Error, Invocation, guard};
+use super::{EngineConfig, Error, Invocation, Login, guard};
 use crate::request::{Mode, Request, Resume, Stdin, Talk};
+
+/// Its own config says which provider it uses, and how.
+pub(super) const LOGIN: Login = Login {
+    command: "opencode auth login",
+    keys: &["ANTHROPIC_API_KEY", "OPENAI_API_KEY"],
+    tokens: &["OPENCODE_CONFIG_CONTENT"],
+    folder: (None, ".local/share/opencode"),
+    file: "auth.json",
+    store: None,
+    has_billing: false,
+};
 
 /// Tools, and the name that OpenCode's rules have for them: one rule is for all changes of files.
 const TOOLS: &[(&str, &str)] = &[

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::invocation::allowed;
 use super::select::Agent;
-use super::{Error, Machine};
+use super::{Error, Found, Machine};
 use crate::agent::{Earlier, Limits, Setup, Work};
 use crate::config::Config;
 use crate::dialogue::{self, Dialogue};
@@ -43,7 +43,11 @@ impl Agent {
         if let Some((login, chosen)) = &key
             && chosen.is_withheld()
         {
-            launch.env_remove.push(login.key.into());
+            launch.env_remove.push(login.first_key().into());
+        }
+        let used = key.as_ref().and_then(|(_, chosen)| chosen.key());
+        if let (Some(key), "codex") = (used, self.engine.name) {
+            super::codex::use_key(&mut launch, key, request.talk);
         }
         let name = self.engine.name;
         let guard = around.guard;
@@ -65,7 +69,7 @@ impl Agent {
                 launch,
                 guard,
                 prompt: (!prompt.is_empty()).then(|| prompt.as_str().into()),
-                dialogue: self.dialogue(request),
+                dialogue: self.dialogue(request, used.and_then(|it| it.value.to_str())),
             },
         };
         Ok(Setup {
@@ -83,7 +87,14 @@ impl Agent {
             locks: around.locks,
             holder: around.holder,
             is_hasty: around.is_hasty,
-            login_hint: (key.as_ref()).and_then(|(login, chosen)| chosen.hint(name, login)),
+            login_hint: (key.as_ref()).and_then(|(login, chosen)| {
+                let is_set = || match login.find(&self.config, machine) {
+                    Some(Found::Variable(_)) => true,
+                    Some(Found::Login) | None => false,
+                };
+                let hint = chosen.hint(name, login);
+                hint.or_else(|| (!is_set()).then(|| login.hint()))
+            }),
             notice: (key.as_ref()).and_then(|(login, chosen)| chosen.notice(name, login)),
             modes: self.modes(request),
         })
@@ -107,14 +118,17 @@ impl Agent {
         format.unwrap_or(self.engine.name)
     }
 
-    /// The machine that talks with it.
-    pub(super) fn dialogue(&self, request: &Request) -> Box<dyn Dialogue> {
+    /// The machine that talks with it; `key` is the API key that it is to use.
+    pub(super) fn dialogue(&self, request: &Request, key: Option<&str>) -> Box<dyn Dialogue> {
         let mut request = request.clone();
         request.model = request.model.or_else(|| self.config.model.clone());
         match self.format(Talk::Dialogue) {
             "claude" => Box::new(dialogue::Claude::new(request.prompt.is_empty())),
             "openhands" => Box::new(dialogue::OpenHands::new(&request, &self.config)),
-            "codex" => Box::new(dialogue::Codex::new(&request, self.config.sandbox.clone())),
+            "codex" => {
+                let codex = dialogue::Codex::new(&request, self.config.sandbox.clone());
+                Box::new(codex.with_key(key))
+            }
             _ => Box::new(dialogue::Acp::new(&request).with_login(self.config.auth_method.clone())),
         }
     }

@@ -368,7 +368,7 @@ fn a_program_that_is_not_there_says_how_to_get_it() {
         .launch(&request, |it| find_program(it.as_ref(), None))
         .unwrap_err();
     expect![[r#"
-        engine `gemini` has no program: `gemini` was not found
+        engine `gemini` cannot be started: `gemini` was not found
         install it with `npm install -g @google/gemini-cli`, or say where it is with `--program PATH`"#]].assert_eq(&format!("{err}: {}\n{}", err.source().unwrap(), err.hint().unwrap()));
 }
 
@@ -401,7 +401,7 @@ fn bundled_recordings_are_what_they_say() {
 fn the_model_of_the_config_is_chosen_in_a_session_that_is_talked_with() {
     let config = config("[engines.opencode]\nmodel = \"big\"\n");
     let request = request(Mode::Ask, Talk::Dialogue, Resume::Fresh);
-    let mut dialogue = agent("opencode", &config).dialogue(&request);
+    let mut dialogue = agent("opencode", &config).dialogue(&request, None);
     let mut out = crate::dialogue::Outbox::default();
     dialogue.open(&mut out);
     for answer in [

@@ -1,77 +1,21 @@
 //! The agents: which are installed, and whether anybody has logged in to them.
 
-use std::env;
-use std::path::PathBuf;
-
 use runner::config::Config;
-use runner::engines::{self, Installed};
+use runner::engines::{self, Found, Installed, Machine};
 use runner::process::find_on_path;
 
 use super::Finding;
-
-/// Where an agent keeps its login, and the variables that do instead.
-struct Login {
-    engine: &'static str,
-    /// A variable with another directory than the one in the home directory.
-    dir: Option<&'static str>,
-    home: &'static str,
-    file: &'static str,
-    variables: &'static [&'static str],
-}
-
-const LOGINS: &[Login] = &[
-    Login {
-        engine: "claude",
-        dir: Some("CLAUDE_CONFIG_DIR"),
-        home: ".claude",
-        file: ".credentials.json",
-        variables: &[
-            "CLAUDE_CODE_OAUTH_TOKEN",
-            "ANTHROPIC_AUTH_TOKEN",
-            "ANTHROPIC_API_KEY",
-        ],
-    },
-    Login {
-        engine: "codex",
-        dir: Some("CODEX_HOME"),
-        home: ".codex",
-        file: "auth.json",
-        variables: &["CODEX_API_KEY", "OPENAI_API_KEY"],
-    },
-    Login {
-        engine: "opencode",
-        dir: None,
-        home: ".local/share/opencode",
-        file: "auth.json",
-        variables: &[
-            "ANTHROPIC_API_KEY",
-            "OPENAI_API_KEY",
-            "OPENCODE_CONFIG_CONTENT",
-        ],
-    },
-    Login {
-        engine: "gemini",
-        dir: None,
-        home: ".gemini",
-        file: "oauth_creds.json",
-        variables: &[
-            "GEMINI_API_KEY",
-            "GOOGLE_API_KEY",
-            "GOOGLE_GENAI_USE_VERTEXAI",
-        ],
-    },
-];
 
 pub(super) fn check(config: Option<&Config>, findings: &mut Vec<Finding>) {
     let Some(config) = config else { return };
     let survey = engines::survey(config, &find_on_path);
     for engine in &survey {
-        findings.push(one(engine));
+        findings.push(one(engine, config));
     }
     if survey.iter().all(|it| it.path.is_none()) {
         findings.push(
             Finding::warn("engines", "no agent is installed")
-                .hint("`linkspan engines` says how to get one; `replay:tools` works anyway"),
+                .hint("`linkspan engines` says how to get one; `linkspan run --engine replay:tools` works anyway"),
         );
     }
     for name in config.acp_names() {
@@ -99,7 +43,7 @@ pub(super) fn check(config: Option<&Config>, findings: &mut Vec<Finding>) {
     }
 }
 
-fn one(installed: &Installed) -> Finding {
+fn one(installed: &Installed, config: &Config) -> Finding {
     let name = installed.engine.name;
     let Some(path) = &installed.path else {
         return Finding::ok(name, "not installed");
@@ -110,37 +54,15 @@ fn one(installed: &Installed) -> Finding {
             .hint("try it by hand");
     };
     let text = format!("{version} at `{place}`");
-    let Some(login) = LOGINS.iter().find(|it| it.engine == name) else {
+    let Some(login) = &installed.engine.login else {
         return Finding::ok(name, text);
     };
-    match login.found() {
-        Some(how) => Finding::ok(name, format!("{text}, {how}")),
-        None => Finding::warn(
-            name,
-            format!("{text}, without a login or a key that linkspan knows of"),
-        )
-        .hint("log in with the agent itself, or set its key"),
-    }
-}
-
-impl Login {
-    /// How the agent can prove who its user is.
-    fn found(&self) -> Option<String> {
-        let is_set = |it: &&&str| env::var_os(it).is_some_and(|it| !it.is_empty());
-        let file = self.file();
-        if file.is_some_and(|it| it.exists()) {
-            return Some("logged in".to_owned());
+    match login.find(&config.engine(name), Machine::own()) {
+        Some(Found::Login) => Finding::ok(name, format!("{text}, logged in")),
+        Some(Found::Variable(variable)) => Finding::ok(name, format!("{text}, with {variable}")),
+        None => {
+            let text = format!("{text}, without a login or a key that linkspan knows of");
+            Finding::warn(name, text).hint(login.hint())
         }
-        let variable = self.variables.iter().find(is_set)?;
-        Some(format!("with {variable}"))
-    }
-
-    fn file(&self) -> Option<PathBuf> {
-        let named = self.dir.and_then(env::var_os).filter(|it| !it.is_empty());
-        let dir = match named {
-            Some(dir) => PathBuf::from(dir),
-            None => env::home_dir()?.join(self.home),
-        };
-        Some(dir.join(self.file))
     }
 }

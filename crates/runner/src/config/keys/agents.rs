@@ -103,7 +103,7 @@ pub(super) const CODEX: &[Key] = &[
         kind: Kind::SwitchOrAuto,
         preset: Preset::Auto,
         variable: None,
-        summary: "hand `CODEX_API_KEY` on to Codex; `auto` does so if it has no login of its own",
+        summary: "hand `CODEX_API_KEY`, else `OPENAI_API_KEY`, on to Codex; `auto` does so if it has no login of its own",
     },
 ];
 

@@ -33,6 +33,34 @@ impl Default for Initialize {
     }
 }
 
+/// The parameters of `account/login/start`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct LogIn<'a> {
+    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api_key: Option<&'a str>,
+}
+
+impl Default for LogIn<'_> {
+    /// Without the key, to be shown.
+    fn default() -> Self {
+        Self {
+            r#type: "apiKey",
+            api_key: None,
+        }
+    }
+}
+
+impl<'a> LogIn<'a> {
+    pub(super) fn with(key: &'a str) -> Self {
+        Self {
+            api_key: Some(key),
+            ..Self::default()
+        }
+    }
+}
+
 /// The parameters of `thread/start`, `thread/resume` and `thread/fork`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

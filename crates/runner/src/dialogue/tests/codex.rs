@@ -241,3 +241,47 @@ fn a_turn_that_is_refused_is_a_run_that_failed() {
     .assert_eq(&stage.told);
     assert_eq!(stage.sent.last().unwrap()["method"], "turn/start");
 }
+
+#[test]
+fn codex_is_logged_in_with_a_key_that_is_shown_to_nobody() {
+    let codex = Codex::new(&request(Resume::Fresh, Mode::Ask), None).with_key(Some("sk-canary"));
+    assert!(!format!("{codex:?}").contains("sk-canary"));
+    let mut stage = Stage::new(codex, "codex", None);
+    stage.act(|it, out| it.prompt(&"go".into(), out));
+    stage.hear(r#"{"id":1,"result":{}}"#);
+    expect![[r#"
+        initialize {"clientInfo":{"name":"linkspan","title":"linkspan","version":"0.0.0"}}
+        initialized null
+    "#]]
+    .assert_eq(&stage.said());
+    let private = std::mem::take(&mut stage.out.private);
+    let lines = private
+        .iter()
+        .map(|it| (it.line.as_str(), it.shown.as_str()));
+    assert_eq!(
+        lines.collect::<Vec<_>>(),
+        [(
+            r#"{"id":2,"method":"account/login/start","params":{"type":"apiKey","apiKey":"sk-canary"}}"#,
+            r#"{"id":2,"method":"account/login/start","params":{"type":"apiKey"}}"#,
+        )]
+    );
+    assert!(!format!("{private:?}").contains("sk-canary"));
+    // A thread is opened once the key is taken.
+    stage.hear(r#"{"id":2,"result":{"type":"apiKey"}}"#);
+    let opened = stage.said();
+    assert!(opened.starts_with("thread/start "), "{opened}");
+    assert!(opened.lines().count() == 1, "{opened}");
+}
+
+#[test]
+fn a_key_that_codex_does_not_take_ends_the_run() {
+    let codex = Codex::new(&request(Resume::Fresh, Mode::Ask), None).with_key(Some("sk-canary"));
+    let mut stage = Stage::new(codex, "codex", None);
+    stage.hear(r#"{"id":1,"result":{}}"#);
+    stage.out.private.clear();
+    stage.hear(r#"{"id":2,"error":{"code":-32600,"message":"API key login is disabled"}}"#);
+    assert_eq!(
+        stage.failure(),
+        "auth: codex does not take the API key: API key login is disabled"
+    );
+}

@@ -1,5 +1,7 @@
 //! The limits of Codex: the arguments and the messages say the same.
 
+use std::ffi::OsStr;
+
 use serde_json::Value;
 
 use super::*;
@@ -17,7 +19,7 @@ fn by_arguments(config: &Config, request: &Request) -> (String, String) {
 
 /// The same by the message that opens the thread.
 fn by_message(config: &Config, request: &Request) -> (String, String) {
-    let mut dialogue = agent("codex", config).dialogue(request);
+    let mut dialogue = agent("codex", config).dialogue(request, None);
     let mut out = crate::dialogue::Outbox::default();
     dialogue.open(&mut out);
     dialogue.line(r#"{"id":1,"result":{}}"#, &mut out);
@@ -66,4 +68,54 @@ fn the_sandbox_of_the_config_narrows_and_is_the_list_of_listed() {
         | talked with | `read-only`, asks | `read-only` | `read-only`, asks | `workspace-write`, asks | `danger-full-access` | `danger-full-access` |
     "#]]
     .assert_eq(&rows);
+}
+
+/// How the environment and the arguments differ with a key that Codex is to use.
+fn with_key(talk: Talk, set: &[(&str, &str)]) -> (Vec<(String, String)>, Vec<String>) {
+    let variable = |name: &str| {
+        let found = set.iter().find(|it| it.0 == name);
+        found.map(|it| it.1.into())
+    };
+    let machine = Machine {
+        variable: &variable,
+        exists: &|_| false,
+        read: &|_| None,
+    };
+    let request = request(Mode::Ask, talk, Resume::Fresh);
+    let around = Surroundings {
+        limits: (&config("")).into(),
+        guard: crate::process::Guard::None,
+        locks: None,
+        holder: "test".to_owned(),
+        is_hasty: false,
+    };
+    let find = |_: &str| Ok("/bin/codex".into());
+    let setup = agent("codex", &config("")).setup(&request, around, find, machine);
+    let (crate::Work::OneShot { launch, .. } | crate::Work::Dialogue { launch, .. }) =
+        setup.unwrap().work
+    else {
+        panic!("Codex is a process");
+    };
+    let text = |it: &OsStr| it.to_str().unwrap().to_owned();
+    let env = launch.env.iter().map(|it| (text(&it.0), text(&it.1)));
+    let last = launch.args.iter().rev().take(2).rev();
+    (env.collect(), last.map(|it| text(it)).collect())
+}
+
+#[test]
+fn any_key_reaches_codex_where_it_has_no_login() {
+    let pair = |name: &str| vec![(name.to_owned(), "k".to_owned())];
+    for name in ["CODEX_API_KEY", "OPENAI_API_KEY"] {
+        let (env, _) = with_key(Talk::OneShot, &[(name, "k")]);
+        assert_eq!(env, pair("CODEX_API_KEY"), "{name}");
+        let (env, last) = with_key(Talk::Dialogue, &[(name, "k")]);
+        let setting = r#"cli_auth_credentials_store="ephemeral""#;
+        assert_eq!(
+            (env, last),
+            (vec![], vec!["-c".to_owned(), setting.to_owned()])
+        );
+    }
+    let (env, last) = with_key(Talk::Dialogue, &[]);
+    assert_eq!(env, vec![]);
+    assert!(!last[1].contains("ephemeral"), "{last:?}");
 }

@@ -40,7 +40,7 @@ pub use histogram::Histogram;
 pub use hub::{Hub, Overview, Queued, Submitted, title};
 pub use keep::{cut, retention};
 pub use order::{Submit, Target, ask_to_leave};
-pub use recorder::{Recorder, Storing, Wish, parent};
+pub use recorder::{Announced, Recorder, Storing, Wish, parent};
 pub use remove::remove;
 pub use ring::{MAX_BYTES, MAX_FRAMES, Made};
 pub use runner::ClientRun;

@@ -11,11 +11,10 @@ use model::{
     Body, Cause, Event, Frame, Item, ItemClosed, ItemId, Message, Origin, Outcome, Role, RunEnded,
     RunError, RunId, RunStarted, SessionId, Sink, Status, Text, Timestamp,
 };
-use runner::Earlier;
+use runner::{ClientRun, Earlier};
 
 use crate::acceptor::Accepted;
 use crate::counts::RunCounts;
-use crate::order::Prompt;
 use crate::pages;
 
 /// What may wait to be stored before the agent has to wait.
@@ -128,6 +127,15 @@ impl Record {
         self.is_ready().then(|| std::mem::take(&mut self.ready))
     }
 
+    /// The lines of what may be stored.
+    pub(crate) fn ready_lines(&self) -> Vec<Bytes> {
+        self.ready
+            .entries
+            .iter()
+            .map(|it| it.line().clone())
+            .collect()
+    }
+
     /// Whether something may be stored.
     pub(crate) fn is_ready(&self) -> bool {
         !self.ready.entries.is_empty() || !self.ready.done.is_empty()
@@ -144,7 +152,7 @@ impl Record {
 
     /// Tells of a run before its agent is started: that it is on, what it is to its client, and its prompt.
     /// Returns its name.
-    pub(crate) fn announce(&mut self, prompt: &Prompt) -> RunId<'static> {
+    pub(crate) fn announce(&mut self, prompt: &str, client: Option<&ClientRun>) -> RunId<'static> {
         self.n_runs += 1;
         let run = RunId::new(format!("r{}", self.n_runs));
         self.open_run = Some(run.clone());
@@ -164,14 +172,14 @@ impl Record {
             Origin::Linkspan,
             Body::RunStarted(RunStarted { cause }),
         );
-        if let Some(client) = &prompt.client {
+        if let Some(client) = client {
             let notice = runner::client_notice(client);
             self.tell(&run, Origin::Client, Body::NoticeRaised(notice));
         }
         // Who answers a call says nothing besides.
-        if !prompt.prompt.is_empty() {
+        if !prompt.is_empty() {
             self.items.note(&id);
-            let (status, item) = (Status::Ok, message(&prompt.prompt));
+            let (status, item) = (Status::Ok, message(prompt));
             self.tell(&run, Origin::Client, Body::ItemOpened(message("")));
             let closed = Body::ItemClosed(ItemClosed { status, item });
             self.tell(&run, Origin::Client, closed);

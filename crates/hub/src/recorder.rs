@@ -4,18 +4,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use formats::ag_ui::History;
 use journal::{Command, Error, Journal, Lease, NewSession, Order, Owner, Parent, Result, Takeover};
-use model::{SessionId, Sink};
-use runner::{Answer, Asked, Earlier};
+use model::{Event, RunId, SessionId, Sink, error_chain};
+use runner::{Answer, Asked, Earlier, StartError};
 use tokio::time::timeout;
 
 use crate::append::{Appender, Remedy};
 use crate::config::{Limits, is_dead};
+
 use crate::history;
 use crate::lost;
 use crate::order::{Abort, Told, bytes};
-use crate::record::Record;
+use crate::record::{Record, failed};
 
 /// What is left to be stored at the end may take so long.
 const LAST: Duration = Duration::from_secs(5);
@@ -42,6 +44,24 @@ pub enum Wish {
         /// Nobody has answered in time, see [`Recorder::settle_overdue`].
         is_late: bool,
     },
+}
+
+/// A run that was stored with its prompt before its agent was started.
+#[derive(Clone, Debug)]
+pub struct Announced {
+    pub run: RunId<'static>,
+    /// What was stored, as canonical lines.
+    lines: Vec<Bytes>,
+}
+
+impl Announced {
+    /// Shows what was stored to somebody who does not read the journal.
+    pub fn tell(&self, sink: &mut dyn Sink) {
+        let lines = self.lines.iter().filter_map(|it| str::from_utf8(it).ok());
+        for event in lines.filter_map(|it| Event::from_json(it).ok()) {
+            sink.event(&event);
+        }
+    }
 }
 
 /// What is on its way into the journal.
@@ -108,6 +128,23 @@ impl Recorder {
         let journal = Arc::clone(&self.journal);
         let (session, seq) = (self.session().clone(), self.earlier().seq);
         async move { history::read(&*journal, &session, seq).await }
+    }
+
+    /// Stores a run and its prompt before the agent is started, so that everybody sees them at once. The agent
+    /// is started with [`Announced::run`], and with what [`Recorder::earlier`] says after this.
+    pub async fn announce(&mut self, prompt: &str) -> Result<Announced> {
+        self.flush_all().await?;
+        let run = self.record.announce(prompt, None);
+        let lines = self.record.ready_lines();
+        // Where the store cannot be written now, that is no reason not to work.
+        self.flush_all().await?;
+        Ok(Announced { run, lines })
+    }
+
+    /// Ends a run that was announced and whose agent could not be started.
+    pub fn not_started(&mut self, err: &StartError) {
+        self.record
+            .end_run(failed("start_failed", error_chain(err)));
     }
 
     /// A step of the agent has returned: what it told may be stored.
@@ -210,6 +247,11 @@ impl Recorder {
 
     /// Stores what is left; false when not everything could be stored in time.
     pub async fn flush(&mut self) -> bool {
+        matches!(self.flush_all().await, Ok(true))
+    }
+
+    /// The same; an error means that nothing will be stored any more.
+    async fn flush_all(&mut self) -> Result<bool> {
         self.commit();
         let all = async {
             while self.appender.is_busy() {
@@ -218,7 +260,10 @@ impl Recorder {
             }
             Ok::<(), Error>(())
         };
-        matches!(timeout(LAST, all).await, Ok(Ok(())))
+        match timeout(LAST, all).await {
+            Ok(stored) => stored.map(|()| true),
+            Err(_) => Ok(false),
+        }
     }
 
     /// Lets go of a session in which nothing was done; if nothing was ever told in it, it is removed.

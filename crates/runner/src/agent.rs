@@ -102,11 +102,14 @@ pub struct Agent {
 
 impl Agent {
     /// Starts the agent. A session that is resumed is locked first; `waiting` hears who has it.
-    pub async fn start(setup: Setup, waiting: impl FnMut(&Held)) -> Result<Self, StartError> {
+    pub async fn start(mut setup: Setup, waiting: impl FnMut(&Held)) -> Result<Self, StartError> {
         let format = registry::find_reader(setup.format);
         let (format, reader) = format.map_err(|_| StartError::NoReader(setup.format))?;
         let marker = Marker::random().map_err(StartError::Marker)?;
-        let lock = setup.lock(waiting).await?;
+        let lock = match setup.lock.take() {
+            Some(lock) => Some(lock),
+            None => setup.lock(waiting).await?,
+        };
         if let Some(lock) = &lock {
             lock.protect(marker).map_err(|it| setup.not_locked(it))?;
         }

@@ -123,7 +123,7 @@ impl Desk {
         self.warm = None;
         // Everybody sees the prompt before its agent is there; with that it has left the queue.
         let before = self.record.seq();
-        let run = self.record.announce(&prompt);
+        let run = self.record.announce(&prompt.prompt, prompt.client.as_ref());
         self.record.waits_for_agent(prompt.accepted.clone());
         self.record.done(number);
         self.current = Some(Current {

@@ -17,7 +17,7 @@ mod view;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use hub::Wish;
+use hub::{Announced, Wish};
 use model::Outcome;
 use runner::locks::Held;
 use runner::{
@@ -63,7 +63,11 @@ async fn follow(
     let (config, said) = (plan.config.clone(), plan.said.clone());
     let list = plan.list.clone();
     let ask_limit = plan.ask_limit;
-    let (agent, keep) = started(args, plan).await?;
+    let Started {
+        agent,
+        keep,
+        announced,
+    } = started(args, plan).await?;
     for line in said {
         exit::say(&format!("linkspan: {line}\n"));
     }
@@ -81,6 +85,7 @@ async fn follow(
         stops,
         n_presses: 0,
     };
+    session.show_announced(announced.as_ref())?;
     loop {
         session.agent.set_ask_limit(ask_limit);
         let ran = session.run().await;
@@ -97,18 +102,41 @@ async fn follow(
         let is_attended = session.asking.tty.is_some();
         let plan = Plan::for_agent(args, &config, is_attended, prompt.clone(), Some(&native))?;
         session.output = Output::new(args)?;
-        (session.agent, session.keep) = started(args, plan).await?;
+        let started = started(args, plan).await?;
+        (session.agent, session.keep) = (started.agent, started.keep);
+        session.show_announced(started.announced.as_ref())?;
     }
 }
 
-/// Starts the agent, with the journal open for what it tells.
-async fn started(args: &RunArgs, mut plan: Plan) -> Result<(Agent, Keep), Failure> {
-    let keep = Keep::open(args, &plan.kept).await?;
-    keep.prepare(&mut plan.setup).await;
-    match Agent::start(plan.setup, |held| exit::say(&waiting(held))).await {
-        Ok(agent) => Ok((agent, keep)),
+/// An agent at work, and the journal that it is kept in.
+struct Started {
+    agent: Agent,
+    keep: Keep,
+    /// The prompt as the journal has it already.
+    announced: Option<Announced>,
+}
+
+/// Starts the agent, with the journal open for what it tells. The prompt is stored before, but not before
+/// the session is free: who does not want to wait for it leaves nothing behind.
+async fn started(args: &RunArgs, plan: Plan) -> Result<Started, Failure> {
+    let Plan {
+        mut setup, kept, ..
+    } = plan;
+    let mut keep = Keep::open(args, &kept).await?;
+    keep.prepare(&mut setup).await;
+    if let Err(err) = setup.take_lock(|held| exit::say(&waiting(held))).await {
+        keep.discard().await;
+        return Err(not_started(err));
+    }
+    let announced = keep.announce(&mut setup).await;
+    match Agent::start(setup, |_| ()).await {
+        Ok(agent) => Ok(Started {
+            agent,
+            keep,
+            announced,
+        }),
         Err(err) => {
-            keep.discard().await;
+            keep.not_started(&err).await;
             Err(not_started(err))
         }
     }
@@ -224,6 +252,14 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Shows what the agent will not tell, because the journal has it already.
+    fn show_announced(&mut self, announced: Option<&Announced>) -> Result<(), Failure> {
+        if let Some(announced) = announced {
+            announced.tell(&mut self.output);
+        }
+        self.flush()
     }
 
     /// Does what others want, who found the run in the journal.

@@ -8,6 +8,7 @@ mod ag_ui;
 #[path = "../agents/table.rs"]
 mod agents_table;
 #[cfg(target_os = "linux")]
+mod announced;
 mod asks;
 mod config;
 mod conversation;

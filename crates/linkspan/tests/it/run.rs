@@ -83,9 +83,9 @@ fn a_run_is_a_transcript_and_its_outcome_the_exit_code() {
         &folder,
         &["say", "hello"],
         expect![[r#"
-            claude · m · /w · session s-1
-
             › say hello
+
+            claude · m · /w · session s-1
 
             Hello.
 
@@ -114,10 +114,10 @@ fn events_are_numbered_timed_and_begin_with_the_prompt() {
     assert_eq!(
         kinds,
         [
-            ("session.bound", "agent"),
-            ("run.started", "agent"),
+            ("run.started", "linkspan"),
             ("item.opened", "client"),
             ("item.closed", "client"),
+            ("session.bound", "agent"),
             ("item.opened", "agent"),
             ("item.closed", "agent"),
             ("run.ended", "agent"),

@@ -39,6 +39,8 @@ pub struct Setup {
     pub limits: Limits,
     /// Absent for a recording: it is nobody's session.
     pub locks: Option<Locks>,
+    /// The lock of the session that is in use, when it was taken already: see [`Setup::take_lock`].
+    pub lock: Option<Lock>,
     /// Who works on the session, for those who wait for it.
     pub holder: String,
     /// Go away rather than wait for a session that is in use.
@@ -158,6 +160,7 @@ impl Setup {
                 ..limits
             },
             locks: None,
+            lock: None,
             holder: String::new(),
             is_hasty: false,
             login_hint: None,
@@ -204,6 +207,25 @@ impl Setup {
             self.expect = whole.previous(endpoint).map(str::to_owned);
             **conversation = whole;
         }
+    }
+
+    /// What the agent is to work on; none for a recording that tells it, and for an agent that waits.
+    pub fn prompt(&self) -> Option<&str> {
+        match &self.work {
+            Work::OneShot { prompt, .. } => Some(prompt),
+            Work::Dialogue { prompt, .. } => prompt.as_ref().map(|it| &*it.text),
+            Work::Responses { prompt, .. } => {
+                Some(prompt).filter(|it| !it.is_empty()).map(|it| &**it)
+            }
+            Work::Replay { prompt, .. } => prompt.as_deref(),
+        }
+    }
+
+    /// Takes the lock of the session that is resumed before [`super::Agent::start`] does; `waiting` hears who
+    /// has it.
+    pub async fn take_lock(&mut self, waiting: impl FnMut(&Held)) -> Result<(), StartError> {
+        self.lock = self.lock(waiting).await?;
+        Ok(())
     }
 
     /// Locks the session that is resumed; waits for it unless that is not wanted. The answer does not

@@ -85,6 +85,7 @@ impl Agent {
             work,
             limits: around.limits,
             locks: around.locks,
+            lock: None,
             holder: around.holder,
             is_hasty: around.is_hasty,
             login_hint: (key.as_ref()).and_then(|(login, chosen)| {

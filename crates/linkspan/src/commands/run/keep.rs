@@ -5,11 +5,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hub::{Recorder, Storing, Wish};
+use hub::{Announced, Recorder, Storing, Wish};
 use journal::{Error, Journal, NewSession, Owner};
 use model::{SessionId, Sink};
 use runner::locks::{Locks, Place};
-use runner::{Answer, Asked, Setup};
+use runner::{Answer, Asked, Setup, StartError};
 use tokio::time::sleep;
 
 use super::plan::Kept;
@@ -83,6 +83,37 @@ impl Keep {
                 )),
             }
         }
+    }
+
+    /// Stores the prompt, so that everybody sees it before the agent says anything; none where nothing is kept.
+    pub(super) async fn announce(&mut self, setup: &mut Setup) -> Option<Announced> {
+        if setup.is_latest {
+            // It may be a session that somebody else is in: then nothing may be left of this run.
+            return None;
+        }
+        let (Some(recorder), Some(prompt)) = (&mut self.recorder, setup.prompt()) else {
+            return None;
+        };
+        match recorder.announce(prompt).await {
+            Ok(announced) => {
+                setup.earlier = recorder.earlier();
+                setup.announced = Some(announced.run.clone());
+                Some(announced)
+            }
+            Err(err) => {
+                not_kept(&err);
+                self.recorder = None;
+                None
+            }
+        }
+    }
+
+    /// The agent could not be started: a run that was announced ends with that.
+    pub(super) async fn not_started(mut self, err: &StartError) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.not_started(err);
+        }
+        self.finish().await;
     }
 
     pub(super) fn has_room(&self) -> bool {

@@ -333,7 +333,7 @@ impl Session {
         match step {
             Step::Told | Step::Ended => self.see_to_asks(),
             // Nobody asks for the newest session here, so none is in use.
-            Step::Gone | Step::Busy => {
+            Step::Gone | Step::Busy | Step::Found => {
                 let unsent = self.agent.as_mut().and_then(Agent::take_unsent);
                 self.gone();
                 if unsent.is_some() {

@@ -274,7 +274,7 @@ impl Conversation {
                 Step::Told => (),
                 Step::Ended => return Some(agent.last().cloned().unwrap_or(LOST)),
                 // A conversation names its session, so nobody is met in it.
-                Step::Busy => {
+                Step::Busy | Step::Found => {
                     self.agent = None;
                     return Some(LOST);
                 }

@@ -7,8 +7,10 @@
 mod asks;
 mod end;
 mod hold;
+mod newest;
 mod setup;
 mod source;
+mod words;
 
 use std::env;
 use std::time::{Duration, Instant, SystemTime};
@@ -17,13 +19,15 @@ use formats::ag_ui::ClientRun;
 use formats::framing::Framer;
 use formats::registry;
 use formats::{ReaderConfig, RunEnds};
-use model::{Frame, Level, Reader, RunId, Sink};
+use model::{Reader, RunId, Sink};
 
 use self::hold::{Hold, Holding, TakingUp};
+pub use self::newest::Place;
+use self::newest::{Held as HeldBack, Newest};
 pub use self::setup::{Earlier, Limits, Setup, StartError, Work};
 use self::source::{Heard, Source};
 use crate::ask_limit::AskLimit;
-use crate::dialogue::{Dialogue, NotSettled, Offers, Outbox, sent};
+use crate::dialogue::{Dialogue, NotSettled, Offers, Outbox};
 use crate::live::{Ended, Live, Now, Reason};
 use crate::locks::{Held, Locks};
 use crate::policy::Asked;
@@ -45,6 +49,9 @@ pub enum Step {
     Told,
     /// A run has ended, and the agent can be prompted again.
     Ended,
+    /// The newest session was asked for, and it is known which one it is ([`Agent::native`] names it), or that
+    /// nobody will ever know. Nothing was told yet: [`Agent::place`] says where it goes on.
+    Found,
     /// The newest session was asked for, and somebody else is in it ([`Agent::native`] names it). The
     /// agent was ended at once; nothing that was told counts.
     Busy,
@@ -84,8 +91,10 @@ pub struct Agent {
     is_at_work: bool,
     /// Who works on the session, for those who wait for it.
     holder: String,
-    /// The newest session was asked for, whichever that is.
-    is_latest: bool,
+    /// The newest session was asked for, and nobody has said yet where it is kept.
+    newest: Option<Newest>,
+    /// What is to be told now that it is known.
+    held_back: Option<HeldBack>,
     marker: Marker,
     /// Nothing was heard of the agent yet, since then.
     silent_since: Option<Instant>,
@@ -193,6 +202,8 @@ impl Agent {
             engine: setup.engine,
             framer: Framer::new(source.framing(format.framing)),
             reader: reader(&config),
+            newest: setup.is_latest.then(|| Newest::new(reader, config)),
+            held_back: None,
             source,
             dialogue,
             outbox,
@@ -215,7 +226,6 @@ impl Agent {
             announced: None,
             is_at_work: is_prompted,
             holder: setup.holder,
-            is_latest: setup.is_latest,
             marker,
             silent_since: Some(now),
             heard_at: now,
@@ -231,6 +241,9 @@ impl Agent {
     pub async fn step<S: Sink>(&mut self, sink: &mut S) -> Step {
         if self.is_gone {
             return Step::Gone;
+        }
+        if self.tell_held(sink) {
+            return self.told();
         }
         self.say(sink);
         match self.hold(sink).await {
@@ -255,12 +268,16 @@ impl Agent {
             Heard::Said => self.said(sink),
             Heard::Nothing => (),
             Heard::Deadline => self.late(),
+            Heard::Gone if self.newest.is_some() => return Step::Found,
             Heard::Gone => return self.finish(sink),
         }
         self.say(sink);
         match self.hold(sink).await {
-            Hold::Idle | Hold::Taken => self.told(),
             Hold::Busy => Step::Busy,
+            Hold::Idle | Hold::Taken if self.newest.as_ref().is_some_and(Newest::is_decided) => {
+                Step::Found
+            }
+            Hold::Idle | Hold::Taken => self.told(),
         }
     }
 
@@ -397,7 +414,8 @@ impl Agent {
 
     /// The agent's own id of the session, once it is known.
     pub fn native(&self) -> Option<&str> {
-        self.live.native()
+        let newest = self.newest.as_ref().and_then(Newest::native);
+        newest.or(self.live.native())
     }
 
     pub fn engine(&self) -> &str {
@@ -417,90 +435,6 @@ impl Agent {
         }
         self.is_aborted = false;
         Step::Ended
-    }
-
-    /// Sends what is to be sent, and shows it to the reader: it is part of what happened.
-    fn say(&mut self, sink: &mut dyn Sink) {
-        if self.live.is_mismatch() && self.stopping.is_none() {
-            // Another session than the one asked for must not be worked on.
-            self.stop();
-        }
-        let now = now();
-        if let Some(text) = self.notice.take() {
-            self.live.notice(sink, now, Level::Info, "api_key", &text);
-        }
-        if self.outbox.is_empty() {
-            return;
-        }
-        let Outbox {
-            lines,
-            private,
-            warnings,
-            failure,
-        } = std::mem::take(&mut self.outbox);
-        let lines = lines.into_iter().map(|line| (None, line));
-        let private = private.into_iter().map(|it| (Some(it.line), it.shown));
-        for (secret, shown) in lines.chain(private) {
-            self.source.send(secret.as_ref().unwrap_or(&shown));
-            let frame = sent(&shown);
-            let mut sink = self.live.sink(sink, now);
-            sink.frame(Frame::Data(frame.as_bytes()));
-            self.reader.frame(Frame::Data(frame.as_bytes()), &mut sink);
-        }
-        for warning in warnings {
-            self.live
-                .notice(sink, now, Level::Warning, warning.code, &warning.text);
-        }
-        if let Some(failure) = failure {
-            self.give_up(&failure.code, failure.message.to_string());
-        }
-    }
-
-    fn heard(&mut self, sink: &mut dyn Sink) {
-        let now = now();
-        (self.silent_since, self.heard_at) = (None, now.instant);
-        let Self {
-            source,
-            framer,
-            reader,
-            dialogue,
-            outbox,
-            live,
-            ..
-        } = self;
-        let mut sink = live.sink(sink, now);
-        framer.push(source.heard(), &mut |frame| {
-            sink.frame(frame);
-            reader.frame(frame, &mut sink);
-            if let (Some(dialogue), Frame::Data(data)) = (dialogue.as_mut(), frame)
-                && let Ok(line) = std::str::from_utf8(data)
-            {
-                dialogue.line(line, outbox);
-            }
-        });
-        if self.live.n_ended() > 0 {
-            self.source.hang_up();
-        }
-    }
-
-    /// What there is to tell about a request that is under way.
-    fn said(&mut self, sink: &mut dyn Sink) {
-        if let Some((code, text)) = self.source.said() {
-            self.live.notice(sink, now(), Level::Warning, code, &text);
-        }
-    }
-
-    fn complained(&mut self, sink: &mut dyn Sink) {
-        let now = now();
-        let Self {
-            source,
-            stderr,
-            live,
-            ..
-        } = self;
-        let mut said = Vec::new();
-        stderr.feed(source.complained(), now.instant, &mut said);
-        live.complained(sink, now, &said);
     }
 }
 

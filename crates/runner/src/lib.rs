@@ -24,7 +24,7 @@ mod secrets;
 mod state;
 pub mod stderr;
 
-pub use agent::{Agent, Earlier, Limits, Setup, StartError, Step, Work};
+pub use agent::{Agent, Earlier, Limits, Place, Setup, StartError, Step, Work};
 pub use ask_limit::{AskDefault, AskLimit};
 pub use dialogue::{
     Acp, Claude, Codex, Dialogue, NotSettled, Offer, Offers, OpenHands, Outbox, PrivateLine,

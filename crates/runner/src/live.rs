@@ -138,6 +138,11 @@ impl Live {
         self.cwd = Some(cwd.to_owned());
     }
 
+    /// The session is kept under this name.
+    pub(crate) fn is_kept_in(&mut self, session: &str) {
+        session.clone_into(&mut self.session);
+    }
+
     /// The session has events and runs already.
     pub(crate) fn goes_on(&mut self, seq: u64, n_runs: u64) {
         self.seq = seq;

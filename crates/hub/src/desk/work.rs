@@ -244,7 +244,7 @@ impl Desk {
                 }
             }
             // Nobody asks for the newest session here, so none is in use.
-            Step::Gone | Step::Busy => self.gone(),
+            Step::Gone | Step::Busy | Step::Found => self.gone(),
         }
     }
 

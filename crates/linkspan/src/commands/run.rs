@@ -10,6 +10,7 @@ mod output;
 pub(crate) mod plan;
 mod prompt;
 mod question;
+mod start;
 mod stops;
 mod tty;
 mod view;
@@ -19,16 +20,14 @@ use std::time::Duration;
 
 use hub::{Announced, Wish};
 use model::Outcome;
-use runner::locks::Held;
-use runner::{
-    Agent, Answer, Asked, NotSettled, Permissions, StartError, Step, Verdict, nobody, verdict,
-};
+use runner::{Agent, Answer, Asked, NotSettled, Permissions, Step, Verdict, nobody, verdict};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use self::keep::{BEAT, Keep};
 use self::output::{Output, Told};
 use self::plan::Plan;
 use self::question::{Question, Reply};
+use self::start::{Started, Unplaced, started};
 use self::stops::Stops;
 use self::tty::Tty;
 use self::view::TICK;
@@ -63,6 +62,7 @@ async fn follow(
     let (config, said) = (plan.config.clone(), plan.said.clone());
     let list = plan.list.clone();
     let ask_limit = plan.ask_limit;
+    let unplaced = Unplaced::of(&plan);
     let Started {
         agent,
         keep,
@@ -77,6 +77,7 @@ async fn follow(
         keep,
         permissions,
         list,
+        unplaced,
         asking: Asking {
             tty,
             question: None,
@@ -88,7 +89,7 @@ async fn follow(
     session.show_announced(announced.as_ref())?;
     loop {
         session.agent.set_ask_limit(ask_limit);
-        let ran = session.run().await;
+        let ran = session.run(args).await;
         let keep = std::mem::take(&mut session.keep);
         match ran {
             Ok(Done::Busy(_)) => keep.discard().await,
@@ -102,63 +103,10 @@ async fn follow(
         let is_attended = session.asking.tty.is_some();
         let plan = Plan::for_agent(args, &config, is_attended, prompt.clone(), Some(&native))?;
         session.output = Output::new(args)?;
+        session.unplaced = None;
         let started = started(args, plan).await?;
         (session.agent, session.keep) = (started.agent, started.keep);
         session.show_announced(started.announced.as_ref())?;
-    }
-}
-
-/// An agent at work, and the journal that it is kept in.
-struct Started {
-    agent: Agent,
-    keep: Keep,
-    /// The prompt as the journal has it already.
-    announced: Option<Announced>,
-}
-
-/// Starts the agent, with the journal open for what it tells. The prompt is stored before, but not before
-/// the session is free: who does not want to wait for it leaves nothing behind.
-async fn started(args: &RunArgs, plan: Plan) -> Result<Started, Failure> {
-    let Plan {
-        mut setup, kept, ..
-    } = plan;
-    let mut keep = Keep::open(args, &kept).await?;
-    keep.prepare(&mut setup).await;
-    if let Err(err) = setup.take_lock(|held| exit::say(&waiting(held))).await {
-        keep.discard().await;
-        return Err(not_started(err));
-    }
-    let announced = keep.announce(&mut setup).await;
-    match Agent::start(setup, |_| ()).await {
-        Ok(agent) => Ok(Started {
-            agent,
-            keep,
-            announced,
-        }),
-        Err(err) => {
-            keep.not_started(&err).await;
-            Err(not_started(err))
-        }
-    }
-}
-
-fn waiting(held: &Held) -> String {
-    format!("linkspan: waiting for {held}\n")
-}
-
-fn not_started(err: StartError) -> Failure {
-    let (code, hint) = match &err {
-        StartError::Busy { .. } => (Code::Busy, Some("leave `--no-wait` out to wait for it")),
-        StartError::Spawn(_)
-        | StartError::NoReader(_)
-        | StartError::Recall(_)
-        | StartError::Marker(_)
-        | StartError::Lock { .. } => (Code::Failed, None),
-    };
-    Failure::Said {
-        code,
-        message: exit::chain(&err),
-        hint: hint.map(str::to_owned),
     }
 }
 
@@ -170,6 +118,7 @@ struct Session {
     permissions: Permissions,
     /// The tools that run without a question.
     list: Vec<String>,
+    unplaced: Option<Unplaced>,
     asking: Asking,
     stops: Stops,
     n_presses: u32,
@@ -200,7 +149,7 @@ enum Woken {
 }
 
 impl Session {
-    async fn run(&mut self) -> Result<Done, Failure> {
+    async fn run(&mut self, args: &RunArgs) -> Result<Done, Failure> {
         let mut ticks = every(TICK);
         let mut beats = every(BEAT);
         loop {
@@ -238,6 +187,7 @@ impl Session {
                     let native = self.agent.native().unwrap_or_default();
                     return Ok(Done::Busy(native.to_owned()));
                 }
+                Woken::Stepped(Step::Found) => self.place(args).await?,
                 Woken::Stepped(Step::Told) => {
                     self.show()?;
                     self.settle_overdue().await;
@@ -252,6 +202,25 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// The newest session has a name: the run joins the session that the journal has under it, or begins one.
+    async fn place(&mut self, args: &RunArgs) -> Result<(), Failure> {
+        let Some(Unplaced { mut kept, prompt }) = self.unplaced.take() else {
+            self.agent.place(None);
+            return Ok(());
+        };
+        kept.native = self.agent.native().map(str::to_owned);
+        self.keep = match Keep::open(args, &kept).await {
+            Ok(keep) => keep,
+            Err(failure) => {
+                self.agent.step_to_end().await;
+                return Err(failure);
+            }
+        };
+        let announced = self.keep.announce(prompt.as_deref()).await;
+        self.agent.place(self.keep.place(announced.as_ref()));
+        self.show_announced(announced.as_ref())
     }
 
     /// Shows what the agent will not tell, because the journal has it already.

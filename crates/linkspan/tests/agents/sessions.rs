@@ -65,6 +65,11 @@ fn continued(world: &World) {
     let ran = world.start(&call).end();
     remembers(world, &ran);
     assert_eq!(ran.session(), first.session());
+    // The journal has one session for both.
+    let kept = |it: &Ran| it.events[0]["session"].clone();
+    assert_eq!(kept(&ran), kept(&first));
+    let n_events = first.events.len() as u64;
+    assert_eq!(ran.events[0]["seq"].as_u64(), Some(n_events + 1));
 }
 
 fn unknown<'a>(world: &'a World, call: impl Fn(&'a str) -> Call<'a>, words: &str) {

@@ -24,6 +24,7 @@ mod full;
 mod giant;
 mod hostile;
 mod models;
+mod newest;
 mod one_end;
 mod openhands;
 #[cfg(target_os = "linux")]

@@ -10,6 +10,7 @@ use std::pin::Pin;
 use model::{Level, Sink, error_chain};
 
 use super::{Agent, now};
+use crate::dialogue::Warning;
 use crate::locks::{self, IdleLock, Lock};
 
 /// What taking the lock of a session came to.
@@ -69,7 +70,7 @@ pub(super) async fn taken(taking_up: &mut Option<TakingUp>) -> Taken {
 impl Agent {
     /// Takes the lock of a session that has become known.
     pub(super) async fn hold<S: Sink>(&mut self, sink: &mut S) -> Hold {
-        let (Some(locks), Some(native)) = (&self.locks, self.live.native()) else {
+        let (Some(locks), Some(native)) = (&self.locks, self.native()) else {
             return Hold::Idle;
         };
         if self.held.as_ref().is_some_and(|it| it.is_of(native)) {
@@ -88,7 +89,7 @@ impl Agent {
             Ok(place) => place,
             Err(err) => return self.not_held(sink, &err),
         };
-        if self.is_latest && place.held().is_some() {
+        if self.newest.is_some() && place.held().is_some() {
             // Which session is the newest only its agent knows, and it must not work on this one.
             self.source.kill();
             self.is_gone = true;
@@ -113,9 +114,13 @@ impl Agent {
     /// Its agent works already; that nobody can be kept out is no reason to lose what it says.
     fn not_held(&mut self, sink: &mut dyn Sink, err: &locks::Error) -> Hold {
         self.locks = None;
+        let code = "not_locked";
         let text = format!("the session is not locked: {}", error_chain(err));
-        self.live
-            .notice(sink, now(), Level::Warning, "not_locked", &text);
+        match self.newest {
+            // It is told when it is known where.
+            Some(_) => self.outbox.warnings.push(Warning { code, text }),
+            None => self.live.notice(sink, now(), Level::Warning, code, &text),
+        }
         Hold::Taken
     }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 use hub::{Announced, Recorder, Storing, Wish};
 use journal::{Error, Journal, NewSession, Owner};
 use model::{SessionId, Sink};
-use runner::locks::{Locks, Place};
-use runner::{Answer, Asked, Setup, StartError};
+use runner::locks::{self, Locks};
+use runner::{Answer, Asked, Place, Setup, StartError};
 use tokio::time::sleep;
 
 use super::plan::Kept;
@@ -70,11 +70,10 @@ impl Keep {
         }
     }
 
-    /// The agent goes on where the session is.
-    pub(super) async fn prepare(&self, setup: &mut Setup) {
+    /// A model is told what the session holds.
+    pub(super) async fn recall(&self, setup: &mut Setup) {
         if let Some(recorder) = &self.recorder {
             setup.session = recorder.session().to_string();
-            setup.earlier = recorder.earlier();
             match recorder.history().await {
                 Ok(history) => setup.recall(history),
                 Err(err) => exit::say(&format!(
@@ -86,20 +85,12 @@ impl Keep {
     }
 
     /// Stores the prompt, so that everybody sees it before the agent says anything; none where nothing is kept.
-    pub(super) async fn announce(&mut self, setup: &mut Setup) -> Option<Announced> {
-        if setup.is_latest {
-            // It may be a session that somebody else is in: then nothing may be left of this run.
-            return None;
-        }
-        let (Some(recorder), Some(prompt)) = (&mut self.recorder, setup.prompt()) else {
+    pub(super) async fn announce(&mut self, prompt: Option<&str>) -> Option<Announced> {
+        let (Some(recorder), Some(prompt)) = (&mut self.recorder, prompt) else {
             return None;
         };
         match recorder.announce(prompt).await {
-            Ok(announced) => {
-                setup.earlier = recorder.earlier();
-                setup.announced = Some(announced.run.clone());
-                Some(announced)
-            }
+            Ok(announced) => Some(announced),
             Err(err) => {
                 not_kept(&err);
                 self.recorder = None;
@@ -108,12 +99,25 @@ impl Keep {
         }
     }
 
-    /// The agent could not be started: a run that was announced ends with that.
-    pub(super) async fn not_started(mut self, err: &StartError) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.not_started(err);
+    /// Where the events of the agent go on; none where nothing is kept.
+    pub(super) fn place(&self, announced: Option<&Announced>) -> Option<Place> {
+        let recorder = self.recorder.as_ref()?;
+        Some(Place {
+            session: recorder.session().to_string(),
+            earlier: recorder.earlier(),
+            announced: announced.map(|it| it.run.clone()),
+        })
+    }
+
+    /// The agent could not be started: a run that was announced ends with that, and nothing else is kept.
+    pub(super) async fn not_started(mut self, err: &StartError, announced: Option<&Announced>) {
+        match (&mut self.recorder, announced) {
+            (Some(recorder), Some(_)) => {
+                recorder.not_started(err);
+                self.finish().await;
+            }
+            (Some(_) | None, _) => self.discard().await,
         }
-        self.finish().await;
     }
 
     pub(super) fn has_room(&self) -> bool {
@@ -225,12 +229,7 @@ async fn claim(
     locks: &Locks,
 ) -> journal::Result<Claimed> {
     let owner = hub::own_name();
-    let native = kept.native.as_deref().map(SessionId::new);
-    let found = match &native {
-        Some(native) => journal.find_native(native).await?,
-        None => None,
-    };
-    let Some(session) = found else {
+    let Some(session) = find(&*journal, kept).await? else {
         let session = NewSession {
             id: SessionId::new(runner::new_id()),
             engine: kept.engine.clone(),
@@ -248,7 +247,7 @@ async fn claim(
     // still only one at a time.
     let place = locks.queue("journal", session.id.as_str(), HOLDER).await;
     let place = place.ok();
-    let ahead = place.as_ref().and_then(Place::held);
+    let ahead = place.as_ref().and_then(locks::Place::held);
     let mut told = ahead.map(|it| it.pid.to_string());
     if let Some(pid) = &told {
         if is_hasty {
@@ -280,6 +279,16 @@ async fn claim(
         n_tries = n_tries.wrapping_add(1);
         sleep(TRY_AGAIN).await;
     }
+}
+
+/// The session of the journal that the agent's session is kept in.
+async fn find(journal: &dyn Journal, kept: &Kept) -> journal::Result<Option<journal::Session>> {
+    let Some(native) = kept.native.as_deref() else {
+        return Ok(None);
+    };
+    let found = journal.find_native(&SessionId::new(native)).await?;
+    // Who names a session means it; the newest one of an engine is a session of that engine.
+    Ok(found.filter(|it| !kept.is_latest || it.engine == kept.engine))
 }
 
 fn waiting(pid: &str) {

@@ -36,12 +36,15 @@ pub(super) struct Plan {
 }
 
 /// Under which name the journal keeps it.
+#[derive(Clone)]
 pub(super) struct Kept {
     pub(super) engine: String,
     pub(super) cwd: Option<PathBuf>,
     pub(super) title: String,
     /// The agent's session that it goes on with.
     pub(super) native: Option<String>,
+    /// It goes on with the newest session, which only the agent can name.
+    pub(super) is_latest: bool,
     /// The agent's session that it begins with, when it is a fork.
     pub(super) forked: Option<String>,
     /// How long a text may be there.
@@ -110,6 +113,7 @@ impl Plan {
             engine: chosen.name.clone(),
             cwd: Some(request.cwd),
             title: hub::title(&request.prompt),
+            is_latest: request.resume == Resume::Latest,
             forked: match &request.resume {
                 Resume::Fork(native) => Some(native.clone()),
                 Resume::Fresh | Resume::Latest | Resume::Session(_) => None,
@@ -353,6 +357,7 @@ fn model(args: &RunArgs, endpoint: Box<Endpoint>, config: &Config) -> Result<Pla
         cwd: Some(cwd(args.cwd.as_deref())?),
         title: hub::title(&prompt.text),
         native: native.clone(),
+        is_latest: false,
         forked: None,
         cut: hub::cut(config),
     };
@@ -404,6 +409,7 @@ fn replay(
         cwd: env::current_dir().ok(),
         title: hub::title(prompt.as_deref().unwrap_or(&name)),
         native: None,
+        is_latest: false,
         forked: None,
         cut: hub::cut(config),
     };

@@ -1,0 +1,103 @@
+//! What an agent is told, and what it says: both go to the reader.
+
+use model::{Frame, Level, Sink};
+
+use super::{Agent, newest, now};
+use crate::dialogue::{Outbox, sent};
+
+impl Agent {
+    /// Sends what is to be sent, and shows it to the reader: it is part of what happened.
+    pub(super) fn say(&mut self, sink: &mut dyn Sink) {
+        if self.live.is_mismatch() && self.stopping.is_none() {
+            // Another session than the one asked for must not be worked on.
+            self.stop();
+        }
+        let now = now();
+        if self.newest.is_none()
+            && let Some(text) = self.notice.take()
+        {
+            self.live.notice(sink, now, Level::Info, "api_key", &text);
+        }
+        if self.outbox.is_empty() {
+            return;
+        }
+        let Outbox {
+            lines,
+            private,
+            warnings,
+            failure,
+        } = std::mem::take(&mut self.outbox);
+        let lines = lines.into_iter().map(|line| (None, line));
+        let private = private.into_iter().map(|it| (Some(it.line), it.shown));
+        for (secret, shown) in lines.chain(private) {
+            self.source.send(secret.as_ref().unwrap_or(&shown));
+            let frame = sent(&shown);
+            let frame = Frame::Data(frame.as_bytes());
+            let mut sink = self.live.sink(sink, now);
+            newest::read(&mut self.newest, &mut *self.reader, frame, &mut sink);
+        }
+        if self.newest.is_some() {
+            // They are told when it is known where.
+            self.outbox.warnings = warnings;
+        } else {
+            for warning in warnings {
+                self.live
+                    .notice(sink, now, Level::Warning, warning.code, &warning.text);
+            }
+        }
+        if let Some(failure) = failure {
+            self.give_up(&failure.code, failure.message.to_string());
+        }
+    }
+
+    pub(super) fn heard(&mut self, sink: &mut dyn Sink) {
+        let now = now();
+        (self.silent_since, self.heard_at) = (None, now.instant);
+        let Self {
+            source,
+            framer,
+            reader,
+            dialogue,
+            outbox,
+            live,
+            newest,
+            ..
+        } = self;
+        let mut sink = live.sink(sink, now);
+        framer.push(source.heard(), &mut |frame| {
+            newest::read(newest, &mut **reader, frame, &mut sink);
+            if let (Some(dialogue), Frame::Data(data)) = (dialogue.as_mut(), frame)
+                && let Ok(line) = std::str::from_utf8(data)
+            {
+                dialogue.line(line, outbox);
+            }
+        });
+        if self.live.n_ended() > 0 {
+            self.source.hang_up();
+        }
+    }
+
+    /// What there is to tell about a request that is under way.
+    pub(super) fn said(&mut self, sink: &mut dyn Sink) {
+        if let Some((code, text)) = self.source.said() {
+            self.live.notice(sink, now(), Level::Warning, code, &text);
+        }
+    }
+
+    pub(super) fn complained(&mut self, sink: &mut dyn Sink) {
+        let now = now();
+        let Self {
+            source,
+            stderr,
+            live,
+            newest,
+            ..
+        } = self;
+        let mut said = Vec::new();
+        stderr.feed(source.complained(), now.instant, &mut said);
+        match newest {
+            Some(newest) => newest.hold_stderr(said),
+            None => live.complained(sink, now, &said),
+        }
+    }
+}

@@ -3,7 +3,7 @@
 import { cost_card } from "./cards/notes.js";
 import { button, by_id, coded, h, icon } from "./dom.js";
 import { may } from "./me.js";
-import { between, dollars, duration, engine_name, is_recording, mode_name, tokens_in_out, visible } from "./words.js";
+import { all_input, between, count, dollars, duration, engine_name, is_recording, mode_name, tokens_in_out, visible } from "./words.js";
 
 /** Milliseconds that a button says that it has done it. */
 const THANKS = 1_500;
@@ -45,14 +45,15 @@ export function draw_top(shown, acts) {
     session.cwd ?? story.facts.cwd,
     mode_name(story.facts.mode ?? ""),
   ];
-  const tokens = tokens_in_out(story.is_running ? story.run_tokens : story.tokens);
-  const used = [tokens && `${tokens} tokens`, story.has_cost && dollars(story.cost)].filter(Boolean);
+  const tokens = story.is_running ? story.run_tokens : story.tokens;
+  const split = tokens_in_out(tokens);
+  const used = [split && `${count(all_input(tokens) + (tokens.output ?? 0))} tokens`, story.has_cost && dollars(story.cost)].filter(Boolean);
   const offers = {
     fork: (can?.fork ?? !is_recording(session.engine)) && may("submitPrompt"),
     stop: state !== "idle" && may("abortSession"),
     answer: may("settleAsk"),
   };
-  const sig = JSON.stringify([title, facts, used, state, is_stopping, is_cost_shown, session.native, offers, session.parent, parent, problem]);
+  const sig = JSON.stringify([title, facts, used, split, state, is_stopping, is_cost_shown, session.native, offers, session.parent, parent, problem]);
   if (last === sig && !is_cost_shown) return;
   last = sig;
   const top = by_id("top");
@@ -85,7 +86,7 @@ export function draw_top(shown, acts) {
         button(used.join(" · "), acts.toggle_cost, {
           class: "text usage",
           "aria-expanded": String(is_cost_shown),
-          title: "Tokens and cost, by model and by sub-agent",
+          title: [split && `${split} tokens`, "Show tokens and cost by model and by sub-agent"].filter(Boolean).join("\n"),
         }),
       offers.fork && button("Fork", acts.fork, { title: "Continue in a copy; this session stays as it is" }),
       session.native && copy_button(session.native),

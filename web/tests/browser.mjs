@@ -10,7 +10,8 @@ import * as prompts from "./mock/prompts.mjs";
 import * as roles from "./mock/roles.mjs";
 import * as tokens from "./mock/tokens.mjs";
 import * as words from "./mock/words.mjs";
-import { furnish, golden, long, start } from "./mock.mjs";
+import { long } from "./long.mjs";
+import { furnish, golden, start } from "./mock.mjs";
 import { click, close, finish, play, scene, sees, session_id, sleep, tab, text, until } from "./stage.mjs";
 
 const server = await start({ pace: 25 });
@@ -486,15 +487,6 @@ await scene("nothing sticks out on a phone", async () => {
     assert.deepEqual(wide, []);
   }
   await close(page);
-});
-
-await scene("with nothing installed the recordings come first", async () => {
-  const bare = await start({ installed: false });
-  const page = await tab(`${bare.url}/#token=test`);
-  await sees(page, "Watch a recorded session", "#start");
-  assert.ok((await text(page, "#start")).indexOf("recorded") < (await text(page, "#start")).indexOf("npm install"));
-  await close(page);
-  await bare.stop();
 });
 
 for (const part of [prompts, asks, tokens, roles, words]) await part.play(server, everything);

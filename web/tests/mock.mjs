@@ -5,12 +5,15 @@
 //
 // It keeps nothing, checks little, and knows one token: `test`.
 
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { extname, join, normalize } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+
+import { long } from "./long.mjs";
+import { me } from "./rights.mjs";
 
 const require = createRequire(new URL("../../peers/js/", import.meta.url));
 const { WebSocketServer } = require("ws");
@@ -47,18 +50,6 @@ const SUMMARIES = {
   story: "A model tells a story, word by word",
   codex: "Codex, over its app server",
 };
-
-const ROLES = ["watch", "prompt", "approve", "admin"];
-/** What the routes and the modes need, as far as the page uses them. */
-const OPERATIONS = { submitPrompt: "prompt", abortSession: "prompt", takeBackPrompt: "prompt", settleAsk: "approve" };
-const MODES = { plan: "prompt", deny: "prompt", ask: "prompt", "accept-edits": "approve", listed: "approve", allow: "approve" };
-
-/** What `GET /api/me` says to this role. */
-function me(role) {
-  const is_enough = (needed) => ROLES.indexOf(role) >= ROLES.indexOf(needed);
-  const rights = (table) => Object.entries(table).map(([name, role]) => ({ name, role, allowed: is_enough(role) }));
-  return { id: role === "admin" ? null : "k1", role, operations: rights(OPERATIONS), permissions: rights(MODES) };
-}
 
 /** Events of a golden file. */
 export function golden(name) {
@@ -450,44 +441,6 @@ export async function start({ port = 0, token = "test", pace = 40, installed = t
     },
   };
   return server;
-}
-
-/** Events of a long session, made up: prompts, words and tools. */
-export function long(server, n_events, title = "A very long session") {
-  const it = server.session({ title });
-  let n = 0;
-  const add = (type, data, path) =>
-    server.append(it, { type, data, path, run: "r1" }, new Date(1_790_000_000_000 + 50 * n++).toISOString());
-  add("session.bound", { native: it.native, how: "init", model: "m1", cwd: "/workspace" });
-  add("run.started", { cause: "prompt" });
-  for (let i = 0; n < n_events - 1; i += 1) {
-    const text = `Step ${i}: **bold**, \`code\` and a [link](https://example.com/${i}).\n\n- one\n- two\n\n\`\`\`rust\nfn main() { println!("${createHash("sha256").update(String(i)).digest("hex")}"); }\n\`\`\``;
-    add("item.opened", { kind: "message", id: `m${i}`, role: "assistant", text: "" });
-    for (const word of text.match(/[^]{1,40}/g)) add("item.delta", { item: `m${i}`, channel: "text", text: word });
-    add("item.closed", { status: "ok", item: { kind: "message", id: `m${i}`, role: "assistant", text } });
-    const tool = {
-      kind: "tool",
-      id: `t${i}`,
-      name: "Bash",
-      input: { command: `make step-${i}` },
-      class: { kind: "shell", title: `make step-${i}`, command: `make step-${i}` },
-    };
-    add("item.opened", tool);
-    add("item.closed", {
-      status: i % 7 === 3 ? "error" : "ok",
-      item: {
-        ...tool,
-        class: { ...tool.class, exit_code: i % 7 === 3 ? 2 : 0 },
-        result: { content: `line of output ${i}\n`.repeat(1 + (i % 40)) },
-      },
-    });
-  }
-  add("run.ended", {
-    outcome: "completed",
-    duration_ms: 50 * n,
-    models: [{ model: "m1", tokens: { input: 10, output: 20 }, cost_usd: 0.5 }],
-  });
-  return it;
 }
 
 /** Something of everything, so that there is a list to look at. */

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 
+import { start } from "../mock.mjs";
 import { close, scene as plain_scene, sees, tab, text, until } from "../stage.mjs";
 
 const USUAL = { search: 0, slow: 0, pace: 25, start: { ms: 0, is_told: false } };
@@ -71,7 +72,8 @@ export async function play(server, everything) {
     const usage = { tokens: { input: 100, output: 20 } };
     server.append(it, { type: "run.ended", data: { outcome: "completed", usage } });
     const page = await open(`/#token=test/s/${it.id}`);
-    await sees(page, "100 in / 20 out tokens", "#top .usage");
+    await sees(page, "120 tokens", "#top .usage");
+    assert.match(await page.getAttribute("#top .usage", "title"), /^100 in \/ 20 out tokens/);
     await sees(page, "Accepts edits", "#top .facts");
     assert.ok(!(await text(page, "#top")).includes("acceptEdits"));
     await close(page);
@@ -146,5 +148,14 @@ export async function play(server, everything) {
       ["Edit queued prompt: one", "Remove queued prompt: one", "Edit queued prompt: two", "Remove queued prompt: two"],
     );
     await close(page);
+  });
+
+  await scene("with nothing installed the recordings come first", async () => {
+    const bare = await start({ installed: false });
+    const page = await tab(`${bare.url}/#token=test`);
+    await sees(page, "Watch a recorded session", "#start");
+    assert.ok((await text(page, "#start")).indexOf("recorded") < (await text(page, "#start")).indexOf("npm install"));
+    await close(page);
+    await bare.stop();
   });
 }

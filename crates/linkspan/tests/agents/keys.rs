@@ -31,7 +31,7 @@ fn only_a_key(world: &World, call: Call<'_>) {
     let ran = world.start(&call.env(variable, KEY)).end();
     ran.ended("completed", 0);
     assert_eq!(ran.answer(), HELLO);
-    let used = format!("no login of its own and uses {variable}");
+    let used = format!("is not logged in, so it uses {variable}");
     assert!(ran.stderr.contains(&used), "{}", ran.stderr);
     let asked = world.asked();
     let has_key = asked[0].headers.iter().any(|it| it.0 == header);

@@ -163,12 +163,12 @@ fn a_key_is_used_where_there_is_no_login() {
         &folder,
         &[key],
         expect![[r#"
-            linkspan: claude has no login of its own and uses ANTHROPIC_API_KEY; `engines.claude.use_api_billing` decides it
+            linkspan: Claude Code is not logged in, so it uses ANTHROPIC_API_KEY; `engines.claude.use_api_billing` in the config changes that
             key=k
         "#]],
     );
-    let withheld = "linkspan: claude uses its own login, and ANTHROPIC_API_KEY is withheld; \
-                    `engines.claude.use_api_billing = true` uses the key\nkey=none\n";
+    let withheld = "linkspan: Claude Code uses its own login and not ANTHROPIC_API_KEY; \
+                    `engines.claude.use_api_billing = true` in the config changes that\nkey=none\n";
     assert_eq!(
         key_seen(&folder, &[key, ("CLAUDE_CODE_OAUTH_TOKEN", "t")]),
         withheld
@@ -187,7 +187,7 @@ fn a_key_is_used_where_there_is_no_login() {
         &folder,
         &[key],
         expect![[r#"
-            linkspan: claude has no login of its own and uses ANTHROPIC_API_KEY; `engines.claude.use_api_billing` decides it
+            linkspan: Claude Code is not logged in, so it uses ANTHROPIC_API_KEY; `engines.claude.use_api_billing` in the config changes that
             key=k
         "#]],
     );
@@ -242,7 +242,7 @@ fn a_server_asks_unless_told_otherwise_and_notes_which_key_is_used() {
     let told = events(&served, &json!({"prompt": "hello", "engine": "claude"}));
     let notices = told.iter().map(|it| &it["data"]);
     let notices: Vec<&Value> = notices.filter(|it| it["code"] == "api_key").collect();
-    let text = "claude has no login of its own and uses ANTHROPIC_API_KEY; `engines.claude.use_api_billing` decides it";
+    let text = "Claude Code is not logged in, so it uses ANTHROPIC_API_KEY; `engines.claude.use_api_billing` in the config changes that";
     let notice = json!({"level": "info", "code": "api_key", "text": text});
     assert_eq!(notices, [&notice]);
     let modes = [

@@ -218,19 +218,19 @@ impl Chosen {
         }
     }
 
-    /// What the user is told at the start.
-    pub(super) fn notice(&self, engine: &str, login: &Login) -> Option<String> {
+    /// What the user is told at the start. `product` is what people call the engine.
+    pub(super) fn notice(&self, engine: &str, product: &str, login: &Login) -> Option<String> {
         let set = format!("engines.{engine}.use_api_billing");
         match self {
             Self::Nothing | Self::Wanted(_) | Self::Refused => None,
             Self::HandedOn(key) => Some(format!(
-                "{engine} has no login of its own and uses {}; `{set}` decides it",
+                "{product} is not logged in, so it uses {}; `{set}` in the config changes that",
                 key.name
             )),
             Self::Withheld => {
                 let key = login.first_key();
                 Some(format!(
-                    "{engine} uses its own login, and {key} is withheld; `{set} = true` uses the key"
+                    "{product} uses its own login and not {key}; `{set} = true` in the config changes that"
                 ))
             }
         }
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn it_is_said_which() {
-        let notice = |it: &Chosen| it.notice("agent", &LOGIN).unwrap_or_default();
+        let notice = |it: &Chosen| it.notice("agent", "The Agent", &LOGIN).unwrap_or_default();
         let hint = |it: &Chosen| it.hint("agent", &LOGIN).unwrap_or_default();
         let said = [
             Chosen::Nothing,
@@ -385,10 +385,10 @@ mod tests {
               
               the agent was given API_KEY; check that it is right
             HandedOn(Key("OTHER_KEY"))
-              agent has no login of its own and uses OTHER_KEY; `engines.agent.use_api_billing` decides it
+              The Agent is not logged in, so it uses OTHER_KEY; `engines.agent.use_api_billing` in the config changes that
               the agent was given OTHER_KEY; check that it is right
             Withheld
-              agent uses its own login, and API_KEY is withheld; `engines.agent.use_api_billing = true` uses the key
+              The Agent uses its own login and not API_KEY; `engines.agent.use_api_billing = true` in the config changes that
               API_KEY is withheld from the agent; set `engines.agent.use_api_billing = true` in the config to use it
             Refused
               

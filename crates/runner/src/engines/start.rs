@@ -96,7 +96,8 @@ impl Agent {
                 let hint = chosen.hint(name, login);
                 hint.or_else(|| (!is_set()).then(|| login.hint()))
             }),
-            notice: (key.as_ref()).and_then(|(login, chosen)| chosen.notice(name, login)),
+            notice: (key.as_ref())
+                .and_then(|(login, chosen)| chosen.notice(name, self.engine.summary, login)),
             modes: self.modes(request),
         })
     }

@@ -205,6 +205,7 @@ mod tests {
             description: None,
             input: Some(Raw::parse(input)),
             suggestions: None,
+            deadline: None,
         };
         let kind = ToolKind::Ask;
         let asked = Asked {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{AskId, ItemId};
 use crate::payload::{Raw, Text};
+use crate::time::Timestamp;
 
 /// A question that waits; exactly one [`AskSettled`] follows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +29,17 @@ pub struct Ask<'a> {
     /// Rules the agent offers to remember with a lasting permission.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub suggestions: Option<Raw<'a>>,
+    /// When linkspan answers it by itself, unless somebody has by then; without one it waits for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Deadline>,
+}
+
+/// When an ask that nobody answers is settled, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deadline {
+    pub at: Timestamp,
+    /// [`Decision::Allowed`] or [`Decision::Denied`].
+    pub decision: Decision,
 }
 
 impl Ask<'_> {
@@ -42,6 +54,7 @@ impl Ask<'_> {
             description: self.description.map(Text::into_owned),
             input: self.input.map(Raw::into_owned),
             suggestions: self.suggestions.map(Raw::into_owned),
+            deadline: self.deadline,
         }
     }
 }

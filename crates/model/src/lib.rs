@@ -17,7 +17,7 @@ mod run;
 mod time;
 mod tool;
 
-pub use ask::{Ask, AskKind, AskSettled, Decision};
+pub use ask::{Ask, AskKind, AskSettled, Deadline, Decision};
 pub use cut::{cut_mark, json_boundary};
 pub use error_chain::error_chain;
 pub use event::{

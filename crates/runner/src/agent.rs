@@ -26,7 +26,6 @@ pub use self::newest::Place;
 use self::newest::{Held as HeldBack, Newest};
 pub use self::setup::{Earlier, Limits, Setup, StartError, Work};
 use self::source::{Heard, Source};
-use crate::ask_limit::AskLimit;
 use crate::dialogue::{Dialogue, NotSettled, Offers, Outbox};
 use crate::live::{Ended, Live, Now, Reason};
 use crate::locks::{Held, Locks};
@@ -71,7 +70,6 @@ pub struct Agent {
     live: Live,
     stderr: Stderr,
     limits: Limits,
-    ask_limit: Option<AskLimit>,
     /// Asks that are known to be overdue.
     overdue: Vec<String>,
     /// The agent has been told to stop.
@@ -210,7 +208,6 @@ impl Agent {
             live,
             stderr: Stderr::new(now).without(secrets),
             limits: setup.limits,
-            ask_limit: None,
             overdue: Vec::new(),
             stopping: None,
             reason: None,

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use model::AskKind;
+use model::{AskKind, Deadline, Decision, Timestamp};
 
 use crate::policy::Asked;
 use crate::request::Answer;
@@ -48,14 +48,20 @@ impl AskLimit {
         (!timeout.is_zero()).then_some(Self { timeout, default })
     }
 
+    /// Whether an ask of this kind is allowed when the time has passed.
+    fn allows(self, kind: AskKind) -> bool {
+        match (self.default, kind) {
+            (AskDefault::Allow, AskKind::Permission | AskKind::Plan) => true,
+            // A question wants more than a yes.
+            (AskDefault::Allow, AskKind::Question) | (AskDefault::Deny, _) => false,
+        }
+    }
+
     /// What is answered when the time has passed.
     pub fn answer(self, asked: &Asked) -> Answer {
-        match (self.default, asked.ask.kind) {
-            (AskDefault::Allow, AskKind::Permission | AskKind::Plan) => {
-                Answer::Allow { input: None }
-            }
-            // A question wants more than a yes.
-            (AskDefault::Allow, AskKind::Question) | (AskDefault::Deny, _) => Answer::Deny {
+        match self.allows(asked.ask.kind) {
+            true => Answer::Allow { input: None },
+            false => Answer::Deny {
                 message: self.message(),
             },
         }
@@ -64,5 +70,36 @@ impl AskLimit {
     /// Why it was answered.
     pub(crate) fn message(self) -> String {
         format!("nobody answered within {:?}", self.timeout)
+    }
+
+    /// The deadline of an ask of this kind that is put now, as its event tells it.
+    pub(crate) fn deadline(self, kind: AskKind, now: Timestamp) -> Deadline {
+        let millis = i64::try_from(self.timeout.as_millis()).unwrap_or(i64::MAX);
+        Deadline {
+            at: now.plus_millis(millis),
+            decision: match self.allows(kind) {
+                true => Decision::Allowed,
+                false => Decision::Denied,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_tells_when_and_how_an_ask_is_answered() {
+        let told = |default, kind| {
+            let limit = AskLimit::new(Duration::from_millis(1500), default).unwrap();
+            let Deadline { at, decision } = limit.deadline(kind, Timestamp::from_millis(1000));
+            assert_eq!(at, Timestamp::from_millis(2500));
+            decision
+        };
+        let kinds = [AskKind::Permission, AskKind::Plan, AskKind::Question];
+        let (yes, no) = (Decision::Allowed, Decision::Denied);
+        assert_eq!(kinds.map(|it| told(AskDefault::Allow, it)), [yes, yes, no]);
+        assert_eq!(kinds.map(|it| told(AskDefault::Deny, it)), [no, no, no]);
     }
 }

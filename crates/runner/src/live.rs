@@ -14,12 +14,13 @@ use std::time::{Duration, Instant};
 
 use formats::ag_ui::ClientRun;
 use model::{
-    Ask, AskId, Binding, Body, Cause, Event, Frame, Item, ItemClosed, ItemId, Level, Message,
-    Notice, Origin, Outcome, Raw, Role, RunEnded, RunError, RunId, SessionId, Sink, Status, Text,
+    Ask, Binding, Body, Cause, Event, Frame, Item, ItemClosed, ItemId, Level, Message, Notice,
+    Origin, Outcome, Raw, Role, RunEnded, RunError, RunId, SessionId, Sink, Status, Text,
     Timestamp, Tool, ToolKind, Why,
 };
 
 use self::announced::Announced;
+use self::deadlines::Deadlines;
 pub(crate) use self::reason::Reason;
 use crate::policy::Asked;
 use crate::stderr::Said;
@@ -50,10 +51,7 @@ pub(crate) struct Live {
     n_prompts: u64,
     native: Option<String>,
     asks: Vec<Asked>,
-    /// Since when each of them waits.
-    asked_at: Vec<(AskId<'static>, Instant)>,
-    /// Asks that are settled because nobody answered in time, and the words for it.
-    late: Vec<(AskId<'static>, Option<String>)>,
+    deadlines: Deadlines,
     /// Calls that are under way.
     calls: Vec<Call>,
     /// Where the agent works.
@@ -117,8 +115,7 @@ impl Live {
             n_prompts: 0,
             native: None,
             asks: Vec::new(),
-            asked_at: Vec::new(),
-            late: Vec::new(),
+            deadlines: Deadlines::default(),
             calls: Vec::new(),
             cwd: None,
             last: None,
@@ -310,15 +307,10 @@ impl Live {
                 self.announced = None;
                 self.n_ended += 1;
             }
-            Body::AskOpened(ask) => {
-                let id = ask.id.clone().into_owned();
-                self.asked_at.push((id, now.instant));
-                self.asked(ask);
-            }
+            Body::AskOpened(ask) => self.asked(ask, now),
             Body::AskSettled(settled) => {
                 self.asks.retain(|it| it.ask.id != settled.id);
-                self.asked_at.retain(|it| it.0 != settled.id);
-                self.late.retain(|it| it.0 != settled.id);
+                self.deadlines.settled(&settled.id);
             }
             Body::ItemOpened(Item::Tool(tool)) | Body::ItemUpdated(Item::Tool(tool)) => {
                 self.called(tool);
@@ -339,11 +331,12 @@ impl Live {
         }
     }
 
-    fn asked(&mut self, ask: &Ask<'_>) {
+    fn asked(&mut self, ask: &Ask<'_>, now: Now) {
+        self.deadlines.asked(ask, now);
         let call = ask.item.as_ref();
         let call = call.and_then(|item| self.calls.iter().find(|it| it.id == *item));
         self.asks.push(Asked {
-            ask: ask.clone().into_owned(),
+            ask: self.with_deadline(ask, now).into_owned(),
             kind: call.map_or(ToolKind::Other, |it| it.kind),
             paths: call.map(|it| it.paths.clone()).unwrap_or_default(),
             cwd: self.cwd.clone(),
@@ -455,6 +448,7 @@ impl Sink for Passing<'_> {
         let body = match &event.body {
             Body::RunEnded(it) => Body::RunEnded(live.ended(it, event.why, *now)),
             Body::AskSettled(it) => Body::AskSettled(live.settled(it)),
+            Body::AskOpened(it) => Body::AskOpened(live.with_deadline(it, *now)),
             body => body.clone(),
         };
         let told = Event {

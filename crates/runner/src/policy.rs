@@ -182,6 +182,7 @@ mod tests {
                 description: None,
                 input: None,
                 suggestions: None,
+                deadline: None,
             },
             kind: of,
             paths: Vec::new(),

@@ -8,7 +8,7 @@ pub(crate) mod inbound;
 
 use std::borrow::Cow;
 
-use model::{Part, Raw, Text};
+use model::{Deadline, Part, Raw, Text};
 use serde::{Serialize, Serializer};
 
 pub(crate) const PROTOCOL_VERSION: &str = "1.0";
@@ -392,6 +392,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) input: Option<&'a Raw<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) suggestions: Option<&'a Raw<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) deadline: Option<Deadline>,
 }
 
 #[derive(Serialize)]

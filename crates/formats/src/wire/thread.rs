@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use model::{AskKind, Decision, Denial, Origin, Outcome, Raw, RunError, Text, Why};
+use model::{AskKind, Deadline, Decision, Denial, Origin, Outcome, Raw, RunError, Text, Why};
 use serde::{Serialize, Serializer};
 
 #[derive(Debug, Serialize)]
@@ -343,6 +343,8 @@ pub(crate) struct BridgeAsk<'a> {
     pub(crate) command: Option<Text<'a>>,
     pub(crate) input: Option<&'a Raw<'a>>,
     pub(crate) suggestions: Option<&'a Raw<'a>>,
+    /// When it is answered by itself, and how.
+    pub(crate) deadline: Option<Deadline>,
     pub(crate) answer: HowToAnswer<'a>,
 }
 

@@ -418,6 +418,7 @@ fn ask<'a>(ask: &'a Ask<'_>) -> wire::Body<'a> {
         description: ask.description.as_ref(),
         input: ask.input.as_ref(),
         suggestions: ask.suggestions.as_ref(),
+        deadline: ask.deadline,
     }))
 }
 

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use hub::{Error, Hub, Submit};
-use model::{Outcome, SessionId};
+use model::{Outcome, SessionId, Timestamp};
 use runner::{Answer, AskDefault, Mode};
+use serde_json::{Value, json};
 
 use crate::bench::Bench;
 
@@ -59,6 +60,13 @@ async fn the_rules_answer_before_anybody_is_asked() {
     hub.stop().await;
 }
 
+/// The first ask of a session, as its event tells it.
+async fn opened(bench: &Bench, session: &SessionId<'static>) -> Value {
+    let lines = bench.lines(session).await.into_iter();
+    let mut asks = lines.filter(|it| it.contains(r#""type":"ask.opened""#));
+    serde_json::from_str(&asks.next().unwrap()).unwrap()
+}
+
 /// The settlements of a session, as lines.
 async fn settled(bench: &Bench, session: &SessionId<'static>) -> Vec<String> {
     let lines = bench.lines(session).await.into_iter();
@@ -84,6 +92,12 @@ async fn an_ask_that_nobody_answers_is_settled_by_the_default_once() {
         };
         let session = hub.submit(submit).await.unwrap().session;
         assert_eq!(bench.outcomes(&session, 1).await, [Outcome::Completed]);
+        let opened = opened(&bench, &session).await;
+        let at = |it: &Value| Timestamp::parse(it.as_str().unwrap()).unwrap();
+        let deadline = json!({
+            "at": at(&opened["at"]).plus_millis(50).to_string(), "decision": word,
+        });
+        assert_eq!(opened["data"]["deadline"], deadline);
         let settled = settled(&bench, &session).await;
         assert_eq!(settled.len(), 1);
         let decision = format!(r#""decision":"{word}""#);
@@ -134,6 +148,41 @@ async fn whoever_answers_before_the_deadline_is_heard() {
     let settled = settled(&bench, &session).await;
     assert_eq!(settled.len(), 1);
     assert!(!settled[0].contains("deadline"), "{}", settled[0]);
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn an_ask_that_waits_for_ever_tells_no_deadline() {
+    let bench = Bench::new();
+    let hub = bench.hub().await;
+    let session = submit(&bench, &hub, Mode::Ask).await;
+    asked(&bench, &session).await;
+    assert_eq!(
+        opened(&bench, &session).await["data"]["deadline"],
+        Value::Null
+    );
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_recording_asks_is_answered_by_the_recording() {
+    let bench = Bench::new();
+    let hub = bench.hub().await;
+    let submit = Submit {
+        ask_timeout: Some(Duration::from_nanos(1)),
+        // Slow enough that a deadline would come first.
+        speed: Some(5.0),
+        ..bench.submit("replay:approval", "play")
+    };
+    let session = hub.submit(submit).await.unwrap().session;
+    assert_eq!(bench.outcomes(&session, 1).await, [Outcome::Completed]);
+    let opened = opened(&bench, &session).await;
+    assert_eq!(opened["data"]["deadline"], Value::Null);
+    let settled = settled(&bench, &session).await.join("\n");
+    assert!(
+        !settled.is_empty() && !settled.contains("deadline"),
+        "{settled}"
+    );
     hub.stop().await;
 }
 

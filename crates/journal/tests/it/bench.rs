@@ -196,6 +196,7 @@ pub(crate) fn asked(ask: &str) -> Body<'_> {
         description: None,
         input: None,
         suggestions: None,
+        deadline: None,
     })
 }
 

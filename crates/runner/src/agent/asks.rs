@@ -9,37 +9,33 @@ use crate::policy::Asked;
 use crate::request::Answer;
 
 impl Agent {
-    /// Asks may wait for so long from now on; none waits for ever.
+    /// What is asked from now on may wait for so long; without a limit it waits for ever. What a recording
+    /// asks is answered by the recording.
     pub fn set_ask_limit(&mut self, limit: Option<AskLimit>) {
-        self.ask_limit = limit;
+        self.live
+            .set_ask_limit(limit.filter(|_| self.dialogue.is_some()));
     }
 
     /// The asks that nobody has answered in time, with what is to be answered now, see
     /// [`Agent::settle_late`].
     pub fn overdue(&self) -> Vec<(Asked, Answer)> {
-        let Some(limit) = self.ask_limit else {
-            return Vec::new();
-        };
         let now = Instant::now();
-        let waiting = self.live.waiting();
-        let due = waiting.filter(|(_, since)| *since + limit.timeout <= now);
-        due.map(|(it, _)| (it.clone(), limit.answer(it))).collect()
+        let due = self.live.due().filter(|(_, at, _)| *at <= now);
+        due.map(|(it, _, limit)| (it.clone(), limit.answer(it)))
+            .collect()
     }
 
     /// Answers an ask because nobody has done so in time.
     pub fn settle_late(&mut self, ask: &str, answer: &Answer) -> Result<(), NotSettled> {
-        let message = self.ask_limit.map(AskLimit::message);
-        self.live.is_late(ask, message);
+        self.live.is_late(ask);
         self.settle(ask, answer)
     }
 
     /// When the next ask will have waited for too long.
     pub(super) fn next_overdue(&self) -> Option<Instant> {
-        let limit = self.ask_limit?;
-        let waiting = self.live.waiting();
-        let unknown =
-            waiting.filter(|(it, _)| !self.overdue.iter().any(|id| it.ask.id.as_str() == id));
-        unknown.map(|(_, since)| since + limit.timeout).min()
+        let is_known = |it: &Asked| self.overdue.iter().any(|id| it.ask.id.as_str() == id);
+        let unknown = self.live.due().filter(|(it, ..)| !is_known(it));
+        unknown.map(|(_, at, _)| at).min()
     }
 
     /// Takes down what has waited for too long; false when nothing has.

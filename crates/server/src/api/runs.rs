@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use hub::{Submit, Submitted, Target};
+use runner::engines::{Selected, select};
 use runner::{AskDefault, Mode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -109,9 +110,44 @@ pub(crate) async fn take(app: &App, caller: &Caller, fields: Fields) -> Result<S
     let submit = fields.submit()?;
     rights::check_submit(app, caller, &submit)?;
     roots::check_submit(app, caller, &submit).await?;
+    check_recording(app, &submit).await?;
     let submitted = app.hub.submit(submit).await?;
     app.metrics.submitted();
     Ok(submitted)
+}
+
+/// Refuses a reply to a recording: it would be played once more, as if it had answered.
+async fn check_recording(app: &App, submit: &Submit) -> Result<()> {
+    let (Target::Session(id) | Target::Native(id) | Target::Fork(id) | Target::Own(id)) =
+        &submit.target
+    else {
+        return Ok(());
+    };
+    let session = match app.hub.find(id).await {
+        Ok(session) => session,
+        // The hub says what is wrong with it.
+        Err(hub::Error::NoSession(_)) => return Ok(()),
+        Err(err) => return Err(err.into()),
+    };
+    // The agent that was recorded may have a session of the same name.
+    let is_same = |it: &String| *it == session.engine;
+    if !submit.engine.as_ref().is_none_or(is_same) {
+        return Ok(());
+    }
+    match select(&session.engine, app.engines.settings()) {
+        Ok(Selected::Replay(recording)) => {
+            let words = format!(
+                "session `{}` is a recording: it can be watched, but not replied to",
+                session.id
+            );
+            let hint = format!(
+                "a prompt for the engine `replay:{}` without a session plays it again",
+                recording.name()
+            );
+            Err(ApiError::new(StatusCode::CONFLICT, "recording", words).hint(hint))
+        }
+        Ok(Selected::Agent(_) | Selected::Responses(_)) | Err(_) => Ok(()),
+    }
 }
 
 impl Fields {

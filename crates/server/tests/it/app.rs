@@ -132,7 +132,7 @@ async fn the_bridge_pushes_a_question_whole_and_how_it_was_settled() {
         "type": "bridge.ask", "sessionId": id, "cursor": seq, "askId": ask, "seq": seq,
         "runId": pushed["runId"], "itemId": pushed["itemId"], "kind": "permission", "tool": "Bash",
         "title": "ls", "description": null, "command": "ls", "input": { "command": "ls" },
-        "suggestions": null,
+        "suggestions": null, "deadline": null,
         "answer": {
             "page": format!("{base}/#/s/{id}"), "url": format!("{base}/api/asks/{ask}"),
             "decisions": ["allow", "allow_always", "deny"],

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use model::Timestamp;
 use serde_json::{Value, json};
 
 use crate::ag_ui;
@@ -149,4 +150,56 @@ fn recording(house: &House, asked: &str, answered: &str) -> String {
     let path = house.dir.path().join("recording.jsonl");
     fs::write(&path, lines.map(|it| format!("{it}\n")).concat()).unwrap();
     format!("replay:{}", path.display())
+}
+
+#[tokio::test]
+async fn an_ask_tells_until_when_it_waits() {
+    let house = House::with_settings("ask_timeout = 3600").await;
+    let mut socket = house.socket("?format=thread", "watch").await;
+    let (_, ask) = asked(&house).await;
+    let at = Timestamp::parse(ask["at"].as_str().unwrap()).unwrap();
+    let deadline = json!({ "at": at.plus_millis(3_600_000).to_string(), "decision": "denied" });
+    assert_eq!(ask["data"]["deadline"], deadline);
+    let pushed = socket.next_of("bridge.ask").await;
+    assert_eq!(pushed["deadline"], deadline);
+    house.stop().await;
+}
+
+#[tokio::test]
+async fn a_recording_is_not_replied_to() {
+    let house = House::new().await;
+    let id = house
+        .submit(json!({ "prompt": "play", "engine": "replay:tools" }))
+        .await;
+    let ended = house.ended(&id, 1).await;
+    let refused = json!({
+        "code": "recording",
+        "message": format!("session `{id}` is a recording: it can be watched, but not replied to"),
+        "hint": "a prompt for the engine `replay:tools` without a session plays it again",
+    });
+    let native = &ended["native"];
+    for target in [
+        json!({ "session": id }),
+        json!({ "fork": id }),
+        json!({ "resume": native, "engine": "replay:tools" }),
+    ] {
+        let mut body = target.clone();
+        body["prompt"] = "and now?".into();
+        let answer = house.post("/api/runs", &body).await;
+        assert_eq!(
+            (answer.status, &answer.json()["error"]),
+            (409, &refused),
+            "{target}"
+        );
+    }
+    let mut socket = house.socket("", "prompt").await;
+    let submit = json!({ "control": "run.submit", "text": "and now?", "sessionId": id });
+    let answer = socket.call(submit).await;
+    assert_eq!(answer["code"], "recording");
+    let after = house.get(&format!("/api/sessions/{id}")).await.json();
+    assert_eq!(
+        (&after["runs"], &after["queue"]),
+        (&ended["runs"], &json!([]))
+    );
+    house.stop().await;
 }

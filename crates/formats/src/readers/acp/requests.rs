@@ -266,6 +266,7 @@ impl Acp {
             description: None,
             input,
             suggestions: params.options.raw().filter(|_| is_lasting),
+            deadline: None,
         };
         self.lifecycle.ask(cx, ask);
     }
@@ -291,6 +292,7 @@ impl Acp {
             description: None,
             input: whole.raw(),
             suggestions: None,
+            deadline: None,
         };
         self.lifecycle.ask(cx, ask);
     }

@@ -101,6 +101,7 @@ impl AgUi {
             description: it.description.raw().map(Text::from),
             input: it.input.raw(),
             suggestions: it.suggestions.raw(),
+            deadline: it.deadline.parse(),
         };
         self.lifecycle.ask(cx, ask);
     }

@@ -184,6 +184,7 @@ impl AgUi {
             description: None,
             input: it.response_schema.raw(),
             suggestions: None,
+            deadline: None,
         };
         self.lifecycle.ask(cx, ask);
         cx.path = before;

@@ -93,6 +93,7 @@ impl Claude {
             description,
             input,
             suggestions,
+            deadline: None,
         };
         self.lifecycle.ask(cx, ask);
     }

@@ -340,6 +340,7 @@ impl Codex {
             description: params.reason.raw().map(Text::from),
             input: asked.params.raw(),
             suggestions: params.available_decisions.raw(),
+            deadline: None,
         };
         self.lifecycle.ask(cx, ask);
     }

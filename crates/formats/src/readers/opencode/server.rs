@@ -317,6 +317,7 @@ impl OpenCode {
             description: Some(Text::new(patterns)).filter(|it| !it.is_empty()),
             input: input.or(properties.metadata.raw()),
             suggestions: properties.always.raw(),
+            deadline: None,
         };
         self.begin(cx);
         self.lifecycle.ask(cx, ask);
@@ -341,6 +342,7 @@ impl OpenCode {
             description: None,
             input: properties.questions.raw(),
             suggestions: None,
+            deadline: None,
         };
         self.begin(cx);
         self.lifecycle.ask(cx, ask);

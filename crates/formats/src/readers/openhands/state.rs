@@ -175,6 +175,7 @@ impl OpenHands {
                 description: None,
                 input,
                 suggestions,
+                deadline: None,
             };
             self.lifecycle.ask(cx, ask);
         }

@@ -217,6 +217,7 @@ object! {
         description: Any<'a> = "description",
         input: Any<'a> = "input",
         suggestions: Any<'a> = "suggestions",
+        deadline: Any<'a> = "deadline",
     }
 }
 

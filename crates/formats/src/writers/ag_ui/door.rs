@@ -250,6 +250,9 @@ fn interrupt(it: &Interrupt<'_>) -> Value {
     if let Some(description) = &ask.description {
         more["description"] = description.to_str().into();
     }
+    if let Some(deadline) = ask.deadline {
+        more["deadline"] = json!(deadline);
+    }
     for (key, raw) in [("input", &ask.input), ("suggestions", &ask.suggestions)] {
         // What is too deep to be taken apart is left out: the tool call has it.
         let value = raw

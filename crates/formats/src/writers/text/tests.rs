@@ -581,6 +581,7 @@ fn nothing_foreign_commands_the_terminal() {
         description: None,
         input: None,
         suggestions: None,
+        deadline: None,
     };
     let settled = AskSettled {
         id: AskId::new("q"),

@@ -167,6 +167,7 @@ fn write_ask(event: &Event<'_>, ask: &Ask<'_>, served: &Served, out: &mut Vec<u8
         command,
         input: ask.input.as_ref(),
         suggestions: ask.suggestions.as_ref(),
+        deadline: ask.deadline,
         answer: wire::HowToAnswer {
             page: &page,
             url: &format!("{base}/api/asks/{ask_id}"),

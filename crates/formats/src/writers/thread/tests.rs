@@ -734,6 +734,7 @@ fn asked(command: &str) -> Body<'static> {
         description: None,
         input: Some(Raw::parse(input)),
         suggestions: None,
+        deadline: None,
     })
 }
 
@@ -762,7 +763,7 @@ fn a_server_shows_what_is_asked_and_tells_its_bridge() {
             {"type":"thread.started","thread_id":"t"}
             {"type":"turn.started"}
             {"type":"item.started","item":{"id":"ask_3","type":"agent_message","text":"**Permission needed: Bash**\n\n````\necho ``` /w\n````\n\nAnswer at http://h/#/s/s1 or with `{\"control\":\"ask.settle\",\"askId\":\"s1:3\",\"decision\":\"allow\"}` (or `\"deny\"`).","phase":"commentary","ask_id":"s1:3"}}
-            {"type":"bridge.ask","askId":"s1:3","seq":3,"runId":"r1","itemId":"toolu_1","kind":"permission","tool":"Bash","title":"echo ``` /w","description":null,"command":"echo ``` /w","input":{"command":"echo ``` /w"},"suggestions":null,"answer":{"page":"http://h/#/s/s1","url":"http://h/api/asks/s1:3","decisions":["allow","allow_always","deny"],"control":{"control":"ask.settle","askId":"s1:3","decision":"allow"}}}
+            {"type":"bridge.ask","askId":"s1:3","seq":3,"runId":"r1","itemId":"toolu_1","kind":"permission","tool":"Bash","title":"echo ``` /w","description":null,"command":"echo ``` /w","input":{"command":"echo ``` /w"},"suggestions":null,"deadline":null,"answer":{"page":"http://h/#/s/s1","url":"http://h/api/asks/s1:3","decisions":["allow","allow_always","deny"],"control":{"control":"ask.settle","askId":"s1:3","decision":"allow"}}}
             {"type":"item.completed","item":{"id":"ask_3","type":"agent_message","text":"Allowed: Bash: echo ``` /w (fine)","phase":"commentary","ask_id":"s1:3"}}
             {"type":"bridge.ask_settled","askId":"s1:3","decision":"allowed","by":"agent","why":null,"message":"fine","input":null}
             {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}

@@ -282,6 +282,7 @@ mod tests {
             description: Some(Text::new("List")),
             input: Some(Raw::parse(input.to_owned())),
             suggestions: has_suggestions.then(|| Raw::parse("[]".to_owned())),
+            deadline: None,
         };
         let kind = ToolKind::Shell;
         let asked = Asked {

@@ -177,6 +177,7 @@ fn answers(mode: Mode) -> String {
             description: None,
             input: None,
             suggestions: None,
+            deadline: None,
         };
         let asked = Asked {
             ask,

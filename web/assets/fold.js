@@ -43,7 +43,7 @@ export class Story {
     this.open = new Map();
     /** Tool calls by id, for what happens inside of them. @type {Map<string, View.ToolRow>} */
     this.calls = new Map();
-    /** What the agent has said last. */
+    /** What the agent has said last in this run, and the errors since. */
     this.last_words = "";
     this.first_prompt = "";
     /** The last prompts, and where they are. @type {{ key: number, seq: number, text: string }[]} */
@@ -101,6 +101,7 @@ export class Story {
         if (data.level === "debug") break;
         // The end of the run says that it was stopped; one line for it is enough.
         if (data.code === "interrupt" || data.code === "interrupted") break;
+        if (data.level === "error") this.last_words += `\n${data.text}`;
         this.#push(event, { ...this.#base(event), kind: "notice", level: data.level, code: data.code, text: data.text });
         break;
       case "frame.unmapped":

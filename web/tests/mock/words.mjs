@@ -118,11 +118,12 @@ export async function play(server, everything) {
     const it = begun("Fails");
     const item = { kind: "message", id: "m1", role: "assistant", text: "Invalid API key · Fix it" };
     server.append(it, { type: "item.closed", data: { status: "ok", item } });
-    const message = "claude failed (rc=1)\nInvalid API key · Fix it";
+    server.append(it, { type: "notice.raised", data: { level: "error", code: "x", text: "No such model" } });
+    const message = "claude failed (rc=1)\nInvalid API key · Fix it\nNo such model";
     server.append(it, { type: "run.ended", data: { outcome: "failed", error: { code: "crashed", message } } });
     const page = await open(`/#token=test/s/${it.id}`);
     await sees(page, "✗ failed");
-    assert.equal((await text(page)).split("Invalid API key").length - 1, 1);
+    for (const words of ["Invalid API key", "No such model"]) assert.equal((await text(page)).split(words).length - 1, 1);
     assert.equal(await text(page, ".end .why"), "claude exited with code 1");
     await close(page);
   });

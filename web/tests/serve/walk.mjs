@@ -152,20 +152,4 @@ export async function play(server) {
     await sees(page, "Cannot show it", "#viewer");
     await close(page);
   });
-
-  await scene("a token that may only watch sees everything, and is told what it may not", async () => {
-    const id = await server.prompt("ask me");
-    const made = await server.run("token", "--role", "watch", "--json");
-    const token = /lsp_[\w-]+/.exec(made)[0];
-    const page = await tab(`${server.url}/#token=${token}/s/${id}`);
-    await sees(page, "make it so", ".ask.open");
-    await click(page, "Allow once");
-    await sees(page, "A token for `approve` is needed", ".ask.open .late");
-    await page.fill("#composer textarea", "do something");
-    await page.keyboard.press("Enter");
-    await sees(page, "A token for `prompt` is needed", "#composer .problem");
-    await server.api(`/sessions/${id}/abort`, {});
-    await sees(page, "stopped");
-    await close(page);
-  });
 }

@@ -54,6 +54,8 @@ const KEYS = {
   "/": ({ list }) => list.focus_search(),
   n: ({ write }) => {
     if (!may("submitPrompt")) return false;
+    // Until the address has changed, the box is that of what is open, and a recording has none.
+    if (location.hash !== "#/new") addEventListener("hashchange", write, { once: true });
     location.hash = "#/new";
     write();
     return true;

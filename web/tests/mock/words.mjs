@@ -37,6 +37,9 @@ export async function play(server, everything) {
     assert.equal(await page.$eval("#composer textarea", (it) => it.checkVisibility()), false);
     await until(page, () => document.querySelector("#top .stop") !== null);
     assert.ok(!(await text(page, "#top")).includes("Fork"));
+    // From here, too, a key leads to the box of a new session.
+    await page.keyboard.press("n");
+    await until(page, () => document.activeElement?.matches("#composer textarea"));
     await page.evaluate((id) => (location.hash = `#/s/${id}`), everything.id);
     await until(page, () => document.querySelector("#composer textarea").checkVisibility());
     await close(page);

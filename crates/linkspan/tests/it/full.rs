@@ -68,8 +68,6 @@ fn without_room_nothing_is_promised_and_with_room_it_goes_on() {
         message.starts_with("the journal cannot be used"),
         "{message}"
     );
-    let more = json!({ "prompt": "y", "session": id }).to_string();
-    assert_eq!(served.request("POST", "/api/runs", &more).status, 503);
     // What is on its way when the room ends may still have been stored.
     thread::sleep(A_WHILE);
     let stored = served.events(&id);

@@ -49,7 +49,8 @@ async fn without_roots_a_token_reaches_what_it_reaches_anyway() {
         assert_eq!((gone.status, gone.code().as_str()), (400, "bad_directory"));
     }
     // A session of somebody who may say so opens its directory to the others.
-    let answer = submit(&house, "admin", json!({ "cwd": dir.join("a") })).await;
+    let fields = json!({ "cwd": dir.join("a"), "engine": "claude" });
+    let answer = submit(&house, "admin", fields).await;
     assert_eq!(answer.status, 202, "{answer:?}");
     let session = answer.json()["session"].clone();
     for cwd in ["a", "a/b"] {
@@ -59,16 +60,14 @@ async fn without_roots_a_token_reaches_what_it_reaches_anyway() {
     assert!(is_refused(
         &submit(&house, "prompt", json!({ "cwd": dir })).await
     ));
-    let answer = submit(&house, "prompt", json!({ "session": session })).await;
+    let reply = json!({ "session": session, "engine": "claude" });
+    let answer = submit(&house, "prompt", reply.clone()).await;
     assert_eq!(answer.status, 202, "{answer:?}");
     // A directory that was replaced by a link is another one.
     house.ended(session.as_str().unwrap(), 2).await;
     fs::remove_dir_all(dir.join("a")).unwrap();
     symlink("/etc", dir.join("a")).unwrap();
-    for fields in [
-        json!({ "cwd": dir.join("a") }),
-        json!({ "session": session }),
-    ] {
+    for fields in [json!({ "cwd": dir.join("a") }), reply] {
         let answer = submit(&house, "prompt", fields).await;
         assert!(is_refused(&answer), "{answer:?}");
     }

@@ -182,30 +182,37 @@ fn unescaped(line: &str) -> String {
     text
 }
 
-fn check(tool: &Tool, subject: &str, cwd: &str) {
+/// Every target shows the subject of the question to the letter; returns the question itself.
+fn check_shown(from: &str, bytes: &str, subject: &str, cwd: &str) -> Value {
     let expected = visible(subject);
+    for to in ["text", "markdown", "html", "acp", "ag-ui", "linkspan"] {
+        let out = written(from, to, bytes);
+        let texts = shown(to, &out);
+        let block = display_safe(subject.trim());
+        let is_page = matches!(to, "html" | "markdown");
+        let has_block = |it: &String| is_page && it.contains(block.trim());
+        assert!(
+            (texts.iter()).any(|it| it.contains(&*expected) || has_block(it)),
+            "{from} to {to} in `{cwd}`: {expected:?} is not shown in\n{out}\nof\n{bytes}",
+        );
+    }
+    // The line that somebody decides by.
+    let out = written(from, "linkspan", bytes);
+    let asked = out
+        .lines()
+        .find(|it| it.contains("\"ask.opened\""))
+        .unwrap();
+    let asked: Value = serde_json::from_str(asked).unwrap();
+    let title = asked["data"]["title"].as_str().unwrap();
+    assert!(title.contains(&*expected), "{title:?} has no {expected:?}");
+    assert_eq!(visible(title), title, "nothing in it is hidden");
+    asked
+}
+
+fn check(tool: &Tool, subject: &str, cwd: &str) {
     for (from, bytes) in streams(tool, cwd) {
-        for to in ["text", "markdown", "html", "acp", "ag-ui", "linkspan"] {
-            let out = written(from, to, &bytes);
-            let texts = shown(to, &out);
-            let block = display_safe(subject.trim());
-            let is_page = matches!(to, "html" | "markdown");
-            let has_block = |it: &String| is_page && it.contains(block.trim());
-            assert!(
-                (texts.iter()).any(|it| it.contains(&*expected) || has_block(it)),
-                "{from} to {to} in `{cwd}`: {expected:?} is not shown in\n{out}\nof\n{bytes}",
-            );
-        }
-        // The line that somebody decides by.
-        let out = written(from, "linkspan", &bytes);
-        let asked = out
-            .lines()
-            .find(|it| it.contains("\"ask.opened\""))
-            .unwrap();
-        let asked: Value = serde_json::from_str(asked).unwrap();
+        let asked = check_shown(from, &bytes, subject, cwd);
         let title = asked["data"]["title"].as_str().unwrap();
-        assert!(title.contains(&*expected), "{title:?} has no {expected:?}");
-        assert_eq!(visible(title), title, "nothing in it is hidden");
         assert_eq!(asked["data"]["input"], tool.input, "the whole is beside it");
         let out = written(from, "acp", &bytes);
         let request = out
@@ -260,26 +267,34 @@ fn a_path_is_shown_to_the_letter() {
     }
 }
 
+/// What Codex and OpenCode say when they ask to run a command.
+fn commands(command: &str, cwd: &str) -> [(&'static str, String); 2] {
+    let codex = [
+        json!({"method": "turn/started", "params": {"threadId": "t", "turn": {"id": "u", "items": [], "status": "inProgress"}}}),
+        json!({"method": "item/commandExecution/requestApproval", "id": 0, "params": {"threadId": "t", "turnId": "u", "itemId": "c", "command": command, "cwd": cwd}}),
+    ];
+    let opencode = json!({"type": "permission.asked", "properties": {"id": "per_1", "sessionID": "s", "permission": "bash", "patterns": ["ls *"], "metadata": {"command": command}}});
+    let codex = codex.map(|it| format!("{it}\n")).concat();
+    [("codex", codex), ("opencode", format!("{opencode}\n"))]
+}
+
 #[test]
 fn codex_and_opencode_ask_for_what_they_run() {
-    let command = "/tmp/evil/bash -lc ls";
-    let codex = format!(
-        "{}\n{}\n",
-        json!({"method": "turn/started", "params": {"threadId": "t", "turn": {"id": "u", "items": [], "status": "inProgress"}}}),
-        json!({"method": "item/commandExecution/requestApproval", "id": 0, "params": {"threadId": "t", "turnId": "u", "itemId": "c", "command": command, "cwd": "/tmp/evil"}}),
-    );
-    let opencode = format!(
-        "{}\n",
-        json!({"type": "permission.asked", "properties": {"id": "per_1", "sessionID": "s", "permission": "bash", "patterns": ["ls *"], "metadata": {"command": command}}}),
-    );
-    for (from, bytes) in [("codex", codex), ("opencode", opencode)] {
-        for to in ["text", "markdown", "html", "acp", "ag-ui", "linkspan"] {
-            let out = written(from, to, &bytes);
-            let texts = shown(to, &out);
-            assert!(
-                texts.iter().any(|it| it.contains(command)),
-                "{from} to {to}:\n{out}"
-            );
+    let mut random = Random(0x1405_7b7e_f767_814f);
+    let mut cases = vec![
+        ("/tmp/evil/bash -lc ls".to_owned(), "/tmp/evil"),
+        ("cd / && rm -rf /srv/app/etc".to_owned(), "/srv/app"),
+        ("/bin/bash -lc 'ls'".to_owned(), "/"),
+    ];
+    for _ in 0..ROUNDS {
+        cases.push((random.text(), random.pick(DIRECTORIES)));
+    }
+    // What is nothing but blanks runs nothing, and is shown as a part of the input.
+    cases.retain(|it| !it.0.trim().is_empty());
+    for (command, cwd) in cases {
+        for (from, bytes) in commands(&command, cwd) {
+            let asked = check_shown(from, &bytes, &command, cwd);
+            assert_eq!(asked["data"]["input"]["command"], command, "{from}");
         }
     }
 }

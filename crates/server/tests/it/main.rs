@@ -5,6 +5,7 @@
 mod ag_ui;
 mod api;
 mod app;
+mod approvals;
 mod asks;
 mod bridge;
 mod cors;

@@ -8,6 +8,7 @@
 use model::{Ask, AskId, AskKind, AskSettled, Decision, Event, Raw, RunEnded, Text};
 
 use super::{Thread, line, turn};
+use crate::display_safe::display_safe;
 use crate::tools;
 use crate::wire::thread as wire;
 use crate::writers::Served;
@@ -85,7 +86,8 @@ impl Thread {
         };
         let open = self.asks.remove(at);
         self.turns.begin(out);
-        let text = Text::new(decision(settled, &open));
+        let text = decision(settled, &open);
+        let text = Text::new(display_safe(&text).into_owned());
         let item = open.row.item(&text);
         line(out, &wire::ThreadEvent::ItemCompleted { item });
         if self.served.as_ref().is_some_and(|it| it.bridge) {
@@ -149,7 +151,9 @@ fn write_ask(event: &Event<'_>, ask: &Ask<'_>, served: &Served, out: &mut Vec<u8
     let page = format!("{base}/#/s/{session}");
     let input = ask.input.as_ref().map(Raw::by_ref);
     let command = tools::classify(&ask.tool, input.as_ref(), None).command;
-    let text = Text::new(question(ask, command.as_ref(), &page, ask_id));
+    let text = question(ask, command.as_ref(), &page, ask_id);
+    // The agent's own words, too, may hold what turns or hides the text around them.
+    let text = Text::new(display_safe(&text).into_owned());
     let item = row.item(&text);
     line(out, &wire::ThreadEvent::ItemStarted { item });
     if !served.bridge {
@@ -219,12 +223,12 @@ fn question(ask: &Ask<'_>, command: Option<&Text<'_>>, page: &str, ask_id: &str)
     )
 }
 
-/// A block that nothing inside of it ends; what is too long says so.
+/// A block that nothing inside of it ends, with nothing hidden in it; what is too long says so.
 fn fenced(shown: &str, ask_id: &str, message: &str) -> String {
     let n_ticks = shown.split(|it| it != '`').map(str::len).max();
     let fence = "`".repeat(n_ticks.unwrap_or_default().max(2) + 1);
     let head = &shown[..shown.floor_char_boundary(MAX_SHOWN)];
-    let mut block = format!("{fence}\n{head}\n{fence}");
+    let mut block = format!("{fence}\n{}\n{fence}", display_safe(head));
     if head.len() < shown.len() {
         block += &format!(
             "\n\nThis is the beginning of {} bytes; all of it is on the page and in `{message}` of {ask_id}.",

@@ -259,6 +259,9 @@ async fn what_an_engine_does_not_take_is_refused_and_leaves_nothing() {
         let said = said.as_str().unwrap();
         assert!(said.starts_with(&message), "{fields}: {said}");
     }
+    let listed = json!({ "prompt": "hello", "engine": "replay:tools", "allow": ["Bash"] });
+    let answer = house.post("/api/runs", &listed).await;
+    assert_eq!((answer.status, answer.code().as_str()), (400, "bad_engine"));
     let sessions = house.get("/api/sessions").await.json();
     assert_eq!(sessions["sessions"], json!([]));
 }

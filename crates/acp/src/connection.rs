@@ -10,7 +10,7 @@ use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
 
-use hub::Recorder;
+use hub::SessionLog;
 use model::error_chain;
 use runner::Resume;
 use serde::de::DeserializeOwned;
@@ -348,8 +348,7 @@ impl Connection {
         // It is called as the client calls it, even by the agent's own name for it. What cannot be
         // started is not taken from others either.
         let mut session = Session::new(self.shared.clone(), opening, &it.session_id)?;
-        let (journal, owner) = (self.shared.journal().await, hub::own_name());
-        let opened = Recorder::open(journal, &stored.id, &owner).await;
+        let opened = SessionLog::open(self.shared.journal().await, &stored.id).await;
         session.goes_on(opened.map_err(|err| match err {
             journal::Error::Held { .. } => {
                 Error::internal(format!("session `{}` is in use", stored.id))

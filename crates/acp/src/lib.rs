@@ -12,7 +12,6 @@ mod options;
 mod pace;
 mod pipes;
 mod question;
-mod recording;
 mod rpc;
 mod session;
 mod stats;

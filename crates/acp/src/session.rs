@@ -7,18 +7,17 @@ mod telling;
 mod turn;
 
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use formats::AcpAgent;
 use formats::ag_ui::History;
-use hub::{Recorder, Wish};
+use hub::{LogLost, Progress, Request, SessionLog, Worker};
 use journal::Journal;
-use runner::{Agent, McpServer, Offers, Prompt, Resume, StartError, Step};
+use model::error_chain;
+use runner::{Agent, McpServer, Offers, Permissions, Prompt, Resume};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::{MissedTickBehavior, interval};
 
 use self::asks::Asks;
 use self::telling::Telling;
@@ -27,19 +26,18 @@ use crate::AcpConfig;
 use crate::options::{Choices, Chosen};
 use crate::pace::{Pace, until};
 use crate::pipes::Said;
-use crate::recording::Recording;
 use crate::rpc::{self, Error, Id};
 use crate::stats::Stats;
 use crate::wire;
 
-/// How often the journal is asked for what others want.
-const BEAT: Duration = Duration::from_millis(500);
 /// Words come to the client at this pace, however fast the model is.
 const PACE: Duration = Duration::from_millis(10);
 /// What an agent may take to stop, and then to leave, before it is made to.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-type Starting = Pin<Box<dyn Future<Output = Result<Agent, StartError>> + Send>>;
+/// Appends to the journal are so far apart: one for every piece of text would cost more than all else that
+/// is done with it.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What the client wants from a session.
 #[derive(Debug)]
@@ -138,15 +136,13 @@ pub(crate) struct Session {
     resume: Resume,
     /// The agent's session that it begins with, when it is a fork.
     forked: Option<String>,
-    recording: Recording,
+    worker: Worker,
     writer: AcpAgent,
     choices: Choices,
     chosen: Chosen,
     /// What the agent works with, unless it was started with something else.
     is_stale: bool,
     offers: Offers,
-    agent: Option<Agent>,
-    starting: Option<Starting>,
     /// An agent is wanted although there is nothing to do for it yet.
     is_warming: bool,
     turn: Option<Turn>,
@@ -162,14 +158,11 @@ pub(crate) struct Session {
 }
 
 /// What woke the loop.
-enum Woken {
+enum Wakeup {
     Ordered(Option<Order>),
-    Stored(journal::Result<()>),
-    Started(Box<Result<Agent, StartError>>),
-    Stepped(Step),
+    Worker(Progress),
     /// Words have waited for more of them.
     Waited,
-    Beat,
 }
 
 impl Session {
@@ -193,6 +186,12 @@ impl Session {
         let is_boxed = std::env::var_os("IS_SANDBOX").is_some();
         let choices = Choices::of(family, is_root && !is_boxed);
         let writer = writer(&shared, name, &cwd);
+        let permissions = Permissions {
+            mode: chosen.mode,
+            ..config.permissions.clone()
+        };
+        let mut worker = Worker::new(SessionLog::deferred(), permissions);
+        worker.set_ask_limit(config.settings.ask_limit(&engine, None, None));
         let mut session = Self {
             shared,
             id,
@@ -205,14 +204,12 @@ impl Session {
                 Resume::Fresh | Resume::Latest | Resume::Session(_) => None,
             },
             resume,
-            recording: Recording::early(),
+            worker,
             writer,
             choices,
             chosen,
             is_stale: false,
             offers: Offers::default(),
-            agent: None,
-            starting: None,
             is_warming: true,
             turn: None,
             waiting: None,
@@ -228,8 +225,9 @@ impl Session {
     }
 
     /// It is one that is kept already.
-    pub(crate) fn goes_on(&mut self, recorder: Recorder) {
-        self.recording = Recording::open(recorder);
+    pub(crate) fn goes_on(&mut self, mut log: SessionLog) {
+        log.set_longest_rest(FLUSH_INTERVAL);
+        *self.worker.log_mut() = log;
     }
 
     /// What the client is told about a session that it has opened.
@@ -243,65 +241,81 @@ impl Session {
 
     /// Works until the client closes the session or goes away.
     pub(crate) async fn run(mut self, mut orders: mpsc::Receiver<Order>) {
-        let mut beats = interval(BEAT);
-        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut closing = None;
         loop {
             self.begin();
             self.say().await;
-            let Self {
-                recording,
-                writer,
-                agent,
-                starting,
-                turn,
-                lines,
-                shared,
-                heard_mode,
-                pace,
-                ..
-            } = &mut self;
-            let due = pace.due();
-            let has_room = recording.has_room();
-            let (kept, mut pending) = recording.parts();
-            let mut telling = Telling {
-                kept,
-                writer,
-                turn,
-                lines,
-                stats: &shared.stats,
-                heard_mode,
-            };
-            let woken = tokio::select! {
+            let due = self.pace.due();
+            let (worker, mut telling) = self.parts();
+            let wakeup = tokio::select! {
                 biased;
-                order = orders.recv() => Woken::Ordered(order),
-                stored = pending.next() => Woken::Stored(stored),
-                started = next(starting), if starting.is_some() => Woken::Started(Box::new(started)),
-                step = step(agent, &mut telling), if agent.is_some() && has_room => Woken::Stepped(step),
-                () = until(due) => Woken::Waited,
-                _ = beats.tick() => Woken::Beat,
+                order = orders.recv() => Wakeup::Ordered(order),
+                progress = worker.step(&mut telling) => Wakeup::Worker(progress),
+                () = until(due) => Wakeup::Waited,
             };
-            match woken {
-                Woken::Ordered(None) => break,
-                Woken::Ordered(Some(Order::Close { id })) => {
+            match wakeup {
+                Wakeup::Ordered(None) => break,
+                Wakeup::Ordered(Some(Order::Close { id })) => {
                     closing = Some(id);
                     break;
                 }
-                Woken::Ordered(Some(order)) => self.ordered(order).await,
-                Woken::Stored(stored) => {
-                    let stored = self.recording.stored(stored);
-                    self.not_kept(stored.err());
-                }
-                Woken::Started(started) => self.started(*started).await,
-                Woken::Stepped(step) => {
-                    self.stepped(step);
-                    self.settle_overdue().await;
-                }
-                Woken::Waited => self.tell_words(),
-                Woken::Beat => self.beat().await,
+                Wakeup::Ordered(Some(order)) => self.ordered(order).await,
+                Wakeup::Worker(progress) => self.progressed(progress).await,
+                Wakeup::Waited => self.tell_words(),
             }
         }
         self.leave(closing).await;
+    }
+
+    /// What works, and where it tells.
+    fn parts(&mut self) -> (&mut Worker, Telling<'_>) {
+        let telling = Telling {
+            writer: &mut self.writer,
+            turn: &mut self.turn,
+            lines: &mut self.lines,
+            stats: &self.shared.stats,
+            heard_mode: &mut self.heard_mode,
+        };
+        (&mut self.worker, telling)
+    }
+
+    async fn progressed(&mut self, progress: Progress) {
+        match progress {
+            // Nobody asks for the newest session here.
+            Progress::Stored { .. } | Progress::StoreFailed(_) | Progress::Found => (),
+            Progress::LogLost(LogLost { error, .. }) => {
+                self.worker.stop_logging();
+                self.not_kept(Some(error));
+            }
+            Progress::Requests(requests) => {
+                for request in requests {
+                    self.requested(request).await;
+                }
+            }
+            Progress::Started => self.started().await,
+            Progress::NotStarted(err) => self.fail(&Error::internal(error_chain(&err))),
+            Progress::Told => {
+                if self.pace.is_due() {
+                    self.tell_words();
+                }
+                self.stepped();
+            }
+            Progress::Ended => {
+                self.tell_words();
+                self.stepped();
+            }
+            Progress::Gone(agent) | Progress::Busy(agent) => self.agent_gone(*agent),
+        }
+    }
+
+    async fn requested(&mut self, request: Request) {
+        match request {
+            Request::Abort { .. } => self.cancel(None),
+            Request::Leave { .. } => self.make_way().await,
+            Request::RemovePrompt { prompt, .. } => self.worker.log_mut().remove_prompt(prompt),
+            // Whoever has the session next works on it.
+            Request::Prompt { .. } | Request::Damaged { .. } => (),
+        }
     }
 
     async fn ordered(&mut self, order: Order) {
@@ -318,86 +332,36 @@ impl Session {
         }
     }
 
-    fn stepped(&mut self, step: Step) {
-        self.recording.commit();
-        if step != Step::Told || self.pace.is_due() {
-            self.tell_words();
-        }
-        if let Some(agent) = &self.agent
-            && let Some(native) = agent.native()
-        {
+    /// The agent has told something.
+    fn stepped(&mut self) {
+        if let Some(native) = self.worker.agent().and_then(Agent::native) {
             self.resume = Resume::Session(native.to_owned());
         }
         self.hear_offers();
         self.hear_mode();
-        match step {
-            Step::Told | Step::Ended => self.see_to_asks(),
-            // Nobody asks for the newest session here, so none is in use.
-            Step::Gone | Step::Busy | Step::Found => {
-                let unsent = self.agent.as_mut().and_then(Agent::take_unsent);
-                self.gone();
-                if unsent.is_some() {
-                    // Another program has gone on with the session: the next agent knows of it.
-                    self.waiting = unsent;
-                    return;
-                }
-                let message = "the agent ended before it answered";
-                self.fail(&Error::internal(message));
-            }
+        self.see_to_asks();
+    }
+
+    fn agent_gone(&mut self, mut agent: Agent) {
+        self.tell_words();
+        if let Some(native) = agent.native() {
+            self.resume = Resume::Session(native.to_owned());
         }
+        self.hear_mode();
+        let unsent = agent.take_unsent();
+        self.gone();
+        if unsent.is_some() {
+            // Another program has gone on with the session: the next agent knows of it.
+            self.waiting = unsent;
+            return;
+        }
+        self.fail(&Error::internal("the agent ended before it answered"));
     }
 
     /// Says the words that wait for more.
     fn tell_words(&mut self) {
         self.writer.flush(&mut self.lines);
         self.pace.passed();
-    }
-
-    async fn beat(&mut self) {
-        match self.recording.beat().await {
-            Ok(wishes) => {
-                for wish in wishes {
-                    match (wish, &mut self.agent) {
-                        (Wish::Abort, _) => self.cancel(None),
-                        (Wish::Leave, _) => self.make_way().await,
-                        (
-                            Wish::Settle {
-                                ask,
-                                answer,
-                                is_late,
-                            },
-                            Some(agent),
-                        ) => {
-                            let settled = match is_late {
-                                true => agent.settle_late(&ask, &answer),
-                                false => agent.settle(&ask, &answer),
-                            };
-                            // One that was withdrawn meanwhile needs no answer.
-                            settled.ok();
-                        }
-                        (Wish::Settle { .. }, None) => (),
-                    }
-                }
-            }
-            Err(err) => self.not_kept(Some(err)),
-        }
-        self.settle_overdue().await;
-    }
-
-    /// Answers what nobody has answered in time: through the journal where there is one, so that the
-    /// first answer counts, whoever gives it.
-    async fn settle_overdue(&mut self) {
-        let Some(agent) = &mut self.agent else {
-            return;
-        };
-        let overdue = agent.overdue();
-        if overdue.is_empty() || self.recording.settle_overdue(&overdue).await {
-            return;
-        }
-        for (asked, answer) in overdue {
-            // One that was withdrawn meanwhile needs no answer.
-            agent.settle_late(asked.ask.id.as_str(), &answer).ok();
-        }
     }
 
     fn update(&mut self, update: wire::About<'_>) {
@@ -426,18 +390,4 @@ fn writer(shared: &Shared, name: &str, cwd: &Path) -> AcpAgent {
     };
     let profile = shared.config.profile.as_deref();
     AcpAgent::new(name, &cwd.to_string_lossy(), profile, client)
-}
-
-async fn next(starting: &mut Option<Starting>) -> Result<Agent, StartError> {
-    match starting {
-        Some(starting) => starting.await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn step(agent: &mut Option<Agent>, telling: &mut Telling<'_>) -> Step {
-    match agent {
-        Some(agent) => agent.step(telling).await,
-        None => std::future::pending().await,
-    }
 }

@@ -56,6 +56,7 @@ pub(crate) struct Appender {
     pause: Duration,
     /// Until then it rests.
     next: Option<Instant>,
+    longest_rest: Duration,
 }
 
 impl Appender {
@@ -66,7 +67,12 @@ impl Appender {
             pending: None,
             pause: FIRST_PAUSE,
             next: None,
+            longest_rest: LONGEST_REST,
         }
+    }
+
+    pub(crate) fn set_longest_rest(&mut self, rest: Duration) {
+        self.longest_rest = rest;
     }
 
     pub(crate) fn is_busy(&self) -> bool {
@@ -144,6 +150,7 @@ impl Appender {
     fn send(&mut self, batch: Batch, pause: Duration) {
         let journal = Arc::clone(&self.journal);
         let lease = self.lease.clone();
+        let longest_rest = self.longest_rest;
         self.pending = Some(Box::pin(async move {
             if !pause.is_zero() {
                 sleep(pause).await;
@@ -153,7 +160,7 @@ impl Appender {
             match journal.append(&lease, batch.clone()).await {
                 Ok(_) => Ok(Stored {
                     has_effects: batch.has_effects(),
-                    next: rest(began.elapsed()).map(|it| began + it),
+                    next: rest(began.elapsed(), longest_rest).map(|it| began + it),
                 }),
                 Err(error) => Err(Failed { error, batch }),
             }
@@ -162,8 +169,8 @@ impl Appender {
 }
 
 /// How long an append that took this long is to stay the only one.
-fn rest(took: Duration) -> Option<Duration> {
-    let rest = (took * N_IN_REST).min(LONGEST_REST);
+fn rest(took: Duration, longest: Duration) -> Option<Duration> {
+    let rest = (took * N_IN_REST).min(longest);
     (rest >= SHORTEST_REST).then_some(rest)
 }
 
@@ -173,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_slow_store_rests_and_a_fast_one_does_not() {
-        let rests = [20, 100, 2_000].map(|it| rest(Duration::from_micros(it)));
+        let rests = [20, 100, 2_000].map(|it| rest(Duration::from_micros(it), LONGEST_REST));
         let rests = rests.map(|it| it.map(|it| it.as_micros()));
         assert_eq!(rests, [None, Some(3_000), Some(10_000)]);
     }

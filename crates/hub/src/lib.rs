@@ -25,11 +25,11 @@ mod lost;
 mod order;
 mod pages;
 mod record;
-mod recorder;
 mod remove;
 mod ring;
 mod setup;
 mod shared;
+mod worker;
 
 pub use changes::{Changes, SessionChanged};
 pub use config::{HubConfig, Limits, own_name};
@@ -40,7 +40,8 @@ pub use histogram::Histogram;
 pub use hub::{Hub, Overview, Queued, Submitted, title};
 pub use keep::{cut, retention};
 pub use order::{Submit, Target, ask_to_leave};
-pub use recorder::{Announced, Recorder, Storing, Wish, parent};
+
 pub use remove::remove;
 pub use ring::{MAX_BYTES, MAX_FRAMES, Made};
 pub use runner::ClientRun;
+pub use worker::{Announced, LogLost, Progress, Request, SessionLog, Worker, parent};

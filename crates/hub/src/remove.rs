@@ -7,9 +7,10 @@ use journal::{Journal, Lease, Order, Owner, Scope, State};
 use model::SessionId;
 use tokio::time::timeout;
 
+use crate::config::Limits;
 use crate::error::{Error, Result};
 use crate::order::ask_to_leave;
-use crate::recorder::acquire;
+use crate::worker::acquire;
 
 /// What an owner without work may take to leave: its agent has to end first.
 const LEAVE_LIMIT: Duration = Duration::from_secs(10);
@@ -58,7 +59,7 @@ async fn take(
     let mut watch = journal.watch(Scope::Session(session.clone()));
     let mut was_asked = false;
     loop {
-        match acquire(journal, session, owner).await {
+        match acquire(journal, session, owner, Limits::default().lease).await {
             Err(journal::Error::Held { .. }) => {
                 if !was_asked {
                     ask_to_leave(journal, session).await?;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
-use journal::Owner;
+use journal::{Lease, Owner};
 use model::SessionId;
 use tokio::sync::{Notify, Semaphore, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -21,6 +21,7 @@ use crate::desk;
 use crate::error::{Error, Result};
 use crate::everything::Everything;
 use crate::lost;
+use crate::worker;
 
 /// What a desk lets others know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -145,7 +146,7 @@ impl Shared {
             if !is_lost || self.is_ours(session) {
                 continue;
             }
-            match desk::acquire(self, session).await {
+            match self.acquire(session).await {
                 Ok(lease) => {
                     let closed = lost::close(&**journal, &lease).await;
                     journal.release(&lease).await?;
@@ -158,6 +159,12 @@ impl Shared {
             }
         }
         Ok(())
+    }
+
+    /// Takes a session whose owner has let go of it, or is dead.
+    pub(crate) async fn acquire(&self, session: &SessionId<'static>) -> journal::Result<Lease> {
+        let ttl = self.config.limits.lease;
+        worker::acquire(&*self.config.journal, session, &self.owner, ttl).await
     }
 
     /// Stops the run of a desk of ours, without the journal.

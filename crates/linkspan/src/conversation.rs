@@ -8,16 +8,17 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use formats::ag_ui::History;
-use model::{Event, Outcome, Sink};
+use hub::{Progress, SessionLog, Worker};
+use journal::{Journal, NewSession, SystemClock};
+use model::{Event, Outcome, SessionId, Sink};
 use responses::Endpoint;
 use runner::config::{self, Config};
 use runner::engines::{self, Machine, Recording, Selected, Surroundings};
 use runner::locks::Locks;
 use runner::process::{Guard, find_on_path};
 use runner::{
-    Agent, Answer, Asked, Ended, Mode, NotSettled, Permissions, RecordingError, Request, Resume,
-    Setup, StartError, Step, Talk, Verdict, Work, nobody, verdict,
+    Agent, Answer, Asked, Ended, Mode, Permissions, RecordingError, Request, Resume, Setup,
+    StartError, Talk, Work, nobody,
 };
 use tokio::sync::Notify;
 
@@ -83,6 +84,8 @@ pub enum ConversationError {
     Start(#[from] StartError),
     #[error(transparent)]
     Recording(#[from] RecordingError),
+    #[error("the session cannot be kept")]
+    Journal(#[from] journal::Error),
 }
 
 type OnEvent = Box<dyn FnMut(&Event<'_>) + Send>;
@@ -98,7 +101,10 @@ pub struct Conversation {
     unsent: Vec<String>,
     listeners: Listeners,
     on_ask: Option<OnAsk>,
-    agent: Option<Agent>,
+    /// Where the session is kept: in memory, unless [`Conversation::keep_in`] says otherwise.
+    journal: Option<Arc<dyn Journal>>,
+    /// From the first run on.
+    worker: Option<Worker>,
     /// The agent was started with permissions that do not hold any more.
     is_stale: bool,
     resume: Option<String>,
@@ -145,7 +151,8 @@ impl Conversation {
             unsent: Vec::new(),
             listeners: Listeners::default(),
             on_ask: None,
-            agent: None,
+            journal: None,
+            worker: None,
             is_stale: false,
             aborting: Arc::default(),
             last: None,
@@ -162,6 +169,11 @@ impl Conversation {
         self.on_ask = Some(Box::new(answer));
     }
 
+    /// Keeps the session in a journal, where others can follow it. Before the first run.
+    pub fn keep_in(&mut self, journal: Arc<dyn Journal>) {
+        self.journal = Some(journal);
+    }
+
     /// Says something; the next run works on it.
     pub fn send_message(&mut self, text: impl Into<String>) {
         self.unsent.push(text.into());
@@ -170,7 +182,7 @@ impl Conversation {
     /// Later runs use another model; false when the agent that is there cannot change it.
     pub fn set_model(&mut self, model: &str) -> bool {
         self.config.model = Some(model.to_owned());
-        let agent = self.agent.as_mut();
+        let agent = self.worker.as_mut().and_then(Worker::agent_mut);
         agent.is_none_or(|it| it.set_model(model))
     }
 
@@ -178,8 +190,11 @@ impl Conversation {
     /// next run starts it anew, and goes on with the same session.
     pub fn set_permissions(&mut self, mode: Mode) -> bool {
         self.permissions.mode = mode;
-        let agent = self.agent.as_mut();
-        let is_set = agent.is_none_or(|it| it.set_mode(mode));
+        let Some(worker) = &mut self.worker else {
+            return true;
+        };
+        worker.set_permissions(self.permissions.clone());
+        let is_set = worker.agent_mut().is_none_or(|it| it.set_mode(mode));
         self.is_stale |= !is_set;
         is_set
     }
@@ -208,25 +223,22 @@ impl Conversation {
             return Err(ConversationError::NothingToSend);
         }
         let prompt = self.unsent.join("\n\n");
+        self.open().await?;
         if std::mem::take(&mut self.is_stale)
-            && let Some(mut agent) = self.agent.take()
+            && let Some(mut agent) = self.worker.as_mut().and_then(Worker::take_agent)
         {
             agent.step_to_end().await;
         }
-        match &mut self.agent {
+        match self.worker.as_mut().and_then(Worker::agent_mut) {
             Some(agent) => agent.prompt(&prompt.as_str().into()),
-            None => {
-                let setup = self.setup(&prompt)?;
-                self.agent = Some(Agent::start(setup, |_| ()).await?);
-            }
+            None => self.start(&prompt).await?,
         }
         self.unsent.clear();
         self.state = State::Running;
         let ended = match self.follow().await {
             Some(ended) => ended,
             None => {
-                let setup = self.setup(&prompt)?;
-                self.agent = Some(Agent::start(setup, |_| ()).await?);
+                self.start(&prompt).await?;
                 self.follow().await.unwrap_or(LOST)
             }
         };
@@ -244,11 +256,50 @@ impl Conversation {
 
     /// Lets the agent go. Another run would start it again.
     pub async fn close(&mut self) {
-        if let Some(agent) = &mut self.agent {
-            agent.close();
-            while agent.step(&mut self.listeners).await != Step::Gone {}
+        let Some(worker) = &mut self.worker else {
+            return;
+        };
+        worker.close();
+        while worker.agent().is_some() {
+            worker.step(&mut self.listeners).await;
         }
-        self.agent = None;
+    }
+
+    /// The worker of the session, from now on.
+    async fn open(&mut self) -> Result<(), ConversationError> {
+        if self.worker.is_some() {
+            return Ok(());
+        }
+        let journal = self.journal.take().unwrap_or_else(|| {
+            let (clock, cut) = (Arc::new(SystemClock::default()), None);
+            Arc::new(journal::Memory::new(journal::Config { clock, cut }))
+        });
+        let session = NewSession {
+            id: SessionId::new(self.id.clone()),
+            engine: self.config.engine.clone(),
+            cwd: Some(self.config.cwd.to_string_lossy().into_owned()),
+            title: self.unsent.first().map(|it| hub::title(it)),
+            parent: None,
+        };
+        let log = SessionLog::create(journal, session).await?;
+        self.worker = Some(Worker::new(log, self.permissions.clone()));
+        Ok(())
+    }
+
+    async fn start(&mut self, prompt: &str) -> Result<(), ConversationError> {
+        let Some(worker) = &mut self.worker else {
+            return Ok(());
+        };
+        let history = worker.log_mut().history().await?;
+        let earlier = worker.log().earlier();
+        let mut setup = self.setup(prompt)?;
+        setup.session.clone_from(&self.id);
+        setup.earlier = earlier;
+        setup.recall(history);
+        if let Some(worker) = &mut self.worker {
+            worker.start_now(setup, |_| ()).await?;
+        }
+        Ok(())
     }
 
     /// How the run ended; none when another program has gone on with the session while the agent idled,
@@ -256,34 +307,45 @@ impl Conversation {
     async fn follow(&mut self) -> Option<Ended> {
         let aborting = Arc::clone(&self.aborting);
         loop {
-            let Some(agent) = &mut self.agent else {
-                return Some(LOST);
-            };
-            let step = tokio::select! {
-                step = agent.step(&mut self.listeners) => step,
+            let worker = self.worker.as_mut()?;
+            let progress = tokio::select! {
+                progress = worker.step(&mut self.listeners) => progress,
                 () = aborting.notified() => {
-                    agent.abort();
+                    worker.abort();
                     continue;
                 }
             };
-            if let Some(native) = agent.native() {
+            if let Some(native) = worker.agent().and_then(Agent::native) {
                 self.resume = Some(native.to_owned());
             }
-            answer(agent, &self.permissions, &mut self.on_ask);
-            match step {
-                Step::Told => (),
-                Step::Ended => return Some(agent.last().cloned().unwrap_or(LOST)),
+            answer(worker, &mut self.on_ask);
+            match progress {
+                Progress::Ended => {
+                    let last = worker.agent().and_then(Agent::last);
+                    return Some(last.cloned().unwrap_or(LOST));
+                }
                 // A conversation names its session, so nobody is met in it.
-                Step::Busy | Step::Found => {
-                    self.agent = None;
-                    return Some(LOST);
-                }
-                Step::Gone => {
+                Progress::Busy(_) => return Some(LOST),
+                Progress::Gone(mut agent) => {
+                    if let Some(native) = agent.native() {
+                        self.resume = Some(native.to_owned());
+                    }
                     let is_unsent = agent.take_unsent().is_some();
-                    let ended = agent.last().cloned();
-                    self.agent = None;
-                    return (!is_unsent).then(|| ended.unwrap_or(LOST));
+                    return (!is_unsent).then(|| agent.last().cloned().unwrap_or(LOST));
                 }
+                Progress::LogLost(_) => worker.stop_logging(),
+                Progress::Requests(requests) => {
+                    let is_abort = |it: &hub::Request| matches!(it, hub::Request::Abort { .. });
+                    if requests.iter().any(is_abort) {
+                        worker.abort();
+                    }
+                }
+                Progress::Told
+                | Progress::Found
+                | Progress::Started
+                | Progress::NotStarted(_)
+                | Progress::Stored { .. }
+                | Progress::StoreFailed(_) => (),
             }
         }
     }
@@ -318,18 +380,15 @@ impl Conversation {
         Ok(agent.setup(&request, around, find_on_path, Machine::own())?)
     }
 
-    /// A model is told everything that was said so far.
+    /// What was said so far is told to it as well, see [`Setup::recall`].
     fn model(&self, endpoint: Box<Endpoint>, prompt: &str) -> Setup {
-        let history = self.listeners.history.clone();
-        let mut told = responses::Conversation::of_prompt(&self.id, history, prompt);
-        told.model = self.config.model.clone();
+        let history = Default::default();
+        let mut thread = responses::Conversation::of_prompt(&self.id, history, prompt);
+        thread.model = self.config.model.clone();
         if let Some(response) = &self.config.resume {
-            told.follow(response);
+            thread.follow(response);
         }
-        Setup {
-            session: self.id.clone(),
-            ..Setup::responses(endpoint, told, prompt, (&self.config.settings).into())
-        }
+        Setup::responses(endpoint, thread, prompt, (&self.config.settings).into())
     }
 
     /// A recording is played anew for every run.
@@ -354,25 +413,16 @@ impl std::fmt::Debug for Conversation {
     }
 }
 
-/// Answers what the agent asks: by the rules, else by whoever listens, else with no.
-fn answer(agent: &mut Agent, permissions: &Permissions, on_ask: &mut Option<OnAsk>) {
-    for asked in agent.asks().to_vec() {
-        let answer = match (verdict(permissions, &asked), &mut *on_ask) {
-            (Verdict::Settle(answer), _) => answer,
-            (Verdict::Ask, Some(on_ask)) => on_ask(&asked),
-            (Verdict::Ask, None) => Answer::Deny {
+/// Answers what the rules leave open: by the callback, else with no.
+fn answer(worker: &mut Worker, on_ask: &mut Option<OnAsk>) {
+    for asked in worker.open_asks() {
+        let answer = match on_ask {
+            Some(on_ask) => on_ask(&asked),
+            None => Answer::Deny {
                 message: nobody(&asked),
             },
         };
-        let id = asked.ask.id.as_str();
-        match agent.settle(id, &answer) {
-            // One that was withdrawn meanwhile needs no answer.
-            Ok(()) | Err(NotSettled::NotOpen) => (),
-            Err(err @ (NotSettled::BadInput | NotSettled::FixedInput)) => {
-                let message = err.to_string();
-                agent.settle(id, &Answer::Deny { message }).ok();
-            }
-        }
+        worker.settle_or_deny(asked.ask.id.as_str(), &answer);
     }
 }
 
@@ -396,17 +446,14 @@ pub fn allowed_tools(names: &[String]) -> Vec<String> {
     tools
 }
 
-/// Everybody who wants to hear of events.
+/// The callbacks of [`Conversation::on_event`].
 #[derive(Default)]
 struct Listeners {
     all: Vec<OnEvent>,
-    /// What was said, for models that do not remember it.
-    history: History,
 }
 
 impl Sink for Listeners {
     fn event(&mut self, event: &Event<'_>) {
-        self.history.event(event);
         for listener in &mut self.all {
             listener(event);
         }

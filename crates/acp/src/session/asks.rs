@@ -2,7 +2,7 @@
 
 use formats::AcpRequest;
 use model::AskKind;
-use runner::{Answer, Asked, NotSettled, Permissions, Verdict, verdict};
+use runner::{Agent, Answer, Asked};
 use serde_json::Value;
 
 use super::Session;
@@ -14,7 +14,7 @@ use crate::wire;
 pub(super) struct Asks {
     /// What the writer has made of them, for those that the client is asked.
     written: Vec<AcpRequest>,
-    /// Those that were seen to: by the rules, or by asking the client.
+    /// Those that the client was asked.
     seen: Vec<String>,
     /// The client is being asked.
     open: Vec<Open>,
@@ -32,13 +32,11 @@ impl Session {
     /// Sees to everything that is asked.
     pub(super) fn see_to_asks(&mut self) {
         self.asks.written.extend(self.writer.take_requests());
-        let Some(agent) = &self.agent else {
-            return;
-        };
-        if agent.asks().is_empty() && self.asks.seen.is_empty() {
+        let asked = self.worker.agent().map(Agent::asks).unwrap_or_default();
+        if asked.is_empty() && self.asks.seen.is_empty() {
             return;
         }
-        let asked: Vec<Asked> = agent.asks().to_vec();
+        let asked: Vec<Asked> = asked.to_vec();
         let is_asked = |id: &str| asked.iter().any(|it| it.ask.id.as_str() == id);
         let mut gone = Vec::new();
         self.asks.open.retain(|it| {
@@ -52,23 +50,12 @@ impl Session {
         self.asks.seen.retain(|it| is_asked(it));
         self.asks.questions.retain(|it| is_asked(it.ask()));
         self.asks.written.retain(|it| is_asked(&it.ask));
-        for asked in asked {
+        for asked in self.worker.open_asks() {
             let id = asked.ask.id.to_string();
-            if self.asks.seen.contains(&id) {
-                continue;
+            if !self.asks.seen.contains(&id) {
+                self.asks.seen.push(id.clone());
+                self.ask(id, &asked);
             }
-            self.asks.seen.push(id.clone());
-            match verdict(&self.permissions(), &asked) {
-                Verdict::Settle(answer) => self.settle(&id, &answer),
-                Verdict::Ask => self.ask(id, &asked),
-            }
-        }
-    }
-
-    fn permissions(&self) -> Permissions {
-        Permissions {
-            mode: self.chosen.mode,
-            ..self.shared.config.permissions.clone()
         }
     }
 
@@ -89,7 +76,7 @@ impl Session {
             self.lines.extend(self.asks.written.swap_remove(at).line);
         } else {
             let message = "nobody could be asked".to_owned();
-            return self.settle(&id, &Answer::Deny { message });
+            return self.worker.settle_or_deny(&id, &Answer::Deny { message });
         }
         self.asks.open.push(Open { ask: id, request });
     }
@@ -115,21 +102,7 @@ impl Session {
             None => answer(result),
         };
         let Open { ask, .. } = open.swap_remove(at);
-        self.settle(&ask, &answer);
-    }
-
-    fn settle(&mut self, ask: &str, answer: &Answer) {
-        let Some(agent) = &mut self.agent else {
-            return;
-        };
-        match agent.settle(ask, answer) {
-            // One that was withdrawn meanwhile needs no answer.
-            Ok(()) | Err(NotSettled::NotOpen) => (),
-            Err(err @ (NotSettled::BadInput | NotSettled::FixedInput)) => {
-                let message = err.to_string();
-                agent.settle(ask, &Answer::Deny { message }).ok();
-            }
-        }
+        self.worker.settle_or_deny(&ask, &answer);
     }
 
     /// The client need not answer any more.

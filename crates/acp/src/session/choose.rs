@@ -1,6 +1,6 @@
 //! What the user chooses, and what the agent offers and changes by itself.
 
-use runner::{Mode, Offers};
+use runner::{Mode, Offers, Permissions};
 use serde_json::Value;
 
 use super::Session;
@@ -40,7 +40,7 @@ impl Session {
             }
             "effort" if chosen == DEFAULT || self.choices.efforts.contains(&chosen) => {
                 let effort = (chosen != DEFAULT).then(|| chosen.to_owned());
-                let has_agent = self.agent.is_some() || self.starting.is_some();
+                let has_agent = self.worker.agent().is_some() || self.worker.is_starting();
                 self.is_stale |= has_agent && self.chosen.effort != effort;
                 self.chosen.effort = effort;
                 None
@@ -63,12 +63,20 @@ impl Session {
 
     fn change_mode(&mut self, mode: Mode) {
         // One that is being started begins with what was chosen before.
-        self.is_stale |= self.starting.is_some() && self.chosen.mode != mode;
-        self.chosen.mode = mode;
-        if let Some(agent) = &mut self.agent {
+        self.is_stale |= self.worker.is_starting() && self.chosen.mode != mode;
+        self.set_chosen_mode(mode);
+        if let Some(agent) = self.worker.agent_mut() {
             // One that cannot change is started anew for the next prompt.
             self.is_stale |= !agent.set_mode(mode);
         }
+    }
+
+    fn set_chosen_mode(&mut self, mode: Mode) {
+        self.chosen.mode = mode;
+        self.worker.set_permissions(Permissions {
+            mode,
+            ..self.shared.config.permissions.clone()
+        });
     }
 
     fn change_model(&mut self, model: &str) {
@@ -76,10 +84,11 @@ impl Session {
         if self.chosen.model == model {
             return;
         }
-        match (&mut self.agent, &model) {
+        let is_starting = self.worker.is_starting();
+        match (self.worker.agent_mut(), &model) {
             (Some(agent), Some(model)) => self.is_stale |= !agent.set_model(model),
             (Some(_), None) => self.is_stale = true,
-            (None, _) => self.is_stale |= self.starting.is_some(),
+            (None, _) => self.is_stale |= is_starting,
         }
         self.chosen.model = model;
     }
@@ -94,7 +103,7 @@ impl Session {
         if self.offers != Offers::default() {
             return;
         }
-        let Some(agent) = &self.agent else {
+        let Some(agent) = self.worker.agent() else {
             return;
         };
         let offers = agent.offers();
@@ -125,7 +134,7 @@ impl Session {
             return;
         };
         if self.chosen.mode != mode {
-            self.chosen.mode = mode;
+            self.set_chosen_mode(mode);
             self.update(About::CurrentModeUpdate {
                 current_mode_id: mode_id(mode),
             });

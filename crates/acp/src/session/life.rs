@@ -2,39 +2,38 @@
 
 use std::sync::Arc;
 
+use hub::{Progress, SessionLog};
 use model::error_chain;
 use responses::Conversation;
 use runner::engines::{self, Machine, Selected, Surroundings};
 use runner::process::find_on_path;
-use runner::{Agent, Permissions, Request, Resume, Setup, StartError, Step, Talk, Work};
+use runner::{Permissions, Request, Resume, Setup, StartError, Talk, Work};
 use tokio::time::timeout;
 
-use super::telling::Telling;
 use super::turn::CANCELLED;
-use super::{PATIENCE, Session, step};
-use crate::recording::Recording;
+use super::{PATIENCE, Session};
 use crate::rpc::{self, Error, Id};
 use crate::wire;
 
 impl Session {
     /// Gives the prompt to the agent, or starts one.
     pub(super) fn begin(&mut self) {
-        if self.starting.is_some() {
+        if self.worker.is_starting() {
             return;
         }
-        if let (Some(agent), Some(prompt)) = (&mut self.agent, &self.waiting) {
+        if let (Some(agent), Some(prompt)) = (self.worker.agent_mut(), &self.waiting) {
             agent.prompt(prompt);
             self.waiting = None;
             return;
         }
         let is_wanted = self.waiting.is_some() || std::mem::take(&mut self.is_warming);
-        if self.agent.is_some() || !is_wanted {
+        if self.worker.agent().is_some() || !is_wanted {
             return;
         }
         match self.setup() {
             Ok(Some(setup)) => {
                 let is_fork = matches!(self.resume, Resume::Fork(_));
-                self.starting = Some(Box::pin(start(setup, is_fork)));
+                self.worker.start(prepare(setup, is_fork));
             }
             Ok(None) => (),
             Err(error) => self.fail(&error),
@@ -52,7 +51,7 @@ impl Session {
             Error::internal(message)
         };
         let selected = engines::select(&self.engine, &config.settings).map_err(refused)?;
-        let earlier = self.recording.earlier();
+        let earlier = self.worker.log().earlier();
         let mut setup = match selected {
             Selected::Agent(agent) => {
                 let request = Request {
@@ -110,16 +109,7 @@ impl Session {
         Ok(Some(setup))
     }
 
-    pub(super) async fn started(&mut self, started: Result<Agent, StartError>) {
-        self.starting = None;
-        match started {
-            Ok(mut agent) => {
-                let settings = &self.shared.config.settings;
-                agent.set_ask_limit(settings.ask_limit(&self.engine, None, None));
-                self.agent = Some(agent);
-            }
-            Err(err) => return self.fail(&Error::internal(error_chain(&err))),
-        }
+    pub(super) async fn started(&mut self) {
         if self.is_stale {
             // Something else was chosen while it was being started.
             self.let_go().await;
@@ -133,22 +123,14 @@ impl Session {
     /// Lets the agent go, and hears it to its end.
     pub(super) async fn let_go(&mut self) {
         self.is_stale = false;
-        if let Some(starting) = self.starting.take() {
-            // It may have the lock of the session already, which the next one needs.
-            let started = timeout(PATIENCE, starting).await;
-            self.agent = started.ok().and_then(Result::ok);
-        }
-        if let Some(agent) = &mut self.agent {
-            agent.close();
-        }
+        // It may have the lock of the session already, which the next one needs.
+        self.worker.finish_start(PATIENCE).await;
+        self.worker.close();
         if timeout(PATIENCE, self.until_gone()).await.is_err() {
-            if let Some(agent) = &mut self.agent {
-                agent.kill();
-            }
+            self.worker.kill();
             self.until_gone().await;
         }
         self.gone();
-        self.recording.commit();
     }
 
     /// Another program wants the session: it gets it, unless the client has something to do in it. The
@@ -157,39 +139,45 @@ impl Session {
         if self.turn.is_some() || self.waiting.is_some() {
             return;
         }
-        if let Some(agent) = &mut self.agent {
-            agent.dismiss();
-        }
+        self.worker.dismiss();
         self.let_go().await;
-        self.recording.rest().await;
+        self.worker.log_mut().release().await;
     }
 
     /// There is no agent any more, and nothing that it waits for.
     pub(super) fn gone(&mut self) {
-        self.agent = None;
         self.withdraw_asks();
-        self.recording.forget();
+        self.worker.log_mut().forget_deferred();
     }
 
     async fn until_gone(&mut self) {
-        while self.agent.is_some() && self.step().await != Step::Gone {}
+        while self.worker.agent().is_some() {
+            self.step().await;
+        }
     }
 
     async fn until_ended(&mut self) {
-        while self.turn.is_some() && self.agent.is_some() && self.step().await != Step::Gone {}
+        while self.turn.is_some() && self.worker.agent().is_some() {
+            self.step().await;
+        }
     }
 
-    async fn step(&mut self) -> Step {
-        let (kept, _) = self.recording.parts();
-        let mut telling = Telling {
-            kept,
-            writer: &mut self.writer,
-            turn: &mut self.turn,
-            lines: &mut self.lines,
-            stats: &self.shared.stats,
-            heard_mode: &mut self.heard_mode,
-        };
-        step(&mut self.agent, &mut telling).await
+    /// A step of an agent that is on its way out.
+    async fn step(&mut self) {
+        let (worker, mut telling) = self.parts();
+        match worker.step(&mut telling).await {
+            Progress::LogLost(_) => worker.stop_logging(),
+            Progress::Stored { .. }
+            | Progress::StoreFailed(_)
+            | Progress::Requests(_)
+            | Progress::Started
+            | Progress::NotStarted(_)
+            | Progress::Told
+            | Progress::Ended
+            | Progress::Found
+            | Progress::Gone(_)
+            | Progress::Busy(_) => (),
+        }
     }
 
     pub(super) async fn leave(mut self, closing: Option<Id>) {
@@ -199,8 +187,8 @@ impl Session {
         self.let_go().await;
         self.end_turn(CANCELLED);
         // Only then can it be opened again; a client that does not read must not hold that up.
-        let recording = std::mem::replace(&mut self.recording, Recording::early());
-        recording.finish().await;
+        let log = std::mem::replace(self.worker.log_mut(), SessionLog::off());
+        log.finish().await;
         if let Some(id) = closing {
             self.lines.extend(rpc::result(&id, &wire::Empty {}));
         }
@@ -208,9 +196,8 @@ impl Session {
     }
 }
 
-/// Starts an agent. What a fork begins with is only read: it is enough that no agent of another program
-/// works in it now.
-async fn start(mut setup: Setup, is_fork: bool) -> Result<Agent, StartError> {
+/// What a fork begins with is only read: it is enough that no agent of another program works in it now.
+async fn prepare(mut setup: Setup, is_fork: bool) -> Result<Setup, StartError> {
     if is_fork && let Some((locks, session)) = setup.locks.clone().zip(setup.in_use.take()) {
         let place = locks
             .queue_to_read(&setup.engine, &session, &setup.holder)
@@ -224,5 +211,5 @@ async fn start(mut setup: Setup, is_fork: bool) -> Result<Agent, StartError> {
             return Err(StartError::Busy { session, held });
         }
     }
-    Agent::start(setup, |_| ()).await
+    Ok(setup)
 }

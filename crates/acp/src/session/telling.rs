@@ -1,15 +1,13 @@
-//! What the agent tells, on its way to the client and into the journal.
+//! What the agent tells, on its way to the client.
 
 use formats::AcpAgent;
-use model::{Body, Cause, Event, Frame, Sink};
+use model::{Body, Cause, Event, Sink};
 
 use super::turn::{CANCELLED, Turn};
-use crate::recording::Told;
 use crate::rpc;
 use crate::stats::Stats;
 
 pub(super) struct Telling<'a> {
-    pub(super) kept: Told<'a>,
     pub(super) writer: &'a mut AcpAgent,
     pub(super) turn: &'a mut Option<Turn>,
     pub(super) lines: &'a mut Vec<u8>,
@@ -20,7 +18,6 @@ pub(super) struct Telling<'a> {
 impl Sink for Telling<'_> {
     fn event(&mut self, event: &Event<'_>) {
         self.stats.told(1);
-        self.kept.event(event);
         let run = event.run.as_ref().map(|it| it.as_str());
         match &event.body {
             // What background work begins is not what was asked for.
@@ -50,9 +47,5 @@ impl Sink for Telling<'_> {
             };
             self.lines.extend(rpc::rest(&turn.id, end));
         }
-    }
-
-    fn frame(&mut self, frame: Frame<'_>) {
-        self.kept.frame(frame);
     }
 }

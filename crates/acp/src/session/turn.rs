@@ -6,7 +6,7 @@ use model::error_chain;
 use runner::{Prompt, Resume};
 use serde_json::Value;
 
-use super::{Session, writer};
+use super::{FLUSH_INTERVAL, Session, writer};
 use crate::connection::nothing_yet;
 use crate::history;
 use crate::rpc::{self, Error, Id};
@@ -33,17 +33,18 @@ impl Session {
         if self.is_stale {
             self.let_go().await;
         }
-        if self.recording.is_early() {
+        if self.worker.log().is_deferred() {
             self.keep(&prompt.text).await;
         }
-        if self.recording.is_resting() {
+        if self.worker.log().is_released() {
             let journal = self.shared.journal().await;
-            let woken = self.recording.wake(&journal).await;
+            let woken = self.worker.log_mut().reacquire(&journal).await;
             if let Err(journal::Error::Held { .. }) = &woken {
                 return self.lines.extend(rpc::refusal(Some(&id), &elsewhere()));
             }
             self.not_kept(woken.err());
         }
+        self.worker.log_mut().set_longest_rest(FLUSH_INTERVAL);
         self.recall().await;
         self.turn = Some(Turn {
             id,
@@ -58,7 +59,7 @@ impl Session {
         if !self.engine.starts_with("responses:") {
             return;
         }
-        match self.recording.history().await {
+        match self.worker.log_mut().history().await {
             Ok(said) => self.said = said,
             Err(err) => {
                 let title = format!("what was said before cannot be read: {}", error_chain(&err));
@@ -85,7 +86,7 @@ impl Session {
             title: Some(title.clone()),
             parent: parent.unwrap_or_default(),
         };
-        let begun = self.recording.begin(&journal, session).await;
+        let begun = self.worker.log_mut().begin(&journal, session).await;
         self.not_kept(begun.err());
         self.update(wire::About::SessionInfoUpdate { title: &title });
     }
@@ -133,9 +134,9 @@ impl Session {
             return;
         };
         turn.is_cancelled = true;
-        match &mut self.agent {
-            Some(agent) if self.waiting.is_none() => agent.abort(),
-            _ if self.starting.is_none() => {
+        match self.worker.agent() {
+            Some(_) if self.waiting.is_none() => self.worker.abort(),
+            _ if !self.worker.is_starting() => {
                 self.waiting = None;
                 self.end_turn(CANCELLED);
             }
@@ -173,7 +174,7 @@ impl Session {
     async fn tell_again(&mut self) -> Result<(), Error> {
         self.tell_words();
         self.say().await;
-        self.recording.flush().await;
+        self.worker.log_mut().flush().await;
         let journal = self.shared.journal().await;
         let mut writer = writer(&self.shared, &self.name, &self.cwd);
         if !self.offers.commands.is_empty() {

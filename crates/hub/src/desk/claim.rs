@@ -3,18 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use journal::{Error, Lease, Takeover, Watch};
+use journal::{Error, Lease};
 use model::SessionId;
+use runner::Permissions;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::Desk;
 use crate::acceptor::Due;
-use crate::append::Appender;
-use crate::config::is_dead;
-use crate::lost;
-use crate::record::Record;
 use crate::shared::Shared;
+use crate::worker::{SessionLog, Worker};
 
 /// Between two tries to get a session that somebody else has.
 const TRY_AGAIN: Duration = Duration::from_millis(200);
@@ -24,10 +22,8 @@ const TRY_AGAIN: Duration = Duration::from_millis(200);
 pub(super) async fn claim(
     shared: &Arc<Shared>,
     session: &SessionId<'static>,
-    watch: &mut Watch,
     stop: &mut watch::Receiver<bool>,
 ) -> Option<Desk> {
-    let journal = &shared.config.journal;
     loop {
         if *stop.borrow() {
             return None;
@@ -36,13 +32,10 @@ pub(super) async fn claim(
             Ok(Due::OfOthers) | Err(Error::NoSession { .. }) => return None,
             // Its turn comes when another hub is done with its own prompt.
             Ok(Due::Later) => (),
-            Ok(due @ (Due::Nothing | Due::Now)) => match acquire(shared, session).await {
-                Ok(lease) => match open(shared, &lease).await {
+            Ok(due @ (Due::Nothing | Due::Now)) => match shared.acquire(session).await {
+                Ok(lease) => match open(shared, lease).await {
                     Ok(desk) => return Some(desk),
-                    Err(err) => {
-                        shared.in_trouble(&err);
-                        journal.release(&lease).await.ok();
-                    }
+                    Err(err) => shared.in_trouble(&err),
                 },
                 Err(Error::NoSession { .. }) => return None,
                 Err(Error::Held { .. }) if due == Due::Nothing => return None,
@@ -55,58 +48,30 @@ pub(super) async fn claim(
             () = sleep(TRY_AGAIN) => (),
             _ = stop.wait_for(|it| *it) => return None,
         }
-        // Hints of the meantime are answered by looking again.
-        tokio::select! {
-            biased;
-            _ = watch.changed() => (),
-            () = std::future::ready(()) => (),
-        }
     }
 }
 
-/// Takes a session whose owner has let go of it, or is dead.
-pub(crate) async fn acquire(
-    shared: &Shared,
-    session: &SessionId<'static>,
-) -> journal::Result<Lease> {
+async fn open(shared: &Arc<Shared>, lease: Lease) -> journal::Result<Desk> {
     let journal = &shared.config.journal;
+    let found = journal.find_session(&lease.session).await;
     let ttl = shared.config.limits.lease;
-    let acquired = journal
-        .acquire(session, &shared.owner, ttl, Takeover::Lapsed)
-        .await;
-    match acquired {
-        Err(Error::Held { owner, .. }) if is_dead(&owner) => {
-            let takeover = Takeover::Dead(owner);
-            journal.acquire(session, &shared.owner, ttl, takeover).await
-        }
-        acquired => acquired,
-    }
-}
-
-async fn open(shared: &Arc<Shared>, lease: &Lease) -> journal::Result<Desk> {
-    let journal = &shared.config.journal;
-    let head = lost::close(&**journal, lease).await?;
-    let found = journal.find_session(&lease.session).await?;
-    let session = found.ok_or_else(|| Error::NoSession {
-        session: lease.session.clone(),
+    let mut log = SessionLog::with_lease(Arc::clone(journal), lease.clone(), ttl).await?;
+    let session = found?.ok_or(Error::NoSession {
+        session: lease.session,
     })?;
-    let mut record = Record::open(&**journal, &session, head).await?;
-    record.count_in(&shared.counts);
+    if let Some(record) = log.record_mut() {
+        record.count_in(&shared.counts);
+    }
     Ok(Desk {
         shared: Arc::clone(shared),
         native: session.native.map(|it| it.to_string()),
         session: session.id,
-        record,
-        appender: Appender::new(Arc::clone(journal), lease.clone()),
+        worker: Worker::new(log, Permissions::default()),
         queue: Default::default(),
-        n_seen: 0,
         current: None,
-        starting: None,
-        agent: None,
         settings: None,
         is_leaving: false,
         warm: None,
-        answered: Vec::new(),
         is_stopping: false,
         is_aborting: false,
         is_wanted: false,

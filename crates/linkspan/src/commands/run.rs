@@ -18,13 +18,12 @@ mod view;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use hub::{Announced, Wish};
+use hub::{Announced, Progress, Request, SessionLog, Worker};
 use model::Outcome;
-use runner::{Agent, Answer, Asked, NotSettled, Permissions, Step, Verdict, nobody, verdict};
+use runner::{Agent, Answer, Asked, nobody};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use self::keep::{BEAT, Keep};
-use self::output::{Output, Told};
+use self::output::Output;
 use self::plan::Plan;
 use self::question::{Question, Reply};
 use self::start::{Started, Unplaced, started};
@@ -58,64 +57,55 @@ async fn follow(
     tty: Option<Tty>,
     stops: Stops,
 ) -> Result<(), Failure> {
-    let (permissions, prompt) = (plan.permissions.clone(), plan.prompt.clone());
+    let prompt = plan.prompt.clone();
     let (config, said) = (plan.config.clone(), plan.said.clone());
     let list = plan.list.clone();
-    let ask_limit = plan.ask_limit;
     let unplaced = Unplaced::of(&plan);
-    let Started {
-        agent,
-        keep,
-        announced,
-    } = started(args, plan).await?;
+    let Started { worker, announced } = started(args, plan).await?;
     for line in said {
         exit::say(&format!("linkspan: {line}\n"));
     }
     let mut session = Session {
-        agent,
+        worker,
         output,
-        keep,
-        permissions,
         list,
         unplaced,
         asking: Asking {
             tty,
             question: None,
-            settled: Vec::new(),
         },
         stops,
         n_presses: 0,
     };
     session.show_announced(announced.as_ref())?;
     loop {
-        session.agent.set_ask_limit(ask_limit);
         let ran = session.run(args).await;
-        let keep = std::mem::take(&mut session.keep);
+        let log = std::mem::replace(session.worker.log_mut(), SessionLog::off());
         match ran {
-            Ok(Done::Busy(_)) => keep.discard().await,
-            Ok(Done::Gone) | Err(_) => keep.finish().await,
+            Ok(Done::Busy(_)) => keep::discard(log).await,
+            Ok(Done::Gone(_)) | Err(_) => keep::finish(log).await,
         }
-        let (Done::Busy(native), Some(prompt)) = (ran?, &prompt) else {
-            return session.end();
+        let (mut agent, prompt) = match (ran?, &prompt) {
+            (Done::Busy(agent), Some(prompt)) => (agent, prompt),
+            (Done::Busy(agent) | Done::Gone(agent), _) => return session.end(&agent),
         };
         // Nothing was shown yet: begin anew, with the session by its name, which is waited for.
-        session.agent.step_to_end().await;
+        agent.step_to_end().await;
+        let native = agent.native().unwrap_or_default();
         let is_attended = session.asking.tty.is_some();
-        let plan = Plan::for_agent(args, &config, is_attended, prompt.clone(), Some(&native))?;
+        let plan = Plan::for_agent(args, &config, is_attended, prompt.clone(), Some(native))?;
         session.output = Output::new(args)?;
         session.unplaced = None;
         let started = started(args, plan).await?;
-        (session.agent, session.keep) = (started.agent, started.keep);
+        session.worker = started.worker;
         session.show_announced(started.announced.as_ref())?;
     }
 }
 
 /// A run that is being watched.
 struct Session {
-    agent: Agent,
+    worker: Worker,
     output: Output,
-    keep: Keep,
-    permissions: Permissions,
     /// The tools that run without a question.
     list: Vec<String>,
     unplaced: Option<Unplaced>,
@@ -126,100 +116,115 @@ struct Session {
 
 /// How following an agent ended.
 enum Done {
-    Gone,
-    /// The newest session was asked for, and this one is it, and in use.
-    Busy(String),
+    Gone(Box<Agent>),
+    /// The newest session was asked for, and it is in use.
+    Busy(Box<Agent>),
 }
 
 struct Asking {
     tty: Option<Tty>,
     question: Option<Question>,
-    /// Asks that were answered, in case the agent is slow to notice.
-    settled: Vec<String>,
 }
 
 /// What woke the loop.
-enum Woken {
-    Stepped(Step),
+enum Wakeup {
+    Worker(Progress),
     Pressed,
     Typed(Option<String>),
     Ticked,
-    Kept(journal::Result<()>),
-    Beat,
 }
 
 impl Session {
     async fn run(&mut self, args: &RunArgs) -> Result<Done, Failure> {
         let mut ticks = every(TICK);
-        let mut beats = every(BEAT);
         loop {
             let Self {
-                agent,
+                worker,
                 output,
-                keep,
                 asking,
                 stops,
                 ..
             } = self;
             let is_moving = output.view.is_some();
-            let has_room = keep.has_room();
-            let (record, mut storing) = keep.parts();
-            let mut told = Told { output, record };
-            let woken = tokio::select! {
+            let wakeup = tokio::select! {
                 biased;
-                () = stops.next() => Woken::Pressed,
-                kept = storing.next() => Woken::Kept(kept),
-                step = agent.step(&mut told), if has_room => Woken::Stepped(step),
-                line = asking.line(), if asking.question.is_some() => Woken::Typed(line),
-                _ = ticks.tick(), if is_moving => Woken::Ticked,
-                _ = beats.tick() => Woken::Beat,
+                () = stops.next() => Wakeup::Pressed,
+                progress = worker.step(output) => Wakeup::Worker(progress),
+                line = asking.line(), if asking.question.is_some() => Wakeup::Typed(line),
+                _ = ticks.tick(), if is_moving => Wakeup::Ticked,
             };
-            match woken {
-                Woken::Pressed => self.pressed()?,
-                Woken::Typed(line) => self.typed(line)?,
-                Woken::Ticked => self.output.tick()?,
-                Woken::Kept(kept) => self.keep.stored(kept),
-                Woken::Beat => {
-                    self.obey().await;
-                    self.settle_overdue().await;
-                }
-                Woken::Stepped(Step::Busy) => {
-                    let native = self.agent.native().unwrap_or_default();
-                    return Ok(Done::Busy(native.to_owned()));
-                }
-                Woken::Stepped(Step::Found) => self.place(args).await?,
-                Woken::Stepped(Step::Told) => {
+            match wakeup {
+                Wakeup::Pressed => self.pressed()?,
+                Wakeup::Typed(line) => self.typed(line)?,
+                Wakeup::Ticked => self.output.tick()?,
+                Wakeup::Worker(Progress::Busy(agent)) => return Ok(Done::Busy(agent)),
+                Wakeup::Worker(Progress::Gone(agent)) => {
                     self.show()?;
-                    self.settle_overdue().await;
+                    return Ok(Done::Gone(agent));
                 }
-                Woken::Stepped(Step::Ended) => {
-                    self.show()?;
-                    self.agent.close();
-                }
-                Woken::Stepped(Step::Gone) => {
-                    self.show()?;
-                    return Ok(Done::Gone);
+                Wakeup::Worker(Progress::Found) => self.place(args).await?,
+                Wakeup::Worker(progress) => self.progressed(progress)?,
+            }
+        }
+    }
+
+    fn progressed(&mut self, progress: Progress) -> Result<(), Failure> {
+        match progress {
+            Progress::Told => self.show()?,
+            Progress::Ended => {
+                self.show()?;
+                self.worker.close();
+            }
+            Progress::LogLost(lost) => {
+                keep::not_kept(&lost.error);
+                self.worker.stop_logging();
+            }
+            Progress::Requests(requests) => {
+                for request in requests {
+                    self.requested(&request);
                 }
             }
+            Progress::Stored { .. }
+            | Progress::StoreFailed(_)
+            | Progress::Started
+            | Progress::NotStarted(_)
+            | Progress::Found
+            | Progress::Gone(_)
+            | Progress::Busy(_) => (),
+        }
+        Ok(())
+    }
+
+    /// Does what others want, who found the run in the journal.
+    fn requested(&mut self, request: &Request) {
+        match request {
+            Request::Abort { .. } => self.worker.abort(),
+            Request::RemovePrompt { prompt, .. } => self.worker.log_mut().remove_prompt(*prompt),
+            // The session is let go of at the end of the run; whoever has it next works on its prompts.
+            Request::Leave { .. } | Request::Prompt { .. } | Request::Damaged { .. } => (),
         }
     }
 
     /// The newest session has a name: the run joins the session that the journal has under it, or begins one.
     async fn place(&mut self, args: &RunArgs) -> Result<(), Failure> {
-        let Some(Unplaced { mut kept, prompt }) = self.unplaced.take() else {
-            self.agent.place(None);
+        let Some(agent) = self.worker.agent_mut() else {
             return Ok(());
         };
-        kept.native = self.agent.native().map(str::to_owned);
-        self.keep = match Keep::open(args, &kept).await {
-            Ok(keep) => keep,
+        let Some(Unplaced { mut kept, prompt }) = self.unplaced.take() else {
+            agent.place(None);
+            return Ok(());
+        };
+        kept.native = agent.native().map(str::to_owned);
+        let mut log = match keep::open(args, &kept).await {
+            Ok(log) => log,
             Err(failure) => {
-                self.agent.step_to_end().await;
+                agent.step_to_end().await;
                 return Err(failure);
             }
         };
-        let announced = self.keep.announce(prompt.as_deref()).await;
-        self.agent.place(self.keep.place(announced.as_ref()));
+        let announced = keep::announce(&mut log, prompt.as_deref()).await;
+        agent.place(log.place(announced.as_ref()));
+        *self.worker.log_mut() = log;
         self.show_announced(announced.as_ref())
     }
 
@@ -231,51 +236,8 @@ impl Session {
         self.flush()
     }
 
-    /// Does what others want, who found the run in the journal.
-    async fn obey(&mut self) {
-        for wish in self.keep.beat().await {
-            match wish {
-                Wish::Abort => self.agent.abort(),
-                // It is let go of at the end of the run.
-                Wish::Leave => (),
-                Wish::Settle {
-                    ask,
-                    answer,
-                    is_late: false,
-                } => self.settle(&ask, &answer),
-                Wish::Settle { ask, answer, .. } => self.settle_late(&ask, &answer),
-            }
-        }
-    }
-
-    /// Answers what nobody has answered in time: through the journal where there is one, so that the
-    /// first answer counts, whoever gives it.
-    async fn settle_overdue(&mut self) {
-        let mut overdue = self.agent.overdue();
-        overdue.retain(|it| {
-            !self
-                .asking
-                .settled
-                .iter()
-                .any(|id| it.0.ask.id.as_str() == id)
-        });
-        if overdue.is_empty() || self.keep.settle_overdue(&overdue).await {
-            return;
-        }
-        for (asked, answer) in overdue {
-            self.settle_late(asked.ask.id.as_str(), &answer);
-        }
-    }
-
-    fn settle_late(&mut self, id: &str, answer: &Answer) {
-        // One that was answered or withdrawn meanwhile needs no answer.
-        self.agent.settle_late(id, answer).ok();
-        self.asking.settled.push(id.to_owned());
-    }
-
-    /// Keeps and shows what was told, and sees to what is asked.
+    /// Shows what was told, and sees to what is asked.
     fn show(&mut self) -> Result<(), Failure> {
-        self.keep.commit();
         self.flush()?;
         self.ask()
     }
@@ -285,7 +247,7 @@ impl Session {
             Err(Failure::BrokenPipe) => {
                 // Whoever read it has enough; so has the agent.
                 self.output.is_gone = true;
-                self.agent.abort();
+                self.worker.abort();
                 Ok(())
             }
             flushed => flushed,
@@ -297,18 +259,17 @@ impl Session {
         self.output.erase()?;
         if self.n_presses == 1 {
             exit::say("\nlinkspan: stopping; once more kills it\n");
-            self.agent.abort();
+            self.worker.abort();
         } else {
-            self.agent.kill();
+            self.worker.kill();
         }
         Ok(())
     }
 
-    /// Sees to what the agent asks: by the rules, else on the terminal, else not at all.
+    /// Sees to what the rules leave open: on the terminal, else with no.
     fn ask(&mut self) -> Result<(), Failure> {
-        let open: Vec<Asked> = self.agent.asks().to_vec();
+        let open = self.worker.open_asks();
         let is_open = |id: &str| open.iter().any(|it| it.ask.id.as_str() == id);
-        self.asking.settled.retain(|it| is_open(it));
         if self
             .asking
             .question
@@ -322,21 +283,11 @@ impl Session {
             self.resume()?;
         }
         for asked in open {
-            let id = asked.ask.id.to_string();
-            if self.asking.settled.contains(&id) {
-                continue;
-            }
-            match verdict(&self.permissions, &asked) {
-                Verdict::Settle(answer) => self.settle(&id, &answer),
-                Verdict::Ask if self.asking.tty.is_none() => {
-                    let message = nobody(&asked);
-                    self.settle(&id, &Answer::Deny { message });
-                }
-                Verdict::Ask => {
-                    if self.asking.question.is_none() {
-                        return self.put(asked);
-                    }
-                }
+            if self.asking.tty.is_none() {
+                let message = nobody(&asked);
+                self.settle(asked.ask.id.as_str(), &Answer::Deny { message });
+            } else if self.asking.question.is_none() {
+                return self.put(asked);
             }
         }
         Ok(())
@@ -346,7 +297,8 @@ impl Session {
         self.output.erase()?;
         let is_told = self.output.ends_with(asked.ask.id.as_str());
         self.output.pause(true);
-        let question = Question::new(asked, self.agent.takes_changes());
+        let takes_changes = self.worker.agent().is_some_and(Agent::takes_changes);
+        let question = Question::new(asked, takes_changes);
         let mut words = question.prompt();
         if !is_told {
             words.insert_str(0, &question.heading());
@@ -389,8 +341,7 @@ impl Session {
                 self.replied(id, reply)
             }
             Reply::Settle(answer) => {
-                self.settle(id, &answer);
-                if !self.asking.settled.iter().any(|it| it == id) {
+                if !self.settle(id, &answer) {
                     let prompt = self.asking.question.as_ref().map(Question::prompt);
                     return self.asking.show(&prompt.unwrap_or_default());
                 }
@@ -401,25 +352,25 @@ impl Session {
         }
     }
 
-    fn settle(&mut self, id: &str, answer: &Answer) {
-        match self.agent.settle(id, answer) {
-            Ok(()) | Err(NotSettled::NotOpen) => self.asking.settled.push(id.to_owned()),
-            Err(err @ (NotSettled::BadInput | NotSettled::FixedInput)) => {
-                exit::say(&format!("linkspan: {err}\n"));
-            }
+    /// False when the agent cannot be given this answer: the question stays.
+    fn settle(&mut self, id: &str, answer: &Answer) -> bool {
+        let settled = self.worker.settle(id, answer);
+        if let Err(err) = &settled {
+            exit::say(&format!("linkspan: {err}\n"));
         }
+        settled.is_ok()
     }
 
-    fn end(mut self) -> Result<(), Failure> {
+    fn end(mut self, agent: &Agent) -> Result<(), Failure> {
         self.output.end()?;
         if self.output.is_gone {
             return Ok(());
         }
         if self.asking.tty.is_none() {
-            let mode = self.permissions.mode;
+            let mode = self.worker.permissions().mode;
             exit::say(&self.output.denied(&self.list, mode));
         }
-        told_by(self.agent.last().map(|it| it.outcome))
+        told_by(agent.last().map(|it| it.outcome))
     }
 }
 

@@ -4,7 +4,7 @@ use std::env;
 use std::io::{self, IsTerminal, StdoutLock, Write};
 
 use formats::{WriterConfig, registry};
-use model::{Body, Event, Frame, Sink, Writer};
+use model::{Body, Event, Sink, Writer};
 use runner::Mode;
 
 use super::view::View;
@@ -141,27 +141,6 @@ impl Output {
         self.writer.end(&mut self.bytes);
         self.erase()?;
         self.flush()
-    }
-}
-
-/// What the agent tells goes to whoever looks, and into the journal.
-pub(super) struct Told<'a> {
-    pub(super) output: &'a mut Output,
-    pub(super) record: Option<&'a mut dyn Sink>,
-}
-
-impl Sink for Told<'_> {
-    fn event(&mut self, event: &Event<'_>) {
-        if let Some(record) = &mut self.record {
-            record.event(event);
-        }
-        self.output.event(event);
-    }
-
-    fn frame(&mut self, frame: Frame<'_>) {
-        if let Some(record) = &mut self.record {
-            record.frame(frame);
-        }
     }
 }
 

@@ -1,18 +1,17 @@
 //! An agent is started, and its prompt is in the journal before it says anything.
 
-use hub::Announced;
+use hub::{Announced, SessionLog, Worker};
+use runner::StartError;
 use runner::locks::Held;
-use runner::{Agent, StartError};
 
-use super::keep::Keep;
+use super::keep;
 use super::plan::{Kept, Plan};
 use crate::cli::RunArgs;
 use crate::exit::{self, Code, Failure};
 
-/// An agent at work, and the journal that it is kept in.
+/// A session at work.
 pub(super) struct Started {
-    pub(super) agent: Agent,
-    pub(super) keep: Keep,
+    pub(super) worker: Worker,
     /// The prompt as the journal has it already.
     pub(super) announced: Option<Announced>,
 }
@@ -36,31 +35,33 @@ impl Unplaced {
 /// the session is free: who does not want to wait for it leaves nothing behind.
 pub(super) async fn started(args: &RunArgs, plan: Plan) -> Result<Started, Failure> {
     let Plan {
-        mut setup, kept, ..
+        mut setup,
+        kept,
+        permissions,
+        ask_limit,
+        ..
     } = plan;
-    let mut keep = match setup.is_latest {
+    let mut log = match setup.is_latest {
         // It is opened when the agent has named the session.
-        true => Keep::default(),
-        false => Keep::open(args, &kept).await?,
+        true => SessionLog::off(),
+        false => keep::open(args, &kept).await?,
     };
-    keep.recall(&mut setup).await;
+    keep::recall(&mut log, &mut setup).await;
     if let Err(err) = setup.take_lock(|held| exit::say(&waiting(held))).await {
-        keep.discard().await;
+        keep::discard(log).await;
         return Err(not_started(err));
     }
-    let announced = keep.announce(setup.prompt()).await;
-    if let Some(place) = keep.place(announced.as_ref()) {
+    let announced = keep::announce(&mut log, setup.prompt()).await;
+    if let Some(place) = log.place(announced.as_ref()) {
         (setup.session, setup.earlier) = (place.session, place.earlier);
         setup.announced = place.announced;
     }
-    match Agent::start(setup, |_| ()).await {
-        Ok(agent) => Ok(Started {
-            agent,
-            keep,
-            announced,
-        }),
+    let mut worker = Worker::new(log, permissions);
+    worker.set_ask_limit(ask_limit);
+    match worker.start_now(setup, |_| ()).await {
+        Ok(()) => Ok(Started { worker, announced }),
         Err(err) => {
-            keep.not_started(&err, announced.as_ref()).await;
+            keep::not_started(worker.into_log(), &err, announced.as_ref()).await;
             Err(not_started(err))
         }
     }

@@ -1,0 +1,484 @@
+//! A session's log as its worker sees it: what is recorded, under which lease, and what others want.
+//!
+//! There need not be one. A journal that cannot be used is no reason not to work, an editor's session is
+//! worth keeping only from its first prompt on, and one that another program wants is let go of.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use formats::ag_ui::History;
+use journal::{Batch, Command, Error, Journal, Lease, NewSession, Owner, Parent, Result};
+use model::{Event, Frame, RunId, SessionId, Sink, error_chain};
+use runner::{Answer, Earlier, Place, StartError};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::open_log::{LogEvents, OpenLog, acquire, record};
+use crate::append::{Failed, Remedy};
+use crate::config::{Limits, own_name};
+use crate::history;
+use crate::order::{Told, ask_to_leave, bytes};
+use crate::record::{Record, failed};
+
+/// What is left to be stored at the end may take so long.
+const FLUSH_LIMIT: Duration = Duration::from_secs(5);
+/// For how long another program may take to let go of a session before that is an error.
+const REACQUIRE_LIMIT: Duration = Duration::from_secs(10);
+/// Between two tries to get a session that another program has.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// A run that was stored with its prompt before its agent was started.
+#[derive(Clone, Debug)]
+pub struct Announced {
+    run: RunId<'static>,
+    /// What was stored, as canonical lines.
+    lines: Vec<Bytes>,
+}
+
+impl Announced {
+    /// Shows what was stored to a sink that does not read the journal.
+    pub fn tell(&self, sink: &mut dyn Sink) {
+        let lines = self.lines.iter().filter_map(|it| str::from_utf8(it).ok());
+        for event in lines.filter_map(|it| Event::from_json(it).ok()) {
+            sink.event(&event);
+        }
+    }
+}
+
+/// Where the events of a session go.
+#[derive(Debug)]
+pub struct SessionLog(State);
+
+#[derive(Debug)]
+enum State {
+    /// Nothing is recorded.
+    Off,
+    /// Events are held back until there is a reason to keep them.
+    Deferred(Vec<String>),
+    Open(Box<OpenLog>),
+    /// Another program has the session, or may have it.
+    Released(SessionId<'static>),
+}
+
+impl SessionLog {
+    /// Nothing is recorded.
+    pub fn off() -> Self {
+        Self(State::Off)
+    }
+
+    /// Nothing is recorded before [`SessionLog::begin`].
+    pub fn deferred() -> Self {
+        Self(State::Deferred(Vec::new()))
+    }
+
+    /// Begins a session.
+    pub async fn create(journal: Arc<dyn Journal>, session: NewSession) -> Result<Self> {
+        let id = journal.create(session).await?.id;
+        Self::open(journal, &id).await
+    }
+
+    /// Goes on with a session; fails with [`Error::Held`] while another program has it.
+    pub async fn open(journal: Arc<dyn Journal>, session: &SessionId<'static>) -> Result<Self> {
+        let ttl = Limits::default().lease;
+        let lease = acquire(&*journal, session, &Owner::new(own_name()), ttl).await?;
+        Self::with_lease(journal, lease, ttl).await
+    }
+
+    /// The log of a session whose lease was just acquired; what is left open in it is closed as lost.
+    pub(crate) async fn with_lease(
+        journal: Arc<dyn Journal>,
+        lease: Lease,
+        ttl: Duration,
+    ) -> Result<Self> {
+        match record(&*journal, &lease).await {
+            Ok(record) => Ok(Self(State::Open(Box::new(OpenLog::new(
+                journal, lease, record, ttl,
+            ))))),
+            Err(err) => {
+                // Others need not wait until it lapses; why it failed is what counts.
+                journal.release(&lease).await.ok();
+                Err(err)
+            }
+        }
+    }
+
+    /// Appends less often, so that more events share a write.
+    pub fn set_longest_rest(&mut self, rest: Duration) {
+        if let State::Open(log) = &mut self.0 {
+            log.appender.set_longest_rest(rest);
+        }
+    }
+
+    pub fn session(&self) -> Option<&SessionId<'static>> {
+        match &self.0 {
+            State::Open(log) => Some(&log.appender.lease.session),
+            State::Released(session) => Some(session),
+            State::Off | State::Deferred(_) => None,
+        }
+    }
+
+    pub fn is_open(&self) -> bool {
+        matches!(self.0, State::Open(_))
+    }
+
+    pub fn is_deferred(&self) -> bool {
+        matches!(self.0, State::Deferred(_))
+    }
+
+    pub fn is_released(&self) -> bool {
+        matches!(self.0, State::Released(_))
+    }
+
+    /// Where an agent that is started now goes on.
+    pub fn earlier(&self) -> Earlier {
+        match &self.0 {
+            State::Open(log) => log.record.earlier(),
+            State::Off | State::Deferred(_) | State::Released(_) => Earlier::default(),
+        }
+    }
+
+    /// What the session holds, as the messages of a thread.
+    pub async fn history(&mut self) -> Result<History> {
+        if !self.flush().await {
+            return Err(Error::Storage(journal::Fault::Busy));
+        }
+        let State::Open(log) = &mut self.0 else {
+            return Ok(History::default());
+        };
+        let session = &log.appender.lease.session;
+        history::read(&*log.journal, session, log.record.seq()).await
+    }
+
+    /// Records from now on, with what was held back.
+    pub async fn begin(&mut self, journal: &Arc<dyn Journal>, session: NewSession) -> Result<()> {
+        let State::Deferred(held) = &mut self.0 else {
+            return Ok(());
+        };
+        let held = std::mem::take(held);
+        self.0 = State::Off;
+        *self = Self::create(Arc::clone(journal), session).await?;
+        let (mut record, _) = self.parts();
+        for line in &held {
+            if let Ok(event) = Event::from_json(line) {
+                record.event(&event);
+            }
+        }
+        self.commit();
+        self.append();
+        Ok(())
+    }
+
+    /// Stores a run and its prompt before the agent is started, so that everybody sees them at once. The agent
+    /// goes on at [`SessionLog::place`]. None where nothing is recorded.
+    pub async fn announce(&mut self, prompt: &str) -> Result<Option<Announced>> {
+        self.store_all().await?;
+        let Some(record) = self.record_mut() else {
+            return Ok(None);
+        };
+        let run = record.announce(prompt, None);
+        let lines = record.ready_lines();
+        // Where the store cannot be written now, that is no reason not to work.
+        self.store_all().await?;
+        Ok(Some(Announced { run, lines }))
+    }
+
+    /// Where the events of an agent go on that is started now; none where nothing is recorded.
+    pub fn place(&self, announced: Option<&Announced>) -> Option<Place> {
+        let State::Open(log) = &self.0 else {
+            return None;
+        };
+        Some(Place {
+            session: log.appender.lease.session.to_string(),
+            earlier: log.record.earlier(),
+            announced: announced.map(|it| it.run.clone()),
+        })
+    }
+
+    /// Ends a run that was announced and whose agent could not be started.
+    pub fn end_not_started(&mut self, err: &StartError) {
+        if let Some(record) = self.record_mut() {
+            record.end_run(failed("start_failed", error_chain(err)));
+        }
+    }
+
+    /// The agent is gone; what it told before anything was asked of it goes with it.
+    pub fn forget_deferred(&mut self) {
+        if let State::Deferred(held) = &mut self.0 {
+            held.clear();
+        }
+    }
+
+    /// Stores what is left and lets go of the session, so that another program can have it.
+    pub async fn release(&mut self) {
+        self.flush().await;
+        let before = std::mem::replace(&mut self.0, State::Off);
+        self.0 = match before {
+            State::Open(log) => {
+                // Whoever finds it lapsed takes it anyway.
+                log.journal.release(&log.appender.lease).await.ok();
+                State::Released(log.appender.lease.session)
+            }
+            before => before,
+        };
+    }
+
+    /// Takes the session again; waits a little for another program that may be about to let go of it.
+    pub async fn reacquire(&mut self, journal: &Arc<dyn Journal>) -> Result<()> {
+        let State::Released(session) = &self.0 else {
+            return Ok(());
+        };
+        let session = session.clone();
+        let deadline = Instant::now() + REACQUIRE_LIMIT;
+        loop {
+            match Self::open(Arc::clone(journal), &session).await {
+                Ok(log) => {
+                    *self = log;
+                    return Ok(());
+                }
+                Err(Error::Held { .. }) if Instant::now() < deadline => {
+                    // Whoever cannot be asked is waited for all the same.
+                    ask_to_leave(&**journal, &session).await.ok();
+                    sleep(RETRY).await;
+                }
+                Err(err @ Error::Held { .. }) => return Err(err),
+                Err(err) => {
+                    self.0 = State::Off;
+                    return Err(err);
+                }
+            }
+        }
+    }
+
+    /// Stores what is left; false when not everything could be stored in time.
+    pub async fn flush(&mut self) -> bool {
+        matches!(self.store_all().await, Ok(true))
+    }
+
+    /// The same; an error means that nothing will be stored any more.
+    async fn store_all(&mut self) -> Result<bool> {
+        self.commit();
+        let State::Open(log) = &mut self.0 else {
+            return Ok(true);
+        };
+        match timeout(FLUSH_LIMIT, log.store_all()).await {
+            Ok(stored) => stored.map(|()| true),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Stores what is left, and lets go of the session; false when not everything could be stored.
+    pub async fn finish(mut self) -> bool {
+        let is_stored = self.flush().await;
+        self.release().await;
+        is_stored
+    }
+
+    /// Lets go of a session in which nothing was done; one that is empty is removed.
+    pub async fn discard(self) -> Result<()> {
+        let State::Open(log) = self.0 else {
+            return Ok(());
+        };
+        let (journal, lease) = (log.journal, log.appender.lease);
+        let found = journal.find_session(&lease.session).await?;
+        let is_empty = found.is_some_and(|it| it.head == 0);
+        match is_empty && journal.commands(&lease.session, 0).await?.is_empty() {
+            true => journal.remove(&lease).await,
+            false => journal.release(&lease).await,
+        }
+    }
+
+    /// False while the journal has fallen behind: the agent has to wait until it has caught up.
+    pub(crate) fn has_room(&self) -> bool {
+        match &self.0 {
+            State::Open(log) => log.record.has_room(),
+            State::Off | State::Deferred(_) | State::Released(_) => true,
+        }
+    }
+
+    /// What the agent has told so far may be stored and shown.
+    pub(crate) fn commit(&mut self) {
+        if let State::Open(log) = &mut self.0 {
+            log.record.commit();
+        }
+    }
+
+    /// Begins to store what may be stored, unless something is on its way.
+    pub(crate) fn append(&mut self) {
+        if let State::Open(log) = &mut self.0 {
+            log.appender.begin(&mut log.record);
+        }
+    }
+
+    /// Where the agent tells, and what the journal has to say meanwhile.
+    pub(crate) fn parts(&mut self) -> (LogSink<'_>, LogEvents<'_>) {
+        match &mut self.0 {
+            State::Open(log) => {
+                let (record, events) = log.parts();
+                (LogSink::Record(record), events)
+            }
+            State::Deferred(held) => (LogSink::Held(held), LogEvents::none()),
+            State::Off | State::Released(_) => (LogSink::Off, LogEvents::none()),
+        }
+    }
+
+    pub(crate) fn record(&self) -> Option<&Record> {
+        match &self.0 {
+            State::Open(log) => Some(&log.record),
+            State::Off | State::Deferred(_) | State::Released(_) => None,
+        }
+    }
+
+    pub(crate) fn record_mut(&mut self) -> Option<&mut Record> {
+        match &mut self.0 {
+            State::Open(log) => Some(&mut log.record),
+            State::Off | State::Deferred(_) | State::Released(_) => None,
+        }
+    }
+
+    /// Nothing is left to be stored.
+    pub(crate) fn is_stored(&self) -> bool {
+        match &self.0 {
+            State::Open(log) => log.record.is_empty() && !log.appender.is_busy(),
+            State::Off | State::Deferred(_) | State::Released(_) => true,
+        }
+    }
+
+    /// Others may have left commands that were not read yet.
+    pub(crate) fn has_changed(&self) -> bool {
+        match &self.0 {
+            State::Open(log) => log.has_changed,
+            State::Off | State::Deferred(_) | State::Released(_) => false,
+        }
+    }
+
+    /// What a command wanted is done, once what was told so far is stored.
+    pub(crate) fn done(&mut self, command: u64) {
+        if let State::Open(log) = &mut self.0 {
+            log.record.done(command);
+        }
+    }
+
+    /// Takes a prompt out of the queue.
+    pub fn remove_prompt(&mut self, prompt: u64) {
+        self.done(prompt);
+    }
+
+    /// The id of the ask that was event `seq`.
+    pub(crate) fn ask(&self, seq: u64) -> Option<String> {
+        let mut asks = self.record()?.asks().iter();
+        asks.find(|it| it.seq == seq).map(|it| it.id.clone())
+    }
+
+    /// Answers an ask in the journal, because nobody has done so in time; false when that has to be tried
+    /// again.
+    pub(crate) async fn settle_late(&mut self, id: &str, answer: Answer) -> bool {
+        let State::Open(log) = &mut self.0 else {
+            return false;
+        };
+        let ask = log.record.asks().iter().find(|it| it.id == id);
+        let Some(seq) = ask.map(|it| it.seq) else {
+            return false;
+        };
+        let session = &log.appender.lease.session;
+        let answer = bytes(&Told::late(answer));
+        let settled = log.journal.settle(session, seq, answer).await;
+        // It is not stored yet, or cannot be now; another answer counts as well.
+        matches!(settled, Ok(_) | Err(Error::Answered { .. }))
+    }
+
+    pub(crate) fn failed(&mut self, failed: Failed) -> Remedy {
+        match &mut self.0 {
+            State::Open(log) => log.appender.failed(failed),
+            State::Off | State::Deferred(_) | State::Released(_) => Remedy::GiveUp,
+        }
+    }
+
+    /// Fails when another program has taken the session over, or it was removed.
+    pub(crate) async fn renew_if_due(&mut self) -> Result<()> {
+        let State::Open(log) = &mut self.0 else {
+            return Ok(());
+        };
+        if !log.is_renewal_due {
+            return Ok(());
+        }
+        let renewed = log.journal.renew(&log.appender.lease, log.ttl).await;
+        log.is_renewal_due = false;
+        match renewed {
+            Err(err @ (Error::Fenced { .. } | Error::NoSession { .. })) => Err(err),
+            // Any other failure may pass, and decides nothing: only the next owner does.
+            _ => Ok(()),
+        }
+    }
+
+    /// The commands that have come since the last time.
+    pub(crate) async fn commands(&mut self) -> Vec<Command> {
+        let State::Open(log) = &mut self.0 else {
+            return Vec::new();
+        };
+        let session = &log.appender.lease.session;
+        let commands = log.journal.commands(session, log.n_read).await;
+        log.has_changed = false;
+        // What cannot be read now is read with the next renewal.
+        let commands = commands.unwrap_or_default();
+        if let Some(last) = commands.last() {
+            log.n_read = last.number;
+        }
+        commands
+    }
+
+    /// Takes a prompt out of the queue that cannot be worked on: its events are refused.
+    pub(crate) async fn give_up(&mut self, prompt: u64) {
+        if let State::Open(log) = &mut self.0 {
+            let batch = Batch {
+                entries: Vec::new(),
+                done: vec![prompt],
+            };
+            // If it cannot be taken out of the queue, it is worked on again.
+            log.journal.append(&log.appender.lease, batch).await.ok();
+        }
+    }
+
+    pub(crate) async fn release_lease(self) {
+        if let State::Open(log) = self.0 {
+            // Whoever cannot write it now waits until the lease has lapsed.
+            log.journal.release(&log.appender.lease).await.ok();
+        }
+    }
+}
+
+/// Where an agent tells.
+pub(crate) enum LogSink<'a> {
+    Record(&'a mut Record),
+    Held(&'a mut Vec<String>),
+    Off,
+}
+
+impl Sink for LogSink<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        match self {
+            Self::Record(record) => record.event(event),
+            Self::Held(held) => {
+                held.push(serde_json::to_string(event).expect("events are plain data"));
+            }
+            Self::Off => (),
+        }
+    }
+
+    fn frame(&mut self, frame: Frame<'_>) {
+        if let Self::Record(record) = self {
+            record.frame(frame);
+        }
+    }
+}
+
+/// What a fork of the agent's session `native` begins with, as far as the journal has it.
+pub async fn parent(journal: &dyn Journal, native: Option<&str>) -> Result<Option<Parent>> {
+    let Some(native) = native else {
+        return Ok(None);
+    };
+    let found = journal.find_native(&SessionId::new(native)).await?;
+    Ok(found.map(|it| Parent {
+        session: it.id,
+        seq: it.head,
+    }))
+}

@@ -173,8 +173,7 @@ struct World {
     folder: Folder,
     dice: Dice,
     n_lives: usize,
-    /// Sessions that were answered with, of recordings and of agents.
-    played: Vec<String>,
+    /// Sessions of agents that were answered with: a recording cannot be replied to.
     worked: Vec<String>,
     prompts: Vec<Prompt>,
     clients: [Client; 2],
@@ -187,7 +186,6 @@ impl World {
             folder: machine(&format!("crash-{seed}"), &[("claude", AGENT)], ""),
             dice: Dice(seed as u64),
             n_lives: 0,
-            played: Vec::new(),
             worked: Vec::new(),
             prompts: Vec::new(),
             clients: [Client::new("thread"), Client::new("linkspan")],
@@ -276,15 +274,11 @@ impl World {
     /// What is to be asked for next, and whether an agent works on it.
     fn plan(&mut self, n: usize) -> (Value, bool) {
         let is_work = n % 2 == 1;
-        let known = match is_work {
-            true => &self.worked,
-            false => &self.played,
-        };
         let engine = if is_work { "claude" } else { "replay:tools" };
         let text = format!("prompt {}-{n}", self.n_lives);
         let mut fields = json!({ "prompt": text, "engine": engine, "speed": 40 });
-        let one = self.dice.roll(known.len() as u64 + 1) as usize;
-        if let Some(session) = known.get(one) {
+        let one = self.dice.roll(self.worked.len() as u64 + 1) as usize;
+        if let Some(session) = self.worked.get(one).filter(|_| is_work) {
             fields["session"] = session.clone().into();
         }
         (fields, is_work)
@@ -296,11 +290,8 @@ impl World {
                 text: fields["prompt"].as_str().unwrap().to_owned(),
                 taken: answer.clone(),
             });
-            let known = match is_work {
-                true => &mut self.worked,
-                false => &mut self.played,
-            };
-            known.extend(answer.filter(|it| !known.contains(it)));
+            let is_new = |it: &String| is_work && !self.worked.contains(it);
+            self.worked.extend(answer.filter(is_new));
         }
     }
 

@@ -3,14 +3,14 @@
 //! Run with `cargo xtask fuzz`. The inputs of a reader begin with two bytes of choice: which writer
 //! and profile, and how the rest is cut into chunks. `corpus/` keeps a few short recordings.
 
-mod laws;
+mod invariants;
 
 use formats::convert::Converter;
-use formats::registry::{self, FORMATS, Format, Profile};
+use formats::registry::{self, FORMATS, Format, ProfileInfo};
 use formats::{ReaderConfig, WriterConfig};
 use model::End;
 
-pub use laws::check_laws;
+pub use invariants::check_invariants;
 
 /// Sends a stream through one reader, into the writer that its first byte chooses.
 ///
@@ -21,7 +21,7 @@ pub fn read(from: &str, data: &[u8]) {
     let [writer, cut, stream @ ..] = data else {
         return;
     };
-    check_laws(&convert(from, "linkspan", None, [stream]));
+    check_invariants(&convert(from, "linkspan", None, [stream]));
 
     let (to, profile) = target(*writer);
     let whole = convert(from, to.name, profile, [stream]);
@@ -36,7 +36,7 @@ pub fn read(from: &str, data: &[u8]) {
 fn convert<'a>(
     from: &str,
     to: &str,
-    profile: Option<&Profile>,
+    profile: Option<&ProfileInfo>,
     chunks: impl IntoIterator<Item = &'a [u8]>,
 ) -> Vec<u8> {
     let (format, reader) = registry::find_reader(from).expect("the target names a reader");
@@ -56,7 +56,7 @@ fn convert<'a>(
 }
 
 /// The writer and profile that a byte stands for.
-fn target(choice: u8) -> (&'static Format, Option<&'static Profile>) {
+fn target(choice: u8) -> (&'static Format, Option<&'static ProfileInfo>) {
     let writers = FORMATS.iter().filter(|it| it.writer.is_some());
     let targets: Vec<_> = writers
         .flat_map(|format| {

@@ -9,10 +9,10 @@ mod contenders;
 mod corpus;
 mod dialects;
 mod floor;
-mod house;
 mod measure;
 mod readers;
 mod run;
+mod sandbox;
 mod serve;
 mod table;
 mod text;
@@ -27,11 +27,11 @@ use anyhow::{Context, Result, bail};
 
 use crate::{
     process::{cargo, run as run_command, target_dir},
-    report::say,
+    report::print_line,
 };
 use contenders::Contender;
 use corpus::Kind;
-use measure::{Sample, Steal};
+use measure::{ProcessSample, Steal};
 
 const USAGE: &str = "usage: cargo xtask bench convert [--megabytes N] [--rounds N]
        cargo xtask bench growth [--rounds N]
@@ -50,10 +50,10 @@ pub(crate) fn run(args: &[&str]) -> Result<ExitCode> {
     match args {
         ["convert", rest @ ..] => convert(&options(rest)?)?,
         ["growth", rest @ ..] => growth(&options(rest)?)?,
-        ["ag-ui", rest @ ..] => ag_ui::run(&ag_ui::Options::read(rest)?)?,
-        ["run", rest @ ..] => run::run(&run::Options::read(rest)?)?,
-        ["serve", rest @ ..] => serve::run(&serve::Options::read(rest)?)?,
-        ["acp", rest @ ..] => acp::run(&acp::Options::read(rest)?)?,
+        ["ag-ui", rest @ ..] => ag_ui::run(&ag_ui::AgUiOptions::read(rest)?)?,
+        ["run", rest @ ..] => run::run(&run::RunOptions::read(rest)?)?,
+        ["serve", rest @ ..] => serve::run(&serve::ServeOptions::read(rest)?)?,
+        ["acp", rest @ ..] => acp::run(&acp::AcpOptions::read(rest)?)?,
         // What follows is run by the above, built for speed.
         ["corpus", name, megabytes, path] => {
             let (megabytes, path) = (megabytes.parse()?, Path::new(path));
@@ -70,13 +70,13 @@ pub(crate) fn run(args: &[&str]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-struct Options {
+struct ConvertOptions {
     megabytes: u64,
     rounds: usize,
 }
 
-fn options(args: &[&str]) -> Result<Options> {
-    let mut options = Options {
+fn options(args: &[&str]) -> Result<ConvertOptions> {
+    let mut options = ConvertOptions {
         megabytes: 200,
         rounds: 3,
     };
@@ -105,11 +105,11 @@ fn build() -> Result<PathBuf> {
     Ok(target_dir()?.join("release"))
 }
 
-fn programs() -> Result<contenders::Programs> {
-    Ok(contenders::Programs::in_folder(&build()?))
+fn programs() -> Result<contenders::BenchPrograms> {
+    Ok(contenders::BenchPrograms::in_folder(&build()?))
 }
 
-fn convert(options: &Options) -> Result<()> {
+fn convert(options: &ConvertOptions) -> Result<()> {
     let programs = programs()?;
     let folder = target_dir()?.join("bench");
     for kind in Kind::ALL {
@@ -121,8 +121,8 @@ fn convert(options: &Options) -> Result<()> {
         let steal = Steal::begin()?;
         let rounds = measure_rounds(&contenders, options.rounds)?;
         let rows = contenders.iter().zip(rounds);
-        let rows = rows.map(|(it, samples)| table::Row::new(it, samples));
-        let rows: Vec<table::Row> = rows.collect::<Result<_>>()?;
+        let rows = rows.map(|(it, samples)| table::ConvertRow::new(it, samples));
+        let rows: Vec<table::ConvertRow> = rows.collect::<Result<_>>()?;
         print(&table::throughput(kind, options, &rows, steal.share()?))?;
         let small = measure_rounds(&programs.writers(&slice)?, 1)?;
         print(&table::memory(&rows, &small, &file, &slice)?)?;
@@ -131,7 +131,11 @@ fn convert(options: &Options) -> Result<()> {
 }
 
 /// Every reader over a session of its own kind.
-fn readers(programs: &contenders::Programs, folder: &Path, options: &Options) -> Result<()> {
+fn readers(
+    programs: &contenders::BenchPrograms,
+    folder: &Path,
+    options: &ConvertOptions,
+) -> Result<()> {
     let contenders = readers::READERS
         .iter()
         .map(|it| it.contender(programs, folder, options.megabytes));
@@ -139,13 +143,13 @@ fn readers(programs: &contenders::Programs, folder: &Path, options: &Options) ->
     let steal = Steal::begin()?;
     let rounds = measure_rounds(&contenders, options.rounds)?;
     let rows = contenders.iter().zip(rounds);
-    let rows = rows.map(|(it, samples)| table::Row::new(it, samples));
-    let rows: Vec<table::Row> = rows.collect::<Result<_>>()?;
+    let rows = rows.map(|(it, samples)| table::ConvertRow::new(it, samples));
+    let rows: Vec<table::ConvertRow> = rows.collect::<Result<_>>()?;
     print(&table::readers(options, &rows, steal.share()?))
 }
 
 /// Whether the cost of a byte depends on how many there are, or on how they are cut.
-fn growth(options: &Options) -> Result<()> {
+fn growth(options: &ConvertOptions) -> Result<()> {
     let programs = programs()?;
     let folder = target_dir()?.join("bench");
     let mut grown = Vec::new();
@@ -156,7 +160,7 @@ fn growth(options: &Options) -> Result<()> {
             let contender = source.contender(&programs, &folder, megabytes)?;
             let samples = measure_rounds(std::slice::from_ref(&contender), options.rounds)?;
             contender.forget()?;
-            rows.push(table::Row::new(&contender, samples.concat())?);
+            rows.push(table::ConvertRow::new(&contender, samples.concat())?);
         }
         grown.push(rows);
     }
@@ -164,11 +168,11 @@ fn growth(options: &Options) -> Result<()> {
 }
 
 /// Samples by contender. They take turns, so that a bad minute of the machine hits them all.
-fn measure_rounds(contenders: &[Contender], rounds: usize) -> Result<Vec<Vec<Sample>>> {
-    let mut samples: Vec<Vec<Sample>> = contenders.iter().map(|_| Vec::new()).collect();
+fn measure_rounds(contenders: &[Contender], rounds: usize) -> Result<Vec<Vec<ProcessSample>>> {
+    let mut samples: Vec<Vec<ProcessSample>> = contenders.iter().map(|_| Vec::new()).collect();
     for round in 1..=rounds {
         for (contender, samples) in contenders.iter().zip(&mut samples) {
-            say(&format!("round {round}: {}", contender.name));
+            print_line(&format!("round {round}: {}", contender.name));
             samples.push(contender.measure()?);
         }
     }

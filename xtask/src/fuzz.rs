@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::{
     process::{capture, cargo, cargo_metadata, root, run as run_command, tail, target_dir},
-    report::{Warnings, say},
+    report::{Warnings, print_line},
 };
 
 /// Seconds per target in `cargo xtask test`: enough to replay the corpus and look around.
@@ -42,11 +42,11 @@ pub(crate) fn run(seconds: u32) -> Result<Warnings> {
     let binaries = build(&manifest, &work)?;
     let mut failures = Vec::new();
     for target in &targets {
-        say(&format!("fuzz {target}: {seconds} s"));
+        print_line(&format!("fuzz {target}: {seconds} s"));
         match fuzz(target, &binaries.join(target), &work, seconds) {
-            Ok(n_runs) => say(&format!("fuzz {target}: {n_runs} runs")),
+            Ok(n_runs) => print_line(&format!("fuzz {target}: {n_runs} runs")),
             Err(err) => {
-                say(&format!("{err:#}"));
+                print_line(&format!("{err:#}"));
                 failures.push(target.as_str());
             }
         }

@@ -114,7 +114,7 @@ pub(crate) fn run_all(mut programs: Vec<TestProgram>, args: &[&str]) -> Result<(
             let Some(program) = next else { break };
             let (printed, result) = watch(program.command().args(args));
             let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
-            report::say(&format!(
+            report::print_line(&format!(
                 "\n     Running {}\n{}",
                 program.name(),
                 printed.trim_end()

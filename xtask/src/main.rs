@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     match run(&args) {
         Ok(code) => code,
         Err(err) => {
-            report::say(&format!("xtask: {err:#}"));
+            report::print_line(&format!("xtask: {err:#}"));
             ExitCode::FAILURE
         }
     }

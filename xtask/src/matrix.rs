@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, env, fs};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use crate::{process::root, report::say};
+use crate::{process::root, report::print_line};
 
 /// One recording that came through one writer.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub(crate) fn check(converted: &[Converted]) -> Result<()> {
         );
     }
     fs::write(&path, page).with_context(|| format!("cannot write `{}`", path.display()))?;
-    say("docs/matrix.md was written");
+    print_line("docs/matrix.md was written");
     Ok(())
 }
 

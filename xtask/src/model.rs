@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use crate::report::say;
+use crate::report::print_line;
 
 #[derive(Debug)]
 pub(crate) struct Model {
@@ -46,7 +46,7 @@ impl Drop for Model {
     fn drop(&mut self) {
         let stopped = self.process.kill().and_then(|()| self.process.wait());
         if let Err(err) = stopped {
-            say(&format!("cannot stop the scripted model: {err}"));
+            print_line(&format!("cannot stop the scripted model: {err}"));
         }
     }
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::peers::{built, install};
 use crate::process::{root, run as run_command};
-use crate::report::{Warnings, say};
+use crate::report::{Warnings, print_line};
 
 pub(crate) fn run() -> Result<Warnings> {
     let (stage, warnings) = install::install_stage()?;
@@ -16,13 +16,13 @@ pub(crate) fn run() -> Result<Warnings> {
     let Some(node) = &stage.node else {
         return Ok(warnings);
     };
-    say("the types of web/assets");
+    print_line("the types of web/assets");
     run_command(&mut script(
         node,
         "peers/js/node_modules/typescript/bin/tsc",
         &["-p", "web"],
     ))?;
-    say("the parts of the page");
+    print_line("the parts of the page");
     run_command(&mut parts(node)?)?;
     let Some(browser) = &stage.browser else {
         return Ok(warnings);
@@ -37,9 +37,9 @@ pub(crate) fn run() -> Result<Warnings> {
     if let Some(programs) = &stage.agents {
         serve.env("LINKSPAN_AGENTS", programs);
     }
-    say("Chromium against the mock");
+    print_line("Chromium against the mock");
     run_command(&mut mock)?;
-    say("Chromium against the real server");
+    print_line("Chromium against the real server");
     run_command(&mut serve)?;
     Ok(warnings)
 }

@@ -28,7 +28,7 @@ use crate::{
     libtest,
     matrix::{self, Converted, Loss},
     process::{capture, cargo, root, run as run_command, target_dir},
-    report::{Step, Warnings, say},
+    report::{Step, Warnings, print_line},
 };
 
 use install::Interpreters;
@@ -38,7 +38,7 @@ struct Output {
     writer: &'static str,
     profile: Option<&'static str>,
     extension: &'static str,
-    judge: Judge,
+    judge: Validator,
 }
 
 /// Everything that is judged. Left out on purpose: `ag-ui` with profile `thinking`, for which
@@ -48,61 +48,61 @@ const OUTPUTS: &[Output] = &[
         writer: "ag-ui",
         profile: None,
         extension: "sse",
-        judge: Judge::AgUi,
+        judge: Validator::AgUi,
     },
     Output {
         writer: "acp",
         profile: None,
         extension: "acp.jsonl",
-        judge: Judge::Acp,
+        judge: Validator::Acp,
     },
     Output {
         writer: "acp",
         profile: Some("seed"),
         extension: "acp.jsonl",
-        judge: Judge::Acp,
+        judge: Validator::Acp,
     },
     Output {
         writer: "thread",
         profile: None,
         extension: "thread.jsonl",
-        judge: Judge::Thread,
+        judge: Validator::Thread,
     },
     Output {
         writer: "openhands",
         profile: None,
         extension: "openhands.jsonl",
-        judge: Judge::OpenHands,
+        judge: Validator::OpenHands,
     },
     Output {
         writer: "openhands",
         profile: Some("native"),
         extension: "openhands.jsonl",
-        judge: Judge::OpenHands,
+        judge: Validator::OpenHands,
     },
     Output {
         writer: "openhands",
         profile: Some("acp"),
         extension: "openhands.jsonl",
-        judge: Judge::OpenHands,
+        judge: Validator::OpenHands,
     },
     Output {
         writer: "openhands",
         profile: Some("message"),
         extension: "openhands.jsonl",
-        judge: Judge::OpenHands,
+        judge: Validator::OpenHands,
     },
     Output {
         writer: "openhands",
         profile: Some("external"),
         extension: "external.openhands.jsonl",
-        judge: Judge::OpenHands,
+        judge: Validator::OpenHands,
     },
     Output {
         writer: "html",
         profile: None,
         extension: "html",
-        judge: Judge::Html,
+        judge: Validator::Html,
     },
 ];
 
@@ -119,7 +119,7 @@ const DOCUMENT: &str = "js/openapi.mjs";
 const ATTACKS: &str = "attacks";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Judge {
+enum Validator {
     AgUi,
     Acp,
     Thread,
@@ -130,34 +130,34 @@ enum Judge {
     AcpLivePython,
 }
 
-const JUDGES: &[Judge] = &[
-    Judge::AgUi,
-    Judge::Acp,
-    Judge::Thread,
-    Judge::OpenHands,
-    Judge::Html,
-    Judge::AcpLive,
-    Judge::AcpLivePython,
+const JUDGES: &[Validator] = &[
+    Validator::AgUi,
+    Validator::Acp,
+    Validator::Thread,
+    Validator::OpenHands,
+    Validator::Html,
+    Validator::AcpLive,
+    Validator::AcpLivePython,
 ];
 
-impl Judge {
+impl Validator {
     fn script(self) -> &'static str {
         match self {
-            Judge::AgUi => "js/agui.mjs",
-            Judge::Acp => "js/acp.mjs",
-            Judge::Thread => "js/thread.mjs",
-            Judge::OpenHands => "python/openhands_judge.py",
-            Judge::Html => "js/html.mjs",
-            Judge::AcpLive => "js/acp_live.mjs",
-            Judge::AcpLivePython => "python/acp_live.py",
+            Validator::AgUi => "js/agui.mjs",
+            Validator::Acp => "js/acp.mjs",
+            Validator::Thread => "js/thread.mjs",
+            Validator::OpenHands => "python/openhands_judge.py",
+            Validator::Html => "js/html.mjs",
+            Validator::AcpLive => "js/acp_live.mjs",
+            Validator::AcpLivePython => "python/acp_live.py",
         }
     }
 
     fn flags(self) -> &'static [&'static str] {
         match self {
-            Judge::AgUi => &["--chunks"],
-            Judge::Acp | Judge::Thread | Judge::OpenHands | Judge::Html => &[],
-            Judge::AcpLive | Judge::AcpLivePython => &[],
+            Validator::AgUi => &["--chunks"],
+            Validator::Acp | Validator::Thread | Validator::OpenHands | Validator::Html => &[],
+            Validator::AcpLive | Validator::AcpLivePython => &[],
         }
     }
 
@@ -243,24 +243,24 @@ fn judge_files() -> Result<Warnings> {
         .iter()
         .filter(|it| it.reads_files())
         .filter_map(|&it| Some((it, interpreters.of(it)?)));
-    let judges: Vec<(Judge, &Path)> = judges.collect();
+    let judges: Vec<(Validator, &Path)> = judges.collect();
     for (judge, interpreter) in &judges {
         self_test(*judge, interpreter)?;
     }
     let out = target_dir()?.join("peers").join("out");
     let binary = built()?;
     let converted = generate(&binary, &out)?;
-    if let Some(node) = interpreters.of(Judge::Html) {
+    if let Some(node) = interpreters.of(Validator::Html) {
         attack(&binary, node, &out)?;
     }
     let mut failures = Vec::new();
     for (judge, interpreter) in &judges {
-        say(&format!("judge {}", judge.script()));
+        print_line(&format!("judge {}", judge.script()));
         let folders = OUTPUTS
             .iter()
             .filter(|it| it.judge == *judge)
             .map(|it| out.join(it.folder()));
-        let attacks = (*judge == Judge::Html).then(|| out.join(ATTACKS));
+        let attacks = (*judge == Validator::Html).then(|| out.join(ATTACKS));
         let result = run_command(
             command(*judge, interpreter)
                 .args(judge.flags())
@@ -290,23 +290,23 @@ fn drive_endpoint() -> Result<Warnings> {
     let interpreters = installed()?;
     let recordings = root().join("fixtures/openresponses");
     let args = [Some(recordings.as_path()), interpreters.litellm()];
-    drive(Judge::AgUi, ENDPOINT, args.into_iter().flatten())
+    drive(Validator::AgUi, ENDPOINT, args.into_iter().flatten())
 }
 
 /// Lets the AG-UI client talk with the built program from a page of another origin.
 fn drive_browser() -> Result<Warnings> {
     // Who judges pages has a browser.
-    drive(Judge::Html, BROWSER, None)
+    drive(Validator::Html, BROWSER, None)
 }
 
 /// Has the server's OpenAPI document linted, and compared with what the server does.
 fn judge_document() -> Result<Warnings> {
-    drive(Judge::AgUi, DOCUMENT, installed()?.schemathesis())
+    drive(Validator::AgUi, DOCUMENT, installed()?.schemathesis())
 }
 
 /// Runs a script on the built program, where the interpreter of that judge is installed.
 fn drive<'a>(
-    judge: Judge,
+    judge: Validator,
     script: &str,
     args: impl IntoIterator<Item = &'a Path>,
 ) -> Result<Warnings> {
@@ -333,8 +333,8 @@ fn talk_acp() -> Result<Warnings> {
     Ok(Warnings::new())
 }
 
-fn self_test(judge: Judge, interpreter: &Path) -> Result<()> {
-    say(&format!("self-test {}", judge.script()));
+fn self_test(judge: Validator, interpreter: &Path) -> Result<()> {
+    print_line(&format!("self-test {}", judge.script()));
     run_command(command(judge, interpreter).arg("--selftest"))
 }
 
@@ -349,7 +349,7 @@ fn try_agents() -> Result<Warnings> {
     Ok(Warnings::new())
 }
 
-fn command(judge: Judge, interpreter: &Path) -> Command {
+fn command(judge: Validator, interpreter: &Path) -> Command {
     let mut command = Command::new(interpreter);
     // Python would otherwise leave compiled files in the tree.
     command
@@ -364,8 +364,8 @@ impl Output {
         folder(self.writer, self.profile)
     }
 
-    fn target(&self) -> Target {
-        Target {
+    fn target(&self) -> ConvertTarget {
+        ConvertTarget {
             writer: self.writer.to_owned(),
             profile: self.profile,
             extension: self.extension.to_owned(),
@@ -422,11 +422,11 @@ fn generate(binary: &Path, out: &Path) -> Result<Vec<Converted>> {
     let judged = OUTPUTS.iter().map(|it| it.target());
     let others = formats.iter().filter(|it| it.write);
     let others = others.filter(|it| !OUTPUTS.iter().any(|judged| judged.writer == it.name));
-    let targets: Vec<Target> = judged.chain(others.map(Target::unjudged)).collect();
+    let targets: Vec<ConvertTarget> = judged.chain(others.map(ConvertTarget::unjudged)).collect();
     for target in &targets {
         fs::create_dir_all(out.join(target.folder()))?;
     }
-    say(&format!(
+    print_line(&format!(
         "convert {} recordings of {} formats to {} outputs",
         recordings.len(),
         formats.iter().filter(|it| it.read).count(),
@@ -511,13 +511,13 @@ fn recordings(formats: &[Format]) -> Result<Vec<Recording>> {
 }
 
 /// What a recording is converted to.
-struct Target {
+struct ConvertTarget {
     writer: String,
     profile: Option<&'static str>,
     extension: String,
 }
 
-impl Target {
+impl ConvertTarget {
     fn unjudged(format: &Format) -> Self {
         Self {
             writer: format.name.clone(),
@@ -531,9 +531,14 @@ impl Target {
     }
 }
 
-fn convert(binary: &Path, target: &Target, recording: &Recording, out: &Path) -> Result<Converted> {
+fn convert(
+    binary: &Path,
+    target: &ConvertTarget,
+    recording: &Recording,
+    out: &Path,
+) -> Result<Converted> {
     #[derive(Deserialize)]
-    struct Report {
+    struct ConvertReport {
         losses: Vec<Loss>,
     }
     let name = recording
@@ -556,7 +561,7 @@ fn convert(binary: &Path, target: &Target, recording: &Recording, out: &Path) ->
     command.arg(&recording.path);
     command.arg("-o").arg(out.join(target.folder()).join(name));
     let said = capture(&mut command)?.stderr;
-    let report: Report = serde_json::from_slice(&said).context("the report is not JSON")?;
+    let report: ConvertReport = serde_json::from_slice(&said).context("the report is not JSON")?;
     Ok(Converted {
         reader: recording.reader.clone(),
         writer: target.writer.clone(),

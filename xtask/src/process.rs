@@ -87,7 +87,7 @@ pub(crate) fn run_with_retries(mut command: impl FnMut() -> Command) -> Result<(
     let mut result = run(&mut command());
     for pause in PAUSES {
         let Err(err) = &result else { break };
-        report::say(&format!("{err:#}; trying again in {} s", pause.as_secs()));
+        report::print_line(&format!("{err:#}; trying again in {} s", pause.as_secs()));
         thread::sleep(pause);
         result = run(&mut command());
     }

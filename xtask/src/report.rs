@@ -66,15 +66,15 @@ pub(crate) fn run_steps(steps: Vec<Step>) -> ExitCode {
 pub(crate) fn run_stages(stages: &[Stage]) -> ExitCode {
     let start = Instant::now();
     let results: Vec<Outcome> = stages.iter().flat_map(run_stage).collect();
-    say("\nsummary");
+    print_line("\nsummary");
     for it in &results {
-        say(&it.row());
+        print_line(&it.row());
     }
     let minutes = start.elapsed().as_secs_f64() / 60.0;
     let n_failed = results.iter().filter(|it| it.result.is_err()).count();
     let n_passed = results.len() - n_failed;
-    say(&format!("took {minutes:.1} min"));
-    say(&format!("steps: {n_passed} passed, {n_failed} failed"));
+    print_line(&format!("took {minutes:.1} min"));
+    print_line(&format!("steps: {n_passed} passed, {n_failed} failed"));
     match n_failed {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
@@ -111,7 +111,7 @@ struct Outcome {
 }
 
 fn run_one(step: &Step) -> Outcome {
-    say(&format!("\n==> {}", step.name));
+    print_line(&format!("\n==> {}", step.name));
     let start = Instant::now();
     let result = (step.run)();
     let outcome = Outcome {
@@ -120,10 +120,10 @@ fn run_one(step: &Step) -> Outcome {
         budget: step.budget,
         result,
     };
-    say(&format!(
+    print_line(&format!(
         "<== {} {} in {:.1} s",
         outcome.name,
-        outcome.word(),
+        outcome.label(),
         outcome.took.as_secs_f64()
     ));
     outcome
@@ -142,7 +142,7 @@ fn run_logged(step: &Step, printing: &Mutex<()>) -> Outcome {
     LOG.with(|it| it.replace(None));
     let text = fs::read(&path).unwrap_or_default();
     let shown = printing.lock();
-    say(String::from_utf8_lossy(&text).trim_end());
+    print_line(String::from_utf8_lossy(&text).trim_end());
     drop(shown);
     outcome
 }
@@ -185,7 +185,7 @@ impl Outcome {
         }
     }
 
-    fn word(&self) -> &'static str {
+    fn label(&self) -> &'static str {
         match &self.result {
             Ok(warnings) if warnings.is_empty() => "passed",
             Ok(_) => "WARNING",
@@ -197,7 +197,7 @@ impl Outcome {
         let mut row = format!(
             "  {:<11} {:<8} {:>7.1} s",
             self.name,
-            self.word(),
+            self.label(),
             self.took.as_secs_f64()
         );
         if let Some(budget) = self.budget.filter(|it| self.took > *it) {
@@ -219,7 +219,7 @@ impl Outcome {
 
 /// Everything said to a person goes through here, to stderr.
 #[expect(clippy::print_stderr, reason = "a task talks to a person on stderr")]
-pub(crate) fn say(words: &str) {
+pub(crate) fn print_line(words: &str) {
     match log_file() {
         // A log that cannot be written is missing in what is shown, and nothing more.
         Some(mut log) => drop(writeln!(log, "{words}")),

@@ -1,9 +1,9 @@
 //! The client's side of the connection: what it says, and to which session.
 
-mod hello;
-mod stored;
+mod initialize;
+mod stored_sessions;
 
-pub use self::hello::login;
+pub use self::initialize::login;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,9 +20,9 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::content;
-use crate::pipes::Heard;
+use crate::pipes::InboundLine;
 use crate::rpc::{self, Error, Id, Message, Params};
-use crate::session::{Opening, Order, Session, Shared};
+use crate::session::{Session, SessionCommand, SessionSetup, Shared};
 use crate::wire;
 
 /// Orders of one session that may wait.
@@ -35,19 +35,19 @@ const PATIENCE: Duration = Duration::from_secs(15);
 pub(crate) struct Connection {
     shared: Shared,
     is_initialized: bool,
-    sessions: HashMap<String, Handle>,
+    sessions: HashMap<String, SessionHandle>,
     /// Those that were closed and are not gone yet.
     leaving: Vec<JoinHandle<()>>,
 }
 
-struct Handle {
-    orders: mpsc::Sender<Order>,
+struct SessionHandle {
+    orders: mpsc::Sender<SessionCommand>,
     task: JoinHandle<()>,
 }
 
 /// How an old session is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum OpenWith {
     Load,
     Resume,
 }
@@ -64,16 +64,16 @@ impl Connection {
 
     pub(crate) async fn run(
         mut self,
-        mut heard: mpsc::Receiver<Heard>,
+        mut heard: mpsc::Receiver<InboundLine>,
         stop: impl Future<Output = ()>,
     ) {
-        let said = self.shared.said.clone();
+        let said = self.shared.outbound.clone();
         let mut stop = pin!(stop);
         let is_hasty = loop {
             let next = async {
                 let heard = heard.recv().await;
                 match heard {
-                    Some(heard) => self.heard(heard).await,
+                    Some(heard) => self.on_line(heard).await,
                     None => return false,
                 }
                 true
@@ -86,7 +86,7 @@ impl Connection {
             }
         };
         if is_hasty {
-            said.hurry();
+            said.flush_now();
         }
         self.leave().await;
     }
@@ -105,26 +105,26 @@ impl Connection {
         if timeout(PATIENCE, &mut all).await.is_ok() {
             return;
         }
-        self.shared.said.hurry();
+        self.shared.outbound.flush_now();
         if timeout(PATIENCE, all).await.is_err() {
             aborts.iter().for_each(tokio::task::AbortHandle::abort);
         }
     }
 
-    async fn heard(&mut self, heard: Heard) {
+    async fn on_line(&mut self, heard: InboundLine) {
         match heard {
-            Heard::Line(line) => self.line(&line).await,
-            Heard::TooLong(length) => {
+            InboundLine::Line(line) => self.line(&line).await,
+            InboundLine::TooLong(length) => {
                 let message = format!("the message has {length} bytes, which is too long");
                 let error = Error::new(rpc::INVALID_REQUEST, message);
-                self.say(rpc::refusal(None, &error)).await;
+                self.send(rpc::refusal(None, &error)).await;
             }
         }
     }
 
-    async fn say(&self, lines: Vec<u8>) {
+    async fn send(&self, lines: Vec<u8>) {
         // That nobody listens any more ends the loop.
-        self.shared.said.say(lines).await;
+        self.shared.outbound.send(lines).await;
     }
 
     async fn line(&mut self, line: &[u8]) {
@@ -134,14 +134,14 @@ impl Connection {
                 let answer = self.request(&id, &method, params).await;
                 let answer = answer.unwrap_or_else(|err| Some(rpc::refusal(Some(&id), &err)));
                 if let Some(answer) = answer {
-                    self.say(answer).await;
+                    self.send(answer).await;
                 }
             }
             Ok(Some(Message::Notification { method, params })) => {
-                self.notified(&method, params).await;
+                self.on_notification(&method, params).await;
             }
-            Ok(Some(Message::Answer { id, result })) => self.answered(&id, result).await,
-            Err((id, error)) => self.say(rpc::refusal(id.as_ref(), &error)).await,
+            Ok(Some(Message::Answer { id, result })) => self.on_answer(&id, result).await,
+            Err((id, error)) => self.send(rpc::refusal(id.as_ref(), &error)).await,
         }
     }
 
@@ -169,17 +169,17 @@ impl Connection {
                 Ok(Some(rpc::result(id, &done)))
             }
             "session/new" => self.new_session(id, params.read()?).await,
-            "session/load" => self.old_session(id, params.read()?, Way::Load).await,
-            "session/resume" => self.old_session(id, params.read()?, Way::Resume).await,
+            "session/load" => self.old_session(id, params.read()?, OpenWith::Load).await,
+            "session/resume" => self.old_session(id, params.read()?, OpenWith::Resume).await,
             "session/fork" => self.fork(id, params.read()?).await,
             "session/list" => {
-                let list = stored::list(&self.shared, params.read()?).await?;
+                let list = stored_sessions::list(&self.shared, params.read()?).await?;
                 Ok(Some(rpc::result(id, &list)))
             }
             "session/prompt" => {
                 let it: wire::Prompt = params.read()?;
                 let prompt = content::prompt(it.prompt)?;
-                let order = Order::Prompt {
+                let order = SessionCommand::Prompt {
                     id: id.clone(),
                     prompt,
                 };
@@ -187,7 +187,7 @@ impl Connection {
             }
             "session/set_mode" => {
                 let it: wire::SetMode = params.read()?;
-                let order = Order::SetMode {
+                let order = SessionCommand::SetMode {
                     id: id.clone(),
                     mode: it.mode_id,
                 };
@@ -195,7 +195,7 @@ impl Connection {
             }
             "session/set_config_option" => {
                 let it: wire::SetConfigOption = params.read()?;
-                let order = Order::SetOption {
+                let order = SessionCommand::SetOption {
                     id: id.clone(),
                     option: it.config_id,
                     value: it.value,
@@ -204,7 +204,7 @@ impl Connection {
             }
             "session/close" => {
                 let it: wire::OfSession = params.read()?;
-                let order = Order::Close { id: id.clone() };
+                let order = SessionCommand::Close { id: id.clone() };
                 let ordered = self.order(&it.session_id, order).await;
                 if let Some(handle) = self.sessions.remove(&it.session_id) {
                     self.leaves(handle.task);
@@ -215,24 +215,24 @@ impl Connection {
                 let it: wire::OfSession = params.read()?;
                 let open = self.sessions.remove(&it.session_id);
                 let shared = self.shared.clone();
-                let task = stored::delete(shared, id.clone(), it.session_id, open);
+                let task = stored_sessions::delete(shared, id.clone(), it.session_id, open);
                 self.leaves(tokio::spawn(task));
                 Ok(None)
             }
             _ => {
-                let message = format!("unknown method `{}`", shown(method));
+                let message = format!("unknown method `{}`", display_safe(method));
                 Err(Error::new(rpc::METHOD_NOT_FOUND, message))
             }
         }
     }
 
-    async fn notified(&mut self, method: &str, params: Params<'_>) {
+    async fn on_notification(&mut self, method: &str, params: Params<'_>) {
         match method {
             "session/cancel" => {
                 let cancelled = quiet::<wire::OfSession>(params);
                 if let Some(wire::OfSession { session_id }) = cancelled {
                     // A session that is not there has nothing to cancel.
-                    let order = Order::Cancel { request: None };
+                    let order = SessionCommand::Cancel { request: None };
                     self.order(&session_id, order).await.ok();
                 }
             }
@@ -242,7 +242,11 @@ impl Connection {
                 // Whoever works on it knows it.
                 for handle in self.sessions.values().filter(|_| request.is_some()) {
                     let request = request.clone();
-                    handle.orders.send(Order::Cancel { request }).await.ok();
+                    handle
+                        .orders
+                        .send(SessionCommand::Cancel { request })
+                        .await
+                        .ok();
                 }
             }
             _ => (),
@@ -255,17 +259,21 @@ impl Connection {
         self.leaving.push(task);
     }
 
-    async fn answered(&mut self, id: &str, result: Option<Value>) {
+    async fn on_answer(&mut self, id: &str, result: Option<Value>) {
         if let Some((session, request)) = id.split_once('/') {
             let request = request.to_owned();
             // Nobody waits for the answer to what nobody asked.
-            let order = Order::Answer { request, result };
+            let order = SessionCommand::Answer { request, result };
             self.order(session, order).await.ok();
         }
     }
 
     /// Passes an order on; the session answers it.
-    async fn order(&mut self, session: &str, order: Order) -> Result<Option<Vec<u8>>, Error> {
+    async fn order(
+        &mut self,
+        session: &str,
+        order: SessionCommand,
+    ) -> Result<Option<Vec<u8>>, Error> {
         let Some(handle) = self.sessions.get(session) else {
             return Err(no_session(session));
         };
@@ -281,7 +289,7 @@ impl Connection {
         id: &Id,
         it: wire::NewSession,
     ) -> Result<Option<Vec<u8>>, Error> {
-        let opening = Opening {
+        let opening = SessionSetup {
             id: runner::new_id(),
             engine: self.shared.config.engine.clone(),
             cwd: directory(&it.cwd)?.to_owned(),
@@ -292,12 +300,12 @@ impl Connection {
     }
 
     /// Opens a session that the client does not know yet. It is answered before anything is told.
-    async fn open(&mut self, id: &Id, opening: Opening) -> Result<Option<Vec<u8>>, Error> {
+    async fn open(&mut self, id: &Id, opening: SessionSetup) -> Result<Option<Vec<u8>>, Error> {
         self.make_room()?;
         let name = opening.id.clone();
         let session = Session::new(self.shared.clone(), opening, &name)?;
         let answer = rpc::result(id, &session.opened(Some(&name)));
-        self.say(answer).await;
+        self.send(answer).await;
         self.start(name, session);
         Ok(None)
     }
@@ -314,31 +322,31 @@ impl Connection {
     fn start(&mut self, name: String, session: Session) {
         let (orders, inbox) = mpsc::channel(MAX_ORDERS);
         let task = tokio::spawn(session.run(inbox));
-        self.sessions.insert(name, Handle { orders, task });
+        self.sessions.insert(name, SessionHandle { orders, task });
     }
 
     async fn old_session(
         &mut self,
         id: &Id,
         it: wire::OldSession,
-        way: Way,
+        way: OpenWith,
     ) -> Result<Option<Vec<u8>>, Error> {
         directory(&it.cwd)?;
         self.sessions.retain(|_, it| !it.task.is_finished());
         if self.sessions.contains_key(&it.session_id) {
-            let order = Order::Reopen {
+            let order = SessionCommand::Reopen {
                 id: id.clone(),
-                is_told: way == Way::Load,
+                is_told: way == OpenWith::Load,
             };
             return self.order(&it.session_id, order).await;
         }
         self.make_room()?;
-        let stored = stored::find(&self.shared, &it.session_id).await?;
+        let stored = stored_sessions::find(&self.shared, &it.session_id).await?;
         let resume = match &stored.native {
             Some(native) => Resume::Session(native.to_string()),
             None => Resume::Fresh,
         };
-        let opening = Opening {
+        let opening = SessionSetup {
             id: stored.id.to_string(),
             engine: stored.engine,
             cwd: it.cwd,
@@ -349,16 +357,16 @@ impl Connection {
         // started is not taken from others either.
         let mut session = Session::new(self.shared.clone(), opening, &it.session_id)?;
         let opened = SessionLog::open(self.shared.journal().await, &stored.id).await;
-        session.goes_on(opened.map_err(|err| match err {
+        session.resumes(opened.map_err(|err| match err {
             journal::Error::Held { .. } => {
                 Error::internal(format!("session `{}` is in use", stored.id))
             }
             err => Error::internal(error_chain(&err)),
         })?);
         self.start(it.session_id.clone(), session);
-        let order = Order::Reopen {
+        let order = SessionCommand::Reopen {
             id: id.clone(),
-            is_told: way == Way::Load,
+            is_told: way == OpenWith::Load,
         };
         self.order(&it.session_id, order).await
     }
@@ -367,13 +375,13 @@ impl Connection {
         directory(&it.cwd)?;
         // One that was not prompted yet is open, and not kept.
         let mut native = self.branch(&it.session_id).await?;
-        let stored = stored::find(&self.shared, &it.session_id).await?;
+        let stored = stored_sessions::find(&self.shared, &it.session_id).await?;
         if native.is_none() {
             native = self.branch(stored.id.as_str()).await?;
         }
         let native = native.or_else(|| stored.native.map(|it| it.to_string()));
         let native = native.ok_or_else(|| nothing_yet(stored.id.as_str()))?;
-        let opening = Opening {
+        let opening = SessionSetup {
             id: runner::new_id(),
             resume: Resume::Fork(native),
             engine: stored.engine,
@@ -389,7 +397,7 @@ impl Connection {
             return Ok(None);
         }
         let (begun, native) = oneshot::channel();
-        self.order(name, Order::Branch { begun }).await?;
+        self.order(name, SessionCommand::Branch { begun }).await?;
         let native = native.await.map_err(|_| no_session(name))?;
         native.map(Some)
     }
@@ -413,12 +421,12 @@ fn directory(cwd: &Path) -> Result<&Path, Error> {
 }
 
 fn no_session(id: &str) -> Error {
-    let message = format!("no session matches `{}`", shown(id));
+    let message = format!("no session matches `{}`", display_safe(id));
     Error::new(rpc::NOT_FOUND, message)
 }
 
 /// Somebody else's word in a message of ours.
-fn shown(word: &str) -> String {
+fn display_safe(word: &str) -> String {
     word.chars().take(80).flat_map(char::escape_debug).collect()
 }
 

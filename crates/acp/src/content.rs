@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_embedded_is_not_shown_again() {
+    fn embedded_texts_are_not_repeated() {
         let resource = |uri: &str, text: &str| json!({"type": "resource", "resource": {"uri": uri, "text": text}});
         let prompt = read(json!([
             {"type": "text", "text": "see "},
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_taken_is_refused_by_name() {
+    fn unsupported_content_is_refused_by_name() {
         let blob = json!([{"type": "resource", "resource": {"uri": "file:///x.pdf", "blob": "AA", "mimeType": "application/pdf"}}]);
         let long = json!([{"type": "text", "text": "a".repeat(MAX_PROMPT + 1)}]);
         let cases = [

@@ -5,17 +5,17 @@ use journal::{Deltas, Journal, Read};
 use model::{Body, Event, Item, ItemClosed, Role, SessionId, Text};
 
 use crate::content::without_context;
-use crate::pipes::Said;
+use crate::pipes::LineSender;
 
 /// Events and bytes read at once.
 const PAGE: (u32, usize) = (1024, 1 << 20);
 
 /// Tells everything that is stored.
-pub(crate) async fn tell(
+pub(crate) async fn replay(
     journal: &dyn Journal,
     session: &SessionId<'_>,
     writer: &mut AcpAgent,
-    said: &Said,
+    said: &LineSender,
 ) -> journal::Result<()> {
     writer.set_history(true);
     let mut after = 0;
@@ -37,7 +37,7 @@ pub(crate) async fn tell(
         }
         writer.flush(&mut lines);
         // Who does not listen any more misses nothing.
-        said.say(lines).await;
+        said.send(lines).await;
         after = after.max(page.next);
         if page.next >= page.head {
             writer.set_history(false);

@@ -7,9 +7,9 @@
 
 mod connection;
 mod content;
+mod flush_timer;
 mod history;
 mod options;
-mod pace;
 mod pipes;
 mod question;
 mod rpc;

@@ -59,7 +59,7 @@ pub(crate) struct Choices {
 
 /// What was chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Chosen {
+pub(crate) struct Selection {
     pub(crate) mode: Mode,
     pub(crate) model: Option<String>,
     pub(crate) effort: Option<String>,
@@ -98,7 +98,7 @@ impl Choices {
     }
 
     /// Everything that can be chosen, and what is.
-    pub(crate) fn options(self, chosen: &Chosen, offers: &Offers) -> Vec<ConfigOption> {
+    pub(crate) fn options(self, chosen: &Selection, offers: &Offers) -> Vec<ConfigOption> {
         let mode = |it: &(Mode, ModeInfo)| Choice {
             value: it.1.id.to_owned(),
             name: it.1.name.to_owned(),
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn the_model_in_use_can_always_be_seen() {
-        let chosen = |model: Option<&str>| Chosen {
+        let chosen = |model: Option<&str>| Selection {
             mode: Mode::Ask,
             model: model.map(str::to_owned),
             effort: None,

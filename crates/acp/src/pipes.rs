@@ -25,7 +25,7 @@ const MAX_WRITE: usize = 256 * 1024;
 
 /// A line of the client.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum InboundLine {
     Line(Vec<u8>),
     /// It was too long to be kept.
     TooLong(u64),
@@ -33,15 +33,15 @@ pub(crate) enum Heard {
 
 /// Where whole lines go out.
 #[derive(Clone, Debug)]
-pub(crate) struct Said {
+pub(crate) struct LineSender {
     lines: mpsc::Sender<(Instant, Vec<u8>)>,
     /// Who has something to say does not wait for room any more.
     is_hasty: Arc<watch::Sender<bool>>,
 }
 
-impl Said {
+impl LineSender {
     /// Says whole lines, when there is room for them.
-    pub(crate) async fn say(&self, lines: Vec<u8>) {
+    pub(crate) async fn send(&self, lines: Vec<u8>) {
         if lines.is_empty() {
             return;
         }
@@ -55,7 +55,7 @@ impl Said {
     }
 
     /// From now on what there is no room for is lost.
-    pub(crate) fn hurry(&self) {
+    pub(crate) fn flush_now(&self) {
         self.is_hasty.send_replace(true);
     }
 
@@ -67,8 +67,8 @@ impl Said {
 
 /// Both ends, and the time when everything that was said is written.
 pub(crate) struct Pipes {
-    pub(crate) said: Said,
-    pub(crate) heard: mpsc::Receiver<Heard>,
+    pub(crate) said: LineSender,
+    pub(crate) heard: mpsc::Receiver<InboundLine>,
     pub(crate) written: oneshot::Receiver<()>,
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn open(
         done.send(()).ok()
     });
     Pipes {
-        said: Said {
+        said: LineSender {
             lines: said,
             is_hasty: Arc::new(watch::Sender::new(false)),
         },
@@ -96,7 +96,7 @@ pub(crate) fn open(
     }
 }
 
-fn read(mut input: impl Read, heard: &mpsc::Sender<Heard>) {
+fn read(mut input: impl Read, heard: &mpsc::Sender<InboundLine>) {
     let mut framer = Framer::new(Framing::Lines);
     let mut buf = vec![0; READ_SIZE];
     let mut is_open = true;
@@ -108,8 +108,8 @@ fn read(mut input: impl Read, heard: &mpsc::Sender<Heard>) {
         };
         let mut pass = |frame: Frame<'_>| {
             let line = match frame {
-                Frame::Data(line) => Heard::Line(line.to_owned()),
-                Frame::Oversized { length, .. } => Heard::TooLong(length),
+                Frame::Data(line) => InboundLine::Line(line.to_owned()),
+                Frame::Oversized { length, .. } => InboundLine::TooLong(length),
             };
             is_open &= heard.blocking_send(line).is_ok();
         };

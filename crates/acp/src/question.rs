@@ -1,7 +1,7 @@
 //! A question of the agent, put to the client: as a form where it has forms, else as a choice of
 //! permissions, one question at a time.
 
-use runner::{Answer, Asked};
+use runner::{Answer, PendingAsk};
 use serde_json::{Map, Value, json};
 
 use crate::rpc;
@@ -15,14 +15,14 @@ pub(crate) struct Question {
     call: String,
     title: String,
     input: Map<String, Value>,
-    questions: Vec<One>,
+    questions: Vec<FormField>,
     answers: Map<String, Value>,
     /// The one that is being asked, without forms.
     at: usize,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct One {
+struct FormField {
     question: String,
     labels: Vec<(String, String)>,
     is_many: bool,
@@ -30,13 +30,13 @@ struct One {
 
 impl Question {
     /// None where nothing can be chosen from.
-    pub(crate) fn new(asked: &Asked) -> Option<Self> {
+    pub(crate) fn new(asked: &PendingAsk) -> Option<Self> {
         let ask = &asked.ask;
         let input = ask.input.as_ref()?.get();
         let input: Map<String, Value> = serde_json::from_str(input).ok()?;
         let text = |it: &Value, key: &str| it[key].as_str().unwrap_or_default().to_owned();
         let questions = input.get("questions")?.as_array()?;
-        let one = |it: &Value| One {
+        let one = |it: &Value| FormField {
             question: text(it, "question"),
             labels: it["options"]
                 .as_array()
@@ -46,7 +46,7 @@ impl Question {
                 .collect(),
             is_many: it["multiSelect"].as_bool().unwrap_or_default(),
         };
-        let questions: Vec<One> = questions.iter().map(one).collect();
+        let questions: Vec<FormField> = questions.iter().map(one).collect();
         let call = ask.item.as_ref().map_or(ask.id.as_str(), |it| it.as_str());
         (!questions.is_empty()).then(|| Self {
             id: ask.id.to_string(),
@@ -208,7 +208,7 @@ mod tests {
             deadline: None,
         };
         let kind = ToolKind::Ask;
-        let asked = Asked {
+        let asked = PendingAsk {
             ask,
             kind,
             paths: Vec::new(),
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_has_all_of_them_and_room_for_own_words() {
+    fn a_form_has_all_choices_and_a_free_text_field() {
         let mut asked = two();
         let form: Value = serde_json::from_slice(&asked.request("s", true)).unwrap();
         let schema = &form["params"]["requestedSchema"];
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_answer_has_not_answered() {
+    fn a_missing_answer_is_no_answer() {
         let skipped = Some(Answer::Deny {
             message: "the user did not answer".to_owned(),
         });

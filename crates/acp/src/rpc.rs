@@ -152,12 +152,12 @@ impl<'a> Message<'a> {
 impl Params<'_> {
     pub(crate) fn read<T: DeserializeOwned>(self) -> Result<T, Error> {
         let text = self.0.map_or("{}", RawValue::get);
-        serde_json::from_str(text).map_err(|err| Error::params(words(&err)))
+        serde_json::from_str(text).map_err(|err| Error::params(error_text(&err)))
     }
 }
 
 /// What serde says, without where: the client wrote one line.
-fn words(err: &serde_json::Error) -> String {
+fn error_text(err: &serde_json::Error) -> String {
     let words = err.to_string();
     match words.rsplit_once(" at line ") {
         Some((words, _)) => words.to_owned(),
@@ -195,14 +195,14 @@ pub(crate) fn request(id: &str, method: &str, params: &impl Serialize) -> Vec<u8
 
 fn message(id: Option<&str>, method: &str, params: &impl Serialize) -> Vec<u8> {
     #[derive(Serialize)]
-    struct Message<'a, P> {
+    struct Outbound<'a, P> {
         jsonrpc: &'static str,
         #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<&'a str>,
         method: &'a str,
         params: P,
     }
-    let message = Message {
+    let message = Outbound {
         jsonrpc: "2.0",
         id,
         method,

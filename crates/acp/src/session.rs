@@ -1,9 +1,9 @@
 //! A session of the client: its agent, its turn, its questions, one loop.
 
 mod asks;
-mod choose;
-mod life;
-mod telling;
+mod config_options;
+mod fanout;
+mod lifecycle;
 mod turn;
 
 use std::path::{Path, PathBuf};
@@ -20,12 +20,12 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::asks::Asks;
-use self::telling::Telling;
+use self::fanout::Fanout;
 use self::turn::Turn;
 use crate::AcpConfig;
-use crate::options::{Choices, Chosen};
-use crate::pace::{Pace, until};
-use crate::pipes::Said;
+use crate::flush_timer::{FlushTimer, until};
+use crate::options::{Choices, Selection};
+use crate::pipes::LineSender;
 use crate::rpc::{self, Error, Id};
 use crate::stats::Stats;
 use crate::wire;
@@ -41,7 +41,7 @@ const FLUSH_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What the client wants from a session.
 #[derive(Debug)]
-pub(crate) enum Order {
+pub(crate) enum SessionCommand {
     Prompt {
         id: Id,
         prompt: Prompt,
@@ -84,7 +84,7 @@ pub(crate) struct Shared {
     pub(crate) config: Arc<AcpConfig>,
     /// None while it is being opened.
     journal: watch::Receiver<Option<Arc<dyn Journal>>>,
-    pub(crate) said: Said,
+    pub(crate) outbound: LineSender,
     pub(crate) stats: Arc<Stats>,
     pub(crate) client: wire::ClientCapabilities,
 }
@@ -93,13 +93,13 @@ impl Shared {
     pub(crate) fn new(
         config: AcpConfig,
         journal: watch::Receiver<Option<Arc<dyn Journal>>>,
-        said: Said,
+        said: LineSender,
         stats: Arc<Stats>,
     ) -> Self {
         Self {
             config: Arc::new(config),
             journal,
-            said,
+            outbound: said,
             stats,
             client: wire::ClientCapabilities::default(),
         }
@@ -115,7 +115,7 @@ impl Shared {
 
 /// A session as it is opened.
 #[derive(Debug)]
-pub(crate) struct Opening {
+pub(crate) struct SessionSetup {
     pub(crate) id: String,
     /// As in `linkspan run --engine`.
     pub(crate) engine: String,
@@ -139,7 +139,7 @@ pub(crate) struct Session {
     worker: Worker,
     writer: AcpAgent,
     choices: Choices,
-    chosen: Chosen,
+    chosen: Selection,
     /// What the agent works with, unless it was started with something else.
     is_stale: bool,
     offers: Offers,
@@ -153,13 +153,13 @@ pub(crate) struct Session {
     asks: Asks,
     /// The mode the agent has told last.
     heard_mode: Option<String>,
-    pace: Pace,
+    pace: FlushTimer,
     lines: Vec<u8>,
 }
 
 /// What woke the loop.
 enum Wakeup {
-    Ordered(Option<Order>),
+    Ordered(Option<SessionCommand>),
     Worker(Progress),
     /// Words have waited for more of them.
     Waited,
@@ -167,8 +167,8 @@ enum Wakeup {
 
 impl Session {
     /// `name` is what the client calls it. Fails where the engine cannot be started at all.
-    pub(crate) fn new(shared: Shared, opening: Opening, name: &str) -> Result<Self, Error> {
-        let Opening {
+    pub(crate) fn new(shared: Shared, opening: SessionSetup, name: &str) -> Result<Self, Error> {
+        let SessionSetup {
             id,
             engine,
             cwd,
@@ -176,7 +176,7 @@ impl Session {
             resume,
         } = opening;
         let config = &shared.config;
-        let chosen = Chosen {
+        let chosen = Selection {
             mode: config.permissions.mode,
             model: config.model.clone(),
             effort: None,
@@ -216,7 +216,7 @@ impl Session {
             said: History::default(),
             asks: Asks::default(),
             heard_mode: None,
-            pace: Pace::new(PACE),
+            pace: FlushTimer::new(PACE),
             lines: Vec::new(),
         };
         // What cannot be started is said now, not with the first prompt.
@@ -225,7 +225,7 @@ impl Session {
     }
 
     /// It is one that is kept already.
-    pub(crate) fn goes_on(&mut self, mut log: SessionLog) {
+    pub(crate) fn resumes(&mut self, mut log: SessionLog) {
         log.set_longest_rest(FLUSH_INTERVAL);
         *self.worker.log_mut() = log;
     }
@@ -240,11 +240,11 @@ impl Session {
     }
 
     /// Works until the client closes the session or goes away.
-    pub(crate) async fn run(mut self, mut orders: mpsc::Receiver<Order>) {
+    pub(crate) async fn run(mut self, mut orders: mpsc::Receiver<SessionCommand>) {
         let mut closing = None;
         loop {
             self.begin();
-            self.say().await;
+            self.send().await;
             let due = self.pace.due();
             let (worker, mut telling) = self.parts();
             let wakeup = tokio::select! {
@@ -255,21 +255,21 @@ impl Session {
             };
             match wakeup {
                 Wakeup::Ordered(None) => break,
-                Wakeup::Ordered(Some(Order::Close { id })) => {
+                Wakeup::Ordered(Some(SessionCommand::Close { id })) => {
                     closing = Some(id);
                     break;
                 }
-                Wakeup::Ordered(Some(order)) => self.ordered(order).await,
+                Wakeup::Ordered(Some(order)) => self.on_command(order).await,
                 Wakeup::Worker(progress) => self.progressed(progress).await,
-                Wakeup::Waited => self.tell_words(),
+                Wakeup::Waited => self.flush_text(),
             }
         }
         self.leave(closing).await;
     }
 
     /// What works, and where it tells.
-    fn parts(&mut self) -> (&mut Worker, Telling<'_>) {
-        let telling = Telling {
+    fn parts(&mut self) -> (&mut Worker, Fanout<'_>) {
+        let telling = Fanout {
             writer: &mut self.writer,
             turn: &mut self.turn,
             lines: &mut self.lines,
@@ -292,17 +292,17 @@ impl Session {
                     self.requested(request).await;
                 }
             }
-            Progress::Started => self.started().await,
+            Progress::Started => self.on_started().await,
             Progress::NotStarted(err) => self.fail(&Error::internal(error_chain(&err))),
-            Progress::Told => {
+            Progress::Events => {
                 if self.pace.is_due() {
-                    self.tell_words();
+                    self.flush_text();
                 }
-                self.stepped();
+                self.on_step();
             }
             Progress::Ended => {
-                self.tell_words();
-                self.stepped();
+                self.flush_text();
+                self.on_step();
             }
             Progress::Gone(agent) | Progress::Busy(agent) => self.agent_gone(*agent),
         }
@@ -311,45 +311,47 @@ impl Session {
     async fn requested(&mut self, request: Request) {
         match request {
             Request::Abort { .. } => self.cancel(None),
-            Request::Leave { .. } => self.make_way().await,
+            Request::Leave { .. } => self.yield_session().await,
             Request::RemovePrompt { prompt, .. } => self.worker.log_mut().remove_prompt(prompt),
             // Whoever has the session next works on it.
             Request::Prompt { .. } | Request::Damaged { .. } => (),
         }
     }
 
-    async fn ordered(&mut self, order: Order) {
+    async fn on_command(&mut self, order: SessionCommand) {
         match order {
-            Order::Prompt { id, prompt } => self.prompted(id, prompt).await,
-            Order::Cancel { request } => self.cancel(request.as_ref()),
-            Order::Answer { request, result } => self.answered(&request, result.as_ref()),
-            Order::SetMode { id, mode } => self.set_mode(&id, &mode),
-            Order::SetOption { id, option, value } => self.set_option(&id, &option, &value),
-            Order::Reopen { id, is_told } => self.reopen(&id, is_told).await,
+            SessionCommand::Prompt { id, prompt } => self.on_prompt(id, prompt).await,
+            SessionCommand::Cancel { request } => self.cancel(request.as_ref()),
+            SessionCommand::Answer { request, result } => self.answered(&request, result.as_ref()),
+            SessionCommand::SetMode { id, mode } => self.set_mode(&id, &mode),
+            SessionCommand::SetOption { id, option, value } => {
+                self.set_option(&id, &option, &value)
+            }
+            SessionCommand::Reopen { id, is_told } => self.reopen(&id, is_told).await,
             // Who does not wait any more needs no answer.
-            Order::Branch { begun } => _ = begun.send(self.branch()).ok(),
-            Order::Close { .. } => (), // The loop ends with it.
+            SessionCommand::Branch { begun } => _ = begun.send(self.branch()).ok(),
+            SessionCommand::Close { .. } => (), // The loop ends with it.
         }
     }
 
     /// The agent has told something.
-    fn stepped(&mut self) {
+    fn on_step(&mut self) {
         if let Some(native) = self.worker.agent().and_then(Agent::native) {
             self.resume = Resume::Session(native.to_owned());
         }
-        self.hear_offers();
-        self.hear_mode();
-        self.see_to_asks();
+        self.apply_offers();
+        self.apply_mode();
+        self.handle_asks();
     }
 
     fn agent_gone(&mut self, mut agent: Agent) {
-        self.tell_words();
+        self.flush_text();
         if let Some(native) = agent.native() {
             self.resume = Resume::Session(native.to_owned());
         }
-        self.hear_mode();
+        self.apply_mode();
         let unsent = agent.take_unsent();
-        self.gone();
+        self.on_agent_exit();
         if unsent.is_some() {
             // Another program has gone on with the session: the next agent knows of it.
             self.waiting = unsent;
@@ -359,9 +361,9 @@ impl Session {
     }
 
     /// Says the words that wait for more.
-    fn tell_words(&mut self) {
+    fn flush_text(&mut self) {
         self.writer.flush(&mut self.lines);
-        self.pace.passed();
+        self.pace.record_flush();
     }
 
     fn update(&mut self, update: wire::About<'_>) {
@@ -373,11 +375,11 @@ impl Session {
         self.lines.extend(line);
     }
 
-    async fn say(&mut self) {
+    async fn send(&mut self) {
         if !self.lines.is_empty() {
             let lines = std::mem::take(&mut self.lines);
             // Who does not listen any more hears nothing; the connection notices.
-            self.shared.said.say(lines).await;
+            self.shared.outbound.send(lines).await;
         }
     }
 }

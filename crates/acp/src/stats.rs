@@ -35,7 +35,7 @@ impl Stats {
         self.n_prompts.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn told(&self, n_events: u64) {
+    pub(crate) fn record_event(&self, n_events: u64) {
         self.n_events.fetch_add(n_events, Ordering::Relaxed);
     }
 
@@ -95,10 +95,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_and_almost_all_are_told_apart() {
+    fn median_and_p99_differ() {
         let stats = Stats::default();
         stats.prompted();
-        stats.told(3);
+        stats.record_event(3);
         for _ in 0..98 {
             stats.wrote(10, Duration::from_micros(3));
         }

@@ -37,7 +37,7 @@ impl Converter {
             n_frames,
             n_understood,
         } = self;
-        let mut sink = Written {
+        let mut sink = CountingSink {
             writer: &mut **writer,
             out,
             n_events,
@@ -59,7 +59,7 @@ impl Converter {
             n_frames,
             n_understood,
         } = self;
-        let mut sink = Written {
+        let mut sink = CountingSink {
             writer: &mut **writer,
             out,
             n_events,
@@ -108,14 +108,14 @@ impl Clone for Converter {
     }
 }
 
-struct Written<'a> {
+struct CountingSink<'a> {
     writer: &'a mut dyn Writer,
     out: &'a mut Vec<u8>,
     n_events: &'a mut u64,
     n_understood: &'a mut u64,
 }
 
-impl Sink for Written<'_> {
+impl Sink for CountingSink<'_> {
     fn event(&mut self, event: &Event<'_>) {
         *self.n_events += 1;
         *self.n_understood += u64::from(is_understood(&event.body));

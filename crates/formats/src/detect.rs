@@ -63,7 +63,7 @@ pub struct Detector {
 
 /// Why nobody can tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unsure {
+pub enum DetectError {
     /// There was nothing to look at.
     Empty,
     /// A JSON document over several lines.
@@ -78,7 +78,7 @@ pub enum Unsure {
 
 impl Detector {
     /// Takes the next bytes; answers as soon as it can be told, or when it never will be.
-    pub fn push(&mut self, chunk: &[u8]) -> Option<Result<&'static Format, Unsure>> {
+    pub fn push(&mut self, chunk: &[u8]) -> Option<Result<&'static Format, DetectError>> {
         let mut framer = std::mem::take(&mut self.framer);
         framer.push(chunk, &mut |frame| self.frame(frame));
         self.framer = framer;
@@ -90,17 +90,17 @@ impl Detector {
         match self.found {
             Some(format) => Some(Ok(format)),
             None if self.n_frames >= MAX_FRAMES || self.n_bytes >= MAX_HEAD => {
-                Some(Err(self.unsure()))
+                Some(Err(self.error()))
             }
             None => None,
         }
     }
 
     /// No more bytes come.
-    pub fn end(mut self) -> Result<&'static Format, Unsure> {
+    pub fn end(mut self) -> Result<&'static Format, DetectError> {
         let mut framer = std::mem::take(&mut self.framer);
         framer.end(&mut |frame| self.frame(frame));
-        self.found.ok_or_else(|| self.unsure())
+        self.found.ok_or_else(|| self.error())
     }
 
     fn frame(&mut self, frame: Frame<'_>) {
@@ -125,17 +125,17 @@ impl Detector {
         }
     }
 
-    fn unsure(&self) -> Unsure {
+    fn error(&self) -> DetectError {
         if !self.claimants.is_empty() {
-            Unsure::Several(self.claimants.clone())
+            DetectError::Several(self.claimants.clone())
         } else if !self.has_text {
-            Unsure::Empty
+            DetectError::Empty
         } else if let Some(name) = self.stored {
-            Unsure::Stored(name)
+            DetectError::Stored(name)
         } else if self.is_document {
-            Unsure::Document
+            DetectError::Document
         } else {
-            Unsure::Unknown
+            DetectError::Unknown
         }
     }
 }
@@ -146,7 +146,7 @@ mod tests {
 
     const CLAUDE: &str = r#"{"type":"system","subtype":"init","session_id":"x"}"#;
 
-    fn detect(text: &str, size: usize) -> Result<&'static str, Unsure> {
+    fn detect(text: &str, size: usize) -> Result<&'static str, DetectError> {
         let mut detector = Detector::default();
         for chunk in text.as_bytes().chunks(size) {
             if let Some(verdict) = detector.push(chunk) {
@@ -165,25 +165,25 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_knows_is_said_to_be_unknown() {
-        assert_eq!(detect("", 1), Err(Unsure::Empty));
-        assert_eq!(detect("\n \n", 1), Err(Unsure::Empty));
-        assert_eq!(detect("{\n  \"a\": 1\n}\n", 5), Err(Unsure::Document));
+    fn an_unknown_format_is_reported_as_unknown() {
+        assert_eq!(detect("", 1), Err(DetectError::Empty));
+        assert_eq!(detect("\n \n", 1), Err(DetectError::Empty));
+        assert_eq!(detect("{\n  \"a\": 1\n}\n", 5), Err(DetectError::Document));
         let long = "a".repeat(MAX_HEAD);
-        assert_eq!(detect(&long, 1 << 16), Err(Unsure::Unknown));
-        assert_eq!(detect("{\"a\":1}\nhello\n", 3), Err(Unsure::Unknown));
+        assert_eq!(detect(&long, 1 << 16), Err(DetectError::Unknown));
+        assert_eq!(detect("{\"a\":1}\nhello\n", 3), Err(DetectError::Unknown));
         let qwen = r#"{"uuid":"u","parentUuid":null,"sessionId":"s","timestamp":"t","type":"user","message":{"role":"user","parts":[{"text":"hi"}]}}"#;
-        let stored = Unsure::Stored("a chat file of Qwen Code");
+        let stored = DetectError::Stored("a chat file of Qwen Code");
         assert_eq!(detect(qwen, 1000), Err(stored));
         let late = "x\n".repeat(MAX_FRAMES) + CLAUDE;
-        assert_eq!(detect(&late, 1000), Err(Unsure::Unknown));
+        assert_eq!(detect(&late, 1000), Err(DetectError::Unknown));
     }
 
     #[test]
     fn what_two_formats_claim_is_theirs_until_another_frame_decides() {
         let result =
             r#"{"type":"result","subtype":"success","timestamp":"t","status":"ok","stats":{}}"#;
-        let several = Unsure::Several(vec!["claude", "gemini"]);
+        let several = DetectError::Several(vec!["claude", "gemini"]);
         assert_eq!(detect(result, 1000), Err(several));
         assert_eq!(detect(&format!("{result}\n{CLAUDE}"), 1000), Ok("claude"));
     }

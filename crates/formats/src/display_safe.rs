@@ -16,7 +16,7 @@ use std::borrow::Cow;
 /// controls, the bidirectional controls, tag characters and the like as `\u{…}`. Applying it twice
 /// changes nothing more.
 pub fn display_safe(text: &str) -> Cow<'_, str> {
-    let is_suspect = |it: char| sign(it) != Sign::Plain;
+    let is_suspect = |it: char| sign(it) != CharClass::Plain;
     let Some(first) = text.find(is_suspect) else {
         return Cow::Borrowed(text);
     };
@@ -31,10 +31,10 @@ pub fn display_safe(text: &str) -> Cow<'_, str> {
             continue;
         }
         let is_kept = match sign(it) {
-            Sign::Plain => true,
-            Sign::Order | Sign::Hidden => false,
-            Sign::Joiner => joins(base) && joins(next),
-            Sign::Variation => can_vary(base, it, next),
+            CharClass::Plain => true,
+            CharClass::Order | CharClass::Hidden => false,
+            CharClass::Joiner => joins(base) && joins(next),
+            CharClass::Variation => can_vary(base, it, next),
         };
         if is_kept {
             safe.push(it);
@@ -42,10 +42,10 @@ pub fn display_safe(text: &str) -> Cow<'_, str> {
             push_sign(&mut safe, it);
         }
         base = match sign(it) {
-            Sign::Plain => Some(it),
+            CharClass::Plain => Some(it),
             // A joiner may follow a heart in its coloured form, another selector may not.
-            Sign::Variation if is_kept && joins(base) && next == Some(ZWJ) => base,
-            Sign::Order | Sign::Hidden | Sign::Joiner | Sign::Variation => None,
+            CharClass::Variation if is_kept && joins(base) && next == Some(ZWJ) => base,
+            CharClass::Order | CharClass::Hidden | CharClass::Joiner | CharClass::Variation => None,
         };
     }
     Cow::Owned(safe)
@@ -57,7 +57,7 @@ pub fn display_safe(text: &str) -> Cow<'_, str> {
 /// Ordinary text stays as it is. Applying it twice changes nothing more.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let is_plain = !text.starts_with(' ') && !text.ends_with(' ');
-    if is_plain && !text.contains(|it| is_blank(it) || sign(it) != Sign::Plain) {
+    if is_plain && !text.contains(|it| is_blank(it) || sign(it) != CharClass::Plain) {
         return Cow::Borrowed(text);
     }
     let trimmed = text.trim_matches(' ');
@@ -85,7 +85,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 const ZWJ: char = '\u{200d}';
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sign {
+enum CharClass {
     Plain,
     /// A terminal would obey it.
     Order,
@@ -97,26 +97,26 @@ enum Sign {
     Variation,
 }
 
-fn sign(it: char) -> Sign {
+fn sign(it: char) -> CharClass {
     match it {
-        '\n' | '\t' | ' '..='~' => Sign::Plain,
-        '\0'..='\x1f' | '\x7f'..='\u{9f}' => Sign::Order,
-        '\u{200c}' | ZWJ => Sign::Joiner,
-        '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => Sign::Variation,
-        '\u{180b}'..='\u{180d}' | '\u{180f}' => Sign::Variation,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' => Sign::Hidden,
-        '\u{17b4}'..='\u{17b5}' | '\u{180e}' | '\u{200b}' => Sign::Hidden,
-        '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => Sign::Hidden,
-        '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' => Sign::Hidden,
-        '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' => Sign::Hidden,
-        '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => Sign::Hidden,
-        _ => Sign::Plain,
+        '\n' | '\t' | ' '..='~' => CharClass::Plain,
+        '\0'..='\x1f' | '\x7f'..='\u{9f}' => CharClass::Order,
+        '\u{200c}' | ZWJ => CharClass::Joiner,
+        '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => CharClass::Variation,
+        '\u{180b}'..='\u{180d}' | '\u{180f}' => CharClass::Variation,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' => CharClass::Hidden,
+        '\u{17b4}'..='\u{17b5}' | '\u{180e}' | '\u{200b}' => CharClass::Hidden,
+        '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => CharClass::Hidden,
+        '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' => CharClass::Hidden,
+        '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' => CharClass::Hidden,
+        '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => CharClass::Hidden,
+        _ => CharClass::Plain,
     }
 }
 
 /// True for a character that a joiner may stand beside: no ASCII, no Latin letter.
 fn joins(it: Option<char>) -> bool {
-    it.is_some_and(|it| it >= '\u{300}' && sign(it) == Sign::Plain && !it.is_whitespace())
+    it.is_some_and(|it| it >= '\u{300}' && sign(it) == CharClass::Plain && !it.is_whitespace())
 }
 
 fn can_vary(base: Option<char>, selector: char, next: Option<char>) -> bool {

@@ -257,7 +257,7 @@ fn code_of(word: &str, status: Option<u16>, message: &str) -> Option<&'static st
     let said = message.to_ascii_lowercase();
     let context = &CODES[0];
     // Providers have no status for it: they call it a bad request.
-    if exact.is_none_or(|it| it.name == "bad_request") && is_said(context, &said) {
+    if exact.is_none_or(|it| it.name == "bad_request") && matches_text(context, &said) {
         return Some(context.name);
     }
     if let Some(exact) = exact {
@@ -268,7 +268,7 @@ fn code_of(word: &str, status: Option<u16>, message: &str) -> Option<&'static st
     let found = status
         .and_then(by_status)
         .or_else(|| CODES.iter().find(|it| is_quoted(it, message)))
-        .or_else(|| CODES.iter().find(|it| is_said(it, &said)));
+        .or_else(|| CODES.iter().find(|it| matches_text(it, &said)));
     match (found, status) {
         (Some(it), _) => Some(it.name),
         (None, Some(500..)) => Some("server_error"),
@@ -277,7 +277,7 @@ fn code_of(word: &str, status: Option<u16>, message: &str) -> Option<&'static st
     }
 }
 
-fn is_said(code: &Code, said: &str) -> bool {
+fn matches_text(code: &Code, said: &str) -> bool {
     code.phrases.iter().any(|it| said.contains(it))
 }
 
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn one_kind_has_one_code_whoever_says_it() {
+    fn one_kind_has_one_code_for_every_agent() {
         let all = [
             (
                 "unknown",
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agents_own_word_is_kept() {
+    fn the_agents_own_code_is_kept() {
         let own = Some("rate_limit".to_owned());
         assert_eq!(
             settled("rate_limit", "later"),
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_without_a_rule_is_passed_on() {
+    fn an_unknown_error_code_is_passed_on() {
         for word in [
             "wrong_session",
             "missing_end",

@@ -21,7 +21,7 @@ mod writers;
 
 pub use display_safe::{display_safe, visible};
 pub use outputs::{Output, OutputPart, item_output};
-pub use readers::{Earlier, ItemIds, ReaderConfig, RunEnds};
+pub use readers::{ItemIds, PreviousStreams, ReaderConfig, RunEnds};
 pub use writers::acp::{AcpAgent, AcpClient, AcpRequest};
 pub use writers::thread::waiting_ask;
-pub use writers::{Served, WriterConfig};
+pub use writers::{ServedThread, WriterConfig};

@@ -2,7 +2,7 @@
 
 use model::{Body, Event, Item, Text, ToolResult};
 
-use crate::writers::content::{Block, blocks};
+use crate::writers::content::{ResultPart, blocks};
 
 /// Which part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,15 +51,15 @@ fn of_tool(result: &ToolResult<'_>, part: OutputPart) -> Option<Output> {
             Some(Output::Json(json.get().to_owned()))
         }
         OutputPart::Block(at) => Some(match blocks(&result.content).into_iter().nth(at)? {
-            Block::Text(text) | Block::ImageUrl(text) => Output::Text(text.to_string()),
-            Block::Image { data, .. } => Output::Picture(data.to_string()),
-            Block::Other(raw) => Output::Json(raw.get().to_owned()),
+            ResultPart::Text(text) | ResultPart::ImageUrl(text) => Output::Text(text.to_string()),
+            ResultPart::Image { data, .. } => Output::Picture(data.to_string()),
+            ResultPart::Other(raw) => Output::Json(raw.get().to_owned()),
         }),
         OutputPart::Text => {
             let texts = blocks(&result.content).into_iter().map(|it| match it {
-                Block::Text(text) | Block::ImageUrl(text) => text.to_string(),
-                Block::Image { media_type, .. } => format!("[{media_type}]"),
-                Block::Other(raw) => raw.get().to_owned(),
+                ResultPart::Text(text) | ResultPart::ImageUrl(text) => text.to_string(),
+                ResultPart::Image { media_type, .. } => format!("[{media_type}]"),
+                ResultPart::Other(raw) => raw.get().to_owned(),
             });
             let texts: Vec<String> = texts.collect();
             Some(Output::Text(texts.join("\n")))

@@ -1,27 +1,27 @@
 //! Agents' wire formats to the model, one file or folder per format.
 
 pub(crate) mod acp;
+mod acp_tool_content;
 pub(crate) mod ag_ui;
 mod arguments;
-mod cards;
 pub(crate) mod claude;
 pub(crate) mod codex;
-mod cut_off;
+mod content;
 pub(crate) mod gemini;
 mod input;
 mod lifecycle;
 pub(crate) mod linkspan;
-mod native;
+mod missing_end;
 mod nested;
 pub(crate) mod opencode;
 pub(crate) mod openhands;
 pub(crate) mod openresponses;
-mod pieces;
+mod session_tracker;
 #[cfg(test)]
-mod shown;
+mod test_summary;
+#[cfg(test)]
+mod test_support;
 mod todos;
-#[cfg(test)]
-mod told;
 
 pub use lifecycle::ItemIds;
 use model::Timestamp;
@@ -32,19 +32,19 @@ pub struct ReaderConfig {
     /// linkspan's own id of the session.
     pub session: String,
     /// The native session that was asked for; another one is a failure.
-    pub expect: Option<String>,
+    pub expected_session: Option<String>,
     /// When the stream began, for recordings that only tell seconds since then.
-    pub began: Option<Timestamp>,
+    pub started_at: Option<Timestamp>,
     pub run_ends: RunEnds,
     /// What the agent is called, where many agents speak one format.
     pub engine: Option<String>,
-    pub earlier: Earlier,
+    pub previous: PreviousStreams,
 }
 
 /// What a session holds before the stream begins, so that the names it goes on with are new.
 /// Of a session's first stream there is nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Earlier {
+pub struct PreviousStreams {
     pub n_runs: u64,
     pub items: ItemIds,
 }
@@ -67,11 +67,11 @@ impl Default for ReaderConfig {
     fn default() -> Self {
         Self {
             session: "s1".to_owned(),
-            expect: None,
-            began: None,
+            expected_session: None,
+            started_at: None,
             run_ends: RunEnds::AtNextTurn,
             engine: None,
-            earlier: Earlier::default(),
+            previous: PreviousStreams::default(),
         }
     }
 }

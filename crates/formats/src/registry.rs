@@ -4,7 +4,7 @@ use model::{Reader, Writer};
 
 use crate::framing::Framing;
 use crate::readers::{self, ReaderConfig};
-use crate::writers::story::Story;
+use crate::writers::page_transcript::PageTranscript;
 use crate::writers::{self, WriterConfig};
 
 pub type NewReader = fn(&ReaderConfig) -> Box<dyn Reader>;
@@ -21,11 +21,11 @@ pub struct Format {
     pub recognises: fn(&str) -> bool,
     pub writer: Option<NewWriter>,
     /// The shapes a writer offers besides its default.
-    pub profiles: &'static [Profile],
+    pub profiles: &'static [ProfileInfo],
 }
 
 #[derive(Debug)]
-pub struct Profile {
+pub struct ProfileInfo {
     pub name: &'static str,
     pub summary: &'static str,
 }
@@ -85,11 +85,11 @@ pub const FORMATS: &[Format] = &[
         recognises: never,
         writer: Some(|config| Box::new(writers::takopi::Takopi::new(config))),
         profiles: &[
-            Profile {
+            ProfileInfo {
                 name: "upstream",
                 summary: "the field names and habits of takopi 0.22.3",
             },
-            Profile {
+            ProfileInfo {
                 name: "debug",
                 summary: "more notes: tools, servers, plans, unknown frames",
             },
@@ -103,11 +103,11 @@ pub const FORMATS: &[Format] = &[
         recognises: never,
         writer: Some(|config| Box::new(writers::thread::Thread::new(config))),
         profiles: &[
-            Profile {
+            ProfileInfo {
                 name: "seed",
                 summary: "every tool call is a command named by its tool",
             },
-            Profile {
+            ProfileInfo {
                 name: "full",
                 summary: "no output is cut",
             },
@@ -121,19 +121,19 @@ pub const FORMATS: &[Format] = &[
         recognises: readers::openhands::recognises,
         writer: Some(|config| Box::new(writers::openhands::OpenHands::new(config))),
         profiles: &[
-            Profile {
+            ProfileInfo {
                 name: "external",
                 summary: "tools as ExternalToolAction and ExternalToolObservation",
             },
-            Profile {
+            ProfileInfo {
                 name: "native",
                 summary: "tools as the actions of openhands-tools, where there is one",
             },
-            Profile {
+            ProfileInfo {
                 name: "acp",
                 summary: "tools as ACP cards, and a closing FinishAction",
             },
-            Profile {
+            ProfileInfo {
                 name: "message",
                 summary: "one message per turn",
             },
@@ -146,7 +146,7 @@ pub const FORMATS: &[Format] = &[
         reader: Some(|config| Box::new(readers::acp::Acp::new(config))),
         recognises: readers::acp::recognises,
         writer: Some(|config| Box::new(writers::acp::Acp::new(config))),
-        profiles: &[Profile {
+        profiles: &[ProfileInfo {
             name: "seed",
             summary: "as the OpenHands CLI: reasoning as message, calls pending",
         }],
@@ -158,7 +158,7 @@ pub const FORMATS: &[Format] = &[
         reader: Some(|config| Box::new(readers::ag_ui::AgUi::new(config))),
         recognises: readers::ag_ui::recognises,
         writer: Some(|config| Box::new(writers::ag_ui::AgUi::new(config))),
-        profiles: &[Profile {
+        profiles: &[ProfileInfo {
             name: "thinking",
             summary: "for clients before 0.0.45: THINKING_* events, no sub-agents",
         }],
@@ -187,7 +187,7 @@ pub const FORMATS: &[Format] = &[
         framing: Framing::Lines,
         reader: None,
         recognises: never,
-        writer: Some(|config| Box::new(Story::new(writers::markdown::Markdown, config))),
+        writer: Some(|config| Box::new(PageTranscript::new(writers::markdown::Markdown, config))),
         profiles: &[],
     },
     Format {
@@ -196,7 +196,7 @@ pub const FORMATS: &[Format] = &[
         framing: Framing::Lines,
         reader: None,
         recognises: never,
-        writer: Some(|config| Box::new(Story::new(writers::html::Html, config))),
+        writer: Some(|config| Box::new(PageTranscript::new(writers::html::Html, config))),
         profiles: &[],
     },
 ];

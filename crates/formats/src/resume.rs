@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_almost_a_resume_line_is_prose() {
+    fn near_resume_lines_are_prose() {
         for line in [
             "",
             "claude --resume=abc",

@@ -14,12 +14,12 @@ use std::borrow::Cow;
 use model::{Change, Class, Diff, Location, Mcp, Raw, Text, ToolKind};
 
 pub(crate) use self::approval::approval_title;
-use self::patches::FileChange;
+use self::patches::PatchedFile;
 use crate::wire::lenient::{Any, Flag, List, Num};
 
 object! {
     /// The input keys that mean something, of all agents together.
-    Input {
+    ToolInput {
         command: Any<'a> = "command",
         cmd: Any<'a> = "cmd",
         file_path: Any<'a> = "file_path",
@@ -55,14 +55,14 @@ object! {
         insert_line: Num = "insert_line",
         view_range: List<Num> = "view_range",
         questions: List<Question<'a>> = "questions",
-        changes: List<FileChange<'a>> = "changes",
+        changes: List<PatchedFile<'a>> = "changes",
     }
 }
 
 object! {
     /// The input of a patch.
     FileChanges {
-        changes: List<FileChange<'a>> = "changes",
+        changes: List<PatchedFile<'a>> = "changes",
     }
 }
 
@@ -81,12 +81,16 @@ object! {
 
 /// Classifies a call; `cwd` shortens the paths in the title.
 pub(crate) fn classify<'a>(name: &str, input: Option<&Raw<'a>>, cwd: Option<&str>) -> Class<'a> {
-    let input = input.and_then(Input::parse).unwrap_or_default();
+    let input = input.and_then(ToolInput::parse).unwrap_or_default();
     classify_fields(name, &input, cwd)
 }
 
 /// Classifies a call whose input is spread over the fields of a larger object.
-pub(crate) fn classify_fields<'a>(name: &str, input: &Input<'a>, cwd: Option<&str>) -> Class<'a> {
+pub(crate) fn classify_fields<'a>(
+    name: &str,
+    input: &ToolInput<'a>,
+    cwd: Option<&str>,
+) -> Class<'a> {
     if let Some((server, tool)) = mcp_name(name) {
         let mut class = Class::plain(ToolKind::Mcp, Text::new(tool.to_owned()));
         class.mcp = Some(Mcp {
@@ -129,7 +133,7 @@ pub(crate) fn classify_fields<'a>(name: &str, input: &Input<'a>, cwd: Option<&st
 
 /// Classifies a call that an agent has described itself, as agents do over ACP: the tool's name may
 /// be missing, the kind is one of ACP's, and the title is the agent's own.
-pub(crate) fn card<'a>(
+pub(crate) fn classify_acp<'a>(
     name: Option<&str>,
     kind: Option<&str>,
     title: Option<Text<'a>>,
@@ -159,7 +163,7 @@ pub(crate) fn card<'a>(
 
 /// What a tool of this name does, as far as the name alone tells.
 pub(crate) fn kind_of(name: &str) -> ToolKind {
-    kind(name, &Input::default())
+    kind(name, &ToolInput::default())
 }
 
 /// The exit code in a shell's error text: `Exit code N` at its start.
@@ -180,7 +184,7 @@ fn mcp_name(name: &str) -> Option<(&str, &str)> {
     parts.filter(|(server, tool)| !server.is_empty() && !tool.is_empty())
 }
 
-fn kind(name: &str, input: &Input<'_>) -> ToolKind {
+fn kind(name: &str, input: &ToolInput<'_>) -> ToolKind {
     let lower = name.to_ascii_lowercase();
     match &*lower {
         "bash" | "shell" | "powershell" | "killshell" | "terminal" | "execute_bash"
@@ -244,7 +248,7 @@ fn kind(name: &str, input: &Input<'_>) -> ToolKind {
 fn title<'a>(
     name: &str,
     class: &Class<'a>,
-    input: &Input<'a>,
+    input: &ToolInput<'a>,
     cwd: Option<&str>,
 ) -> Option<Text<'a>> {
     let path = match &class.paths[..] {
@@ -313,7 +317,7 @@ fn fallback_title(name: &str) -> Text<'static> {
     }
 }
 
-fn locations<'a>(kind: ToolKind, input: &Input<'a>) -> Vec<Location<'a>> {
+fn locations<'a>(kind: ToolKind, input: &ToolInput<'a>) -> Vec<Location<'a>> {
     if matches!(
         kind,
         ToolKind::Shell | ToolKind::Task | ToolKind::Todo | ToolKind::Ask
@@ -350,7 +354,7 @@ fn locations<'a>(kind: ToolKind, input: &Input<'a>) -> Vec<Location<'a>> {
         .collect()
 }
 
-fn diffs<'a>(kind: ToolKind, input: &Input<'a>) -> Vec<Diff<'a>> {
+fn diffs<'a>(kind: ToolKind, input: &ToolInput<'a>) -> Vec<Diff<'a>> {
     if !input.changes.0.is_empty() {
         return patches::diffs(&input.changes.0);
     }
@@ -412,7 +416,7 @@ fn diffs<'a>(kind: ToolKind, input: &Input<'a>) -> Vec<Diff<'a>> {
     }
 }
 
-impl<'a> Input<'a> {
+impl<'a> ToolInput<'a> {
     fn parse(raw: &Raw<'a>) -> Option<Self>
     where
         Self: 'a,
@@ -447,7 +451,7 @@ fn address_in(text: Text<'_>) -> Text<'_> {
 }
 
 /// Which lines a read covers, as ` (10 - 14)`.
-fn lines(input: &Input<'_>) -> String {
+fn lines(input: &ToolInput<'_>) -> String {
     if let [from, to] = input.view_range.0[..]
         && let (Some(from), Some(to)) = (from.as_u64(), to.as_u64())
     {
@@ -694,7 +698,7 @@ mod tests {
         let check = |name: Option<&str>, kind: &str, title: &str, input: &str, expect: Expect| {
             let raw: Raw<'_> = serde_json::from_str(input).unwrap();
             let title = Some(Text::new(title));
-            let class = card(name, Some(kind), title, Some(&raw), None);
+            let class = classify_acp(name, Some(kind), title, Some(&raw), None);
             expect.assert_eq(&serde_json::to_string(&class).unwrap());
         };
         check(

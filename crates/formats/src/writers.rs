@@ -12,17 +12,17 @@ pub(crate) mod ag_ui;
 mod asks;
 pub(crate) mod content;
 mod diff;
-mod facts;
 pub(crate) mod html;
+mod labels;
 pub(crate) mod linkspan;
 pub(crate) mod markdown;
 pub(crate) mod openhands;
+pub(crate) mod page_transcript;
 mod sources;
-pub(crate) mod story;
+mod summary;
 pub(crate) mod takopi;
 pub(crate) mod text;
 pub(crate) mod thread;
-mod words;
 
 use model::{Timestamp, escape_line_breaks};
 use serde::Serialize;
@@ -38,12 +38,12 @@ pub struct WriterConfig {
     pub began: Option<Timestamp>,
     pub color: bool,
     /// A server writes for its clients. Only `thread` makes a difference.
-    pub served: Option<Served>,
+    pub served: Option<ServedThread>,
 }
 
 /// What a server adds for the clients that read `thread` from it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Served {
+pub struct ServedThread {
     /// The server's address, such as `http://127.0.0.1:8787`; links begin with it.
     pub base: String,
     /// Bytes of a tool's output that are written, with a link to all of it; none writes all.
@@ -52,7 +52,7 @@ pub struct Served {
     pub bridge: bool,
 }
 
-impl Served {
+impl ServedThread {
     /// Longer outputs are cut, unless a client asks for more: phones show a screen of it.
     pub const MAX_OUTPUT: usize = 8 * 1024;
 }

@@ -6,7 +6,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use journal::{Command, Order};
+use journal::{Command, CommandBody};
 use model::SessionId;
 use runner::process;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ pub(crate) enum Due {
 
 /// As much of a prompt as tells whose it is.
 #[derive(Deserialize)]
-struct Head {
+struct PromptHead {
     #[serde(default)]
     accepted: Option<Accepted>,
 }
@@ -118,7 +118,7 @@ impl Shared {
 
     fn may_take(&self, prompt: &[u8]) -> bool {
         // What cannot be read is nobody's, and whoever comes to it removes it.
-        let head = serde_json::from_slice::<Head>(prompt).ok();
+        let head = serde_json::from_slice::<PromptHead>(prompt).ok();
         let accepted = head.and_then(|it| it.accepted);
         self.may_work_on(accepted.as_ref())
     }
@@ -126,7 +126,7 @@ impl Shared {
 
 fn prompt(command: &Command) -> Option<&Bytes> {
     match &command.order {
-        Order::Prompt(body) => Some(body),
-        Order::Abort(_) | Order::Settle { .. } | Order::Damaged => None,
+        CommandBody::Prompt(body) => Some(body),
+        CommandBody::Abort(_) | CommandBody::Settle { .. } | CommandBody::Damaged => None,
     }
 }

@@ -15,18 +15,18 @@ use crate::record::Record;
 /// From one append to the next: most of them wait for a disk, and few events would share that otherwise.
 /// The first after a silence goes at once, and a store that is as fast as this many appends in the longest
 /// rest needs none.
-const LONGEST_REST: Duration = Duration::from_millis(10);
-const N_IN_REST: u32 = 30;
+const MAX_FLUSH_INTERVAL: Duration = Duration::from_millis(10);
+const FLUSH_FACTOR: u32 = 30;
 /// Timers are not finer.
-const SHORTEST_REST: Duration = Duration::from_millis(1);
+const MIN_FLUSH_INTERVAL: Duration = Duration::from_millis(1);
 /// Between two tries to store what could not be stored.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-type Pending = Pin<Box<dyn Future<Output = Result<Stored, Failed>> + Send>>;
+type AppendFuture = Pin<Box<dyn Future<Output = Result<Appended, FailedAppend>> + Send>>;
 
 /// What was stored.
-pub(crate) struct Stored {
+pub(crate) struct Appended {
     /// It changes more than the log.
     pub(crate) has_effects: bool,
     /// When the next may be.
@@ -34,25 +34,25 @@ pub(crate) struct Stored {
 }
 
 /// What was not stored, and why.
-pub(crate) struct Failed {
+pub(crate) struct FailedAppend {
     pub(crate) error: Error,
     batch: Batch,
 }
 
 /// What is to be done about a failure.
-pub(crate) enum Remedy {
+pub(crate) enum AppendFailure {
     /// It is tried again.
-    Wait,
+    Retry,
     /// Somebody else has the session.
-    GiveUp,
+    Fenced,
     /// The session is ours, and what was told does not fit into it.
-    Lose,
+    Discard,
 }
 
 pub(crate) struct Appender {
     journal: Arc<dyn Journal>,
     pub(crate) lease: Lease,
-    pending: Option<Pending>,
+    pending: Option<AppendFuture>,
     pause: Duration,
     /// Until then it rests.
     next: Option<Instant>,
@@ -67,7 +67,7 @@ impl Appender {
             pending: None,
             pause: FIRST_PAUSE,
             next: None,
-            longest_rest: LONGEST_REST,
+            longest_rest: MAX_FLUSH_INTERVAL,
         }
     }
 
@@ -87,7 +87,7 @@ impl Appender {
         if let Some(next) = self.next.take().filter(|it| *it > Instant::now()) {
             self.pending = Some(Box::pin(async move {
                 sleep_until(next.into()).await;
-                Ok(Stored {
+                Ok(Appended {
                     has_effects: false,
                     next: None,
                 })
@@ -98,7 +98,7 @@ impl Appender {
     }
 
     /// Until the append on its way is stored, or not, or may begin.
-    pub(crate) async fn stored(&mut self) -> Result<Stored, Failed> {
+    pub(crate) async fn stored(&mut self) -> Result<Appended, FailedAppend> {
         let Some(pending) = &mut self.pending else {
             return std::future::pending().await;
         };
@@ -112,8 +112,8 @@ impl Appender {
     }
 
     /// What a failure means; what can be tried again is.
-    pub(crate) fn failed(&mut self, failed: Failed) -> Remedy {
-        let Failed { error, batch } = failed;
+    pub(crate) fn failed(&mut self, failed: FailedAppend) -> AppendFailure {
+        let FailedAppend { error, batch } = failed;
         match error {
             Error::Storage(
                 Fault::Closed
@@ -123,14 +123,14 @@ impl Appender {
                 | Fault::Gone(_),
             )
             | Error::Fenced { .. }
-            | Error::NoSession { .. } => Remedy::GiveUp,
+            | Error::NoSession { .. } => AppendFailure::Fenced,
             Error::Storage(
                 Fault::Full | Fault::ReadOnly | Fault::Busy | Fault::Io(_) | Fault::Database(_),
             ) => {
                 let pause = self.pause;
                 self.pause = (pause * 2).min(LONGEST_PAUSE);
                 self.send(batch, pause);
-                Remedy::Wait
+                AppendFailure::Retry
             }
             Error::SessionExists { .. }
             | Error::Held { .. }
@@ -143,7 +143,7 @@ impl Appender {
             | Error::Answered { .. }
             | Error::TooManyCommands { .. }
             | Error::TooLarge { .. }
-            | Error::Damaged { .. } => Remedy::Lose,
+            | Error::Damaged { .. } => AppendFailure::Discard,
         }
     }
 
@@ -158,20 +158,20 @@ impl Appender {
             let began = Instant::now();
             // Its bytes are shared, so that a copy for another try costs little.
             match journal.append(&lease, batch.clone()).await {
-                Ok(_) => Ok(Stored {
+                Ok(_) => Ok(Appended {
                     has_effects: batch.has_effects(),
-                    next: rest(began.elapsed(), longest_rest).map(|it| began + it),
+                    next: flush_interval(began.elapsed(), longest_rest).map(|it| began + it),
                 }),
-                Err(error) => Err(Failed { error, batch }),
+                Err(error) => Err(FailedAppend { error, batch }),
             }
         }));
     }
 }
 
 /// How long an append that took this long is to stay the only one.
-fn rest(took: Duration, longest: Duration) -> Option<Duration> {
-    let rest = (took * N_IN_REST).min(longest);
-    (rest >= SHORTEST_REST).then_some(rest)
+fn flush_interval(took: Duration, longest: Duration) -> Option<Duration> {
+    let rest = (took * FLUSH_FACTOR).min(longest);
+    (rest >= MIN_FLUSH_INTERVAL).then_some(rest)
 }
 
 #[cfg(test)]
@@ -179,9 +179,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slow_store_rests_and_a_fast_one_does_not() {
-        let rests = [20, 100, 2_000].map(|it| rest(Duration::from_micros(it), LONGEST_REST));
-        let rests = rests.map(|it| it.map(|it| it.as_micros()));
-        assert_eq!(rests, [None, Some(3_000), Some(10_000)]);
+    fn only_a_slow_store_gets_a_flush_interval() {
+        let intervals = [20, 100, 2_000]
+            .map(|it| flush_interval(Duration::from_micros(it), MAX_FLUSH_INTERVAL));
+        let intervals = intervals.map(|it| it.map(|it| it.as_micros()));
+        assert_eq!(intervals, [None, Some(3_000), Some(10_000)]);
     }
 }

@@ -3,9 +3,9 @@
 use model::SessionId;
 use runner::{Answer, NotSettled, engines};
 
+use crate::command::{StoredAnswer, to_bytes};
 use crate::error::{Error, Result};
 use crate::hub::Hub;
-use crate::order::{Told, bytes};
 
 impl Hub {
     /// Answers what the agent asked with event `seq`. Of several answers one is taken; the others are
@@ -25,7 +25,7 @@ impl Hub {
                 return Err(NotSettled::FixedInput.into());
             }
         }
-        let answer = bytes(&Told::from(answer));
+        let answer = to_bytes(&StoredAnswer::from(answer));
         self.journal().settle(session, seq, answer).await?;
         Ok(())
     }

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use formats::{Served, WriterConfig, registry};
+use formats::{ServedThread, WriterConfig, registry};
 use journal::{Deltas, Journal, Read, Result, Stored};
 use model::{SessionId, Writer};
 
-use crate::ring::{Frame, Made};
+use crate::ring::{EncodedOnce, Frame};
 
 /// Events and bytes read at once: little, because many may be catching up.
 const PAGE: (u32, usize) = (256, 256 << 10);
@@ -20,7 +20,7 @@ const PAGE: (u32, usize) = (256, 256 << 10);
 pub(crate) struct Style {
     pub(crate) format: String,
     pub(crate) profile: Option<String>,
-    pub(crate) served: Option<Served>,
+    pub(crate) served: Option<ServedThread>,
 }
 
 impl Style {
@@ -114,7 +114,7 @@ impl Render {
             after,
             seq: stored.seq,
             bytes: Bytes::copy_from_slice(&self.out),
-            made: Made::default(),
+            made: EncodedOnce::default(),
         })
     }
 }

@@ -14,7 +14,7 @@ use model::SessionId;
 use tokio::sync::{Notify, broadcast};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::everything::Everything;
+use crate::firehose::Firehose;
 use crate::shared::Shared;
 
 /// Changes that may wait for one listener; who is later than that asks for the whole list again.
@@ -62,16 +62,16 @@ pub(crate) struct Directory {
     changes: broadcast::Sender<Option<Arc<SessionChanged>>>,
     touched: Mutex<HashSet<SessionId<'static>>>,
     news: Notify,
-    known: Mutex<HashMap<SessionId<'static>, Known>>,
+    known: Mutex<HashMap<SessionId<'static>, KnownSession>>,
     /// Of sessions that are not known, whatever was active up to here was told.
     mark: AtomicU64,
-    everything: Mutex<Vec<std::sync::Weak<Everything>>>,
+    firehose: Mutex<Vec<std::sync::Weak<Firehose>>>,
 }
 
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownSession {
     /// As it was told last, or found when the hub was opened.
-    told: Arc<SessionChanged>,
+    change: Arc<SessionChanged>,
 }
 
 impl Default for Directory {
@@ -82,7 +82,7 @@ impl Default for Directory {
             news: Notify::new(),
             known: Mutex::default(),
             mark: AtomicU64::new(0),
-            everything: Mutex::default(),
+            firehose: Mutex::default(),
         }
     }
 }
@@ -122,29 +122,29 @@ impl Directory {
         Ok(())
     }
 
-    fn remember(&self, told: Arc<SessionChanged>) {
+    fn remember(&self, change: Arc<SessionChanged>) {
         let mut known = self.known();
-        known.insert(told.session.id.clone(), Known { told });
+        known.insert(change.session.id.clone(), KnownSession { change });
         if known.len() > 2 * MAX_KNOWN {
-            self.make_room(&mut known);
+            self.evict(&mut known);
         }
     }
 
     /// Forgets those that have done nothing for the longest. What is forgotten has to lie behind the mark.
-    fn make_room(&self, known: &mut HashMap<SessionId<'static>, Known>) {
+    fn evict(&self, known: &mut HashMap<SessionId<'static>, KnownSession>) {
         let mark = self.mark.load(Ordering::Relaxed);
-        let is_idle = |it: &Known| {
-            let session = &it.told.session;
+        let is_idle = |it: &KnownSession| {
+            let session = &it.change.session;
             session.state == State::Idle && session.queued == 0 && session.activity <= mark
         };
         let idle = known.values().filter(|it| is_idle(it));
-        let mut idle: Vec<u64> = idle.map(|it| it.told.session.activity).collect();
+        let mut idle: Vec<u64> = idle.map(|it| it.change.session.activity).collect();
         idle.sort_unstable();
         let Some(n_gone) = idle.len().checked_sub(MAX_KNOWN).filter(|it| *it > 0) else {
             return;
         };
         let newest_gone = idle[n_gone - 1];
-        known.retain(|_, it| !is_idle(it) || it.told.session.activity > newest_gone);
+        known.retain(|_, it| !is_idle(it) || it.change.session.activity > newest_gone);
     }
 
     /// What a session was when it was looked at last: for one that is not kept in mind, as far as its
@@ -155,16 +155,16 @@ impl Directory {
         session: &Session,
     ) -> journal::Result<(Option<Arc<SessionChanged>>, u64)> {
         let known = self.known().get(&session.id).cloned();
-        if let Some(Known { told }) = known {
-            let head = told.session.head;
-            return Ok((Some(told), head));
+        if let Some(KnownSession { change }) = known {
+            let head = change.session.head;
+            return Ok((Some(change), head));
         }
         let mark = self.mark.load(Ordering::Relaxed);
         if session.activity <= mark {
-            let told = SessionChanged {
+            let change = SessionChanged {
                 session: session.clone(),
             };
-            return Ok((Some(Arc::new(told)), session.head));
+            return Ok((Some(Arc::new(change)), session.head));
         }
         let runs = journal.runs(&session.id, None, MAX_UNSEEN).await?;
         let first_unseen = runs.iter().take_while(|it| it.activity > mark).last();
@@ -189,17 +189,17 @@ impl Directory {
         Ok(())
     }
 
-    /// From now on `everything` hears which sessions go on, and from where.
-    pub(crate) fn register(&self, everything: &Arc<Everything>) {
-        let mut all = self.everything();
+    /// From now on `firehose` hears which sessions go on, and from where.
+    pub(crate) fn register(&self, firehose: &Arc<Firehose>) {
+        let mut all = self.firehose();
         all.retain(|it| it.strong_count() > 0);
-        all.push(Arc::downgrade(everything));
+        all.push(Arc::downgrade(firehose));
     }
 
     /// Whether a session is as it was when it was looked at last.
     fn is_known(&self, session: &Session) -> bool {
         match self.known().get(&session.id) {
-            Some(Known { told }) => told.session == *session,
+            Some(KnownSession { change }) => change.session == *session,
             None => session.activity <= self.mark.load(Ordering::Relaxed),
         }
     }
@@ -207,14 +207,14 @@ impl Directory {
     /// The sessions that had prompts waiting.
     fn with_queue(&self) -> Vec<SessionId<'static>> {
         let known = self.known();
-        let waiting = known.iter().filter(|it| it.1.told.session.queued > 0);
+        let waiting = known.iter().filter(|it| it.1.change.session.queued > 0);
         waiting.map(|it| it.0.clone()).collect()
     }
 
     /// The last event of a session when it was looked at last, if that is kept in mind.
     pub(crate) fn head(&self, session: &SessionId<'static>) -> Option<u64> {
         let known = self.known();
-        known.get(session).map(|it| it.told.session.head)
+        known.get(session).map(|it| it.change.session.head)
     }
 
     /// How many sessions are kept in mind.
@@ -223,8 +223,8 @@ impl Directory {
         self.known().len()
     }
 
-    fn all(&self) -> Vec<Arc<Everything>> {
-        let all = self.everything();
+    fn all(&self) -> Vec<Arc<Firehose>> {
+        let all = self.firehose();
         all.iter().filter_map(std::sync::Weak::upgrade).collect()
     }
 
@@ -232,12 +232,12 @@ impl Directory {
         self.touched.lock().expect("nobody panics while holding it")
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<SessionId<'static>, Known>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<SessionId<'static>, KnownSession>> {
         self.known.lock().expect("nobody panics while holding it")
     }
 
-    fn everything(&self) -> MutexGuard<'_, Vec<std::sync::Weak<Everything>>> {
-        self.everything
+    fn firehose(&self) -> MutexGuard<'_, Vec<std::sync::Weak<Firehose>>> {
+        self.firehose
             .lock()
             .expect("nobody panics while holding it")
     }
@@ -253,29 +253,29 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
             hints.changed().await
         };
         let looked = tokio::select! {
-            () = shared.directory.news.notified() => look_at_touched(&shared).await,
+            () = shared.directory.news.notified() => refresh_touched(&shared).await,
             is_open = hinted => {
                 if !is_open {
                     return;
                 }
                 next = Instant::now() + LOOK;
-                look_at_all(&shared).await
+                refresh_all(&shared).await
             }
         };
         // What cannot be read now is read with the next change.
         if let Err(err) = looked {
-            shared.in_trouble(&err);
+            shared.report_trouble(&err);
         }
         sleep(PAUSE).await;
     }
 }
 
-async fn look_at_touched(shared: &Arc<Shared>) -> journal::Result<()> {
+async fn refresh_touched(shared: &Arc<Shared>) -> journal::Result<()> {
     let ids = std::mem::take(&mut *shared.directory.touched());
-    look_at(shared, ids).await
+    refresh(shared, ids).await
 }
 
-async fn look_at_all(shared: &Arc<Shared>) -> journal::Result<()> {
+async fn refresh_all(shared: &Arc<Shared>) -> journal::Result<()> {
     let directory = &shared.directory;
     let journal = &shared.config.journal;
     let mut ids = std::mem::take(&mut *directory.touched());
@@ -300,10 +300,10 @@ async fn look_at_all(shared: &Arc<Shared>) -> journal::Result<()> {
     directory.mark.store(newest, Ordering::Relaxed);
     let open = journal.open_runs().await?;
     ids.extend(open.into_iter().map(|it| it.run.session));
-    look_at(shared, ids).await
+    refresh(shared, ids).await
 }
 
-async fn look_at(shared: &Arc<Shared>, ids: HashSet<SessionId<'static>>) -> journal::Result<()> {
+async fn refresh(shared: &Arc<Shared>, ids: HashSet<SessionId<'static>>) -> journal::Result<()> {
     for id in ids {
         if let Some(session) = shared.config.journal.find_session(&id).await? {
             changed(shared, session).await?;
@@ -323,8 +323,8 @@ async fn changed(shared: &Arc<Shared>, session: Session) -> journal::Result<()> 
     }
     // Whoever hears of its events has been told that it is there.
     if now.session.head > head {
-        for everything in directory.all() {
-            everything.goes_on(shared, &now.session, head);
+        for firehose in directory.all() {
+            firehose.resume(shared, &now.session, head);
         }
     }
     Ok(())

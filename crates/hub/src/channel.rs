@@ -14,7 +14,7 @@ use crate::catch_up::{Render, Style};
 use crate::ring::Ring;
 
 /// Until a log that could not be read is read again.
-pub(crate) const READ_AGAIN: Duration = Duration::from_millis(200);
+pub(crate) const RETRY_READ: Duration = Duration::from_millis(200);
 
 type Key = (SessionId<'static>, Style);
 
@@ -78,13 +78,13 @@ async fn tail(journal: Arc<dyn Journal>, mut render: Render, ring: Arc<Ring>) {
                     if !watch.changed().await {
                         return;
                     }
-                    if let Some(rest) = ring.rest() {
+                    if let Some(rest) = ring.flush_interval() {
                         sleep_until(looked + rest).await;
                     }
                 }
             }
             Err(Error::NoSession { .. }) => return,
-            Err(_) => sleep(READ_AGAIN).await,
+            Err(_) => sleep(RETRY_READ).await,
         }
     }
 }

@@ -4,15 +4,15 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use formats::Served;
+use formats::ServedThread;
 use model::{SessionId, Timestamp};
 use tokio::sync::watch;
 
 use crate::catch_up::{Render, Style};
 use crate::channel::Channel;
 use crate::error::{Error, Result};
-use crate::everything::All;
-use crate::ring::{Frame, Made, Taken};
+use crate::firehose::FollowAll;
+use crate::ring::{EncodedOnce, Frame, Poll};
 use crate::shared::Shared;
 
 /// What is to be followed, and how it is to look.
@@ -23,7 +23,7 @@ pub struct Follow {
     pub format: String,
     pub profile: Option<String>,
     /// What a server adds to `thread` for its clients.
-    pub served: Option<Served>,
+    pub served: Option<ServedThread>,
 }
 
 /// What is followed, and what is known of it already.
@@ -62,7 +62,7 @@ pub struct Delivered {
     /// The cursor behind it.
     pub seq: u64,
     pub bytes: Bytes,
-    pub made: Made,
+    pub made: EncodedOnce,
 }
 
 /// Where a follower was.
@@ -98,12 +98,12 @@ impl Delivered {
 
 /// Somebody who follows. It is never waited for: see [`Followed::Detached`].
 #[derive(Debug)]
-pub struct Follower(Kind);
+pub struct Follower(FollowerKind);
 
 #[derive(Debug)]
-enum Kind {
-    One(Box<One>),
-    All(Box<All>),
+enum FollowerKind {
+    One(Box<FollowOne>),
+    All(Box<FollowAll>),
 }
 
 impl Follower {
@@ -115,11 +115,11 @@ impl Follower {
         };
         style.writer().map_err(Error::Format)?;
         Ok(Self(match follow.scope {
-            Scope::Session { id, after } => Kind::One(Box::new(
-                One::new(shared, Arc::new(id), style, after).await?,
+            Scope::Session { id, after } => FollowerKind::One(Box::new(
+                FollowOne::new(shared, Arc::new(id), style, after).await?,
             )),
             Scope::All { after, since } => {
-                Kind::All(Box::new(All::new(shared, style, after, since).await?))
+                FollowerKind::All(Box::new(FollowAll::new(shared, style, after, since).await?))
             }
         }))
     }
@@ -127,23 +127,23 @@ impl Follower {
     /// Waits for the next thing. May be dropped and called again: nothing is lost.
     pub async fn next(&mut self) -> Result<Followed> {
         match &mut self.0 {
-            Kind::One(one) => one.next().await,
-            Kind::All(all) => all.next().await,
+            FollowerKind::One(one) => one.next().await,
+            FollowerKind::All(all) => all.next().await,
         }
     }
 
     /// What is there already, so that it can be sent together with what was got before.
     pub fn ready(&mut self) -> Option<Delivered> {
         match &mut self.0 {
-            Kind::One(one) => one.ready(),
-            Kind::All(all) => all.ready(),
+            FollowerKind::One(one) => one.ready(),
+            FollowerKind::All(all) => all.ready(),
         }
     }
 }
 
 /// Follows one session.
 #[derive(Debug)]
-pub(crate) struct One {
+pub(crate) struct FollowOne {
     shared: Arc<Shared>,
     session: Arc<SessionId<'static>>,
     channel: Arc<Channel>,
@@ -151,12 +151,12 @@ pub(crate) struct One {
     /// The last event that was delivered.
     cursor: u64,
     buffer: VecDeque<Frame>,
-    mode: Mode,
+    mode: FollowMode,
     is_caught_up: bool,
 }
 
 #[derive(Debug)]
-enum Mode {
+enum FollowMode {
     /// Reads the log by itself.
     Behind(Render),
     /// A place in the ring.
@@ -164,7 +164,7 @@ enum Mode {
     Detached,
 }
 
-impl One {
+impl FollowOne {
     pub(crate) async fn new(
         shared: &Arc<Shared>,
         session: Arc<SessionId<'static>>,
@@ -186,8 +186,8 @@ impl One {
         let shown = render(found.head).map_err(Error::Format)?;
         let channel = shared.channels.open(journal, &session, &style, || shown);
         let mode = match channel.ring.find(after) {
-            Some(place) => Mode::Live(place),
-            None => Mode::Behind(behind),
+            Some(place) => FollowMode::Live(place),
+            None => FollowMode::Behind(behind),
         };
         Ok(Self {
             shared: Arc::clone(shared),
@@ -231,18 +231,18 @@ impl One {
             }
             let ring = &self.channel.ring;
             match &mut self.mode {
-                Mode::Detached => return Ok(Followed::Detached(self.detached())),
-                Mode::Live(place) => match ring.take(place, &mut self.buffer) {
-                    Taken::Some => (),
-                    Taken::Lost => self.mode = Mode::Detached,
-                    Taken::Nothing if !self.is_caught_up => return Ok(self.caught_up(self.cursor)),
+                FollowMode::Detached => return Ok(Followed::Detached(self.detached())),
+                FollowMode::Live(place) => match ring.poll(place, &mut self.buffer) {
+                    Poll::Ready => (),
+                    Poll::Overrun => self.mode = FollowMode::Detached,
+                    Poll::Empty if !self.is_caught_up => return Ok(self.caught_up(self.cursor)),
                     // An error means that the channel is gone, which this follower keeps alive.
-                    Taken::Nothing => self.news.changed().await.map_err(|_| Error::Stopped)?,
+                    Poll::Empty => self.news.changed().await.map_err(|_| Error::Stopped)?,
                 },
-                Mode::Behind(render) => {
+                FollowMode::Behind(render) => {
                     if let Some(place) = ring.find(render.at) {
                         let cursor = render.at;
-                        self.mode = Mode::Live(place);
+                        self.mode = FollowMode::Live(place);
                         return Ok(self.caught_up(cursor));
                     }
                     let journal = &self.shared.config.journal;
@@ -264,10 +264,10 @@ impl One {
 
     fn ready(&mut self) -> Option<Delivered> {
         if self.buffer.is_empty()
-            && let Mode::Live(place) = &mut self.mode
-            && self.channel.ring.take(place, &mut self.buffer) == Taken::Lost
+            && let FollowMode::Live(place) = &mut self.mode
+            && self.channel.ring.poll(place, &mut self.buffer) == Poll::Overrun
         {
-            self.mode = Mode::Detached;
+            self.mode = FollowMode::Detached;
         }
         self.pop().map(Delivered::from)
     }

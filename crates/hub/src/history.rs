@@ -4,7 +4,7 @@ use formats::ag_ui::History;
 use journal::{Deltas, Journal, Result, Stored};
 use model::SessionId;
 
-use crate::pages;
+use crate::paging;
 
 /// The messages of the events up to `head`.
 pub(crate) async fn read(
@@ -18,6 +18,6 @@ pub(crate) async fn read(
             history.event(&event);
         }
     };
-    pages::each(journal, session, 0..head, Deltas::Skip, note).await?;
+    paging::each_page(journal, session, 0..head, Deltas::Skip, note).await?;
     Ok(history)
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use formats::ag_ui::History;
 use journal::{
-    Command, Enqueued, Home, Journal, NewSession, Order, Parent, Run, Session, State, WaitingAsk,
-    Watch,
+    Command, CommandBody, Enqueued, Journal, NewSession, Parent, PromptTarget, Run, Session, State,
+    WaitingAsk, Watch,
 };
 use model::{SessionId, Timestamp};
 use runner::{engines, process};
@@ -17,13 +17,13 @@ use tokio::time::{sleep, timeout};
 
 use crate::acceptor::{self, Accepted};
 use crate::changes::Changes;
+use crate::command::{Abort, Prompt, Settings, Submit, Target, to_bytes};
 use crate::config::HubConfig;
 use crate::counts::RunCounts;
 use crate::error::{Error, Result};
 use crate::follow::{Follow, Follower};
-use crate::keep;
-use crate::order::{Abort, Prompt, Settings, Submit, Target, bytes};
 use crate::remove;
+use crate::retention;
 use crate::setup;
 use crate::shared::{self, Shared};
 
@@ -80,18 +80,21 @@ impl Hub {
         tokio::task::spawn_blocking(process::end_orphans).await.ok();
         let shared = Arc::new(Shared::new(config));
         // A store that cannot be written can be read; the sweep tries again.
-        if let Err(Error::Journal(err)) = shared.close_lost().await {
-            shared.in_trouble(&err);
+        if let Err(Error::Journal(err)) = shared.recover_lost_runs().await {
+            shared.report_trouble(&err);
         }
         shared.directory.fill(&*shared.config.journal).await?;
         acceptor::opened(shared.owner.as_str());
-        shared.see_to_pending().await?;
+        shared.wake_pending().await?;
         let mut tasks = vec![
             tokio::spawn(crate::changes::watch(Arc::clone(&shared))),
             tokio::spawn(shared::sweep(Arc::clone(&shared))),
         ];
-        if let Some(retention) = keep::retention(&shared.config.settings) {
-            tasks.push(tokio::spawn(keep::keep(Arc::clone(&shared), retention)));
+        if let Some(retention) = retention::retention(&shared.config.settings) {
+            tasks.push(tokio::spawn(retention::enforce(
+                Arc::clone(&shared),
+                retention,
+            )));
         }
         Ok(Self { shared, tasks })
     }
@@ -124,7 +127,11 @@ impl Hub {
         Ok(Overview {
             session: found.session,
             runs: found.runs,
-            queue: found.commands.into_iter().filter_map(queued).collect(),
+            queue: found
+                .commands
+                .into_iter()
+                .filter_map(queued_prompt)
+                .collect(),
             asks: found.asks,
         })
     }
@@ -142,17 +149,17 @@ impl Hub {
         }
         let (home, prompt) = self.place(&submit).await?;
         let session = match &home {
-            Home::Session(id) => id.clone(),
-            Home::New(new) | Home::Either(new) => new.id.clone(),
+            PromptTarget::Session(id) => id.clone(),
+            PromptTarget::New(new) | PromptTarget::Either(new) => new.id.clone(),
         };
         let mut watch = self
             .journal()
             .watch(journal::Scope::Session(session.clone()));
-        let Enqueued { number, position } = self.journal().enqueue(home, bytes(&prompt)).await?;
-        self.shared.see_to(&session);
+        let Enqueued { number, position } = self.journal().enqueue(home, to_bytes(&prompt)).await?;
+        self.shared.wake_worker(&session);
         self.shared.touch(&session);
         if position == 0 {
-            let begun = self.until_begun(&session, number, &mut watch);
+            let begun = self.wait_until_started(&session, number, &mut watch);
             // Whoever else has the session may take any time; the prompt waits there, and is seen to.
             timeout(BEGIN_LIMIT, begun).await.ok();
         }
@@ -164,7 +171,12 @@ impl Hub {
     }
 
     /// Waits until a prompt has left the queue: its run is in the log then, and everybody sees it.
-    async fn until_begun(&self, session: &SessionId<'static>, number: u64, watch: &mut Watch) {
+    async fn wait_until_started(
+        &self,
+        session: &SessionId<'static>,
+        number: u64,
+        watch: &mut Watch,
+    ) {
         loop {
             let commands = self.journal().commands(session, number - 1).await;
             // What cannot be read was accepted all the same.
@@ -178,7 +190,7 @@ impl Hub {
     }
 
     /// The session that a prompt belongs to, and the prompt as it waits there. Nothing is written yet.
-    async fn place(&self, submit: &Submit) -> Result<(Home, Prompt)> {
+    async fn place(&self, submit: &Submit) -> Result<(PromptTarget, Prompt)> {
         let found = match &submit.target {
             Target::New => None,
             Target::Session(id) | Target::Fork(id) => match self.find(id).await {
@@ -227,7 +239,7 @@ impl Hub {
                     wanted: engine,
                 });
             }
-            Some(session) => Home::Session(session.id),
+            Some(session) => PromptTarget::Session(session.id),
             None => new_home(submit, &engine, &cwd.to_string_lossy(), parent),
         };
         let prompt = Prompt {
@@ -245,7 +257,7 @@ impl Hub {
     /// The prompts of a session that wait, the next one first.
     pub async fn queue(&self, session: &SessionId<'_>) -> Result<Vec<Queued>> {
         let commands = self.journal().commands(session, 0).await?;
-        Ok(commands.into_iter().filter_map(queued).collect())
+        Ok(commands.into_iter().filter_map(queued_prompt).collect())
     }
 
     /// Takes back a prompt that waits; false when it does not wait any more.
@@ -263,7 +275,7 @@ impl Hub {
 
     /// Takes back a prompt wherever it is: out of the queue, or by stopping its run; false when it is
     /// done with.
-    pub async fn take_back(&self, session: &SessionId<'_>, number: u64) -> Result<bool> {
+    pub async fn cancel_queued(&self, session: &SessionId<'_>, number: u64) -> Result<bool> {
         if self.remove_queued(session, number).await? {
             return Ok(true);
         }
@@ -289,7 +301,7 @@ impl Hub {
         match ordered {
             // What cannot be written down can still be done.
             Err(Error::Journal(journal::Error::Storage(_)))
-                if self.shared.abort_here(&found.id) =>
+                if self.shared.abort_local(&found.id) =>
             {
                 Ok(true)
             }
@@ -308,13 +320,13 @@ impl Hub {
     /// Tells the owner of a session, and what came of it.
     async fn order(&self, session: &SessionId<'_>, abort: Abort) -> Result<bool> {
         let session = session.clone().into_owned();
-        let order = Order::Abort(bytes(&abort));
+        let order = CommandBody::Abort(to_bytes(&abort));
         let mut watch = self
             .journal()
             .watch(journal::Scope::Session(session.clone()));
         let number = self.journal().command(&session, order).await?;
         let reply = self.shared.expect_reply(&session, number);
-        self.shared.see_to(&session);
+        self.shared.wake_worker(&session);
         let is_taken = async {
             // Another program tells nothing but that it is done.
             while watch.changed().await {
@@ -368,12 +380,17 @@ impl Hub {
     /// Ends all runs as aborted and lets the agents go. Prompts that wait stay where they are.
     pub async fn stop(&self) {
         self.shared.stop.send_replace(true);
-        let desks: Vec<_> = self.shared.desks().drain().map(|it| it.1.task).collect();
-        let aborts: Vec<_> = desks.iter().map(JoinHandle::abort_handle).collect();
+        let session_tasks: Vec<_> = self
+            .shared
+            .session_tasks()
+            .drain()
+            .map(|it| it.1.task)
+            .collect();
+        let aborts: Vec<_> = session_tasks.iter().map(JoinHandle::abort_handle).collect();
         let all = async {
-            for desk in desks {
+            for session_task in session_tasks {
                 // One that panicked has nothing more to say.
-                desk.await.ok();
+                session_task.await.ok();
             }
         };
         if timeout(STOP_LIMIT, all).await.is_err() {
@@ -392,8 +409,8 @@ impl Drop for Hub {
         for task in self.tasks.drain(..) {
             task.abort();
         }
-        for (_, desk) in self.shared.desks().drain() {
-            desk.task.abort();
+        for (_, session_task) in self.shared.session_tasks().drain() {
+            session_task.task.abort();
         }
         acceptor::closed(self.shared.owner.as_str());
     }
@@ -408,7 +425,7 @@ impl fmt::Debug for Hub {
 }
 
 /// A session that is made for a prompt.
-fn new_home(submit: &Submit, engine: &str, cwd: &str, parent: Option<Parent>) -> Home {
+fn new_home(submit: &Submit, engine: &str, cwd: &str, parent: Option<Parent>) -> PromptTarget {
     let new = |id: String| NewSession {
         id: SessionId::new(id),
         engine: engine.to_owned(),
@@ -418,9 +435,9 @@ fn new_home(submit: &Submit, engine: &str, cwd: &str, parent: Option<Parent>) ->
     };
     match &submit.target {
         // Somebody else may be faster, and it is the one that is wanted.
-        Target::Own(id) => Home::Either(new(id.clone())),
+        Target::Own(id) => PromptTarget::Either(new(id.clone())),
         Target::New | Target::Session(_) | Target::Native(_) | Target::Fork(_) => {
-            Home::New(new(runner::new_id()))
+            PromptTarget::New(new(runner::new_id()))
         }
     }
 }
@@ -432,15 +449,15 @@ pub fn title(prompt: &str) -> String {
     line.chars().take(MAX_TITLE).collect()
 }
 
-fn queued(command: Command) -> Option<Queued> {
+fn queued_prompt(command: Command) -> Option<Queued> {
     let Command { number, at, order } = command;
     match order {
-        Order::Prompt(body) => Some(Queued {
+        CommandBody::Prompt(body) => Some(Queued {
             number,
             at,
             prompt: text(&body),
         }),
-        Order::Abort(_) | Order::Settle { .. } | Order::Damaged => None,
+        CommandBody::Abort(_) | CommandBody::Settle { .. } | CommandBody::Damaged => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! A session's life: prompts wait in line, one run at a time, stored before shown, to any number of followers.
 //!
 //! Only this crate knows both a running agent and the journal. [`Hub`] is the handle; each session that
-//! has something to do has a desk of its own (`desk`), which holds the session's lease, runs its agent and
+//! has something to do has a desk of its own (`session_task`), which holds the session's lease, runs its agent and
 //! appends what it tells. Whoever follows reads the journal and nothing else (`follow`), so that what is
 //! shown is stored, whichever program stored it.
 
@@ -11,37 +11,37 @@ mod asks;
 mod catch_up;
 mod changes;
 mod channel;
+mod command;
 mod config;
 mod counts;
-mod desk;
 mod error;
-mod everything;
+mod firehose;
 mod follow;
 mod histogram;
 mod history;
 mod hub;
-mod keep;
-mod lost;
-mod order;
-mod pages;
+mod paging;
 mod record;
+mod recovery;
 mod remove;
+mod retention;
 mod ring;
+mod session_task;
 mod setup;
 mod shared;
 mod worker;
 
 pub use changes::{Changes, SessionChanged};
+pub use command::{Submit, Target, request_release};
 pub use config::{HubConfig, Limits, own_name};
 pub use counts::{RunCounts, RunKey};
 pub use error::{Error, Result};
 pub use follow::{Delivered, Detached, Follow, Followed, Follower, Scope};
 pub use histogram::Histogram;
 pub use hub::{Hub, Overview, Queued, Submitted, title};
-pub use keep::{cut, retention};
-pub use order::{Submit, Target, ask_to_leave};
+pub use retention::{retention, truncation};
 
 pub use remove::remove;
-pub use ring::{MAX_BYTES, MAX_FRAMES, Made};
+pub use ring::{EncodedOnce, MAX_BYTES, MAX_FRAMES};
 pub use runner::ClientRun;
 pub use worker::{Announced, LogLost, Progress, Request, SessionLog, Worker, parent};

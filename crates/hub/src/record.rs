@@ -11,11 +11,11 @@ use model::{
     Body, Cause, Event, Frame, Item, ItemClosed, ItemId, Message, Origin, Outcome, Role, RunEnded,
     RunError, RunId, RunStarted, SessionId, Sink, Status, Text, Timestamp,
 };
-use runner::{ClientRun, Earlier};
+use runner::{ClientRun, ResumePoint};
 
 use crate::acceptor::Accepted;
 use crate::counts::RunCounts;
-use crate::pages;
+use crate::paging;
 
 /// What may wait to be stored before the agent has to wait.
 const MAX_WAITING: usize = 8 << 20;
@@ -46,15 +46,15 @@ pub(crate) struct Record {
     /// Bytes of the frame that are not kept.
     frame_cut: u64,
     /// Told by a step that has not returned: not to be shown yet.
-    told: Vec<Entry>,
-    ready: Batch,
-    n_waiting: usize,
-    counting: Option<Counting>,
+    staged: Vec<Entry>,
+    committed: Batch,
+    n_unsaved: usize,
+    counting: Option<RunTimer>,
 }
 
 /// Where runs are counted, and when the open one has begun.
 #[derive(Debug)]
-struct Counting {
+struct RunTimer {
     counts: Arc<RunCounts>,
     began: Option<Instant>,
     /// The prompt of the open run, until its agent has told something.
@@ -83,9 +83,9 @@ impl Record {
             asks: Vec::new(),
             frame: None,
             frame_cut: 0,
-            told: Vec::new(),
-            ready: Batch::default(),
-            n_waiting: 0,
+            staged: Vec::new(),
+            committed: Batch::default(),
+            n_unsaved: 0,
             counting: None,
         })
     }
@@ -96,11 +96,11 @@ impl Record {
     }
 
     /// Where another process of the session goes on; a run that was announced is its first.
-    pub(crate) fn earlier(&self) -> Earlier {
+    pub(crate) fn resume_point(&self) -> ResumePoint {
         let n_open = u64::from(self.open_run.is_some());
-        Earlier {
+        ResumePoint {
             seq: self.seq,
-            names: formats::Earlier {
+            previous: formats::PreviousStreams {
                 n_runs: self.n_runs - n_open,
                 items: self.items.clone(),
             },
@@ -113,23 +113,23 @@ impl Record {
 
     /// The step has returned: what it told may be stored and shown.
     pub(crate) fn commit(&mut self) {
-        self.ready.entries.append(&mut self.told);
+        self.committed.entries.append(&mut self.staged);
     }
 
     /// What these commands asked for is done with what was told so far.
     pub(crate) fn done(&mut self, command: u64) {
-        self.ready.done.push(command);
+        self.committed.done.push(command);
     }
 
     /// Everything that may be stored; nothing when there is nothing.
     pub(crate) fn take(&mut self) -> Option<Batch> {
-        self.n_waiting = 0;
-        self.is_ready().then(|| std::mem::take(&mut self.ready))
+        self.n_unsaved = 0;
+        self.is_ready().then(|| std::mem::take(&mut self.committed))
     }
 
     /// The lines of what may be stored.
     pub(crate) fn ready_lines(&self) -> Vec<Bytes> {
-        self.ready
+        self.committed
             .entries
             .iter()
             .map(|it| it.line().clone())
@@ -138,16 +138,16 @@ impl Record {
 
     /// Whether something may be stored.
     pub(crate) fn is_ready(&self) -> bool {
-        !self.ready.entries.is_empty() || !self.ready.done.is_empty()
+        !self.committed.entries.is_empty() || !self.committed.done.is_empty()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        !self.is_ready() && self.told.is_empty()
+        !self.is_ready() && self.staged.is_empty()
     }
 
     /// False: what is told faster than it is stored has to wait.
     pub(crate) fn has_room(&self) -> bool {
-        self.n_waiting < MAX_WAITING
+        self.n_unsaved < MAX_WAITING
     }
 
     /// Tells of a run before its agent is started: that it is on, what it is to its client, and its prompt.
@@ -167,22 +167,22 @@ impl Record {
             })
         };
         let cause = Cause::Prompt;
-        self.tell(
+        self.emit(
             &run,
             Origin::Linkspan,
             Body::RunStarted(RunStarted { cause }),
         );
         if let Some(client) = client {
             let notice = runner::client_notice(client);
-            self.tell(&run, Origin::Client, Body::NoticeRaised(notice));
+            self.emit(&run, Origin::Client, Body::NoticeRaised(notice));
         }
         // Who answers a call says nothing besides.
         if !prompt.is_empty() {
-            self.items.note(&id);
+            self.items.reserve(&id);
             let (status, item) = (Status::Ok, message(prompt));
-            self.tell(&run, Origin::Client, Body::ItemOpened(message("")));
+            self.emit(&run, Origin::Client, Body::ItemOpened(message("")));
             let closed = Body::ItemClosed(ItemClosed { status, item });
-            self.tell(&run, Origin::Client, closed);
+            self.emit(&run, Origin::Client, closed);
         }
         self.commit();
         run
@@ -191,7 +191,7 @@ impl Record {
     /// Ends the open run that no agent has ended.
     pub(crate) fn end_run(&mut self, ended: RunEnded<'_>) {
         if let Some(run) = self.open_run.take() {
-            self.tell(&run, Origin::Linkspan, Body::RunEnded(ended));
+            self.emit(&run, Origin::Linkspan, Body::RunEnded(ended));
             self.commit();
         }
     }
@@ -201,7 +201,7 @@ impl Record {
         self.open_run.as_ref()
     }
 
-    fn tell(&mut self, run: &RunId<'_>, origin: Origin, body: Body<'_>) {
+    fn emit(&mut self, run: &RunId<'_>, origin: Origin, body: Body<'_>) {
         let event = Event {
             seq: self.seq + 1,
             at: Some(now()),
@@ -221,7 +221,7 @@ impl Record {
 
     /// From now on its runs are counted.
     pub(crate) fn count_in(&mut self, counts: &Arc<RunCounts>) {
-        self.counting = Some(Counting {
+        self.counting = Some(RunTimer {
             counts: Arc::clone(counts),
             began: None,
             accepted: None,
@@ -229,7 +229,7 @@ impl Record {
     }
 
     /// The open run is about this prompt, and its agent has not told anything about it.
-    pub(crate) fn waits_for_agent(&mut self, accepted: Option<Accepted>) {
+    pub(crate) fn expect_first_event(&mut self, accepted: Option<Accepted>) {
         if let Some(counting) = &mut self.counting {
             counting.accepted = accepted;
         }
@@ -260,21 +260,21 @@ impl Record {
         self.seq = event.seq;
         self.count(event);
         let frame = self.frame.take();
-        self.n_waiting += frame.as_ref().map_or(0, Bytes::len);
+        self.n_unsaved += frame.as_ref().map_or(0, Bytes::len);
         let entry = Entry::fitted(event, frame).expect("events are plain data with string keys");
         let entry = entry.with_frame_cut(std::mem::take(&mut self.frame_cut));
-        self.n_waiting += entry.line().len();
-        self.told.push(entry);
+        self.n_unsaved += entry.line().len();
+        self.staged.push(entry);
     }
 
-    fn note(&mut self, event: &Event<'_>) {
+    fn apply(&mut self, event: &Event<'_>) {
         match &event.body {
             Body::RunStarted(_) => {
                 self.n_runs += 1;
                 self.open_run = event.run.clone().map(RunId::into_owned);
             }
             Body::RunEnded(_) => self.open_run = None,
-            Body::ItemOpened(item) => self.items.note(item.id()),
+            Body::ItemOpened(item) => self.items.reserve(item.id()),
             Body::AskOpened(ask) => self.asks.push(OpenAsk {
                 seq: event.seq,
                 id: ask.id.to_string(),
@@ -295,7 +295,7 @@ impl Record {
 
 impl Sink for Record {
     fn event(&mut self, event: &Event<'_>) {
-        self.note(event);
+        self.apply(event);
         // A recording of canonical events speaks of the session it was taken from.
         if event.session == self.session {
             return self.push(event);
@@ -342,9 +342,9 @@ async fn items(journal: &dyn Journal, session: &SessionId<'_>, head: u64) -> Res
             && let Some(event) = stored.event()
             && let Body::ItemOpened(item) = &event.body
         {
-            items.note(item.id());
+            items.reserve(item.id());
         }
     };
-    pages::each(journal, session, 0..head, Deltas::Skip, note).await?;
+    paging::each_page(journal, session, 0..head, Deltas::Skip, note).await?;
     Ok(items)
 }

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use journal::{Journal, Lease, Order, Owner, Scope, State};
+use journal::{CommandBody, Journal, Lease, Owner, Scope, State};
 use model::SessionId;
 use tokio::time::timeout;
 
+use crate::command::request_release;
 use crate::config::Limits;
 use crate::error::{Error, Result};
-use crate::order::ask_to_leave;
 use crate::worker::acquire;
 
 /// What an owner without work may take to leave: its agent has to end first.
@@ -46,7 +46,7 @@ async fn is_busy(journal: &dyn Journal, session: &SessionId<'static>) -> Result<
     let commands = journal.commands(session, 0).await?;
     let has_prompts = commands
         .iter()
-        .any(|it| matches!(it.order, Order::Prompt(_)));
+        .any(|it| matches!(it.order, CommandBody::Prompt(_)));
     Ok(found.state != State::Idle || has_prompts)
 }
 
@@ -62,7 +62,7 @@ async fn take(
         match acquire(journal, session, owner, Limits::default().lease).await {
             Err(journal::Error::Held { .. }) => {
                 if !was_asked {
-                    ask_to_leave(journal, session).await?;
+                    request_release(journal, session).await?;
                     was_asked = true;
                 }
                 watch.changed().await;

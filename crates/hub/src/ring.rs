@@ -35,28 +35,28 @@ pub(crate) struct Frame {
     /// up to this one.
     pub(crate) seq: u64,
     pub(crate) bytes: Bytes,
-    pub(crate) made: Made,
+    pub(crate) made: EncodedOnce,
 }
 
 /// Room for what a door makes of a frame, so that it is made once for all who get it.
 #[derive(Clone, Debug, Default)]
-pub struct Made(Arc<OnceLock<Box<[Bytes]>>>);
+pub struct EncodedOnce(Arc<OnceLock<Box<[Bytes]>>>);
 
-impl Made {
+impl EncodedOnce {
     /// What was made of it before, or is made now. One kind of door uses it, always alike.
-    pub fn get_or_make(&self, make: impl FnOnce() -> Box<[Bytes]>) -> &[Bytes] {
+    pub fn get_or_encode(&self, make: impl FnOnce() -> Box<[Bytes]>) -> &[Bytes] {
         self.0.get_or_init(make)
     }
 }
 
 #[derive(Debug)]
 pub(crate) struct Ring {
-    state: Mutex<State>,
+    state: Mutex<RingState>,
     news: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RingState {
     frames: VecDeque<Frame>,
     /// The place of the first frame.
     first: u64,
@@ -69,11 +69,11 @@ struct State {
 
 /// What was found at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
-    Some,
-    Nothing,
+pub(crate) enum Poll {
+    Ready,
+    Empty,
     /// It was overwritten.
-    Lost,
+    Overrun,
 }
 
 impl Ring {
@@ -89,7 +89,7 @@ impl Ring {
     }
 
     /// How long it is good to gather frames; none when that is not worth a rest.
-    pub(crate) fn rest(&self) -> Option<Duration> {
+    pub(crate) fn flush_interval(&self) -> Option<Duration> {
         let n_followers = u32::try_from(self.news.receiver_count()).unwrap_or(u32::MAX);
         let rest = REST_EACH.saturating_mul(n_followers).min(LONGEST_REST);
         (rest >= SHORTEST_REST).then_some(rest)
@@ -137,10 +137,10 @@ impl Ring {
     }
 
     /// Takes what is at `place` and behind it, some of it at once, and moves the place on.
-    pub(crate) fn take(&self, place: &mut u64, out: &mut VecDeque<Frame>) -> Taken {
+    pub(crate) fn poll(&self, place: &mut u64, out: &mut VecDeque<Frame>) -> Poll {
         let state = self.state();
         let Some(at) = place.checked_sub(state.first) else {
-            return Taken::Lost;
+            return Poll::Overrun;
         };
         let at = usize::try_from(at).unwrap_or(usize::MAX);
         let before = out.len();
@@ -148,10 +148,10 @@ impl Ring {
         out.extend(state.frames.range(at..).take(TAKE).cloned());
         let n = out.len() - before;
         *place += n as u64;
-        if n == 0 { Taken::Nothing } else { Taken::Some }
+        if n == 0 { Poll::Empty } else { Poll::Ready }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RingState> {
         self.state.lock().expect("nobody panics while holding it")
     }
 }

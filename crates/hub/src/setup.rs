@@ -7,16 +7,17 @@ use formats::ag_ui::RunAgentInput;
 use journal::Journal;
 use model::SessionId;
 use responses::{Conversation, Endpoint};
-use runner::engines::{self, Machine, Recording, Selected, Surroundings};
+use runner::engines::{self, LaunchContext, Machine, Recording, Selected};
 use runner::process::find_on_path;
 use runner::{
-    Earlier, Mode, Permissions, RecordingError, Request, Resume, Setup, StartError, Talk, Work,
+    Backend, Interaction, Mode, Permissions, RecordingError, Request, Resume, ResumePoint, Setup,
+    StartError,
 };
 
+use crate::command::{Prompt, Settings};
 use crate::config::HubConfig;
 use crate::error::{Error, Result};
 use crate::history;
-use crate::order::{Prompt, Settings};
 
 /// The name of the engine that a prompt without one goes to.
 pub(crate) fn default_engine(config: &HubConfig) -> Result<String> {
@@ -64,7 +65,7 @@ pub(crate) struct Recall {
     endpoint: Box<Endpoint>,
     session: String,
     prompt: Prompt,
-    earlier: Earlier,
+    earlier: ResumePoint,
     /// The last event before the prompt.
     before: u64,
     limits: runner::Limits,
@@ -101,7 +102,7 @@ impl Recall {
         }
         Ok(Setup {
             session: self.session,
-            earlier: self.earlier,
+            resume_point: self.earlier,
             ..Setup::responses(self.endpoint, conversation, prompt, self.limits)
         })
     }
@@ -114,7 +115,7 @@ pub(crate) fn setup(
     session: &str,
     native: Option<&str>,
     prompt: &Prompt,
-    earlier: Earlier,
+    earlier: ResumePoint,
     before: u64,
 ) -> Result<Plan> {
     let settings = &prompt.settings;
@@ -136,23 +137,23 @@ pub(crate) fn setup(
         }
     };
     let request = request(config, &mut agent, native, prompt);
-    let around = Surroundings {
+    let around = LaunchContext {
         limits: (&config.settings).into(),
         guard: config.guard.clone(),
         locks: config.locks.clone(),
         holder: "linkspan serve".to_owned(),
-        is_hasty: false,
+        no_wait: false,
     };
     let mut setup = agent.setup(&request, around, find_on_path, Machine::own())?;
     session.clone_into(&mut setup.session);
-    setup.earlier = earlier;
+    setup.resume_point = earlier;
     Ok(Plan::Ready(Box::new(setup)))
 }
 
 /// What an agent is asked to do, and the settings of the prompt that belong to its config.
 fn request(
     config: &HubConfig,
-    agent: &mut engines::Agent,
+    agent: &mut engines::SelectedAgent,
     native: Option<&str>,
     prompt: &Prompt,
 ) -> Request {
@@ -175,8 +176,8 @@ fn request(
         cwd: settings.cwd.clone(),
         permissions: permissions(config, settings),
         talk: match agent.engine.dialogue {
-            Some(_) => Talk::Dialogue,
-            None => Talk::OneShot,
+            Some(_) => Interaction::Dialogue,
+            None => Interaction::OneShot,
         },
     }
 }
@@ -202,23 +203,23 @@ fn replay(
     session: &str,
     prompt: &Prompt,
     recording: &Recording,
-    earlier: Earlier,
+    earlier: ResumePoint,
 ) -> Result<Setup> {
     let (input, format) = recording.open().map_err(|err| match err {
         RecordingError::Read(source) => Error::Recording {
             name: recording.name(),
             source,
         },
-        RecordingError::Unsure(_) => Error::UnknownRecording(recording.name()),
+        RecordingError::Detect(_) => Error::UnknownRecording(recording.name()),
     })?;
-    let work = Work::Replay {
+    let work = Backend::Replay {
         input,
         speed: prompt.speed.unwrap_or(f64::INFINITY),
         prompt: Some(prompt.prompt.clone()),
     };
     Ok(Setup {
         session: session.to_owned(),
-        earlier,
+        resume_point: earlier,
         ..Setup::replay(format, work, (&config.settings).into())
     })
 }

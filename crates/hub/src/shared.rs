@@ -17,15 +17,15 @@ use crate::changes::Directory;
 use crate::channel::Channels;
 use crate::config::{HubConfig, is_dead};
 use crate::counts::RunCounts;
-use crate::desk;
 use crate::error::{Error, Result};
-use crate::everything::Everything;
-use crate::lost;
+use crate::firehose::Firehose;
+use crate::recovery;
+use crate::session_task;
 use crate::worker;
 
 /// What a desk lets others know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Status {
+pub(crate) struct WorkerStatus {
     /// The prompt that is worked on.
     pub(crate) current: Option<u64>,
     pub(crate) takes_changes: bool,
@@ -35,7 +35,7 @@ pub(crate) struct Status {
 
 /// A desk, from the outside.
 #[derive(Debug)]
-pub(crate) struct Handle {
+pub(crate) struct WorkerHandle {
     pub(crate) task: JoinHandle<()>,
     /// Stops the run when the journal cannot be told to.
     pub(crate) abort: Arc<Notify>,
@@ -49,9 +49,9 @@ pub(crate) struct Shared {
     pub(crate) warm: Arc<Semaphore>,
     pub(crate) directory: Directory,
     pub(crate) channels: Channels,
-    everything: Mutex<HashMap<Style, Weak<Everything>>>,
-    desks: Mutex<HashMap<SessionId<'static>, Handle>>,
-    status: Mutex<HashMap<SessionId<'static>, Status>>,
+    firehose: Mutex<HashMap<Style, Weak<Firehose>>>,
+    session_tasks: Mutex<HashMap<SessionId<'static>, WorkerHandle>>,
+    status: Mutex<HashMap<SessionId<'static>, WorkerStatus>>,
     replies: Mutex<HashMap<(SessionId<'static>, u64), oneshot::Sender<bool>>>,
     trouble: watch::Sender<Option<String>>,
     pub(crate) counts: Arc<RunCounts>,
@@ -65,8 +65,8 @@ impl Shared {
             warm: Arc::new(Semaphore::new(config.limits.max_warm)),
             directory: Directory::default(),
             channels: Channels::default(),
-            everything: Mutex::default(),
-            desks: Mutex::default(),
+            firehose: Mutex::default(),
+            session_tasks: Mutex::default(),
             status: Mutex::default(),
             replies: Mutex::default(),
             trouble: watch::Sender::new(None),
@@ -82,62 +82,64 @@ impl Shared {
     }
 
     /// Sees to it that a session has a desk.
-    pub(crate) fn see_to(self: &Arc<Self>, session: &SessionId<'static>) {
-        let mut desks = self.desks();
-        let is_there = desks.get(session).is_some_and(|it| !it.task.is_finished());
+    pub(crate) fn wake_worker(self: &Arc<Self>, session: &SessionId<'static>) {
+        let mut session_tasks = self.session_tasks();
+        let is_there = session_tasks
+            .get(session)
+            .is_some_and(|it| !it.task.is_finished());
         if *self.stop.borrow() || is_there {
             return;
         }
         let abort = Arc::new(Notify::new());
-        let told = Arc::clone(&abort);
+        let abort_signal = Arc::clone(&abort);
         let shared = Arc::clone(self);
         let id = session.clone();
-        let desk = async move {
-            desk::run(Arc::clone(&shared), id.clone(), told).await;
-            shared.desks().remove(&id);
+        let session_task = async move {
+            session_task::run(Arc::clone(&shared), id.clone(), abort_signal).await;
+            shared.session_tasks().remove(&id);
             shared.statuses().remove(&id);
             shared.touch(&id);
             // Whoever left an order in between saw a desk, and relied on it.
             if matches!(shared.due(&id).await, Ok(Due::Now | Due::Later)) {
-                shared.see_to(&id);
+                shared.wake_worker(&id);
             }
         };
-        let task = tokio::spawn(desk);
-        desks.insert(session.clone(), Handle { task, abort });
+        let task = tokio::spawn(session_task);
+        session_tasks.insert(session.clone(), WorkerHandle { task, abort });
     }
 
     /// Sees to the sessions in which something waits for this hub. What other hubs have accepted is theirs
     /// as long as they live.
-    pub(crate) async fn see_to_pending(self: &Arc<Self>) -> journal::Result<()> {
+    pub(crate) async fn wake_pending(self: &Arc<Self>) -> journal::Result<()> {
         for session in self.config.journal.pending().await? {
             // What cannot be read now is read the next time.
             let is_due = !self.is_ours(&session)
                 && matches!(self.due(&session).await, Ok(Due::Now | Due::Later));
             if is_due {
-                self.see_to(&session);
+                self.wake_worker(&session);
             }
         }
         Ok(())
     }
 
     /// All sessions in a format.
-    pub(crate) fn everything(&self, style: Style) -> Arc<Everything> {
+    pub(crate) fn firehose(&self, style: Style) -> Arc<Firehose> {
         let mut all = self
-            .everything
+            .firehose
             .lock()
             .expect("nobody panics while holding it");
-        if let Some(everything) = all.get(&style).and_then(Weak::upgrade) {
-            return everything;
+        if let Some(firehose) = all.get(&style).and_then(Weak::upgrade) {
+            return firehose;
         }
         all.retain(|_, it| it.strong_count() > 0);
-        let everything = Arc::new(Everything::new(style.clone()));
-        all.insert(style, Arc::downgrade(&everything));
-        self.directory.register(&everything);
-        everything
+        let firehose = Arc::new(Firehose::new(style.clone()));
+        all.insert(style, Arc::downgrade(&firehose));
+        self.directory.register(&firehose);
+        firehose
     }
 
     /// Closes the runs of dead owners as lost.
-    pub(crate) async fn close_lost(&self) -> Result<()> {
+    pub(crate) async fn recover_lost_runs(&self) -> Result<()> {
         let journal = &self.config.journal;
         for open in journal.open_runs().await? {
             let holder = open.holder.as_ref();
@@ -148,7 +150,7 @@ impl Shared {
             }
             match self.acquire(session).await {
                 Ok(lease) => {
-                    let closed = lost::close(&**journal, &lease).await;
+                    let closed = recovery::close(&**journal, &lease).await;
                     journal.release(&lease).await?;
                     closed?;
                     self.touch(session);
@@ -168,15 +170,16 @@ impl Shared {
     }
 
     /// Stops the run of a desk of ours, without the journal.
-    pub(crate) fn abort_here(&self, session: &SessionId<'static>) -> bool {
+    pub(crate) fn abort_local(&self, session: &SessionId<'static>) -> bool {
         let is_at_work = self.status(session).current.is_some();
-        let desks = self.desks();
-        let desk = desks.get(session).filter(|_| is_at_work);
-        desk.map(|it| it.abort.notify_one()).is_some()
+        let session_tasks = self.session_tasks();
+        let session_task = session_tasks.get(session).filter(|_| is_at_work);
+        session_task.map(|it| it.abort.notify_one()).is_some()
     }
 
     fn is_ours(&self, session: &SessionId<'_>) -> bool {
-        self.desks().contains_key(&session.clone().into_owned())
+        self.session_tasks()
+            .contains_key(&session.clone().into_owned())
     }
 
     pub(crate) fn touch(&self, session: &SessionId<'static>) {
@@ -184,22 +187,22 @@ impl Shared {
     }
 
     /// Something was written.
-    pub(crate) fn is_well(&self) {
+    pub(crate) fn clear_trouble(&self) {
         self.trouble.send_if_modified(|it| it.take().is_some());
     }
 
-    pub(crate) fn in_trouble(&self, err: &journal::Error) {
+    pub(crate) fn report_trouble(&self, err: &journal::Error) {
         if let journal::Error::Storage(fault) = err {
             self.trouble.send_replace(Some(fault.to_string()));
         }
     }
 
-    pub(crate) fn status(&self, session: &SessionId<'_>) -> Status {
+    pub(crate) fn status(&self, session: &SessionId<'_>) -> WorkerStatus {
         let status = self.statuses().get(&session.clone().into_owned()).cloned();
         status.unwrap_or_default()
     }
 
-    pub(crate) fn set_status(&self, session: &SessionId<'static>, status: Status) {
+    pub(crate) fn set_status(&self, session: &SessionId<'static>, status: WorkerStatus) {
         let is_new = self.statuses().get(session) != Some(&status);
         if is_new {
             self.statuses().insert(session.clone(), status);
@@ -225,11 +228,15 @@ impl Shared {
         }
     }
 
-    pub(crate) fn desks(&self) -> MutexGuard<'_, HashMap<SessionId<'static>, Handle>> {
-        self.desks.lock().expect("nobody panics while holding it")
+    pub(crate) fn session_tasks(
+        &self,
+    ) -> MutexGuard<'_, HashMap<SessionId<'static>, WorkerHandle>> {
+        self.session_tasks
+            .lock()
+            .expect("nobody panics while holding it")
     }
 
-    fn statuses(&self) -> MutexGuard<'_, HashMap<SessionId<'static>, Status>> {
+    fn statuses(&self) -> MutexGuard<'_, HashMap<SessionId<'static>, WorkerStatus>> {
         self.status.lock().expect("nobody panics while holding it")
     }
 
@@ -247,11 +254,11 @@ const SWEEP: Duration = Duration::from_secs(2);
 pub(crate) async fn sweep(shared: Arc<Shared>) {
     loop {
         sleep(SWEEP.min(shared.config.limits.lease)).await;
-        if let Err(Error::Journal(err)) = shared.close_lost().await {
-            shared.in_trouble(&err);
+        if let Err(Error::Journal(err)) = shared.recover_lost_runs().await {
+            shared.report_trouble(&err);
         }
         // What cannot be read now is read the next time.
-        shared.see_to_pending().await.ok();
+        shared.wake_pending().await.ok();
     }
 }
 

@@ -15,17 +15,18 @@ use std::time::Duration;
 
 use journal::Error;
 use model::{Event, Frame, Sink};
-use runner::locks::Held;
+use runner::locks::LockHolder;
 use runner::{
-    Agent, Answer, AskLimit, Asked, NotSettled, Permissions, Setup, StartError, Step, Verdict,
+    Agent, Answer, AskLimit, NotSettled, PendingAsk, Permissions, PolicyDecision, Setup,
+    StartError, Step,
 };
 use tokio::time::timeout;
 
 pub use self::log::{Announced, SessionLog, parent};
 use self::open_log::LogEvent;
 pub(crate) use self::open_log::acquire;
-use crate::append::Remedy;
-use crate::order::{Abort, Told};
+use crate::append::AppendFailure;
+use crate::command::{Abort, StoredAnswer};
 
 /// An agent on its way.
 type Starting = Pin<Box<dyn Future<Output = Result<Agent, StartError>> + Send>>;
@@ -61,14 +62,14 @@ pub enum Progress {
     Started,
     NotStarted(StartError),
     /// The agent has produced events, which are on their way into the log.
-    Told,
+    Events,
     /// A run has ended, and the agent can be prompted again.
     Ended,
     /// The agent is gone; it still tells how its last run ended.
     Gone(Box<Agent>),
     /// The newest session was asked for, and the agent has named it; see [`Step::Found`].
     Found,
-    /// The newest session was asked for, and another program works in it; see [`Step::Busy`].
+    /// The newest session was asked for, and another program works in it; see [`Step::SessionBusy`].
     Busy(Box<Agent>),
 }
 
@@ -150,7 +151,7 @@ impl Worker {
     pub async fn start_now(
         &mut self,
         setup: Setup,
-        waiting: impl FnMut(&Held),
+        waiting: impl FnMut(&LockHolder),
     ) -> Result<(), StartError> {
         let agent = Agent::start(setup, waiting).await?;
         self.set_agent(agent);
@@ -238,7 +239,7 @@ impl Worker {
     }
 
     /// What the agent asks and nobody has answered: neither the rules nor a person.
-    pub fn open_asks(&self) -> Vec<Asked> {
+    pub fn open_asks(&self) -> Vec<PendingAsk> {
         let asks = self.agent.as_ref().map(Agent::asks).unwrap_or_default();
         let open = asks
             .iter()
@@ -280,7 +281,7 @@ impl Worker {
         loop {
             self.settle_overdue().await;
             self.log.append();
-            if let Some(progress) = self.look_around().await {
+            if let Some(progress) = self.poll_journal().await {
                 return progress;
             }
             let may_step = self.log.has_room() || self.is_aborting || self.is_closing;
@@ -299,9 +300,9 @@ impl Worker {
                 step = step(agent, &mut tee), if agent.is_some() && may_step => Wakeup::Stepped(step),
             };
             let progress = match wakeup {
-                Wakeup::Log(event) => self.log_event(event),
-                Wakeup::Started(started) => Some(self.started(started)),
-                Wakeup::Stepped(step) => Some(self.stepped(step)),
+                Wakeup::Log(event) => self.on_log_event(event),
+                Wakeup::Started(started) => Some(self.on_started(started)),
+                Wakeup::Stepped(step) => Some(self.on_step(step)),
             };
             if let Some(progress) = progress {
                 return progress;
@@ -309,15 +310,15 @@ impl Worker {
         }
     }
 
-    fn log_event(&mut self, event: LogEvent) -> Option<Progress> {
+    fn on_log_event(&mut self, event: LogEvent) -> Option<Progress> {
         match event {
             LogEvent::Stored { has_effects } => Some(Progress::Stored { has_effects }),
             LogEvent::Failed(failed) => {
                 let error = failed.error.clone();
                 Some(match self.log.failed(failed) {
-                    Remedy::Wait => Progress::StoreFailed(error),
-                    Remedy::GiveUp => lost(error, false),
-                    Remedy::Lose => lost(error, true),
+                    AppendFailure::Retry => Progress::StoreFailed(error),
+                    AppendFailure::Fenced => lost(error, false),
+                    AppendFailure::Discard => lost(error, true),
                 })
             }
             LogEvent::Closed => Some(lost(Error::Storage(journal::Fault::Closed), false)),
@@ -327,7 +328,7 @@ impl Worker {
     }
 
     /// Renews the lease and reads what others want, when it is time to.
-    async fn look_around(&mut self) -> Option<Progress> {
+    async fn poll_journal(&mut self) -> Option<Progress> {
         if let Err(error) = self.log.renew_if_due().await {
             return Some(lost(error, false));
         }
@@ -336,22 +337,22 @@ impl Worker {
         }
         let mut requests = Vec::new();
         for command in self.log.commands().await {
-            self.command(command, &mut requests);
+            self.on_command(command, &mut requests);
         }
         Some(Progress::Requests(requests))
     }
 
-    fn command(&mut self, command: journal::Command, requests: &mut Vec<Request>) {
+    fn on_command(&mut self, command: journal::Command, requests: &mut Vec<Request>) {
         let number = command.number;
         let request = match command.order {
-            journal::Order::Prompt(body) => {
+            journal::CommandBody::Prompt(body) => {
                 return requests.push(Request::Prompt { number, body });
             }
-            journal::Order::Settle { ask, answer } => {
+            journal::CommandBody::Settle { ask, answer } => {
                 self.log.done(number);
                 return self.settle_by_command(ask, &answer);
             }
-            journal::Order::Abort(body) => match serde_json::from_slice(&body) {
+            journal::CommandBody::Abort(body) => match serde_json::from_slice(&body) {
                 Ok(Abort { leave: true, .. }) => Request::Leave { number },
                 Ok(Abort {
                     prompt: Some(prompt),
@@ -360,15 +361,17 @@ impl Worker {
                 Ok(Abort { of, .. }) => Request::Abort { number, of },
                 Err(_) => Request::Damaged { number },
             },
-            journal::Order::Damaged => Request::Damaged { number },
+            journal::CommandBody::Damaged => Request::Damaged { number },
         };
         self.log.done(number);
         requests.push(request);
     }
 
     fn settle_by_command(&mut self, seq: u64, answer: &[u8]) {
-        let (Some(id), Ok(told)) = (self.log.ask(seq), serde_json::from_slice::<Told>(answer))
-        else {
+        let (Some(id), Ok(told)) = (
+            self.log.ask(seq),
+            serde_json::from_slice::<StoredAnswer>(answer),
+        ) else {
             return;
         };
         if told.is_late() {
@@ -403,7 +406,7 @@ impl Worker {
         }
     }
 
-    fn started(&mut self, started: Result<Box<Agent>, StartError>) -> Progress {
+    fn on_started(&mut self, started: Result<Box<Agent>, StartError>) -> Progress {
         self.starting = None;
         match started {
             Ok(agent) => {
@@ -414,26 +417,26 @@ impl Worker {
         }
     }
 
-    fn stepped(&mut self, step: Step) -> Progress {
-        if !matches!(step, Step::Busy | Step::Found) {
+    fn on_step(&mut self, step: Step) -> Progress {
+        if !matches!(step, Step::SessionBusy | Step::Found) {
             self.log.commit();
         }
         match step {
-            Step::Told => {
+            Step::Progress => {
                 self.answer_by_rules();
-                Progress::Told
+                Progress::Events
             }
-            Step::Ended => {
+            Step::RunEnded => {
                 self.is_aborting = false;
                 self.answer_by_rules();
                 Progress::Ended
             }
             Step::Found => Progress::Found,
-            Step::Gone | Step::Busy => {
+            Step::Exited | Step::SessionBusy => {
                 self.answered.clear();
                 let agent = Box::new(self.agent.take().expect("it was the agent's step"));
                 match step {
-                    Step::Busy => Progress::Busy(agent),
+                    Step::SessionBusy => Progress::Busy(agent),
                     _ => Progress::Gone(agent),
                 }
             }
@@ -454,7 +457,7 @@ impl Worker {
         for asked in asks {
             let id = asked.ask.id.as_str();
             if !self.is_answered(id)
-                && let Verdict::Settle(answer) = runner::verdict(&self.permissions, &asked)
+                && let PolicyDecision::Settle(answer) = runner::decide(&self.permissions, &asked)
             {
                 self.settle_or_deny(id, &answer);
             }

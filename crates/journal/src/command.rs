@@ -15,12 +15,12 @@ pub struct Command {
     /// Counts per session, from 1.
     pub number: u64,
     pub at: Timestamp,
-    pub order: Order,
+    pub order: CommandBody,
 }
 
 /// The bodies are the caller's own; the journal does not look inside.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum CommandBody {
     /// Start a run. Those that wait are the session's queue.
     Prompt(Bytes),
     Abort(Bytes),
@@ -33,7 +33,7 @@ pub enum Order {
     Damaged,
 }
 
-impl Order {
+impl CommandBody {
     pub(crate) fn length(&self) -> usize {
         match self {
             Self::Prompt(body) | Self::Abort(body) => body.len(),
@@ -45,7 +45,7 @@ impl Order {
 
 /// Where a prompt belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Home {
+pub enum PromptTarget {
     Session(SessionId<'static>),
     /// A session that is made for it.
     New(NewSession),
@@ -53,7 +53,7 @@ pub enum Home {
     Either(NewSession),
 }
 
-impl Home {
+impl PromptTarget {
     pub(crate) fn session(&self) -> &SessionId<'static> {
         match self {
             Self::Session(id) => id,

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::clock::Clock;
-use crate::cut::Cut;
+use crate::truncate::Truncate;
 
 #[derive(Clone, Debug)]
 pub struct Config {
     pub clock: Arc<dyn Clock>,
     /// Keep less of what is long; absent keeps everything.
-    pub cut: Option<Cut>,
+    pub cut: Option<Truncate>,
 }

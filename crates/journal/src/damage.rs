@@ -14,7 +14,7 @@ use crate::error::Damage;
 const CODE: &str = "damaged";
 
 /// `at` is the time of the event before it: its own is not to be trusted.
-pub(crate) fn stand_in(session: &SessionId<'_>, seq: u64, at: Timestamp) -> Stored {
+pub(crate) fn placeholder(session: &SessionId<'_>, seq: u64, at: Timestamp) -> Stored {
     let text = format!(
         "{} is damaged in the journal and not shown; `linkspan doctor` says what else is",
         Damage::Event(seq)

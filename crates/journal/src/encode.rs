@@ -12,7 +12,7 @@ use serde::Serialize as _;
 use serde_json::Serializer;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
 
-use crate::cut::Cut;
+use crate::truncate::Truncate;
 
 /// Lines up to this are written at the first try.
 const MAX_DIRECT: usize = 1 << 20;
@@ -62,9 +62,9 @@ fn shortened(event: &Event<'_>, mut limit: usize, room: usize) -> serde_json::Re
     loop {
         let n_cut = Cell::new(0);
         let mut line = Vec::new();
-        let formatter = Shortening::new(Cut::above(limit), &n_cut);
+        let formatter = Shortening::new(Truncate::above(limit), &n_cut);
         event.serialize(&mut Serializer::with_formatter(&mut line, formatter))?;
-        if line.len() <= room || limit <= Cut::SMALLEST {
+        if line.len() <= room || limit <= Truncate::SMALLEST {
             return Ok(finished(line, n_cut.get()));
         }
         limit /= 8;
@@ -99,9 +99,9 @@ impl io::Write for Measured {
     }
 }
 
-/// Writes compact JSON with long strings shortened, as [`Cut`] does it; keys stay whole.
+/// Writes compact JSON with long strings shortened, as [`Truncate`] does it; keys stay whole.
 struct Shortening<'c> {
-    cut: Cut,
+    cut: Truncate,
     n_cut: &'c Cell<u64>,
     is_key: bool,
     /// Of the string that is being written.
@@ -110,7 +110,7 @@ struct Shortening<'c> {
 }
 
 impl<'c> Shortening<'c> {
-    fn new(cut: Cut, n_cut: &'c Cell<u64>) -> Self {
+    fn new(cut: Truncate, n_cut: &'c Cell<u64>) -> Self {
         Self {
             cut,
             n_cut,
@@ -233,7 +233,7 @@ mod tests {
 
     /// The line with strings of at most 1024 bytes, and how much it lacks.
     fn cut(event: &Event<'_>) -> (String, u64) {
-        let encoded = shortened(event, Cut::SMALLEST, usize::MAX).unwrap();
+        let encoded = shortened(event, Truncate::SMALLEST, usize::MAX).unwrap();
         (String::from_utf8(encoded.line).unwrap(), encoded.n_cut)
     }
 
@@ -245,7 +245,7 @@ mod tests {
             let detail = Raw::parse(format!(r#"{{"{key}":["{value}"]}}"#).replace('\n', "\\n"));
             let event = event(Text::new(value), detail);
             let line = serde_json::to_vec(&event).unwrap();
-            let (expected, n_cut) = Cut::above(Cut::SMALLEST).line(&line.into());
+            let (expected, n_cut) = Truncate::above(Truncate::SMALLEST).line(&line.into());
             let expected = String::from_utf8(expected.to_vec()).unwrap();
             assert_eq!(cut(&event), (expected, n_cut));
         }

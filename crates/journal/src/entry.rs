@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use model::{AskId, Binding, Body, Decision, Event, Origin, Outcome, RunId, SessionId, Timestamp};
 
-use crate::cut::Cut;
 use crate::encode::{self, Encoded};
 use crate::error::{Error, Result};
+use crate::truncate::Truncate;
 
 /// An event to be appended. The owner gives it the number the log goes on with (see [`crate::Lease::head`]);
 /// the journal takes it under that number or not at all.
@@ -65,7 +65,7 @@ impl Entry {
         self.seq
     }
 
-    pub(crate) fn cut(&mut self, cut: Cut) {
+    pub(crate) fn cut(&mut self, cut: Truncate) {
         let n_cut;
         (self.line, n_cut) = cut.line(&self.line);
         self.line_cut += n_cut;
@@ -94,7 +94,7 @@ const MAX_ENTRY: usize = 64 << 20;
 
 impl Batch {
     /// What every engine does before it stores a batch: refuses giants, and cuts if it was told to.
-    pub(crate) fn prepare(&mut self, cut: Option<Cut>) -> Result<()> {
+    pub(crate) fn prepare(&mut self, cut: Option<Truncate>) -> Result<()> {
         for entry in &mut self.entries {
             if let Some(cut) = cut {
                 entry.cut(cut);
@@ -260,12 +260,12 @@ pub enum Deltas {
 
 /// What is left of a page's limits.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct PageBudget {
     events: u32,
     bytes: usize,
 }
 
-impl Room {
+impl PageBudget {
     /// At least one event fits, or nobody could read on.
     pub(crate) fn of(read: Read) -> Self {
         Self {
@@ -302,7 +302,7 @@ pub struct Stored {
     pub at: Timestamp,
     pub kind: Kind,
     pub line: Bytes,
-    /// How many bytes of it were not kept, see [`crate::Cut`]; 0 for a whole event.
+    /// How many bytes of it were not kept, see [`crate::Truncate`]; 0 for a whole event.
     pub cut: u64,
     /// What was stored is damaged: the line is a notice that says so in its place.
     pub is_damaged: bool,

@@ -12,13 +12,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use model::{RunId, SessionId};
 
-use crate::command::{Command, Enqueued, Home, Order, WaitingAsk};
+use crate::command::{Command, CommandBody, Enqueued, PromptTarget, WaitingAsk};
 use crate::entry::{Batch, Page, Read, StoredFrame};
 use crate::error::{Fault, Result};
 use crate::lease::{Lease, Owner, Takeover};
 use crate::retention::{Removed, Retention};
 use crate::run::{OpenRun, Overview, Run};
-use crate::session::{Listing, NewSession, Place, Session, SessionQuery};
+use crate::session::{ListCursor, Listing, NewSession, Session, SessionQuery};
 use crate::watch::{Scope, Watch};
 
 /// A pending answer; boxed, so that an engine can be chosen while the program runs.
@@ -61,10 +61,10 @@ pub trait Journal: Send + Sync {
     fn watch(&self, scope: Scope) -> Watch;
 
     /// Leaves a command for the session's owner, whoever that is; durable, and numbered in order.
-    fn command<'a>(&'a self, session: &'a SessionId<'_>, order: Order) -> Reply<'a, u64>;
+    fn command<'a>(&'a self, session: &'a SessionId<'_>, order: CommandBody) -> Reply<'a, u64>;
 
     /// Leaves a prompt for the owner of a session, which is made for it if need be: all of it or nothing.
-    fn enqueue(&self, home: Home, prompt: Bytes) -> Reply<'_, Enqueued>;
+    fn enqueue(&self, home: PromptTarget, prompt: Bytes) -> Reply<'_, Enqueued>;
 
     /// The commands after number `after` that are not done, in order.
     fn commands<'a>(&'a self, session: &'a SessionId<'_>, after: u64) -> Reply<'a, Vec<Command>>;
@@ -94,7 +94,12 @@ pub trait Journal: Send + Sync {
     fn find_native<'a>(&'a self, native: &'a SessionId<'_>) -> Reply<'a, Option<Session>>;
 
     /// Sessions from the newest to the oldest, at most `limit`, beginning behind `after`.
-    fn list(&self, query: SessionQuery, after: Option<Place>, limit: u32) -> Reply<'_, Listing>;
+    fn list(
+        &self,
+        query: SessionQuery,
+        after: Option<ListCursor>,
+        limit: u32,
+    ) -> Reply<'_, Listing>;
 
     fn rename<'a>(&'a self, session: &'a SessionId<'_>, title: String) -> Reply<'a, ()>;
 

@@ -10,27 +10,27 @@ use std::time::Duration;
 use bytes::Bytes;
 use model::{RunId, SessionId};
 
-use self::store::Store;
+use self::store::MemoryStore;
 use crate::clock::Clock;
-use crate::command::{Command, Enqueued, Home, Order, WaitingAsk};
+use crate::command::{Command, CommandBody, Enqueued, PromptTarget, WaitingAsk};
 use crate::config::Config;
-use crate::cut::Cut;
 use crate::entry::{Batch, Page, Read, StoredFrame};
 use crate::error::Result;
 use crate::journal::{Journal, Reply};
 use crate::lease::{Lease, Owner, Takeover};
 use crate::retention::{Removed, Retention};
 use crate::run::{OpenRun, Overview, Run};
-use crate::session::{Listing, NewSession, Place, Session, SessionQuery};
-use crate::watch::{Change, Hints, Scope, Watch};
+use crate::session::{ListCursor, Listing, NewSession, Session, SessionQuery};
+use crate::truncate::Truncate;
+use crate::watch::{Change, Scope, Watch, Watchers};
 
 /// A journal that is gone with the program.
 #[derive(Debug)]
 pub struct Memory {
     clock: Arc<dyn Clock>,
-    cut: Option<Cut>,
-    hints: Hints,
-    store: Mutex<Store>,
+    cut: Option<Truncate>,
+    hints: Watchers,
+    store: Mutex<MemoryStore>,
 }
 
 impl Memory {
@@ -38,12 +38,12 @@ impl Memory {
         Self {
             clock: config.clock,
             cut: config.cut,
-            hints: Hints::default(),
+            hints: Watchers::default(),
             store: Mutex::default(),
         }
     }
 
-    fn store(&self) -> MutexGuard<'_, Store> {
+    fn store(&self) -> MutexGuard<'_, MemoryStore> {
         self.store.lock().expect("nobody panics while holding it")
     }
 
@@ -51,19 +51,19 @@ impl Memory {
     fn write<'a, T: Send + 'a>(
         &'a self,
         session: &SessionId<'_>,
-        work: impl FnOnce(&mut Store, &SessionId<'static>) -> Result<T> + Send + 'a,
+        work: impl FnOnce(&mut MemoryStore, &SessionId<'static>) -> Result<T> + Send + 'a,
     ) -> Reply<'a, T> {
         let session = session.clone().into_owned();
         Box::pin(async move {
             let done = work(&mut self.store(), &session)?;
-            self.hints.tell(&[Change::Orders(session)]);
+            self.hints.notify(&[Change::Commands(session)]);
             Ok(done)
         })
     }
 
-    fn look<'a, T: Send + 'a>(
+    fn read_store<'a, T: Send + 'a>(
         &'a self,
-        work: impl FnOnce(&Store) -> Result<T> + Send + 'a,
+        work: impl FnOnce(&MemoryStore) -> Result<T> + Send + 'a,
     ) -> Reply<'a, T> {
         Box::pin(async move { work(&self.store()) })
     }
@@ -99,30 +99,30 @@ impl Journal for Memory {
         Box::pin(async move {
             batch.prepare(self.cut)?;
             let appended = self.store().append(lease, &batch, self.clock.now())?;
-            self.hints.tell(&[Change::Log(lease.session.clone())]);
+            self.hints.notify(&[Change::Log(lease.session.clone())]);
             Ok(appended)
         })
     }
 
     fn read<'a>(&'a self, session: &'a SessionId<'_>, read: Read) -> Reply<'a, Page> {
-        self.look(move |store| Ok(store.log(session)?.read(read)))
+        self.read_store(move |store| Ok(store.log(session)?.read(read)))
     }
 
     fn frames<'a>(&'a self, session: &'a SessionId<'_>, read: Read) -> Reply<'a, Vec<StoredFrame>> {
-        self.look(move |store| Ok(store.log(session)?.frames(read)))
+        self.read_store(move |store| Ok(store.log(session)?.frames(read)))
     }
 
     fn watch(&self, scope: Scope) -> Watch {
         self.hints.watch(scope)
     }
 
-    fn command<'a>(&'a self, session: &'a SessionId<'_>, order: Order) -> Reply<'a, u64> {
+    fn command<'a>(&'a self, session: &'a SessionId<'_>, order: CommandBody) -> Reply<'a, u64> {
         self.write(session, move |store, session| {
             store.log_mut(session)?.command(order, self.clock.now())
         })
     }
 
-    fn enqueue(&self, home: Home, prompt: Bytes) -> Reply<'_, Enqueued> {
+    fn enqueue(&self, home: PromptTarget, prompt: Bytes) -> Reply<'_, Enqueued> {
         let session = home.session().clone();
         self.write(&session, move |store, _| {
             store.enqueue(home, prompt, self.clock.now())
@@ -130,11 +130,11 @@ impl Journal for Memory {
     }
 
     fn commands<'a>(&'a self, session: &'a SessionId<'_>, after: u64) -> Reply<'a, Vec<Command>> {
-        self.look(move |store| Ok(store.log(session)?.commands(after)))
+        self.read_store(move |store| Ok(store.log(session)?.commands(after)))
     }
 
     fn pending(&self) -> Reply<'_, Vec<SessionId<'static>>> {
-        self.look(|store| Ok(store.pending()))
+        self.read_store(|store| Ok(store.pending()))
     }
 
     fn remove<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()> {
@@ -145,7 +145,7 @@ impl Journal for Memory {
         Box::pin(async move {
             let (now, steady) = (self.clock.now(), self.clock.steady());
             let removed = self.store().retain(&retention, now, &steady);
-            self.hints.tell_everybody();
+            self.hints.notify_all();
             Ok(removed)
         })
     }
@@ -156,7 +156,7 @@ impl Journal for Memory {
     }
 
     fn find_session<'a>(&'a self, session: &'a SessionId<'_>) -> Reply<'a, Option<Session>> {
-        self.look(move |store| Ok(store.log(session).ok().map(|it| it.session())))
+        self.read_store(move |store| Ok(store.log(session).ok().map(|it| it.session())))
     }
 
     fn overview<'a>(
@@ -164,15 +164,20 @@ impl Journal for Memory {
         session: &'a SessionId<'_>,
         n_runs: u32,
     ) -> Reply<'a, Option<Overview>> {
-        self.look(move |store| Ok(store.log(session).ok().map(|it| it.overview(n_runs))))
+        self.read_store(move |store| Ok(store.log(session).ok().map(|it| it.overview(n_runs))))
     }
 
     fn find_native<'a>(&'a self, native: &'a SessionId<'_>) -> Reply<'a, Option<Session>> {
-        self.look(move |store| Ok(store.find_native(native)))
+        self.read_store(move |store| Ok(store.find_native(native)))
     }
 
-    fn list(&self, query: SessionQuery, after: Option<Place>, limit: u32) -> Reply<'_, Listing> {
-        self.look(move |store| Ok(store.list(&query, after.as_ref(), limit)))
+    fn list(
+        &self,
+        query: SessionQuery,
+        after: Option<ListCursor>,
+        limit: u32,
+    ) -> Reply<'_, Listing> {
+        self.read_store(move |store| Ok(store.list(&query, after.as_ref(), limit)))
     }
 
     fn rename<'a>(&'a self, session: &'a SessionId<'_>, title: String) -> Reply<'a, ()> {
@@ -188,19 +193,19 @@ impl Journal for Memory {
         before: Option<u64>,
         limit: u32,
     ) -> Reply<'a, Vec<Run>> {
-        self.look(move |store| Ok(store.log(session)?.runs(before, limit)))
+        self.read_store(move |store| Ok(store.log(session)?.runs(before, limit)))
     }
 
     fn find_run<'a>(&'a self, run: &'a RunId<'_>) -> Reply<'a, Option<Run>> {
-        self.look(move |store| Ok(store.find_run(run)))
+        self.read_store(move |store| Ok(store.find_run(run)))
     }
 
     fn open_runs(&self) -> Reply<'_, Vec<OpenRun>> {
-        self.look(move |store| Ok(store.open_runs(&self.clock.steady())))
+        self.read_store(move |store| Ok(store.open_runs(&self.clock.steady())))
     }
 
     fn asks(&self) -> Reply<'_, Vec<WaitingAsk>> {
-        self.look(|store| Ok(store.asks()))
+        self.read_store(|store| Ok(store.asks()))
     }
 
     fn settle<'a>(&'a self, session: &'a SessionId<'_>, seq: u64, answer: Bytes) -> Reply<'a, u64> {

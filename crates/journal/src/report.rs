@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use model::SessionId;
 
 use crate::error::Damage;
-use crate::note::LostSession;
+use crate::open_note::LostSession;
 
 /// A store as it is found; nothing is changed by looking.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

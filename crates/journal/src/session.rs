@@ -45,8 +45,8 @@ pub struct Session {
 
 impl Session {
     /// Where it stands in the list.
-    pub fn place(&self) -> Place {
-        Place {
+    pub fn cursor(&self) -> ListCursor {
+        ListCursor {
             activity: self.activity,
         }
     }
@@ -99,7 +99,7 @@ pub struct SessionQuery {
 
 /// A place in the list: the page after it begins with the next older session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ListCursor {
     pub activity: u64,
 }
 
@@ -108,7 +108,7 @@ pub struct Place {
 pub struct Listing {
     pub sessions: Vec<Session>,
     /// Where the next page begins; absent on the last one.
-    pub next: Option<Place>,
+    pub next: Option<ListCursor>,
 }
 
 /// What the text filter looks at, one line each, in lower case.

@@ -4,6 +4,7 @@
 //! tenth of a second later. Connections never leave their threads, so no caller ever blocks on a disk.
 
 mod append;
+mod checksum;
 mod commands;
 mod examine;
 mod fault;
@@ -14,10 +15,9 @@ mod logs;
 mod migrate;
 mod open;
 mod repair;
-mod retain;
+mod retention;
 mod runs;
 mod sessions;
-mod sum;
 mod threads;
 mod witness;
 mod writer;
@@ -31,68 +31,68 @@ use bytes::Bytes;
 use model::{RunId, SessionId};
 
 use crate::clock::Clock;
-use crate::command::{Command, Enqueued, Home, Order, WaitingAsk};
+use crate::command::{Command, CommandBody, Enqueued, PromptTarget, WaitingAsk};
 use crate::config::Config;
-use crate::cut::Cut;
 use crate::entry::{Batch, Page, Read, StoredFrame};
 use crate::error::{Fault, Result};
 use crate::journal::{Journal, Reply};
 use crate::lease::{Lease, Owner, Takeover};
-use crate::note::Note;
+use crate::open_note::OpenNote;
 use crate::report::{Repaired, Report};
 use crate::retention::{Removed, Retention};
 use crate::run::{OpenRun, Overview, Run};
-use crate::session::{Listing, NewSession, Place, Session, SessionQuery};
-use crate::watch::{Change, Hints, Scope, Watch};
+use crate::session::{ListCursor, Listing, NewSession, Session, SessionQuery};
+use crate::truncate::Truncate;
+use crate::watch::{Change, Scope, Watch, Watchers};
 
 /// What has to be possible for a store to be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    Write,
-    Look,
+enum OpenMode {
+    ReadWrite,
+    ReadOnly,
 }
 
 /// A journal in a file. Dropping it waits until what was sent is written.
 #[derive(Debug)]
 pub struct Sqlite {
     clock: Arc<dyn Clock>,
-    cut: Option<Cut>,
-    hints: Arc<Hints>,
+    cut: Option<Truncate>,
+    hints: Arc<Watchers>,
     threads: threads::Threads,
 }
 
 impl Sqlite {
     /// Opens the store at `path`, and makes it, readable by its owner alone, if there is none.
     pub async fn open(path: &Path, config: Config) -> Result<Self, Fault> {
-        Self::open_and_tell(path, config, |_| ()).await
+        Self::open_with_notes(path, config, |_| ()).await
     }
 
     /// The same; `tell` hears what is worth telling meanwhile, on a thread of the journal.
-    pub async fn open_and_tell(
+    pub async fn open_with_notes(
         path: &Path,
         config: Config,
-        tell: impl FnMut(Note) + Send + 'static,
+        tell: impl FnMut(OpenNote) + Send + 'static,
     ) -> Result<Self, Fault> {
-        Self::start(path, config, Way::Write, tell).await
+        Self::start(path, config, OpenMode::ReadWrite, tell).await
     }
 
     /// The same; where there is no room to write, what is there can be read all the same, and writing begins
     /// when there is room.
-    pub async fn open_or_look(
+    pub async fn open_or_read_only(
         path: &Path,
         config: Config,
-        tell: impl FnMut(Note) + Send + 'static,
+        tell: impl FnMut(OpenNote) + Send + 'static,
     ) -> Result<Self, Fault> {
-        Self::start(path, config, Way::Look, tell).await
+        Self::start(path, config, OpenMode::ReadOnly, tell).await
     }
 
     async fn start(
         path: &Path,
         config: Config,
-        way: Way,
-        tell: impl FnMut(Note) + Send + 'static,
+        way: OpenMode,
+        tell: impl FnMut(OpenNote) + Send + 'static,
     ) -> Result<Self, Fault> {
-        let hints = Arc::new(Hints::default());
+        let hints = Arc::new(Watchers::default());
         Ok(Self {
             threads: threads::Threads::start(path, &hints, way, tell).await?,
             clock: config.clock,
@@ -119,7 +119,11 @@ impl Sqlite {
 
     /// Gives back what removed sessions took, in small steps.
     async fn sweep(&self) -> Result<()> {
-        while self.threads.write(0, |conn, _| retain::sweep(conn)).await? {}
+        while self
+            .threads
+            .write(0, |conn, _| retention::sweep(conn))
+            .await?
+        {}
         Ok(())
     }
 }
@@ -136,7 +140,7 @@ impl Journal for Sqlite {
         let owner = owner.clone();
         let clock = Arc::clone(&self.clock);
         Box::pin(self.threads.write(0, move |conn, changed| {
-            changed.push(Change::Orders(session.clone()));
+            changed.push(Change::Commands(session.clone()));
             leases::acquire(conn, &session, &owner, &clock.steady(), ttl, &takeover)
         }))
     }
@@ -152,7 +156,7 @@ impl Journal for Sqlite {
     fn release<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()> {
         let lease = lease.clone();
         Box::pin(self.threads.write(0, move |conn, changed| {
-            changed.push(Change::Orders(lease.session.clone()));
+            changed.push(Change::Commands(lease.session.clone()));
             leases::release(conn, &lease)
         }))
     }
@@ -197,19 +201,19 @@ impl Journal for Sqlite {
         watch
     }
 
-    fn command<'a>(&'a self, session: &'a SessionId<'_>, order: Order) -> Reply<'a, u64> {
+    fn command<'a>(&'a self, session: &'a SessionId<'_>, order: CommandBody) -> Reply<'a, u64> {
         let session = session.clone().into_owned();
         let clock = Arc::clone(&self.clock);
         Box::pin(self.threads.write(order.length(), move |conn, changed| {
-            changed.push(Change::Orders(session.clone()));
+            changed.push(Change::Commands(session.clone()));
             commands::command(conn, &session, &order, clock.now())
         }))
     }
 
-    fn enqueue(&self, home: Home, prompt: Bytes) -> Reply<'_, Enqueued> {
+    fn enqueue(&self, home: PromptTarget, prompt: Bytes) -> Reply<'_, Enqueued> {
         let clock = Arc::clone(&self.clock);
         Box::pin(self.threads.write(prompt.len(), move |conn, changed| {
-            changed.push(Change::Orders(home.session().clone()));
+            changed.push(Change::Commands(home.session().clone()));
             commands::enqueue(conn, &home, prompt, clock.now())
         }))
     }
@@ -227,8 +231,8 @@ impl Journal for Sqlite {
         Box::pin(async move {
             self.threads
                 .write(0, move |conn, changed| {
-                    changed.push(Change::Orders(lease.session.clone()));
-                    retain::remove(conn, &lease)
+                    changed.push(Change::Commands(lease.session.clone()));
+                    retention::remove(conn, &lease)
                 })
                 .await?;
             self.sweep().await
@@ -241,10 +245,10 @@ impl Journal for Sqlite {
             let removed = self
                 .threads
                 .write(0, move |conn, _| {
-                    retain::retain(conn, &retention, clock.now(), &clock.steady())
+                    retention::retain(conn, &retention, clock.now(), &clock.steady())
                 })
                 .await?;
-            self.hints.tell_everybody();
+            self.hints.notify_all();
             self.sweep().await?;
             Ok(removed)
         })
@@ -253,7 +257,7 @@ impl Journal for Sqlite {
     fn create(&self, session: NewSession) -> Reply<'_, Session> {
         let clock = Arc::clone(&self.clock);
         Box::pin(self.threads.write(0, move |conn, changed| {
-            changed.push(Change::Orders(session.id.clone()));
+            changed.push(Change::Commands(session.id.clone()));
             sessions::create(conn, &session, clock.now())
         }))
     }
@@ -286,7 +290,12 @@ impl Journal for Sqlite {
         )
     }
 
-    fn list(&self, query: SessionQuery, after: Option<Place>, limit: u32) -> Reply<'_, Listing> {
+    fn list(
+        &self,
+        query: SessionQuery,
+        after: Option<ListCursor>,
+        limit: u32,
+    ) -> Reply<'_, Listing> {
         Box::pin(
             self.threads
                 .read(move |conn| sessions::list(conn, &query, after.as_ref(), limit)),
@@ -296,7 +305,7 @@ impl Journal for Sqlite {
     fn rename<'a>(&'a self, session: &'a SessionId<'_>, title: String) -> Reply<'a, ()> {
         let session = session.clone().into_owned();
         Box::pin(self.threads.write(title.len(), move |conn, changed| {
-            changed.push(Change::Orders(session.clone()));
+            changed.push(Change::Commands(session.clone()));
             sessions::rename(conn, &session, &title)
         }))
     }
@@ -339,7 +348,7 @@ impl Journal for Sqlite {
         let session = session.clone().into_owned();
         let clock = Arc::clone(&self.clock);
         Box::pin(self.threads.write(answer.len(), move |conn, changed| {
-            changed.push(Change::Orders(session.clone()));
+            changed.push(Change::Commands(session.clone()));
             commands::settle(conn, &session, seq, answer, clock.now())
         }))
     }

@@ -13,7 +13,7 @@ pub enum Scope {
     /// A session's events, commands, asks and runs.
     Session(SessionId<'static>),
     /// What others want of a session, and who has it: all of the above but its events.
-    Orders(SessionId<'static>),
+    Commands(SessionId<'static>),
     /// Any session, and the list of them.
     All,
 }
@@ -22,7 +22,7 @@ pub enum Scope {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Log(SessionId<'static>),
-    Orders(SessionId<'static>),
+    Commands(SessionId<'static>),
 }
 
 /// A subscription. The first hint is there at once, so that nothing between reading and watching is missed.
@@ -38,9 +38,9 @@ impl Watch {
 
 /// Who waits for hints.
 #[derive(Debug, Default)]
-pub(crate) struct Hints(Mutex<HashMap<Scope, watch::Sender<()>>>);
+pub(crate) struct Watchers(Mutex<HashMap<Scope, watch::Sender<()>>>);
 
-impl Hints {
+impl Watchers {
     pub(crate) fn watch(&self, scope: Scope) -> Watch {
         let mut watched = self.watched();
         let mut receiver = watched
@@ -52,7 +52,7 @@ impl Hints {
     }
 
     /// Tells whoever watches one of these sessions.
-    pub(crate) fn tell(&self, changes: &[Change]) {
+    pub(crate) fn notify(&self, changes: &[Change]) {
         let mut watched = self.watched();
         if watched.is_empty() || changes.is_empty() {
             return;
@@ -60,17 +60,17 @@ impl Hints {
         for change in changes {
             let session = match change {
                 Change::Log(session) => session,
-                Change::Orders(session) => {
-                    tell_scope(&mut watched, &Scope::Orders(session.clone()));
+                Change::Commands(session) => {
+                    notify_scope(&mut watched, &Scope::Commands(session.clone()));
                     session
                 }
             };
-            tell_scope(&mut watched, &Scope::Session(session.clone()));
+            notify_scope(&mut watched, &Scope::Session(session.clone()));
         }
-        tell_scope(&mut watched, &Scope::All);
+        notify_scope(&mut watched, &Scope::All);
     }
 
-    pub(crate) fn tell_everybody(&self) {
+    pub(crate) fn notify_all(&self) {
         self.watched().retain(|_, sender| sender.send(()).is_ok());
     }
 
@@ -80,7 +80,7 @@ impl Hints {
     }
 
     /// Drops what nobody waits for any more.
-    pub(crate) fn forget_the_gone(&self) {
+    pub(crate) fn prune_closed(&self) {
         self.watched()
             .retain(|_, sender| sender.receiver_count() > 0);
     }
@@ -90,7 +90,7 @@ impl Hints {
     }
 }
 
-fn tell_scope(watched: &mut HashMap<Scope, watch::Sender<()>>, scope: &Scope) {
+fn notify_scope(watched: &mut HashMap<Scope, watch::Sender<()>>, scope: &Scope) {
     let nobody_left = watched
         .get(scope)
         .is_some_and(|sender| sender.send(()).is_err());

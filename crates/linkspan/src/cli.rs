@@ -15,7 +15,8 @@ use runner::permissions::{MODES, ModeInfo};
 use crate::exit;
 
 pub(crate) use store::{
-    Asks, DataDir, DoctorArgs, Keep, ReplayArgs, Role, ServeArgs, SessionsArgs, State, TokenArgs,
+    AskArgs, DataDir, DoctorArgs, KeepArgs, ReplayArgs, Role, ServeArgs, SessionsArgs, StateFilter,
+    TokenArgs,
 };
 
 const EXAMPLE: &str = "\
@@ -249,7 +250,7 @@ pub(crate) struct RunArgs {
     pub(crate) deny: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) asks: Asks,
+    pub(crate) asks: AskArgs,
 
     /// Leave with exit code 5 when somebody else uses the session, instead of waiting
     #[arg(long)]
@@ -304,7 +305,7 @@ pub(crate) struct AcpArgs {
     pub(crate) deny: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) asks: Asks,
+    pub(crate) asks: AskArgs,
 
     /// A shape of the updates other than the default: `seed` is that of the OpenHands CLI
     #[arg(long, value_name = "NAME")]

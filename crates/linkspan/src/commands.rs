@@ -6,7 +6,7 @@ pub(crate) mod convert;
 pub(crate) mod doctor;
 pub(crate) mod engines;
 pub(crate) mod formats;
-pub(crate) mod pages;
+pub(crate) mod generated;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod serve;

@@ -13,12 +13,12 @@ use journal::{Journal, NewSession, SystemClock};
 use model::{Event, Outcome, SessionId, Sink};
 use responses::Endpoint;
 use runner::config::{self, Config};
-use runner::engines::{self, Machine, Recording, Selected, Surroundings};
+use runner::engines::{self, LaunchContext, Machine, Recording, Selected};
 use runner::locks::Locks;
 use runner::process::{Guard, find_on_path};
 use runner::{
-    Agent, Answer, Asked, Ended, Mode, Permissions, RecordingError, Request, Resume, Setup,
-    StartError, Talk, Work, nobody,
+    Agent, Answer, Backend, Interaction, Mode, PendingAsk, Permissions, RecordingError, Request,
+    Resume, RunResult, Setup, StartError, no_one_to_ask_message,
 };
 use tokio::sync::Notify;
 
@@ -89,7 +89,7 @@ pub enum ConversationError {
 }
 
 type OnEvent = Box<dyn FnMut(&Event<'_>) + Send>;
-type OnAsk = Box<dyn FnMut(&Asked) -> Answer + Send>;
+type OnAsk = Box<dyn FnMut(&PendingAsk) -> Answer + Send>;
 
 /// A conversation with an agent.
 pub struct Conversation {
@@ -109,7 +109,7 @@ pub struct Conversation {
     is_stale: bool,
     resume: Option<String>,
     aborting: Arc<Notify>,
-    last: Option<Ended>,
+    last: Option<RunResult>,
 }
 
 /// Stops the run of a conversation, from anywhere.
@@ -124,7 +124,7 @@ impl Aborter {
 }
 
 /// A run that nobody has told the end of.
-const LOST: Ended = Ended {
+const LOST: RunResult = RunResult {
     outcome: Outcome::Lost,
     code: None,
     message: None,
@@ -165,7 +165,7 @@ impl Conversation {
     }
 
     /// Lets `answer` decide what was not allowed beforehand. Without it, such asks are denied.
-    pub fn on_ask(&mut self, answer: impl FnMut(&Asked) -> Answer + Send + 'static) {
+    pub fn on_ask(&mut self, answer: impl FnMut(&PendingAsk) -> Answer + Send + 'static) {
         self.on_ask = Some(Box::new(answer));
     }
 
@@ -204,7 +204,7 @@ impl Conversation {
     }
 
     /// How the last run ended.
-    pub fn last(&self) -> Option<&Ended> {
+    pub fn last(&self) -> Option<&RunResult> {
         self.last.as_ref()
     }
 
@@ -218,7 +218,7 @@ impl Conversation {
     }
 
     /// Works on what was said since the last run, until the agent is done with it.
-    pub async fn run(&mut self) -> Result<Ended, ConversationError> {
+    pub async fn run(&mut self) -> Result<RunResult, ConversationError> {
         if self.unsent.is_empty() {
             return Err(ConversationError::NothingToSend);
         }
@@ -291,10 +291,10 @@ impl Conversation {
             return Ok(());
         };
         let history = worker.log_mut().history().await?;
-        let earlier = worker.log().earlier();
+        let earlier = worker.log().resume_point();
         let mut setup = self.setup(prompt)?;
         setup.session.clone_from(&self.id);
-        setup.earlier = earlier;
+        setup.resume_point = earlier;
         setup.recall(history);
         if let Some(worker) = &mut self.worker {
             worker.start_now(setup, |_| ()).await?;
@@ -304,7 +304,7 @@ impl Conversation {
 
     /// How the run ended; none when another program has gone on with the session while the agent idled,
     /// so that another agent has to be given the prompt.
-    async fn follow(&mut self) -> Option<Ended> {
+    async fn follow(&mut self) -> Option<RunResult> {
         let aborting = Arc::clone(&self.aborting);
         loop {
             let worker = self.worker.as_mut()?;
@@ -340,7 +340,7 @@ impl Conversation {
                         worker.abort();
                     }
                 }
-                Progress::Told
+                Progress::Events
                 | Progress::Found
                 | Progress::Started
                 | Progress::NotStarted(_)
@@ -368,14 +368,14 @@ impl Conversation {
             mcp_servers: Vec::new(),
             cwd: self.config.cwd.clone(),
             permissions: self.permissions.clone(),
-            talk: Talk::Dialogue,
+            talk: Interaction::Dialogue,
         };
-        let around = Surroundings {
+        let around = LaunchContext {
             limits: settings.into(),
             guard: self.config.guard.clone().map_or(Guard::None, Guard::Exe),
             locks: Locks::own(),
             holder: "a conversation".to_owned(),
-            is_hasty: false,
+            no_wait: false,
         };
         Ok(agent.setup(&request, around, find_on_path, Machine::own())?)
     }
@@ -394,7 +394,7 @@ impl Conversation {
     /// A recording is played anew for every run.
     fn replay(&self, recording: &Recording, prompt: &str) -> Result<Setup, ConversationError> {
         let (input, format) = recording.open()?;
-        let work = Work::Replay {
+        let work = Backend::Replay {
             input,
             speed: f64::INFINITY,
             prompt: Some(prompt.to_owned()),
@@ -419,7 +419,7 @@ fn answer(worker: &mut Worker, on_ask: &mut Option<OnAsk>) {
         let answer = match on_ask {
             Some(on_ask) => on_ask(&asked),
             None => Answer::Deny {
-                message: nobody(&asked),
+                message: no_one_to_ask_message(&asked),
             },
         };
         worker.settle_or_deny(asked.ask.id.as_str(), &answer);

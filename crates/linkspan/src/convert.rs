@@ -6,7 +6,7 @@
 use std::io::{self, Read, Write};
 
 use formats::convert::Converter;
-use formats::detect::Unsure;
+use formats::detect::DetectError;
 use formats::registry::{self, Format, find_reader};
 use formats::{ReaderConfig, WriterConfig};
 use model::{End, Losses};
@@ -49,8 +49,8 @@ pub struct Report {
 pub enum Error {
     #[error("{}", offered(.0))]
     Format(registry::Error),
-    #[error("{}", unsure(.0))]
-    Unsure(Unsure),
+    #[error("{}", detect_failed(.0))]
+    Detect(DetectError),
     #[error("cannot read the input")]
     Read(#[source] io::Error),
     #[error("cannot write the output")]
@@ -67,7 +67,7 @@ impl From<RecordingError> for Error {
     fn from(err: RecordingError) -> Self {
         match err {
             RecordingError::Read(err) => Self::Read(err),
-            RecordingError::Unsure(why) => Self::Unsure(why),
+            RecordingError::Detect(why) => Self::Detect(why),
         }
     }
 }
@@ -83,13 +83,13 @@ fn offered(err: &registry::Error) -> String {
     }
 }
 
-fn unsure(why: &Unsure) -> String {
+fn detect_failed(why: &DetectError) -> String {
     match why {
-        Unsure::Empty => "the input is empty".to_owned(),
-        Unsure::Document => "the input is not one JSON value per line".to_owned(),
-        Unsure::Unknown => "cannot detect the input format".to_owned(),
-        Unsure::Stored(name) => format!("the input is {name}, which linkspan does not read"),
-        Unsure::Several(names) => format!("the input looks like {}", names.join(" and like ")),
+        DetectError::Empty => "the input is empty".to_owned(),
+        DetectError::Document => "the input is not one JSON value per line".to_owned(),
+        DetectError::Unknown => "cannot detect the input format".to_owned(),
+        DetectError::Stored(name) => format!("the input is {name}, which linkspan does not read"),
+        DetectError::Several(names) => format!("the input looks like {}", names.join(" and like ")),
     }
 }
 
@@ -214,9 +214,9 @@ mod tests {
     }
 
     /// Gives one line, then fails.
-    struct Breaks<'a>(&'a [u8]);
+    struct BrokenReader<'a>(&'a [u8]);
 
-    impl Read for Breaks<'_> {
+    impl Read for BrokenReader<'_> {
         fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
             match self.0.read(buf)? {
                 0 => Err(io::Error::other("gone")),
@@ -230,7 +230,7 @@ mod tests {
         let line = format!("{STARTED}\n");
         let mut out = Vec::new();
         let result = convert(
-            &mut Breaks(line.as_bytes()),
+            &mut BrokenReader(line.as_bytes()),
             &mut out,
             &options("linkspan", "linkspan"),
         );

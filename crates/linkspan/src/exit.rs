@@ -11,7 +11,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use formats::{WriterConfig, display_safe, registry, visible};
 
 use crate::cli::Cli;
-use crate::unknown;
+use crate::suggestions;
 
 /// The part of `--help` about exit codes.
 pub(crate) const HELP: &str = "\
@@ -75,7 +75,7 @@ impl Code {
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Something to say: one line in lower case, and what to do about it.
-    Said {
+    Message {
         code: Code,
         message: String,
         hint: Option<String>,
@@ -88,7 +88,7 @@ pub(crate) enum Failure {
 
 impl Failure {
     pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Said {
+        Self::Message {
             code: Code::Usage,
             message: message.into(),
             hint: Some(hint.into()),
@@ -97,7 +97,7 @@ impl Failure {
 
     /// `doing` says what failed, such as ``cannot read `x` ``.
     pub(crate) fn io(doing: &str, err: &io::Error, hint: Option<&str>) -> Self {
-        Self::Said {
+        Self::Message {
             code: Code::Io,
             message: format!("{doing}: {}", model::error_chain(err)),
             hint: hint.map(str::to_owned),
@@ -115,13 +115,13 @@ impl Failure {
             io::ErrorKind::StorageFull => Some("make room, or write somewhere else"),
             _ => None,
         };
-        Self::io(&format!("cannot write `{}`", shown(name)), err, hint)
+        Self::io(&format!("cannot write `{}`", printable(name)), err, hint)
     }
 
     /// What went wrong, in one line.
     pub(crate) fn message(&self) -> String {
         match self {
-            Self::Said { message, .. } => format!("linkspan: {message}"),
+            Self::Message { message, .. } => format!("linkspan: {message}"),
             Self::Silent(_) | Self::BrokenPipe => String::new(),
         }
     }
@@ -131,7 +131,7 @@ impl Failure {
         match self {
             Self::BrokenPipe => ExitCode::SUCCESS,
             Self::Silent(code) => ExitCode::from(code.number()),
-            Self::Said {
+            Self::Message {
                 code,
                 message,
                 hint,
@@ -142,7 +142,7 @@ impl Failure {
                     text.push_str(&hint);
                     text.push('\n');
                 }
-                say(&text);
+                print_line(&text);
                 ExitCode::from(code.number())
             }
         }
@@ -151,7 +151,7 @@ impl Failure {
 
 /// Writes to stderr, where names and words of others are in what is said. When even that is closed
 /// there is nobody left to tell.
-pub(crate) fn say(text: &str) {
+pub(crate) fn print_line(text: &str) {
     io::stderr().write_all(display_safe(text).as_bytes()).ok();
 }
 
@@ -167,13 +167,13 @@ pub(crate) fn print(data: &[u8]) -> Result<(), Failure> {
 }
 
 /// A name on one line, with nothing hidden in it that a terminal would obey or not show.
-pub(crate) fn shown(name: &str) -> String {
+pub(crate) fn printable(name: &str) -> String {
     visible(name).into_owned()
 }
 
 /// An error and what caused it, in one line.
 pub(crate) fn chain(err: &dyn Error) -> String {
-    shown(&model::error_chain(err))
+    printable(&model::error_chain(err))
 }
 
 /// What the flags could not be parsed for; asking for help or the version is no failure. `command` is the
@@ -184,7 +184,7 @@ pub(crate) fn parse_error(err: &clap::Error, command: Option<&str>) -> Result<()
             err.print().map_err(|err| Failure::write("stdout", &err))
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            say(&err.to_string());
+            print_line(&err.to_string());
             Err(Failure::Silent(Code::Usage))
         }
         _ => Err(unknown_name(err).unwrap_or_else(|| misused(err, command))),
@@ -196,15 +196,15 @@ fn unknown_name(err: &clap::Error) -> Option<Failure> {
     if let Some(name) = context(err, ContextKind::InvalidSubcommand) {
         let commands = Cli::command();
         let commands = commands.get_subcommands().map(|it| it.get_name());
-        return Some(unknown::command(name, &commands.collect::<Vec<_>>()));
+        return Some(suggestions::command(name, &commands.collect::<Vec<_>>()));
     }
     let value = context(err, ContextKind::InvalidValue).filter(|it| !it.is_empty())?;
     let flag = context(err, ContextKind::InvalidArg)?;
     match flag.split(' ').next()? {
-        "--from" => registry::find_reader(value).err().map(unknown::source),
+        "--from" => registry::find_reader(value).err().map(suggestions::source),
         "--to" => registry::writer(value, &WriterConfig::default())
             .err()
-            .map(unknown::target),
+            .map(suggestions::target),
         _ => None,
     }
 }
@@ -232,7 +232,7 @@ fn misused(err: &clap::Error, command: Option<&str>) -> Failure {
     ) {
         (Some(ContextValue::Strings(offer)), ..) if !offer.is_empty() => {
             let value = context(err, ContextKind::InvalidValue);
-            unknown::value(value.unwrap_or_default(), offer)
+            suggestions::value(value.unwrap_or_default(), offer)
         }
         (_, Some(tip), _) => tip.to_owned(),
         (_, None, Some(usage)) => format!("usage: {usage}"),
@@ -255,9 +255,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_name_cannot_drive_the_terminal() {
-        assert_eq!(shown("a\x1b[2Jb é"), "a\u{241b}[2Jb é");
-        assert_eq!(shown("a\u{202e}b\nc"), "a\\u{202e}b\u{240a}c");
+    fn a_file_name_cannot_control_the_terminal() {
+        assert_eq!(printable("a\x1b[2Jb é"), "a\u{241b}[2Jb é");
+        assert_eq!(printable("a\u{202e}b\nc"), "a\\u{202e}b\u{240a}c");
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub use conversation::{
     Aborter, Conversation, ConversationConfig, ConversationError, State, allowed_tools,
 };
 pub use convert::{AUTO, Conversion, Error, Options, Report, convert, each_chunk, recognise};
-pub use formats::detect::Unsure;
+pub use formats::detect::DetectError;
 pub use formats::{ReaderConfig, WriterConfig, registry};
 pub use model::{Body, End, Event, Exit, Outcome};
-pub use runner::{Answer, Asked, Ended, Mode};
+pub use runner::{Answer, Mode, PendingAsk, RunResult};

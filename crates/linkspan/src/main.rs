@@ -3,12 +3,12 @@
 mod cli;
 mod commands;
 mod exit;
+mod relative_time;
 mod settings;
 mod store;
 mod streams;
+mod suggestions;
 mod table;
-mod unknown;
-mod when;
 
 use std::env;
 use std::process::ExitCode;
@@ -51,7 +51,7 @@ fn run(cli: &Cli) -> Result<(), exit::Failure> {
         Command::Engines(args) => commands::engines::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Config(args) => commands::config::run(args),
-        Command::Completions(args) => commands::pages::completions(args),
-        Command::Man(args) => commands::pages::man(args),
+        Command::Completions(args) => commands::generated::completions(args),
+        Command::Man(args) => commands::generated::man(args),
     }
 }

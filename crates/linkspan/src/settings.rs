@@ -5,8 +5,8 @@ use std::env;
 use runner::Mode;
 use runner::config::{self, Config, File};
 
-use crate::cli::{Asks, ConfigFile, Keep};
-use crate::exit::{self, Code, Failure, shown};
+use crate::cli::{AskArgs, ConfigFile, KeepArgs};
+use crate::exit::{self, Code, Failure, printable};
 
 /// The settings of this user, and the file they would come from.
 pub(crate) struct Settings {
@@ -42,7 +42,7 @@ pub(crate) fn list(flags: &[String], config: &Config, engine: &str) -> Option<Ve
 }
 
 /// Lays what flags say about asks that nobody answers over the config.
-pub(crate) fn asks(config: &mut Config, asks: &Asks) -> Result<(), Failure> {
+pub(crate) fn asks(config: &mut Config, asks: &AskArgs) -> Result<(), Failure> {
     let flags = [
         ("ask_timeout", "--ask-timeout", &asks.ask_timeout),
         ("ask_default", "--ask-default", &asks.ask_default),
@@ -56,8 +56,8 @@ pub(crate) fn asks(config: &mut Config, asks: &Asks) -> Result<(), Failure> {
 }
 
 /// Lays the limits of flags over those of the config.
-pub(crate) fn keep(config: &mut Config, keep: &Keep) -> Result<(), Failure> {
-    keep.said()
+pub(crate) fn keep(config: &mut Config, keep: &KeepArgs) -> Result<(), Failure> {
+    keep.settings()
         .try_for_each(|(key, flag, text)| config.flag(key, flag, text))
         .map_err(bad_config)
 }
@@ -70,11 +70,11 @@ fn variable(name: &str) -> Option<String> {
 pub(crate) fn bad_config(err: config::Error) -> Failure {
     let hint = err.hint();
     if let config::Error::Read { source, .. } = &err {
-        return Failure::io(&shown(&err.to_string()), source, hint.as_deref());
+        return Failure::io(&printable(&err.to_string()), source, hint.as_deref());
     }
-    Failure::Said {
+    Failure::Message {
         code: Code::Usage,
         message: exit::chain(&err),
-        hint: hint.map(|it| shown(&it)),
+        hint: hint.map(|it| printable(&it)),
     }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use journal::{
-    Config, Cut, Fault, Journal, Lost, Note, Session, SessionQuery, Sqlite, SystemClock,
+    Config, Fault, Journal, LostData, OpenNote, Session, SessionQuery, Sqlite, SystemClock,
+    Truncate,
 };
 use model::SessionId;
 use rustix::process::Signal;
@@ -14,7 +15,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::DataDir;
-use crate::exit::{self, Code, Failure, chain, shown};
+use crate::exit::{self, Code, Failure, chain, printable};
 
 /// Characters of an id that are enough, if no other begins with them.
 const MIN_PREFIX: usize = 6;
@@ -43,22 +44,32 @@ pub(crate) fn exists(folder: &Path) -> bool {
 }
 
 /// Opens the journal, and makes it if there is none.
-pub(crate) async fn open(folder: &Path, cut: Option<Cut>) -> Result<Arc<dyn Journal>, Failure> {
-    opened(folder, cut, Way::Write).await
+pub(crate) async fn open(
+    folder: &Path,
+    cut: Option<Truncate>,
+) -> Result<Arc<dyn Journal>, Failure> {
+    opened(folder, cut, OpenMode::ReadWrite).await
 }
 
 /// The same for whoever wants to look first of all: where there is no room to write, that works too.
-pub(crate) async fn look(folder: &Path, cut: Option<Cut>) -> Result<Arc<dyn Journal>, Failure> {
-    opened(folder, cut, Way::Look).await
+pub(crate) async fn open_read_only(
+    folder: &Path,
+    cut: Option<Truncate>,
+) -> Result<Arc<dyn Journal>, Failure> {
+    opened(folder, cut, OpenMode::ReadOnly).await
 }
 
 #[derive(Clone, Copy)]
-enum Way {
-    Write,
-    Look,
+enum OpenMode {
+    ReadWrite,
+    ReadOnly,
 }
 
-async fn opened(folder: &Path, cut: Option<Cut>, way: Way) -> Result<Arc<dyn Journal>, Failure> {
+async fn opened(
+    folder: &Path,
+    cut: Option<Truncate>,
+    way: OpenMode,
+) -> Result<Arc<dyn Journal>, Failure> {
     // A limit on the size of files is an error to be told, not the end of the program.
     let over = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
     over.map_err(|err| Failure::io("cannot listen for signals", &err, None))
@@ -68,11 +79,11 @@ async fn opened(folder: &Path, cut: Option<Cut>, way: Way) -> Result<Arc<dyn Jou
         clock: Arc::new(SystemClock::default()),
         cut,
     };
-    let mut notes = Notes::default();
-    let tell = move |note| notes.tell(&note);
+    let mut notes = StderrNotes::default();
+    let tell = move |note| notes.print(&note);
     let opened = match way {
-        Way::Write => Sqlite::open_and_tell(&path, config, tell).await,
-        Way::Look => Sqlite::open_or_look(&path, config, tell).await,
+        OpenMode::ReadWrite => Sqlite::open_with_notes(&path, config, tell).await,
+        OpenMode::ReadOnly => Sqlite::open_or_read_only(&path, config, tell).await,
     };
     match opened {
         Ok(journal) => Ok(Arc::new(journal)),
@@ -123,7 +134,7 @@ async fn find_prefix(journal: &dyn Journal, prefix: &str) -> Result<Option<Sessi
     Err(Failure::usage(
         format!(
             "the ids of {n} sessions begin with `{}`",
-            exit::shown(prefix)
+            exit::printable(prefix)
         ),
         format!("give more of it: {}{more}", names.join(", ")),
     ))
@@ -131,13 +142,13 @@ async fn find_prefix(journal: &dyn Journal, prefix: &str) -> Result<Option<Sessi
 
 pub(crate) fn not_found(id: &str) -> Failure {
     Failure::usage(
-        format!("no session matches `{}`", exit::shown(id)),
+        format!("no session matches `{}`", exit::printable(id)),
         format!("`linkspan sessions` lists them; {MIN_PREFIX} characters of an id or more will do"),
     )
 }
 
 pub(crate) fn failed(err: journal::Error) -> Failure {
-    Failure::Said {
+    Failure::Message {
         code: Code::Io,
         message: chain(&err),
         hint: None,
@@ -154,20 +165,20 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
 
 /// What a store says while it is opened, on stderr.
 #[derive(Default)]
-struct Notes {
+struct StderrNotes {
     /// When the upgrade was spoken of the last time.
     told: Option<Instant>,
 }
 
-impl Notes {
-    fn tell(&mut self, note: &Note) {
+impl StderrNotes {
+    fn print(&mut self, note: &OpenNote) {
         match note {
-            Note::Lost(lost) => exit::say(&losses(lost)),
-            Note::OnlyLooking(why) => exit::say(&format!(
+            OpenNote::Lost(lost) => exit::print_line(&losses(lost)),
+            OpenNote::ReadOnly(why) => exit::print_line(&format!(
                 "linkspan: {}: sessions can be looked at, and nothing is kept until that is over\n",
-                shown(why)
+                printable(why)
             )),
-            Note::Upgrading { done, total } => self.upgrading(*done, *total),
+            OpenNote::Upgrading { done, total } => self.upgrading(*done, *total),
         }
     }
 
@@ -178,7 +189,7 @@ impl Notes {
             return;
         }
         self.told = Some(Instant::now());
-        exit::say(&format!(
+        exit::print_line(&format!(
             "linkspan: upgrading the journal: {done} of {total} rows have their checksum\n"
         ));
     }
@@ -187,7 +198,7 @@ impl Notes {
 /// The sessions of a loss that are named.
 const MAX_LOST: usize = 20;
 
-fn losses(lost: &Lost) -> String {
+fn losses(lost: &LostData) -> String {
     let mut text = String::new();
     let n_sessions = lost.sessions.len();
     if lost.is_gone {
@@ -203,7 +214,7 @@ fn losses(lost: &Lost) -> String {
         ));
     }
     for session in lost.sessions.iter().take(MAX_LOST) {
-        let id = shown(session.id.as_str());
+        let id = printable(session.id.as_str());
         text.push_str(&match session.head {
             _ if lost.is_gone => format!("  {id}: {} events\n", session.acknowledged),
             None => format!("  {id}: all of its {} events\n", session.acknowledged),
@@ -223,7 +234,7 @@ fn losses(lost: &Lost) -> String {
         ([], None) => (),
         ([first, ..], None) => text.push_str(&format!(
             "linkspan: what was found was copied to `{}`…; `linkspan doctor` says more\n",
-            shown(&first.to_string_lossy())
+            printable(&first.to_string_lossy())
         )),
     }
     text
@@ -246,7 +257,7 @@ fn unusable(path: &Path, fault: &Fault) -> Failure {
             "name another directory with `--data-dir`"
         }
     };
-    Failure::Said {
+    Failure::Message {
         code: Code::Io,
         message: format!("cannot use `{}`: {}", path.display(), chain(fault)),
         hint: Some(hint.to_owned()),

@@ -9,17 +9,17 @@ use formats::detect::Detector;
 use formats::registry::Format;
 use model::Timestamp;
 
-use crate::exit::{self, Failure, shown};
-use crate::unknown;
+use crate::exit::{self, Failure, printable};
+use crate::suggestions;
 
 /// What is read, with the name it has in messages.
-pub(crate) struct Input {
+pub(crate) struct InputStream {
     pub(crate) name: String,
     pub(crate) bytes: Box<dyn Read>,
     metadata: Option<Metadata>,
 }
 
-impl Input {
+impl InputStream {
     /// `-` and nothing are stdin; nothing is a mistake when somebody would have to type the stream.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self, Failure> {
         match path {
@@ -42,7 +42,7 @@ impl Input {
             io::ErrorKind::PermissionDenied => Some("ask for the right to read it"),
             _ => None,
         };
-        Failure::io(&format!("cannot read `{}`", shown(name)), err, hint)
+        Failure::io(&format!("cannot read `{}`", printable(name)), err, hint)
     }
 
     /// Tells the format by the first frames; nothing that was read for it is lost.
@@ -60,16 +60,16 @@ impl Input {
     /// An input that cannot be read as anything.
     pub(crate) fn refused(name: &str, err: linkspan::Error) -> Failure {
         match err {
-            linkspan::Error::Unsure(why) => unknown::unsure(name, why),
+            linkspan::Error::Detect(why) => suggestions::undetected_format(name, why),
             linkspan::Error::Read(err) | linkspan::Error::Write(err) => Self::failure(name, &err),
-            linkspan::Error::Format(err) => unknown::source(err),
+            linkspan::Error::Format(err) => suggestions::source(err),
         }
     }
 
     /// Says so on stderr when the input turns out to be of another format than it was named.
     pub(crate) fn watch(&mut self, named: &str) {
         let bytes = std::mem::replace(&mut self.bytes, Box::new(io::empty()));
-        self.bytes = Box::new(Watched {
+        self.bytes = Box::new(DetectingReader {
             bytes,
             detector: Some(Detector::default()),
             named: named.to_owned(),
@@ -114,14 +114,14 @@ impl Input {
 }
 
 /// Passes everything on, and looks at the first frames of it.
-struct Watched {
+struct DetectingReader {
     bytes: Box<dyn Read>,
     /// Gone as soon as it knows.
     detector: Option<Detector>,
     named: String,
 }
 
-impl Read for Watched {
+impl Read for DetectingReader {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let n = self.bytes.read(buf)?;
         if let Some(detector) = &mut self.detector
@@ -129,7 +129,7 @@ impl Read for Watched {
         {
             self.detector = None;
             if let Some(format) = verdict.ok().filter(|it| it.name != self.named) {
-                exit::say(&unknown::misnamed(format.name, &self.named));
+                exit::print_line(&suggestions::misnamed(format.name, &self.named));
             }
         }
         Ok(n)
@@ -137,22 +137,22 @@ impl Read for Watched {
 }
 
 /// What is written, with the name it has in messages.
-pub(crate) struct Output {
+pub(crate) struct OutputStream {
     pub(crate) name: String,
     pub(crate) bytes: Box<dyn Write + Send>,
     pub(crate) is_regular: bool,
     pub(crate) is_terminal: bool,
 }
 
-impl Output {
+impl OutputStream {
     /// Refuses to write over what is being read: the first line written would destroy the rest.
-    pub(crate) fn open(path: Option<&Path>, input: &Input) -> Result<Self, Failure> {
+    pub(crate) fn open(path: Option<&Path>, input: &InputStream) -> Result<Self, Failure> {
         let path = path.filter(|it| *it != Path::new("-"));
         let before = path.map_or_else(standard::stdout, |it| fs::metadata(it).ok());
         if let (Some(read), Some(written)) = (input.regular(), &before)
             && standard::is_same(read, written)
         {
-            let message = format!("the output is the input, `{}`", shown(&input.name));
+            let message = format!("the output is the input, `{}`", printable(&input.name));
             return Err(Failure::usage(
                 message,
                 "write to another file, and rename it after",

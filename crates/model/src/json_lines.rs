@@ -82,14 +82,14 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_before_is_left_alone() {
+    fn preceding_text_is_unchanged() {
         let mut bytes = "\u{2028}\"\u{2028}\"".as_bytes().to_vec();
         escape_line_breaks(&mut bytes, 3);
         assert_eq!(bytes, "\u{2028}\"\\u2028\"".as_bytes());
     }
 
     #[test]
-    fn a_line_is_one_line_for_everybody() {
+    fn a_line_is_one_line_for_every_parser() {
         let line = json_line(&"a\u{2028}b\n\u{85}").unwrap();
         assert_eq!(line, b"\"a\\u2028b\\n\\u0085\"\n");
         let back: String = serde_json::from_slice(&line).unwrap();

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_not_a_time() {
+    fn text_is_not_a_time() {
         assert_eq!(Timestamp::parse("yesterday"), None);
     }
 }

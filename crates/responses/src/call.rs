@@ -20,7 +20,7 @@ use self::client::client;
 use self::refusal::Refusal;
 use crate::endpoint::{Endpoint, EndpointError};
 use crate::redact::{Redactor, secrets};
-use crate::request::Refused;
+use crate::request::UnsupportedInput;
 use crate::thread::Conversation;
 
 /// Bytes of an answer; what is longer is no answer to a prompt.
@@ -37,7 +37,7 @@ const MAX_WORDS: usize = 500;
 
 /// What has come.
 #[derive(Debug)]
-pub enum Heard {
+pub enum CallEvent {
     /// The next bytes of the answer.
     Bytes(Bytes),
     /// Something worth telling: a code and a sentence.
@@ -54,7 +54,7 @@ pub struct CallError {
     pub message: String,
 }
 
-type Pending<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+type ResponseFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// A request on its way.
 pub struct Call {
@@ -71,14 +71,14 @@ pub struct Call {
     /// When the request was sent, or the last of its answer came. Whoever waits may stop and begin
     /// again, so the limits count from here and not from when the waiting began.
     heard_at: Instant,
-    state: State,
+    state: CallState,
 }
 
-enum State {
+enum CallState {
     /// Until then.
     Waiting(Instant),
-    Sending(Pending<Result<Response, Failure>>),
-    Refusing(Pending<Refusal>),
+    Sending(ResponseFuture<Result<Response, CallFailure>>),
+    Refusing(ResponseFuture<Refusal>),
     Streaming(Box<Streaming>),
     Done,
 }
@@ -93,7 +93,7 @@ struct Streaming {
 }
 
 /// Why a request was not answered.
-enum Failure {
+enum CallFailure {
     Transport(reqwest::Error),
     TooLate,
 }
@@ -116,8 +116,8 @@ impl From<EndpointError> for CallError {
     }
 }
 
-impl From<Refused> for CallError {
-    fn from(refused: Refused) -> Self {
+impl From<UnsupportedInput> for CallError {
+    fn from(refused: UnsupportedInput) -> Self {
         failed("bad_request", refused.to_string())
     }
 }
@@ -141,60 +141,60 @@ impl Call {
             n_retries: 0,
             limits: endpoint.limits,
             heard_at: Instant::now(),
-            state: State::Waiting(Instant::now()),
+            state: CallState::Waiting(Instant::now()),
         })
     }
 
     /// Waits for what comes next. May be dropped and called again: nothing is lost.
-    pub async fn next(&mut self) -> Heard {
+    pub async fn next(&mut self) -> CallEvent {
         loop {
             match &mut self.state {
-                State::Waiting(until) => {
+                CallState::Waiting(until) => {
                     sleep_until((*until).into()).await;
                     self.heard_at = Instant::now();
-                    self.state = State::Sending(self.send());
+                    self.state = CallState::Sending(self.send());
                 }
-                State::Sending(sending) => {
+                CallState::Sending(sending) => {
                     let sent = sending.await;
                     if let Some(heard) = self.sent(sent) {
                         return heard;
                     }
                 }
-                State::Refusing(refusal) => {
+                CallState::Refusing(refusal) => {
                     let refusal = refusal.await;
                     return self.refused(&refusal);
                 }
-                State::Streaming(_) => {
+                CallState::Streaming(_) => {
                     if let Some(heard) = self.stream().await {
                         return heard;
                     }
                 }
-                State::Done => return Heard::End(Ok(())),
+                CallState::Done => return CallEvent::End(Ok(())),
             }
         }
     }
 
-    fn send(&self) -> Pending<Result<Response, Failure>> {
+    fn send(&self) -> ResponseFuture<Result<Response, CallFailure>> {
         let body = self.short.as_ref().unwrap_or(&self.whole).clone();
         let request = self.client.post(self.url.clone());
         let request = request.headers(self.headers.clone()).body(body);
         let limit = self.limits.first_byte;
         Box::pin(async move {
             match timeout(limit, request.send()).await {
-                Ok(sent) => sent.map_err(Failure::Transport),
-                Err(_) => Err(Failure::TooLate),
+                Ok(sent) => sent.map_err(CallFailure::Transport),
+                Err(_) => Err(CallFailure::TooLate),
             }
         })
     }
 
-    fn sent(&mut self, sent: Result<Response, Failure>) -> Option<Heard> {
+    fn sent(&mut self, sent: Result<Response, CallFailure>) -> Option<CallEvent> {
         let response = match sent {
             Ok(response) => response,
-            Err(Failure::TooLate) => return Some(self.give_up(self.too_late())),
-            Err(Failure::Transport(err)) => return Some(self.lost(&err)),
+            Err(CallFailure::TooLate) => return Some(self.give_up(self.too_late())),
+            Err(CallFailure::Transport(err)) => return Some(self.lost(&err)),
         };
         if !response.status().is_success() {
-            self.state = State::Refusing(Box::pin(Refusal::read(response)));
+            self.state = CallState::Refusing(Box::pin(Refusal::read(response)));
             return None;
         }
         let kind = response.headers().get(CONTENT_TYPE);
@@ -206,7 +206,7 @@ impl Call {
                 format!("the endpoint answered with `{kind}`, which is no answer of a model");
             return Some(self.give_up(failed("bad_answer", message)));
         }
-        self.state = State::Streaming(Box::new(Streaming {
+        self.state = CallState::Streaming(Box::new(Streaming {
             response,
             n_bytes: 0,
             has_begun: false,
@@ -215,8 +215,8 @@ impl Call {
         None
     }
 
-    async fn stream(&mut self) -> Option<Heard> {
-        let State::Streaming(it) = &mut self.state else {
+    async fn stream(&mut self) -> Option<CallEvent> {
+        let CallState::Streaming(it) = &mut self.state else {
             return None;
         };
         let limit = match it.has_begun {
@@ -238,7 +238,7 @@ impl Call {
             return Some(self.give_up(error));
         };
         match chunk {
-            Ok(Some(chunk)) => self.heard(&chunk),
+            Ok(Some(chunk)) => self.on_chunk(&chunk),
             Ok(None) => Some(self.ended()),
             Err(err) if it.has_begun => {
                 let words = self.words(&chain(&err));
@@ -250,8 +250,8 @@ impl Call {
         }
     }
 
-    fn heard(&mut self, chunk: &[u8]) -> Option<Heard> {
-        let State::Streaming(it) = &mut self.state else {
+    fn on_chunk(&mut self, chunk: &[u8]) -> Option<CallEvent> {
+        let CallState::Streaming(it) = &mut self.state else {
             return None;
         };
         it.has_begun |= !chunk.is_empty();
@@ -271,13 +271,13 @@ impl Call {
             return None;
         }
         let shown = self.redactor.push(chunk);
-        (!shown.is_empty()).then(|| Heard::Bytes(shown.into()))
+        (!shown.is_empty()).then(|| CallEvent::Bytes(shown.into()))
     }
 
-    fn ended(&mut self) -> Heard {
-        let state = std::mem::replace(&mut self.state, State::Done);
+    fn ended(&mut self) -> CallEvent {
+        let state = std::mem::replace(&mut self.state, CallState::Done);
         let mut rest = Vec::new();
-        if let State::Streaming(it) = state
+        if let CallState::Streaming(it) = state
             && let Some(whole) = it.gathered
         {
             // One line is one frame; line ends inside JSON are white space.
@@ -292,29 +292,29 @@ impl Call {
         }
         rest.extend(self.redactor.end());
         match rest.is_empty() {
-            true => Heard::End(Ok(())),
-            false => Heard::Bytes(rest.into()),
+            true => CallEvent::End(Ok(())),
+            false => CallEvent::Bytes(rest.into()),
         }
     }
 
     /// The endpoint was not reached, or hung up before it said anything.
-    fn lost(&mut self, err: &reqwest::Error) -> Heard {
+    fn lost(&mut self, err: &reqwest::Error) -> CallEvent {
         if err.is_redirect() {
             let message = "the endpoint sends its callers to another host, and the key stays here";
             return self.give_up(failed("redirected", message.to_owned()));
         }
         let words = self.words(&chain(err));
         let message = format!("the endpoint cannot be reached: {words}");
-        self.again(None, failed("unreachable", message))
+        self.retry(None, failed("unreachable", message))
     }
 
-    fn refused(&mut self, refusal: &Refusal) -> Heard {
+    fn refused(&mut self, refusal: &Refusal) -> CallEvent {
         let error = self.error(refusal);
         if self.short.is_some() && refusal.is_forgotten(&error) {
             self.short = None;
-            self.state = State::Waiting(Instant::now());
+            self.state = CallState::Waiting(Instant::now());
             let words = "the endpoint has forgotten the conversation; it is sent again, in full";
-            return Heard::Notice("history_resent", words.to_owned());
+            return CallEvent::Notice("history_resent", words.to_owned());
         }
         if refusal.status.is_redirection() {
             let message = "the endpoint sends its callers elsewhere, and the key stays here";
@@ -329,20 +329,20 @@ impl Call {
             .get("x-should-retry")
             .is_some_and(|it| it == "false");
         match may_pass && !is_final {
-            true => self.again(refusal.retry_after(), error),
+            true => self.retry(refusal.retry_after(), error),
             false => self.give_up(error),
         }
     }
 
     /// Tries once more, if there is a try left and it is not too long until then.
-    fn again(&mut self, wanted: Option<Duration>, error: CallError) -> Heard {
+    fn retry(&mut self, wanted: Option<Duration>, error: CallError) -> CallEvent {
         let is_too_long = wanted.is_some_and(|it| it > MAX_RETRY_AFTER);
         if self.n_retries >= self.max_retries || is_too_long {
             return self.give_up(error);
         }
         let pause = wanted.unwrap_or_else(|| self.pause());
         self.n_retries += 1;
-        self.state = State::Waiting(Instant::now() + pause);
+        self.state = CallState::Waiting(Instant::now() + pause);
         let words = format!(
             "{}; trying again in {:.1} s ({} of {})",
             error.message,
@@ -350,7 +350,7 @@ impl Call {
             self.n_retries,
             self.max_retries
         );
-        Heard::Notice("api_retry", words)
+        CallEvent::Notice("api_retry", words)
     }
 
     /// Longer every time, and never the same for all who wait.
@@ -363,9 +363,9 @@ impl Call {
             .mul_f64(1.0 + f64::from(chance) / 1000.0)
     }
 
-    fn give_up(&mut self, error: CallError) -> Heard {
-        self.state = State::Done;
-        Heard::End(Err(error))
+    fn give_up(&mut self, error: CallError) -> CallEvent {
+        self.state = CallState::Done;
+        CallEvent::End(Err(error))
     }
 
     fn too_late(&self) -> CallError {

@@ -420,7 +420,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn openclaw_is_told_which_agent_and_which_session() {
+    fn openclaw_gets_the_agent_and_the_session() {
         let mut claw = endpoint("http://localhost:18789");
         claw.openclaw.agent_id = Some("main".to_owned());
         claw.openclaw.session_key = Some("s1".to_owned());
@@ -443,7 +443,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_may_be_secret_is_not_repeated() {
+    fn possible_secrets_are_not_printed() {
         let refused = Endpoint::parse_url("htp://u:canary-1@host/v1?key=canary-2#x").unwrap_err();
         let refused = match refused {
             EndpointError::Password => "password".to_owned(),

@@ -10,7 +10,7 @@ mod redact;
 mod request;
 mod thread;
 
-pub use call::{Call, CallError, Heard};
+pub use call::{Call, CallError, CallEvent};
 pub use endpoint::{Azure, Endpoint, EndpointError, Key, Limits, OpenClaw, Provider};
-pub use request::Refused;
+pub use request::UnsupportedInput;
 pub use thread::{Conversation, digest};

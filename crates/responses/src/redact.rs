@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_words_are_not_hidden() {
+    fn ordinary_text_is_not_redacted() {
         let headers = [
             ("x-tenant-name", "Team-42-of-many"),
             ("authorization", "Bearer Qm9zdG9uMTIz"),

@@ -13,7 +13,7 @@ mod tests;
 use std::collections::HashSet;
 use std::fmt;
 
-use formats::ag_ui::{Context, Message, Said, Tool};
+use formats::ag_ui::{ContextEntry, Message, MessageContent, Tool};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -50,13 +50,13 @@ const PASSED_ON: &[&str] = &[
 
 /// What an endpoint cannot be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct UnsupportedInput {
     /// Such as `messages[2].content[0]`.
     pub field: String,
     pub message: String,
 }
 
-impl Refused {
+impl UnsupportedInput {
     pub(crate) fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             field: field.into(),
@@ -65,15 +65,15 @@ impl Refused {
     }
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for UnsupportedInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}` {}", self.field, self.message)
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for UnsupportedInput {}
 
-impl From<EndpointError> for Refused {
+impl From<EndpointError> for UnsupportedInput {
     fn from(err: EndpointError) -> Self {
         Self::new("model", err.to_string())
     }
@@ -84,7 +84,7 @@ pub(crate) fn body(
     endpoint: &Endpoint,
     conversation: &Conversation,
     previous: Option<(&str, usize)>,
-) -> Result<Value, Refused> {
+) -> Result<Value, UnsupportedInput> {
     let first = previous.map_or(0, |it| it.1);
     let mut body = json!({
         "model": model(endpoint, conversation)?,
@@ -119,13 +119,13 @@ pub(crate) fn body(
     Ok(body)
 }
 
-fn model(endpoint: &Endpoint, conversation: &Conversation) -> Result<String, Refused> {
+fn model(endpoint: &Endpoint, conversation: &Conversation) -> Result<String, UnsupportedInput> {
     let said = |name: &str| match conversation.props.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(it)) if !it.is_empty() => Ok(Some(it.clone())),
         Some(_) => {
             let field = format!("forwardedProps.{name}");
-            Err(Refused::new(field, "is not a string"))
+            Err(UnsupportedInput::new(field, "is not a string"))
         }
     };
     if let Some(model) = said("model")? {
@@ -142,7 +142,7 @@ fn model(endpoint: &Endpoint, conversation: &Conversation) -> Result<String, Ref
     }
 }
 
-fn max_tokens(props: &Map<String, Value>) -> Result<Option<u64>, Refused> {
+fn max_tokens(props: &Map<String, Value>) -> Result<Option<u64>, UnsupportedInput> {
     let names = ["max_tokens", "max_output_tokens"];
     let said = |name| props.get(name).filter(|it| !it.is_null());
     let Some((name, value)) = names.iter().find_map(|it| Some((it, said(*it)?))) else {
@@ -150,7 +150,7 @@ fn max_tokens(props: &Map<String, Value>) -> Result<Option<u64>, Refused> {
     };
     match value.as_u64() {
         Some(tokens) if tokens >= MIN_TOKENS => Ok(Some(tokens)),
-        _ => Err(Refused::new(
+        _ => Err(UnsupportedInput::new(
             format!("forwardedProps.{name}"),
             format!("is not a number of tokens, {MIN_TOKENS} or more"),
         )),
@@ -158,9 +158,9 @@ fn max_tokens(props: &Map<String, Value>) -> Result<Option<u64>, Refused> {
 }
 
 /// What the application wants the model to know before everything else.
-fn instructions(messages: &[Message], context: &[Context]) -> Option<String> {
-    let said = messages.iter().filter_map(|it| match &it.said {
-        Said::Instructions(text) if !text.is_empty() => Some(text.clone()),
+fn instructions(messages: &[Message], context: &[ContextEntry]) -> Option<String> {
+    let said = messages.iter().filter_map(|it| match &it.content {
+        MessageContent::Instructions(text) if !text.is_empty() => Some(text.clone()),
         _ => None,
     });
     let known = context.iter().map(|it| match it.description.as_str() {
@@ -171,14 +171,14 @@ fn instructions(messages: &[Message], context: &[Context]) -> Option<String> {
     (!all.is_empty()).then(|| all.join("\n\n"))
 }
 
-fn tools(endpoint: &Endpoint, tools: &[Tool]) -> Result<Value, Refused> {
+fn tools(endpoint: &Endpoint, tools: &[Tool]) -> Result<Value, UnsupportedInput> {
     let is_nested = endpoint.provider == Provider::OpenClaw && endpoint.openclaw.nested_tools;
     let mut all = Vec::new();
     for (n, tool) in tools.iter().enumerate() {
         let is_part = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-');
         let is_name = (1..=MAX_TOOL_NAME).contains(&tool.name.len());
         if !is_name || !tool.name.chars().all(is_part) {
-            return Err(Refused::new(
+            return Err(UnsupportedInput::new(
                 format!("tools[{n}].name"),
                 "is no name of a tool: letters, digits, `_` and `-`, 64 at most",
             ));
@@ -188,7 +188,7 @@ fn tools(endpoint: &Endpoint, tools: &[Tool]) -> Result<Value, Refused> {
             Some(it @ Value::Object(_)) => it.clone(),
             Some(_) => {
                 let field = format!("tools[{n}].parameters");
-                return Err(Refused::new(field, "is not an object"));
+                return Err(UnsupportedInput::new(field, "is not an object"));
             }
             None => json!({ "type": "object", "properties": {} }),
         };
@@ -204,24 +204,28 @@ fn tools(endpoint: &Endpoint, tools: &[Tool]) -> Result<Value, Refused> {
 }
 
 /// The messages from `first` on, as items.
-fn input(provider: Provider, messages: &[Message], first: usize) -> Result<Vec<Value>, Refused> {
+fn input(
+    provider: Provider,
+    messages: &[Message],
+    first: usize,
+) -> Result<Vec<Value>, UnsupportedInput> {
     let new = &messages[first.min(messages.len())..];
     let answered: HashSet<&str> = new
         .iter()
-        .filter_map(|it| match &it.said {
-            Said::Tool { call, .. } => Some(call.as_str()),
+        .filter_map(|it| match &it.content {
+            MessageContent::Tool { call, .. } => Some(call.as_str()),
             _ => None,
         })
         .collect();
     let mut items = Vec::new();
     for (n, message) in new.iter().enumerate() {
         let field = || format!("messages[{}].content", first + n);
-        match &message.said {
-            Said::Instructions(_) | Said::Activity => (),
-            Said::User(said) => items.push(json!({
+        match &message.content {
+            MessageContent::Instructions(_) | MessageContent::Activity => (),
+            MessageContent::User(said) => items.push(json!({
                 "type": "message", "role": "user", "content": content(provider, said, &field)?,
             })),
-            Said::Assistant {
+            MessageContent::Assistant {
                 content,
                 tool_calls,
             } => {
@@ -238,7 +242,7 @@ fn input(provider: Provider, messages: &[Message], first: usize) -> Result<Vec<V
                     })
                 }));
             }
-            Said::Tool {
+            MessageContent::Tool {
                 call,
                 content,
                 error,
@@ -247,7 +251,7 @@ fn input(provider: Provider, messages: &[Message], first: usize) -> Result<Vec<V
                 "output": output(provider, content, error.as_deref(), &field)?,
             })),
             // A thought in words is for people; what only the provider can read is for the provider.
-            Said::Reasoning { encrypted, .. } => {
+            MessageContent::Reasoning { encrypted, .. } => {
                 items.extend(encrypted.as_ref().map(
                     |it| json!({ "type": "reasoning", "summary": [], "encrypted_content": it }),
                 ))

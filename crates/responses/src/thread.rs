@@ -4,12 +4,14 @@
 //! [`History`] has found them there. A client that has changed what was said before is noticed, and told
 //! whole; so is one whose thread the provider has never seen.
 
-use formats::ag_ui::{Content, Context, History, Last, Message, RunAgentInput, Said, Tool};
+use formats::ag_ui::{
+    Content, ContextEntry, History, LastResponse, Message, MessageContent, RunAgentInput, Tool,
+};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::endpoint::Endpoint;
-use crate::request::{Refused, body};
+use crate::request::{UnsupportedInput, body};
 
 /// A thread on its way to an endpoint.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +20,7 @@ pub struct Conversation {
     pub thread: String,
     pub messages: Vec<Message>,
     pub tools: Vec<Tool>,
-    pub context: Vec<Context>,
+    pub context: Vec<ContextEntry>,
     /// What the client says about the request itself.
     pub props: Map<String, Value>,
     pub model: Option<String>,
@@ -52,7 +54,7 @@ impl Conversation {
         let mut messages = history.messages;
         messages.push(Message {
             id: "prompt".to_owned(),
-            said: Said::User(Content::Text(prompt.to_owned())),
+            content: MessageContent::User(Content::Text(prompt.to_owned())),
         });
         Self {
             thread: thread.to_owned(),
@@ -89,7 +91,10 @@ impl Conversation {
     }
 
     /// The request: the short one, where there is one, and the whole one.
-    pub(crate) fn bodies(&self, endpoint: &Endpoint) -> Result<(Option<Value>, Value), Refused> {
+    pub(crate) fn bodies(
+        &self,
+        endpoint: &Endpoint,
+    ) -> Result<(Option<Value>, Value), UnsupportedInput> {
         let whole = body(endpoint, self, None)?;
         let next = self.next(endpoint);
         let short = next.map(|it| body(endpoint, self, Some(it))).transpose()?;
@@ -97,7 +102,7 @@ impl Conversation {
     }
 
     /// Says what is wrong before anything is begun.
-    pub fn check(&self, endpoint: &Endpoint) -> Result<(), Refused> {
+    pub fn check(&self, endpoint: &Endpoint) -> Result<(), UnsupportedInput> {
         body(endpoint, self, None).map(drop)
     }
 }
@@ -105,7 +110,7 @@ impl Conversation {
 /// How many of the client's messages the last response knows: what was sent for it, and what it said.
 /// None when the client tells another story, or nothing new, or leaves a call of the response open:
 /// providers refuse to go on from there, and a whole request leaves such calls out.
-fn known(messages: &[Message], last: &Last) -> Option<usize> {
+fn known(messages: &[Message], last: &LastResponse) -> Option<usize> {
     let client = last.client.as_ref()?;
     let sent = messages.get(..client.n_messages)?;
     if digest(sent) != client.digest {
@@ -114,23 +119,25 @@ fn known(messages: &[Message], last: &Last) -> Option<usize> {
     let (mut text, mut calls) = (String::new(), Vec::new());
     let mut n_known = client.n_messages;
     for message in &messages[n_known..] {
-        match &message.said {
-            Said::Assistant {
+        match &message.content {
+            MessageContent::Assistant {
                 content,
                 tool_calls,
             } => {
                 text.push_str(content.as_deref().unwrap_or(""));
                 calls.extend(tool_calls.iter().map(|it| &it.id));
             }
-            Said::Reasoning { .. } | Said::Activity => (),
-            Said::Instructions(_) | Said::User(_) | Said::Tool { .. } => break,
+            MessageContent::Reasoning { .. } | MessageContent::Activity => (),
+            MessageContent::Instructions(_)
+            | MessageContent::User(_)
+            | MessageContent::Tool { .. } => break,
         }
         n_known += 1;
     }
     let new = &messages[n_known..];
     let is_answered = |id: &String| {
-        let mut said = new.iter().map(|it| &it.said);
-        said.any(|it| matches!(it, Said::Tool { call, .. } if call == id))
+        let mut said = new.iter().map(|it| &it.content);
+        said.any(|it| matches!(it, MessageContent::Tool { call, .. } if call == id))
     };
     // Calls are told in the order in which they began, and known in the one in which they ended.
     calls.sort_unstable();
@@ -166,11 +173,11 @@ mod tests {
     }
 
     #[test]
-    fn a_response_goes_on_only_when_all_its_calls_are_answered() {
+    fn a_response_continues_only_when_all_its_calls_are_answered() {
         let user = |id: &str| json!({ "id": id, "role": "user", "content": "hi" });
         let tool =
             |call: &str| json!({ "id": call, "role": "tool", "toolCallId": call, "content": "x" });
-        let last = Last {
+        let last = LastResponse {
             response: "resp_1".to_owned(),
             n_messages: 2,
             client: Some(ClientRun {
@@ -207,15 +214,15 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_does_not_go_on_from_an_open_call() {
-        let last = |calls: &[&str]| Last {
+    fn a_prompt_does_not_continue_from_an_open_call() {
+        let last = |calls: &[&str]| LastResponse {
             response: "resp_1".to_owned(),
             n_messages: 1,
             client: None,
             text: String::new(),
             calls: calls.iter().map(|it| (*it).to_owned()).collect(),
         };
-        let previous = |last: Last| {
+        let previous = |last: LastResponse| {
             let mut history = History::default();
             history.last = Some(last);
             Conversation::of_prompt("t", history, "hi").previous

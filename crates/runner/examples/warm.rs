@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use model::{Body, Event, Origin, Sink};
 use runner::config::Config;
-use runner::engines::{self, Machine, Selected, Surroundings};
+use runner::engines::{self, LaunchContext, Machine, Selected};
 use runner::process::{Guard, PATIENCE, find_program};
-use runner::{Agent, Limits, Permissions, Request, Resume, Setup, Step, Talk};
+use runner::{Agent, Interaction, Limits, Permissions, Request, Resume, Setup, Step};
 use serde_json::json;
 
 #[tokio::main(flavor = "current_thread")]
@@ -25,14 +25,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let mut clock = Clock::start();
     let mut agent = Agent::start(setup(linkspan, program, first)?, |_| ()).await?;
-    while agent.step(&mut clock).await == Step::Told {}
+    while agent.step(&mut clock).await == Step::Progress {}
     let mut answered = vec![clock.json()?];
     clock = Clock::start();
     agent.prompt(&second.as_str().into());
-    while agent.step(&mut clock).await == Step::Told {}
+    while agent.step(&mut clock).await == Step::Progress {}
     answered.push(clock.json()?);
     agent.close();
-    while agent.step(&mut clock).await != Step::Gone {}
+    while agent.step(&mut clock).await != Step::Exited {}
     writeln!(io::stdout(), "{}", json!(answered))?;
     Ok(())
 }
@@ -52,10 +52,10 @@ fn setup(linkspan: &str, program: &str, prompt: &str) -> Result<Setup, Box<dyn E
         mcp_servers: Vec::new(),
         cwd: env::current_dir()?,
         permissions: Permissions::default(),
-        talk: Talk::Dialogue,
+        talk: Interaction::Dialogue,
     };
     let find = |name: &str| find_program(name.as_ref(), env::var_os("PATH").as_deref());
-    let around = Surroundings {
+    let around = LaunchContext {
         limits: Limits {
             start: None,
             idle: None,
@@ -64,7 +64,7 @@ fn setup(linkspan: &str, program: &str, prompt: &str) -> Result<Setup, Box<dyn E
         guard: Guard::Exe(PathBuf::from(linkspan)),
         locks: None,
         holder: String::new(),
-        is_hasty: false,
+        no_wait: false,
     };
     Ok(chosen.setup(&request, around, find, Machine::own())?)
 }

@@ -6,8 +6,8 @@
 
 mod asks;
 mod end;
-mod hold;
 mod newest;
+mod session_lock;
 mod setup;
 mod source;
 mod words;
@@ -21,22 +21,22 @@ use formats::registry;
 use formats::{ReaderConfig, RunEnds};
 use model::{Reader, RunId, Sink};
 
-use self::hold::{Hold, Holding, TakingUp};
 pub use self::newest::Place;
 use self::newest::{Held as HeldBack, Newest};
-pub use self::setup::{Earlier, Limits, Setup, StartError, Work};
-use self::source::{Heard, Source};
+use self::session_lock::{LockStep, Reacquiring, SessionLock};
+pub use self::setup::{Backend, Limits, ResumePoint, Setup, StartError};
+use self::source::{Source, SourceEvent};
 use crate::dialogue::{Dialogue, NotSettled, Offers, Outbox};
-use crate::live::{Ended, Live, Now, Reason};
-use crate::locks::{Held, Locks};
-use crate::policy::Asked;
-use crate::process::{Ladder, Marker, Patience};
+use crate::live_run::{EndReason, LiveRun, Now, RunResult};
+use crate::locks::{LockHolder, Locks};
+use crate::policy::PendingAsk;
+use crate::process::{Escalation, GracePeriods, ProcessTag};
 use crate::request::{Answer, Mode, Prompt};
 use crate::secrets::Secrets;
 use crate::stderr::Stderr;
 
 /// For each step of letting an idle agent go that is in somebody's way.
-const DISMISSED: Patience = Patience {
+const DISMISS_GRACE: GracePeriods = GracePeriods {
     interrupted: Duration::from_millis(1000),
     terminated: Duration::from_millis(300),
 };
@@ -45,17 +45,17 @@ const DISMISSED: Patience = Patience {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Something was told; there is more to come.
-    Told,
+    Progress,
     /// A run has ended, and the agent can be prompted again.
-    Ended,
+    RunEnded,
     /// The newest session was asked for, and it is known which one it is ([`Agent::native`] names it), or that
     /// nobody will ever know. Nothing was told yet: [`Agent::place`] says where it goes on.
     Found,
     /// The newest session was asked for, and somebody else is in it ([`Agent::native`] names it). The
     /// agent was ended at once; nothing that was told counts.
-    Busy,
+    SessionBusy,
     /// The agent is gone, and everything it started with it.
-    Gone,
+    Exited,
 }
 
 /// An agent at work.
@@ -67,36 +67,36 @@ pub struct Agent {
     reader: Box<dyn Reader>,
     dialogue: Option<Box<dyn Dialogue>>,
     outbox: Outbox,
-    live: Live,
+    live: LiveRun,
     stderr: Stderr,
     limits: Limits,
     /// Asks that are known to be overdue.
     overdue: Vec<String>,
     /// The agent has been told to stop.
-    stopping: Option<Ladder>,
+    stopping: Option<Escalation>,
     /// Who stopped it, when it was not the agent itself.
-    reason: Option<Reason>,
+    reason: Option<EndReason>,
     is_aborted: bool,
     locks: Option<Locks>,
-    held: Option<Holding>,
+    session_lock: Option<SessionLock>,
     /// The lock that was set down is on its way back.
-    taking_up: Option<TakingUp>,
+    reacquiring: Option<Reacquiring>,
     /// The prompt that waits for it.
     waiting: Option<Prompt>,
     /// The run of the next prompt, when it was told already.
     announced: Option<RunId<'static>>,
     /// It has a prompt that has not come to its end.
-    is_at_work: bool,
+    has_prompt: bool,
     /// Who works on the session, for those who wait for it.
     holder: String,
     /// The newest session was asked for, and nobody has said yet where it is kept.
     newest: Option<Newest>,
     /// What is to be told now that it is known.
     held_back: Option<HeldBack>,
-    marker: Marker,
+    tag: ProcessTag,
     /// Nothing was heard of the agent yet, since then.
     silent_since: Option<Instant>,
-    heard_at: Instant,
+    last_output_at: Instant,
     n_ended: u64,
     /// Somebody wanted something of it.
     is_prompted: bool,
@@ -109,68 +109,71 @@ pub struct Agent {
 
 impl Agent {
     /// Starts the agent. A session that is resumed is locked first; `waiting` hears who has it.
-    pub async fn start(mut setup: Setup, waiting: impl FnMut(&Held)) -> Result<Self, StartError> {
+    pub async fn start(
+        mut setup: Setup,
+        waiting: impl FnMut(&LockHolder),
+    ) -> Result<Self, StartError> {
         let format = registry::find_reader(setup.format);
         let (format, reader) = format.map_err(|_| StartError::NoReader(setup.format))?;
-        let marker = Marker::random().map_err(StartError::Marker)?;
+        let tag = ProcessTag::random().map_err(StartError::Marker)?;
         let lock = match setup.lock.take() {
             Some(lock) => Some(lock),
             None => setup.lock(waiting).await?,
         };
         if let Some(lock) = &lock {
-            lock.protect(marker).map_err(|it| setup.not_locked(it))?;
+            lock.protect(tag).map_err(|it| setup.not_locked(it))?;
         }
         let now = Instant::now();
-        let n_runs = setup.earlier.names.n_runs;
-        let is_prompted = !matches!(setup.work, Work::Dialogue { prompt: None, .. });
+        let n_runs = setup.resume_point.previous.n_runs;
+        let is_prompted = !matches!(setup.backend, Backend::Dialogue { prompt: None, .. });
         let config = ReaderConfig {
             session: setup.session.clone(),
             engine: Some(setup.engine.clone()),
-            expect: setup.expect.clone(),
-            began: Some(SystemTime::now().into()),
-            earlier: setup.earlier.names,
-            run_ends: match &setup.work {
-                Work::Dialogue { .. } => RunEnds::AtResult,
-                Work::OneShot { .. } | Work::Responses { .. } => RunEnds::AtExit,
+            expected_session: setup.expect.clone(),
+            started_at: Some(SystemTime::now().into()),
+            previous: setup.resume_point.previous,
+            run_ends: match &setup.backend {
+                Backend::Dialogue { .. } => RunEnds::AtResult,
+                Backend::OneShot { .. } | Backend::Responses { .. } => RunEnds::AtExit,
                 // A recording may hold many turns.
-                Work::Replay { .. } => RunEnds::AtNextTurn,
+                Backend::Replay { .. } => RunEnds::AtNextTurn,
             },
         };
-        let mut live = Live::new(&setup.session, &setup.engine, setup.login_hint, now);
-        live.goes_on(setup.earlier.seq, n_runs);
+        let mut live = LiveRun::new(&setup.session, &setup.engine, setup.login_hint, now);
+        live.continue_from(setup.resume_point.seq, n_runs);
         let mut outbox = Outbox::default();
-        let secrets = match &setup.work {
-            Work::OneShot { launch, .. } | Work::Dialogue { launch, .. } => {
-                live.works_in(&launch.cwd);
+        let secrets = match &setup.backend {
+            Backend::OneShot { launch, .. } | Backend::Dialogue { launch, .. } => {
+                live.set_cwd(&launch.cwd);
                 Secrets::of(env::vars_os().chain(launch.env.iter().cloned()))
             }
-            Work::Responses { .. } | Work::Replay { .. } => Secrets::default(),
+            Backend::Responses { .. } | Backend::Replay { .. } => Secrets::default(),
         };
-        let (source, dialogue) = match setup.work {
-            Work::OneShot {
+        let (source, dialogue) = match setup.backend {
+            Backend::OneShot {
                 launch,
                 guard,
                 prompt,
                 echoes,
             } => {
-                live.prompted(&prompt, echoes);
-                (Source::process(&launch, &guard, marker)?, None)
+                live.set_prompt(&prompt, echoes);
+                (Source::process(&launch, &guard, tag)?, None)
             }
-            Work::Dialogue {
+            Backend::Dialogue {
                 launch,
                 guard,
                 prompt,
                 mut dialogue,
             } => {
-                let source = Source::process(&launch, &guard, marker)?;
+                let source = Source::process(&launch, &guard, tag)?;
                 dialogue.open(&mut outbox);
                 if let Some(prompt) = prompt {
-                    live.prompted(&prompt.text, true);
+                    live.set_prompt(&prompt.text, true);
                     dialogue.prompt(&prompt, &mut outbox);
                 }
                 (source, Some(dialogue))
             }
-            Work::Responses {
+            Backend::Responses {
                 endpoint,
                 mut conversation,
                 prompt,
@@ -178,23 +181,23 @@ impl Agent {
                 conversation.in_session(&setup.session);
                 // What the application's tools have answered is no prompt.
                 if !prompt.is_empty() {
-                    live.prompted(&prompt, false);
+                    live.set_prompt(&prompt, false);
                 }
                 (Source::call(&endpoint, &conversation), None)
             }
-            Work::Replay {
+            Backend::Replay {
                 input,
                 speed,
                 prompt,
             } => {
                 if let Some(prompt) = prompt {
-                    live.prompted(&prompt, false);
+                    live.set_prompt(&prompt, false);
                 }
                 (Source::replay(input, format.framing, speed), None)
             }
         };
         if let Some(run) = setup.announced {
-            live.is_announced(run);
+            live.set_announced(run);
         }
         Ok(Self {
             engine: setup.engine,
@@ -213,19 +216,21 @@ impl Agent {
             reason: None,
             is_aborted: false,
             locks: setup.locks,
-            held: lock.zip(setup.in_use).map(|(lock, session)| Holding::Held {
-                session,
-                lock,
-                is_read: setup.is_fork,
-            }),
-            taking_up: None,
+            session_lock: lock
+                .zip(setup.in_use)
+                .map(|(lock, session)| SessionLock::Held {
+                    session,
+                    lock,
+                    is_read: setup.is_fork,
+                }),
+            reacquiring: None,
             waiting: None,
             announced: None,
-            is_at_work: is_prompted,
+            has_prompt: is_prompted,
             holder: setup.holder,
-            marker,
+            tag,
             silent_since: Some(now),
-            heard_at: now,
+            last_output_at: now,
             n_ended: 0,
             is_prompted,
             is_gone: false,
@@ -237,59 +242,61 @@ impl Agent {
     /// Waits for what happens next and tells it. May be dropped and called again: nothing is lost.
     pub async fn step<S: Sink>(&mut self, sink: &mut S) -> Step {
         if self.is_gone {
-            return Step::Gone;
+            return Step::Exited;
         }
         if self.tell_held(sink) {
-            return self.told();
+            return self.step_result();
         }
-        self.say(sink);
-        match self.hold(sink).await {
-            Hold::Idle => (),
-            Hold::Taken => return self.told(),
-            Hold::Busy => return Step::Busy,
+        self.flush_outbox(sink);
+        match self.lock_session(sink).await {
+            LockStep::Unchanged => (),
+            LockStep::Acquired => return self.step_result(),
+            LockStep::Busy => return Step::SessionBusy,
         }
-        self.set_down();
-        self.take_up();
+        self.release_idle_lock();
+        self.reacquire_lock();
         let deadline = self.deadline();
         let heard = tokio::select! {
             biased;
-            taken = hold::taken(&mut self.taking_up), if self.taking_up.is_some() => {
-                self.took_up(sink, taken);
-                Heard::Nothing
+            taken = session_lock::reacquired(&mut self.reacquiring), if self.reacquiring.is_some() => {
+                self.on_reacquired(sink, taken);
+                SourceEvent::None
             }
             heard = self.source.next(deadline) => heard,
         };
         match heard {
-            Heard::Stdout => self.heard(sink),
-            Heard::Stderr => self.complained(sink),
-            Heard::Said => self.said(sink),
-            Heard::Nothing => (),
-            Heard::Deadline => self.late(),
-            Heard::Gone if self.newest.is_some() => return Step::Found,
-            Heard::Gone => return self.finish(sink),
+            SourceEvent::Stdout => self.on_stdout(sink),
+            SourceEvent::Stderr => self.on_stderr(sink),
+            SourceEvent::Notice => self.on_notice(sink),
+            SourceEvent::None => (),
+            SourceEvent::Deadline => self.on_deadline(),
+            SourceEvent::Exited if self.newest.is_some() => return Step::Found,
+            SourceEvent::Exited => return self.finish(sink),
         }
-        self.say(sink);
-        match self.hold(sink).await {
-            Hold::Busy => Step::Busy,
-            Hold::Idle | Hold::Taken if self.newest.as_ref().is_some_and(Newest::is_decided) => {
+        self.flush_outbox(sink);
+        match self.lock_session(sink).await {
+            LockStep::Busy => Step::SessionBusy,
+            LockStep::Unchanged | LockStep::Acquired
+                if self.newest.as_ref().is_some_and(Newest::is_decided) =>
+            {
                 Step::Found
             }
-            Hold::Idle | Hold::Taken => self.told(),
+            LockStep::Unchanged | LockStep::Acquired => self.step_result(),
         }
     }
 
     /// What the next run is to a client, as it is to be noted beside the run.
-    pub fn name_run(&mut self, run: ClientRun) {
-        self.live.named(run);
+    pub fn set_client_run(&mut self, run: ClientRun) {
+        self.live.set_client_run(run);
     }
 
     /// The next prompt of an agent that is talked with. One that idles has put the lock of its session
     /// down, and is told the prompt when it has it again.
     pub fn prompt(&mut self, prompt: &Prompt) {
-        self.is_at_work = true;
-        match self.held {
-            Some(Holding::Idle { .. }) => self.waiting = Some(prompt.clone()),
-            Some(Holding::Held { .. }) | None => self.give(prompt),
+        self.has_prompt = true;
+        match self.session_lock {
+            Some(SessionLock::Idle { .. }) => self.waiting = Some(prompt.clone()),
+            Some(SessionLock::Held { .. }) | None => self.send_prompt(prompt),
         }
     }
 
@@ -305,13 +312,13 @@ impl Agent {
         self.waiting.take()
     }
 
-    fn give(&mut self, prompt: &Prompt) {
-        self.heard_at = Instant::now();
+    fn send_prompt(&mut self, prompt: &Prompt) {
+        self.last_output_at = Instant::now();
         self.is_prompted = true;
         if let Some(dialogue) = &mut self.dialogue {
-            self.live.prompted(&prompt.text, true);
+            self.live.set_prompt(&prompt.text, true);
             if let Some(run) = self.announced.take() {
-                self.live.is_announced(run);
+                self.live.set_announced(run);
             }
             dialogue.prompt(prompt, &mut self.outbox);
         }
@@ -320,7 +327,7 @@ impl Agent {
     /// Answers an ask. The second answer is told so.
     pub fn settle(&mut self, ask: &str, answer: &Answer) -> Result<(), NotSettled> {
         // However long somebody thought about it, the agent was not idle.
-        self.heard_at = Instant::now();
+        self.last_output_at = Instant::now();
         match &mut self.dialogue {
             Some(dialogue) => dialogue.settle(ask, answer, &mut self.outbox),
             None => Err(NotSettled::NotOpen),
@@ -354,7 +361,7 @@ impl Agent {
     }
 
     /// What the agent waits for an answer to.
-    pub fn asks(&self) -> &[Asked] {
+    pub fn asks(&self) -> &[PendingAsk] {
         self.live.asks()
     }
 
@@ -372,7 +379,7 @@ impl Agent {
         }
         let dialogue = self.dialogue.as_mut();
         if dialogue.is_some_and(|it| it.interrupt(&mut self.outbox)) {
-            self.stopping = Some(Ladder::asked(Instant::now(), self.limits.patience));
+            self.stopping = Some(Escalation::started(Instant::now(), self.limits.patience));
         } else {
             self.stop();
         }
@@ -383,13 +390,13 @@ impl Agent {
         self.source.close_stdin();
         let patience = self.limits.patience;
         self.stopping
-            .get_or_insert_with(|| Ladder::asked(Instant::now(), patience));
+            .get_or_insert_with(|| Escalation::started(Instant::now(), patience));
     }
 
     /// The same for an agent without work whose session somebody else wants: it has nothing to finish.
     pub fn dismiss(&mut self) {
         self.source.close_stdin();
-        self.stopping = Some(Ladder::asked(Instant::now(), DISMISSED));
+        self.stopping = Some(Escalation::started(Instant::now(), DISMISS_GRACE));
     }
 
     /// Ends the agent and all it started, now.
@@ -405,7 +412,7 @@ impl Agent {
     }
 
     /// How the last run ended.
-    pub fn last(&self) -> Option<&Ended> {
+    pub fn last(&self) -> Option<&RunResult> {
         self.live.last()
     }
 
@@ -419,19 +426,19 @@ impl Agent {
         &self.engine
     }
 
-    fn told(&mut self) -> Step {
+    fn step_result(&mut self) -> Step {
         let n_ended = self.live.n_ended();
         if n_ended == self.n_ended || self.dialogue.is_none() {
-            return Step::Told;
+            return Step::Progress;
         }
         self.n_ended = n_ended;
-        self.is_at_work = false;
+        self.has_prompt = false;
         // It did as it was told, and stays, unless it was told to leave.
         if self.source.is_open() {
             self.stopping = None;
         }
         self.is_aborted = false;
-        Step::Ended
+        Step::RunEnded
     }
 }
 

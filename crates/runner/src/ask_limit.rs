@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use model::{AskKind, Deadline, Decision, Timestamp};
 
-use crate::policy::Asked;
+use crate::policy::PendingAsk;
 use crate::request::Answer;
 
 /// For how long an ask may wait, and what is answered then.
@@ -58,7 +58,7 @@ impl AskLimit {
     }
 
     /// What is answered when the time has passed.
-    pub fn answer(self, asked: &Asked) -> Answer {
+    pub fn answer(self, asked: &PendingAsk) -> Answer {
         match self.allows(asked.ask.kind) {
             true => Answer::Allow { input: None },
             false => Answer::Deny {

@@ -11,7 +11,7 @@ mod value;
 
 pub use error::Error;
 pub use file::File;
-pub use keys::{ACP, Key, Kind, PROVIDERS, Preset, RESPONSES, SECTIONS, Section};
+pub use keys::{ACP, KeySpec, PROVIDERS, Preset, RESPONSES, SECTIONS, SectionSpec, ValueKind};
 pub use value::Value;
 
 use std::fmt;

@@ -6,32 +6,32 @@
 //! `docs/engines.md` lists what each permission mode becomes.
 
 mod acp;
+mod arguments;
 mod claude;
 mod codex;
 mod error;
 mod gemini;
-mod guard;
 mod installed;
 mod invocation;
+mod launch_context;
 mod login;
 mod opencode;
 pub(crate) mod openhands;
 mod replay;
 mod select;
-mod start;
 
 pub(crate) use claude::ALLOWED_TOOLS as CLAUDE_TOOLS;
 pub(crate) use codex::limits as codex_limits;
 pub use error::Error;
 pub(crate) use gemini::ALLOWED_TOOLS as GEMINI_TOOLS;
-pub use installed::{Installed, find_installed, survey};
+pub use installed::{Installed, detect_installed, find_installed};
 pub use invocation::{EngineConfig, Invocation};
+pub use launch_context::LaunchContext;
 pub use login::{Billing, Found, Login, Machine, Store};
 pub(crate) use opencode::ALLOWED_TOOLS as OPENCODE_TOOLS;
 pub(crate) use openhands::ALLOWED_TOOLS as OPENHANDS_TOOLS;
-pub use replay::{REPLAYS, Recording, Replay};
-pub use select::{Agent, DEFAULT_ORDER, Selected, first_installed, select};
-pub use start::Surroundings;
+pub use replay::{BundledReplay, REPLAYS, Recording};
+pub use select::{DEFAULT_ORDER, Selected, SelectedAgent, first_installed, select};
 
 use crate::request::Request;
 
@@ -41,7 +41,7 @@ pub struct Engine {
     pub name: &'static str,
     pub summary: &'static str,
     /// What follows the colon, for the engines that are called `name:VALUE`.
-    pub value: Option<&'static str>,
+    pub argument: Option<&'static str>,
     /// What is started; none where the value says it.
     pub program: Option<Program>,
     /// The format it prints when it runs one prompt; none when it cannot.
@@ -50,7 +50,7 @@ pub struct Engine {
     pub echoes: bool,
     /// The format it speaks when it is talked with; none when it cannot.
     pub dialogue: Option<&'static str>,
-    pub can: Can,
+    pub capabilities: Capabilities,
     /// How it logs in, where linkspan knows.
     pub login: Option<Login>,
     /// What a request becomes; none where no process is started.
@@ -76,7 +76,7 @@ pub struct Program {
 
 /// What an agent is able to do, in whichever way of talking it does it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Can {
+pub struct Capabilities {
     /// Go on with a session that is named.
     pub resume: bool,
     /// Begin a new session with what another one holds.
@@ -89,7 +89,7 @@ pub struct Can {
     pub interrupt: bool,
 }
 
-const EVERYTHING: Can = Can {
+const EVERYTHING: Capabilities = Capabilities {
     resume: true,
     fork: true,
     latest: true,
@@ -102,7 +102,7 @@ pub const ENGINES: &[Engine] = &[
     Engine {
         name: "claude",
         summary: "Claude Code",
-        value: None,
+        argument: None,
         program: Some(Program {
             name: "claude",
             install: "npm install -g @anthropic-ai/claude-code",
@@ -113,14 +113,14 @@ pub const ENGINES: &[Engine] = &[
         one_shot: Some("claude"),
         echoes: false,
         dialogue: Some("claude"),
-        can: EVERYTHING,
+        capabilities: EVERYTHING,
         login: Some(claude::LOGIN),
         rules: Some(claude::invocation),
     },
     Engine {
         name: "codex",
         summary: "Codex",
-        value: None,
+        argument: None,
         program: Some(Program {
             name: "codex",
             install: "npm install -g @openai/codex",
@@ -131,14 +131,14 @@ pub const ENGINES: &[Engine] = &[
         one_shot: Some("codex"),
         echoes: false,
         dialogue: Some("codex"),
-        can: EVERYTHING,
+        capabilities: EVERYTHING,
         login: Some(codex::LOGIN),
         rules: Some(codex::invocation),
     },
     Engine {
         name: "opencode",
         summary: "OpenCode",
-        value: None,
+        argument: None,
         program: Some(Program {
             name: "opencode",
             install: "npm install -g opencode-ai",
@@ -149,14 +149,14 @@ pub const ENGINES: &[Engine] = &[
         one_shot: Some("opencode"),
         echoes: false,
         dialogue: Some("acp"),
-        can: EVERYTHING,
+        capabilities: EVERYTHING,
         login: Some(opencode::LOGIN),
         rules: Some(opencode::invocation),
     },
     Engine {
         name: "gemini",
         summary: "Gemini CLI",
-        value: None,
+        argument: None,
         program: Some(Program {
             name: "gemini",
             install: "npm install -g @google/gemini-cli",
@@ -167,7 +167,7 @@ pub const ENGINES: &[Engine] = &[
         one_shot: Some("gemini"),
         echoes: true,
         dialogue: Some("acp"),
-        can: Can {
+        capabilities: Capabilities {
             fork: false,
             ..EVERYTHING
         },
@@ -177,7 +177,7 @@ pub const ENGINES: &[Engine] = &[
     Engine {
         name: "openhands",
         summary: "OpenHands",
-        value: None,
+        argument: None,
         program: Some(Program {
             name: "python3",
             install: "pip install openhands-sdk openhands-tools",
@@ -188,19 +188,19 @@ pub const ENGINES: &[Engine] = &[
         one_shot: Some("openhands"),
         echoes: true,
         dialogue: Some("openhands"),
-        can: EVERYTHING,
+        capabilities: EVERYTHING,
         login: None,
         rules: Some(openhands::invocation),
     },
     Engine {
         name: "acp",
         summary: "any agent that speaks the Agent Client Protocol",
-        value: Some("COMMAND"),
+        argument: Some("COMMAND"),
         program: None,
         one_shot: None,
         echoes: false,
         dialogue: Some("acp"),
-        can: Can {
+        capabilities: Capabilities {
             latest: false,
             ..EVERYTHING
         },
@@ -210,12 +210,12 @@ pub const ENGINES: &[Engine] = &[
     Engine {
         name: "responses",
         summary: "a model of any OpenResponses endpoint",
-        value: Some("NAME"),
+        argument: Some("NAME"),
         program: None,
         one_shot: Some("openresponses"),
         echoes: false,
         dialogue: None,
-        can: Can {
+        capabilities: Capabilities {
             resume: true,
             fork: false,
             latest: false,
@@ -228,12 +228,12 @@ pub const ENGINES: &[Engine] = &[
     Engine {
         name: "replay",
         summary: "a recording, played again",
-        value: Some("FILE"),
+        argument: Some("FILE"),
         program: None,
         one_shot: None,
         echoes: false,
         dialogue: None,
-        can: Can {
+        capabilities: Capabilities {
             resume: false,
             fork: false,
             latest: false,

@@ -62,7 +62,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     ) else {
         return refuse("the guard is started by linkspan itself");
     };
-    let watch = match Watch::new(parent) {
+    let watch = match ParentWatch::new(parent) {
         Ok(it) => it,
         Err(err) => {
             return refuse(&format!("cannot guard an agent: {}", error_chain(&err)));
@@ -73,10 +73,10 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         return ExitCode::FAILURE;
     }
     match start(program, args) {
-        Ok(agent) => end_like(watch.until_all_are_gone(agent)),
+        Ok(agent) => exit_like(watch.wait_for_all(agent)),
         Err(err) => {
             let program = program.to_string_lossy();
-            say(&format!("cannot start `{program}`: {}", error_chain(&err)));
+            print_error(&format!("cannot start `{program}`: {}", error_chain(&err)));
             ExitCode::from(match err.kind() {
                 ErrorKind::NotFound => NOT_FOUND,
                 _ => NOT_EXECUTABLE,
@@ -99,7 +99,7 @@ fn start(program: &OsStr, args: &[OsString]) -> io::Result<Pid> {
 }
 
 /// What the guard listens to: its parent's life and signals.
-struct Watch {
+struct ParentWatch {
     parent: Pid,
     parent_gone: Option<OwnedFd>,
     woken: UnixStream,
@@ -108,7 +108,7 @@ struct Watch {
     kill: Arc<AtomicBool>,
 }
 
-impl Watch {
+impl ParentWatch {
     fn new(parent: Pid) -> io::Result<Self> {
         // A session of its own has no terminal: Ctrl-C does not reach it, and an agent's tool that asks
         // for a password fails at once, where one in a background group would be stopped for ever.
@@ -136,8 +136,8 @@ impl Watch {
     }
 
     /// How the agent ended, or nothing when something would not die.
-    fn until_all_are_gone(&self, agent: Pid) -> Option<Exit> {
-        let mut family = Family {
+    fn wait_for_all(&self, agent: Pid) -> Option<Exit> {
+        let mut family = ProcessTree {
             agent,
             exit: None,
             is_empty: false,
@@ -184,13 +184,13 @@ impl Watch {
 }
 
 /// The agent and everything below it.
-struct Family {
+struct ProcessTree {
     agent: Pid,
     exit: Option<Exit>,
     is_empty: bool,
 }
 
-impl Family {
+impl ProcessTree {
     /// Takes note of every child that has ended; the kernel alone knows for sure that none is left.
     fn reap(&mut self) {
         loop {
@@ -210,7 +210,7 @@ impl Family {
     }
 
     /// Asks what the agent left behind to end, each once.
-    fn terminate(&mut self, watch: &Watch) {
+    fn terminate(&mut self, watch: &ParentWatch) {
         let deadline = Instant::now() + GRACE;
         let mut told = HashSet::new();
         self.reap();
@@ -226,7 +226,7 @@ impl Family {
     }
 
     /// Kills the children until there are none. The children of a killed one become children of the guard.
-    fn kill(&mut self, watch: &Watch) -> Option<Exit> {
+    fn kill(&mut self, watch: &ParentWatch) -> Option<Exit> {
         let deadline = Instant::now() + LIMIT;
         self.reap();
         while !self.is_empty {
@@ -250,7 +250,7 @@ impl Family {
 }
 
 /// The guard's end is what linkspan sees of the agent's.
-fn end_like(exit: Option<Exit>) -> ExitCode {
+fn exit_like(exit: Option<Exit>) -> ExitCode {
     // The agent has dumped its core already.
     let no_core = Rlimit {
         current: Some(0),
@@ -273,11 +273,11 @@ fn end_like(exit: Option<Exit>) -> ExitCode {
 }
 
 fn refuse(message: &str) -> ExitCode {
-    say(message);
+    print_error(message);
     ExitCode::from(NOT_EXECUTABLE)
 }
 
-fn say(message: &str) {
+fn print_error(message: &str) {
     // Nobody is left to be told that stderr is closed.
     writeln!(io::stderr(), "{message}").ok();
 }

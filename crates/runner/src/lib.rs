@@ -11,7 +11,7 @@ mod dialogue;
 pub mod engines;
 #[cfg(target_os = "linux")]
 pub mod guard;
-mod live;
+mod live_run;
 pub mod locks;
 mod nearest;
 pub mod permissions;
@@ -24,19 +24,19 @@ mod secrets;
 mod state;
 pub mod stderr;
 
-pub use agent::{Agent, Earlier, Limits, Place, Setup, StartError, Step, Work};
+pub use agent::{Agent, Backend, Limits, Place, ResumePoint, Setup, StartError, Step};
 pub use ask_limit::{AskDefault, AskLimit};
 pub use dialogue::{
     Acp, Claude, Codex, Dialogue, NotSettled, Offer, Offers, OpenHands, Outbox, PrivateLine,
     SlashCommand, Warning, is_input, sent,
 };
 pub use formats::ag_ui::ClientRun;
-pub use live::{Ended, client_notice};
+pub use live_run::{RunResult, client_notice};
 pub use nearest::{did_you_mean, nearest};
-pub use policy::{Asked, Verdict, nobody, verdict};
+pub use policy::{PendingAsk, PolicyDecision, decide, no_one_to_ask_message};
 pub use recording::{RecordingError, recognise};
 pub use request::{
-    Answer, Image, Launch, McpServer, McpVia, Mode, Permissions, Private, Prompt, Request, Resume,
-    Stdin, Talk,
+    Answer, Image, Interaction, Launch, McpServer, McpVia, Mode, Permissions, Prompt, Request,
+    Resume, SecretFile, Stdin,
 };
 pub use state::{data_folder, new_id, state_folder};

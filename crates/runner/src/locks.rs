@@ -5,7 +5,7 @@
 //! tickets before theirs, first come, first served, within a process and across processes.
 //!
 //! Whoever only reads a session, to begin another one with what it holds, waits for those who write it, not
-//! for other readers. An agent that idles does not write: its owner puts the lock down ([`Lock::set_down`])
+//! for other readers. An agent that idles does not write: its owner puts the lock down ([`Lock::mark_idle`])
 //! and takes it up again for the next prompt, unless somebody else has written the session meanwhile, of
 //! which that agent would know nothing.
 //!
@@ -23,9 +23,9 @@ use std::thread;
 use model::Timestamp;
 use tokio::sync::oneshot;
 
-use crate::process::Marker;
+use crate::process::ProcessTag;
 use crate::state::state_folder;
-use ticket::{Drawn, Key, Kind, Note, Ticket};
+use ticket::{DrawnTicket, IdleNote, SessionKey, Ticket, TicketKind};
 
 /// The locks of all sessions, in one folder that is made when it is needed.
 #[derive(Clone, Debug)]
@@ -35,14 +35,14 @@ pub struct Locks {
 
 /// Who is in a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct LockHolder {
     pub pid: u32,
     /// What it said of itself.
     pub holder: String,
     pub since: Timestamp,
 }
 
-impl fmt::Display for Held {
+impl fmt::Display for LockHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pid, holder, since } = self;
         write!(f, "{holder} (process {pid}, since {since})")
@@ -71,8 +71,9 @@ impl Locks {
 
     /// Takes a place in the queue for a session of an engine; it may be the first. `holder` is what
     /// others are told while they wait.
-    pub async fn queue(&self, engine: &str, id: &str, holder: &str) -> Result<Place, Error> {
-        self.draw(Key::new(engine, id), Kind::Write, holder).await
+    pub async fn queue(&self, engine: &str, id: &str, holder: &str) -> Result<QueueSlot, Error> {
+        self.draw(SessionKey::new(engine, id), TicketKind::Write, holder)
+            .await
     }
 
     /// The same for somebody who reads what the session holds and leaves it as it is.
@@ -81,15 +82,21 @@ impl Locks {
         engine: &str,
         id: &str,
         holder: &str,
-    ) -> Result<Place, Error> {
-        self.draw(Key::new(engine, id), Kind::Read, holder).await
+    ) -> Result<QueueSlot, Error> {
+        self.draw(SessionKey::new(engine, id), TicketKind::Read, holder)
+            .await
     }
 
-    async fn draw(&self, key: Key, kind: Kind, holder: &str) -> Result<Place, Error> {
+    async fn draw(
+        &self,
+        key: SessionKey,
+        kind: TicketKind,
+        holder: &str,
+    ) -> Result<QueueSlot, Error> {
         let (dir, holder) = (Arc::clone(&self.dir), holder.to_owned());
         let drawn = on_thread(move || ticket::draw(&dir, key, kind, &holder)).await;
         let drawn = drawn.map_err(|source| self.error(source))?;
-        Ok(Place {
+        Ok(QueueSlot {
             locks: self.clone(),
             key,
             drawn,
@@ -106,22 +113,22 @@ impl Locks {
 
 /// A place in the queue for a session. Dropping it gives it up, also while waiting.
 #[derive(Debug)]
-pub struct Place {
+pub struct QueueSlot {
     locks: Locks,
-    key: Key,
-    drawn: Drawn,
+    key: SessionKey,
+    drawn: DrawnTicket,
 }
 
-impl Place {
+impl QueueSlot {
     /// Who has the session; nobody if this place is the first.
-    pub fn held(&self) -> Option<&Held> {
+    pub fn held(&self) -> Option<&LockHolder> {
         self.drawn.held.as_ref()
     }
 
     /// Until everybody before this place has left.
     pub async fn wait(self) -> Result<Lock, Error> {
         let Self { locks, key, drawn } = self;
-        let Drawn { ticket, turn, .. } = drawn;
+        let DrawnTicket { ticket, turn, .. } = drawn;
         let dir = Arc::clone(&locks.dir);
         let came = on_thread(move || turn.wait(&dir)).await;
         came.map_err(|source| locks.error(source))?;
@@ -133,22 +140,22 @@ impl Place {
 #[derive(Debug)]
 pub struct Lock {
     locks: Locks,
-    key: Key,
+    key: SessionKey,
     ticket: Ticket,
 }
 
 impl Lock {
     /// Names the agent that works in the session, best before it is started: should this process die,
     /// the next one waits until that agent is gone.
-    pub fn protect(&self, agent: Marker) -> Result<(), Error> {
+    pub fn protect(&self, agent: ProcessTag) -> Result<(), Error> {
         let written = self.ticket.name_agent(agent);
         written.map_err(|source| self.locks.error(source))
     }
 
     /// The agent idles: once this is dropped, others may use the session until the lock is taken up again.
     /// The note is there before the lock is gone, so that nobody writes in between unnoticed.
-    pub fn set_down(&self) -> Result<IdleLock, Error> {
-        let note = Note::leave(&self.ticket).map_err(|source| self.locks.error(source))?;
+    pub fn mark_idle(&self) -> Result<IdleLock, Error> {
+        let note = IdleNote::leave(&self.ticket).map_err(|source| self.locks.error(source))?;
         Ok(IdleLock {
             locks: self.locks.clone(),
             key: self.key,
@@ -161,17 +168,17 @@ impl Lock {
 #[derive(Clone, Debug)]
 pub struct IdleLock {
     locks: Locks,
-    key: Key,
-    note: Arc<Note>,
+    key: SessionKey,
+    note: Arc<IdleNote>,
 }
 
 impl IdleLock {
     /// Waits for the session again; none when somebody else has written it meanwhile, so that whoever
     /// knew it before knows it no more.
-    pub async fn take_up(self, holder: &str) -> Result<Option<Lock>, Error> {
+    pub async fn reacquire(self, holder: &str) -> Result<Option<Lock>, Error> {
         let Self { locks, key, note } = self;
-        let Place { drawn, .. } = locks.draw(key, Kind::Write, holder).await?;
-        let Drawn { ticket, turn, .. } = drawn;
+        let QueueSlot { drawn, .. } = locks.draw(key, TicketKind::Write, holder).await?;
+        let DrawnTicket { ticket, turn, .. } = drawn;
         let dir = Arc::clone(&locks.dir);
         let came = on_thread(move || turn.wait_as(&dir, &note)).await;
         let is_valid = came.map_err(|source| locks.error(source))?;

@@ -8,7 +8,7 @@ use crate::request::{Answer, Mode, Permissions};
 
 /// An ask that waits, and what kind of tool it is about.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
+pub struct PendingAsk {
     pub ask: Ask<'static>,
     pub kind: ToolKind,
     /// The files that the call names, absolute or relative to `cwd`.
@@ -37,16 +37,16 @@ pub(crate) const SPECIAL: &[&str] = &[
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PolicyDecision {
     Settle(Answer),
     /// Somebody has to decide.
     Ask,
 }
 
 /// What the permissions say to an ask. `deny` wins over every list and every mode.
-pub fn verdict(permissions: &Permissions, asked: &Asked) -> Verdict {
-    let deny = |message: String| Verdict::Settle(Answer::Deny { message });
-    let allow = Verdict::Settle(Answer::Allow { input: None });
+pub fn decide(permissions: &Permissions, asked: &PendingAsk) -> PolicyDecision {
+    let deny = |message: String| PolicyDecision::Settle(Answer::Deny { message });
+    let allow = PolicyDecision::Settle(Answer::Allow { input: None });
     let tool = &*asked.ask.tool;
     if permissions.deny.iter().any(|it| names(it, asked)) {
         return deny(format!("`{tool}` is not allowed here"));
@@ -58,18 +58,18 @@ pub fn verdict(permissions: &Permissions, asked: &Asked) -> Verdict {
             deny("this is for planning: nothing may be changed".to_owned())
         }
         _ if is_listed => allow,
-        Mode::Deny | Mode::Listed => deny(nobody(asked)),
-        Mode::Plan | Mode::Ask => Verdict::Ask,
+        Mode::Deny | Mode::Listed => deny(no_one_to_ask_message(asked)),
+        Mode::Plan | Mode::Ask => PolicyDecision::Ask,
         // A plan is there to be approved, and a question to be answered.
-        Mode::AcceptEdits | Mode::Allow if !is_permission => Verdict::Ask,
+        Mode::AcceptEdits | Mode::Allow if !is_permission => PolicyDecision::Ask,
         Mode::AcceptEdits if is_edit(asked.kind) && is_below_cwd(asked) => allow,
-        Mode::AcceptEdits => Verdict::Ask,
+        Mode::AcceptEdits => PolicyDecision::Ask,
         Mode::Allow => allow,
     }
 }
 
 /// Whether the list of the run names the tool. Only `listed` has one without being given any.
-fn is_listed(permissions: &Permissions, asked: &Asked) -> bool {
+fn is_listed(permissions: &Permissions, asked: &PendingAsk) -> bool {
     match (&permissions.allow, permissions.mode) {
         (Some(list), _) => list.iter().any(|it| names(it, asked)),
         (None, Mode::Listed) => LISTED.contains(&asked.kind),
@@ -79,7 +79,7 @@ fn is_listed(permissions: &Permissions, asked: &Asked) -> bool {
 
 /// Whether the call names the files that it changes, and all of them are below the working directory.
 /// Links are followed, and folders that decide what programs run do not count.
-fn is_below_cwd(asked: &Asked) -> bool {
+fn is_below_cwd(asked: &PendingAsk) -> bool {
     let cwd = asked.cwd.as_ref().and_then(|it| it.canonicalize().ok());
     let Some(cwd) = cwd else {
         return false;
@@ -120,7 +120,7 @@ fn real_path(path: &Path) -> Option<PathBuf> {
 }
 
 /// What an ask is answered with when there is nobody to decide.
-pub fn nobody(asked: &Asked) -> String {
+pub fn no_one_to_ask_message(asked: &PendingAsk) -> String {
     match asked.ask.kind {
         AskKind::Permission => format!(
             "`{}` was not allowed beforehand, and nobody can be asked",
@@ -131,7 +131,7 @@ pub fn nobody(asked: &Asked) -> String {
 }
 
 /// True when an entry of a list names the tool, by its own name or by its kind.
-fn names(entry: &str, asked: &Asked) -> bool {
+fn names(entry: &str, asked: &PendingAsk) -> bool {
     entry.eq_ignore_ascii_case(&asked.ask.tool) || entry.eq_ignore_ascii_case(asked.kind.name())
 }
 
@@ -171,8 +171,8 @@ mod tests {
 
     use super::*;
 
-    fn asked(kind: AskKind, tool: &'static str, of: ToolKind) -> Asked {
-        Asked {
+    fn ask(kind: AskKind, tool: &'static str, of: ToolKind) -> PendingAsk {
+        PendingAsk {
             ask: Ask {
                 id: AskId::new("a"),
                 kind,
@@ -190,26 +190,26 @@ mod tests {
         }
     }
 
-    fn said(mode: Mode, allow: &[&str], deny: &[&str], asked: &Asked) -> String {
+    fn message_of(mode: Mode, allow: &[&str], deny: &[&str], asked: &PendingAsk) -> String {
         let own = |it: &[&str]| -> Vec<String> { it.iter().map(|it| (*it).to_owned()).collect() };
         let permissions = Permissions {
             mode,
             allow: (!allow.is_empty()).then(|| own(allow)),
             deny: own(deny),
         };
-        match verdict(&permissions, asked) {
-            Verdict::Ask => "ask".to_owned(),
-            Verdict::Settle(Answer::Deny { message }) => message,
-            Verdict::Settle(Answer::Allow { input: None }) => "allow".to_owned(),
-            Verdict::Settle(other) => format!("{other:?}"),
+        match decide(&permissions, asked) {
+            PolicyDecision::Ask => "ask".to_owned(),
+            PolicyDecision::Settle(Answer::Deny { message }) => message,
+            PolicyDecision::Settle(Answer::Allow { input: None }) => "allow".to_owned(),
+            PolicyDecision::Settle(other) => format!("{other:?}"),
         }
     }
 
     #[test]
     fn every_mode_has_its_answer() {
-        let shell = asked(AskKind::Permission, "Bash", ToolKind::Shell);
-        let edit = asked(AskKind::Permission, "Edit", ToolKind::Edit);
-        let question = asked(AskKind::Question, "AskUserQuestion", ToolKind::Ask);
+        let shell = ask(AskKind::Permission, "Bash", ToolKind::Shell);
+        let edit = ask(AskKind::Permission, "Edit", ToolKind::Edit);
+        let question = ask(AskKind::Question, "AskUserQuestion", ToolKind::Ask);
         let nobody = "`Bash` was not allowed beforehand, and nobody can be asked";
         let planning = "this is for planning: nothing may be changed";
         let rows = [
@@ -232,15 +232,15 @@ mod tests {
             ),
         ];
         for (mode, expected) in rows {
-            let got = [&shell, &edit, &question].map(|it| said(mode, &[], &[], it));
+            let got = [&shell, &edit, &question].map(|it| message_of(mode, &[], &[], it));
             assert_eq!(got, expected, "{mode:?}");
         }
     }
 
     #[test]
     fn planning_asks_for_looks_and_approvals_and_denies_changes() {
-        let plan = asked(AskKind::Plan, "ExitPlanMode", ToolKind::Mode);
-        assert_eq!(said(Mode::Plan, &[], &[], &plan), "ask");
+        let plan = ask(AskKind::Plan, "ExitPlanMode", ToolKind::Mode);
+        assert_eq!(message_of(Mode::Plan, &[], &[], &plan), "ask");
         let kinds = [
             ToolKind::Read,
             ToolKind::Search,
@@ -256,23 +256,23 @@ mod tests {
             ToolKind::Other,
         ];
         let shown =
-            kinds.map(|it| said(Mode::Plan, &[], &[], &asked(AskKind::Permission, "t", it)));
+            kinds.map(|it| message_of(Mode::Plan, &[], &[], &ask(AskKind::Permission, "t", it)));
         let planning = "this is for planning: nothing may be changed";
         let expected = std::array::from_fn(|at| if at < 5 { "ask" } else { planning });
         assert_eq!(shown, expected);
-        let shell = asked(AskKind::Permission, "Bash", ToolKind::Shell);
-        assert_eq!(said(Mode::Plan, &["Bash"], &[], &shell), planning);
-        let fetch = asked(AskKind::Permission, "WebFetch", ToolKind::Fetch);
-        assert_eq!(said(Mode::Plan, &["WebFetch"], &[], &fetch), "allow");
+        let shell = ask(AskKind::Permission, "Bash", ToolKind::Shell);
+        assert_eq!(message_of(Mode::Plan, &["Bash"], &[], &shell), planning);
+        let fetch = ask(AskKind::Permission, "WebFetch", ToolKind::Fetch);
+        assert_eq!(message_of(Mode::Plan, &["WebFetch"], &[], &fetch), "allow");
     }
 
     #[test]
     fn a_list_replaces_that_of_listed_and_a_denial_wins() {
-        let shell = asked(AskKind::Permission, "Bash", ToolKind::Shell);
-        let read = asked(AskKind::Permission, "Read", ToolKind::Read);
-        let fetch = asked(AskKind::Permission, "WebFetch", ToolKind::Fetch);
+        let shell = ask(AskKind::Permission, "Bash", ToolKind::Shell);
+        let read = ask(AskKind::Permission, "Read", ToolKind::Read);
+        let fetch = ask(AskKind::Permission, "WebFetch", ToolKind::Fetch);
         let answers = |allow: &[&str], deny: &[&str]| {
-            [&shell, &read, &fetch].map(|it| said(Mode::Listed, allow, deny, it) == "allow")
+            [&shell, &read, &fetch].map(|it| message_of(Mode::Listed, allow, deny, it) == "allow")
         };
         assert_eq!(answers(&[], &[]), [true, true, false]);
         assert_eq!(answers(&["Read"], &[]), [false, true, false]);
@@ -285,7 +285,7 @@ mod tests {
         };
         let denied = "`Bash` was not allowed beforehand, and nobody can be asked".to_owned();
         let answer = Answer::Deny { message: denied };
-        assert_eq!(verdict(&nothing, &shell), Verdict::Settle(answer));
+        assert_eq!(decide(&nothing, &shell), PolicyDecision::Settle(answer));
     }
 
     #[test]
@@ -298,10 +298,10 @@ mod tests {
         std::os::unix::fs::symlink("/nowhere/at/all", cwd.join("dangling")).unwrap();
         std::fs::write(cwd.join("there.txt"), "").unwrap();
         let accepted = |paths: &[&str]| {
-            let mut edit = asked(AskKind::Permission, "Edit", ToolKind::Edit);
+            let mut edit = ask(AskKind::Permission, "Edit", ToolKind::Edit);
             edit.paths = paths.iter().map(PathBuf::from).collect();
             edit.cwd = Some(cwd.clone());
-            said(Mode::AcceptEdits, &[], &[], &edit) == "allow"
+            message_of(Mode::AcceptEdits, &[], &[], &edit) == "allow"
         };
         let absolute = cwd.join("new/deep.txt");
         let absolute = absolute.to_str().unwrap();
@@ -320,21 +320,21 @@ mod tests {
         ] {
             assert!(!accepted(paths), "{paths:?}");
         }
-        let mut edit = asked(AskKind::Permission, "Edit", ToolKind::Edit);
+        let mut edit = ask(AskKind::Permission, "Edit", ToolKind::Edit);
         edit.paths = vec![cwd.join("there.txt")];
-        assert_eq!(said(Mode::AcceptEdits, &[], &[], &edit), "ask");
+        assert_eq!(message_of(Mode::AcceptEdits, &[], &[], &edit), "ask");
     }
 
     #[test]
     fn the_lists_come_first_and_deny_before_allow() {
-        let shell = asked(AskKind::Permission, "Bash", ToolKind::Shell);
-        assert_eq!(said(Mode::Deny, &["bash"], &[], &shell), "allow");
-        assert_eq!(said(Mode::Deny, &["shell"], &[], &shell), "allow");
+        let shell = ask(AskKind::Permission, "Bash", ToolKind::Shell);
+        assert_eq!(message_of(Mode::Deny, &["bash"], &[], &shell), "allow");
+        assert_eq!(message_of(Mode::Deny, &["shell"], &[], &shell), "allow");
         assert_eq!(
-            said(Mode::Allow, &["Bash"], &["Bash"], &shell),
+            message_of(Mode::Allow, &["Bash"], &["Bash"], &shell),
             "`Bash` is not allowed here"
         );
-        let question = asked(AskKind::Question, "Bash", ToolKind::Ask);
-        assert_eq!(said(Mode::Ask, &["Bash"], &[], &question), "ask");
+        let question = ask(AskKind::Question, "Bash", ToolKind::Ask);
+        assert_eq!(message_of(Mode::Ask, &["Bash"], &[], &question), "ask");
     }
 }

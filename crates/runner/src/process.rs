@@ -5,12 +5,12 @@
 //! guard; its agents get a process group of their own, and what they leave behind is found by its
 //! [marker](Marker).
 
+mod escalation;
 mod find;
-mod ladder;
-mod marker;
 mod owner;
 #[cfg(target_os = "linux")]
 pub(crate) mod proc;
+mod tag;
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -28,10 +28,10 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, sleep_until};
 
+pub use escalation::{Drain, Escalation, EscalationStep, GracePeriods, PATIENCE};
 pub use find::{NotFound, find_on_path, find_program};
-pub use ladder::{Drain, Ladder, PATIENCE, Patience, Step};
-pub use marker::{Marker, VARIABLE};
 pub use owner::{NotAnOwner, OWNER, Owner, end_orphans};
+pub use tag::{ProcessTag, VARIABLE};
 
 use crate::request::{Launch, Stdin};
 
@@ -92,15 +92,15 @@ pub struct Process {
     pub stderr: Option<ChildStderr>,
     child: Child,
     is_guarded: bool,
-    marker: Marker,
+    tag: ProcessTag,
     writer: Option<JoinHandle<()>>,
     killed: Option<Instant>,
     exit: Option<Exit>,
 }
 
 impl Process {
-    /// Starts an agent whose processes all carry `marker`.
-    pub fn spawn(launch: &Launch, guard: &Guard, marker: Marker) -> Result<Self, SpawnError> {
+    /// Starts an agent whose processes all carry `tag`.
+    pub fn spawn(launch: &Launch, guard: &Guard, tag: ProcessTag) -> Result<Self, SpawnError> {
         let failed = |source| SpawnError::Start {
             program: launch.program.clone(),
             source,
@@ -117,7 +117,7 @@ impl Process {
         })?;
         let mut command = command(launch, guard);
         command
-            .env(VARIABLE, marker.to_string())
+            .env(VARIABLE, tag.to_string())
             .env(OWNER, Owner::own().to_string())
             .current_dir(cwd)
             .stdin(match launch.stdin {
@@ -141,15 +141,15 @@ impl Process {
             stderr: child.stderr.take(),
             child,
             is_guarded: matches!(guard, Guard::Exe(_)),
-            marker,
+            tag,
             writer,
             killed: None,
             exit: None,
         })
     }
 
-    pub fn marker(&self) -> Marker {
-        self.marker
+    pub fn tag(&self) -> ProcessTag {
+        self.tag
     }
 
     /// Until the agent and all it has started are gone. Can be cancelled and called again.
@@ -171,9 +171,9 @@ impl Process {
             (false, _) => Some(GRACE),
         };
         if let Some(grace) = grace {
-            let marker = self.marker;
+            let tag = self.tag;
             // An error means that the runtime ends; dropping the process does the rest.
-            spawn_blocking(move || marker.end(grace, SWEEP_LIMIT))
+            spawn_blocking(move || tag.end(grace, SWEEP_LIMIT))
                 .await
                 .ok();
         }
@@ -243,7 +243,7 @@ impl Drop for Process {
             true => GUARD_LIMIT,
             false => Duration::ZERO,
         };
-        self.marker.end_later(patience, SWEEP_LIMIT);
+        self.tag.end_later(patience, SWEEP_LIMIT);
     }
 }
 

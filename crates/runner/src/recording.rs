@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 
-use formats::detect::{Detector, Unsure};
+use formats::detect::{DetectError, Detector};
 use formats::registry::Format;
 
 use crate::engines::Recording;
@@ -17,7 +17,7 @@ pub enum RecordingError {
     #[error("cannot read the recording")]
     Read(#[source] io::Error),
     #[error("cannot detect the format of the recording")]
-    Unsure(Unsure),
+    Detect(DetectError),
 }
 
 /// Reads as much of `input` as it takes to tell its format; what was read is handed back.
@@ -40,7 +40,7 @@ pub fn recognise(
             Err(err) => return Err(RecordingError::Read(err)),
         }
     };
-    let format = verdict.map_err(RecordingError::Unsure)?;
+    let format = verdict.map_err(RecordingError::Detect)?;
     Ok((format, Cursor::new(head)))
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Replay {
     input: Box<dyn Read + Send>,
     framer: Framer,
     is_read: bool,
-    ahead: VecDeque<Timed>,
+    ahead: VecDeque<TimedFrame>,
     /// How far the times of the frames that were handed out have come.
     last: Option<f64>,
     /// The wait before each frame until the next one that tells its time.
@@ -37,14 +37,14 @@ pub(crate) struct Replay {
     speed: f64,
 }
 
-struct Timed {
+struct TimedFrame {
     frame: Vec<u8>,
     at: Option<f64>,
 }
 
 /// The next frame and how long to wait before it.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Next {
+pub(crate) struct NextFrame {
     pub(crate) wait: Duration,
     pub(crate) frame: Vec<u8>,
 }
@@ -66,13 +66,13 @@ impl Replay {
     }
 
     /// The next frame; none at the end.
-    pub(crate) fn next(&mut self) -> io::Result<Option<Next>> {
+    pub(crate) fn next(&mut self) -> io::Result<Option<NextFrame>> {
         if self.n_spread == 0 {
             self.look_ahead()?;
         }
         self.n_spread = self.n_spread.saturating_sub(1);
         let wait = self.gap;
-        Ok(self.ahead.pop_front().map(|it| Next {
+        Ok(self.ahead.pop_front().map(|it| NextFrame {
             wait,
             frame: it.frame,
         }))
@@ -125,7 +125,7 @@ impl Replay {
                 // It cannot be played; its beginning tells the reader that something was there.
                 Frame::Oversized { head, .. } => head,
             };
-            ahead.push_back(Timed {
+            ahead.push_back(TimedFrame {
                 at: moment(frame),
                 frame: frame.to_vec(),
             });
@@ -142,7 +142,7 @@ impl Replay {
 
 /// The fields in which recordings tell a time.
 #[derive(Deserialize)]
-struct Times<'a> {
+struct FrameTimes<'a> {
     t: Option<f64>,
     #[serde(borrow)]
     timestamp: Option<&'a RawValue>,
@@ -151,7 +151,7 @@ struct Times<'a> {
 
 /// When a frame was said, in seconds; since when does not matter.
 fn moment(frame: &[u8]) -> Option<f64> {
-    let times: Times<'_> = serde_json::from_slice(frame).ok()?;
+    let times: FrameTimes<'_> = serde_json::from_slice(frame).ok()?;
     let seconds = |it: Timestamp| it.millis() as f64 / 1000.0;
     if let Some(t) = times.t {
         return Some(t);

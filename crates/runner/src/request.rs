@@ -20,7 +20,7 @@ pub struct Request {
     /// Where the agent works; absolute.
     pub cwd: PathBuf,
     pub permissions: Permissions,
-    pub talk: Talk,
+    pub talk: Interaction,
 }
 
 /// What an agent that is talked with is told.
@@ -83,7 +83,7 @@ pub enum Resume {
 
 /// Whether the agent can be talked with while it works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Talk {
+pub enum Interaction {
     /// One process for one prompt; nobody can be asked.
     OneShot,
     /// A process that stays: asks are answered, runs are interrupted, the next prompt needs no start-up.
@@ -118,20 +118,20 @@ pub struct Launch {
     pub cwd: PathBuf,
     pub stdin: Stdin,
     /// What everybody could read among the arguments.
-    pub private: Option<Private>,
+    pub private: Option<SecretFile>,
 }
 
 /// What an agent reads from a file that nobody else may: the flag that takes it, and what is in it.
 /// The file is there as long as the agent is.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Private {
+pub struct SecretFile {
     pub flag: &'static str,
     pub text: String,
 }
 
-impl fmt::Debug for Private {
+impl fmt::Debug for SecretFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Private").field(&self.flag).finish()
+        f.debug_tuple("SecretFile").field(&self.flag).finish()
     }
 }
 

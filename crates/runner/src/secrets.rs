@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_cut_has_left_of_a_secret_goes_too() {
+    fn the_rest_of_a_truncated_secret_is_redacted() {
         let secrets = secrets(&[("API_KEY", "sk-12345678")]);
         let end = |text: &str| {
             let mut text = text.to_owned();

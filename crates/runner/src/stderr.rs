@@ -18,10 +18,10 @@ const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Something to tell about stderr.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum StderrEvent {
     Line(String),
     /// So many lines came too fast.
-    LeftOut(u64),
+    Dropped(u64),
 }
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Stderr {
     }
 
     /// Appends the lines that these bytes complete.
-    pub fn feed(&mut self, bytes: &[u8], now: Instant, out: &mut Vec<Said>) {
+    pub fn feed(&mut self, bytes: &[u8], now: Instant, out: &mut Vec<StderrEvent>) {
         self.remember(bytes);
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             let (text, is_whole) = match piece.split_last() {
@@ -73,9 +73,9 @@ impl Stderr {
     }
 
     /// The pipe has ended: what has no newline is a line too.
-    pub fn end(&mut self, now: Instant, out: &mut Vec<Said>) {
+    pub fn end(&mut self, now: Instant, out: &mut Vec<StderrEvent>) {
         self.end_line(now, out);
-        self.tell_left_out(out);
+        self.report_dropped(out);
     }
 
     /// The last of it, from the beginning of a line on.
@@ -102,7 +102,7 @@ impl Stderr {
         self.tail.extend(kept);
     }
 
-    fn end_line(&mut self, now: Instant, out: &mut Vec<Said>) {
+    fn end_line(&mut self, now: Instant, out: &mut Vec<StderrEvent>) {
         let line = String::from_utf8_lossy(&self.line);
         let line = without_colours(line.trim_end());
         let mut line = self.secrets.redact(&line).into_owned();
@@ -121,13 +121,13 @@ impl Stderr {
             return;
         }
         self.paid_until = paid_until;
-        self.tell_left_out(out);
-        out.push(Said::Line(line));
+        self.report_dropped(out);
+        out.push(StderrEvent::Line(line));
     }
 
-    fn tell_left_out(&mut self, out: &mut Vec<Said>) {
+    fn report_dropped(&mut self, out: &mut Vec<StderrEvent>) {
         if self.n_left_out > 0 {
-            out.push(Said::LeftOut(self.n_left_out));
+            out.push(StderrEvent::Dropped(self.n_left_out));
             self.n_left_out = 0;
         }
     }
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(without_colours(""), "");
     }
 
-    fn lines(chunks: &[&[u8]]) -> Vec<Said> {
+    fn lines(chunks: &[&[u8]]) -> Vec<StderrEvent> {
         let now = Instant::now();
         let (mut stderr, mut out) = (Stderr::new(now), Vec::new());
         for chunk in chunks {
@@ -173,8 +173,8 @@ mod tests {
         out
     }
 
-    fn line(text: &str) -> Said {
-        Said::Line(text.to_owned())
+    fn line(text: &str) -> StderrEvent {
+        StderrEvent::Line(text.to_owned())
     }
 
     #[test]
@@ -210,11 +210,11 @@ mod tests {
         for _ in 0..100 {
             stderr.feed(b"later\n", start + Duration::from_secs(1), &mut out);
         }
-        expected.push(Said::LeftOut(950));
+        expected.push(StderrEvent::Dropped(950));
         expected.extend(vec![line("later"); 20]);
         assert_eq!(out, expected);
         stderr.end(start + Duration::from_secs(1), &mut out);
-        expected.push(Said::LeftOut(80));
+        expected.push(StderrEvent::Dropped(80));
         assert_eq!(out, expected);
     }
 

@@ -196,7 +196,7 @@ fn texts(content: &Value) -> Vec<String> {
 }
 
 /// What the messages with this role say.
-fn said_by(role: &str, messages: &[Value]) -> Vec<String> {
+fn text_of_role(role: &str, messages: &[Value]) -> Vec<String> {
     let of_role = messages.iter().filter(|it| it["role"] == role);
     of_role.flat_map(|it| texts(&it["content"])).collect()
 }

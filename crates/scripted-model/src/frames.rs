@@ -19,7 +19,7 @@ use crate::scenario::{Cut, Ending, Place};
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     bytes: Vec<u8>,
-    marks: Vec<Mark>,
+    marks: Vec<FrameMark>,
     n_chunks: usize,
     /// After this many chunks the stream is over, whatever would follow.
     chunk_limit: Option<usize>,
@@ -28,7 +28,7 @@ pub(crate) struct Frames {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Mark {
+struct FrameMark {
     end: usize,
     is_chunk: bool,
 }
@@ -102,15 +102,15 @@ impl Frames {
         self.bytes.extend_from_slice(b"data: ");
         data(&mut self.bytes);
         self.bytes.extend_from_slice(b"\n\n");
-        self.marks.push(Mark {
+        self.marks.push(FrameMark {
             end: self.bytes.len(),
             is_chunk,
         });
     }
 
     /// The body that plays these frames, a chunk every `pace`.
-    pub(crate) fn play(self, pace: Duration) -> Play {
-        Play {
+    pub(crate) fn play(self, pace: Duration) -> PlayBody {
+        PlayBody {
             bytes: Bytes::from(self.bytes),
             marks: self.marks.into_iter(),
             at: 0,
@@ -144,9 +144,9 @@ pub(crate) fn pieces(text: &str, size: usize) -> impl Iterator<Item = &str> {
 
 /// The response body of a played stream.
 #[derive(Debug)]
-pub(crate) struct Play {
+pub(crate) struct PlayBody {
     bytes: Bytes,
-    marks: std::vec::IntoIter<Mark>,
+    marks: std::vec::IntoIter<FrameMark>,
     at: usize,
     pace: Duration,
     /// When the next chunk starts. Counted from the first one, so that late timers do not add up.
@@ -157,7 +157,7 @@ pub(crate) struct Play {
     is_dropped: bool,
 }
 
-impl HttpBody for Play {
+impl HttpBody for PlayBody {
     type Data = Bytes;
     type Error = io::Error;
 

@@ -5,14 +5,14 @@
 
 mod dialects;
 mod frames;
+mod playback;
 mod request;
 mod scenario;
 mod server;
-mod stage;
 
 /// What [`Turn::error`] and [`Turn::header`] are made of.
 pub use axum::http::{HeaderName, HeaderValue, StatusCode};
+pub use playback::Playback;
 pub use request::Request;
 pub use scenario::{Block, Cut, Lanes, Repeat, Scenario, Stop, Turn, Usage};
 pub use server::{Server, serve};
-pub use stage::Stage;

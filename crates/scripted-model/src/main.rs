@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use scripted_model::{Scenario, Stage, serve};
+use scripted_model::{Playback, Scenario, serve};
 use tokio::net::TcpListener;
 
 /// Plays a scripted model on loopback, so that coding agents run offline.
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<(), String> {
-    let stage = Stage::new(scenario(cli)?);
+    let stage = Playback::new(scenario(cli)?);
     if let Some(path) = &cli.log {
         let log = File::options().create(true).append(true).open(path);
         stage

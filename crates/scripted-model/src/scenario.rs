@@ -69,7 +69,7 @@ impl Scenario {
 
 /// One answer of the model.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "file::Turn")]
+#[serde(try_from = "file::FileTurn")]
 pub struct Turn {
     pub(crate) answer: Answer,
     pub(crate) headers: HeaderMap,
@@ -291,7 +291,7 @@ impl Turn {
 
 /// A part of the model's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "file::Block")]
+#[serde(try_from = "file::FileBlock")]
 pub enum Block {
     Text(String),
     Thinking {

@@ -17,9 +17,9 @@ use tokio::sync::oneshot;
 
 use crate::dialects::{Call, Dialect, Method, Names, PATHS};
 use crate::frames::Frames;
+use crate::playback::{NextTurn, Playback};
 use crate::request::Request;
 use crate::scenario::{Answer, ApiError, Ending, Scenario, Turn};
-use crate::stage::{Cue, Stage};
 
 /// Larger than any context window; what is beyond is a mistake.
 const MAX_BODY: usize = 64 << 20;
@@ -28,7 +28,7 @@ const MAX_BODY: usize = 64 << 20;
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
-    stage: Stage,
+    stage: Playback,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -46,7 +46,7 @@ impl Server {
             let _inside = runtime.enter();
             TcpListener::from_std(listener)?
         };
-        let stage = Stage::new(scenario);
+        let stage = Playback::new(scenario);
         let (stop, stopped) = oneshot::channel::<()>();
         let playing = stage.clone();
         let thread = thread::Builder::new()
@@ -82,7 +82,7 @@ impl Server {
         self.stage.requests()
     }
 
-    /// Waits until `n` requests have arrived; see [`Stage::wait_for_requests`].
+    /// Waits until `n` requests have arrived; see [`Playback::wait_for_requests`].
     pub fn wait_for_requests(&self, n: usize, at_most: Duration) -> Vec<Request> {
         self.stage.wait_for_requests(n, at_most)
     }
@@ -99,13 +99,13 @@ impl Drop for Server {
 }
 
 /// Serves a stage on a runtime of the caller's, until the future is dropped.
-pub async fn serve(listener: TcpListener, stage: Stage) -> io::Result<()> {
+pub async fn serve(listener: TcpListener, stage: Playback) -> io::Result<()> {
     // A chunk is to leave when it is written. A socket that cannot do that is merely slower.
     let listener = listener.tap_io(|socket| drop(socket.set_nodelay(true)));
     axum::serve(listener, Router::new().fallback(respond).with_state(stage)).await
 }
 
-async fn respond(State(stage): State<Stage>, request: HttpRequest) -> Response {
+async fn respond(State(stage): State<Playback>, request: HttpRequest) -> Response {
     let (head, body) = request.into_parts();
     let Ok(body) = to_bytes(body, MAX_BODY).await else {
         let message = format!("the request is longer than {MAX_BODY} bytes");
@@ -115,9 +115,9 @@ async fn respond(State(stage): State<Stage>, request: HttpRequest) -> Response {
         );
     };
     let body = String::from_utf8_lossy(&body).into_owned();
-    let asked = Asked::read(head.method.as_str(), head.uri.path(), &body);
+    let asked = RequestKind::read(head.method.as_str(), head.uri.path(), &body);
     let mut request = Request::new(&head, body);
-    if let Asked::Turn { lane, .. } = &asked {
+    if let RequestKind::Turn { lane, .. } = &asked {
         request.lane = Some(lane.clone());
     }
     if let Err(err) = stage.record(request) {
@@ -128,18 +128,18 @@ async fn respond(State(stage): State<Stage>, request: HttpRequest) -> Response {
         );
     }
     match asked {
-        Asked::Turn {
+        RequestKind::Turn {
             dialect,
             call,
             lane,
         } => play(&stage, dialect, &call, &lane).await,
-        Asked::Count(count) => whole(StatusCode::OK, &count),
-        Asked::Wrong(status, error) => refusal(status, &error),
+        RequestKind::Count(count) => whole(StatusCode::OK, &count),
+        RequestKind::Wrong(status, error) => refusal(status, &error),
     }
 }
 
 /// What a request turned out to be.
-enum Asked {
+enum RequestKind {
     Turn {
         dialect: Dialect,
         call: Call,
@@ -149,25 +149,25 @@ enum Asked {
     Wrong(StatusCode, Value),
 }
 
-impl Asked {
-    fn read(method: &str, path: &str, body: &str) -> Asked {
+impl RequestKind {
+    fn read(method: &str, path: &str, body: &str) -> RequestKind {
         let Some((dialect, asked)) = Dialect::of(path).filter(|_| method == "POST") else {
             let message = format!("nothing is served at {method} {path}; POST to one of {PATHS}");
-            return Asked::Wrong(
+            return RequestKind::Wrong(
                 StatusCode::NOT_FOUND,
                 json!({"error": {"message": message}}),
             );
         };
         let wrong = |message: &str| {
             let status = StatusCode::BAD_REQUEST;
-            Asked::Wrong(status, dialect.error(status, None, message))
+            RequestKind::Wrong(status, dialect.error(status, None, message))
         };
         let json: Value = match serde_json::from_str(body) {
             Ok(json) => json,
             Err(err) => return wrong(&format!("the body is not JSON: {err}")),
         };
         let (model, stream) = match asked {
-            Method::CountTokens => return Asked::Count(dialect.count(body)),
+            Method::CountTokens => return RequestKind::Count(dialect.count(body)),
             Method::Generate { model, stream } => (model, stream),
         };
         match dialect.call(&json) {
@@ -175,7 +175,7 @@ impl Asked {
                 call.is_stream = stream.unwrap_or(call.is_stream);
                 call.model = model.map_or(call.model, str::to_owned);
                 let lane = lane(&call).to_owned();
-                Asked::Turn {
+                RequestKind::Turn {
                     dialect,
                     call,
                     lane,
@@ -199,7 +199,7 @@ fn lane(call: &Call) -> &str {
     }
 }
 
-async fn play(stage: &Stage, dialect: Dialect, call: &Call, lane: &str) -> Response {
+async fn play(stage: &Playback, dialect: Dialect, call: &Call, lane: &str) -> Response {
     let cue = match stage.cue(lane) {
         Ok(cue) => cue,
         Err(message) => {
@@ -210,7 +210,7 @@ async fn play(stage: &Stage, dialect: Dialect, call: &Call, lane: &str) -> Respo
             );
         }
     };
-    let Cue {
+    let NextTurn {
         turn: Turn {
             answer,
             headers,

@@ -43,7 +43,7 @@ struct Seen {
 
 /// What is said at the end.
 #[derive(Serialize)]
-struct Said {
+struct CrowdReport {
     n_events: usize,
     n_delivered: usize,
     /// From the first event to the last.
@@ -182,10 +182,10 @@ impl Seen {
         Ok(find(payload, &self.end).is_some())
     }
 
-    fn said(&self) -> Said {
+    fn said(&self) -> CrowdReport {
         let ends = self.times.first().zip(self.times.last());
         let lags = self.times.iter().map(|(first, last)| *last - *first);
-        Said {
+        CrowdReport {
             n_events: self.times.len(),
             n_delivered: self.n_delivered,
             seconds: ends.map_or(0.0, |(first, last)| (last.0 - first.0).as_secs_f64()),

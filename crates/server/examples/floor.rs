@@ -50,10 +50,10 @@ async fn main() -> io::Result<()> {
 
 async fn upgrade(State(lines): State<Lines>, upgrade: WebSocketUpgrade) -> Response {
     let lines = lines.subscribe();
-    upgrade.on_upgrade(|socket| tell(socket, lines))
+    upgrade.on_upgrade(|socket| forward(socket, lines))
 }
 
-async fn tell(mut socket: WebSocket, mut lines: broadcast::Receiver<Utf8Bytes>) {
+async fn forward(mut socket: WebSocket, mut lines: broadcast::Receiver<Utf8Bytes>) {
     while let Ok(line) = lines.recv().await {
         if socket.send(Message::Text(line)).await.is_err() {
             return;

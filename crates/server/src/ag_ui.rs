@@ -30,7 +30,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use self::encoding::Encoding;
-use self::stream::Stream;
+use self::stream::RunStream;
 use self::turns::Turns;
 use crate::api::{Json, Params, runs};
 use crate::config::BODY;
@@ -59,7 +59,7 @@ pub(crate) struct AgUi {
 }
 
 /// A request, and who makes it.
-struct Asked {
+struct RunRequest {
     engine: String,
     input: RunAgentInput,
     /// As it came, for engines that are told whole conversations.
@@ -112,7 +112,7 @@ pub(crate) async fn run(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
-    let asked = Asked::read(&engine, caller.role, params, &headers, body).await?;
+    let asked = RunRequest::read(&engine, caller.role, params, &headers, body).await?;
     let check = async |submit: Submit| {
         rights::check_submit(&app, &caller, &submit)?;
         roots::check_submit(&app, &caller, &submit).await?;
@@ -185,7 +185,7 @@ impl AgUi {
     }
 }
 
-impl Asked {
+impl RunRequest {
     async fn read(
         engine: &str,
         role: Role,
@@ -234,7 +234,7 @@ impl Asked {
 }
 
 /// The answer that a stream is.
-fn respond(stream: Stream) -> Response {
+fn respond(stream: RunStream) -> Response {
     let kind = match stream.encoding() {
         Encoding::Sse => "text/event-stream",
         Encoding::Proto => PROTO_TYPE,

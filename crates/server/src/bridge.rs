@@ -20,13 +20,13 @@ const FIRST: &str = "first";
 #[derive(Debug)]
 pub(crate) struct Bridge {
     path: PathBuf,
-    notes: Mutex<Notes>,
+    notes: Mutex<BridgeFile>,
 }
 
 /// A file of an earlier version may hold one `provider` for everybody. It is not read: whoever could
 /// prompt could have put anything there.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Notes {
+struct BridgeFile {
     /// The provider that each token has selected, by the id of its key.
     #[serde(default)]
     providers: BTreeMap<String, String>,
@@ -136,7 +136,7 @@ impl Bridge {
         replace(&self.path, &json).ok();
     }
 
-    fn notes(&self) -> MutexGuard<'_, Notes> {
+    fn notes(&self) -> MutexGuard<'_, BridgeFile> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -25,12 +25,12 @@ const MIN_STRANGERS: usize = 4;
 
 /// How many connections without a token there is room for. They get a quarter of the files that this
 /// process may open, so that the journal, the agents and those with a token have the rest.
-pub(crate) fn max_strangers() -> usize {
+pub(crate) fn max_unauthenticated() -> usize {
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    strangers_for(files)
+    unauthenticated_for(files)
 }
 
-fn strangers_for(files: Option<u64>) -> usize {
+fn unauthenticated_for(files: Option<u64>) -> usize {
     let files = files.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
     (files / 4).clamp(MIN_STRANGERS, MAX_STRANGERS)
 }
@@ -186,9 +186,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strangers_leave_files_for_the_others() {
-        let room = [0, 16, 64, 256, 1024, 1 << 20].map(|it| strangers_for(Some(it)));
+    fn unauthenticated_connections_leave_files_for_others() {
+        let room = [0, 16, 64, 256, 1024, 1 << 20].map(|it| unauthenticated_for(Some(it)));
         assert_eq!(room, [4, 4, 16, 64, 256, 256]);
-        assert_eq!(strangers_for(None), 256);
+        assert_eq!(unauthenticated_for(None), 256);
     }
 }

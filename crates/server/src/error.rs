@@ -124,7 +124,7 @@ impl From<journal::Error> for ApiError {
             journal::Error::NoAsk { .. } => Self::new(StatusCode::NOT_FOUND, "no_such_ask", words),
             journal::Error::Answered { decision, .. } => {
                 let how = decision.map_or("its answer is on its way".to_owned(), |it| {
-                    format!("it was {}", word(it))
+                    format!("it was {}", decision_name(it))
                 });
                 let words = format!("this was answered before: {how}");
                 Self::new(StatusCode::CONFLICT, "already_settled", words)
@@ -170,7 +170,7 @@ fn no_session(words: String) -> ApiError {
         .hint("`linkspan sessions` lists them")
 }
 
-fn word(decision: model::Decision) -> &'static str {
+fn decision_name(decision: model::Decision) -> &'static str {
     match decision {
         model::Decision::Allowed => "allowed",
         model::Decision::AllowedAlways => "allowed for good",
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_store_that_cannot_be_written_is_told_with_what_to_do() {
+    fn an_unwritable_store_is_reported_with_a_hint() {
         let told = |fault| {
             let error = ApiError::from(journal::Error::Storage(fault));
             (error.status.as_u16(), error.code, error.message, error.hint)

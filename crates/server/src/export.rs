@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_within_an_event_says_how_much_of_it_is_known() {
+    fn a_cursor_within_an_event_counts_the_known_frames() {
         let cursors: Vec<String> = (1..=3)
             .map(|n| Cursor::behind(5, n, 3).to_string())
             .collect();

@@ -129,8 +129,8 @@ struct Names(Vec<String>);
 
 impl<'de> serde::Deserialize<'de> for Names {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Keys;
-        impl<'de> Visitor<'de> for Keys {
+        struct NamesVisitor;
+        impl<'de> Visitor<'de> for NamesVisitor {
             type Value = Names;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -145,7 +145,7 @@ impl<'de> serde::Deserialize<'de> for Names {
                 Ok(Names(names))
             }
         }
-        deserializer.deserialize_map(Keys)
+        deserializer.deserialize_map(NamesVisitor)
     }
 }
 

@@ -28,22 +28,22 @@ use tower_service::Service;
 
 use crate::ag_ui::AgUi;
 use crate::api::engines::Engines;
+use crate::auth::PeerAddr;
 use crate::bridge::Bridge;
 use crate::config::{
-    Error, Exposure, HANDSHAKE, HEAD, STOP, ServeConfig, Tls, WRITE, max_strangers,
+    Error, Exposure, HANDSHAKE, HEAD, STOP, ServeConfig, Tls, WRITE, max_unauthenticated,
 };
 use crate::cors::AllowedOrigins;
-use crate::door::Peer;
-use crate::failures::Failures;
+use crate::host_origin::HostNames;
 use crate::metrics::Metrics;
-use crate::notes::{Listening, Note};
-use crate::origins::Origins;
-use crate::patient::Patient;
-use crate::private::Own;
+use crate::private::OwnPaths;
+use crate::rate_limit::AuthRateLimit;
 use crate::roots::Roots;
 use crate::routes;
+use crate::running_servers::{RunningNote, RunningServer};
 use crate::state::App;
-use crate::strangers::{Stranger, Strangers};
+use crate::unauthenticated::{Unauthenticated, UnauthenticatedSlot};
+use crate::write_timeout::WriteTimeout;
 
 /// Until a connection is accepted after one could not be.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
@@ -57,7 +57,7 @@ pub struct Server {
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
     page: String,
-    note: io::Result<Note>,
+    note: io::Result<RunningNote>,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -94,15 +94,15 @@ pub async fn bind(config: ServeConfig) -> Result<Server, Error> {
         ag_ui,
         keys: RwLock::new(config.keys),
         revoked: watch::Sender::new(()),
-        origins: Origins::new(
+        origins: HostNames::new(
             address,
             tls.is_some(),
             &config.public,
             AllowedOrigins::new(config.allow_origins),
         ),
         roots,
-        own: Own::new(own),
-        failures: Failures::default(),
+        own: OwnPaths::new(own),
+        rate_limit: AuthRateLimit::default(),
         metrics: Metrics::default(),
         bridge: Bridge::open(&config.data_dir),
         engines: Engines::new(settings),
@@ -119,7 +119,7 @@ pub async fn bind(config: ServeConfig) -> Result<Server, Error> {
     });
     let url = url(address, app.is_tls);
     let page = config.public.first().unwrap_or(&url).clone();
-    let note = Note::write(&config.data_dir, &Listening::own(url, page.clone()));
+    let note = RunningNote::write(&config.data_dir, &RunningServer::own(url, page.clone()));
     Ok(Server {
         tasks: vec![app.watch_keys()],
         app,
@@ -168,7 +168,7 @@ impl Server {
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let router = routes::router(&self.app);
         let clients = Arc::new(Semaphore::new(self.app.max_clients));
-        let strangers = Strangers::new(max_strangers());
+        let unauthenticated = Unauthenticated::new(max_unauthenticated());
         let mut connections = JoinSet::new();
         let mut stop = pin!(stop);
         loop {
@@ -187,10 +187,10 @@ impl Server {
                 sleep(ACCEPT_AGAIN).await;
                 continue;
             };
-            let stranger = Arc::new(strangers.enter());
+            let slot = Arc::new(unauthenticated.enter());
             let serve = connect(
                 stream,
-                (Peer(peer), Arc::clone(&stranger)),
+                (PeerAddr(peer), Arc::clone(&slot)),
                 self.tls.clone(),
                 router.clone(),
                 self.app.stop.subscribe(),
@@ -198,7 +198,7 @@ impl Server {
             connections.spawn(async move {
                 tokio::select! {
                     () = serve => (),
-                    () = stranger.gives_way() => (),
+                    () = slot.evicted() => (),
                 }
                 drop(permit);
             });
@@ -225,14 +225,14 @@ impl Server {
 
 async fn connect(
     stream: TcpStream,
-    who: (Peer, Arc<Stranger>),
+    who: (PeerAddr, Arc<UnauthenticatedSlot>),
     tls: Option<TlsAcceptor>,
     router: Router,
     stop: watch::Receiver<bool>,
 ) {
     // Events are small, and nobody wants to wait for more of them.
     stream.set_nodelay(true).ok();
-    let stream = Patient::new(stream, WRITE);
+    let stream = WriteTimeout::new(stream, WRITE);
     match tls {
         None => serve(stream, who, router, stop).await,
         Some(tls) => {
@@ -246,7 +246,7 @@ async fn connect(
 
 async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    who: (Peer, Arc<Stranger>),
+    who: (PeerAddr, Arc<UnauthenticatedSlot>),
     router: Router,
     mut stop: watch::Receiver<bool>,
 ) {

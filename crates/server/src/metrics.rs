@@ -31,14 +31,14 @@ const REQUEST_SECONDS: &[f64] = &[0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5,
 
 /// What waits and what runs, as the journal has it.
 #[derive(Clone, Copy, Debug, Default)]
-struct Work {
+struct WorkGauges {
     running: u64,
     queued: u64,
     asks: u64,
 }
 
-impl Work {
-    async fn look(hub: &Hub) -> hub::Result<Self> {
+impl WorkGauges {
+    async fn read(hub: &Hub) -> hub::Result<Self> {
         let journal = hub.journal();
         let mut queued = 0;
         for session in journal.pending().await? {
@@ -60,9 +60,9 @@ fn label(text: &str) -> String {
 
 /// Counted as long as it lives.
 #[derive(Debug)]
-pub(crate) struct Following(Arc<App>);
+pub(crate) struct FollowerGuard(Arc<App>);
 
-impl Drop for Following {
+impl Drop for FollowerGuard {
     fn drop(&mut self) {
         self.0.metrics.followers.fetch_sub(1, Ordering::Relaxed);
     }
@@ -118,10 +118,10 @@ impl Metrics {
     }
 
     /// Somebody follows, until what is returned is dropped; not more than there may be.
-    pub(crate) fn follows(app: &Arc<App>) -> Result<Following> {
+    pub(crate) fn follows(app: &Arc<App>) -> Result<FollowerGuard> {
         // Counted first, so that what is dropped below is counted out again.
         let before = app.metrics.followers.fetch_add(1, Ordering::Relaxed);
-        let following = Following(Arc::clone(app));
+        let following = FollowerGuard(Arc::clone(app));
         if usize::try_from(before).unwrap_or_default() < app.max_clients {
             return Ok(following);
         }
@@ -132,7 +132,7 @@ impl Metrics {
         ))
     }
 
-    fn text(&self, app: &App, work: Option<Work>) -> String {
+    fn text(&self, app: &App, work: Option<WorkGauges>) -> String {
         let mut text = String::new();
         self.put_runs(app, work, &mut text);
         let mut put = |name: &str, kind: &str, help: &str, rows: &[(&str, u64)]| {
@@ -207,7 +207,7 @@ impl Metrics {
     }
 
     /// The runs: what waits, what runs, how they ended and how long they took.
-    fn put_runs(&self, app: &App, work: Option<Work>, text: &mut String) {
+    fn put_runs(&self, app: &App, work: Option<WorkGauges>, text: &mut String) {
         let mut family = |name: &str, kind: &str, help: &str, rows: &[String]| {
             // Writing to a string does not fail.
             writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}").ok();
@@ -215,7 +215,7 @@ impl Metrics {
                 writeln!(text, "{name}{row}").ok();
             }
         };
-        if let Some(Work {
+        if let Some(WorkGauges {
             running,
             queued,
             asks,
@@ -287,6 +287,6 @@ fn put_durations(labels: &str, durations: &Histogram, rows: &mut Vec<String>) {
 pub(crate) async fn show(State(app): State<Arc<App>>) -> impl IntoResponse {
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     // A journal that cannot be read is a figure of its own.
-    let work = Work::look(&app.hub).await.ok();
+    let work = WorkGauges::read(&app.hub).await.ok();
     ([(header::CONTENT_TYPE, kind)], app.metrics.text(&app, work))
 }

@@ -70,11 +70,11 @@ fn operation(route: &Route) -> Value {
         operation["x-controls"] = controls();
     }
     let mut parameters: Vec<Value> = in_path(route.path)
-        .map(|it| parameter(route.path, it, Place::Path))
+        .map(|it| parameter(route.path, it, ParameterPlace::Path))
         .chain(
             in_query(route.path)
                 .iter()
-                .map(|it| parameter(route.path, it, Place::Query)),
+                .map(|it| parameter(route.path, it, ParameterPlace::Query)),
         )
         .collect();
     if route.path == "/api/runs" {
@@ -93,12 +93,12 @@ fn operation(route: &Route) -> Value {
         _ => ("200", "Done"),
     };
     operation["responses"][status] = match given {
-        Given::Json(schema) => json!({ "description": words, "content": content(schema) }),
-        Given::Raw(kinds) => {
+        ResponseBody::Json(schema) => json!({ "description": words, "content": content(schema) }),
+        ResponseBody::Raw(kinds) => {
             let kinds = kinds.iter().map(|it| ((*it).to_owned(), json!({})));
             json!({ "description": words, "content": kinds.collect::<Map<_, _>>() })
         }
-        Given::Nothing => json!({ "description": words }),
+        ResponseBody::Nothing => json!({ "description": words }),
     };
     for refusal in REFUSALS.iter().filter(|it| (it.happens)(route)) {
         let at = format!("#/components/responses/{}", refusal.name);
@@ -238,7 +238,7 @@ fn content(schema: &str) -> Value {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum ParameterPlace {
     Path,
     Query,
 }
@@ -262,15 +262,15 @@ fn in_query(path: &str) -> &'static [&'static str] {
     }
 }
 
-fn parameter(path: &str, name: &str, place: Place) -> Value {
+fn parameter(path: &str, name: &str, place: ParameterPlace) -> Value {
     let is_file = path.ends_with("/file") && name == "path";
     let mut parameter = json!({
         "name": name,
         "in": match place {
-            Place::Path => "path",
-            Place::Query => "query",
+            ParameterPlace::Path => "path",
+            ParameterPlace::Query => "query",
         },
-        "required": place == Place::Path || is_file,
+        "required": place == ParameterPlace::Path || is_file,
         "schema": schema(path, name, place),
     });
     if let Some(words) = description(path, name) {
@@ -279,9 +279,9 @@ fn parameter(path: &str, name: &str, place: Place) -> Value {
     parameter
 }
 
-fn schema(path: &str, name: &str, place: Place) -> Value {
+fn schema(path: &str, name: &str, place: ParameterPlace) -> Value {
     match (path, name) {
-        (_, "id" | "engine" | "item") if place == Place::Path => {
+        (_, "id" | "engine" | "item") if place == ParameterPlace::Path => {
             json!({ "type": "string", "minLength": 1 })
         }
         (_, "n") => json!({ "type": "integer", "minimum": 0, "format": "uint64" }),
@@ -343,7 +343,7 @@ fn description(path: &str, name: &str) -> Option<&'static str> {
 }
 
 /// What a route answers with.
-enum Given {
+enum ResponseBody {
     Json(&'static str),
     /// Of one of these kinds.
     Raw(&'static [&'static str]),
@@ -351,18 +351,18 @@ enum Given {
 }
 
 /// The schemas of what a route takes and gives.
-fn bodies(route: &Route) -> (Option<&'static str>, Given) {
+fn bodies(route: &Route) -> (Option<&'static str>, ResponseBody) {
     match (route.method.as_str(), route.path) {
-        ("GET", "/") => (None, Given::Raw(&["text/html"])),
-        ("GET", "/healthz" | "/api/metrics") => (None, Given::Raw(&["text/plain"])),
-        ("GET", "/api/openapi.json") => (None, Given::Raw(&["application/json"])),
-        ("GET", "/api/me") => (None, Given::Json("Me")),
-        ("GET", "/api/engines") => (None, Given::Json("Engines")),
-        ("GET", "/api/sessions") => (None, Given::Json("Sessions")),
-        ("GET", "/api/sessions/{id}") => (None, Given::Json("SessionDetail")),
+        ("GET", "/") => (None, ResponseBody::Raw(&["text/html"])),
+        ("GET", "/healthz" | "/api/metrics") => (None, ResponseBody::Raw(&["text/plain"])),
+        ("GET", "/api/openapi.json") => (None, ResponseBody::Raw(&["application/json"])),
+        ("GET", "/api/me") => (None, ResponseBody::Json("Me")),
+        ("GET", "/api/engines") => (None, ResponseBody::Json("Engines")),
+        ("GET", "/api/sessions") => (None, ResponseBody::Json("Sessions")),
+        ("GET", "/api/sessions/{id}") => (None, ResponseBody::Json("SessionDetail")),
         ("GET", "/api/sessions/{id}/file") => (
             None,
-            Given::Raw(&[
+            ResponseBody::Raw(&[
                 "text/plain",
                 "image/png",
                 "image/jpeg",
@@ -370,16 +370,16 @@ fn bodies(route: &Route) -> (Option<&'static str>, Given) {
                 "image/webp",
             ]),
         ),
-        ("POST", "/api/sessions/{id}/abort") => (None, Given::Json("Aborted")),
-        ("POST", "/api/runs") => (Some("Prompt"), Given::Json("Submitted")),
+        ("POST", "/api/sessions/{id}/abort") => (None, ResponseBody::Json("Aborted")),
+        ("POST", "/api/runs") => (Some("Prompt"), ResponseBody::Json("Submitted")),
         ("POST", "/ag-ui" | "/ag-ui/{engine}") => (
             Some("RunAgentInput"),
-            Given::Raw(&["text/event-stream", PROTO_TYPE]),
+            ResponseBody::Raw(&["text/event-stream", PROTO_TYPE]),
         ),
-        ("POST", "/ag-ui/{engine}/abort") => (Some("Thread"), Given::Json("Aborted")),
+        ("POST", "/ag-ui/{engine}/abort") => (Some("Thread"), ResponseBody::Json("Aborted")),
         ("GET", "/api/sessions/{id}/items/{item}/output") => (
             None,
-            Given::Raw(&[
+            ResponseBody::Raw(&[
                 "text/plain",
                 "application/json",
                 "image/png",
@@ -388,9 +388,9 @@ fn bodies(route: &Route) -> (Option<&'static str>, Given) {
                 "image/webp",
             ]),
         ),
-        ("GET", "/api/asks") => (None, Given::Json("Asks")),
-        ("POST", "/api/asks/{id}") => (Some("Answer"), Given::Nothing),
-        _ => (None, Given::Nothing),
+        ("GET", "/api/asks") => (None, ResponseBody::Json("Asks")),
+        ("POST", "/api/asks/{id}") => (Some("Answer"), ResponseBody::Nothing),
+        _ => (None, ResponseBody::Nothing),
     }
 }
 
@@ -466,8 +466,8 @@ mod tests {
             "ask_timeout",
             "ask_default",
         ];
-        check("Prompt", fields::names_of::<runs::Fields>(), &aliases);
-        check("Answer", fields::names_of::<asks::Reply>(), &[]);
+        check("Prompt", fields::names_of::<runs::SubmitFields>(), &aliases);
+        check("Answer", fields::names_of::<asks::AskReply>(), &[]);
         check("Thread", fields::names_of::<AbortBody>(), &[]);
     }
 

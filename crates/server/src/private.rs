@@ -89,7 +89,7 @@ pub const CREDENTIALS: &[(&str, &str)] = &[
 
 /// Why something is not shown, or not worked in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Private {
+pub(crate) enum HiddenReason {
     /// It is linkspan's own.
     Own,
     /// It has the name of something that holds credentials.
@@ -98,7 +98,7 @@ pub(crate) enum Private {
     Key,
 }
 
-impl Private {
+impl HiddenReason {
     /// Whether it is kept from this caller.
     pub(crate) fn is_kept_from(self, caller: &Caller) -> bool {
         match self {
@@ -121,11 +121,11 @@ impl Private {
 
 /// Where linkspan keeps what is its own.
 #[derive(Debug)]
-pub(crate) struct Own {
+pub(crate) struct OwnPaths {
     paths: Vec<PathBuf>,
 }
 
-impl Own {
+impl OwnPaths {
     /// The data directory, and what else holds tokens, keys or settings.
     pub(crate) fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         // What is not there yet is known by its name.
@@ -136,20 +136,20 @@ impl Own {
     }
 
     /// What stands against a path without links, which may be that of a file or of a directory.
-    pub(crate) fn find(&self, path: &Path) -> Option<Private> {
+    pub(crate) fn find(&self, path: &Path) -> Option<HiddenReason> {
         if self.holds(path) {
-            return Some(Private::Own);
+            return Some(HiddenReason::Own);
         }
-        named(path).map(Private::Named)
+        named(path).map(HiddenReason::Named)
     }
 
     /// What stands against a file that was opened: its path without links, its other names.
-    pub(crate) fn find_file(&self, path: &Path, found: &Metadata) -> Option<Private> {
+    pub(crate) fn find_file(&self, path: &Path, found: &Metadata) -> Option<HiddenReason> {
         if let Some(private) = self.find(path) {
             return Some(private);
         }
         // A second name of the same file, wherever that is.
-        (found.nlink() > 1 && self.has_entry(found)).then_some(Private::Own)
+        (found.nlink() > 1 && self.has_entry(found)).then_some(HiddenReason::Own)
     }
 
     /// Whether a path is one of ours or lies below one, also by the way of another mount.
@@ -362,14 +362,14 @@ mod tests {
         fs::hard_link(data.join("token"), root.join("second")).unwrap();
         fs::write(root.join("other"), "x").unwrap();
         fs::hard_link(root.join("other"), root.join("third")).unwrap();
-        let own = Own::new([data.clone(), root.join("not there")]);
+        let own = OwnPaths::new([data.clone(), root.join("not there")]);
         let check = |path: &Path| own.find_file(path, &fs::metadata(path).unwrap());
         for path in [&data, &data.join("token"), &data.join("below")] {
-            assert_eq!(check(path), Some(Private::Own), "{}", path.display());
+            assert_eq!(check(path), Some(HiddenReason::Own), "{}", path.display());
         }
-        assert_eq!(check(&root.join("second")), Some(Private::Own));
+        assert_eq!(check(&root.join("second")), Some(HiddenReason::Own));
         assert_eq!(check(&root.join("third")), None);
         assert_eq!(check(&root), None);
-        assert_eq!(own.find(&root.join("not there/a")), Some(Private::Own));
+        assert_eq!(own.find(&root.join("not there/a")), Some(HiddenReason::Own));
     }
 }

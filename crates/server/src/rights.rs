@@ -20,7 +20,7 @@ use crate::tokens::{Caller, Role};
 
 /// The role that something needs, and what it is needed for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Need {
+struct RequiredRole {
     role: Role,
     what: String,
 }
@@ -35,13 +35,13 @@ pub(crate) fn check_engine(app: &App, caller: &Caller, engine: &str) -> Result<(
     refuse_above(caller, engine_need(engine, app.engines.settings()))
 }
 
-fn refuse_above(caller: &Caller, needs: impl IntoIterator<Item = Need>) -> Result<()> {
+fn refuse_above(caller: &Caller, needs: impl IntoIterator<Item = RequiredRole>) -> Result<()> {
     let missing = needs.into_iter().filter(|it| caller.role < it.role);
     // The highest one, so that nobody has to come back twice; of several the first.
     let highest = missing.reduce(|a, b| if b.role > a.role { b } else { a });
     match highest {
         None => Ok(()),
-        Some(Need { role, what }) => Err(too_low(caller, role, &what)),
+        Some(RequiredRole { role, what }) => Err(too_low(caller, role, &what)),
     }
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn too_low(caller: &Caller, needed: Role, what: &str) -> ApiError {
 }
 
 /// Everything in a prompt that needs more than `prompt`.
-fn needs(submit: &Submit, settings: &Config) -> impl Iterator<Item = Need> {
+fn needs(submit: &Submit, settings: &Config) -> impl Iterator<Item = RequiredRole> {
     let Submit {
         // Words for the agent, and which session hears them: whoever may prompt may prompt every one.
         prompt: _,
@@ -80,7 +80,7 @@ fn needs(submit: &Submit, settings: &Config) -> impl Iterator<Item = Need> {
     } = submit;
     let has_list = allow.as_ref().is_some_and(|it| !it.is_empty());
     let mode = permissions.and_then(|it| mode_need(it, has_list));
-    let list = has_list.then(|| Need {
+    let list = has_list.then(|| RequiredRole {
         role: Role::Approve,
         what: "to allow tools beforehand (`allow`)".to_owned(),
     });
@@ -94,7 +94,7 @@ fn deadline_need(
     timeout: Option<Duration>,
     default: Option<AskDefault>,
     settings: &Config,
-) -> Option<Need> {
+) -> Option<RequiredRole> {
     let allows = |it: &Setting| {
         it.key.ends_with("ask_default") && it.value == Value::Text("allow".to_owned())
     };
@@ -103,7 +103,7 @@ fn deadline_need(
         Some(AskDefault::Deny) => false,
         None => timeout.is_some() && settings.settings().iter().any(allows),
     };
-    is_yes.then(|| Need {
+    is_yes.then(|| RequiredRole {
         role: Role::Approve,
         what: "for an `askDefault` of `allow`, which lets tools run that nobody has answered for"
             .to_owned(),
@@ -116,9 +116,9 @@ pub(crate) fn mode_role(mode: Mode) -> Role {
 }
 
 /// What the table of modes says.
-fn mode_need(mode: Mode, has_list: bool) -> Option<Need> {
+fn mode_need(mode: Mode, has_list: bool) -> Option<RequiredRole> {
     let name = mode.name();
-    mode.needs_approval(has_list).then(|| Need {
+    mode.needs_approval(has_list).then(|| RequiredRole {
         role: Role::Approve,
         what: format!("for `permissions` of `{name}`, which lets tools run unasked"),
     })
@@ -126,7 +126,7 @@ fn mode_need(mode: Mode, has_list: bool) -> Option<Need> {
 
 /// A command line or a file of this machine is the operator's to name; what the config or the program
 /// itself lists is anybody's.
-fn engine_need(name: &str, settings: &Config) -> Option<Need> {
+fn engine_need(name: &str, settings: &Config) -> Option<RequiredRole> {
     let is_listed = match select(name, settings) {
         // The config alone names endpoints.
         Ok(Selected::Responses(_)) => true,
@@ -134,12 +134,12 @@ fn engine_need(name: &str, settings: &Config) -> Option<Need> {
         Ok(Selected::Replay(Recording::File(_))) => false,
         Ok(Selected::Agent(agent)) => {
             let value = name.split_once(':').map(|it| it.1);
-            agent.engine.value.is_none() || value.is_some_and(|it| settings.acp(it).is_some())
+            agent.engine.argument.is_none() || value.is_some_and(|it| settings.acp(it).is_some())
         }
         // Nothing starts: the hub says what is wrong with it.
         Err(_) => true,
     };
-    (!is_listed).then(|| Need {
+    (!is_listed).then(|| RequiredRole {
         role: Role::Admin,
         what: "to name a command or a file as the engine".to_owned(),
     })

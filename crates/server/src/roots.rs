@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::config::Error;
 use crate::error::{ApiError, Result};
-use crate::private::Private;
+use crate::private::HiddenReason;
 use crate::state::App;
 use crate::tokens::{Caller, Role};
 
@@ -103,14 +103,14 @@ pub(crate) async fn check(app: &App, caller: &Caller, cwd: &Path) -> Result<()> 
     Err(ApiError::new(StatusCode::FORBIDDEN, "directory_not_allowed", words).hint(hint))
 }
 
-fn not_private(private: Private, cwd: &Path) -> ApiError {
+fn not_private(private: HiddenReason, cwd: &Path) -> ApiError {
     let cwd = cwd.display();
     let words = match private {
-        Private::Own => format!("no agent works in `{cwd}`, which is linkspan's own"),
-        Private::Named(pattern) => format!(
+        HiddenReason::Own => format!("no agent works in `{cwd}`, which is linkspan's own"),
+        HiddenReason::Named(pattern) => format!(
             "a token for `admin` is needed to work in `{cwd}`: `{pattern}` usually holds credentials"
         ),
-        Private::Key => format!("a token for `admin` is needed to work in `{cwd}`"),
+        HiddenReason::Key => format!("a token for `admin` is needed to work in `{cwd}`"),
     };
     ApiError::new(StatusCode::FORBIDDEN, "directory_not_allowed", words)
 }

@@ -11,7 +11,7 @@ use axum::routing::{MethodRouter, delete, get, post};
 use crate::error::ApiError;
 use crate::state::App;
 use crate::tokens::Role;
-use crate::{ag_ui, api, assets, door, metrics, openapi, ws};
+use crate::{ag_ui, api, assets, auth, metrics, openapi, ws};
 
 /// Who may use a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +149,7 @@ pub(crate) const ROUTES: &[Route] = &[
         id: "takeBackPrompt",
         access: PROMPT,
         summary: "Takes back the n-th prompt that waits",
-        handler: || delete(api::sessions::unqueue),
+        handler: || delete(api::sessions::remove_queued),
     },
     Route {
         method: Method::POST,
@@ -228,7 +228,7 @@ pub(crate) const ROUTES: &[Route] = &[
 pub(crate) fn router(app: &Arc<App>) -> Router {
     let mut router = Router::new();
     for route in ROUTES {
-        let guard = from_fn_with_state((Arc::clone(app), route.access), door::inner);
+        let guard = from_fn_with_state((Arc::clone(app), route.access), auth::auth_middleware);
         router = router.route(route.path, (route.handler)().route_layer(guard));
     }
     router
@@ -240,6 +240,6 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
                 "this route takes other methods",
             )
         })
-        .layer(from_fn_with_state(Arc::clone(app), door::outer))
+        .layer(from_fn_with_state(Arc::clone(app), auth::outer_middleware))
         .with_state(Arc::clone(app))
 }

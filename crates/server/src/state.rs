@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use formats::Served;
+use formats::ServedThread;
 use hub::Hub;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -14,10 +14,10 @@ use crate::ag_ui::AgUi;
 use crate::api::engines::Engines;
 use crate::bridge::Bridge;
 use crate::export::MaxOutput;
-use crate::failures::Failures;
+use crate::host_origin::HostNames;
 use crate::metrics::Metrics;
-use crate::origins::Origins;
-use crate::private::Own;
+use crate::private::OwnPaths;
+use crate::rate_limit::AuthRateLimit;
 use crate::repeats::Repeats;
 use crate::roots::Roots;
 use crate::tokens::{Caller, Keys};
@@ -31,11 +31,11 @@ pub(crate) struct App {
     pub(crate) keys: RwLock<Keys>,
     /// Told when tokens have changed.
     pub(crate) revoked: watch::Sender<()>,
-    pub(crate) origins: Origins,
+    pub(crate) origins: HostNames,
     pub(crate) roots: Roots,
     /// What is linkspan's own on this disk.
-    pub(crate) own: Own,
-    pub(crate) failures: Failures,
+    pub(crate) own: OwnPaths,
+    pub(crate) rate_limit: AuthRateLimit,
     pub(crate) metrics: Metrics,
     pub(crate) bridge: Bridge,
     pub(crate) engines: Engines,
@@ -51,10 +51,10 @@ pub(crate) struct App {
 
 impl App {
     /// What is added to `thread` for clients. `output` is how much of a tool's output they want.
-    pub(crate) fn served(&self, output: Option<MaxOutput>, bridge: bool) -> Served {
-        Served {
+    pub(crate) fn served(&self, output: Option<MaxOutput>, bridge: bool) -> ServedThread {
+        ServedThread {
             base: self.base.clone(),
-            max_output: output.map_or(Some(Served::MAX_OUTPUT), |it| it.0),
+            max_output: output.map_or(Some(ServedThread::MAX_OUTPUT), |it| it.0),
             bridge,
         }
     }

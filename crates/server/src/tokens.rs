@@ -396,7 +396,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_made_once_and_nobody_else_can_read_it() {
+    fn a_token_is_created_once_and_readable_by_its_owner_only() {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
         let made = Keys::open(&data, None, None).unwrap();

@@ -28,15 +28,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
-use self::controls::{Control, Told};
-use self::subscriptions::{Subscriptions, Wire};
+use self::controls::{Control, SocketReply};
+use self::subscriptions::{SocketFormat, Subscriptions};
 use self::table::Action;
 use self::verbs::Peer;
 use crate::api::Params;
 use crate::api::sessions::Summary;
 use crate::config::{DEAD, MAX_BATCH_BYTES, MAX_MESSAGE, PING, WRITE};
 use crate::error::{ApiError, Result};
-use crate::metrics::{Following, Metrics};
+use crate::metrics::{FollowerGuard, Metrics};
 use crate::state::App;
 use crate::tokens::Caller;
 
@@ -90,7 +90,7 @@ pub(crate) async fn upgrade(
     let (mut parts, _) = request.into_parts();
     let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &app).await;
     let upgrade = upgrade.map_err(|err| ApiError::bad(err.body_text()))?;
-    let wire = Wire {
+    let wire = SocketFormat {
         served: (format == "thread").then(|| app.served(output, true)),
         format,
         profile: params.profile,
@@ -108,7 +108,7 @@ pub(crate) async fn upgrade(
     }))
 }
 
-type Busy = Pin<Box<dyn Future<Output = Told> + Send>>;
+type Busy = Pin<Box<dyn Future<Output = SocketReply> + Send>>;
 
 /// Somebody at the other end of a socket.
 struct Client {
@@ -116,27 +116,27 @@ struct Client {
     peer: Peer,
     socket: WebSocket,
     subscriptions: Subscriptions,
-    seldom: SelectAll<BoxStream<'static, Woken>>,
+    control_events: SelectAll<BoxStream<'static, Wakeup>>,
     /// The control that is being worked on.
     busy: Option<Busy>,
     heard: Instant,
-    _counted: Following,
+    _counted: FollowerGuard,
 }
 
-enum Woken {
+enum Wakeup {
     Received(Option<Result<Message, axum::Error>>),
-    Told(Told),
+    Reply(SocketReply),
     Followed(hub::Result<Followed>),
     Changed(Option<Arc<SessionChanged>>),
-    Beat,
+    Heartbeat,
     Revoked,
     Stop,
 }
 
 /// Why a client is let go.
-struct Gone;
+struct Disconnected;
 
-impl From<axum::Error> for Gone {
+impl From<axum::Error> for Disconnected {
     fn from(_: axum::Error) -> Self {
         Self
     }
@@ -146,14 +146,14 @@ impl Client {
     async fn new(
         app: Arc<App>,
         caller: Caller,
-        wire: Wire,
+        wire: SocketFormat,
         is_subscribed: bool,
         socket: WebSocket,
-        counted: Following,
+        counted: FollowerGuard,
     ) -> hub::Result<Self> {
         Ok(Self {
             subscriptions: Subscriptions::new(&app.hub, wire, is_subscribed).await?,
-            seldom: seldom(&app),
+            control_events: seldom(&app),
             _counted: counted,
             peer: Peer {
                 caller,
@@ -175,52 +175,52 @@ impl Client {
             let woken = tokio::select! {
                 // In this order: a session is told of before its events are.
                 biased;
-                Some(woken) = self.seldom.next() => woken,
-                told = next(&mut self.busy), if self.busy.is_some() => Woken::Told(told),
+                Some(woken) = self.control_events.next() => woken,
+                told = next(&mut self.busy), if self.busy.is_some() => Wakeup::Reply(told),
                 message = self.socket.next(), if self.busy.is_none() => {
-                    Woken::Received(message)
+                    Wakeup::Received(message)
                 }
-                followed = self.subscriptions.next() => Woken::Followed(followed),
+                followed = self.subscriptions.next() => Wakeup::Followed(followed),
             };
-            if self.woken(woken).await.is_err() {
+            if self.next_wakeup(woken).await.is_err() {
                 return;
             }
         }
     }
 
-    async fn woken(&mut self, woken: Woken) -> Result<(), Gone> {
+    async fn next_wakeup(&mut self, woken: Wakeup) -> Result<(), Disconnected> {
         match woken {
-            Woken::Received(None) => Err(Gone),
-            Woken::Received(Some(Ok(message))) => self.received(message).await,
-            Woken::Received(Some(Err(_))) => {
+            Wakeup::Received(None) => Err(Disconnected),
+            Wakeup::Received(Some(Ok(message))) => self.on_received(message).await,
+            Wakeup::Received(Some(Err(_))) => {
                 self.close(close_code::SIZE, "the message is too long, or none")
                     .await
             }
-            Woken::Told(told) => self.told(told).await,
-            Woken::Followed(Ok(followed)) => self.followed(followed).await,
-            Woken::Followed(Err(err)) => {
+            Wakeup::Reply(told) => self.on_reply(told).await,
+            Wakeup::Followed(Ok(followed)) => self.on_followed(followed).await,
+            Wakeup::Followed(Err(err)) => {
                 let err = ApiError::from(err);
                 self.send(&controls::failed(None, &err)).await?;
                 self.close(close_code::ERROR, "the journal cannot be read")
                     .await
             }
-            Woken::Changed(Some(change)) => self.changed(&change).await,
-            Woken::Changed(None) => {
+            Wakeup::Changed(Some(change)) => self.on_changed(&change).await,
+            Wakeup::Changed(None) => {
                 self.send(&json!({ "type": "bridge.sessions_changed" }))
                     .await
             }
-            Woken::Beat if self.heard.elapsed() > DEAD => Err(Gone),
-            Woken::Beat => self.write([Message::Ping(Default::default())]).await,
-            Woken::Revoked if self.app.knows(&self.peer.caller) => Ok(()),
-            Woken::Revoked => {
+            Wakeup::Heartbeat if self.heard.elapsed() > DEAD => Err(Disconnected),
+            Wakeup::Heartbeat => self.write([Message::Ping(Default::default())]).await,
+            Wakeup::Revoked if self.app.knows(&self.peer.caller) => Ok(()),
+            Wakeup::Revoked => {
                 self.close(close_code::POLICY, "the token was revoked")
                     .await
             }
-            Woken::Stop => self.close(close_code::AWAY, "the server is stopping").await,
+            Wakeup::Stop => self.close(close_code::AWAY, "the server is stopping").await,
         }
     }
 
-    async fn received(&mut self, message: Message) -> Result<(), Gone> {
+    async fn on_received(&mut self, message: Message) -> Result<(), Disconnected> {
         self.heard = Instant::now();
         match message {
             Message::Text(text) => {
@@ -232,35 +232,38 @@ impl Client {
                 self.send(&controls::failed(None, &err)).await
             }
             Message::Ping(_) | Message::Pong(_) => Ok(()),
-            Message::Close(_) => Err(Gone),
+            Message::Close(_) => Err(Disconnected),
         }
     }
 
-    async fn control(&mut self, control: Result<Control, Box<Told>>) -> Result<(), Gone> {
+    async fn control(
+        &mut self,
+        control: Result<Control, Box<SocketReply>>,
+    ) -> Result<(), Disconnected> {
         let control = match control {
             Ok(control) => control,
-            Err(told) => return self.told(*told).await,
+            Err(told) => return self.on_reply(*told).await,
         };
         if let Err(err) = verbs::check(&self.app, &self.peer.caller, &control) {
-            return self.told(control.failed(&err)).await;
+            return self.on_reply(control.failed(&err)).await;
         }
         let hub = &self.app.hub;
         match control.verb.action {
             Action::Subscribe => match self.subscriptions.subscribe(hub, &control).await {
                 Ok((told, session)) => {
-                    self.told(told).await?;
+                    self.on_reply(told).await?;
                     self.show_waiting(session.as_deref()).await
                 }
-                Err(err) => self.told(control.failed(&err)).await,
+                Err(err) => self.on_reply(control.failed(&err)).await,
             },
             Action::Unsubscribe => {
                 let done = self.subscriptions.unsubscribe(hub, &control).await;
                 let told = done.unwrap_or_else(|err| control.failed(&err));
-                self.told(told).await
+                self.on_reply(told).await
             }
             Action::Work(work) => {
                 let (app, peer) = (Arc::clone(&self.app), self.peer.clone());
-                self.busy = Some(Box::pin(verbs::act(app, peer, work, control)));
+                self.busy = Some(Box::pin(verbs::run_control(app, peer, work, control)));
                 Ok(())
             }
         }
@@ -268,7 +271,7 @@ impl Client {
 
     /// Shows the questions that wait, of a session or of all, as far as they are not among the events
     /// that are still to come.
-    async fn show_waiting(&mut self, session: Option<&str>) -> Result<(), Gone> {
+    async fn show_waiting(&mut self, session: Option<&str>) -> Result<(), Disconnected> {
         if !self.subscriptions.shows_asks() {
             return Ok(());
         }
@@ -281,14 +284,14 @@ impl Client {
         }
     }
 
-    async fn told(&mut self, told: Told) -> Result<(), Gone> {
+    async fn on_reply(&mut self, told: SocketReply) -> Result<(), Disconnected> {
         if told.session.is_some() {
             self.peer.last = told.session;
         }
         self.send(&told.reply).await
     }
 
-    async fn followed(&mut self, followed: Followed) -> Result<(), Gone> {
+    async fn on_followed(&mut self, followed: Followed) -> Result<(), Disconnected> {
         match followed {
             Followed::Delivered(first) => self.deliver(first).await,
             Followed::CaughtUp { session, cursor } => {
@@ -313,7 +316,7 @@ impl Client {
     }
 
     /// Sends an event and all that are ready behind it.
-    async fn deliver(&mut self, first: Delivered) -> Result<(), Gone> {
+    async fn deliver(&mut self, first: Delivered) -> Result<(), Disconnected> {
         let mut frames = Vec::new();
         let (mut n_events, mut n_bytes) = (0, 0);
         let mut next = Some(first);
@@ -330,59 +333,62 @@ impl Client {
         self.write(frames.into_iter().map(Message::Text)).await
     }
 
-    async fn changed(&mut self, change: &SessionChanged) -> Result<(), Gone> {
+    async fn on_changed(&mut self, change: &SessionChanged) -> Result<(), Disconnected> {
         let session = Summary::new(change.session.clone());
         self.send(&json!({ "type": "bridge.session", "session": session }))
             .await
     }
 
-    async fn send(&mut self, reply: &Value) -> Result<(), Gone> {
+    async fn send(&mut self, reply: &Value) -> Result<(), Disconnected> {
         let text: Utf8Bytes = reply.to_string().into();
         self.write([Message::Text(text)]).await
     }
 
     /// Writes messages, within the time a client may take.
-    async fn write(&mut self, messages: impl IntoIterator<Item = Message>) -> Result<(), Gone> {
+    async fn write(
+        &mut self,
+        messages: impl IntoIterator<Item = Message>,
+    ) -> Result<(), Disconnected> {
         let write = async {
             for message in messages {
                 self.socket.feed(message).await?;
             }
             self.socket.flush().await
         };
-        timeout(WRITE, write).await.map_err(|_| Gone)??;
+        timeout(WRITE, write).await.map_err(|_| Disconnected)??;
         Ok(())
     }
 
-    async fn close(&mut self, code: u16, reason: &'static str) -> Result<(), Gone> {
+    async fn close(&mut self, code: u16, reason: &'static str) -> Result<(), Disconnected> {
         let frame = CloseFrame {
             code,
             reason: Utf8Bytes::from_static(reason),
         };
         self.write([Message::Close(Some(frame))]).await?;
-        Err(Gone)
+        Err(Disconnected)
     }
 }
 
 /// What happens seldom: it is looked at when it has happened, and not with every event.
-fn seldom(app: &Arc<App>) -> SelectAll<BoxStream<'static, Woken>> {
+fn seldom(app: &Arc<App>) -> SelectAll<BoxStream<'static, Wakeup>> {
     let changes = unfold(app.hub.changes(), async |mut changes| {
-        Some((Woken::Changed(changes.next().await), changes))
+        Some((Wakeup::Changed(changes.next().await), changes))
     });
     let mut beats = interval(PING);
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let beats = unfold(beats, async |mut beats| {
         beats.tick().await;
-        Some((Woken::Beat, beats))
+        Some((Wakeup::Heartbeat, beats))
     });
     let revoked = unfold(app.revoked.subscribe(), async |mut revoked| {
         revoked.changed().await.ok()?;
-        Some((Woken::Revoked, revoked))
+        Some((Wakeup::Revoked, revoked))
     });
     let mut stop = app.stop.subscribe();
     let stop = once(async move {
         // An error means that there is no server any more.
         stop.wait_for(|it| *it).await.ok();
-        Woken::Stop
+        Wakeup::Stop
     });
     select_all([
         changes.boxed(),
@@ -392,7 +398,7 @@ fn seldom(app: &Arc<App>) -> SelectAll<BoxStream<'static, Woken>> {
     ])
 }
 
-async fn next(busy: &mut Option<Busy>) -> Told {
+async fn next(busy: &mut Option<Busy>) -> SocketReply {
     let told = match busy {
         Some(busy) => busy.await,
         None => std::future::pending().await,

@@ -15,14 +15,14 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 
 use self::{
-    client::{Client, Sample},
-    stage::Stage,
+    client::{AcpSample, Client},
+    stage::AcpSetup,
 };
 use super::{USAGE, build, measure::Steal, print};
-use crate::report::say;
+use crate::report::print_line;
 
 #[derive(Debug)]
-pub(super) struct Options {
+pub(super) struct AcpOptions {
     /// Where the agents are installed.
     agents: Option<PathBuf>,
     /// Pieces of text in the stream.
@@ -30,7 +30,7 @@ pub(super) struct Options {
     rounds: usize,
 }
 
-impl Options {
+impl AcpOptions {
     pub(super) fn read(args: &[&str]) -> Result<Self> {
         let mut options = Self {
             agents: None,
@@ -54,28 +54,28 @@ impl Options {
 
 /// Who stands between the client and Claude Code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Contender {
+enum AcpContender {
     Linkspan,
     Adapter,
 }
 
-pub(super) fn run(options: &Options) -> Result<()> {
-    let stage = Stage::set(&build()?, options)?;
+pub(super) fn run(options: &AcpOptions) -> Result<()> {
+    let stage = AcpSetup::set(&build()?, options)?;
     let steal = Steal::begin()?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 1..=options.rounds {
         for (contender, samples) in [
-            (Contender::Linkspan, &mut ours),
-            (Contender::Adapter, &mut theirs),
+            (AcpContender::Linkspan, &mut ours),
+            (AcpContender::Adapter, &mut theirs),
         ] {
-            say(&format!("round {round}: {contender:?}"));
+            print_line(&format!("round {round}: {contender:?}"));
             samples.push(measure(&stage, contender, options)?);
         }
     }
     print(&table::table(options, &ours, &theirs, steal.share()?))
 }
 
-fn measure(stage: &Stage, contender: Contender, options: &Options) -> Result<Sample> {
+fn measure(stage: &AcpSetup, contender: AcpContender, options: &AcpOptions) -> Result<AcpSample> {
     let client = Client::start(&mut stage.command(contender)?, contender)?;
     client.measure(&stage.work(), options.pieces)
 }

@@ -18,14 +18,14 @@ use std::{
 use anyhow::{Context, Result, bail};
 
 use super::{USAGE, build, contenders, measure::watch, print, table::median};
-use crate::{process::target_dir, report::say};
+use crate::{process::target_dir, report::print_line};
 
 /// Of the throughput.
 const ROUNDS: usize = 15;
 const TOKEN: &str = "bench-bench-bench-bench-bench-bench-bench-1";
 
 #[derive(Debug)]
-pub(super) struct Options {
+pub(super) struct AgUiOptions {
     /// Pieces of text in a stream.
     pieces: usize,
     /// Pieces a second.
@@ -33,7 +33,7 @@ pub(super) struct Options {
     megabytes: u64,
 }
 
-impl Options {
+impl AgUiOptions {
     pub(super) fn read(args: &[&str]) -> Result<Self> {
         let mut options = Self {
             pieces: 20_000,
@@ -55,9 +55,9 @@ impl Options {
     }
 }
 
-pub(super) fn run(options: &Options) -> Result<()> {
+pub(super) fn run(options: &AgUiOptions) -> Result<()> {
     let built = build()?;
-    let programs = contenders::Programs::in_folder(&built);
+    let programs = contenders::BenchPrograms::in_folder(&built);
     let folder = target_dir()?.join("bench/ag-ui");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
@@ -67,10 +67,10 @@ pub(super) fn run(options: &Options) -> Result<()> {
     throughput(&programs, &folder, options)
 }
 
-fn latency(built: &Path, folder: &Path, options: &Options) -> Result<()> {
+fn latency(built: &Path, folder: &Path, options: &AgUiOptions) -> Result<()> {
     let mut rows = String::from("added latency        p50        p99   goal p50\n");
     for (name, goal) in [("in memory", 1.0), ("journal", 10.0)] {
-        say(&format!("latency, {name}"));
+        print_line(&format!("latency, {name}"));
         let provider = Provider::start(options)?;
         let config = folder.join("config.toml");
         let endpoint = format!(
@@ -83,12 +83,12 @@ fn latency(built: &Path, folder: &Path, options: &Options) -> Result<()> {
                 let mut command = Command::new(built.join("linkspan"));
                 command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]);
                 command.arg(folder.join("data"));
-                Server::start(&mut command, &config, "/ag-ui/responses:bench")?
+                AgUiServer::start(&mut command, &config, "/ag-ui/responses:bench")?
             }
             _ => {
                 let mut command = Command::new(built.join("examples/ag_ui_server"));
                 command.arg("responses:bench");
-                Server::start(&mut command, &config, "/ag-ui")?
+                AgUiServer::start(&mut command, &config, "/ag-ui")?
             }
         };
         let mut micros = server.ask()?;
@@ -112,7 +112,7 @@ struct Provider {
 }
 
 impl Provider {
-    fn start(options: &Options) -> Result<Self> {
+    fn start(options: &AgUiOptions) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let url = format!("http://{}", listener.local_addr()?);
         let (pieces, pause) = (
@@ -163,7 +163,7 @@ fn skip_request(stream: &TcpStream) -> Result<()> {
 }
 
 /// linkspan, or the example, at work.
-struct Server {
+struct AgUiServer {
     child: Child,
     host: String,
     path: &'static str,
@@ -171,7 +171,7 @@ struct Server {
     _pipes: (Option<ChildStdout>, Option<ChildStderr>),
 }
 
-impl Server {
+impl AgUiServer {
     fn start(command: &mut Command, config: &Path, path: &'static str) -> Result<Self> {
         let mut child = command
             .env("LINKSPAN_CONFIG", config)
@@ -232,7 +232,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for AgUiServer {
     fn drop(&mut self) {
         // It has served its purpose; how it ends does not matter.
         self.child.kill().ok();
@@ -266,7 +266,11 @@ process.stdin.on("data", (chunk) => {
 });
 "#;
 
-fn throughput(programs: &contenders::Programs, folder: &Path, options: &Options) -> Result<()> {
+fn throughput(
+    programs: &contenders::BenchPrograms,
+    folder: &Path,
+    options: &AgUiOptions,
+) -> Result<()> {
     let lines = folder.join("openresponses.jsonl");
     programs.write_corpus("openresponses", options.megabytes, &lines)?;
     let stream = folder.join("openresponses.sse");
@@ -292,7 +296,7 @@ fn throughput(programs: &contenders::Programs, folder: &Path, options: &Options)
     ];
     let mut rates = [const { Vec::new() }; 3];
     for round in 1..=ROUNDS {
-        say(&format!("throughput, round {round} of {ROUNDS}"));
+        print_line(&format!("throughput, round {round} of {ROUNDS}"));
         for ((_, command), rates) in contenders.iter_mut().zip(&mut rates) {
             let cpu = watch(command)?.cpu.as_secs_f64();
             rates.push(megabytes / cpu.max(0.001));

@@ -49,7 +49,7 @@ pub(crate) enum Counts {
 }
 
 impl Contender {
-    pub(crate) fn measure(&self) -> Result<measure::Sample> {
+    pub(crate) fn measure(&self) -> Result<measure::ProcessSample> {
         let mut command = Command::new(&self.program);
         measure::watch(command.args(&self.args))
     }
@@ -63,7 +63,7 @@ impl Contender {
     /// Lines or events that one round went through.
     pub(crate) fn n_events(&self, said: &str) -> Result<Option<u64>> {
         #[derive(Deserialize)]
-        struct Report {
+        struct ContenderReport {
             events: u64,
         }
         match self.counts {
@@ -77,7 +77,7 @@ impl Contender {
                 ))
             }
             Counts::Report => {
-                let report: Report = serde_json::from_str(said)
+                let report: ContenderReport = serde_json::from_str(said)
                     .with_context(|| format!("{} said `{said}`", self.name))?;
                 Ok(Some(report.events))
             }
@@ -87,12 +87,12 @@ impl Contender {
 
 /// The programs built for speed.
 #[derive(Debug)]
-pub(crate) struct Programs {
+pub(crate) struct BenchPrograms {
     linkspan: PathBuf,
     xtask: PathBuf,
 }
 
-impl Programs {
+impl BenchPrograms {
     pub(crate) fn in_folder(folder: &Path) -> Self {
         Self {
             linkspan: folder.join("linkspan"),
@@ -166,13 +166,13 @@ impl Programs {
     /// Those of the writers that this build has.
     pub(crate) fn writers(&self, file: &Path) -> Result<Vec<Contender>> {
         #[derive(Deserialize)]
-        struct Format {
+        struct FormatRow {
             name: String,
             write: bool,
         }
         let formats = capture(Command::new(&self.linkspan).args(["formats", "--json"]))?.stdout;
-        let formats = serde_json::Deserializer::from_slice(&formats).into_iter::<Format>();
-        let formats: Vec<Format> = formats.collect::<Result<_, _>>()?;
+        let formats = serde_json::Deserializer::from_slice(&formats).into_iter::<FormatRow>();
+        let formats: Vec<FormatRow> = formats.collect::<Result<_, _>>()?;
         let is_there = |name: &str| formats.iter().any(|it| it.write && it.name == name);
         let writers = WRITERS.iter().filter(|(name, _)| is_there(name));
         writers

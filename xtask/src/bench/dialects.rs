@@ -19,20 +19,20 @@ use super::{
 pub(crate) fn write(dialect: &str, megabytes: u64, path: &Path) -> Result<()> {
     fs::create_dir_all(path.parent().context("the corpus has a folder")?)?;
     let mut random = Random::new(0x11_4e_5b_a2);
-    let mut corpus = Corpus {
+    let mut corpus = DialectCorpus {
         session: random.uuid(),
         random,
         out: BufWriter::with_capacity(1 << 20, File::create(path)?),
         written: 0,
         n_ids: 0,
     };
-    let run: fn(&mut Corpus) -> Result<()> = match dialect {
-        "gemini" => Corpus::gemini,
-        "opencode" => Corpus::opencode,
-        "openresponses" => Corpus::openresponses,
-        "small-lines" => Corpus::small_lines,
-        "large-lines" => Corpus::large_lines,
-        "updates" => Corpus::updates,
+    let run: fn(&mut DialectCorpus) -> Result<()> = match dialect {
+        "gemini" => DialectCorpus::gemini,
+        "opencode" => DialectCorpus::opencode,
+        "openresponses" => DialectCorpus::openresponses,
+        "small-lines" => DialectCorpus::small_lines,
+        "large-lines" => DialectCorpus::large_lines,
+        "updates" => DialectCorpus::updates,
         _ => bail!("there is no dialect `{dialect}`"),
     };
     if dialect == "updates" {
@@ -46,7 +46,7 @@ pub(crate) fn write(dialect: &str, megabytes: u64, path: &Path) -> Result<()> {
     Ok(())
 }
 
-struct Corpus {
+struct DialectCorpus {
     random: Random,
     session: String,
     out: BufWriter<File>,
@@ -56,7 +56,7 @@ struct Corpus {
 
 const AT: &str = "2026-11-15T18:17:21.445Z";
 
-impl Corpus {
+impl DialectCorpus {
     fn gemini(&mut self) -> Result<()> {
         let session = self.session.clone();
         self.line(&format!(

@@ -19,7 +19,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 const TICK: u64 = 10_000_000;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Sample {
+pub(crate) struct ProcessSample {
     pub(crate) wall: Duration,
     pub(crate) cpu: Duration,
     pub(crate) peak_kilobytes: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Sample {
 }
 
 /// Runs a command to its end and watches it.
-pub(crate) fn watch(command: &mut Command) -> Result<Sample> {
+pub(crate) fn watch(command: &mut Command) -> Result<ProcessSample> {
     let start = Instant::now();
     let mut child = command
         .stdin(Stdio::null())
@@ -56,7 +56,7 @@ pub(crate) fn watch(command: &mut Command) -> Result<Sample> {
     if !status.success() {
         bail!("{command:?} failed: {status}\n{said}");
     }
-    Ok(Sample {
+    Ok(ProcessSample {
         wall,
         cpu,
         peak_kilobytes,

@@ -12,7 +12,7 @@ use std::{
 use anyhow::Result;
 
 use super::{
-    contenders::{Contender, Programs},
+    contenders::{BenchPrograms, Contender},
     corpus::Kind,
 };
 use crate::process::run as run_command;
@@ -21,10 +21,10 @@ use crate::process::run as run_command;
 pub(crate) struct Source {
     pub(crate) name: &'static str,
     pub(crate) from: &'static str,
-    made: Made,
+    made: SourceKind,
 }
 
-enum Made {
+enum SourceKind {
     Claude(Kind),
     /// Written by linkspan from the Claude Code corpus.
     Written(&'static str),
@@ -33,29 +33,29 @@ enum Made {
 
 /// The readers, Claude Code's first: the others are measured by it.
 pub(crate) const READERS: &[Source] = &[
-    source("claude", "claude", Made::Claude(Kind::Partial)),
-    source("codex", "codex", Made::Written("thread")),
-    source("opencode", "opencode", Made::Dialect("opencode")),
-    source("gemini", "gemini", Made::Dialect("gemini")),
+    source("claude", "claude", SourceKind::Claude(Kind::Partial)),
+    source("codex", "codex", SourceKind::Written("thread")),
+    source("opencode", "opencode", SourceKind::Dialect("opencode")),
+    source("gemini", "gemini", SourceKind::Dialect("gemini")),
     source(
         "openresponses",
         "openresponses",
-        Made::Dialect("openresponses"),
+        SourceKind::Dialect("openresponses"),
     ),
-    source("openhands", "openhands", Made::Written("openhands")),
-    source("acp", "acp", Made::Written("acp")),
-    source("ag-ui", "ag-ui", Made::Written("ag-ui")),
-    source("linkspan", "linkspan", Made::Written("linkspan")),
+    source("openhands", "openhands", SourceKind::Written("openhands")),
+    source("acp", "acp", SourceKind::Written("acp")),
+    source("ag-ui", "ag-ui", SourceKind::Written("ag-ui")),
+    source("linkspan", "linkspan", SourceKind::Written("linkspan")),
 ];
 
 /// Shapes of input that a careless reader is slow on.
 pub(crate) const SHAPES: &[Source] = &[
-    source("small lines", "claude", Made::Dialect("small-lines")),
-    source("large lines", "claude", Made::Dialect("large-lines")),
-    source("updates of one call", "acp", Made::Dialect("updates")),
+    source("small lines", "claude", SourceKind::Dialect("small-lines")),
+    source("large lines", "claude", SourceKind::Dialect("large-lines")),
+    source("updates of one call", "acp", SourceKind::Dialect("updates")),
 ];
 
-const fn source(name: &'static str, from: &'static str, made: Made) -> Source {
+const fn source(name: &'static str, from: &'static str, made: SourceKind) -> Source {
     Source { name, from, made }
 }
 
@@ -63,15 +63,15 @@ impl Source {
     /// Writes the file and says how it is converted.
     pub(crate) fn contender(
         &self,
-        programs: &Programs,
+        programs: &BenchPrograms,
         folder: &Path,
         megabytes: u64,
     ) -> Result<Contender> {
         let file = folder.join(format!("{}.{megabytes}", self.name.replace(' ', "-")));
         match self.made {
-            Made::Claude(kind) => programs.write_corpus(kind.name(), megabytes, &file)?,
-            Made::Dialect(name) => programs.write_corpus(name, megabytes, &file)?,
-            Made::Written(to) => written(programs, folder, to, megabytes, &file)?,
+            SourceKind::Claude(kind) => programs.write_corpus(kind.name(), megabytes, &file)?,
+            SourceKind::Dialect(name) => programs.write_corpus(name, megabytes, &file)?,
+            SourceKind::Written(to) => written(programs, folder, to, megabytes, &file)?,
         }
         programs.reader(self.name, self.from, &file)
     }
@@ -79,7 +79,7 @@ impl Source {
 
 /// Sizes differ between formats: the table says how large each file is.
 fn written(
-    programs: &Programs,
+    programs: &BenchPrograms,
     folder: &Path,
     to: &str,
     megabytes: u64,

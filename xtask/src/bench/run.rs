@@ -23,14 +23,14 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 use self::{
-    stage::{Lane, Stage},
+    stage::{Lane, RunSetup},
     table::{Goals, Starts, Stream},
-    watch::{Below, Sample, watch},
+    watch::{Below, RunSample, watch},
 };
 use super::{USAGE, build, measure::Steal, print};
 use crate::{
     process::{capture, run as run_command, target_dir},
-    report::say,
+    report::print_line,
 };
 
 /// The formats that a run is written in.
@@ -48,7 +48,7 @@ const FORMATS: [&str; 7] = [
 const PAUSE_MICROS: u64 = 100;
 
 #[derive(Debug)]
-pub(super) struct Options {
+pub(super) struct RunOptions {
     /// Where the agents are installed.
     agents: Option<PathBuf>,
     /// Pieces of text in a stream.
@@ -59,7 +59,7 @@ pub(super) struct Options {
     starts: usize,
 }
 
-impl Options {
+impl RunOptions {
     pub(super) fn read(args: &[&str]) -> Result<Self> {
         let mut options = Self {
             agents: None,
@@ -83,9 +83,9 @@ impl Options {
     }
 }
 
-pub(super) fn run(options: &Options) -> Result<()> {
+pub(super) fn run(options: &RunOptions) -> Result<()> {
     let target = target_dir()?;
-    let stage = Stage::set(&build()?, options)?;
+    let stage = RunSetup::set(&build()?, options)?;
     let recording = target.join("bench/run.jsonl");
     record(&stage, &recording)?;
     let version = stage.claude_version()?;
@@ -116,23 +116,23 @@ pub(super) fn run(options: &Options) -> Result<()> {
 }
 
 /// What the agent says when nobody stands between.
-fn record(stage: &Stage, recording: &Path) -> Result<()> {
-    say("recording");
+fn record(stage: &RunSetup, recording: &Path) -> Result<()> {
+    print_line("recording");
     fs::create_dir_all(recording.parent().context("a file is in a folder")?)?;
     let mut command = stage.bare(stage.claude(), Lane::Long)?;
     run_command(command.stdout(File::create(recording)?))
 }
 
 /// Every format beside a bare copy of the same stream, by turns.
-fn stream(stage: &Stage, agent: &Path, options: &Options) -> Result<Vec<Stream>> {
+fn stream(stage: &RunSetup, agent: &Path, options: &RunOptions) -> Result<Vec<Stream>> {
     let mut copies = Vec::new();
     let mut formats = FORMATS.map(|_| Vec::new());
     for round in 1..=options.rounds {
-        say(&format!("round {round}: copy"));
+        print_line(&format!("round {round}: copy"));
         let mut copy = stage.copied(agent, Lane::Long)?;
         copies.push(whole(watch(&mut copy, Below::Agent)?, options)?);
         for (format, samples) in FORMATS.iter().zip(&mut formats) {
-            say(&format!("round {round}: {format}"));
+            print_line(&format!("round {round}: {format}"));
             let mut run = stage.linkspan(agent, Lane::Long, format)?;
             samples.push(whole(watch(&mut run, Below::Guard)?, options)?);
         }
@@ -146,7 +146,7 @@ fn stream(stage: &Stage, agent: &Path, options: &Options) -> Result<Vec<Stream>>
 }
 
 /// A faster run that left something out is none.
-fn whole(sample: Sample, options: &Options) -> Result<Sample> {
+fn whole(sample: RunSample, options: &RunOptions) -> Result<RunSample> {
     let n_pieces = sample.n_pieces;
     ensure!(
         n_pieces > 0 && n_pieces.is_multiple_of(options.pieces),
@@ -157,10 +157,10 @@ fn whole(sample: Sample, options: &Options) -> Result<Sample> {
 }
 
 /// How soon something is seen: of the agent alone, behind linkspan, and of one that is there already.
-fn start(stage: &Stage, options: &Options) -> Result<Starts> {
+fn start(stage: &RunSetup, options: &RunOptions) -> Result<Starts> {
     let mut starts = Starts::default();
     for round in 1..=options.starts {
-        say(&format!("start {round} of {}", options.starts));
+        print_line(&format!("start {round} of {}", options.starts));
         let mut bare = stage.bare(stage.claude(), Lane::Short)?;
         let bare = watch(&mut bare, Below::Agent)?.first;
         let mut run = stage.linkspan(stage.claude(), Lane::Short, "linkspan")?;

@@ -17,8 +17,8 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 use self::{
-    contenders::{Contender, Server, Stage},
-    crowd::{Crowd, Said},
+    contenders::{BenchServer, ServeContender, ServeSetup},
+    crowd::{Crowd, CrowdReport},
     table::Memory,
 };
 use super::{
@@ -29,7 +29,7 @@ use super::{
 use crate::{
     peers,
     process::{capture, target_dir},
-    report::say,
+    report::print_line,
 };
 
 /// Until a server that was just started, or left alone, does nothing any more.
@@ -38,13 +38,13 @@ const SETTLE: Duration = Duration::from_millis(700);
 const IDLE_CLIENTS: usize = 1000;
 
 #[derive(Debug)]
-pub(super) struct Options {
+pub(super) struct ServeOptions {
     /// Events of a stream; a quarter of them where there are the most clients.
     events: usize,
     rounds: usize,
 }
 
-impl Options {
+impl ServeOptions {
     pub(super) fn read(args: &[&str]) -> Result<Self> {
         let mut options = Self {
             events: 2000,
@@ -66,7 +66,7 @@ impl Options {
 
 /// How an event looks on the wire.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Format {
+pub(super) struct EventFormat {
     name: &'static str,
     /// How it begins, unlike what the bridge says besides.
     begin: &'static str,
@@ -74,13 +74,13 @@ pub(super) struct Format {
     end: &'static str,
 }
 
-const FORMATS: [Format; 2] = [
-    Format {
+const FORMATS: [EventFormat; 2] = [
+    EventFormat {
         name: "linkspan",
         begin: r#"{"v":"#,
         end: r#""run.ended""#,
     },
-    Format {
+    EventFormat {
         name: "thread",
         begin: r#"{"sessionId":"#,
         end: r#""type":"turn.completed""#,
@@ -133,17 +133,17 @@ const LOADS: [Load; 4] = [
 
 /// A stream from its first event to its last.
 #[derive(Clone, Debug)]
-pub(super) struct Sample {
+pub(super) struct StreamSample {
     /// Processor time of the server for one event to one client, in microseconds.
     micros: f64,
-    said: Said,
+    said: CrowdReport,
 }
 
-pub(super) fn run(options: &Options) -> Result<()> {
+pub(super) fn run(options: &ServeOptions) -> Result<()> {
     let target = target_dir()?;
     build()?;
     peers::install_js()?;
-    let stage = Stage::set(&target)?;
+    let stage = ServeSetup::set(&target)?;
     for format in FORMATS {
         let steal = Steal::begin()?;
         let streams = streams(&stage, format, options)?;
@@ -158,29 +158,29 @@ pub(super) fn run(options: &Options) -> Result<()> {
 /// Samples by load and contender. The contenders take turns, so that a bad minute of the machine hits
 /// them all.
 fn streams(
-    stage: &Stage,
-    format: Format,
-    options: &Options,
-) -> Result<Vec<(Load, [Vec<Sample>; 3])>> {
+    stage: &ServeSetup,
+    format: EventFormat,
+    options: &ServeOptions,
+) -> Result<Vec<(Load, [Vec<StreamSample>; 3])>> {
     let mut streams = LOADS.map(|it| (it, [const { Vec::new() }; 3])).to_vec();
     for round in 1..=options.rounds {
         for (load, samples) in &mut streams {
             let recording = stage.recording(options.events / load.fewer)?;
             let events = stage.events(format);
             let mut pace = load.pace;
-            for (contender, samples) in Contender::ALL.into_iter().zip(samples) {
+            for (contender, samples) in ServeContender::ALL.into_iter().zip(samples) {
                 let (name, clients) = (contender.name(), load.clients);
-                say(&format!(
+                print_line(&format!(
                     "round {round}: {}, {clients} clients, {name}",
                     format.name
                 ));
                 let server = stage.start(contender)?;
-                let keep = (contender == Contender::Linkspan).then_some(events.as_path());
+                let keep = (contender == ServeContender::Linkspan).then_some(events.as_path());
                 let crowd = Crowd::gather(stage, &server, load.clients, Some((format, keep)))?;
                 thread::sleep(SETTLE);
                 let sample = stream(server, crowd, *load, |server| match contender {
-                    Contender::Linkspan => server.submit(&recording, load.pace),
-                    Contender::Floor | Contender::Node => server.feed(&events, pace),
+                    ServeContender::Linkspan => server.submit(&recording, load.pace),
+                    ServeContender::Floor | ServeContender::Node => server.feed(&events, pace),
                 })?;
                 // The others go at the pace that the first one had.
                 pace = sample.said.pace();
@@ -192,16 +192,16 @@ fn streams(
 }
 
 fn stream(
-    mut server: Server,
+    mut server: BenchServer,
     mut crowd: Crowd,
     load: Load,
-    begin: impl FnOnce(&mut Server) -> Result<()>,
-) -> Result<Sample> {
+    begin: impl FnOnce(&mut BenchServer) -> Result<()>,
+) -> Result<StreamSample> {
     let before = whole_cpu(server.id())?;
     begin(&mut server)?;
     let said = crowd.said()?;
     let cpu = whole_cpu(server.id())? - before;
-    let Said {
+    let CrowdReport {
         n_events,
         n_delivered,
         ..
@@ -212,15 +212,15 @@ fn stream(
         load.clients
     );
     let micros = cpu.as_secs_f64() * 1e6 / n_delivered as f64;
-    Ok(Sample { micros, said })
+    Ok(StreamSample { micros, said })
 }
 
 /// What the server has in memory, alone and with clients that wait.
-fn memory(stage: &Stage, options: &Options) -> Result<Vec<Memory>> {
+fn memory(stage: &ServeSetup, options: &ServeOptions) -> Result<Vec<Memory>> {
     let mut rounds = Vec::new();
     for round in 1..=options.rounds {
-        say(&format!("round {round}: memory"));
-        let server = stage.start(Contender::Linkspan)?;
+        print_line(&format!("round {round}: memory"));
+        let server = stage.start(ServeContender::Linkspan)?;
         thread::sleep(SETTLE);
         let alone = resident(server.id())?;
         let crowd = Crowd::gather(stage, &server, IDLE_CLIENTS, None)?;
@@ -244,8 +244,8 @@ pub(super) struct Rates {
     journal: Vec<f64>,
 }
 
-fn rates(stage: &Stage, options: &Options) -> Result<Vec<Rates>> {
-    say("journal");
+fn rates(stage: &ServeSetup, options: &ServeOptions) -> Result<Vec<Rates>> {
+    print_line("journal");
     let mut command = stage.rate();
     command.arg((2 * options.rounds + 1).to_string());
     let said = String::from_utf8(capture(&mut command)?.stdout)?;

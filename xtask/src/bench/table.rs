@@ -6,10 +6,10 @@ use std::{fmt::Write, fs, path::Path};
 use anyhow::{Result, bail};
 
 use super::{
-    Options,
+    ConvertOptions,
     contenders::{Contender, FLOOR, JQ},
     corpus::Kind,
-    measure::Sample,
+    measure::ProcessSample,
 };
 
 /// Above these a number says more about the machine than about the program.
@@ -22,7 +22,7 @@ const MAX_MEMORY_KILOBYTES: u64 = 64 * 1024;
 
 /// What the rounds of one contender came to.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct ConvertRow {
     name: String,
     goal: Option<f64>,
     /// Megabytes per second of processor time, by round.
@@ -34,9 +34,9 @@ pub(crate) struct Row {
     is_writer: bool,
 }
 
-impl Row {
+impl ConvertRow {
     /// Fails when two rounds over the same file did not do the same work.
-    pub(crate) fn new(contender: &Contender, samples: Vec<Sample>) -> Result<Self> {
+    pub(crate) fn new(contender: &Contender, samples: Vec<ProcessSample>) -> Result<Self> {
         let said = &samples[0].said;
         if let Some(other) = samples.iter().find(|it| it.said != *said) {
             bail!("{} said `{said}`, then `{}`", contender.name, other.said);
@@ -73,7 +73,7 @@ impl Row {
     }
 
     /// How fast beside another, round by round: both had the same good and bad minutes.
-    fn ratio(&self, other: &Row) -> f64 {
+    fn ratio(&self, other: &ConvertRow) -> f64 {
         let rounds = self.rates.iter().zip(&other.rates);
         median(rounds.map(|(ours, theirs)| ours / theirs))
     }
@@ -96,7 +96,12 @@ pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-pub(crate) fn throughput(kind: Kind, options: &Options, rows: &[Row], steal: f64) -> String {
+pub(crate) fn throughput(
+    kind: Kind,
+    options: &ConvertOptions,
+    rows: &[ConvertRow],
+    steal: f64,
+) -> String {
     let mut text = format!(
         "\n{} MB {}, {} rounds, {:.1} % of the processors stolen\n\n",
         options.megabytes,
@@ -132,7 +137,7 @@ pub(crate) fn throughput(kind: Kind, options: &Options, rows: &[Row], steal: f64
     text
 }
 
-fn verdict(row: &Row, floor: Option<&Row>, steal: f64) -> String {
+fn verdict(row: &ConvertRow, floor: Option<&ConvertRow>, steal: f64) -> String {
     let (Some(goal), Some(floor)) = (row.goal, floor) else {
         return String::new();
     };
@@ -153,7 +158,7 @@ const READER_GOAL: f64 = 0.5;
 const MAX_GROWTH: f64 = 1.5;
 
 /// Every reader beside the first.
-pub(crate) fn readers(options: &Options, rows: &[Row], steal: f64) -> String {
+pub(crate) fn readers(options: &ConvertOptions, rows: &[ConvertRow], steal: f64) -> String {
     let mut text = format!(
         "\nreaders, the {} MB session as each program prints it, to takopi, {} rounds, {:.1} % stolen\n\n",
         options.megabytes,
@@ -196,7 +201,7 @@ pub(crate) fn readers(options: &Options, rows: &[Row], steal: f64) -> String {
 }
 
 /// The rate of each reader by the size of its input.
-pub(crate) fn growth(sizes: &[u64], grown: &[Vec<Row>], steal: f64) -> String {
+pub(crate) fn growth(sizes: &[u64], grown: &[Vec<ConvertRow>], steal: f64) -> String {
     let mut text = format!(
         "\nMB per processor second by the size of the session in MB, {:.1} % stolen\n\n",
         100.0 * steal
@@ -214,7 +219,7 @@ pub(crate) fn growth(sizes: &[u64], grown: &[Vec<Row>], steal: f64) -> String {
         for (cell, row) in line[1..].iter_mut().zip(rows) {
             *cell = format!("{:.0}", median(row.rates.iter().copied()));
         }
-        let rate = |row: &Row| median(row.rates.iter().copied());
+        let rate = |row: &ConvertRow| median(row.rates.iter().copied());
         let (first, last) = (&rows[0], &rows[rows.len() - 1]);
         // The smallest file is mostly the start of the program.
         let cost = rate(&rows[1]).max(rate(first)) / rate(last);
@@ -238,8 +243,8 @@ pub(crate) fn growth(sizes: &[u64], grown: &[Vec<Row>], steal: f64) -> String {
 
 /// Peak memory over the whole file beside that over a slice of it.
 pub(crate) fn memory(
-    rows: &[Row],
-    small: &[Vec<Sample>],
+    rows: &[ConvertRow],
+    small: &[Vec<ProcessSample>],
     file: &Path,
     slice: &Path,
 ) -> Result<String> {

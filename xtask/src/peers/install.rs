@@ -10,11 +10,11 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use super::Judge;
+use super::Validator;
 use crate::{
     process::{capture, root, run_with_retries},
     python,
-    report::{Warnings, say},
+    report::{Warnings, print_line},
 };
 
 /// What runs the judges; `None` where it could not be installed.
@@ -55,11 +55,13 @@ impl Interpreters {
         Some(self.typos.as_ref()?.with_file_name("typos"))
     }
 
-    pub(super) fn of(&self, judge: Judge) -> Option<&Path> {
+    pub(super) fn of(&self, judge: Validator) -> Option<&Path> {
         match judge {
-            Judge::AgUi | Judge::Acp | Judge::Thread | Judge::AcpLive => self.node.as_deref(),
-            Judge::OpenHands | Judge::AcpLivePython => self.python.as_deref(),
-            Judge::Html => self.node.as_deref().filter(|_| self.has_browser),
+            Validator::AgUi | Validator::Acp | Validator::Thread | Validator::AcpLive => {
+                self.node.as_deref()
+            }
+            Validator::OpenHands | Validator::AcpLivePython => self.python.as_deref(),
+            Validator::Html => self.node.as_deref().filter(|_| self.has_browser),
         }
     }
 }
@@ -92,15 +94,15 @@ pub(super) fn install(work: &Path) -> Result<(Interpreters, Warnings)> {
 }
 
 /// What the page is tried with; the same installation as that of the judges.
-pub(crate) struct Stage {
+pub(crate) struct PageInstallation {
     pub(crate) node: Option<PathBuf>,
     pub(crate) browser: Option<PathBuf>,
     pub(crate) agents: Option<PathBuf>,
 }
 
-pub(crate) fn install_stage() -> Result<(Stage, Warnings)> {
+pub(crate) fn install_stage() -> Result<(PageInstallation, Warnings)> {
     let mut warnings = Warnings::new();
-    let stage = Stage {
+    let stage = PageInstallation {
         node: or_warn(JS, install_js(), &mut warnings)?,
         browser: or_warn(BROWSER, install_browser(), &mut warnings)?,
         agents: or_warn(AGENTS, install_agents(), &mut warnings)?,
@@ -125,7 +127,7 @@ fn or_warn(
         }
         Err(err) => {
             let warning = format!("NOT TRIED with {what}, which cannot be installed: {err:#}");
-            say(&warning);
+            print_line(&warning);
             warnings.push(warning);
             Ok(None)
         }
@@ -142,7 +144,7 @@ fn install_browser() -> Result<PathBuf> {
     if !Path::new("/usr/bin/apt-get").exists() {
         bail!("install it, and set CHROMIUM to its path");
     }
-    say("install chromium, which needs root");
+    print_line("install chromium, which needs root");
     let apt = |words: &[&str]| {
         let mut command = Command::new("apt-get");
         command.args(["-qq", "-y"]).args(words);
@@ -206,7 +208,7 @@ fn install_npm(dir: &Path, scripts: &[&str]) -> Result<()> {
         return Ok(());
     }
     capture(Command::new("node").arg("--version"))?;
-    say(&format!("install {}", dir.display()));
+    print_line(&format!("install {}", dir.display()));
     run_with_retries(|| {
         let mut command = Command::new("npm");
         command
@@ -235,7 +237,7 @@ fn install_python(work: &Path, list: &str) -> Result<PathBuf> {
     let requirements = root().join("peers/python").join(list);
     let dir = work.join(format!("python-{}", hash(&requirements)?));
     if !dir.exists() {
-        say(&format!(
+        print_line(&format!(
             "install peers/python/{list}, which takes some minutes"
         ));
     }

@@ -10,22 +10,22 @@ use std::{
 
 use anyhow::{Result, ensure};
 
-use super::{Judge, command, install::Interpreters};
+use super::{Validator, command, install::Interpreters};
 use crate::{
     model::Model,
     process::{capture, root, run},
-    report::say,
+    report::print_line,
 };
 
 /// Clients with cases of their own, which they count, and their self-tests.
-pub(super) const CLIENTS: [Judge; 2] = [Judge::AcpLive, Judge::AcpLivePython];
+pub(super) const CLIENTS: [Validator; 2] = [Validator::AcpLive, Validator::AcpLivePython];
 
 /// What the model says in the lane `allow` of the scenario, around a call that it writes a file with.
 const WORDS: &str = "I will write it.\n\nIt is written, as you can see.";
 
 /// The programs that are tried.
 #[derive(Clone, Copy, Debug)]
-struct Programs<'a> {
+struct LivePrograms<'a> {
     linkspan: &'a Path,
     model: &'a Path,
     /// Where the agents are.
@@ -36,7 +36,7 @@ struct Programs<'a> {
 
 /// What is talked with.
 #[derive(Clone, Copy, Debug)]
-struct Talk {
+struct Dialogue {
     /// The cases, by their name in the clients.
     plan: &'static str,
     /// Given to `linkspan`; the config of a world says where the engines are.
@@ -45,19 +45,19 @@ struct Talk {
     shell: &'static str,
 }
 
-const REPLAY: Talk = Talk {
+const REPLAY: Dialogue = Dialogue {
     plan: "replay",
     args: "acp --engine replay:tools",
     shell: SHELL,
 };
 
-const CLAUDE: Talk = Talk {
+const CLAUDE: Dialogue = Dialogue {
     plan: "model",
     args: "acp --engine claude",
     shell: SHELL,
 };
 
-const OPENHANDS: Talk = Talk {
+const OPENHANDS: Dialogue = Dialogue {
     plan: "model",
     args: "acp --engine openhands",
     shell: "terminal",
@@ -66,9 +66,9 @@ const OPENHANDS: Talk = Talk {
 /// As the scenario has it.
 const SHELL: &str = "Bash";
 
-impl Talk {
+impl Dialogue {
     /// In one line, for the clients that want it so.
-    fn command(self, programs: Programs<'_>) -> String {
+    fn command(self, programs: LivePrograms<'_>) -> String {
         format!("{} {}", programs.linkspan.display(), self.args)
     }
 }
@@ -80,15 +80,15 @@ pub(super) fn run_all(linkspan: &Path, interpreters: &Interpreters) -> Vec<&'sta
     let Some(agents) = interpreters.agents() else {
         return failures;
     };
-    let programs = Programs {
+    let programs = LivePrograms {
         linkspan,
         model: &linkspan.with_file_name("scripted-model"),
         agents,
-        python: interpreters.of(Judge::OpenHands),
+        python: interpreters.of(Validator::OpenHands),
     };
     let mut note = |name: &'static str, result: Result<()>| {
         if let Err(err) = result {
-            say(&format!("{err:#}"));
+            print_line(&format!("{err:#}"));
             failures.push(name);
         }
     };
@@ -106,24 +106,24 @@ pub(super) fn run_all(linkspan: &Path, interpreters: &Interpreters) -> Vec<&'sta
     failures
 }
 
-fn drive(programs: Programs<'_>, judge: Judge, interpreter: &Path) -> Result<()> {
+fn drive(programs: LivePrograms<'_>, judge: Validator, interpreter: &Path) -> Result<()> {
     let openhands = programs.python.map(|_| OPENHANDS);
     for talk in [REPLAY, CLAUDE].into_iter().chain(openhands) {
-        let Talk { plan, args, .. } = talk;
-        say(&format!("{} talks with `linkspan {args}`", judge.script()));
-        let world = World::new(programs, talk)?;
+        let Dialogue { plan, args, .. } = talk;
+        print_line(&format!("{} talks with `linkspan {args}`", judge.script()));
+        let world = TestEnv::new(programs, talk)?;
         let mut client = command(judge, interpreter);
         client.arg(plan).arg(programs.linkspan);
         client.args(args.split(' '));
-        run(world.house(&mut client))?;
+        run(world.sandbox(&mut client))?;
     }
     Ok(())
 }
 
 /// One prompt, whose answer is the only thing printed.
-fn acpx(programs: Programs<'_>, clients: &Path) -> Result<()> {
-    say("acpx talks with `linkspan acp --engine claude`");
-    let world = World::new(programs, CLAUDE)?;
+fn acpx(programs: LivePrograms<'_>, clients: &Path) -> Result<()> {
+    print_line("acpx talks with `linkspan acp --engine claude`");
+    let world = TestEnv::new(programs, CLAUDE)?;
     let mut client = Command::new(super::install::node_of(clients)?);
     client.arg(clients.join("acpx/dist/cli.js"));
     client.arg("--agent").arg(CLAUDE.command(programs));
@@ -133,9 +133,9 @@ fn acpx(programs: Programs<'_>, clients: &Path) -> Result<()> {
 }
 
 /// Two prompts in one `Conversation`, whose agent is an `ACPAgent`.
-fn openhands(programs: Programs<'_>, python: &Path) -> Result<()> {
-    say("a Conversation of OpenHands talks with `linkspan acp --engine claude`");
-    let world = World::new(programs, CLAUDE)?;
+fn openhands(programs: LivePrograms<'_>, python: &Path) -> Result<()> {
+    print_line("a Conversation of OpenHands talks with `linkspan acp --engine claude`");
+    let world = TestEnv::new(programs, CLAUDE)?;
     let mut client = Command::new(python);
     client.arg(root().join("examples/openhands/conversation.py"));
     client.arg("--command").arg(CLAUDE.command(programs));
@@ -144,7 +144,7 @@ fn openhands(programs: Programs<'_>, python: &Path) -> Result<()> {
 }
 
 /// Where the engines are, and the model of OpenHands; Claude Code has its own from the environment.
-fn config(programs: Programs<'_>, model: &str) -> String {
+fn config(programs: LivePrograms<'_>, model: &str) -> String {
     let claude = programs.agents.join("claude");
     let mut config = format!(
         "start_timeout = 0\n\
@@ -171,13 +171,13 @@ fn config(programs: Programs<'_>, model: &str) -> String {
 
 /// What a client has around it; gone when it is dropped.
 #[derive(Debug)]
-struct World {
+struct TestEnv {
     folder: PathBuf,
     model: Model,
 }
 
-impl World {
-    fn new(programs: Programs<'_>, talk: Talk) -> Result<Self> {
+impl TestEnv {
+    fn new(programs: LivePrograms<'_>, talk: Dialogue) -> Result<Self> {
         // Not in the tree: an agent looks at the repository it is started in.
         let folder = env::temp_dir().join(format!("linkspan-acp-{}", process::id()));
         for name in ["home/.config/linkspan", "project", "tmp"] {
@@ -194,7 +194,7 @@ impl World {
     }
 
     /// Gives a program this world, and nothing else.
-    fn house<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+    fn sandbox<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command
             .env_clear()
             .env("PATH", env::var_os("PATH").unwrap_or_default())
@@ -208,11 +208,11 @@ impl World {
 
     /// A client that is content says this, and the agent has written its file.
     fn judge(&self, client: &mut Command, expected: &str) -> Result<()> {
-        let said = capture(self.house(client))?.stdout;
+        let said = capture(self.sandbox(client))?.stdout;
         let said = String::from_utf8_lossy(&said);
         let is_written = self.folder.join("project/allowed").exists();
         let is_content = said == expected && is_written;
-        say(&format!(
+        print_line(&format!(
             "{} passed, {} failed",
             u8::from(is_content),
             u8::from(!is_content)
@@ -223,10 +223,10 @@ impl World {
     }
 }
 
-impl Drop for World {
+impl Drop for TestEnv {
     fn drop(&mut self) {
         if let Err(err) = fs::remove_dir_all(&self.folder) {
-            say(&format!("cannot remove {}: {err}", self.folder.display()));
+            print_line(&format!("cannot remove {}: {err}", self.folder.display()));
         }
     }
 }

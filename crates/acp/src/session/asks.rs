@@ -2,7 +2,7 @@
 
 use formats::AcpRequest;
 use model::AskKind;
-use runner::{Agent, Answer, Asked};
+use runner::{Agent, Answer, PendingAsk};
 use serde_json::Value;
 
 use super::Session;
@@ -17,12 +17,12 @@ pub(super) struct Asks {
     /// Those that the client was asked.
     seen: Vec<String>,
     /// The client is being asked.
-    open: Vec<Open>,
+    open: Vec<OpenAsk>,
     questions: Vec<Question>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenAsk {
     ask: String,
     /// What the request is called, after the session's name: one ask may take several.
     request: String,
@@ -30,13 +30,13 @@ struct Open {
 
 impl Session {
     /// Sees to everything that is asked.
-    pub(super) fn see_to_asks(&mut self) {
+    pub(super) fn handle_asks(&mut self) {
         self.asks.written.extend(self.writer.take_requests());
         let asked = self.worker.agent().map(Agent::asks).unwrap_or_default();
         if asked.is_empty() && self.asks.seen.is_empty() {
             return;
         }
-        let asked: Vec<Asked> = asked.to_vec();
+        let asked: Vec<PendingAsk> = asked.to_vec();
         let is_asked = |id: &str| asked.iter().any(|it| it.ask.id.as_str() == id);
         let mut gone = Vec::new();
         self.asks.open.retain(|it| {
@@ -59,14 +59,14 @@ impl Session {
         }
     }
 
-    fn ask(&mut self, id: String, asked: &Asked) {
+    fn ask(&mut self, id: String, asked: &PendingAsk) {
         let has_forms = self.shared.client.elicitation.form.is_some();
         let question = match asked.ask.kind {
             AskKind::Question => Question::new(asked),
             AskKind::Permission | AskKind::Plan => None,
         };
         // What was said before it is read before it.
-        self.tell_words();
+        self.flush_text();
         let mut request = id.clone();
         if let Some(question) = question {
             request = question.name();
@@ -78,7 +78,7 @@ impl Session {
             let message = "nobody could be asked".to_owned();
             return self.worker.settle_or_deny(&id, &Answer::Deny { message });
         }
-        self.asks.open.push(Open { ask: id, request });
+        self.asks.open.push(OpenAsk { ask: id, request });
     }
 
     /// The client has answered; only what it was asked has an answer.
@@ -101,7 +101,7 @@ impl Session {
             },
             None => answer(result),
         };
-        let Open { ask, .. } = open.swap_remove(at);
+        let OpenAsk { ask, .. } = open.swap_remove(at);
         self.worker.settle_or_deny(&ask, &answer);
     }
 

@@ -25,13 +25,13 @@ pub(super) struct Turn {
 }
 
 impl Session {
-    pub(super) async fn prompted(&mut self, id: Id, prompt: Prompt) {
+    pub(super) async fn on_prompt(&mut self, id: Id, prompt: Prompt) {
         if self.turn.is_some() {
             return self.lines.extend(rpc::refusal(Some(&id), &at_work()));
         }
         self.shared.stats.prompted();
         if self.is_stale {
-            self.let_go().await;
+            self.release_agent().await;
         }
         if self.worker.log().is_deferred() {
             self.keep(&prompt.text).await;
@@ -110,14 +110,14 @@ impl Session {
         if self.is_cancelled() {
             return self.end_turn(CANCELLED);
         }
-        self.tell_words();
+        self.flush_text();
         if let Some(turn) = self.turn.take() {
             self.lines.extend(rpc::refusal(Some(&turn.id), error));
         }
     }
 
     pub(super) fn end_turn(&mut self, end: &str) {
-        self.tell_words();
+        self.flush_text();
         if let Some(turn) = self.turn.take() {
             self.lines.extend(rpc::rest(&turn.id, end));
         }
@@ -159,7 +159,7 @@ impl Session {
     pub(super) async fn reopen(&mut self, id: &Id, is_told: bool) {
         let told = match (&self.turn, is_told) {
             (Some(_), _) => Err(at_work()),
-            (None, true) => self.tell_again().await,
+            (None, true) => self.replay_history().await,
             (None, false) => Ok(()),
         };
         let line = match told {
@@ -171,9 +171,9 @@ impl Session {
 
     /// Tells the past through a writer that has told nothing: what it leaves out because the client
     /// knows it is what it left out then.
-    async fn tell_again(&mut self) -> Result<(), Error> {
-        self.tell_words();
-        self.say().await;
+    async fn replay_history(&mut self) -> Result<(), Error> {
+        self.flush_text();
+        self.send().await;
         self.worker.log_mut().flush().await;
         let journal = self.shared.journal().await;
         let mut writer = writer(&self.shared, &self.name, &self.cwd);
@@ -181,7 +181,7 @@ impl Session {
             writer.set_knows_commands();
         }
         let session = SessionId::new(self.id.clone());
-        let told = history::tell(&*journal, &session, &mut writer, &self.shared.said).await;
+        let told = history::replay(&*journal, &session, &mut writer, &self.shared.outbound).await;
         told.map_err(|err| Error::internal(error_chain(&err)))?;
         self.writer = writer;
         Ok(())

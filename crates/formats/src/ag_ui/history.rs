@@ -7,7 +7,7 @@
 use model::{Body, Event, Item, ItemClosed, Outcome, Role, RunEnded, Tool};
 use serde::{Deserialize, Serialize};
 
-use super::messages::{Content, Message, Said, ToolCall};
+use super::messages::{Content, Message, MessageContent, ToolCall};
 use crate::writers::content;
 
 /// The messages of a session, folded from its events.
@@ -15,7 +15,7 @@ use crate::writers::content;
 pub struct History {
     pub messages: Vec<Message>,
     /// The last response that a model's endpoint can go on with.
-    pub last: Option<Last>,
+    pub last: Option<LastResponse>,
     /// What the model has said in the run that is open.
     text: String,
     /// Calls of that run that nobody has answered in it: they are the client's.
@@ -27,7 +27,7 @@ pub struct History {
 
 /// Where an endpoint that keeps conversations can go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Last {
+pub struct LastResponse {
     pub response: String,
     /// How many messages of the history it knows.
     pub n_messages: usize,
@@ -67,10 +67,10 @@ pub struct Answered {
 impl Answered {
     /// What is new in a request: the answers behind the last that the model said.
     pub fn of(messages: &[Message]) -> Vec<Self> {
-        let is_said = |it: &Message| matches!(it.said, Said::Assistant { .. });
+        let is_said = |it: &Message| matches!(it.content, MessageContent::Assistant { .. });
         let first = messages.iter().rposition(is_said).map_or(0, |it| it + 1);
-        let answers = messages[first..].iter().filter_map(|it| match &it.said {
-            Said::Tool {
+        let answers = messages[first..].iter().filter_map(|it| match &it.content {
+            MessageContent::Tool {
                 call,
                 content,
                 error,
@@ -80,11 +80,11 @@ impl Answered {
                 text: content.text(),
                 error: error.clone(),
             }),
-            Said::Instructions(_)
-            | Said::User(_)
-            | Said::Assistant { .. }
-            | Said::Reasoning { .. }
-            | Said::Activity => None,
+            MessageContent::Instructions(_)
+            | MessageContent::User(_)
+            | MessageContent::Assistant { .. }
+            | MessageContent::Reasoning { .. }
+            | MessageContent::Activity => None,
         });
         answers.collect()
     }
@@ -144,13 +144,13 @@ impl History {
             Item::Message(it) => {
                 let text = it.text.to_str().into_owned();
                 let said = match it.role {
-                    Role::User => Said::User(Content::Text(text)),
+                    Role::User => MessageContent::User(Content::Text(text)),
                     Role::Assistant if text.is_empty() => return,
                     Role::Assistant => {
                         self.text.push_str(&text);
                         let group = it.group.as_deref().map(str::to_owned);
                         self.group = group.map(|it| (it, self.messages.len()));
-                        Said::Assistant {
+                        MessageContent::Assistant {
                             content: Some(text),
                             tool_calls: Vec::new(),
                         }
@@ -160,7 +160,7 @@ impl History {
                 self.push(it.id.as_str(), said);
             }
             Item::Reasoning(it) => {
-                let said = Said::Reasoning {
+                let said = MessageContent::Reasoning {
                     content: it.text.to_str().into_owned(),
                     encrypted: it.encrypted.as_ref().map(|it| it.to_str().into_owned()),
                 };
@@ -187,7 +187,7 @@ impl History {
             (_, group) => {
                 let at = self.messages.len();
                 self.group = group.map(|it| (it.to_owned(), at));
-                let said = Said::Assistant {
+                let said = MessageContent::Assistant {
                     content: None,
                     tool_calls: Vec::new(),
                 };
@@ -195,14 +195,14 @@ impl History {
                 at
             }
         };
-        if let Said::Assistant { tool_calls, .. } = &mut self.messages[at].said {
+        if let MessageContent::Assistant { tool_calls, .. } = &mut self.messages[at].content {
             tool_calls.push(call);
         }
         let Some(result) = &tool.result else {
             return self.calls.push(tool.id.to_string());
         };
         let text = content::text(&result.content).to_str().into_owned();
-        let said = Said::Tool {
+        let said = MessageContent::Tool {
             call: tool.id.to_string(),
             error: result.is_error.then(|| text.clone()),
             content: Content::Text(text),
@@ -212,14 +212,15 @@ impl History {
 
     /// A client may tell what it likes: an answer counts where a call waits for it.
     fn answered(&mut self, answer: &Answered) {
-        let waits = |it: &Message| match &it.said {
-            Said::Assistant { tool_calls, .. } => tool_calls.iter().any(|it| it.id == answer.call),
+        let waits = |it: &Message| match &it.content {
+            MessageContent::Assistant { tool_calls, .. } => {
+                tool_calls.iter().any(|it| it.id == answer.call)
+            }
             _ => false,
         };
-        let is_answer =
-            |it: &Message| matches!(&it.said, Said::Tool { call, .. } if *call == answer.call);
+        let is_answer = |it: &Message| matches!(&it.content, MessageContent::Tool { call, .. } if *call == answer.call);
         if self.messages.iter().any(waits) && !self.messages.iter().any(is_answer) {
-            let said = Said::Tool {
+            let said = MessageContent::Tool {
                 call: answer.call.clone(),
                 content: Content::Text(answer.text.clone()),
                 error: answer.error.clone(),
@@ -234,7 +235,7 @@ impl History {
             Outcome::Failed | Outcome::Aborted | Outcome::Lost => false,
         };
         if let Some(response) = response.filter(|_| is_kept) {
-            self.last = Some(Last {
+            self.last = Some(LastResponse {
                 response: response.to_owned(),
                 n_messages: self.messages.len(),
                 client: self.client.clone(),
@@ -248,10 +249,10 @@ impl History {
         self.group = None;
     }
 
-    fn push(&mut self, id: &str, said: Said) {
+    fn push(&mut self, id: &str, said: MessageContent) {
         self.messages.push(Message {
             id: id.to_owned(),
-            said,
+            content: said,
         });
     }
 }

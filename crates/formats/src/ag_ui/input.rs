@@ -25,7 +25,7 @@ pub struct RunAgentInput {
     pub messages: Vec<Message>,
     /// Tools that the application runs.
     pub tools: Vec<Tool>,
-    pub context: Vec<Context>,
+    pub context: Vec<ContextEntry>,
     pub state: Option<Value>,
     pub forwarded_props: Map<String, Value>,
     /// Answers to what the last run has asked.
@@ -41,7 +41,7 @@ pub struct Tool {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Context {
+pub struct ContextEntry {
     pub description: String,
     pub value: String,
 }
@@ -88,10 +88,10 @@ impl RunAgentInput {
             field: String::new(),
             message: format!("is not JSON: {err}"),
         })?;
-        Self::read(&Place::top(&value))
+        Self::read(&JsonPath::top(&value))
     }
 
-    fn read(top: &Place<'_>) -> Result<Self, InputError> {
+    fn read(top: &JsonPath<'_>) -> Result<Self, InputError> {
         top.object()?;
         Ok(Self {
             thread_id: id(top, "threadId")?,
@@ -109,7 +109,7 @@ impl RunAgentInput {
     }
 }
 
-fn tool(it: &Place<'_>) -> Result<Tool, InputError> {
+fn tool(it: &JsonPath<'_>) -> Result<Tool, InputError> {
     it.object()?;
     Ok(Tool {
         name: it.text("name")?.to_owned(),
@@ -118,15 +118,15 @@ fn tool(it: &Place<'_>) -> Result<Tool, InputError> {
     })
 }
 
-fn context(it: &Place<'_>) -> Result<Context, InputError> {
+fn context(it: &JsonPath<'_>) -> Result<ContextEntry, InputError> {
     it.object()?;
-    Ok(Context {
+    Ok(ContextEntry {
         description: it.text("description")?.to_owned(),
         value: it.text("value")?.to_owned(),
     })
 }
 
-fn resume(it: &Place<'_>) -> Result<Resume, InputError> {
+fn resume(it: &JsonPath<'_>) -> Result<Resume, InputError> {
     it.object()?;
     let status = match it.text("status")? {
         "resolved" => ResumeStatus::Resolved,
@@ -141,7 +141,7 @@ fn resume(it: &Place<'_>) -> Result<Resume, InputError> {
 }
 
 /// An id that may be kept and shown.
-fn id(it: &Place<'_>, name: &str) -> Result<String, InputError> {
+fn id(it: &JsonPath<'_>, name: &str) -> Result<String, InputError> {
     let id = it.text(name)?;
     match id.is_empty() || id.len() > MAX_ID || id.contains(char::is_control) {
         true => Err(it
@@ -152,9 +152,9 @@ fn id(it: &Place<'_>, name: &str) -> Result<String, InputError> {
 }
 
 fn each<T>(
-    it: &Place<'_>,
+    it: &JsonPath<'_>,
     name: &str,
-    read: fn(&Place<'_>) -> Result<T, InputError>,
+    read: fn(&JsonPath<'_>) -> Result<T, InputError>,
 ) -> Result<Vec<T>, InputError> {
     match it.find(name) {
         Some(list) => list.list()?.iter().map(read).collect(),
@@ -164,12 +164,12 @@ fn each<T>(
 
 /// A value in the request, and how to get there.
 #[derive(Clone, Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct JsonPath<'a> {
     path: String,
     pub(super) value: &'a Value,
 }
 
-impl<'a> Place<'a> {
+impl<'a> JsonPath<'a> {
     pub(super) fn top(value: &'a Value) -> Self {
         Self {
             path: String::new(),
@@ -189,14 +189,14 @@ impl<'a> Place<'a> {
         object.ok_or_else(|| self.wrong(format!("is {}, expected an object", kind(self.value))))
     }
 
-    pub(super) fn list(&self) -> Result<Vec<Place<'a>>, InputError> {
+    pub(super) fn list(&self) -> Result<Vec<JsonPath<'a>>, InputError> {
         let list = self.value.as_array();
         let list =
             list.ok_or_else(|| self.wrong(format!("is {}, expected a list", kind(self.value))))?;
         if list.len() > MAX_LIST {
             return Err(self.wrong(format!("has more than {MAX_LIST} entries")));
         }
-        let place = |(n, value)| Place {
+        let place = |(n, value)| JsonPath {
             path: format!("{}[{n}]", self.path),
             value,
         };
@@ -204,15 +204,15 @@ impl<'a> Place<'a> {
     }
 
     /// A field that is there; `null` is not.
-    pub(super) fn find(&self, name: &str) -> Option<Place<'a>> {
+    pub(super) fn find(&self, name: &str) -> Option<JsonPath<'a>> {
         let value = self.value.get(name).filter(|it| !it.is_null())?;
-        Some(Place {
+        Some(JsonPath {
             path: self.inside(name),
             value,
         })
     }
 
-    pub(super) fn needed(&self, name: &str) -> Result<Place<'a>, InputError> {
+    pub(super) fn needed(&self, name: &str) -> Result<JsonPath<'a>, InputError> {
         self.find(name).ok_or_else(|| InputError {
             field: self.inside(name),
             message: "is missing".to_owned(),

@@ -5,17 +5,18 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::input::{InputError, Place};
+use super::input::{InputError, JsonPath};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Message {
     pub id: String,
-    pub said: Said,
+    #[serde(rename = "said")] // The digests of stored threads use this name.
+    pub content: MessageContent,
 }
 
 /// Who says it, and what.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub enum Said {
+pub enum MessageContent {
     /// `system` and `developer`.
     Instructions(String),
     User(Content),
@@ -57,7 +58,7 @@ pub enum Part {
     Text(String),
     Media {
         media: Media,
-        source: Source,
+        source: MediaSource,
         filename: Option<String>,
     },
 }
@@ -72,7 +73,7 @@ pub enum Media {
 
 /// Where the bytes of a part are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub enum Source {
+pub enum MediaSource {
     /// In Base64.
     Data { value: String, mime_type: String },
     Url {
@@ -110,22 +111,26 @@ impl Content {
 impl Message {
     /// The words alone.
     pub fn text(&self) -> String {
-        match &self.said {
-            Said::Instructions(text) => text.clone(),
-            Said::User(content) | Said::Tool { content, .. } => content.text(),
-            Said::Assistant { content, .. } => content.clone().unwrap_or_default(),
-            Said::Reasoning { content, .. } => content.clone(),
-            Said::Activity => String::new(),
+        match &self.content {
+            MessageContent::Instructions(text) => text.clone(),
+            MessageContent::User(content) | MessageContent::Tool { content, .. } => content.text(),
+            MessageContent::Assistant { content, .. } => content.clone().unwrap_or_default(),
+            MessageContent::Reasoning { content, .. } => content.clone(),
+            MessageContent::Activity => String::new(),
         }
     }
 
     /// As a `MESSAGES_SNAPSHOT` tells it. Media are left out: a thread keeps words.
     pub fn to_json(&self) -> Value {
         let id = &self.id;
-        match &self.said {
-            Said::Instructions(text) => json!({ "id": id, "role": "system", "content": text }),
-            Said::User(content) => json!({ "id": id, "role": "user", "content": content.text() }),
-            Said::Assistant {
+        match &self.content {
+            MessageContent::Instructions(text) => {
+                json!({ "id": id, "role": "system", "content": text })
+            }
+            MessageContent::User(content) => {
+                json!({ "id": id, "role": "user", "content": content.text() })
+            }
+            MessageContent::Assistant {
                 content,
                 tool_calls,
             } => {
@@ -138,7 +143,7 @@ impl Message {
                 }
                 message
             }
-            Said::Tool {
+            MessageContent::Tool {
                 call,
                 content,
                 error,
@@ -151,14 +156,14 @@ impl Message {
                 }
                 message
             }
-            Said::Reasoning { content, encrypted } => {
+            MessageContent::Reasoning { content, encrypted } => {
                 let mut message = json!({ "id": id, "role": "reasoning", "content": content });
                 if let Some(encrypted) = encrypted {
                     message["encryptedValue"] = encrypted.as_str().into();
                 }
                 message
             }
-            Said::Activity => {
+            MessageContent::Activity => {
                 json!({ "id": id, "role": "activity", "activityType": "item", "content": {} })
             }
         }
@@ -174,16 +179,16 @@ impl ToolCall {
     }
 }
 
-pub(super) fn messages(list: &Place<'_>) -> Result<Vec<Message>, InputError> {
+pub(super) fn messages(list: &JsonPath<'_>) -> Result<Vec<Message>, InputError> {
     list.list()?.iter().map(message).collect()
 }
 
-fn message(it: &Place<'_>) -> Result<Message, InputError> {
+fn message(it: &JsonPath<'_>) -> Result<Message, InputError> {
     it.object()?;
     let said = match it.text("role")? {
-        "developer" | "system" => Said::Instructions(it.text("content")?.to_owned()),
-        "user" => Said::User(content(&it.needed("content")?)?),
-        "assistant" => Said::Assistant {
+        "developer" | "system" => MessageContent::Instructions(it.text("content")?.to_owned()),
+        "user" => MessageContent::User(content(&it.needed("content")?)?),
+        "assistant" => MessageContent::Assistant {
             content: it.find_text("content")?.map(str::to_owned),
             tool_calls: match it.find("toolCalls") {
                 Some(calls) => {
@@ -193,16 +198,16 @@ fn message(it: &Place<'_>) -> Result<Message, InputError> {
                 None => Vec::new(),
             },
         },
-        "tool" => Said::Tool {
+        "tool" => MessageContent::Tool {
             call: it.text("toolCallId")?.to_owned(),
             content: content(&it.needed("content")?)?,
             error: it.find_text("error")?.map(str::to_owned),
         },
-        "reasoning" => Said::Reasoning {
+        "reasoning" => MessageContent::Reasoning {
             content: it.text("content")?.to_owned(),
             encrypted: it.find_text("encryptedValue")?.map(str::to_owned),
         },
-        "activity" => Said::Activity,
+        "activity" => MessageContent::Activity,
         role => {
             let words = format!(
                 "is `{role}`, expected developer, system, user, assistant, tool, activity or reasoning"
@@ -211,10 +216,10 @@ fn message(it: &Place<'_>) -> Result<Message, InputError> {
         }
     };
     let id = it.text("id")?.to_owned();
-    Ok(Message { id, said })
+    Ok(Message { id, content: said })
 }
 
-fn tool_call(it: &Place<'_>) -> Result<ToolCall, InputError> {
+fn tool_call(it: &JsonPath<'_>) -> Result<ToolCall, InputError> {
     it.object()?;
     let function = it.needed("function")?;
     function.object()?;
@@ -225,7 +230,7 @@ fn tool_call(it: &Place<'_>) -> Result<ToolCall, InputError> {
     })
 }
 
-fn content(it: &Place<'_>) -> Result<Content, InputError> {
+fn content(it: &JsonPath<'_>) -> Result<Content, InputError> {
     match it.value {
         Value::String(text) => Ok(Content::Text(text.clone())),
         Value::Array(_) => Ok(Content::Parts(
@@ -238,7 +243,7 @@ fn content(it: &Place<'_>) -> Result<Content, InputError> {
     }
 }
 
-fn part(it: &Place<'_>) -> Result<Part, InputError> {
+fn part(it: &JsonPath<'_>) -> Result<Part, InputError> {
     it.object()?;
     let media = match it.text("type")? {
         "text" => return Ok(Part::Text(it.text("text")?.to_owned())),
@@ -262,19 +267,19 @@ fn part(it: &Place<'_>) -> Result<Part, InputError> {
     })
 }
 
-fn source(it: &Place<'_>) -> Result<Source, InputError> {
+fn source(it: &JsonPath<'_>) -> Result<MediaSource, InputError> {
     it.object()?;
     let value = || it.text("value").map(str::to_owned);
     match it.text("type")? {
-        "data" => Ok(Source::Data {
+        "data" => Ok(MediaSource::Data {
             value: value()?,
             mime_type: it.text("mimeType")?.to_owned(),
         }),
-        "url" => Ok(Source::Url {
+        "url" => Ok(MediaSource::Url {
             value: value()?,
             mime_type: it.find_text("mimeType")?.map(str::to_owned),
         }),
-        "file" => Ok(Source::File { value: value()? }),
+        "file" => Ok(MediaSource::File { value: value()? }),
         other => {
             let words = format!("is `{other}`, expected data, url or file");
             Err(it.needed("type")?.wrong(words))
@@ -283,7 +288,7 @@ fn source(it: &Place<'_>) -> Result<Source, InputError> {
 }
 
 /// The part of clients before 1.0, which said everything by its media type.
-fn binary(it: &Place<'_>) -> Result<Part, InputError> {
+fn binary(it: &JsonPath<'_>) -> Result<Part, InputError> {
     let mime_type = it.text("mimeType")?.to_owned();
     let media = match mime_type.split('/').next() {
         Some("image") => Media::Image,
@@ -293,15 +298,15 @@ fn binary(it: &Place<'_>) -> Result<Part, InputError> {
     };
     let (data, url) = (it.find_text("data")?, it.find_text("url")?);
     let source = match (data, url, it.find_text("id")?) {
-        (Some(data), _, _) => Source::Data {
+        (Some(data), _, _) => MediaSource::Data {
             value: data.to_owned(),
             mime_type,
         },
-        (None, Some(url), _) => Source::Url {
+        (None, Some(url), _) => MediaSource::Url {
             value: url.to_owned(),
             mime_type: Some(mime_type),
         },
-        (None, None, Some(id)) => Source::File {
+        (None, None, Some(id)) => MediaSource::File {
             value: id.to_owned(),
         },
         (None, None, None) => return Err(it.wrong("has neither `data` nor `url` nor `id`")),

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use Kind::{Any, Flag, Interrupts, Messages, Object, Parts, Patch, Text, Texts, Usages};
+use FieldKind::{Any, Flag, Interrupts, Messages, Object, Parts, Patch, Text, Texts, Usages};
 
 /// Appends one event, given as JSON; false when it has no form in protobuf.
 pub fn encode(event: &[u8], out: &mut Vec<u8>) -> bool {
@@ -16,10 +16,10 @@ pub fn encode(event: &[u8], out: &mut Vec<u8>) -> bool {
     let Some(row) = EVENTS.iter().find(|it| Some(it.name) == name) else {
         return false;
     };
-    let mut body = Message::default();
+    let mut body = MessageWriter::default();
     body.message(1, base(row, &event));
     row.fields(&event, &mut body);
-    let mut envelope = Message::default();
+    let mut envelope = MessageWriter::default();
     envelope.message(row.number, body);
     // No event comes near it.
     let length = u32::try_from(envelope.0.len()).unwrap_or(u32::MAX);
@@ -29,18 +29,18 @@ pub fn encode(event: &[u8], out: &mut Vec<u8>) -> bool {
 }
 
 /// An event that is not encoded field by field.
-struct Row {
+struct EventRow {
     name: &'static str,
     /// In the envelope.
     number: u64,
     /// In the enumeration of types.
     kind: u64,
-    fields: &'static [(&'static str, u64, Kind)],
+    fields: &'static [(&'static str, u64, FieldKind)],
 }
 
 /// How a field is encoded.
 #[derive(Clone, Copy)]
-enum Kind {
+enum FieldKind {
     Text,
     Flag,
     Texts,
@@ -59,9 +59,9 @@ const fn row(
     name: &'static str,
     number: u64,
     kind: u64,
-    fields: &'static [(&'static str, u64, Kind)],
-) -> Row {
-    Row {
+    fields: &'static [(&'static str, u64, FieldKind)],
+) -> EventRow {
+    EventRow {
         name,
         number,
         kind,
@@ -73,7 +73,7 @@ const SUBAGENT: &str = "subagentRunId";
 
 // A table is read in columns: name, number in the envelope, number of the type, fields.
 #[rustfmt::skip]
-const EVENTS: &[Row] = &[
+const EVENTS: &[EventRow] = &[
     row("TEXT_MESSAGE_START", 1, 0, &[("messageId", 2, Text), ("role", 3, Text), ("name", 4, Text), (SUBAGENT, 5, Text)]),
     row("TEXT_MESSAGE_CONTENT", 2, 1, &[("messageId", 2, Text), ("delta", 3, Text), (SUBAGENT, 4, Text)]),
     row("TEXT_MESSAGE_END", 3, 2, &[("messageId", 2, Text), (SUBAGENT, 3, Text)]),
@@ -104,7 +104,7 @@ const EVENTS: &[Row] = &[
     row("REASONING_ENCRYPTED_VALUE", 31, 30, &[(SUBAGENT, 2, Text), ("subtype", 3, Text), ("entityId", 4, Text), ("encryptedValue", 5, Text)]),
 ];
 
-const MESSAGE: &[(&str, u64, Kind)] = &[
+const MESSAGE: &[(&str, u64, FieldKind)] = &[
     ("id", 1, Text),
     ("role", 2, Text),
     ("content", 3, Text),
@@ -119,7 +119,7 @@ const MESSAGE: &[(&str, u64, Kind)] = &[
     ("content", 13, Object),
 ];
 
-const INTERRUPT: &[(&str, u64, Kind)] = &[
+const INTERRUPT: &[(&str, u64, FieldKind)] = &[
     ("id", 1, Text),
     ("reason", 2, Text),
     ("message", 3, Text),
@@ -141,14 +141,14 @@ const USAGE: &[&str] = &[
 
 const OPERATIONS: &[&str] = &["add", "remove", "replace", "move", "copy", "test"];
 
-impl Row {
-    fn fields(&self, event: &Map<String, Value>, out: &mut Message) {
+impl EventRow {
+    fn fields(&self, event: &Map<String, Value>, out: &mut MessageWriter) {
         fields(self.fields, event, out);
     }
 }
 
-fn base(row: &Row, event: &Map<String, Value>) -> Message {
-    let mut base = Message::default();
+fn base(row: &EventRow, event: &Map<String, Value>) -> MessageWriter {
+    let mut base = MessageWriter::default();
     // Zero is what is absent.
     if row.kind != 0 {
         base.number(1, row.kind);
@@ -165,7 +165,7 @@ fn base(row: &Row, event: &Map<String, Value>) -> Message {
     base
 }
 
-fn fields(rows: &[(&str, u64, Kind)], from: &Map<String, Value>, out: &mut Message) {
+fn fields(rows: &[(&str, u64, FieldKind)], from: &Map<String, Value>, out: &mut MessageWriter) {
     for (name, number, kind) in rows {
         let value = match name.split_once('.') {
             Some((outer, inner)) => from.get(outer).and_then(|it| it.get(inner)),
@@ -177,7 +177,7 @@ fn fields(rows: &[(&str, u64, Kind)], from: &Map<String, Value>, out: &mut Messa
     }
 }
 
-fn field(number: u64, kind: Kind, value: &Value, out: &mut Message) {
+fn field(number: u64, kind: FieldKind, value: &Value, out: &mut MessageWriter) {
     let list = || value.as_array().into_iter().flatten();
     match (kind, value) {
         (Text, Value::String(text)) => out.text(number, text),
@@ -201,24 +201,24 @@ fn field(number: u64, kind: Kind, value: &Value, out: &mut Message) {
     }
 }
 
-fn from(rows: &[(&str, u64, Kind)], object: &Map<String, Value>) -> Message {
-    let mut out = Message::default();
+fn from(rows: &[(&str, u64, FieldKind)], object: &Map<String, Value>) -> MessageWriter {
+    let mut out = MessageWriter::default();
     fields(rows, object, &mut out);
     out
 }
 
-fn message(value: &Value) -> Message {
+fn message(value: &Value) -> MessageWriter {
     let Some(it) = value.as_object() else {
-        return Message::default();
+        return MessageWriter::default();
     };
     let (before, behind) = MESSAGE.split_at(4);
     let mut out = from(before, it);
     let calls = it.get("toolCalls").and_then(Value::as_array);
     for call in calls.into_iter().flatten() {
-        let mut function = Message::default();
+        let mut function = MessageWriter::default();
         function.find_text(1, &call["function"], "name");
         function.find_text(2, &call["function"], "arguments");
-        let mut body = Message::default();
+        let mut body = MessageWriter::default();
         body.find_text(1, call, "id");
         body.find_text(2, call, "type");
         body.message(3, function);
@@ -229,8 +229,8 @@ fn message(value: &Value) -> Message {
     out
 }
 
-fn part(value: &Value) -> Message {
-    let mut body = Message::default();
+fn part(value: &Value) -> MessageWriter {
+    let mut body = MessageWriter::default();
     let number = match value["type"].as_str() {
         Some("text") => {
             body.find_text(1, value, "text");
@@ -249,15 +249,15 @@ fn part(value: &Value) -> Message {
                 _ => 5,
             }
         }
-        None => return Message::default(),
+        None => return MessageWriter::default(),
     };
-    let mut out = Message::default();
+    let mut out = MessageWriter::default();
     out.message(number, body);
     out
 }
 
-fn source(value: &Value) -> Message {
-    let mut body = Message::default();
+fn source(value: &Value) -> MessageWriter {
+    let mut body = MessageWriter::default();
     body.find_text(1, value, "value");
     let number = match value["type"].as_str() {
         Some("data") => 1,
@@ -265,13 +265,13 @@ fn source(value: &Value) -> Message {
         _ => 3,
     };
     body.find_text(if number == 3 { 3 } else { 2 }, value, "mimeType");
-    let mut out = Message::default();
+    let mut out = MessageWriter::default();
     out.message(number, body);
     out
 }
 
-fn operation(value: &Value) -> Message {
-    let mut out = Message::default();
+fn operation(value: &Value) -> MessageWriter {
+    let mut out = MessageWriter::default();
     let place = OPERATIONS.iter().position(|it| value["op"] == *it);
     if let Some(place) = place.filter(|it| *it > 0) {
         out.number(1, place as u64);
@@ -282,8 +282,8 @@ fn operation(value: &Value) -> Message {
     out
 }
 
-fn usage(value: &Value) -> Message {
-    let mut out = Message::default();
+fn usage(value: &Value) -> MessageWriter {
+    let mut out = MessageWriter::default();
     out.find_text(1, value, "provider");
     out.find_text(2, value, "model");
     for (place, name) in USAGE.iter().enumerate() {
@@ -295,8 +295,8 @@ fn usage(value: &Value) -> Message {
 }
 
 /// `google.protobuf.Value`.
-fn any(value: &Value) -> Message {
-    let mut out = Message::default();
+fn any(value: &Value) -> MessageWriter {
+    let mut out = MessageWriter::default();
     match value {
         Value::Null => out.number(1, 0),
         Value::Bool(it) => out.number(4, u64::from(*it)),
@@ -304,7 +304,7 @@ fn any(value: &Value) -> Message {
         Value::String(it) => out.text(3, it),
         Value::Object(it) => out.message(5, object(it)),
         Value::Array(items) => {
-            let mut list = Message::default();
+            let mut list = MessageWriter::default();
             items.iter().for_each(|it| list.message(1, any(it)));
             out.message(6, list);
         }
@@ -313,10 +313,10 @@ fn any(value: &Value) -> Message {
 }
 
 /// `google.protobuf.Struct`.
-fn object(value: &Map<String, Value>) -> Message {
-    let mut out = Message::default();
+fn object(value: &Map<String, Value>) -> MessageWriter {
+    let mut out = MessageWriter::default();
     for (key, value) in value {
-        let mut entry = Message::default();
+        let mut entry = MessageWriter::default();
         entry.text(1, key);
         entry.message(2, any(value));
         out.message(1, entry);
@@ -326,9 +326,9 @@ fn object(value: &Map<String, Value>) -> Message {
 
 /// A message that is being written.
 #[derive(Default)]
-struct Message(Vec<u8>);
+struct MessageWriter(Vec<u8>);
 
-impl Message {
+impl MessageWriter {
     fn number(&mut self, field: u64, value: u64) {
         self.varint(field << 3);
         self.varint(value);
@@ -343,7 +343,7 @@ impl Message {
         self.bytes(field, text.as_bytes());
     }
 
-    fn message(&mut self, field: u64, message: Message) {
+    fn message(&mut self, field: u64, message: MessageWriter) {
         self.bytes(field, &message.0);
     }
 
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_form_is_left_out() {
+    fn unencodable_values_are_omitted() {
         let mut out = Vec::new();
         assert!(!encode(br#"{"type":"THINKING_START"}"#, &mut out));
         assert!(!encode(b"[]", &mut out));

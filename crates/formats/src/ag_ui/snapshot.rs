@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::messages::{Message, Said};
+use super::messages::{Message, MessageContent};
 
 /// Bytes of all messages, as JSON.
 const MAX_ALL: usize = 4 << 20;
@@ -50,16 +50,16 @@ fn answers_of_calls(told: Vec<(&Message, Value)>) -> Vec<Value> {
     let mut calls = HashSet::new();
     let mut messages = Vec::with_capacity(told.len());
     for (message, json) in told {
-        match &message.said {
-            Said::Assistant { tool_calls, .. } => {
+        match &message.content {
+            MessageContent::Assistant { tool_calls, .. } => {
                 calls.extend(tool_calls.iter().map(|it| it.id.as_str()));
             }
-            Said::Tool { call, .. } if !calls.contains(call.as_str()) => continue,
-            Said::Tool { .. }
-            | Said::Instructions(_)
-            | Said::User(_)
-            | Said::Reasoning { .. }
-            | Said::Activity => (),
+            MessageContent::Tool { call, .. } if !calls.contains(call.as_str()) => continue,
+            MessageContent::Tool { .. }
+            | MessageContent::Instructions(_)
+            | MessageContent::User(_)
+            | MessageContent::Reasoning { .. }
+            | MessageContent::Activity => (),
         }
         messages.push(json);
     }
@@ -68,13 +68,13 @@ fn answers_of_calls(told: Vec<(&Message, Value)>) -> Vec<Value> {
 
 /// True when something was left out of a message.
 fn shorten(message: &Message, json: &mut Value) -> bool {
-    let max = match &message.said {
-        Said::Tool { .. } => MAX_RESULT,
-        Said::Instructions(_)
-        | Said::User(_)
-        | Said::Assistant { .. }
-        | Said::Reasoning { .. }
-        | Said::Activity => MAX_TEXT,
+    let max = match &message.content {
+        MessageContent::Tool { .. } => MAX_RESULT,
+        MessageContent::Instructions(_)
+        | MessageContent::User(_)
+        | MessageContent::Assistant { .. }
+        | MessageContent::Reasoning { .. }
+        | MessageContent::Activity => MAX_TEXT,
     };
     let mut is_cut = false;
     for name in ["content", "error"] {
@@ -117,10 +117,10 @@ mod tests {
     use super::*;
     use crate::ag_ui::{Content, ToolCall};
 
-    fn message(id: &str, said: Said) -> Message {
+    fn message(id: &str, said: MessageContent) -> Message {
         Message {
             id: id.to_owned(),
-            said,
+            content: said,
         }
     }
 
@@ -130,7 +130,7 @@ mod tests {
             name: "f".to_owned(),
             arguments: "{}".to_owned(),
         };
-        let said = Said::Assistant {
+        let said = MessageContent::Assistant {
             content: None,
             tool_calls: vec![call],
         };
@@ -138,7 +138,7 @@ mod tests {
     }
 
     fn result(id: &str, text: String) -> Message {
-        let said = Said::Tool {
+        let said = MessageContent::Tool {
             call: id.to_owned(),
             content: Content::Text(text),
             error: None,
@@ -147,11 +147,11 @@ mod tests {
     }
 
     fn user(id: &str, n_bytes: usize) -> Message {
-        message(id, Said::User(Content::Text("x".repeat(n_bytes))))
+        message(id, MessageContent::User(Content::Text("x".repeat(n_bytes))))
     }
 
     #[test]
-    fn what_fits_is_told_as_it_is() {
+    fn a_snapshot_that_fits_is_unchanged() {
         let messages = [user("1", 10), call("c"), result("c", "ok".to_owned())];
         let snapshot = Snapshot::of(messages.iter());
         let whole = messages.iter().map(Message::to_json).collect();
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_tool_has_answered_is_cut_between_two_characters() {
+    fn tool_results_are_truncated_at_a_character_boundary() {
         let messages = [call("c"), result("c", "ä".repeat(MAX_RESULT))];
         let snapshot = Snapshot::of(messages.iter());
         let expected = format!("{}\n… {MAX_RESULT} bytes more", "ä".repeat(MAX_RESULT / 2));

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use super::{Sign, display_safe, sign, visible};
+use super::{CharClass, display_safe, sign, visible};
 
 /// What terminals have been made to do by text that was merely shown.
 const HOSTILE: &[(&str, &str)] = &[
@@ -451,7 +451,7 @@ fn checked(text: &str) -> String {
     let safe = display_safe(text);
     let left = safe.chars().find(|it| {
         matches!(it, '\0'..='\x08' | '\x0b'..='\x1f' | '\x7f'..='\u{9f}')
-            || matches!(sign(*it), Sign::Hidden)
+            || matches!(sign(*it), CharClass::Hidden)
     });
     assert_eq!(left, None, "{text:?} became {safe:?}");
     assert_eq!(display_safe(&safe), safe, "not idempotent for {text:?}");

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_tells_whatever_the_chunks() {
+    fn the_first_line_decides_for_any_chunking() {
         let cases: [(&[u8], &[&str]); 7] = [
             (b"{\"a\":1}\n{\"b\":2}", &["{\"a\":1}", "{\"b\":2}"]),
             (b"\n \r\n: hi\n\ndata: {}\n\n", &["{}"]),

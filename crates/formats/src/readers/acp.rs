@@ -21,14 +21,14 @@ use model::{
     Binding, Body, End, Frame, Reader, RunError, SessionBound, SessionId, Sink, Text, Timestamp,
 };
 
-use self::calls::Calls;
-use self::end::Context as Used;
-use self::requests::Requests;
-use self::texts::Texts;
+use self::calls::AcpCalls;
+use self::end::ContextUsage;
+use self::requests::PendingRequests;
+use self::texts::AcpTexts;
 use super::ReaderConfig;
 use super::input::{self, Direction, Framed};
-use super::lifecycle::{Context, Lifecycle};
-use super::nested::Nested;
+use super::lifecycle::{FrameContext, Lifecycle};
+use super::nested::NestedCalls;
 use crate::wire::acp::inbound::{self as wire, Line, Meta};
 use crate::wire::lenient::{Any, Object as _, read};
 
@@ -36,17 +36,17 @@ use crate::wire::lenient::{Any, Object as _, read};
 pub(crate) struct Acp {
     lifecycle: Lifecycle,
     config: ReaderConfig,
-    session: Session,
+    session: AcpSession,
     /// Another session on the same connection, which was told of.
     other_session: Option<String>,
     /// Another session answered than the one asked for: nothing after that counts.
     is_lost: bool,
     n_ignored: u64,
-    requests: Requests,
-    texts: Texts,
-    calls: Calls,
-    nested: Nested,
-    used: Used,
+    requests: PendingRequests,
+    texts: AcpTexts,
+    calls: AcpCalls,
+    nested: NestedCalls,
+    used: ContextUsage,
     last_text: Option<Text<'static>>,
     was_cancelled: bool,
     /// What is told is history: a session is being loaded.
@@ -61,7 +61,7 @@ pub(crate) struct Acp {
 
 /// What is known of the session.
 #[derive(Clone, Debug, Default)]
-struct Session {
+struct AcpSession {
     id: Option<String>,
     cwd: Option<String>,
     model: Option<String>,
@@ -87,15 +87,15 @@ impl Acp {
         Self {
             lifecycle: Lifecycle::new(engine, config),
             config: config.clone(),
-            session: Session::default(),
+            session: AcpSession::default(),
             other_session: None,
             is_lost: false,
             n_ignored: 0,
-            requests: Requests::default(),
-            texts: Texts::default(),
-            calls: Calls::default(),
-            nested: Nested::default(),
-            used: Used::default(),
+            requests: PendingRequests::default(),
+            texts: AcpTexts::default(),
+            calls: AcpCalls::default(),
+            nested: NestedCalls::default(),
+            used: ContextUsage::default(),
             last_text: None,
             was_cancelled: false,
             is_replay: false,
@@ -106,7 +106,7 @@ impl Acp {
     }
 
     /// `side` is known only in a recording of both directions.
-    fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, side: Option<Direction>) {
+    fn line<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str, side: Option<Direction>) {
         if self.notification(cx, text) {
             return;
         }
@@ -145,7 +145,7 @@ impl Acp {
     }
 
     /// Reads an update in its usual wrapping; false when it is something else.
-    fn notification<'c>(&mut self, cx: &mut Context<'c>, text: &'c str) -> bool {
+    fn notification<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) -> bool {
         let head = &text.as_bytes()[..text.len().min(NOTIFICATION_HEAD)];
         if self.is_lost || UPDATE.find(head).is_none() {
             return false;
@@ -168,7 +168,7 @@ impl Acp {
     }
 
     /// Checks the session of an update, and tells of it when it is new; false when the run failed.
-    fn same_session(&mut self, cx: &mut Context<'_>, id: Option<&str>) -> bool {
+    fn same_session(&mut self, cx: &mut FrameContext<'_>, id: Option<&str>) -> bool {
         let Some(id) = id.filter(|it| !it.is_empty()) else {
             return true;
         };
@@ -187,8 +187,8 @@ impl Acp {
     }
 
     /// A session is known; false when it is not the one that was asked for.
-    fn bind(&mut self, cx: &mut Context<'_>, id: &str) -> bool {
-        let wanted = self.config.expect.clone();
+    fn bind(&mut self, cx: &mut FrameContext<'_>, id: &str) -> bool {
+        let wanted = self.config.expected_session.clone();
         let is_fork = self.session.is_fork;
         if let Some(wanted) = wanted.filter(|it| it != id && !is_fork) {
             self.wrong_session(cx, &wanted, id);
@@ -198,17 +198,17 @@ impl Acp {
             Binding::Repeat
         } else if is_fork {
             Binding::Fork
-        } else if self.config.expect.is_some() || self.session.is_old {
+        } else if self.config.expected_session.is_some() || self.session.is_old {
             Binding::Resume
         } else {
             Binding::Init
         };
         self.session.id = Some(id.to_owned());
-        self.tell_session(cx, how);
+        self.emit_session(cx, how);
         true
     }
 
-    fn tell_session(&mut self, cx: &mut Context<'_>, how: Binding) {
+    fn emit_session(&mut self, cx: &mut FrameContext<'_>, how: Binding) {
         let session = &self.session;
         let Some(id) = session.id.clone() else { return };
         let own = |it: &Option<String>| it.clone().map(Cow::Owned);
@@ -241,7 +241,7 @@ impl Acp {
     }
 
     /// Where events of an update go, and what else it says about itself.
-    fn enter<'c>(&mut self, cx: &mut Context<'c>, meta: Any<'c>) -> Meta<'c> {
+    fn enter<'c>(&mut self, cx: &mut FrameContext<'c>, meta: Any<'c>) -> Meta<'c> {
         let mut said: Meta<'c> = meta.parse().unwrap_or_default();
         if let Some(raw) = meta.raw()
             && !said.extra().is_empty()
@@ -264,10 +264,15 @@ impl Framed for Acp {
     }
 
     fn began(&self) -> Option<Timestamp> {
-        self.config.began
+        self.config.started_at
     }
 
-    fn message<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Option<Direction>) {
+    fn message<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        text: &'c str,
+        direction: Option<Direction>,
+    ) {
         self.line(cx, text, direction);
     }
 }
@@ -278,7 +283,7 @@ impl Reader for Acp {
     }
 
     fn end(&mut self, end: &End, sink: &mut dyn Sink) {
-        self.finish(&mut Context::new(sink), end);
+        self.finish(&mut FrameContext::new(sink), end);
     }
 
     fn clone_box(&self) -> Box<dyn Reader> {

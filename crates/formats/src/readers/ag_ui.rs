@@ -22,12 +22,12 @@ use model::{
 };
 
 use self::chunks::Chunks;
-use self::messages::Shown;
-use self::subagents::Subagents;
-use self::texts::Texts;
-use self::tools::Calls;
+use self::messages::SeenMessages;
+use self::subagents::AgUiSubagents;
+use self::texts::AgUiTexts;
+use self::tools::AgUiCalls;
 use super::input::{Direction, Framed};
-use super::lifecycle::{Context, Lifecycle};
+use super::lifecycle::{FrameContext, Lifecycle};
 use super::{ReaderConfig, input};
 use crate::wire::ag_ui::inbound::{self as wire, Line};
 use crate::wire::lenient::{Any, Object as _};
@@ -44,13 +44,13 @@ pub(crate) struct AgUi {
     is_lost: bool,
     n_ignored: u64,
     cwd: Option<String>,
-    texts: Texts,
-    calls: Calls,
+    texts: AgUiTexts,
+    calls: AgUiCalls,
     chunks: Chunks,
-    subagents: Subagents,
+    subagents: AgUiSubagents,
     /// Plans and activities, by the name they have here.
     activities: Vec<Activity>,
-    shown: Shown,
+    shown: SeenMessages,
     last_text: Option<Text<'static>>,
 }
 
@@ -69,17 +69,17 @@ impl AgUi {
             is_lost: false,
             n_ignored: 0,
             cwd: None,
-            texts: Texts::default(),
-            calls: Calls::default(),
+            texts: AgUiTexts::default(),
+            calls: AgUiCalls::default(),
             chunks: Chunks::default(),
-            subagents: Subagents::default(),
+            subagents: AgUiSubagents::default(),
             activities: Vec::new(),
-            shown: Shown::default(),
+            shown: SeenMessages::default(),
             last_text: None,
         }
     }
 
-    fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Direction) {
+    fn line<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str, direction: Direction) {
         let mut line = Line::default();
         if !input::is_object(&mut self.lifecycle, cx, text, "an AG-UI event", &mut line) {
             return;
@@ -107,7 +107,13 @@ impl AgUi {
         self.event(cx, &kind, line, text);
     }
 
-    fn event<'c>(&mut self, cx: &mut Context<'c>, kind: &str, mut line: Line<'c>, text: &'c str) {
+    fn event<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        kind: &str,
+        mut line: Line<'c>,
+        text: &'c str,
+    ) {
         if !kind.starts_with("REASONING_") {
             self.close_ended_thoughts(cx);
         }
@@ -158,7 +164,7 @@ impl AgUi {
         }
     }
 
-    fn run_started<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>) {
+    fn run_started<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
         if self.lifecycle.has_run() && self.thread.is_some() {
             let extra = std::mem::take(&mut cx.extra);
             self.cut(cx, &End::default());
@@ -179,8 +185,8 @@ impl AgUi {
     }
 
     /// Introduces the thread; false when it is not the one that was asked for.
-    fn bind(&mut self, cx: &mut Context<'_>, thread: &str) -> bool {
-        if let Some(wanted) = &self.config.expect
+    fn bind(&mut self, cx: &mut FrameContext<'_>, thread: &str) -> bool {
+        if let Some(wanted) = &self.config.expected_session
             && wanted != thread
         {
             self.wrong_session(cx, thread);
@@ -190,7 +196,7 @@ impl AgUi {
             return true;
         }
         self.thread = Some(thread.to_owned());
-        let how = match self.config.expect {
+        let how = match self.config.expected_session {
             Some(_) => Binding::Resume,
             None => Binding::Init,
         };
@@ -200,7 +206,7 @@ impl AgUi {
     }
 
     /// A step has a name and no id.
-    fn step<'c>(&mut self, cx: &mut Context<'c>, kind: &str, line: &mut Line<'c>) {
+    fn step<'c>(&mut self, cx: &mut FrameContext<'c>, kind: &str, line: &mut Line<'c>) {
         let name = line.step_name.take().unwrap_or_default();
         let lane = line.subagent_run_id.as_deref().unwrap_or_default();
         let key = ItemId::new(format!("step {lane}/{name}"));
@@ -223,7 +229,7 @@ impl AgUi {
     }
 
     /// The application's own state: kept, not understood.
-    fn state<'c>(&mut self, cx: &mut Context<'c>, code: &'static str, detail: Any<'c>) {
+    fn state<'c>(&mut self, cx: &mut FrameContext<'c>, code: &'static str, detail: Any<'c>) {
         let notice = Notice {
             level: Level::Debug,
             code: Cow::Borrowed(code),
@@ -234,7 +240,7 @@ impl AgUi {
         self.lifecycle.notice(cx, notice);
     }
 
-    fn activity<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>) {
+    fn activity<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
         let meta = metadata(line.metadata);
         let name = line.activity_type.take().unwrap_or_default();
         let id = line.message_id.take().unwrap_or_default();
@@ -287,7 +293,7 @@ impl AgUi {
     }
 
     /// What the metadata says besides what is read from it.
-    fn keep_metadata<'c>(&mut self, cx: &mut Context<'c>, said: Any<'c>) {
+    fn keep_metadata<'c>(&mut self, cx: &mut FrameContext<'c>, said: Any<'c>) {
         let mut meta = metadata(said);
         if let Some(phase) = meta.phase.raw() {
             cx.extra.push((Cow::Borrowed("phase"), phase));
@@ -301,7 +307,7 @@ impl AgUi {
         }
     }
 
-    fn debug(&mut self, cx: &mut Context<'_>, code: &'static str, text: Text<'_>) {
+    fn debug(&mut self, cx: &mut FrameContext<'_>, code: &'static str, text: Text<'_>) {
         let notice = Notice {
             level: Level::Debug,
             code: Cow::Borrowed(code),
@@ -319,10 +325,15 @@ impl Framed for AgUi {
     }
 
     fn began(&self) -> Option<Timestamp> {
-        self.config.began
+        self.config.started_at
     }
 
-    fn message<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Option<Direction>) {
+    fn message<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        text: &'c str,
+        direction: Option<Direction>,
+    ) {
         self.line(cx, text, direction.unwrap_or(Direction::FromAgent));
     }
 }
@@ -333,7 +344,7 @@ impl Reader for AgUi {
     }
 
     fn end(&mut self, end: &End, sink: &mut dyn Sink) {
-        self.finish(&mut Context::new(sink), end);
+        self.finish(&mut FrameContext::new(sink), end);
     }
 
     fn clone_box(&self) -> Box<dyn Reader> {

@@ -23,12 +23,12 @@ use model::{
 };
 use serde_json::value::RawValue;
 
-use self::outcome::Held;
+use self::outcome::HeldResult;
 use self::partial::Partials;
 use self::plan::Tasks;
-use self::subagents::Subagents;
+use self::subagents::ClaudeSubagents;
 use super::input::{Direction, Framed};
-use super::lifecycle::{Context, Lifecycle};
+use super::lifecycle::{FrameContext, Lifecycle};
 use super::{ReaderConfig, RunEnds, input};
 use crate::wire::claude::{self as wire, Line};
 use crate::wire::lenient::{Object as _, Words, read};
@@ -53,12 +53,12 @@ pub(crate) struct Claude {
     is_lost: bool,
     n_ignored: u64,
     /// Prompts seen going in, whose turn has not begun.
-    prompts: VecDeque<Prompt>,
+    prompts: VecDeque<QueuedPrompt>,
     /// The last prompt that was shown, to know its echo.
     shown_prompt: Option<String>,
     partials: Partials,
     responses: Responses,
-    subagents: Subagents,
+    subagents: ClaudeSubagents,
     tasks: Tasks,
     /// Calls that were denied and whose result has not come.
     denied: Vec<ItemId<'static>>,
@@ -69,7 +69,7 @@ pub(crate) struct Claude {
     /// What a line of the type `error` said; the turn has failed, whatever its result says.
     error: Option<Text<'static>>,
     was_interrupted: bool,
-    held: Option<Held>,
+    held: Option<HeldResult>,
     /// A background task ended after the result: what follows adds to its run, or wakes the model
     /// for one of its own when the run is over.
     was_woken: bool,
@@ -78,7 +78,7 @@ pub(crate) struct Claude {
 }
 
 #[derive(Clone, Debug)]
-struct Prompt {
+struct QueuedPrompt {
     text: Text<'static>,
     parts: Vec<model::Part<'static>>,
     at: Option<Timestamp>,
@@ -98,7 +98,7 @@ impl Claude {
             shown_prompt: None,
             partials: Partials::default(),
             responses: Responses::default(),
-            subagents: Subagents::default(),
+            subagents: ClaudeSubagents::default(),
             tasks: Tasks::default(),
             denied: Vec::new(),
             compaction: None,
@@ -112,7 +112,7 @@ impl Claude {
         }
     }
 
-    fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Direction) {
+    fn line<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str, direction: Direction) {
         let mut line = Line::default();
         if !input::is_object(&mut self.lifecycle, cx, text, "a Claude message", &mut line) {
             return;
@@ -129,24 +129,24 @@ impl Claude {
             cx.at = Some(at);
         }
         if direction == Direction::ToAgent {
-            return self.host_said(cx, &mut line, text);
+            return self.on_host_line(cx, &mut line, text);
         }
         if is_after_end {
             return self.lifecycle.after_end(cx);
         }
         match kind {
-            Kind::System => self.system(cx, &mut line, text),
-            Kind::Result => self.result(cx, &mut line, text),
-            Kind::Assistant => self.assistant(cx, &mut line, text),
-            Kind::User => self.user(cx, &mut line, text),
-            Kind::StreamEvent => self.stream_event(cx, &mut line, text),
-            Kind::RateLimit => self.rate_limit(cx, text),
-            Kind::ControlRequest => self.control_request(cx, text, direction),
-            Kind::ControlResponse => self.control_response(cx, text, direction),
-            Kind::ControlCancel => self.control_cancel(cx, text),
-            Kind::KeepAlive => self.debug(cx, "keep_alive", "keep alive"),
-            Kind::Error => self.error_line(cx, text),
-            Kind::Unknown => {
+            LineKind::System => self.system(cx, &mut line, text),
+            LineKind::Result => self.result(cx, &mut line, text),
+            LineKind::Assistant => self.assistant(cx, &mut line, text),
+            LineKind::User => self.user(cx, &mut line, text),
+            LineKind::StreamEvent => self.stream_event(cx, &mut line, text),
+            LineKind::RateLimit => self.rate_limit(cx, text),
+            LineKind::ControlRequest => self.control_request(cx, text, direction),
+            LineKind::ControlResponse => self.control_response(cx, text, direction),
+            LineKind::ControlCancel => self.control_cancel(cx, text),
+            LineKind::KeepAlive => self.debug(cx, "keep_alive", "keep alive"),
+            LineKind::Error => self.error_line(cx, text),
+            LineKind::Unknown => {
                 let what = match line.r#type.str() {
                     Some(name) => format!("type `{name}`"),
                     None => "no type".to_owned(),
@@ -157,34 +157,35 @@ impl Claude {
     }
 
     /// A message of the host to the agent, from a recording of both directions.
-    fn host_said<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>, text: &'c str) {
+    fn on_host_line<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>, text: &'c str) {
         cx.origin = Origin::Client;
         match kind(line) {
-            Kind::User => {
-                let (text, parts) = blocks::words(line.message.take().content);
-                self.queue_prompt(Prompt {
+            LineKind::User => {
+                let (text, parts) = blocks::text_and_parts(line.message.take().content);
+                self.queue_prompt(QueuedPrompt {
                     text: text.into_owned(),
                     parts: parts.into_iter().map(model::Part::into_owned).collect(),
                     at: cx.at,
                 });
             }
-            Kind::ControlRequest => self.control_request(cx, text, Direction::ToAgent),
-            Kind::ControlResponse => self.control_response(cx, text, Direction::ToAgent),
-            Kind::System
-            | Kind::Result
-            | Kind::Assistant
-            | Kind::StreamEvent
-            | Kind::RateLimit
-            | Kind::ControlCancel
-            | Kind::KeepAlive
-            | Kind::Error
-            | Kind::Unknown => self
-                .lifecycle
-                .unmapped(cx, "message to the agent".to_owned(), text),
+            LineKind::ControlRequest => self.control_request(cx, text, Direction::ToAgent),
+            LineKind::ControlResponse => self.control_response(cx, text, Direction::ToAgent),
+            LineKind::System
+            | LineKind::Result
+            | LineKind::Assistant
+            | LineKind::StreamEvent
+            | LineKind::RateLimit
+            | LineKind::ControlCancel
+            | LineKind::KeepAlive
+            | LineKind::Error
+            | LineKind::Unknown => {
+                self.lifecycle
+                    .unmapped(cx, "message to the agent".to_owned(), text)
+            }
         }
     }
 
-    fn queue_prompt(&mut self, prompt: Prompt) {
+    fn queue_prompt(&mut self, prompt: QueuedPrompt) {
         if self.prompts.len() < MAX_PROMPTS {
             self.prompts.push_back(prompt);
         }
@@ -192,25 +193,25 @@ impl Claude {
 
     /// True for a line of the agent that belongs to a turn, when the turn has its result and there is
     /// no reason for another one: nobody has prompted, and no background task woke the model.
-    fn is_after_end(&self, kind: Kind, line: &Line<'_>) -> bool {
+    fn is_after_end(&self, kind: LineKind, line: &Line<'_>) -> bool {
         let is_sub_agents = line.parent_tool_use_id.is_str();
         if !self.has_result() || self.was_woken || self.is_turn_expected() || is_sub_agents {
             return false;
         }
         let is_recording = self.config.run_ends == RunEnds::AtNextTurn;
         match kind {
-            Kind::Assistant | Kind::StreamEvent | Kind::Error => true,
+            LineKind::Assistant | LineKind::StreamEvent | LineKind::Error => true,
             // Its own prompts are repeated by a CLI that was asked to.
-            Kind::User => self.lifecycle.has_one_run() || !line.is_replay.is_true(),
-            Kind::Result => !outcome::is_of_background_task(line),
+            LineKind::User => self.lifecycle.has_one_run() || !line.is_replay.is_true(),
+            LineKind::Result => !outcome::is_of_background_task(line),
             // In a recording of what the agent said, this is all there is to see of a prompt.
-            Kind::System => !is_recording && system::begins_turn(line),
-            Kind::RateLimit
-            | Kind::ControlRequest
-            | Kind::ControlResponse
-            | Kind::ControlCancel
-            | Kind::KeepAlive
-            | Kind::Unknown => false,
+            LineKind::System => !is_recording && system::begins_turn(line),
+            LineKind::RateLimit
+            | LineKind::ControlRequest
+            | LineKind::ControlResponse
+            | LineKind::ControlCancel
+            | LineKind::KeepAlive
+            | LineKind::Unknown => false,
         }
     }
 
@@ -226,7 +227,7 @@ impl Claude {
     }
 
     /// The agent works on a turn: ends the run before it if that is over, and starts one if none runs.
-    fn begin_turn(&mut self, cx: &mut Context<'_>) {
+    fn begin_turn(&mut self, cx: &mut FrameContext<'_>) {
         if self.held.is_some() && !self.was_woken && self.is_turn_expected() {
             self.finish_held(cx);
         }
@@ -241,14 +242,14 @@ impl Claude {
         self.is_announced |= self.has_result() && !self.was_woken;
     }
 
-    fn start_turn(&mut self, cx: &mut Context<'_>) {
+    fn start_turn(&mut self, cx: &mut FrameContext<'_>) {
         self.is_announced = false;
         self.lifecycle.start_run(cx, Cause::Prompt);
         self.show_prompts(cx);
     }
 
     /// Shows the prompts whose turn this is. The CLI merges what was queued into one turn.
-    fn show_prompts(&mut self, cx: &mut Context<'_>) {
+    fn show_prompts(&mut self, cx: &mut FrameContext<'_>) {
         let n = if self.lifecycle.n_runs() == 1 {
             self.prompts.len().min(1)
         } else {
@@ -270,7 +271,7 @@ impl Claude {
     /// A whole message that no response of the model contains.
     fn show_message(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         role: Role,
         text: Text<'_>,
         parts: Vec<model::Part<'_>>,
@@ -288,11 +289,14 @@ impl Claude {
     }
 
     /// Checks the session a line belongs to; false when the run has failed over it.
-    fn same_session(&mut self, cx: &mut Context<'_>, id: Option<&str>, decides: bool) -> bool {
+    fn same_session(&mut self, cx: &mut FrameContext<'_>, id: Option<&str>, decides: bool) -> bool {
         let Some(id) = id.filter(|it| !it.is_empty()) else {
             return true;
         };
-        let known = self.session.as_deref().or(self.config.expect.as_deref());
+        let known = self
+            .session
+            .as_deref()
+            .or(self.config.expected_session.as_deref());
         if known.is_none_or(|known| known == id) {
             if self.session.is_none() {
                 self.session = Some(id.to_owned());
@@ -309,7 +313,7 @@ impl Claude {
     }
 
     /// Tells the session to whoever did not see an `init`.
-    fn bind_without_init(&mut self, cx: &mut Context<'_>) {
+    fn bind_without_init(&mut self, cx: &mut FrameContext<'_>) {
         if self.has_init {
             return;
         }
@@ -323,14 +327,14 @@ impl Claude {
     }
 
     fn binding(&self) -> Binding {
-        if self.config.expect.is_some() {
+        if self.config.expected_session.is_some() {
             Binding::Resume
         } else {
             Binding::Init
         }
     }
 
-    fn init<'c>(&mut self, cx: &mut Context<'c>, text: &'c str) {
+    fn init<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
         let Ok(mut init) = serde_json::from_str::<wire::Init<'c>>(text) else {
             return;
         };
@@ -339,7 +343,7 @@ impl Claude {
             .as_deref()
             .is_some_and(|id| self.session.as_deref().is_some_and(|it| it != id));
         if is_new && !self.lifecycle.has_run()
-            || is_new && self.held.is_some() && self.config.expect.is_none()
+            || is_new && self.held.is_some() && self.config.expected_session.is_none()
         {
             // Two recordings in one file: the first run is over.
             self.finish_held(cx);
@@ -352,7 +356,7 @@ impl Claude {
         cx.extra = std::mem::take(init.extra());
         if init.qwen_version.0.is_some() {
             // Another program that prints the same lines: it has resume lines of its own.
-            self.lifecycle.be("qwen");
+            self.lifecycle.set_engine_turns("qwen");
         }
         self.cwd = init.cwd.as_deref().map(str::to_owned).or(self.cwd.take());
         let how = if self.has_init {
@@ -412,7 +416,7 @@ impl Claude {
     }
 
     /// Where events of a sub-agent's frame go.
-    fn enter(&mut self, cx: &mut Context<'_>, parent: Option<&str>) {
+    fn enter(&mut self, cx: &mut FrameContext<'_>, parent: Option<&str>) {
         self.partials.enter(parent);
         if let Some(parent) = parent {
             let path = self.subagents.path_of(&mut self.lifecycle, cx, parent);
@@ -427,10 +431,15 @@ impl Framed for Claude {
     }
 
     fn began(&self) -> Option<Timestamp> {
-        self.config.began
+        self.config.started_at
     }
 
-    fn message<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Option<Direction>) {
+    fn message<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        text: &'c str,
+        direction: Option<Direction>,
+    ) {
         self.line(cx, text, direction.unwrap_or(Direction::FromAgent));
     }
 }
@@ -441,7 +450,7 @@ impl Reader for Claude {
     }
 
     fn end(&mut self, end: &End, sink: &mut dyn Sink) {
-        self.finish(&mut Context::new(sink), end);
+        self.finish(&mut FrameContext::new(sink), end);
     }
 
     fn clone_box(&self) -> Box<dyn Reader> {
@@ -450,7 +459,7 @@ impl Reader for Claude {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum LineKind {
     System,
     Assistant,
     User,
@@ -476,59 +485,59 @@ pub(crate) fn recognises(text: &str) -> bool {
     }
     match kind(&line) {
         // The chat files of Qwen Code are much like Claude's, but for what they hold.
-        Kind::System => {
+        LineKind::System => {
             let is_qwens = line.extra.iter().any(|(key, _)| key == "systemPayload");
             line.subtype.is_str() && !is_qwens
         }
-        Kind::Result => line.subtype.is_str(),
-        Kind::Assistant | Kind::User => {
+        LineKind::Result => line.subtype.is_str(),
+        LineKind::Assistant | LineKind::User => {
             let message = line.message.get();
             message.is_some_and(|it| !matches!(it.content, Words::None))
         }
-        Kind::StreamEvent => line.event.is_object(),
-        Kind::ControlRequest | Kind::ControlResponse | Kind::ControlCancel => true,
-        Kind::RateLimit => true,
+        LineKind::StreamEvent => line.event.is_object(),
+        LineKind::ControlRequest | LineKind::ControlResponse | LineKind::ControlCancel => true,
+        LineKind::RateLimit => true,
         // Others print such lines as well.
-        Kind::KeepAlive | Kind::Error | Kind::Unknown => false,
+        LineKind::KeepAlive | LineKind::Error | LineKind::Unknown => false,
     }
 }
 
 /// The SDKs take the types away: what is left must name the session or the model.
 fn is_of_sdk(line: &Line<'_>) -> bool {
     match kind(line) {
-        Kind::System => {
+        LineKind::System => {
             let data = line.data.parse::<Line<'_>>().unwrap_or_default();
             data.session_id.is_str()
         }
-        Kind::Result | Kind::StreamEvent => line.session_id.is_str(),
-        Kind::Assistant => line.model.str().is_some_and(|it| it.starts_with("claude")),
+        LineKind::Result | LineKind::StreamEvent => line.session_id.is_str(),
+        LineKind::Assistant => line.model.str().is_some_and(|it| it.starts_with("claude")),
         _ => false,
     }
 }
 
 /// What a line is, by its `type`, or by its keys when an SDK took the type away.
-fn kind(line: &Line<'_>) -> Kind {
+fn kind(line: &Line<'_>) -> LineKind {
     match line.r#type.str().as_deref() {
-        Some("system") => Kind::System,
-        Some("assistant") => Kind::Assistant,
-        Some("user") => Kind::User,
-        Some("result") => Kind::Result,
-        Some("stream_event") => Kind::StreamEvent,
-        Some("rate_limit_event") => Kind::RateLimit,
-        Some("control_request") => Kind::ControlRequest,
-        Some("control_response") => Kind::ControlResponse,
-        Some("control_cancel_request") => Kind::ControlCancel,
-        Some("keep_alive") => Kind::KeepAlive,
-        Some("error") => Kind::Error,
-        Some(_) => Kind::Unknown,
-        None if line.event.is_object() => Kind::StreamEvent,
-        None if line.subtype.is_str() && line.data.0.is_some() => Kind::System,
+        Some("system") => LineKind::System,
+        Some("assistant") => LineKind::Assistant,
+        Some("user") => LineKind::User,
+        Some("result") => LineKind::Result,
+        Some("stream_event") => LineKind::StreamEvent,
+        Some("rate_limit_event") => LineKind::RateLimit,
+        Some("control_request") => LineKind::ControlRequest,
+        Some("control_response") => LineKind::ControlResponse,
+        Some("control_cancel_request") => LineKind::ControlCancel,
+        Some("keep_alive") => LineKind::KeepAlive,
+        Some("error") => LineKind::Error,
+        Some(_) => LineKind::Unknown,
+        None if line.event.is_object() => LineKind::StreamEvent,
+        None if line.subtype.is_str() && line.data.0.is_some() => LineKind::System,
         None if line.subtype.is_str() && line.session_id.is_str() && is_outcome(line) => {
-            Kind::Result
+            LineKind::Result
         }
-        None if !matches!(line.content, Words::None) && line.model.is_str() => Kind::Assistant,
-        None if !matches!(line.content, Words::None) => Kind::User,
-        None => Kind::Unknown,
+        None if !matches!(line.content, Words::None) && line.model.is_str() => LineKind::Assistant,
+        None if !matches!(line.content, Words::None) => LineKind::User,
+        None => LineKind::Unknown,
     }
 }
 

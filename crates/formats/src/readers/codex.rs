@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 
 use self::items::Phase;
 use super::input::{Direction, Framed};
-use super::lifecycle::{Context, Lifecycle};
+use super::lifecycle::{FrameContext, Lifecycle};
 use super::{ReaderConfig, input};
 use crate::wire::codex::{self as wire, Line};
 use crate::wire::lenient::{Object as _, read};
@@ -42,7 +42,7 @@ pub(crate) struct Codex {
     /// Another thread answered than the one asked for: nothing after that counts.
     is_lost: bool,
     n_ignored: u64,
-    answer: Answer,
+    answer: AnswerText,
     denials: Vec<Denial<'static>>,
     /// What the thread has used so far, by its own count.
     total: Option<Tokens>,
@@ -52,7 +52,7 @@ pub(crate) struct Codex {
     calls: Option<Tokens>,
     was_interrupted: bool,
     /// What the host of an app server asked for and has no answer to.
-    requests: VecDeque<(String, Asked)>,
+    requests: VecDeque<(String, HostRequest)>,
     /// Why there is no thread: the last answer of the agent to whoever wanted one.
     refusal: Option<String>,
     is_server: bool,
@@ -60,7 +60,7 @@ pub(crate) struct Codex {
 
 /// Requests of a host that a run depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asked {
+enum HostRequest {
     Thread,
     OldThread,
     Turn,
@@ -68,14 +68,14 @@ enum Asked {
 
 /// The words that may turn out to be the answer.
 #[derive(Clone, Debug, Default)]
-struct Answer {
+struct AnswerText {
     /// The last message that calls itself final.
     last_final: Option<Text<'static>>,
     /// The last one that does not say what it is.
     last: Option<Text<'static>>,
 }
 
-impl Answer {
+impl AnswerText {
     fn take(&mut self) -> Option<Text<'static>> {
         let last = self.last.take();
         self.last_final.take().or(last)
@@ -91,7 +91,7 @@ impl Codex {
             cwd: None,
             is_lost: false,
             n_ignored: 0,
-            answer: Answer::default(),
+            answer: AnswerText::default(),
             denials: Vec::new(),
             total: None,
             total_told: None,
@@ -103,7 +103,7 @@ impl Codex {
         }
     }
 
-    fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Direction) {
+    fn line<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str, direction: Direction) {
         let mut line = Line::default();
         if !input::is_object(&mut self.lifecycle, cx, text, "a Codex event", &mut line) {
             return;
@@ -137,7 +137,7 @@ impl Codex {
         }
     }
 
-    fn thread_started<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>, text: &'c str) {
+    fn thread_started<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>, text: &'c str) {
         let Some(id) = line.thread_id.as_deref().filter(|it| !it.is_empty()) else {
             return self
                 .lifecycle
@@ -154,7 +154,7 @@ impl Codex {
 
     /// How this thread comes to be the one that speaks.
     fn binding(&self, id: &str) -> Binding {
-        match (&self.session, &self.config.expect) {
+        match (&self.session, &self.config.expected_session) {
             (Some(known), _) if known == id => Binding::Repeat,
             (Some(_), _) | (None, None) => Binding::Init,
             (None, Some(_)) => Binding::Resume,
@@ -162,8 +162,8 @@ impl Codex {
     }
 
     /// Takes a thread as the one that speaks; false when the run has failed over it.
-    fn bind(&mut self, cx: &mut Context<'_>, id: &str, how: Binding) -> bool {
-        if let Some(expect) = &self.config.expect
+    fn bind(&mut self, cx: &mut FrameContext<'_>, id: &str, how: Binding) -> bool {
+        if let Some(expect) = &self.config.expected_session
             && expect != id
             && how != Binding::Fork
         {
@@ -178,7 +178,7 @@ impl Codex {
         true
     }
 
-    fn wrong_session(&mut self, cx: &mut Context<'_>, wanted: &str, got: &str) {
+    fn wrong_session(&mut self, cx: &mut FrameContext<'_>, wanted: &str, got: &str) {
         cx.extra.clear();
         cx.why = Some(Why::WrongSession);
         self.lifecycle.start_run(cx, Cause::Prompt);
@@ -193,13 +193,13 @@ impl Codex {
         self.is_lost = true;
     }
 
-    fn turn_started(&mut self, cx: &mut Context<'_>) {
+    fn turn_started(&mut self, cx: &mut FrameContext<'_>) {
         self.end_as_lost(cx);
         self.lifecycle.start_run(cx, Cause::Prompt);
     }
 
     /// Makes sure that a run is under way; the stream may begin in the middle of one.
-    fn begin(&mut self, cx: &mut Context<'_>) {
+    fn begin(&mut self, cx: &mut FrameContext<'_>) {
         if !self.lifecycle.has_run() {
             let before = cx.why.replace(Why::NeverOpened);
             self.lifecycle.start_run(cx, Cause::Prompt);
@@ -209,7 +209,7 @@ impl Codex {
 
     fn line_item<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         line: &mut Line<'c>,
         phase: Phase,
         text: &'c str,
@@ -228,7 +228,7 @@ impl Codex {
     }
 
     /// An `error` line: a retry, or the reason of a `turn.failed` that follows. It ends nothing.
-    fn error_line<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>, text: &'c str) {
+    fn error_line<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>, text: &'c str) {
         cx.extra.clear();
         let message = line.message.raw().map(Text::from).unwrap_or_default();
         let is_retry = message.to_str().starts_with("Reconnecting...");
@@ -242,7 +242,7 @@ impl Codex {
 
     fn notice(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         level: Level,
         code: &'static str,
         text: Text<'_>,
@@ -261,7 +261,7 @@ impl Codex {
 
     fn end_run(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         outcome: Outcome,
         error: Option<(&'static str, String)>,
     ) {
@@ -274,7 +274,7 @@ impl Codex {
     }
 
     /// Ends the run with what was learned on the way.
-    fn end_run_with(&mut self, cx: &mut Context<'_>, mut ended: RunEnded<'_>) {
+    fn end_run_with(&mut self, cx: &mut FrameContext<'_>, mut ended: RunEnded<'_>) {
         ended.answer = self.answer.take();
         ended.denials = std::mem::take(&mut self.denials);
         let left_open = if ended.outcome == Outcome::Aborted {
@@ -294,10 +294,15 @@ impl Framed for Codex {
     }
 
     fn began(&self) -> Option<Timestamp> {
-        self.config.began
+        self.config.started_at
     }
 
-    fn message<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Option<Direction>) {
+    fn message<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        text: &'c str,
+        direction: Option<Direction>,
+    ) {
         let direction = direction.unwrap_or(Direction::FromAgent);
         if direction == Direction::ToAgent {
             cx.origin = Origin::Client;
@@ -312,7 +317,7 @@ impl Reader for Codex {
     }
 
     fn end(&mut self, end: &End, sink: &mut dyn Sink) {
-        self.finish(&mut Context::new(sink), end);
+        self.finish(&mut FrameContext::new(sink), end);
     }
 
     fn clone_box(&self) -> Box<dyn Reader> {

@@ -16,8 +16,8 @@ use model::{
 };
 
 use super::input::{Direction, Framed};
-use super::lifecycle::{Context, Lifecycle, raw};
-use super::native::{self, Met, Native};
+use super::lifecycle::{FrameContext, Lifecycle, raw};
+use super::session_tracker::{self, SessionMatch, SessionTracker};
 use super::{ReaderConfig, input, todos};
 use crate::tools;
 use crate::wire::gemini::{self as wire, Line};
@@ -26,7 +26,7 @@ use crate::wire::lenient::{Object as _, read};
 #[derive(Clone, Debug)]
 pub(crate) struct Gemini {
     lifecycle: Lifecycle,
-    native: Native,
+    native: SessionTracker,
     began: Option<Timestamp>,
     /// The message whose chunks are coming.
     message: Option<ItemId<'static>>,
@@ -38,15 +38,15 @@ impl Gemini {
     pub(crate) fn new(config: &ReaderConfig) -> Self {
         Self {
             lifecycle: Lifecycle::new("gemini", config).with_announced_turns(),
-            native: Native::new(config),
-            began: config.began,
+            native: SessionTracker::new(config),
+            began: config.started_at,
             message: None,
             n_messages: 0,
             last_text: None,
         }
     }
 
-    fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Direction) {
+    fn line<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str, direction: Direction) {
         let mut line = Line::default();
         if !input::is_object(&mut self.lifecycle, cx, text, "a Gemini event", &mut line) {
             return;
@@ -81,35 +81,37 @@ impl Gemini {
         }
     }
 
-    fn init(&mut self, cx: &mut Context<'_>, line: &mut Line<'_>) {
+    fn init(&mut self, cx: &mut FrameContext<'_>, line: &mut Line<'_>) {
         self.close_message(cx);
         if let Some(id) = line.session_id.as_deref().filter(|it| !it.is_empty()) {
-            if self.native.meet(id) == Met::Other && !self.lifecycle.has_run() {
+            if self.native.observe(id) == SessionMatch::Other && !self.lifecycle.has_run() {
                 // Two recordings in one file: the first session is over.
                 self.native.forget();
             }
-            if self.native.meet(id) != Met::Same {
+            if self.native.observe(id) != SessionMatch::Same {
                 let answer = self.last_text.take();
-                return self.native.wrong(&mut self.lifecycle, cx, id, answer);
+                return self
+                    .native
+                    .fail_mismatch(&mut self.lifecycle, cx, id, answer);
             }
-            let mut bound = native::bound(id);
+            let mut bound = session_tracker::bound(id);
             bound.model = line.model.take().map(|it| Cow::Owned(it.into_owned()));
             self.native.bind(&mut self.lifecycle, cx, bound);
         }
         self.begin(cx);
     }
 
-    fn begin(&mut self, cx: &mut Context<'_>) {
+    fn begin(&mut self, cx: &mut FrameContext<'_>) {
         if !self.lifecycle.has_run() {
             self.last_text = None;
-            self.native.tell(&mut self.lifecycle, cx);
+            self.native.emit_bound(&mut self.lifecycle, cx);
             let extra = std::mem::take(&mut cx.extra);
             self.lifecycle.start_run(cx, Cause::Prompt);
             cx.extra = extra;
         }
     }
 
-    fn message<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>, json: &str) {
+    fn message<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>, json: &str) {
         let text = line.content.raw().map(Text::from).unwrap_or_default();
         let role = match line.role.as_deref() {
             Some("user") => Role::User,
@@ -134,7 +136,7 @@ impl Gemini {
     }
 
     /// The message that chunks belong to.
-    fn streaming_message(&mut self, cx: &mut Context<'_>) -> ItemId<'static> {
+    fn streaming_message(&mut self, cx: &mut FrameContext<'_>) -> ItemId<'static> {
         if let Some(id) = self.message.clone().filter(|it| self.lifecycle.is_open(it)) {
             return id;
         }
@@ -151,7 +153,7 @@ impl Gemini {
     }
 
     /// The words are over.
-    fn close_message(&mut self, cx: &mut Context<'_>) {
+    fn close_message(&mut self, cx: &mut FrameContext<'_>) {
         let Some(id) = self.message.take() else {
             return;
         };
@@ -166,7 +168,7 @@ impl Gemini {
         cx.extra = extra;
     }
 
-    fn tool_use<'c>(&mut self, cx: &mut Context<'c>, line: Line<'c>) {
+    fn tool_use<'c>(&mut self, cx: &mut FrameContext<'c>, line: Line<'c>) {
         self.begin(cx);
         self.close_message(cx);
         let name = line.tool_name.0.unwrap_or(Cow::Borrowed("unknown"));
@@ -183,7 +185,7 @@ impl Gemini {
         self.lifecycle.open(cx, Item::Tool(Box::new(tool)));
     }
 
-    fn tool_result<'c>(&mut self, cx: &mut Context<'c>, line: Line<'c>) {
+    fn tool_result<'c>(&mut self, cx: &mut FrameContext<'c>, line: Line<'c>) {
         self.begin(cx);
         self.close_message(cx);
         let id = ItemId::new(line.tool_id.0.unwrap_or(Cow::Borrowed("tool")));
@@ -213,7 +215,7 @@ impl Gemini {
     }
 
     /// A result nobody asked for still counts; the call is made up so that it has a place.
-    fn never_opened(&mut self, cx: &mut Context<'_>, id: &ItemId<'_>) {
+    fn never_opened(&mut self, cx: &mut FrameContext<'_>, id: &ItemId<'_>) {
         let tool = Tool {
             id: id.by_ref(),
             group: None,
@@ -228,7 +230,7 @@ impl Gemini {
         cx.why = before;
     }
 
-    fn show_plan(&mut self, cx: &mut Context<'_>, id: &ItemId<'_>, status: Status) {
+    fn show_plan(&mut self, cx: &mut FrameContext<'_>, id: &ItemId<'_>, status: Status) {
         let tool = self.lifecycle.open_tool(id);
         let todo = tool.filter(|it| it.class.kind == ToolKind::Todo && status == Status::Ok);
         let input = todo.and_then(|it| it.input.as_ref());
@@ -238,7 +240,7 @@ impl Gemini {
         }
     }
 
-    fn error<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>, json: &str) {
+    fn error<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>, json: &str) {
         let level = match line.severity.as_deref() {
             Some("warning") => Level::Warning,
             _ => Level::Error,
@@ -254,7 +256,7 @@ impl Gemini {
         self.lifecycle.notice(cx, notice);
     }
 
-    fn result<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>, json: &str) {
+    fn result<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>, json: &str) {
         self.begin(cx);
         self.close_message(cx);
         // The whole frame is kept with the run's end.
@@ -286,7 +288,7 @@ impl Gemini {
             ..RunEnded::new(outcome, error)
         };
         self.lifecycle
-            .end_run(cx, ended, native::left_open(outcome));
+            .end_run(cx, ended, session_tracker::left_open(outcome));
     }
 }
 
@@ -299,7 +301,12 @@ impl Framed for Gemini {
         self.began
     }
 
-    fn message<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Option<Direction>) {
+    fn message<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        text: &'c str,
+        direction: Option<Direction>,
+    ) {
         self.line(cx, text, direction.unwrap_or(Direction::FromAgent));
     }
 }
@@ -310,17 +317,18 @@ impl Reader for Gemini {
     }
 
     fn end(&mut self, end: &End, sink: &mut dyn Sink) {
-        let cx = &mut Context::new(sink);
+        let cx = &mut FrameContext::new(sink);
         if self.native.is_over(&mut self.lifecycle, cx) {
             return;
         }
         let missing = self.native.missing_end("gemini", end);
-        self.native.begin_last(&mut self.lifecycle, cx, missing.why);
+        self.native
+            .start_last_run(&mut self.lifecycle, cx, missing.why);
         self.close_message(cx);
         let mut ended = missing.ended();
         ended.answer = self.last_text.take();
         cx.why = Some(missing.why);
-        let left_open = native::left_open(missing.outcome);
+        let left_open = session_tracker::left_open(missing.outcome);
         self.lifecycle.end_run(cx, ended, left_open);
     }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use model::{Frame, Raw, Sink, Timestamp};
 
-use super::lifecycle::{Context, Lifecycle, MAX_KEPT};
+use super::lifecycle::{FrameContext, Lifecycle, MAX_KEPT};
 use crate::framing::{Repair, clean};
 use crate::wire::duplex;
 use crate::wire::lenient::{Object, read};
@@ -22,18 +22,23 @@ pub(crate) trait Framed {
     /// When a recording began that only tells seconds since then.
     fn began(&self) -> Option<Timestamp>;
     /// Reads one message; its direction is known only in a recording of both.
-    fn message<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Option<Direction>);
+    fn message<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        text: &'c str,
+        direction: Option<Direction>,
+    );
 }
 
 /// Reads the message of a frame. What it says and nobody reads is kept in a notice.
 pub(crate) fn frame(reader: &mut impl Framed, frame: Frame<'_>, sink: &mut dyn Sink) {
-    let mut cx = Context::new(sink);
+    let mut cx = FrameContext::new(sink);
     let Some(text) = text(reader.lifecycle(), &mut cx, frame) else {
         return;
     };
-    let mut cx = Context {
+    let mut cx = FrameContext {
         frame: cx.frame,
-        ..Context::new(cx.sink)
+        ..FrameContext::new(cx.sink)
     };
     let (direction, message) = unwrap(&mut cx, &text, reader.began());
     cx.message = message;
@@ -43,7 +48,7 @@ pub(crate) fn frame(reader: &mut impl Framed, frame: Frame<'_>, sink: &mut dyn S
 
 /// Takes a message out of a recording of both directions, and its time with it.
 fn unwrap<'f>(
-    cx: &mut Context<'_>,
+    cx: &mut FrameContext<'_>,
     text: &'f str,
     began: Option<Timestamp>,
 ) -> (Option<Direction>, &'f str) {
@@ -85,7 +90,7 @@ fn direction(dir: Option<&str>) -> Direction {
 /// The frame as text; what is too long or had to be mended is said in a notice.
 pub(crate) fn text<'f>(
     lifecycle: &mut Lifecycle,
-    cx: &mut Context<'_>,
+    cx: &mut FrameContext<'_>,
     frame: Frame<'f>,
 ) -> Option<Cow<'f, str>> {
     let n = lifecycle.next_frame();
@@ -120,14 +125,14 @@ pub(crate) fn text<'f>(
 /// Reads a message as the object it must be; what is none is a bad line.
 pub(crate) fn is_object<'c>(
     lifecycle: &mut Lifecycle,
-    cx: &mut Context<'_>,
+    cx: &mut FrameContext<'_>,
     text: &'c str,
     what: &str,
     object: &mut impl Object<'c>,
 ) -> bool {
     if let Err(err) = read(text, object) {
         if !text.trim_start().starts_with(['{', '[', '"']) {
-            lifecycle.plain_words(cx, text);
+            lifecycle.plain_text_line(cx, text);
             return false;
         }
         lifecycle.bad_line(cx, text, &format!("not JSON: {err}"));
@@ -136,6 +141,6 @@ pub(crate) fn is_object<'c>(
     if !object.is_object() {
         lifecycle.bad_line(cx, text, &format!("not {what}: no object"));
     }
-    lifecycle.goes_on();
+    lifecycle.note_continued();
     object.is_object()
 }

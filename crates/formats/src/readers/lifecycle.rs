@@ -5,10 +5,10 @@
 //! run ends is closed before it; streamed text and the final text are reconciled here.
 //! All state is bounded: see the constants.
 
+mod item_ids;
 mod items;
 mod notices;
 mod streamed;
-mod used;
 
 use std::borrow::Cow;
 
@@ -18,10 +18,10 @@ use model::{
     Text, Timestamp, Tool, ToolKind, ToolResult, Why,
 };
 
-use self::items::{folded, is_told_in, name_call, text_of, without_text};
+pub use self::item_ids::ItemIds;
+use self::items::{folded, is_contained_in, name_call, text_of, without_text};
 pub(crate) use self::notices::{MAX_KEPT, raw};
-pub(crate) use self::streamed::Streamed;
-pub use self::used::ItemIds;
+pub(crate) use self::streamed::StreamedText;
 use super::{ReaderConfig, RunEnds};
 use crate::errors;
 use crate::tools;
@@ -32,7 +32,7 @@ const MAX_OPEN: usize = 1024;
 const MAX_STREAMED: usize = 16 * 1024 * 1024;
 
 /// What a frame says about itself, and where its events go.
-pub(crate) struct Context<'c> {
+pub(crate) struct FrameContext<'c> {
     pub(crate) sink: &'c mut dyn Sink,
     /// The agent's own id of the frame.
     pub(crate) native: Option<Cow<'c, str>>,
@@ -48,7 +48,7 @@ pub(crate) struct Context<'c> {
     pub(crate) message: &'c str,
 }
 
-impl<'c> Context<'c> {
+impl<'c> FrameContext<'c> {
     pub(crate) fn new(sink: &'c mut dyn Sink) -> Self {
         Self {
             sink,
@@ -85,8 +85,8 @@ pub(crate) struct Lifecycle {
     restart: Restart,
     /// The name of the next run, when another program has given it one.
     next_run: Option<RunId<'static>>,
-    open: Vec<Open>,
-    asks: Vec<OpenAsk>,
+    open: Vec<OpenItem>,
+    asks: Vec<AskInProgress>,
     used: ItemIds,
     /// What the agent printed last that is no message, if nothing else came after it.
     last_words: Option<String>,
@@ -102,7 +102,7 @@ struct Envelope {
 }
 
 impl Envelope {
-    fn emit(&mut self, cx: &mut Context<'_>, path: &[ItemId<'static>], body: Body<'_>) {
+    fn emit(&mut self, cx: &mut FrameContext<'_>, path: &[ItemId<'static>], body: Body<'_>) {
         self.seq += 1;
         let extra = std::mem::take(&mut cx.extra);
         let event = Event {
@@ -129,17 +129,17 @@ impl Envelope {
 
 /// An item that lives.
 #[derive(Clone, Debug)]
-struct Open {
+struct OpenItem {
     /// The id the reader knows it by; the item's own may differ when that was taken.
     key: ItemId<'static>,
     item: Item<'static>,
     path: Vec<ItemId<'static>>,
-    text: Streamed,
-    input: Streamed,
+    text: StreamedText,
+    input: StreamedText,
 }
 
 #[derive(Clone, Debug)]
-struct OpenAsk {
+struct AskInProgress {
     /// The id the agent knows it by; the one in the events may differ when that was taken.
     key: AskId<'static>,
     id: AskId<'static>,
@@ -158,7 +158,7 @@ impl Lifecycle {
             },
             n_frames: 0,
             n_runs: 0,
-            n_earlier: config.earlier.n_runs,
+            n_earlier: config.previous.n_runs,
             restart: match config.run_ends {
                 RunEnds::AtExit => Restart::Never,
                 RunEnds::AtNextTurn | RunEnds::AtResult => Restart::Anything,
@@ -166,7 +166,7 @@ impl Lifecycle {
             next_run: None,
             open: Vec::new(),
             asks: Vec::new(),
-            used: config.earlier.items.clone(),
+            used: config.previous.items.clone(),
             last_words: None,
         }
     }
@@ -180,7 +180,7 @@ impl Lifecycle {
     }
 
     /// Another program prints this format.
-    pub(crate) fn be(&mut self, engine: &'static str) {
+    pub(crate) fn set_engine_turns(&mut self, engine: &'static str) {
         self.envelope.engine = Cow::Borrowed(engine);
     }
 
@@ -212,21 +212,21 @@ impl Lifecycle {
         self.find(key).is_some()
     }
 
-    pub(crate) fn emit(&mut self, cx: &mut Context<'_>, body: Body<'_>) {
+    pub(crate) fn emit(&mut self, cx: &mut FrameContext<'_>, body: Body<'_>) {
         let path = std::mem::take(&mut cx.path);
-        let told = self.used.told_path(&path);
+        let told = self.used.renamed_path(&path);
         self.emit_at(cx, &told, body);
         cx.path = path;
     }
 
-    fn emit_at(&mut self, cx: &mut Context<'_>, path: &[ItemId<'static>], body: Body<'_>) {
+    fn emit_at(&mut self, cx: &mut FrameContext<'_>, path: &[ItemId<'static>], body: Body<'_>) {
         self.envelope.emit(cx, path, body);
     }
 
     /// Emits with a reason why linkspan made it up.
     fn emit_because(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         path: &[ItemId<'static>],
         why: Why,
         body: Body<'_>,
@@ -237,7 +237,7 @@ impl Lifecycle {
     }
 
     /// Starts a run, unless one is under way or the only one is over.
-    pub(crate) fn start_run(&mut self, cx: &mut Context<'_>, cause: Cause) {
+    pub(crate) fn start_run(&mut self, cx: &mut FrameContext<'_>, cause: Cause) {
         if self.envelope.run.is_some() {
             return;
         }
@@ -255,7 +255,7 @@ impl Lifecycle {
 
     /// Something that belongs to a run: a stream may begin in the middle of one. False when the run
     /// it belongs to is over.
-    fn join_run(&mut self, cx: &mut Context<'_>) -> bool {
+    fn join_run(&mut self, cx: &mut FrameContext<'_>) -> bool {
         if self.is_over() {
             self.after_end(cx);
             return false;
@@ -267,7 +267,7 @@ impl Lifecycle {
     /// Closes everything and ends the run; without a run there is nothing to end.
     pub(crate) fn end_run(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         mut ended: RunEnded<'_>,
         left_open: Status,
     ) {
@@ -291,7 +291,7 @@ impl Lifecycle {
     }
 
     /// Gives an error its code. Where the agent just stopped, its last words are the reason.
-    fn settle_error(&mut self, cx: &Context<'_>, ended: &mut RunEnded<'_>) {
+    fn settle_error(&mut self, cx: &FrameContext<'_>, ended: &mut RunEnded<'_>) {
         let words = self.last_words.take();
         let Some(error) = &mut ended.error else {
             return;
@@ -304,11 +304,11 @@ impl Lifecycle {
         errors::settle(error);
     }
 
-    pub(crate) fn open(&mut self, cx: &mut Context<'_>, mut item: Item<'_>) {
+    pub(crate) fn open(&mut self, cx: &mut FrameContext<'_>, mut item: Item<'_>) {
         if !self.join_run(cx) {
             return;
         }
-        self.make_way(cx, &item);
+        self.close_conflicting(cx, &item);
         if self.is_open(item.id()) {
             return self.update(cx, item);
         }
@@ -321,20 +321,20 @@ impl Lifecycle {
         let id = self.used.unique(&key);
         *item.id_mut() = id;
         self.emit(cx, Body::ItemOpened(item.clone()));
-        let path = self.used.told_path(&cx.path).into_owned();
+        let path = self.used.renamed_path(&cx.path).into_owned();
         let item = item.into_owned();
-        self.open.push(Open {
+        self.open.push(OpenItem {
             key,
             item,
             path,
-            text: Streamed::default(),
-            input: Streamed::default(),
+            text: StreamedText::default(),
+            input: StreamedText::default(),
         });
     }
 
     /// Replaces what is known of an open item; opens it when it is not.
-    pub(crate) fn update(&mut self, cx: &mut Context<'_>, mut item: Item<'_>) {
-        self.make_way(cx, &item);
+    pub(crate) fn update(&mut self, cx: &mut FrameContext<'_>, mut item: Item<'_>) {
+        self.close_conflicting(cx, &item);
         let Some(at) = self.find(item.id()) else {
             return self.open(cx, item);
         };
@@ -351,7 +351,7 @@ impl Lifecycle {
     /// A piece of an open item; a piece of nothing is said in a notice.
     pub(crate) fn delta(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         key: &ItemId<'_>,
         channel: Channel,
         text: Text<'_>,
@@ -359,7 +359,7 @@ impl Lifecycle {
         if text.is_empty() {
             return;
         }
-        let fits = |open: &Open| is_told_in(&open.item, channel);
+        let fits = |open: &OpenItem| is_contained_in(&open.item, channel);
         let Some(mut at) = self.find(key).filter(|at| fits(&self.open[*at])) else {
             if self.is_over() {
                 return self.after_end(cx);
@@ -374,7 +374,7 @@ impl Lifecycle {
         };
         let open = &self.open[at];
         if open.text.len() + open.input.len() + text.len_bound() > MAX_STREAMED {
-            at = self.continue_elsewhere(cx, at);
+            at = self.roll_over(cx, at);
         }
         let open = &mut self.open[at];
         match channel {
@@ -392,8 +392,13 @@ impl Lifecycle {
     }
 
     /// Closes a message or reasoning with its whole text, opening it first if need be.
-    pub(crate) fn close_text(&mut self, cx: &mut Context<'_>, mut item: Item<'_>, status: Status) {
-        self.make_way(cx, &item);
+    pub(crate) fn close_text(
+        &mut self,
+        cx: &mut FrameContext<'_>,
+        mut item: Item<'_>,
+        status: Status,
+    ) {
+        self.close_conflicting(cx, &item);
         if !self.is_open(item.id()) {
             self.open(cx, without_text(&item));
         }
@@ -439,13 +444,13 @@ impl Lifecycle {
     /// Closes an open item as it is known, after `finish` had its say.
     pub(crate) fn close<'r>(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         key: &ItemId<'_>,
         status: Status,
         finish: impl FnOnce(&mut Item<'r>),
     ) {
         let Some(at) = self.find(key) else { return };
-        let Open {
+        let OpenItem {
             item,
             path,
             text,
@@ -460,14 +465,14 @@ impl Lifecycle {
     /// Closes a tool call with its result; `finish` may refine the classification.
     pub(crate) fn close_tool<'r>(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         key: &ItemId<'_>,
         status: Status,
         result: ToolResult<'r>,
         finish: impl FnOnce(&mut Tool<'r>),
     ) {
         let Some(at) = self.find(key) else { return };
-        let Open {
+        let OpenItem {
             item,
             path,
             text,
@@ -483,7 +488,12 @@ impl Lifecycle {
     }
 
     /// Closes an item with its final form, opening it first if need be.
-    pub(crate) fn close_whole(&mut self, cx: &mut Context<'_>, mut item: Item<'_>, status: Status) {
+    pub(crate) fn close_whole(
+        &mut self,
+        cx: &mut FrameContext<'_>,
+        mut item: Item<'_>,
+        status: Status,
+    ) {
         match &item {
             Item::Message(_) | Item::Reasoning(_) => return self.close_text(cx, item, status),
             Item::Tool(_)
@@ -492,7 +502,7 @@ impl Lifecycle {
             | Item::Compaction(_)
             | Item::Other(_) => (),
         }
-        self.make_way(cx, &item);
+        self.close_conflicting(cx, &item);
         if !self.is_open(item.id()) {
             let mut opened = item.clone();
             if let Item::Tool(tool) = &mut opened {
@@ -538,7 +548,7 @@ impl Lifecycle {
     }
 
     /// What was streamed of an open item so far.
-    pub(crate) fn streamed(&self, key: &ItemId<'_>, channel: Channel) -> Option<&Streamed> {
+    pub(crate) fn streamed(&self, key: &ItemId<'_>, channel: Channel) -> Option<&StreamedText> {
         let open = &self.open[self.find(key)?];
         match channel {
             Channel::Text => Some(&open.text),
@@ -560,7 +570,7 @@ impl Lifecycle {
         }
     }
 
-    pub(crate) fn ask(&mut self, cx: &mut Context<'_>, mut ask: Ask<'_>) {
+    pub(crate) fn ask(&mut self, cx: &mut FrameContext<'_>, mut ask: Ask<'_>) {
         if !self.join_run(cx) {
             return;
         }
@@ -575,8 +585,8 @@ impl Lifecycle {
         let id = self.used.unique(&ItemId::new(format!("ask {key}")));
         let id = AskId::new(id.as_str().trim_start_matches("ask ").to_owned());
         let item = ask.item.clone().map(ItemId::into_owned);
-        let path = self.used.told_path(&cx.path).into_owned();
-        if let Some(told) = item.as_ref().and_then(|it| self.used.told(it)) {
+        let path = self.used.renamed_path(&cx.path).into_owned();
+        if let Some(told) = item.as_ref().and_then(|it| self.used.renamed(it)) {
             ask.item = Some(told);
         }
         ask.id = id.clone();
@@ -585,7 +595,7 @@ impl Lifecycle {
         }
         self.share_input(item.as_ref(), &mut ask);
         self.emit(cx, Body::AskOpened(ask));
-        self.asks.push(OpenAsk {
+        self.asks.push(AskInProgress {
             key,
             id,
             item,
@@ -616,7 +626,7 @@ impl Lifecycle {
     }
 
     /// Settles an open ask; a second settlement of the same ask is no event.
-    pub(crate) fn settle(&mut self, cx: &mut Context<'_>, mut settled: AskSettled<'_>) {
+    pub(crate) fn settle(&mut self, cx: &mut FrameContext<'_>, mut settled: AskSettled<'_>) {
         let Some(at) = self.asks.iter().position(|it| it.key == settled.id) else {
             return;
         };
@@ -631,18 +641,18 @@ impl Lifecycle {
     }
 
     /// The tool call that an open ask is about.
-    pub(crate) fn asked_about(&self, ask: &str) -> Option<ItemId<'static>> {
+    pub(crate) fn item_of_ask(&self, ask: &str) -> Option<ItemId<'static>> {
         let ask = self.asks.iter().find(|it| it.key.as_str() == ask)?;
         ask.item.clone()
     }
 
     /// The ask that waits about a tool call.
-    pub(crate) fn ask_about(&self, item: &ItemId<'_>) -> Option<AskId<'static>> {
+    pub(crate) fn ask_of_item(&self, item: &ItemId<'_>) -> Option<AskId<'static>> {
         let ask = self.asks.iter().find(|it| it.item.as_ref() == Some(item))?;
         Some(ask.key.clone())
     }
 
-    fn settle_all(&mut self, cx: &mut Context<'_>, decision: Decision) {
+    fn settle_all(&mut self, cx: &mut FrameContext<'_>, decision: Decision) {
         for ask in std::mem::take(&mut self.asks) {
             let settled = AskSettled {
                 id: ask.id,
@@ -656,7 +666,7 @@ impl Lifecycle {
     }
 
     /// An agent that gives one id to two kinds of things has ended the first with the second.
-    fn make_way(&mut self, cx: &mut Context<'_>, item: &Item<'_>) {
+    fn close_conflicting(&mut self, cx: &mut FrameContext<'_>, item: &Item<'_>) {
         if let Some(at) = self.find(item.id())
             && self.open[at].item.kind() != item.kind()
         {
@@ -665,7 +675,7 @@ impl Lifecycle {
         }
     }
 
-    fn close_left_open(&mut self, cx: &mut Context<'_>, open: Open, status: Status) {
+    fn close_left_open(&mut self, cx: &mut FrameContext<'_>, open: OpenItem, status: Status) {
         let item = folded(open.item, &open.text, &open.input);
         // A plan has no end of its own: it is simply how far the agent got.
         let status = if matches!(item, Item::Plan(_)) {
@@ -682,16 +692,16 @@ impl Lifecycle {
     }
 
     /// Closes the item at `at` and goes on with an empty one under the same key.
-    fn continue_elsewhere(&mut self, cx: &mut Context<'_>, at: usize) -> usize {
+    fn roll_over(&mut self, cx: &mut FrameContext<'_>, at: usize) -> usize {
         let open = self.open.remove(at);
         let mut item = without_text(&open.item).into_owned();
         *item.id_mut() = self.used.unique(&open.key);
-        let next = Open {
+        let next = OpenItem {
             key: open.key.clone(),
             item: item.clone(),
             path: open.path.clone(),
-            text: Streamed::default(),
-            input: Streamed::default(),
+            text: StreamedText::default(),
+            input: StreamedText::default(),
         };
         let path = open.path.clone();
         self.close_left_open(cx, open, Status::Ok);

@@ -9,7 +9,7 @@ use model::{
     Body, End, Event, Frame, Outcome, Reader, RunEnded, RunError, Sink, Status, Text, Why,
 };
 
-use super::lifecycle::{Context, Lifecycle};
+use super::lifecycle::{FrameContext, Lifecycle};
 use super::{ReaderConfig, input};
 
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ impl Linkspan {
     }
 
     /// Numbers have no gaps: a jump means that lines are missing or moved.
-    fn check_seq(&mut self, cx: &mut Context<'_>, seq: u64) {
+    fn check_seq(&mut self, cx: &mut FrameContext<'_>, seq: u64) {
         if let Some(expected) = self.next_seq.replace(seq.saturating_add(1))
             && expected != seq
         {
@@ -41,7 +41,7 @@ impl Linkspan {
         }
     }
 
-    fn event(&mut self, cx: &mut Context<'_>, body: Body<'_>) {
+    fn event(&mut self, cx: &mut FrameContext<'_>, body: Body<'_>) {
         let lifecycle = &mut self.lifecycle;
         match body {
             Body::RunStarted(started) => {
@@ -73,7 +73,7 @@ impl Linkspan {
 
 impl Reader for Linkspan {
     fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
-        let mut cx = Context::new(sink);
+        let mut cx = FrameContext::new(sink);
         let Some(text) = input::text(&mut self.lifecycle, &mut cx, frame) else {
             return;
         };
@@ -93,7 +93,7 @@ impl Reader for Linkspan {
                     ..
                 } = event;
                 let extra = extra.into_owned();
-                let mut cx = Context {
+                let mut cx = FrameContext {
                     sink: cx.sink,
                     native,
                     at,
@@ -114,7 +114,7 @@ impl Reader for Linkspan {
     }
 
     fn end(&mut self, _: &End, sink: &mut dyn Sink) {
-        lost(&mut self.lifecycle, &mut Context::new(sink));
+        lost(&mut self.lifecycle, &mut FrameContext::new(sink));
     }
 
     fn clone_box(&self) -> Box<dyn Reader> {
@@ -123,7 +123,7 @@ impl Reader for Linkspan {
 }
 
 /// Ends a run whose end is not in the file.
-fn lost(lifecycle: &mut Lifecycle, cx: &mut Context<'_>) {
+fn lost(lifecycle: &mut Lifecycle, cx: &mut FrameContext<'_>) {
     let before = cx.why.replace(Why::MissingEnd);
     let message = Text::new("the recording stops before the run ended");
     let error = RunError {

@@ -4,19 +4,19 @@ use std::borrow::Cow;
 
 use model::{Item, ItemId, Status, Subagent, Text};
 
-use super::lifecycle::{Context, Lifecycle};
+use super::lifecycle::{FrameContext, Lifecycle};
 use crate::wire::lenient::{Any, Str};
 
 /// Sub-agents remembered at once; the oldest is forgotten first.
 const MAX_NESTED: usize = 256;
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Nested {
-    known: Vec<Known>,
+pub(crate) struct NestedCalls {
+    known: Vec<NestedAgent>,
 }
 
 #[derive(Clone, Debug)]
-struct Known {
+struct NestedAgent {
     call: String,
     /// The path of what it does: its parent's, and its own call.
     path: Vec<ItemId<'static>>,
@@ -24,14 +24,14 @@ struct Known {
 
 object! {
     /// What a call asked of its sub-agent.
-    Asked {
+    NestedTaskInput {
         name: Str<'a> = "subagent_type",
         description: Any<'a> = "description",
         prompt: Any<'a> = "prompt",
     }
 }
 
-impl Nested {
+impl NestedCalls {
     /// A call that may start a sub-agent, which may outlive it.
     pub(crate) fn expect(&mut self, call: &ItemId<'_>, around: &[ItemId<'static>]) {
         let mut path = around.to_vec();
@@ -44,11 +44,11 @@ impl Nested {
             self.known.remove(0);
         }
         let call = call.to_owned();
-        self.known.push(Known { call, path });
+        self.known.push(NestedAgent { call, path });
     }
 
     /// Closes what is still open when a run has ended well: nobody says when a sub-agent is done.
-    pub(crate) fn run_ended(&mut self, lifecycle: &mut Lifecycle, cx: &mut Context<'_>) {
+    pub(crate) fn run_ended(&mut self, lifecycle: &mut Lifecycle, cx: &mut FrameContext<'_>) {
         for known in self.known.drain(..) {
             lifecycle.close(cx, &item_id(&known.call), Status::Ok, |_| ());
         }
@@ -63,7 +63,7 @@ impl Nested {
     pub(crate) fn path_of(
         &mut self,
         lifecycle: &mut Lifecycle,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         call: &str,
     ) -> Vec<ItemId<'static>> {
         let known = self.known.iter().position(|it| it.call == call);
@@ -82,7 +82,7 @@ impl Nested {
         let input = lifecycle
             .open_tool(&call_id)
             .and_then(|it| it.input.clone());
-        let asked: Asked<'_> = input
+        let asked: NestedTaskInput<'_> = input
             .as_ref()
             .and_then(|it| serde_json::from_str(it.get()).ok())
             .unwrap_or_default();
@@ -110,7 +110,7 @@ impl Nested {
     pub(crate) fn call_ended(
         &self,
         lifecycle: &mut Lifecycle,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         call: &str,
         status: Status,
     ) {

@@ -5,7 +5,7 @@
 //! tells of everything as it grows, of all its sessions, sub-agents' among them, and of its own
 //! affairs; a run ends there when its session is idle.
 
-mod growing;
+mod growing_text;
 mod outcome;
 mod parts;
 mod server;
@@ -18,12 +18,12 @@ use std::borrow::Cow;
 
 use model::{Cause, End, Frame, Level, Notice, Raw, Reader, Role, Sink, Text, Timestamp, Tokens};
 
-use self::growing::Growing;
-use self::outcome::Run;
-use self::sessions::Sessions;
+use self::growing_text::GrowingTexts;
+use self::outcome::RunState;
+use self::sessions::ChildSessions;
 use super::input::{Direction, Framed};
-use super::lifecycle::{Context, Lifecycle};
-use super::native::{Met, Native};
+use super::lifecycle::{FrameContext, Lifecycle};
+use super::session_tracker::{SessionMatch, SessionTracker};
 use super::{ReaderConfig, input};
 use crate::wire::lenient::{Object as _, read};
 use crate::wire::opencode::{self as wire, Line, Part};
@@ -31,21 +31,21 @@ use crate::wire::opencode::{self as wire, Line, Part};
 #[derive(Clone, Debug)]
 pub(crate) struct OpenCode {
     lifecycle: Lifecycle,
-    native: Native,
+    native: SessionTracker,
     began: Option<Timestamp>,
-    run: Run,
+    run: RunState,
     /// The sub-agents' sessions.
-    sessions: Sessions,
+    sessions: ChildSessions,
     messages: Messages,
-    growing: Growing,
-    about: About,
+    growing: GrowingTexts,
+    about: SessionAbout,
     /// What the session had used when it last said so.
     about_tokens: Option<Tokens>,
 }
 
 /// What the server says about the session.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct About {
+struct SessionAbout {
     model: Option<String>,
     cwd: Option<String>,
     version: Option<String>,
@@ -55,18 +55,18 @@ impl OpenCode {
     pub(crate) fn new(config: &ReaderConfig) -> Self {
         Self {
             lifecycle: Lifecycle::new("opencode", config),
-            native: Native::new(config),
-            began: config.began,
-            run: Run::default(),
-            sessions: Sessions::default(),
+            native: SessionTracker::new(config),
+            began: config.started_at,
+            run: RunState::default(),
+            sessions: ChildSessions::default(),
             messages: Messages::default(),
-            growing: Growing::default(),
-            about: About::default(),
+            growing: GrowingTexts::default(),
+            about: SessionAbout::default(),
             about_tokens: None,
         }
     }
 
-    fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Direction) {
+    fn line<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str, direction: Direction) {
         let mut line = Line::default();
         if !input::is_object(
             &mut self.lifecycle,
@@ -101,7 +101,7 @@ impl OpenCode {
     }
 
     /// A line of `opencode run`.
-    fn printed<'c>(&mut self, cx: &mut Context<'c>, mut line: Line<'c>, text: &'c str) {
+    fn printed<'c>(&mut self, cx: &mut FrameContext<'c>, mut line: Line<'c>, text: &'c str) {
         if let Some(at) = line.timestamp.0 {
             cx.at = Some(Timestamp::from_millis(at as i64));
         }
@@ -131,47 +131,48 @@ impl OpenCode {
     }
 
     /// Checks the session of a printed line; false when the run has failed over it.
-    fn same_session(&mut self, cx: &mut Context<'_>, id: Option<&str>) -> bool {
+    fn same_session(&mut self, cx: &mut FrameContext<'_>, id: Option<&str>) -> bool {
         let Some(id) = id.filter(|it| !it.is_empty()) else {
             return true;
         };
-        let mut met = self.native.meet(id);
+        let mut met = self.native.observe(id);
         let may_follow = self.native.expected().is_none() && !self.lifecycle.has_one_run();
-        if met == Met::Other && !self.run.is_in_step() && may_follow {
+        if met == SessionMatch::Other && !self.run.is_in_step() && may_follow {
             // Two recordings in one file: the first run is over.
             self.finish_before_next(cx);
             self.native.forget();
-            met = self.native.meet(id);
+            met = self.native.observe(id);
         }
         match met {
-            Met::Same => true,
-            Met::Other => {
+            SessionMatch::Same => true,
+            SessionMatch::Other => {
                 let text = format!("a line of another session, `{id}`");
                 self.lifecycle.warn(cx, "other_session", text, None);
                 true
             }
-            Met::Wrong => {
+            SessionMatch::Wrong => {
                 let answer = self.run.answer();
-                self.native.wrong(&mut self.lifecycle, cx, id, answer);
+                self.native
+                    .fail_mismatch(&mut self.lifecycle, cx, id, answer);
                 false
             }
         }
     }
 
     /// The agent works: starts a run if none runs.
-    fn begin(&mut self, cx: &mut Context<'_>) {
-        self.native.tell(&mut self.lifecycle, cx);
+    fn begin(&mut self, cx: &mut FrameContext<'_>) {
+        self.native.emit_bound(&mut self.lifecycle, cx);
         if !self.lifecycle.has_run() {
-            self.run = Run::default();
+            self.run = RunState::default();
             let extra = std::mem::take(&mut cx.extra);
             self.lifecycle.start_run(cx, Cause::Prompt);
             cx.extra = extra;
         }
     }
 
-    fn say(
+    fn emit_notice(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         level: Level,
         code: impl Into<Cow<'static, str>>,
         text: Text<'_>,
@@ -197,7 +198,12 @@ impl Framed for OpenCode {
         self.began
     }
 
-    fn message<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Option<Direction>) {
+    fn message<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        text: &'c str,
+        direction: Option<Direction>,
+    ) {
         self.line(cx, text, direction.unwrap_or(Direction::FromAgent));
     }
 }
@@ -208,7 +214,7 @@ impl Reader for OpenCode {
     }
 
     fn end(&mut self, end: &End, sink: &mut dyn Sink) {
-        let cx = &mut Context::new(sink);
+        let cx = &mut FrameContext::new(sink);
         if !self.native.is_over(&mut self.lifecycle, cx) {
             self.finish_at_end(cx, end);
         }

@@ -6,12 +6,12 @@
 //! call; `finish` and `think` are words that OpenHands happens to send as calls.
 
 mod calls;
+mod client_lines;
 mod end;
-mod sent;
 mod state;
 #[cfg(test)]
 mod tests;
-mod words;
+mod texts;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -21,14 +21,14 @@ use model::{
     Reader, SessionBound, SessionId, Sink, Status, Text, Timestamp,
 };
 
-use self::calls::Pending;
-use self::end::Ending;
-use self::state::Used;
-use self::words::Streams;
+use self::calls::PendingCall;
+use self::end::PossibleEnd;
+use self::state::ConversationUsage;
+use self::texts::StreamedItems;
 use super::ReaderConfig;
 use super::input::{self, Direction, Framed};
-use super::lifecycle::{Context, Lifecycle};
-use super::nested::Nested;
+use super::lifecycle::{FrameContext, Lifecycle};
+use super::nested::NestedCalls;
 use crate::wire::lenient::{Object as _, read};
 use crate::wire::openhands::inbound::{self as wire, Event};
 
@@ -51,19 +51,19 @@ pub(crate) struct OpenHands {
     last_id: Option<String>,
     was_interrupt: bool,
     n_ids: u64,
-    streams: Streams,
-    nested: Nested,
-    pending: Vec<Pending>,
+    streams: StreamedItems,
+    nested: NestedCalls,
+    pending: Vec<PendingCall>,
     silent: VecDeque<String>,
     ended_cards: VecDeque<String>,
     compaction: Option<ItemId<'static>>,
     last_condensation: Option<String>,
-    used: Used,
+    used: ConversationUsage,
     denials: Vec<Denial<'static>>,
     /// linkspan runs the conversation, and can remember that a tool is allowed.
     is_ours: bool,
     last_text: Option<Text<'static>>,
-    ending: Option<Ending>,
+    ending: Option<PossibleEnd>,
 }
 
 impl OpenHands {
@@ -79,14 +79,14 @@ impl OpenHands {
             last_id: None,
             was_interrupt: false,
             n_ids: 0,
-            streams: Streams::default(),
-            nested: Nested::default(),
+            streams: StreamedItems::default(),
+            nested: NestedCalls::default(),
             pending: Vec::new(),
             silent: VecDeque::new(),
             ended_cards: VecDeque::new(),
             compaction: None,
             last_condensation: None,
-            used: Used::default(),
+            used: ConversationUsage::default(),
             denials: Vec::new(),
             is_ours: false,
             last_text: None,
@@ -94,7 +94,7 @@ impl OpenHands {
         }
     }
 
-    fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Direction) {
+    fn line<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str, direction: Direction) {
         let mut event = Event::default();
         if !input::is_object(
             &mut self.lifecycle,
@@ -141,7 +141,7 @@ impl OpenHands {
             }
             "HookExecutionEvent" => self.hook(cx, &event, text),
             "SecurityAnalysisEvent" => {
-                self.say(
+                self.emit_notice(
                     cx,
                     Level::Debug,
                     "security_analysis",
@@ -150,7 +150,7 @@ impl OpenHands {
                 );
             }
             "LLMCompletionLogEvent" => {
-                self.say(
+                self.emit_notice(
                     cx,
                     Level::Debug,
                     "completion_log",
@@ -158,14 +158,16 @@ impl OpenHands {
                     text,
                 );
             }
-            "TokenEvent" => self.say(cx, Level::Debug, "token_ids", "tokens of a call", text),
+            "TokenEvent" => {
+                self.emit_notice(cx, Level::Debug, "token_ids", "tokens of a call", text)
+            }
             "" => self.lifecycle.unmapped(cx, "no kind".to_owned(), text),
             other => self.lifecycle.unmapped(cx, format!("kind `{other}`"), text),
         }
     }
 
     /// Keeps what no rule reads and what says more than the SDK's defaults.
-    fn take_extra<'c>(&mut self, cx: &mut Context<'c>, event: &mut Event<'c>) {
+    fn take_extra<'c>(&mut self, cx: &mut FrameContext<'c>, event: &mut Event<'c>) {
         cx.extra = std::mem::take(event.extra());
         cx.extra
             .retain(|(_, value)| !matches!(value.get(), "[]" | "{}" | "\"UNKNOWN\""));
@@ -188,12 +190,12 @@ impl OpenHands {
     }
 
     /// The prompt of the system is the agent's own business; one of ours names a session.
-    fn system_prompt(&mut self, cx: &mut Context<'_>, event: &Event<'_>, json: &str) {
+    fn system_prompt(&mut self, cx: &mut FrameContext<'_>, event: &Event<'_>, json: &str) {
         let prompt = event.system_prompt.text.0.map(Text::from_json);
         let prompt = prompt.unwrap_or_default();
         let prompt = prompt.to_str();
         if event.tools.0.is_empty()
-            && let Some(introduced) = Introduced::read(&prompt)
+            && let Some(introduced) = ForeignAgent::read(&prompt)
         {
             cx.extra.clear();
             return self.introduced(cx, &introduced, event);
@@ -203,10 +205,10 @@ impl OpenHands {
             prompt.chars().count(),
             event.tools.0.len()
         );
-        self.say(cx, Level::Debug, "system_prompt", &text, json);
+        self.emit_notice(cx, Level::Debug, "system_prompt", &text, json);
     }
 
-    fn introduced(&mut self, cx: &mut Context<'_>, it: &Introduced<'_>, event: &Event<'_>) {
+    fn introduced(&mut self, cx: &mut FrameContext<'_>, it: &ForeignAgent<'_>, event: &Event<'_>) {
         if !self.same_session(cx, it.session) {
             return;
         }
@@ -242,14 +244,14 @@ impl OpenHands {
         self.lifecycle.emit(cx, Body::SessionBound(bound));
     }
 
-    fn condensing(&mut self, cx: &mut Context<'_>) {
+    fn condensing(&mut self, cx: &mut FrameContext<'_>) {
         self.work(cx);
         let id = ItemId::new(self.id(cx));
         self.compaction = Some(id.clone());
         self.lifecycle.open(cx, Item::Compaction(compaction(id)));
     }
 
-    fn condensed(&mut self, cx: &mut Context<'_>, event: &Event<'_>, json: &str) {
+    fn condensed(&mut self, cx: &mut FrameContext<'_>, event: &Event<'_>, json: &str) {
         cx.extra.clear();
         self.work(cx);
         let own_id = self.id(cx);
@@ -268,7 +270,7 @@ impl OpenHands {
             .close_whole(cx, Item::Compaction(whole), Status::Ok);
     }
 
-    fn hook(&mut self, cx: &mut Context<'_>, event: &Event<'_>, json: &str) {
+    fn hook(&mut self, cx: &mut FrameContext<'_>, event: &Event<'_>, json: &str) {
         let name = event.hook_command.as_deref().unwrap_or("hook");
         let moment = event.hook_event_type.as_deref().unwrap_or("event");
         let verdict = if event.blocked.is_true() {
@@ -277,13 +279,13 @@ impl OpenHands {
             "done"
         };
         let text = format!("hook {name} at {moment}: {verdict}");
-        self.say(cx, Level::Info, "hook_response", &text, json);
+        self.emit_notice(cx, Level::Info, "hook_response", &text, json);
     }
 
     /// A notice that keeps the whole event.
-    fn say(
+    fn emit_notice(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         level: Level,
         code: &'static str,
         text: &str,
@@ -301,7 +303,7 @@ impl OpenHands {
     }
 
     /// The id of the frame, or one of our own.
-    fn id(&mut self, cx: &Context<'_>) -> String {
+    fn id(&mut self, cx: &FrameContext<'_>) -> String {
         match cx.native.as_deref().filter(|it| !it.is_empty()) {
             Some(id) => id.to_owned(),
             None => {
@@ -312,7 +314,7 @@ impl OpenHands {
     }
 
     fn binding(&self) -> Binding {
-        if self.config.expect.is_some() {
+        if self.config.expected_session.is_some() {
             Binding::Resume
         } else {
             Binding::Init
@@ -326,10 +328,15 @@ impl Framed for OpenHands {
     }
 
     fn began(&self) -> Option<Timestamp> {
-        self.config.began
+        self.config.started_at
     }
 
-    fn message<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Option<Direction>) {
+    fn message<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        text: &'c str,
+        direction: Option<Direction>,
+    ) {
         self.line(cx, text, direction.unwrap_or(Direction::FromAgent));
     }
 }
@@ -340,7 +347,7 @@ impl Reader for OpenHands {
     }
 
     fn end(&mut self, end: &End, sink: &mut dyn Sink) {
-        self.finish(&mut Context::new(sink), end);
+        self.finish(&mut FrameContext::new(sink), end);
     }
 
     fn clone_box(&self) -> Box<dyn Reader> {
@@ -385,14 +392,14 @@ const KINDS: [&str; 19] = [
 ];
 
 /// A system prompt as linkspan writes it for a foreign agent: `Claude Code session ID (facts)`.
-struct Introduced<'a> {
+struct ForeignAgent<'a> {
     session: &'a str,
     model: Option<&'a str>,
     cwd: Option<&'a str>,
     tools: Option<&'a str>,
 }
 
-impl<'a> Introduced<'a> {
+impl<'a> ForeignAgent<'a> {
     fn read(prompt: &'a str) -> Option<Self> {
         let (name, rest) = prompt.split_once(" session ")?;
         let (session, facts) = match rest.split_once(' ') {

@@ -22,9 +22,9 @@ use model::{
     Sink, Text, Timestamp,
 };
 
-use self::output::Output;
+use self::output::OutputItems;
 use super::input::{Direction, Framed};
-use super::lifecycle::{Context, Lifecycle};
+use super::lifecycle::{FrameContext, Lifecycle};
 use super::{ReaderConfig, input};
 use crate::wire::lenient::{Any, List, Object as _, Str};
 use crate::wire::openresponses::{self as wire, Line, Response};
@@ -42,7 +42,7 @@ pub(crate) struct OpenResponses {
     response: Option<String>,
     /// The last response that ended.
     ended: Option<String>,
-    output: Output,
+    output: OutputItems,
     /// An `error` event: usually `response.failed` follows and says the same.
     error: Option<Raw<'static>>,
     model: Option<String>,
@@ -60,7 +60,7 @@ impl OpenResponses {
             session: None,
             response: None,
             ended: None,
-            output: Output::default(),
+            output: OutputItems::default(),
             error: None,
             model: None,
             last_text: None,
@@ -69,7 +69,7 @@ impl OpenResponses {
         }
     }
 
-    fn line<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Direction) {
+    fn line<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str, direction: Direction) {
         if text.trim_ascii() == "[DONE]" {
             return self.cut(cx, &End::default());
         }
@@ -102,7 +102,13 @@ impl OpenResponses {
         }
     }
 
-    fn event<'c>(&mut self, cx: &mut Context<'c>, kind: &str, mut line: Line<'c>, text: &'c str) {
+    fn event<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        kind: &str,
+        mut line: Line<'c>,
+        text: &'c str,
+    ) {
         let name = kind.strip_prefix("response.").unwrap_or(kind);
         if self.lifecycle.is_over() && !self.is_of_another(name, &line) {
             return self.lifecycle.after_end(cx);
@@ -154,7 +160,7 @@ impl OpenResponses {
     }
 
     /// A response begins, unless the one before only repeats itself.
-    fn created<'c>(&mut self, cx: &mut Context<'c>, response: Response<'c>) {
+    fn created<'c>(&mut self, cx: &mut FrameContext<'c>, response: Response<'c>) {
         let is_same =
             self.response.is_some() && self.response.as_deref() == response.id().as_deref();
         if self.lifecycle.has_run() && !is_same && self.response.is_some() {
@@ -165,7 +171,12 @@ impl OpenResponses {
         self.begin(cx, response);
     }
 
-    fn going_on<'c>(&mut self, cx: &mut Context<'c>, response: Response<'c>, status: &'static str) {
+    fn going_on<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        response: Response<'c>,
+        status: &'static str,
+    ) {
         if !self.lifecycle.has_run() {
             if self.has_ended(&response) {
                 return self.lifecycle.after_end(cx);
@@ -201,7 +212,7 @@ impl OpenResponses {
     }
 
     /// Introduces the session and starts the run.
-    fn begin<'c>(&mut self, cx: &mut Context<'c>, mut response: Response<'c>) {
+    fn begin<'c>(&mut self, cx: &mut FrameContext<'c>, mut response: Response<'c>) {
         if self.lifecycle.has_run() && self.response.is_some() {
             return;
         }
@@ -213,7 +224,7 @@ impl OpenResponses {
         if first {
             let chain = conversation(&response);
             let native = chain
-                .or(self.config.expect.clone().map(Cow::Owned))
+                .or(self.config.expected_session.clone().map(Cow::Owned))
                 .or(id.clone());
             self.session = native.map(Cow::into_owned);
         }
@@ -237,7 +248,7 @@ impl OpenResponses {
     }
 
     fn binding(&self, is_first: bool) -> Binding {
-        match (is_first, &self.config.expect) {
+        match (is_first, &self.config.expected_session) {
             (false, _) => Binding::Repeat,
             (true, Some(_)) => Binding::Resume,
             (true, None) => Binding::Init,
@@ -247,7 +258,7 @@ impl OpenResponses {
     /// What a response says it follows on, when that is not what was asked for. It is no other session:
     /// gateways give ids of their own, and the one who was asked has answered.
     fn other_chain(&self, response: &Response<'_>) -> Option<String> {
-        let wanted = self.config.expect.as_deref()?;
+        let wanted = self.config.expected_session.as_deref()?;
         let before = || response.fact::<Str<'_>>("previous_response_id").take();
         let got = conversation(response).or_else(before)?;
         (got != wanted)
@@ -255,7 +266,7 @@ impl OpenResponses {
     }
 
     /// Makes sure that something runs: a stream may begin in the middle.
-    fn resume(&mut self, cx: &mut Context<'_>) {
+    fn resume(&mut self, cx: &mut FrameContext<'_>) {
         if self.response.is_none() {
             self.response = Some(UNNAMED.to_owned());
         }
@@ -263,7 +274,7 @@ impl OpenResponses {
     }
 
     /// A response that was not streamed.
-    fn whole<'c>(&mut self, cx: &mut Context<'c>, text: &'c str) {
+    fn whole<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
         cx.extra.clear();
         let response: Response<'c> = serde_json::from_str(text).unwrap_or_default();
         let status = response.fact::<Str<'c>>("status").take();
@@ -272,7 +283,7 @@ impl OpenResponses {
 
     fn progress<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         line: &Line<'c>,
         code: &'static str,
         detail: Any<'c>,
@@ -288,7 +299,7 @@ impl OpenResponses {
         self.lifecycle.notice(cx, notice);
     }
 
-    fn debug(&mut self, cx: &mut Context<'_>, code: &'static str, text: Text<'_>) {
+    fn debug(&mut self, cx: &mut FrameContext<'_>, code: &'static str, text: Text<'_>) {
         // The response is told whole when it ends.
         cx.extra.clear();
         self.lifecycle.notice(
@@ -310,10 +321,15 @@ impl Framed for OpenResponses {
     }
 
     fn began(&self) -> Option<Timestamp> {
-        self.config.began
+        self.config.started_at
     }
 
-    fn message<'c>(&mut self, cx: &mut Context<'c>, text: &'c str, direction: Option<Direction>) {
+    fn message<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        text: &'c str,
+        direction: Option<Direction>,
+    ) {
         self.line(cx, text, direction.unwrap_or(Direction::FromAgent));
     }
 }
@@ -324,7 +340,7 @@ impl Reader for OpenResponses {
     }
 
     fn end(&mut self, end: &End, sink: &mut dyn Sink) {
-        self.finish(&mut Context::new(sink), end);
+        self.finish(&mut FrameContext::new(sink), end);
     }
 
     fn clone_box(&self) -> Box<dyn Reader> {

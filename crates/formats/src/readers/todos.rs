@@ -8,13 +8,13 @@ use crate::wire::lenient::{Any, List, Str};
 const MAX_ENTRIES: usize = 1024;
 
 object! {
-    Input {
-        todos: List<Todo<'a>> = "todos",
+    TodosInput {
+        todos: List<TodoEntry<'a>> = "todos",
     }
 }
 
 object! {
-    Todo {
+    TodoEntry {
         content: Any<'a> = "content",
         description: Any<'a> = "description",
         status: Str<'a> = "status",
@@ -23,13 +23,13 @@ object! {
 
 /// The entries of `{"todos": [...]}`; none when there is no such list. What was given up is left out.
 pub(super) fn entries(json: &str) -> Option<Vec<PlanEntry<'static>>> {
-    let input: Input<'_> = serde_json::from_str(json).ok()?;
+    let input: TodosInput<'_> = serde_json::from_str(json).ok()?;
     let entries = input.todos.0.into_iter().filter_map(entry);
     let entries: Vec<_> = entries.take(MAX_ENTRIES).collect();
     (!entries.is_empty() || json.contains("\"todos\"")).then_some(entries)
 }
 
-fn entry(todo: Todo<'_>) -> Option<PlanEntry<'static>> {
+fn entry(todo: TodoEntry<'_>) -> Option<PlanEntry<'static>> {
     let text = todo.content.raw().or(todo.description.raw())?;
     let status = match todo.status.as_deref() {
         Some("cancelled") => return None,

@@ -7,7 +7,7 @@
 
 use model::{Class, Raw, Text, ToolKind};
 
-use super::{Input, text};
+use super::{ToolInput, text};
 use crate::display_safe::visible;
 
 /// Characters of an input that nobody knows how to read.
@@ -28,11 +28,11 @@ pub(crate) fn approval_title<'t>(
     }
     let mut missing: Vec<String> = Vec::new();
     for subject in subjects {
-        if !says(&shown, &subject) {
+        if !mentions(&shown, &subject) {
             missing.push(subject);
         }
     }
-    if let Some(input) = unknown_input(call, input).filter(|it| !says(&shown, it)) {
+    if let Some(input) = unknown_input(call, input).filter(|it| !mentions(&shown, it)) {
         shown = format!("{shown} {input}");
     }
     if !missing.is_empty() {
@@ -45,7 +45,7 @@ pub(crate) fn approval_title<'t>(
 }
 
 /// True when the title has the subject in it, and not as a part of some other word.
-fn says(title: &str, subject: &str) -> bool {
+fn mentions(title: &str, subject: &str) -> bool {
     let is_edge =
         |it: char| it.is_whitespace() || matches!(it, ':' | ',' | '`' | '\'' | '"' | '(' | ')');
     title.match_indices(subject).any(|(at, _)| {
@@ -57,7 +57,7 @@ fn says(title: &str, subject: &str) -> bool {
 
 /// What the call does something with: a command, paths, an address.
 fn subjects(call: &Class<'_>, raw: Option<&Raw<'_>>) -> Vec<String> {
-    let input: Input<'_> = raw
+    let input: ToolInput<'_> = raw
         .and_then(|it| serde_json::from_str(it.get()).ok())
         .unwrap_or_default();
     let show = |it: &Text<'_>| visible(&it.to_str()).into_owned();
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_title_that_says_it_all_is_left_alone() {
+    fn a_complete_title_is_unchanged() {
         let title = titled("Bash", "b: ls -l", r#"{"command":"ls -l"}"#);
         assert_eq!(title, "b: ls -l");
         let title = titled("Bash", "false alarms", r#"{"command":"ls"}"#);

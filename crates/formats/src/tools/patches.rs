@@ -8,9 +8,9 @@ use super::text;
 use crate::wire::lenient::{Any, Boxed, Str};
 
 object! {
-    FileChange {
+    PatchedFile {
         path: Any<'a> = "path",
-        kind: Kind<'a> = "kind",
+        kind: ChangeKind<'a> = "kind",
         /// The whole file when it is new or gone, else hunks.
         diff: Any<'a> = "diff",
     }
@@ -18,7 +18,7 @@ object! {
 
 /// `"add"`, or an object whose `type` is `add`.
 #[derive(Debug, Default)]
-pub(crate) struct Kind<'a>(Str<'a>);
+pub(crate) struct ChangeKind<'a>(Str<'a>);
 
 object! {
     KindObject {
@@ -26,7 +26,7 @@ object! {
     }
 }
 
-impl<'de: 'a, 'a> serde::Deserialize<'de> for Kind<'a> {
+impl<'de: 'a, 'a> serde::Deserialize<'de> for ChangeKind<'a> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let any = Any::deserialize(deserializer)?;
         let name: Str<'de> = any.parse().unwrap_or_default();
@@ -38,7 +38,7 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Kind<'a> {
     }
 }
 
-impl FileChange<'_> {
+impl PatchedFile<'_> {
     pub(crate) fn change(&self) -> Option<Change> {
         match self.kind.0.as_deref()? {
             "add" => Some(Change::Add),
@@ -50,13 +50,13 @@ impl FileChange<'_> {
 }
 
 /// What happened to all the files alike.
-pub(super) fn one_change(changes: &[FileChange<'_>]) -> Option<Change> {
+pub(super) fn one_change(changes: &[PatchedFile<'_>]) -> Option<Change> {
     let first = changes.first()?.change()?;
-    let is_same = |it: &FileChange<'_>| it.change() == Some(first);
+    let is_same = |it: &PatchedFile<'_>| it.change() == Some(first);
     changes.iter().all(is_same).then_some(first)
 }
 
-pub(super) fn diffs<'a>(changes: &[FileChange<'a>]) -> Vec<Diff<'a>> {
+pub(super) fn diffs<'a>(changes: &[PatchedFile<'a>]) -> Vec<Diff<'a>> {
     let mut diffs = Vec::new();
     for change in changes {
         let (Some(path), Some(diff)) = (text(change.path), text(change.diff)) else {

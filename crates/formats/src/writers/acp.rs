@@ -27,40 +27,40 @@ pub use agent::{AcpAgent, AcpClient, AcpRequest};
 use super::{WriterConfig, line};
 use crate::wire::acp as wire;
 use agent::Connection;
-use asks::{Asked, OpenAsk};
-use texts::{OpenText, Voice};
-use tools::OpenTool;
-use turn::Context;
+use asks::{AcpOpenAsk, UsedRequestIds};
+use texts::{AcpOpenText, ChunkSource};
+use tools::AcpOpenTool;
+use turn::ContextWindow;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Acp {
-    shape: Shape,
+    shape: AcpProfile,
     /// A client that sends the prompts itself is watching.
     is_live: bool,
-    session: Session,
+    session: AcpSessionState,
     n_runs: u64,
-    run: Option<Run>,
-    texts: Vec<OpenText>,
-    tools: Vec<OpenTool>,
-    asks: Vec<OpenAsk>,
-    asked: Asked,
+    run: Option<AcpRun>,
+    texts: Vec<AcpOpenText>,
+    tools: Vec<AcpOpenTool>,
+    asks: Vec<AcpOpenAsk>,
+    asked: UsedRequestIds,
     /// What the client was last told the plan is.
     plan: Option<u64>,
-    context: Context,
+    context: ContextWindow,
     losses: Losses,
     /// It writes for somebody who answers.
     connection: Option<Connection>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
+enum AcpProfile {
     Default,
     Seed,
 }
 
 /// What is known of the session, and what the client was told of it.
 #[derive(Clone, Debug, Default)]
-struct Session {
+struct AcpSessionState {
     /// The agent's own id, or linkspan's until that is known.
     id: String,
     is_native: bool,
@@ -72,7 +72,7 @@ struct Session {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Run {
+struct AcpRun {
     /// The model has spoken to the user.
     has_said: bool,
     /// The messages that were begun last, by voice.
@@ -85,21 +85,21 @@ struct Run {
 impl Acp {
     pub(crate) fn new(config: &WriterConfig) -> Self {
         let shape = match config.profile.as_deref() {
-            Some("seed") => Shape::Seed,
-            Some(_) | None => Shape::Default,
+            Some("seed") => AcpProfile::Seed,
+            Some(_) | None => AcpProfile::Default,
         };
         Self {
             shape,
             is_live: config.live,
-            session: Session::default(),
+            session: AcpSessionState::default(),
             n_runs: 0,
             run: None,
             texts: Vec::new(),
             tools: Vec::new(),
             asks: Vec::new(),
-            asked: Asked::default(),
+            asked: UsedRequestIds::default(),
             plan: None,
-            context: Context::default(),
+            context: ContextWindow::default(),
             losses: Losses::default(),
             connection: None,
         }
@@ -184,15 +184,15 @@ impl Acp {
             }
             Item::Reasoning(reasoning) => {
                 let voice = match self.shape {
-                    Shape::Default => Voice::Thought,
-                    Shape::Seed => Voice::Agent,
+                    AcpProfile::Default => ChunkSource::Thought,
+                    AcpProfile::Seed => ChunkSource::Agent,
                 };
                 self.open_text(reasoning.id.as_str(), voice);
             }
             Item::Tool(tool) => self.tool_opened(event, tool, out),
             Item::Plan(plan) => self.plan(event, plan, out),
             Item::Subagent(_) => (), // The call that started it shows it.
-            Item::Compaction(_) if !self.is_told_compactions() => self.losses.count("compaction"),
+            Item::Compaction(_) if !self.sends_compactions() => self.losses.count("compaction"),
             Item::Compaction(it) => {
                 let update = wire::CompactionUpdate {
                     compaction_id: it.id.as_str(),
@@ -234,7 +234,7 @@ impl Acp {
                     self.losses.count("background sub-agent report");
                 }
             }
-            Item::Compaction(_) if !self.is_told_compactions() => (),
+            Item::Compaction(_) if !self.sends_compactions() => (),
             Item::Compaction(it) => {
                 let text = |text| wire::ContentBlock::Text { text };
                 let update = wire::CompactionUpdate {
@@ -290,7 +290,7 @@ impl Acp {
             Level::Warning => "warning",
             Level::Error => "error",
         };
-        if !self.is_told_notices() {
+        if !self.sends_notices() {
             return self.losses.count("notice");
         }
         // A title must not be empty.
@@ -321,7 +321,7 @@ impl Writer for Acp {
             Body::SessionBound(it) => self.bound(it, out),
             Body::RunStarted(_) => {
                 self.n_runs += 1;
-                self.run = Some(Run::default());
+                self.run = Some(AcpRun::default());
             }
             Body::RunEnded(it) => self.finish(it, out),
             Body::ItemOpened(it) => self.opened(event, it, out),

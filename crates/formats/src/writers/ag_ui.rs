@@ -5,7 +5,7 @@
 //! `@ag-ui/client` 1.0.0, whose verifier is the judge. What AG-UI has no event for travels as
 //! `CUSTOM` under `linkspan.*`.
 
-pub(crate) mod door;
+pub(crate) mod endpoint;
 mod items;
 mod lane;
 mod subagents;
@@ -25,15 +25,15 @@ use model::{
 use super::WriterConfig;
 use crate::wire::ag_ui as wire;
 use items::Items;
-use lane::Lane;
-use subagents::Subagents;
+use lane::EventLane;
+use subagents::StartedSubagents;
 
 /// The largest number a JavaScript client reads exactly.
 const MAX_SAFE: u64 = (1 << 53) - 1;
 
 #[derive(Clone, Debug)]
 pub(crate) struct AgUi {
-    shape: Shape,
+    shape: AgUiProfile,
     /// The agent's own session, once it is known.
     thread: Option<String>,
     /// What is known of the session and could not be said yet, as it will be sent.
@@ -44,7 +44,7 @@ pub(crate) struct AgUi {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
+enum AgUiProfile {
     Current,
     /// Before 0.0.45: thinking instead of reasoning, no sub-agents, results are plain text.
     Thinking,
@@ -56,14 +56,14 @@ struct Run {
     thread: String,
     id: String,
     items: Items,
-    subagents: Subagents,
+    subagents: StartedSubagents,
 }
 
 impl AgUi {
     pub(crate) fn new(config: &WriterConfig) -> Self {
         let shape = match config.profile.as_deref() {
-            Some("thinking") => Shape::Thinking,
-            Some(_) | None => Shape::Current,
+            Some("thinking") => AgUiProfile::Thinking,
+            Some(_) | None => AgUiProfile::Current,
         };
         Self {
             shape,
@@ -131,11 +131,11 @@ impl AgUi {
             thread,
             id,
             items: Items::new(self.shape),
-            subagents: Subagents::default(),
+            subagents: StartedSubagents::default(),
         });
     }
 
-    fn finish(&mut self, ended: &RunEnded<'_>, engine: &str, lane: &mut Lane<'_>) {
+    fn finish(&mut self, ended: &RunEnded<'_>, engine: &str, lane: &mut EventLane<'_>) {
         let Some(mut run) = self.run.take() else {
             return;
         };
@@ -207,25 +207,25 @@ impl AgUi {
         let Some(run) = &mut self.run else {
             return self.outside(event);
         };
-        let mut lane = Lane {
+        let mut lane = EventLane {
             out,
             at: event.at.map(|it| it.millis()),
             subagent: None,
         };
         let losses = &mut self.losses;
-        if !run.items.goes_on_thinking(&event.body) {
+        if !run.items.continues_reasoning(&event.body) {
             run.items.end_span(&mut lane);
         }
         match self.shape {
-            Shape::Current => {
+            AgUiProfile::Current => {
                 run.subagents.enter(&event.path, &mut lane);
                 lane.subagent = event.path.last().map(|it| it.as_str());
             }
             // Without a name on it, it would look like words of the user.
-            Shape::Thinking if is_subagent_prompt(event) => {
+            AgUiProfile::Thinking if is_subagent_prompt(event) => {
                 return losses.count("sub-agent prompt");
             }
-            Shape::Thinking => (),
+            AgUiProfile::Thinking => (),
         }
         let extra = &event.extra;
         match &event.body {
@@ -265,8 +265,8 @@ impl AgUi {
         }
     }
 
-    fn lane<'a>(&self, event: &Event<'_>, out: &'a mut Vec<u8>) -> Lane<'a> {
-        Lane {
+    fn lane<'a>(&self, event: &Event<'_>, out: &'a mut Vec<u8>) -> EventLane<'a> {
+        EventLane {
             out,
             at: event.at.map(|it| it.millis()),
             subagent: None,
@@ -302,7 +302,7 @@ impl Writer for AgUi {
             native: None,
         };
         let ended = RunEnded::new(Outcome::Lost, Some(error));
-        let mut lane = Lane {
+        let mut lane = EventLane {
             out,
             at: None,
             subagent: None,

@@ -2,7 +2,7 @@
 
 use model::{Ask, AskId, AskKind, AskSettled, Decision, ItemId, Raw};
 
-use super::words::compact;
+use super::labels::compact;
 use crate::wire::lenient::{Any, Map};
 
 /// A question that waits.

@@ -10,7 +10,7 @@ use crate::wire::lenient::{Any, Str};
 
 /// One piece of a tool's result.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Block<'a> {
+pub(crate) enum ResultPart<'a> {
     Text(Text<'a>),
     Image {
         media_type: Cow<'a, str>,
@@ -37,22 +37,22 @@ object! {
 }
 
 /// The blocks of a result: a string is one text, a list its elements, anything else stays as it is.
-pub(crate) fn blocks<'a>(content: &'a Raw<'_>) -> Vec<Block<'a>> {
+pub(crate) fn blocks<'a>(content: &'a Raw<'_>) -> Vec<ResultPart<'a>> {
     if content.is_string() {
-        return vec![Block::Text(Text::from(content.by_ref()))];
+        return vec![ResultPart::Text(Text::from(content.by_ref()))];
     }
     match serde_json::from_str::<Vec<&'a RawValue>>(content.get()) {
         Ok(list) => list.into_iter().map(block).collect(),
         Err(_) if content.is_null() => Vec::new(),
-        Err(_) => vec![Block::Other(content.by_ref())],
+        Err(_) => vec![ResultPart::Other(content.by_ref())],
     }
 }
 
 /// All text of a result, joined by line ends; a plain string is passed through undecoded.
 pub(crate) fn text<'a>(content: &'a Raw<'_>) -> Text<'a> {
     let mut texts = blocks(content).into_iter().filter_map(|block| match block {
-        Block::Text(text) => Some(text),
-        Block::Image { .. } | Block::ImageUrl(_) | Block::Other(_) => None,
+        ResultPart::Text(text) => Some(text),
+        ResultPart::Image { .. } | ResultPart::ImageUrl(_) | ResultPart::Other(_) => None,
     });
     let Some(first) = texts.next() else {
         return Text::EMPTY;
@@ -68,14 +68,14 @@ pub(crate) fn text<'a>(content: &'a Raw<'_>) -> Text<'a> {
     Text::new(joined)
 }
 
-fn block(raw: &RawValue) -> Block<'_> {
+fn block(raw: &RawValue) -> ResultPart<'_> {
     let Ok(block) = WireBlock::deserialize(raw) else {
-        return Block::Other(Raw::borrowed(raw));
+        return ResultPart::Other(Raw::borrowed(raw));
     };
     match (block.r#type.as_deref(), block.text.0) {
-        (Some("text") | None, Some(text)) => Block::Text(Text::from_json(text)),
+        (Some("text") | None, Some(text)) => ResultPart::Text(Text::from_json(text)),
         (Some("image"), _) => match (block.source.data.0, block.source.url.0) {
-            (Some(data), _) => Block::Image {
+            (Some(data), _) => ResultPart::Image {
                 media_type: block
                     .source
                     .media_type
@@ -83,9 +83,9 @@ fn block(raw: &RawValue) -> Block<'_> {
                     .unwrap_or(Cow::Borrowed("image/png")),
                 data: Text::from_json(data),
             },
-            (None, Some(url)) => Block::ImageUrl(Text::from_json(url)),
-            (None, None) => Block::Other(Raw::borrowed(raw)),
+            (None, Some(url)) => ResultPart::ImageUrl(Text::from_json(url)),
+            (None, None) => ResultPart::Other(Raw::borrowed(raw)),
         },
-        _ => Block::Other(Raw::borrowed(raw)),
+        _ => ResultPart::Other(Raw::borrowed(raw)),
     }
 }

@@ -15,9 +15,11 @@ use self::escape::escape;
 use self::parts::{
     block, changed, field, fold, is_picture, kind, lines, of, plus_minus, time, usage,
 };
-use super::sources::Source;
-use super::story::card::{Card, Ending, Piece};
-use super::story::{Foot, Head, Markup, Picture, Shown, Turn, TurnEnd, Voice};
+use super::page_transcript::card::{CardOutcome, CardPart, ToolCard};
+use super::page_transcript::{
+    Author, Footer, PageHeader, PageTurn, PageTurnEnd, Picture, PlanDisplay, Renderer,
+};
+use super::sources::SourceLink;
 
 const STYLE: &str = include_str!("html/page.css");
 /// The SHA-256 of [`STYLE`]; a test keeps them together.
@@ -26,10 +28,10 @@ const STYLE_HASH: &str = "XABzkv3UoYg8UzS9/Ibv6kM8X+4eFQpQCC8mTd/Tn1Q=";
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Html;
 
-impl Markup for Html {
+impl Renderer for Html {
     const MAX_SHOWN: usize = 256 * 1024;
 
-    fn head(&self, head: &Head<'_>, out: &mut Vec<u8>) {
+    fn head(&self, head: &PageHeader<'_>, out: &mut Vec<u8>) {
         let title = escape(head.title);
         put!(
             out,
@@ -80,7 +82,7 @@ impl Markup for Html {
         put!(out, "</dl>\n</header>\n<main>\n");
     }
 
-    fn turn(&self, turn: &Turn, out: &mut Vec<u8>) {
+    fn turn(&self, turn: &PageTurn, out: &mut Vec<u8>) {
         let n = turn.n.to_string();
         put!(
             out,
@@ -105,7 +107,7 @@ impl Markup for Html {
         }
     }
 
-    fn turn_end(&self, end: &TurnEnd<'_>, out: &mut Vec<u8>) {
+    fn turn_end(&self, end: &PageTurnEnd<'_>, out: &mut Vec<u8>) {
         let class = match end.outcome {
             Outcome::Completed => "good",
             Outcome::Failed | Outcome::Limit => "bad",
@@ -129,7 +131,7 @@ impl Markup for Html {
         put!(out, "</footer>\n</section>\n");
     }
 
-    fn foot(&self, foot: &Foot<'_>, out: &mut Vec<u8>) {
+    fn foot(&self, foot: &Footer<'_>, out: &mut Vec<u8>) {
         put!(out, "</main>\n<footer class=\"bottom\">\n");
         usage(foot, out);
         if let Some(session) = foot.session.filter(|it| !it.native.is_empty()) {
@@ -145,16 +147,16 @@ impl Markup for Html {
         );
     }
 
-    fn words(&self, voice: Voice, text: &str, out: &mut Vec<u8>) {
+    fn prose(&self, voice: Author, text: &str, out: &mut Vec<u8>) {
         match voice {
-            Voice::Prompt => {
+            Author::Prompt => {
                 put!(
                     out,
                     "<article class=\"prompt\" aria-label=\"Prompt\" dir=\"auto\">"
                 );
                 put!(out, escape(text.trim()), "</article>\n");
             }
-            Voice::Answer => {
+            Author::Answer => {
                 put!(
                     out,
                     "<article class=\"prose\" aria-label=\"Answer\" dir=\"auto\">\n"
@@ -162,20 +164,20 @@ impl Markup for Html {
                 prose::render(text, out);
                 put!(out, "</article>\n");
             }
-            Voice::Thought => {
+            Author::Thought => {
                 fold("aside thought", "Thinking", Some(text), out);
                 put!(out, "<div class=\"prose\" dir=\"auto\">\n");
                 prose::render(text, out);
                 put!(out, "</div>\n</details>\n");
             }
-            Voice::Task => {
+            Author::Task => {
                 put!(
                     out,
                     "<article class=\"task\" aria-label=\"Task\" dir=\"auto\">"
                 );
                 put!(out, escape(text.trim()), "</article>\n");
             }
-            Voice::Harness => {
+            Author::Harness => {
                 fold("aside", "The agent’s program said", Some(text), out);
                 block("plain", "Text", text, out);
                 put!(out, "</details>\n");
@@ -207,7 +209,7 @@ impl Markup for Html {
         put!(out, "</p>\n");
     }
 
-    fn sources(&self, sources: &[Source], out: &mut Vec<u8>) {
+    fn sources(&self, sources: &[SourceLink], out: &mut Vec<u8>) {
         put!(
             out,
             "<section class=\"prose\" aria-label=\"Sources\">\n<p>Sources</p>\n<ul>\n"
@@ -223,11 +225,14 @@ impl Markup for Html {
         put!(out, "</ul>\n</section>\n");
     }
 
-    fn card(&self, card: &Card<'_>, out: &mut Vec<u8>) {
+    fn card(&self, card: &ToolCard<'_>, out: &mut Vec<u8>) {
         let class = match card.ending {
-            Ending::Ok | Ending::Open | Ending::Background => "",
-            Ending::Failed(_) => " bad",
-            Ending::Exit(_) | Ending::Denied | Ending::Cancelled | Ending::Lost => " odd",
+            CardOutcome::Ok | CardOutcome::Open | CardOutcome::Background => "",
+            CardOutcome::Failed(_) => " bad",
+            CardOutcome::Exit(_)
+            | CardOutcome::Denied
+            | CardOutcome::Cancelled
+            | CardOutcome::Lost => " odd",
         };
         put!(
             out,
@@ -248,7 +253,7 @@ impl Markup for Html {
                 "</span>"
             );
         }
-        if let Some(word) = card.ending.word() {
+        if let Some(word) = card.ending.label() {
             put!(out, " <span class=\"how\">", escape(&word), "</span>");
         }
         put!(out, "</summary>\n<div class=\"body\">\n");
@@ -258,20 +263,20 @@ impl Markup for Html {
         put!(out, "</div>\n</details>\n");
     }
 
-    fn plan(&self, plan: &Plan<'_>, shown: Shown, out: &mut Vec<u8>) {
+    fn plan(&self, plan: &Plan<'_>, shown: PlanDisplay, out: &mut Vec<u8>) {
         let n_done = plan.entries.iter();
         let n_done = n_done
             .filter(|it| it.status == PlanStatus::Completed)
             .count();
         let count = format!("{n_done}/{}", plan.entries.len());
         match shown {
-            Shown::Whole => put!(
+            PlanDisplay::Whole => put!(
                 out,
                 "<section class=\"plan\" aria-label=\"Plan\">\n<h3>Plan <span>",
                 count,
                 "</span></h3>\n"
             ),
-            Shown::Folded => {
+            PlanDisplay::Folded => {
                 let doing = plan.entries.iter();
                 let doing = doing.filter(|it| it.status == PlanStatus::InProgress);
                 let doing = doing.map(|it| it.text.to_str()).next();
@@ -293,8 +298,8 @@ impl Markup for Html {
         put!(
             out,
             match shown {
-                Shown::Whole => "</section>\n",
-                Shown::Folded => "</details>\n",
+                PlanDisplay::Whole => "</section>\n",
+                PlanDisplay::Folded => "</details>\n",
             }
         );
     }
@@ -341,11 +346,11 @@ impl Markup for Html {
 }
 
 impl Html {
-    fn piece(&self, piece: &Piece<'_>, out: &mut Vec<u8>) {
+    fn piece(&self, piece: &CardPart<'_>, out: &mut Vec<u8>) {
         match piece {
-            Piece::Command(text) => block("command", "Command", text, out),
-            Piece::Field { name, value } => field(name, value, out),
-            Piece::Diff { path, old, new } => {
+            CardPart::Command(text) => block("command", "Command", text, out),
+            CardPart::Field { name, value } => field(name, value, out),
+            CardPart::Diff { path, old, new } => {
                 put!(
                     out,
                     "<p class=\"path\"><code dir=\"auto\">",
@@ -354,31 +359,31 @@ impl Html {
                 );
                 lines(old.as_deref().unwrap_or_default(), new, out);
             }
-            Piece::Decision(text) => {
+            CardPart::Decision(text) => {
                 put!(out, "<p class=\"decision\">", escape(text), "</p>\n");
             }
-            Piece::Inside(bytes) => {
+            CardPart::Inside(bytes) => {
                 put!(out, "<section class=\"inside\" aria-label=\"Sub-agent\">\n");
                 out.extend_from_slice(bytes);
                 put!(out, "</section>\n");
             }
-            Piece::Output(text) => block("output", "Output", text, out),
-            Piece::HandedBack(text) => {
+            CardPart::Output(text) => block("output", "Output", text, out),
+            CardPart::HandedBack(text) => {
                 fold("aside", "Handed back", Some(text), out);
                 block("plain", "Text", text, out);
                 put!(out, "</details>\n");
             }
-            Piece::Report(text) => {
+            CardPart::Report(text) => {
                 put!(out, "<div class=\"prose report\" dir=\"auto\">\n");
                 prose::render(text, out);
                 put!(out, "</div>\n");
             }
-            Piece::Image { media_type, data } => {
+            CardPart::Image { media_type, data } => {
                 self.picture(&Picture::Data { media_type, data }, out);
             }
-            Piece::ImageUrl(url) => self.picture(&Picture::Url(url), out),
-            Piece::Cut(note) => put!(out, "<p class=\"cut\">… ", escape(note), "</p>\n"),
-            Piece::Nothing => put!(out, "<p class=\"cut\">no output</p>\n"),
+            CardPart::ImageUrl(url) => self.picture(&Picture::Url(url), out),
+            CardPart::Cut(note) => put!(out, "<p class=\"cut\">… ", escape(note), "</p>\n"),
+            CardPart::Nothing => put!(out, "<p class=\"cut\">no output</p>\n"),
         }
     }
 }

@@ -12,11 +12,13 @@ use model::{Cause, Decision, Level, Plan, PlanStatus, ToolKind};
 
 use self::escape::{inline, plain};
 use super::diff::{self, Side};
-use super::facts;
-use super::sources::Source;
-use super::story::card::{Card, Ending, Piece};
-use super::story::{DIFF_CONTEXT, Foot, Head, Markup, Picture, Shown, Turn, TurnEnd, Voice};
-use super::words::{cut, size};
+use super::labels::{cut, size};
+use super::page_transcript::card::{CardOutcome, CardPart, ToolCard};
+use super::page_transcript::{
+    Author, DIFF_CONTEXT, Footer, PageHeader, PageTurn, PageTurnEnd, Picture, PlanDisplay, Renderer,
+};
+use super::sources::SourceLink;
+use super::summary;
 
 /// Values up to this length stand beside their name.
 const MAX_INLINE: usize = 120;
@@ -24,10 +26,10 @@ const MAX_INLINE: usize = 120;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Markdown;
 
-impl Markup for Markdown {
+impl Renderer for Markdown {
     const MAX_SHOWN: usize = 32 * 1024;
 
-    fn head(&self, head: &Head<'_>, out: &mut Vec<u8>) {
+    fn head(&self, head: &PageHeader<'_>, out: &mut Vec<u8>) {
         put!(out, "# ", plain(head.title), "\n\n");
         let mut facts = Vec::new();
         if let Some(session) = head.session {
@@ -45,7 +47,7 @@ impl Markup for Markdown {
         }
     }
 
-    fn turn(&self, turn: &Turn, out: &mut Vec<u8>) {
+    fn turn(&self, turn: &PageTurn, out: &mut Vec<u8>) {
         put!(out, format!("## Turn {}\n\n", turn.n));
         match turn.cause {
             Cause::Prompt => (),
@@ -53,7 +55,7 @@ impl Markup for Markdown {
         }
     }
 
-    fn turn_end(&self, end: &TurnEnd<'_>, out: &mut Vec<u8>) {
+    fn turn_end(&self, end: &PageTurnEnd<'_>, out: &mut Vec<u8>) {
         put!(out, "**", plain(end.verdict), "**");
         for fact in end.facts {
             put!(out, " · ", plain(fact));
@@ -65,7 +67,7 @@ impl Markup for Markdown {
         put!(out, format!("<!-- end of turn {} -->\n\n", end.n));
     }
 
-    fn foot(&self, foot: &Foot<'_>, out: &mut Vec<u8>) {
+    fn foot(&self, foot: &Footer<'_>, out: &mut Vec<u8>) {
         put!(out, "---\n\n");
         usage(foot, out);
         if let Some(session) = foot.session.filter(|it| !it.native.is_empty()) {
@@ -77,15 +79,15 @@ impl Markup for Markdown {
         put!(out, "<!-- made with linkspan -->\n");
     }
 
-    fn words(&self, voice: Voice, text: &str, out: &mut Vec<u8>) {
+    fn prose(&self, voice: Author, text: &str, out: &mut Vec<u8>) {
         match voice {
-            Voice::Prompt | Voice::Task => quote(&plain(text.trim()), out),
-            Voice::Answer => put!(out, prose::contained(text), "\n\n"),
-            Voice::Thought => {
+            Author::Prompt | Author::Task => quote(&plain(text.trim()), out),
+            Author::Answer => put!(out, prose::contained(text), "\n\n"),
+            Author::Thought => {
                 fold("Thinking", Some(text), out);
                 put!(out, prose::contained(text), "\n\n</details>\n\n");
             }
-            Voice::Harness => self.aside("The agent’s program said", text, out),
+            Author::Harness => self.aside("The agent’s program said", text, out),
         }
     }
 
@@ -101,7 +103,7 @@ impl Markup for Markdown {
         }
     }
 
-    fn sources(&self, sources: &[Source], out: &mut Vec<u8>) {
+    fn sources(&self, sources: &[SourceLink], out: &mut Vec<u8>) {
         put!(out, "Sources:\n\n");
         for source in sources {
             put!(out, "- ");
@@ -113,19 +115,21 @@ impl Markup for Markdown {
         put!(out, "\n");
     }
 
-    fn card(&self, card: &Card<'_>, out: &mut Vec<u8>) {
+    fn card(&self, card: &ToolCard<'_>, out: &mut Vec<u8>) {
         put!(out, "<details>\n<summary>", sign(card.kind), " <b>");
         put!(out, summary(&card.name), "</b>");
         if let Some(about) = &card.about {
             put!(out, " <code>", summary(about), "</code>");
         }
-        if let Some(word) = card.ending.word() {
+        if let Some(word) = card.ending.label() {
             let mark = match card.ending {
-                Ending::Failed(_) => "✗ ",
-                Ending::Denied | Ending::Cancelled => "⊘ ",
-                Ending::Ok | Ending::Exit(_) | Ending::Open | Ending::Background | Ending::Lost => {
-                    ""
-                }
+                CardOutcome::Failed(_) => "✗ ",
+                CardOutcome::Denied | CardOutcome::Cancelled => "⊘ ",
+                CardOutcome::Ok
+                | CardOutcome::Exit(_)
+                | CardOutcome::Open
+                | CardOutcome::Background
+                | CardOutcome::Lost => "",
             };
             put!(out, " · ", mark, word);
         }
@@ -136,15 +140,15 @@ impl Markup for Markdown {
         put!(out, "</details>\n\n");
     }
 
-    fn plan(&self, plan: &Plan<'_>, shown: Shown, out: &mut Vec<u8>) {
+    fn plan(&self, plan: &Plan<'_>, shown: PlanDisplay, out: &mut Vec<u8>) {
         let n_done = plan.entries.iter();
         let n_done = n_done
             .filter(|it| it.status == PlanStatus::Completed)
             .count();
         let name = format!("Plan {n_done}/{}", plan.entries.len());
         match shown {
-            Shown::Whole => put!(out, "**", name, "**\n\n"),
-            Shown::Folded => {
+            PlanDisplay::Whole => put!(out, "**", name, "**\n\n"),
+            PlanDisplay::Folded => {
                 let doing = plan.entries.iter();
                 let doing = doing.filter(|it| it.status == PlanStatus::InProgress);
                 let doing = doing.map(|it| it.text.to_str()).next();
@@ -161,7 +165,7 @@ impl Markup for Markdown {
             put!(out, "- [", mark, "] ", text, "\n");
         }
         put!(out, "\n");
-        if shown == Shown::Folded {
+        if shown == PlanDisplay::Folded {
             put!(out, "</details>\n\n");
         }
     }
@@ -196,18 +200,18 @@ impl Markup for Markdown {
 }
 
 impl Markdown {
-    fn piece(&self, piece: &Piece<'_>, out: &mut Vec<u8>) {
+    fn piece(&self, piece: &CardPart<'_>, out: &mut Vec<u8>) {
         match piece {
-            Piece::Command(text) => fence("sh", text, out),
-            Piece::Field { name, value } => field(name, value, out),
-            Piece::Diff { path, old, new } => {
+            CardPart::Command(text) => fence("sh", text, out),
+            CardPart::Field { name, value } => field(name, value, out),
+            CardPart::Diff { path, old, new } => {
                 put!(out, inline(&crate::visible(path)), "\n\n");
                 let mut text = String::new();
                 let old = old.as_deref().unwrap_or_default();
                 for (side, line) in diff::lines(old, new, DIFF_CONTEXT) {
                     text.push_str(match side {
                         Side::Gap(n) => {
-                            text += &format!("@@ {} @@\n", facts::plural(n as u64, "equal line"));
+                            text += &format!("@@ {} @@\n", summary::plural(n as u64, "equal line"));
                             continue;
                         }
                         Side::Both => " ",
@@ -219,17 +223,17 @@ impl Markdown {
                 }
                 fence("diff", &text, out);
             }
-            Piece::Decision(text) => put!(out, "Asked: ", plain(text), "\n\n"),
-            Piece::Inside(bytes) => out.extend_from_slice(bytes),
-            Piece::Output(text) => fence("", text, out),
-            Piece::HandedBack(text) => self.aside("Handed back", text, out),
-            Piece::Report(text) => put!(out, prose::contained(text), "\n\n"),
-            Piece::Image { media_type, data } => {
+            CardPart::Decision(text) => put!(out, "Asked: ", plain(text), "\n\n"),
+            CardPart::Inside(bytes) => out.extend_from_slice(bytes),
+            CardPart::Output(text) => fence("", text, out),
+            CardPart::HandedBack(text) => self.aside("Handed back", text, out),
+            CardPart::Report(text) => put!(out, prose::contained(text), "\n\n"),
+            CardPart::Image { media_type, data } => {
                 self.picture(&Picture::Data { media_type, data }, out);
             }
-            Piece::ImageUrl(url) => self.picture(&Picture::Url(url), out),
-            Piece::Cut(note) => put!(out, "… ", plain(note), "\n\n"),
-            Piece::Nothing => put!(out, "no output\n\n"),
+            CardPart::ImageUrl(url) => self.picture(&Picture::Url(url), out),
+            CardPart::Cut(note) => put!(out, "… ", plain(note), "\n\n"),
+            CardPart::Nothing => put!(out, "no output\n\n"),
         }
     }
 }
@@ -303,9 +307,9 @@ fn field(name: &str, value: &str, out: &mut Vec<u8>) {
     }
 }
 
-fn usage(foot: &Foot<'_>, out: &mut Vec<u8>) {
+fn usage(foot: &Footer<'_>, out: &mut Vec<u8>) {
     let totals = foot.totals;
-    let facts = facts::totals(totals.n_runs, totals.duration_ms, totals.cost_usd);
+    let facts = summary::totals(totals.n_runs, totals.duration_ms, totals.cost_usd);
     if !facts.is_empty() {
         put!(out, "**", plain(&facts.join(" · ")), "**\n\n");
     }
@@ -319,10 +323,10 @@ fn usage(foot: &Foot<'_>, out: &mut Vec<u8>) {
     for row in &totals.rows {
         let tokens = &row.tokens;
         let model = plain(&row.model.replace('\n', " "));
-        let input = facts::count(tokens.input.saturating_add(tokens.cache_write));
-        let cached = facts::count(tokens.cache_read);
-        let output = facts::count(tokens.output.unwrap_or_default());
-        let cost = row.cost_usd.map(facts::dollars).unwrap_or_default();
+        let input = summary::count(tokens.input.saturating_add(tokens.cache_write));
+        let cached = summary::count(tokens.cache_read);
+        let output = summary::count(tokens.output.unwrap_or_default());
+        let cost = row.cost_usd.map(summary::dollars).unwrap_or_default();
         put!(
             out,
             format!("| {model} | {input} | {cached} | {output} | {cost} |\n")

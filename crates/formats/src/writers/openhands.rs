@@ -6,33 +6,33 @@
 //! it comes. Sub-agents have no place but `sender`; the rest of what is lost is in
 //! `docs/openhands.md`.
 
+mod agent_buffer;
 mod calls;
 mod end;
-mod held;
+mod line_writer;
+mod messages;
 mod native;
-mod pen;
 mod session;
 #[cfg(test)]
 mod tests;
 mod tools;
-mod words;
 
 use model::{
     AskSettled, Body, Channel, Compaction, Decision, Event, Item, ItemClosed, ItemId, Level,
     Losses, Notice, Role, Scope, Status, Text, Usage, Writer,
 };
 
-use self::calls::OpenCall;
-use self::end::Totals;
-use self::held::Lane;
-use self::pen::Pen;
+use self::agent_buffer::AgentBuffer;
+use self::calls::PendingAction;
+use self::end::UsageTotals;
+use self::line_writer::LineWriter;
 use super::WriterConfig;
 use crate::wire::lenient::{Any, Num, Str};
 use crate::wire::openhands::{Content, Delta, Event as Line, ExecutionStatus, Source, StateUpdate};
 
 /// How tool calls and text are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Profile {
+enum OpenHandsProfile {
     Mcp,
     External,
     Native,
@@ -40,9 +40,9 @@ enum Profile {
     Message,
 }
 
-impl Profile {
+impl OpenHandsProfile {
     /// Some shapes tell the text of a whole turn at its end.
-    fn is_told_at_the_end(self) -> bool {
+    fn sends_text_at_end(self) -> bool {
         match self {
             Self::Acp | Self::Message => true,
             Self::Mcp | Self::External | Self::Native => false,
@@ -52,9 +52,9 @@ impl Profile {
 
 #[derive(Clone, Debug)]
 pub(crate) struct OpenHands {
-    profile: Profile,
+    profile: OpenHandsProfile,
     is_live: bool,
-    pen: Pen,
+    pen: LineWriter,
     losses: Losses,
     engine: String,
     native: Option<String>,
@@ -62,12 +62,12 @@ pub(crate) struct OpenHands {
     is_running: bool,
     /// A run has ended before: the next one takes the terminal status back.
     has_ended: bool,
-    lanes: Vec<Lane>,
-    calls: Vec<OpenCall>,
+    lanes: Vec<AgentBuffer>,
+    calls: Vec<PendingAction>,
     n_asks: usize,
     /// What was asked is denied: the agent runs on when the rejection has been told.
     is_denied: bool,
-    totals: Totals,
+    totals: UsageTotals,
     /// Texts that are being streamed, when somebody watches.
     streams: Vec<(ItemId<'static>, bool)>,
 }
@@ -75,16 +75,16 @@ pub(crate) struct OpenHands {
 impl OpenHands {
     pub(crate) fn new(config: &WriterConfig) -> Self {
         let profile = match config.profile.as_deref() {
-            Some("external") => Profile::External,
-            Some("native") => Profile::Native,
-            Some("acp") => Profile::Acp,
-            Some("message") => Profile::Message,
-            Some(_) | None => Profile::Mcp,
+            Some("external") => OpenHandsProfile::External,
+            Some("native") => OpenHandsProfile::Native,
+            Some("acp") => OpenHandsProfile::Acp,
+            Some("message") => OpenHandsProfile::Message,
+            Some(_) | None => OpenHandsProfile::Mcp,
         };
         Self {
             profile,
             is_live: config.live,
-            pen: Pen::new(config.began),
+            pen: LineWriter::new(config.began),
             losses: Losses::default(),
             engine: String::new(),
             native: None,
@@ -95,7 +95,7 @@ impl OpenHands {
             calls: Vec::new(),
             n_asks: 0,
             is_denied: false,
-            totals: Totals::default(),
+            totals: UsageTotals::default(),
             streams: Vec::new(),
         }
     }
@@ -141,7 +141,7 @@ impl OpenHands {
             Item::Message(it) => self.message(event, it, closed.status, out),
             Item::Reasoning(reasoning) => {
                 self.unstream(&reasoning.id);
-                if self.profile == Profile::Message {
+                if self.profile == OpenHandsProfile::Message {
                     return self.losses.count("reasoning");
                 }
                 let lane = self.response(event, reasoning.group.as_deref(), out);
@@ -192,10 +192,10 @@ impl OpenHands {
         self.pen.write(out, &line);
     }
 
-    fn asked(&mut self, out: &mut Vec<u8>) {
+    fn on_ask(&mut self, out: &mut Vec<u8>) {
         self.losses.count("detail of an ask");
         self.n_asks += 1;
-        if self.n_asks == 1 && self.profile != Profile::Message {
+        if self.n_asks == 1 && self.profile != OpenHandsProfile::Message {
             self.status(ExecutionStatus::WaitingForConfirmation, out);
         }
     }
@@ -211,7 +211,7 @@ impl OpenHands {
     /// Nothing is waited for any more.
     fn run_on(&mut self, out: &mut Vec<u8>) {
         self.is_denied = false;
-        if self.n_asks == 0 && self.profile != Profile::Message {
+        if self.n_asks == 0 && self.profile != OpenHandsProfile::Message {
             self.status(ExecutionStatus::Running, out);
         }
     }
@@ -324,7 +324,7 @@ impl Writer for OpenHands {
             Body::ItemUpdated(item) => self.updated(event, item, out),
             Body::ItemDelta(delta) => self.delta(delta, out),
             Body::ItemClosed(closed) => self.closed(event, closed, out),
-            Body::AskOpened(_) => self.asked(out),
+            Body::AskOpened(_) => self.on_ask(out),
             Body::AskSettled(settled) => self.settled(settled, out),
             Body::UsageReported(usage) => self.usage(event, usage, out),
             Body::NoticeRaised(notice) => self.notice(event, notice, out),

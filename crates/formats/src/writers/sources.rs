@@ -6,7 +6,7 @@ use crate::wire::lenient::Any;
 
 /// A page or a file that an answer refers to.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Source {
+pub(crate) struct SourceLink {
     pub(crate) title: Option<String>,
     /// Its address, or the name of a file.
     pub(crate) place: String,
@@ -23,8 +23,8 @@ object! {
 }
 
 /// The sources among the parts of a message, each once.
-pub(crate) fn sources(parts: &[Part<'_>]) -> Vec<Source> {
-    let mut sources: Vec<Source> = Vec::new();
+pub(crate) fn sources(parts: &[Part<'_>]) -> Vec<SourceLink> {
+    let mut sources: Vec<SourceLink> = Vec::new();
     for part in parts {
         if let Part::Other(raw) = part
             && let Some(source) = source(raw)
@@ -37,7 +37,7 @@ pub(crate) fn sources(parts: &[Part<'_>]) -> Vec<Source> {
 }
 
 /// The source that a citation names; nothing for any other part.
-pub(crate) fn source(raw: &Raw<'_>) -> Option<Source> {
+pub(crate) fn source(raw: &Raw<'_>) -> Option<SourceLink> {
     let citation: Citation<'_> = serde_json::from_str(raw.get()).ok()?;
     let place = match &*citation.kind.str()? {
         "url_citation" => citation.url.str(),
@@ -50,7 +50,7 @@ pub(crate) fn source(raw: &Raw<'_>) -> Option<Source> {
     let place = one_line(&place?);
     let title = citation.title.str().map(|it| one_line(&it));
     let title = title.filter(|it| !it.is_empty() && *it != place);
-    (!place.is_empty()).then_some(Source { title, place })
+    (!place.is_empty()).then_some(SourceLink { title, place })
 }
 
 #[cfg(test)]

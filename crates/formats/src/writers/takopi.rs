@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use self::actions::Action;
 use self::notes::Note;
-use self::session::Session;
+use self::session::TakopiSession;
 use super::{WriterConfig, line};
 use crate::wire::takopi as wire;
 
@@ -33,7 +33,7 @@ const MAX_WAITING: usize = 64 * 1024;
 const MAX_DENIED: usize = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Profile {
+enum TakopiProfile {
     Seed,
     Upstream,
     Debug,
@@ -41,10 +41,10 @@ enum Profile {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Takopi {
-    profile: Profile,
+    profile: TakopiProfile,
     engine: String,
-    session: Option<Session>,
-    run: Run,
+    session: Option<TakopiSession>,
+    run: TakopiRun,
     n_turns: u64,
     /// Notes from between runs, as the lines they will be.
     waiting: Vec<u8>,
@@ -54,7 +54,7 @@ pub(crate) struct Takopi {
 
 /// The run that is under way, or the one that will be.
 #[derive(Clone, Debug, Default)]
-struct Run {
+struct TakopiRun {
     is_open: bool,
     /// `started` has been written, so `completed` has to come.
     has_started: bool,
@@ -66,11 +66,11 @@ struct Run {
     /// Codex has said that it tries again.
     is_retrying: bool,
     actions: Vec<Action>,
-    denied: Vec<Denied>,
+    denied: Vec<DeniedCall>,
 }
 
 #[derive(Clone, Debug)]
-struct Denied {
+struct DeniedCall {
     item: Option<ItemId<'static>>,
     text: Text<'static>,
 }
@@ -79,13 +79,13 @@ impl Takopi {
     pub(crate) fn new(config: &WriterConfig) -> Self {
         Self {
             profile: match config.profile.as_deref() {
-                Some("upstream") => Profile::Upstream,
-                Some("debug") => Profile::Debug,
-                _ => Profile::Seed,
+                Some("upstream") => TakopiProfile::Upstream,
+                Some("debug") => TakopiProfile::Debug,
+                _ => TakopiProfile::Seed,
             },
             engine: String::new(),
             session: None,
-            run: Run::default(),
+            run: TakopiRun::default(),
             n_turns: 0,
             waiting: Vec::new(),
             n_waiting: 0,
@@ -101,7 +101,7 @@ impl Takopi {
         if bound.version.is_some() || !bound.commands.is_empty() {
             self.losses.count("session detail");
         }
-        let is_new = Session::learn(&mut self.session, event, bound);
+        let is_new = TakopiSession::learn(&mut self.session, event, bound);
         // A session that repeats itself between two runs may do so without another run to come,
         // and one that has not said its model yet will do so with its next words.
         let is_due = is_new && bound.model.is_some();
@@ -124,11 +124,11 @@ impl Takopi {
         self.release(out);
         let Some(session) = &self.session else { return };
         let title = match self.profile {
-            Profile::Upstream => upstream::session_title(&self.engine),
-            Profile::Seed | Profile::Debug => None,
+            TakopiProfile::Upstream => upstream::session_title(&self.engine),
+            TakopiProfile::Seed | TakopiProfile::Debug => None,
         };
         session.write_started(&self.engine, title, out);
-        if self.profile == Profile::Debug {
+        if self.profile == TakopiProfile::Debug {
             let id = next_id(&self.engine, "note", &mut self.run.n_notes);
             session.write_note(&self.engine, &id, out);
         }
@@ -165,7 +165,7 @@ impl Takopi {
             }
             Item::Subagent(_) => (),
             Item::Compaction(compaction) => self.compaction(compaction, closed.status, out),
-            Item::Other(other) if self.profile == Profile::Debug => {
+            Item::Other(other) if self.profile == TakopiProfile::Debug => {
                 let title = other
                     .text
                     .as_ref()
@@ -187,7 +187,7 @@ impl Takopi {
             Role::Assistant if !event.path.is_empty() => self.losses.count("sub-agent message"),
             Role::Assistant => {
                 if self.is_upstream_of(upstream::opencode::ENGINE) {
-                    return upstream::opencode::add_words(&mut self.run.words, &message.text);
+                    return upstream::opencode::push_text(&mut self.run.words, &message.text);
                 }
                 // The last words are the answer; those before them have no place.
                 if std::mem::replace(&mut self.run.has_text, true) {
@@ -199,20 +199,20 @@ impl Takopi {
 
     /// True when it is written what takopi itself makes of an agent.
     fn is_upstream_of(&self, engine: &str) -> bool {
-        self.profile == Profile::Upstream && self.engine == engine
+        self.profile == TakopiProfile::Upstream && self.engine == engine
     }
 
     fn run_ended(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
-        if self.profile == Profile::Upstream {
+        if self.profile == TakopiProfile::Upstream {
             self.learn_from_result(ended);
         }
         self.started(out);
         self.left_open(out);
         match self.profile {
-            Profile::Upstream => self.upstream_end(ended, out),
-            Profile::Seed | Profile::Debug => self.end_run(ended, out),
+            TakopiProfile::Upstream => self.upstream_end(ended, out),
+            TakopiProfile::Seed | TakopiProfile::Debug => self.end_run(ended, out),
         }
-        self.run = Run::default();
+        self.run = TakopiRun::default();
         if let Some(session) = &mut self.session {
             session.run_ended();
         }
@@ -248,7 +248,7 @@ impl Writer for Takopi {
         if self.engine != event.engine {
             self.engine = event.engine.clone().into_owned();
         }
-        if self.profile == Profile::Upstream && self.engine == "codex" {
+        if self.profile == TakopiProfile::Upstream && self.engine == "codex" {
             return self.codex_event(event, out);
         }
         match &event.body {

@@ -2,14 +2,14 @@
 //!
 //! A file gets each tool call in one piece, where it ended. Somebody who watches (`live`) sees a call
 //! when it starts and words as they come; what others do meanwhile waits until the speaker is done.
-//! All foreign text passes `display_safe`, in [`page::Safe`]. Left out and counted: debug notices,
+//! All foreign text passes `display_safe`, in [`page::SafeText`]. Left out and counted: debug notices,
 //! unmapped frames, long outputs past their first lines.
 
 mod asks;
 mod calls;
-mod floor;
 mod page;
 mod speech;
+mod turnstile;
 mod work;
 
 use std::borrow::Cow;
@@ -20,34 +20,36 @@ use model::{
     SessionBound, Text, Timestamp, Usage, Writer,
 };
 
-use self::floor::{Floor, Heard};
-use self::page::{BOLD, CYAN, DIM, GREEN, Indent, Kind, MAGENTA, PLAIN, Page, RED, Safe, YELLOW};
-use self::speech::{Speech, Voice};
-use self::work::{OpenCall, OpenPlan};
+use self::page::{
+    BOLD, BlockKind, CYAN, DIM, GREEN, Indent, MAGENTA, PLAIN, RED, SafeText, TerminalPage, YELLOW,
+};
+use self::speech::{Speech, SpeechStyle};
+use self::turnstile::{Delivery, Turnstile};
+use self::work::{TranscriptCall, TranscriptPlan};
 use super::WriterConfig;
 use super::asks::OpenAsk;
-use super::facts::{self, Session};
+use super::labels::{compact, size};
 use super::sources::{source, sources};
-use super::words::{compact, size};
+use super::summary::{self, SessionSummary};
 
 /// What a tool printed that is kept in case no result comes.
 const MAX_PRINTED: usize = 64 * 1024;
 
-const ASSISTANT: Voice = Voice {
+const ASSISTANT: SpeechStyle = SpeechStyle {
     heading: None,
     mark: "",
     indent: Indent(""),
     style: PLAIN,
     max_lines: usize::MAX,
 };
-const THINKING: Voice = Voice {
+const THINKING: SpeechStyle = SpeechStyle {
     heading: Some("∴ thinking"),
     mark: "",
     indent: Indent("  "),
     style: DIM,
     max_lines: usize::MAX,
 };
-const USER: Voice = Voice {
+const USER: SpeechStyle = SpeechStyle {
     heading: None,
     mark: "› ",
     indent: Indent("  "),
@@ -55,7 +57,7 @@ const USER: Voice = Voice {
     max_lines: usize::MAX,
 };
 /// What an agent is told by another agent.
-const MACHINE: Voice = Voice {
+const MACHINE: SpeechStyle = SpeechStyle {
     heading: None,
     mark: "› ",
     indent: Indent("  "),
@@ -63,7 +65,7 @@ const MACHINE: Voice = Voice {
     max_lines: calls::MAX_LINES,
 };
 /// What an agent's own program tells it.
-const HARNESS: Voice = Voice {
+const HARNESS: SpeechStyle = SpeechStyle {
     mark: "» ",
     ..MACHINE
 };
@@ -73,21 +75,21 @@ pub(crate) struct Transcript {
     live: bool,
     /// When that happened which is being written.
     now: Option<Timestamp>,
-    page: Page,
-    floor: Floor,
-    session: Option<Session>,
+    page: TerminalPage,
+    turnstile: Turnstile,
+    session: Option<SessionSummary>,
     /// The session has done something worth going on with.
     can_resume: bool,
-    calls: Vec<OpenCall>,
+    calls: Vec<TranscriptCall>,
     asks: Vec<OpenAsk>,
-    plans: Vec<OpenPlan>,
-    run: Run,
+    plans: Vec<TranscriptPlan>,
+    run: TranscriptRun,
     losses: Losses,
 }
 
 /// What is known of the run so far.
 #[derive(Clone, Debug, Default)]
-struct Run {
+struct TranscriptRun {
     is_open: bool,
     has_answer: bool,
     /// The agent said or did something in it.
@@ -102,19 +104,19 @@ impl Transcript {
         Self {
             live: config.live,
             now: None,
-            page: Page::new(config.color),
-            floor: Floor::default(),
+            page: TerminalPage::new(config.color),
+            turnstile: Turnstile::default(),
             session: None,
             can_resume: false,
             calls: Vec::new(),
             asks: Vec::new(),
             plans: Vec::new(),
-            run: Run::default(),
+            run: TranscriptRun::default(),
             losses: Losses::default(),
         }
     }
 
-    fn write(&mut self, event: &Event<'_>, heard: Heard, out: &mut Vec<u8>) {
+    fn write(&mut self, event: &Event<'_>, heard: Delivery, out: &mut Vec<u8>) {
         let path = &*event.path;
         self.now = event.at;
         match &event.body {
@@ -125,7 +127,7 @@ impl Transcript {
             Body::ItemUpdated(item) => self.updated(item, path, out),
             Body::ItemDelta(delta) => self.delta(delta),
             Body::ItemClosed(closed) => self.closed(closed, path, heard, out),
-            Body::AskOpened(ask) => self.asked(ask, path, out),
+            Body::AskOpened(ask) => self.on_ask(ask, path, out),
             Body::AskSettled(settled) => self.settled(settled, path, out),
             Body::UsageReported(usage) => self.usage(usage, path),
             Body::NoticeRaised(notice) => self.notice(notice, path, out),
@@ -134,7 +136,7 @@ impl Transcript {
     }
 
     fn bound(&mut self, bound: &SessionBound<'_>, engine: &str, out: &mut Vec<u8>) {
-        let now = Session::new(bound, engine);
+        let now = SessionSummary::new(bound, engine);
         match &mut self.session {
             Some(session) if session.native == now.native => {
                 let says_mode = bound.permission_mode.is_some();
@@ -144,18 +146,18 @@ impl Transcript {
             }
             Some(_) | None => {
                 self.resume_hint(out);
-                self.page.begin(Kind::Header, &[], out);
+                self.page.begin(BlockKind::Header, &[], out);
                 let line = now.headline();
-                self.page.line(Indent(""), BOLD, &Safe::new(&line), out);
+                self.page.line(Indent(""), BOLD, &SafeText::new(&line), out);
                 self.session = Some(now);
             }
         }
     }
 
     fn started(&mut self, started: &RunStarted, out: &mut Vec<u8>) {
-        self.run = Run {
+        self.run = TranscriptRun {
             is_open: true,
-            ..Run::default()
+            ..TranscriptRun::default()
         };
         match started.cause {
             Cause::Prompt => (),
@@ -164,7 +166,7 @@ impl Transcript {
     }
 
     fn opened(&mut self, item: &Item<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        self.run.has_items |= facts::is_of_agent(item);
+        self.run.has_items |= summary::is_of_agent(item);
         match item {
             Item::Tool(tool) => self.call_opened(tool, path, out),
             Item::Plan(plan) => self.plan(plan, path, out),
@@ -195,13 +197,13 @@ impl Transcript {
         &mut self,
         closed: &ItemClosed<'_>,
         path: &[ItemId<'_>],
-        heard: Heard,
+        heard: Delivery,
         out: &mut Vec<u8>,
     ) {
-        self.run.has_items |= facts::is_of_agent(&closed.item);
+        self.run.has_items |= summary::is_of_agent(&closed.item);
         match &closed.item {
             Item::Message(message) => self.message(message, path, heard, out),
-            Item::Reasoning(_) if heard == Heard::TheEnd => (),
+            Item::Reasoning(_) if heard == Delivery::AlreadyStreamed => (),
             Item::Reasoning(reasoning) => self.reasoning(reasoning, path, out),
             Item::Tool(tool) => self.call_closed(tool, closed.status, path, out),
             Item::Plan(plan) => self.plans.retain(|it| it.item != plan.id),
@@ -215,11 +217,11 @@ impl Transcript {
         &mut self,
         message: &Message<'_>,
         path: &[ItemId<'_>],
-        heard: Heard,
+        heard: Delivery,
         out: &mut Vec<u8>,
     ) {
-        if heard != Heard::TheEnd {
-            self.say(voice(message, path), &message.text, path, out);
+        if heard != Delivery::AlreadyStreamed {
+            self.write_speech(voice(message, path), &message.text, path, out);
         }
         if message.role == Role::Assistant && path.is_empty() && !message.text.is_empty() {
             self.run.has_answer = true;
@@ -235,37 +237,45 @@ impl Transcript {
                 Part::Other(raw) if source(raw).is_some() => continue,
                 Part::Other(raw) => compact(raw),
             };
-            self.say(MACHINE, &Text::new(text), path, out);
+            self.write_speech(MACHINE, &Text::new(text), path, out);
         }
         let sources = sources(&message.parts);
         if !sources.is_empty() {
-            self.page.begin(Kind::Text, path, out);
-            self.page.line(Indent(""), DIM, &Safe::new("sources"), out);
+            self.page.begin(BlockKind::Text, path, out);
+            self.page
+                .line(Indent(""), DIM, &SafeText::new("sources"), out);
         }
         for source in sources {
             let line = match source.title {
                 Some(title) => format!("{title}  {}", source.place),
                 None => source.place,
             };
-            self.page.line(Indent("  "), DIM, &Safe::new(&line), out);
+            self.page
+                .line(Indent("  "), DIM, &SafeText::new(&line), out);
         }
     }
 
     fn reasoning(&mut self, reasoning: &Reasoning<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        self.say(THINKING, &reasoning.text, path, out);
+        self.write_speech(THINKING, &reasoning.text, path, out);
         if reasoning.text.is_empty() && reasoning.encrypted.is_some() {
             self.losses.count("hidden reasoning");
             let text = Text::new("∴ thinking that only the model can read");
-            let voice = Voice {
+            let voice = SpeechStyle {
                 mark: "",
                 ..MACHINE
             };
-            self.say(voice, &text, path, out);
+            self.write_speech(voice, &text, path, out);
         }
     }
 
     /// A whole text at once.
-    fn say(&mut self, voice: Voice, text: &Text<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn write_speech(
+        &mut self,
+        voice: SpeechStyle,
+        text: &Text<'_>,
+        path: &[ItemId<'_>],
+        out: &mut Vec<u8>,
+    ) {
         let mut speech = Speech::new(voice, path);
         speech.push(&text.to_str(), &mut self.page, out);
         if speech.finish(&mut self.page, out) {
@@ -274,9 +284,10 @@ impl Transcript {
     }
 
     fn compaction(&mut self, compaction: &Compaction<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        let line = format!("⇣ {}", facts::compacted(compaction));
-        self.page.begin(Kind::Text, path, out);
-        self.page.line(Indent(""), MAGENTA, &Safe::new(&line), out);
+        let line = format!("⇣ {}", summary::compacted(compaction));
+        self.page.begin(BlockKind::Text, path, out);
+        self.page
+            .line(Indent(""), MAGENTA, &SafeText::new(&line), out);
         if let Some(summary) = &compaction.summary {
             let text = summary.to_str();
             calls::note(&text, &self.page, &mut self.losses, out);
@@ -284,9 +295,10 @@ impl Transcript {
     }
 
     fn other(&mut self, other: &Other<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
-        self.page.begin(Kind::Text, path, out);
+        self.page.begin(BlockKind::Text, path, out);
         let line = format!("◦ {}", other.name);
-        self.page.line(Indent(""), PLAIN, &Safe::new(&line), out);
+        self.page
+            .line(Indent(""), PLAIN, &SafeText::new(&line), out);
         let text = match &other.text {
             Some(text) => text.to_str().into_owned(),
             None => compact(&other.data),
@@ -318,7 +330,7 @@ impl Transcript {
         if notice.level == Level::Error {
             self.run.error = Some(notice.text.clone().into_owned());
         }
-        self.page.begin(Kind::Notice, path, out);
+        self.page.begin(BlockKind::Notice, path, out);
         let mut text = notice.text.to_str();
         if notice.code.starts_with("task_") {
             // The text is only the task's own name.
@@ -329,8 +341,8 @@ impl Transcript {
 
     /// A word of our own about what is going on.
     fn remark(&mut self, text: &str, out: &mut Vec<u8>) {
-        self.page.begin(Kind::Notice, &[], out);
-        self.page.line(Indent(""), DIM, &Safe::new(text), out);
+        self.page.begin(BlockKind::Notice, &[], out);
+        self.page.line(Indent(""), DIM, &SafeText::new(text), out);
     }
 
     fn ended(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
@@ -338,7 +350,7 @@ impl Transcript {
             && !self.run.has_answer
             && ended.outcome == Outcome::Completed
         {
-            self.say(ASSISTANT, answer, &[], out);
+            self.write_speech(ASSISTANT, answer, &[], out);
         }
         self.calls.clear();
         self.plans.clear();
@@ -346,18 +358,18 @@ impl Transcript {
         // A session that was not found fails at once, and there is nothing to go on with.
         self.can_resume |=
             run.has_items || !matches!(ended.outcome, Outcome::Lost | Outcome::Failed);
-        self.page.begin(Kind::End, &[], out);
+        self.page.begin(BlockKind::End, &[], out);
         self.verdict(ended, &run, out);
     }
 
-    fn verdict(&mut self, ended: &RunEnded<'_>, run: &Run, out: &mut Vec<u8>) {
+    fn verdict(&mut self, ended: &RunEnded<'_>, run: &TranscriptRun, out: &mut Vec<u8>) {
         let style = match ended.outcome {
             Outcome::Completed => GREEN,
             Outcome::Failed | Outcome::Limit => RED,
             Outcome::Aborted | Outcome::Refused | Outcome::Lost => YELLOW,
         };
-        let verdict = facts::verdict(ended.outcome, ended.duration_ms);
-        let facts = facts::facts(ended, run.n_turns, "turn").join(" · ");
+        let verdict = summary::outcome_label(ended.outcome, ended.duration_ms);
+        let facts = summary::summary_line(ended, run.n_turns, "turn").join(" · ");
         let reason = ended.error.as_ref().map(|it| &it.message);
         let reason = reason.filter(|it| {
             let is_told = run.error.as_ref() == Some(it) || verdict.contains(&*it.to_str());
@@ -367,14 +379,16 @@ impl Transcript {
             let text = format!("{verdict}: {reason}");
             calls::reason(style, &text, &self.page, &mut self.losses, out);
             if !facts.is_empty() {
-                self.page.line(Indent("  "), DIM, &Safe::new(&facts), out);
+                self.page
+                    .line(Indent("  "), DIM, &SafeText::new(&facts), out);
             }
             return;
         }
         self.page.start(Indent(""), out);
-        self.page.put(style, &Safe::new(&verdict), out);
+        self.page.put(style, &SafeText::new(&verdict), out);
         if !facts.is_empty() {
-            self.page.put(DIM, &Safe::new(&format!(" · {facts}")), out);
+            self.page
+                .put(DIM, &SafeText::new(&format!(" · {facts}")), out);
         }
         self.page.end_line(out);
     }
@@ -383,34 +397,35 @@ impl Transcript {
     fn resume_hint(&mut self, out: &mut Vec<u8>) {
         let session = self.session.take().filter(|_| self.can_resume);
         self.can_resume = false;
-        if let Some(hint) = session.and_then(|it| facts::resume_hint(&it)) {
-            if !self.page.is_last(&Kind::End) {
-                self.page.begin(Kind::End, &[], out);
+        if let Some(hint) = session.and_then(|it| summary::resume_hint(&it)) {
+            if !self.page.is_last(&BlockKind::End) {
+                self.page.begin(BlockKind::End, &[], out);
             }
-            self.page.line(Indent("  "), DIM, &Safe::new(&hint), out);
+            self.page
+                .line(Indent("  "), DIM, &SafeText::new(&hint), out);
         }
     }
 }
 
 impl Writer for Transcript {
     fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
-        let heard = self.floor.hear(event, &mut self.page, out);
-        if heard == Heard::Words {
+        let heard = self.turnstile.deliver(event, &mut self.page, out);
+        if heard == Delivery::Streamed {
             return;
         }
-        if let Some(mut waiting) = self.floor.take_waiting() {
+        if let Some(mut waiting) = self.turnstile.take_waiting() {
             self.write(event, heard, &mut waiting);
-            self.floor.wait(waiting, &mut self.page, out);
+            self.turnstile.wait(waiting, &mut self.page, out);
         } else {
             self.write(event, heard, out);
             if self.live {
-                self.floor.offer(event);
+                self.turnstile.offer(event);
             }
         }
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
-        self.floor.clear(&mut self.page, out);
+        self.turnstile.clear(&mut self.page, out);
         if self.run.is_open {
             self.ended(&RunEnded::new(Outcome::Lost, None), out);
         }
@@ -426,7 +441,7 @@ impl Writer for Transcript {
     }
 }
 
-fn voice(message: &Message<'_>, path: &[ItemId<'_>]) -> Voice {
+fn voice(message: &Message<'_>, path: &[ItemId<'_>]) -> SpeechStyle {
     match message.role {
         Role::Assistant => ASSISTANT,
         Role::User if path.is_empty() => USER,

@@ -9,8 +9,8 @@
 mod agents;
 mod asks;
 mod calls;
+mod codex_passthrough;
 mod output;
-mod own;
 mod plans;
 mod turn;
 
@@ -21,20 +21,20 @@ use model::{
 
 pub use self::asks::waiting_ask;
 
-use self::agents::OpenAgent;
-use self::asks::OpenAsk;
-use self::calls::{Call, Ending};
-use self::output::{Outputs, Source};
-use self::plans::OpenPlan;
-use self::turn::{Turn, Turns};
-use super::{Served, WriterConfig, line};
+use self::agents::ThreadOpenAgent;
+use self::asks::ThreadOpenAsk;
+use self::calls::{ThreadCall, ThreadCallEnd};
+use self::output::{OutputSource, Outputs};
+use self::plans::ThreadPlan;
+use self::turn::{TurnState, Turns};
+use super::{ServedThread, WriterConfig, line};
 use crate::wire::thread as wire;
 
 /// Text held back for what may still be added to it; more than this is written as it is.
 const MAX_HELD: usize = 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Profile {
+enum ThreadProfile {
     Typed,
     Seed,
 }
@@ -42,19 +42,19 @@ enum Profile {
 #[derive(Clone, Debug)]
 pub(crate) struct Thread {
     turns: Turns,
-    held: Option<Held>,
-    calls: Vec<OpenCall>,
-    plans: Vec<OpenPlan>,
-    agents: Vec<OpenAgent>,
-    asks: Vec<OpenAsk>,
+    held: Option<HeldMessage>,
+    calls: Vec<ThreadOpenCall>,
+    plans: Vec<ThreadPlan>,
+    agents: Vec<ThreadOpenAgent>,
+    asks: Vec<ThreadOpenAsk>,
     outputs: Outputs,
-    served: Option<Served>,
+    served: Option<ServedThread>,
     losses: Losses,
 }
 
 /// A message that may grow.
 #[derive(Clone, Debug)]
-struct Held {
+struct HeldMessage {
     id: ItemId<'static>,
     group: Option<String>,
     path: Vec<ItemId<'static>>,
@@ -62,10 +62,10 @@ struct Held {
 }
 
 #[derive(Clone, Debug)]
-struct OpenCall {
+struct ThreadOpenCall {
     item: ItemId<'static>,
     /// Absent until its input is known: only then is it clear what it is.
-    call: Option<Call>,
+    call: Option<ThreadCall>,
     /// Only its end was told, so only its end is told again.
     was_never_opened: bool,
     /// What it printed so far, in case no result comes.
@@ -75,8 +75,8 @@ struct OpenCall {
 impl Thread {
     pub(crate) fn new(config: &WriterConfig) -> Self {
         let profile = match config.profile.as_deref() {
-            Some("seed") => Profile::Seed,
-            _ => Profile::Typed,
+            Some("seed") => ThreadProfile::Seed,
+            _ => ThreadProfile::Typed,
         };
         Self {
             turns: Turns::new(profile),
@@ -163,7 +163,7 @@ impl Thread {
             return;
         }
         self.release(out);
-        self.held = Some(Held {
+        self.held = Some(HeldMessage {
             id: message.id.clone().into_owned(),
             group: message.group.as_deref().map(str::to_owned),
             path: path.iter().cloned().map(ItemId::into_owned).collect(),
@@ -207,7 +207,7 @@ impl Thread {
             self.turns.has_answer |= held.path.is_empty();
             let text = &held.text;
             let details = wire::Details::AgentMessage { text, about: None };
-            self.said(held.id.as_str(), details, out);
+            self.write_item(held.id.as_str(), details, out);
         }
     }
 
@@ -218,12 +218,12 @@ impl Thread {
         if !reasoning.text.is_empty() {
             let text = &reasoning.text;
             let details = wire::Details::Reasoning { text };
-            self.said(reasoning.id.as_str(), details, out);
+            self.write_item(reasoning.id.as_str(), details, out);
         }
     }
 
     /// An item that has no life: it is only ever completed.
-    fn said(&mut self, id: &str, details: wire::Details<'_>, out: &mut Vec<u8>) {
+    fn write_item(&mut self, id: &str, details: wire::Details<'_>, out: &mut Vec<u8>) {
         self.turns.begin(out);
         let id = &*self.turns.kept_id(id);
         let item = wire::ThreadItem { id, details };
@@ -237,7 +237,7 @@ impl Thread {
         let was_never_opened = event.why == Some(Why::NeverOpened);
         let is_due = tool.input.is_some() && !was_never_opened;
         let call = is_due.then(|| self.start(tool, &event.path, out));
-        self.calls.push(OpenCall {
+        self.calls.push(ThreadOpenCall {
             item: tool.id.clone().into_owned(),
             was_never_opened,
             call,
@@ -273,16 +273,16 @@ impl Thread {
         });
         call.learn(tool);
         let in_background = (self.agents.iter()).any(|it| it.call == tool.id && it.in_background);
-        let ending = Ending {
+        let ending = ThreadCallEnd {
             status,
             result: tool.result.as_ref(),
             printed: &printed,
             exit_code: tool.class.exit_code,
             change: tool.class.change,
             in_background,
-            is_own: own::is_command(tool),
+            is_own: codex_passthrough::is_command(tool),
             outputs: &self.outputs.clone(),
-            source: Some(Source {
+            source: Some(OutputSource {
                 session: event.session.as_str(),
                 item: tool.id.as_str(),
                 seq: event.seq,
@@ -292,14 +292,14 @@ impl Thread {
         self.finish(&call, &ending, out);
     }
 
-    fn call(&mut self, tool: &Tool<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) -> Call {
+    fn call(&mut self, tool: &Tool<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) -> ThreadCall {
         self.turns.begin(out);
         let id = self.turns.own_id(tool.id.as_str());
         let sender = path.last().map_or(self.turns.thread_id(), ItemId::as_str);
-        Call::new(id, tool, sender, self.turns.profile)
+        ThreadCall::new(id, tool, sender, self.turns.profile)
     }
 
-    fn start(&mut self, tool: &Tool<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) -> Call {
+    fn start(&mut self, tool: &Tool<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) -> ThreadCall {
         let call = self.call(tool, path, out);
         if let Some(item) = call.started() {
             line(out, &wire::ThreadEvent::ItemStarted { item });
@@ -307,28 +307,33 @@ impl Thread {
         call
     }
 
-    fn finish(&mut self, call: &Call, ending: &Ending<'_>, out: &mut Vec<u8>) {
+    fn finish(&mut self, call: &ThreadCall, ending: &ThreadCallEnd<'_>, out: &mut Vec<u8>) {
         if let Some(item) = call.completed(ending, &mut self.losses) {
             line(out, &wire::ThreadEvent::ItemCompleted { item });
         }
         if let Some(message) = call.error(ending, &mut self.losses) {
-            self.said("", wire::Details::Error { message: &message }, out);
+            self.write_item("", wire::Details::Error { message: &message }, out);
         }
     }
 
     fn notice(&mut self, notice: &Notice<'_>, out: &mut Vec<u8>) {
-        let is_open = self.turns.turn == Turn::Open;
-        match own::warning(notice) {
-            Some(own::Warning::Item(id)) if is_open || self.turns.is_between() => {
+        let is_open = self.turns.turn == TurnState::Open;
+        match codex_passthrough::warning(notice) {
+            Some(codex_passthrough::CodexWarning::Item(id))
+                if is_open || self.turns.is_between() =>
+            {
                 return self.turns.error_item(Some(&id), &notice.text, out);
             }
-            Some(own::Warning::Line) if is_open => {
+            Some(codex_passthrough::CodexWarning::Line) if is_open => {
                 let message = &notice.text;
                 return line(out, &wire::ThreadEvent::Error { message });
             }
             Some(_) | None => (),
         }
-        if notice.level == Level::Error && notice.code == "error" && self.turns.turn != Turn::None {
+        if notice.level == Level::Error
+            && notice.code == "error"
+            && self.turns.turn != TurnState::None
+        {
             // The agent itself says that something went wrong: a line of its own, whatever the profile.
             self.turns.begin(out);
             let message = &notice.text;
@@ -337,7 +342,7 @@ impl Thread {
         match notice.level {
             Level::Debug => self.losses.count("debug notice"),
             Level::Info => self.losses.count("info notice"),
-            Level::Warning | Level::Error if self.turns.turn != Turn::Open => {
+            Level::Warning | Level::Error if self.turns.turn != TurnState::Open => {
                 if !self.turns.postpone(&notice.text) {
                     self.losses.count("notice outside a run");
                 }
@@ -359,7 +364,7 @@ impl Thread {
         {
             let text = answer;
             let details = wire::Details::AgentMessage { text, about: None };
-            self.said("", details, out);
+            self.write_item("", details, out);
         }
         self.close_all(out);
         self.turns.end(&turn::terminal(ended), out);
@@ -371,7 +376,7 @@ impl Thread {
         let (outputs, session) = (self.outputs.clone(), self.turns.session().to_owned());
         for open in std::mem::take(&mut self.calls) {
             if let Some(call) = open.call {
-                let ending = Ending::lost(&open.printed, &outputs, &session);
+                let ending = ThreadCallEnd::lost(&open.printed, &outputs, &session);
                 self.finish(&call, &ending, out);
             }
         }
@@ -385,7 +390,7 @@ impl Thread {
 
     fn abandon(&mut self, out: &mut Vec<u8>) {
         self.release(out);
-        if self.turns.turn == Turn::None {
+        if self.turns.turn == TurnState::None {
             return;
         }
         self.turns.begin(out);

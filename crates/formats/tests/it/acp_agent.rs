@@ -14,7 +14,7 @@ const CLIENT: AcpClient = AcpClient {
 };
 
 /// What the client is told, and how the turns ended.
-fn told(events: &str, is_history: bool) -> (Vec<Value>, Vec<String>) {
+fn written(events: &str, is_history: bool) -> (Vec<Value>, Vec<String>) {
     let mut agent = AcpAgent::new(SESSION, "/workspace", None, CLIENT);
     agent.set_history(is_history);
     let (mut out, mut ends) = (Vec::new(), Vec::new());
@@ -67,14 +67,14 @@ fn joined(updates: impl Iterator<Item = Value>) -> Vec<Value> {
 }
 
 #[test]
-fn a_loaded_session_is_what_was_seen_live_and_what_a_file_says() {
+fn a_loaded_session_equals_the_live_one_and_the_file() {
     let mut n_updates = 0;
     for format in ["claude", "codex"] {
         for recording in recordings(format) {
             let name = &recording.name;
             let events = convert(format, "linkspan", None, &recording.bytes, &recording.end);
-            let (live, ends) = told(&events, false);
-            let (loaded, loaded_ends) = told(&events, true);
+            let (live, ends) = written(&events, false);
+            let (loaded, loaded_ends) = written(&events, true);
             assert_eq!(live, loaded, "{format}/{name}");
             assert_eq!(ends, loaded_ends, "{format}/{name}");
             let file = convert(format, "acp", None, &recording.bytes, &recording.end);
@@ -91,7 +91,7 @@ fn a_loaded_session_is_what_was_seen_live_and_what_a_file_says() {
 }
 
 #[test]
-fn what_is_past_asks_nothing() {
+fn replayed_asks_are_not_asked_again() {
     let ask = r#"{"v":1,"seq":1,"session":"s","run":"r1","engine":"claude","origin":"agent","type":"run.started","data":{"cause":"prompt"}}
 {"v":1,"seq":2,"session":"s","run":"r1","engine":"claude","origin":"agent","type":"ask.opened","data":{"id":"q1","kind":"permission","tool":"Bash","title":"ls","input":{"command":"ls"}}}"#;
     let requests = |is_history| {

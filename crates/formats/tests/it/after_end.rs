@@ -5,7 +5,7 @@ use formats::registry::{FORMATS, find_reader, writer};
 use formats::{ReaderConfig, RunEnds, WriterConfig};
 use model::{Body, End, Event, Exit, Frame};
 
-use crate::laws::Law;
+use crate::invariants::Law;
 
 const CLAUDE: [&str; 3] = [
     r#"{"type":"system","subtype":"init","session_id":"s","model":"m","cwd":"/w"}"#,

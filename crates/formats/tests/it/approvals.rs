@@ -132,7 +132,7 @@ fn written(from: &str, to: &str, bytes: &str) -> String {
 }
 
 /// What a person who sees the target reads, or a program that takes it apart.
-fn shown(to: &str, out: &str) -> Vec<String> {
+fn titles(to: &str, out: &str) -> Vec<String> {
     let entities = |it: &str| {
         let it = it
             .replace("&lt;", "<")
@@ -187,7 +187,7 @@ fn check_shown(from: &str, bytes: &str, subject: &str, cwd: &str) -> Value {
     let expected = visible(subject);
     for to in ["text", "markdown", "html", "acp", "ag-ui", "linkspan"] {
         let out = written(from, to, bytes);
-        let texts = shown(to, &out);
+        let texts = titles(to, &out);
         let block = display_safe(subject.trim());
         let is_page = matches!(to, "html" | "markdown");
         let has_block = |it: &String| is_page && it.contains(block.trim());

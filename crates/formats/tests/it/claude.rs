@@ -51,7 +51,7 @@ fn another_session_than_the_one_asked_for_is_a_failure() {
         .unwrap();
     let expect = Some("the-one-i-want".to_owned());
     let mut reader = reader(&ReaderConfig {
-        expect,
+        expected_session: expect,
         ..ReaderConfig::default()
     });
     let mut ends = Vec::new();
@@ -98,7 +98,7 @@ fn a_payload_as_deep_as_a_file_is_long_is_kept() {
 }
 
 #[test]
-fn a_session_that_only_a_hook_named_is_told_before_the_result() {
+fn a_session_named_only_by_a_hook_is_bound_before_the_result() {
     let lines = concat!(
         r#"{"type":"system","subtype":"hook_started","hook_name":"SessionStart","session_id":"s1"}"#,
         "\n",
@@ -146,7 +146,7 @@ fn changes(to: &str, create: bool) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_call_that_says_it_creates_a_file_adds_it_from_its_start_on() {
+fn a_call_that_creates_a_file_lists_it_from_its_start() {
     for (create, kind) in [(true, "add"), (false, "update")] {
         let told = |phase: &str| (phase.to_owned(), kind.to_owned());
         assert_eq!(

@@ -26,7 +26,7 @@ fn exec_recordings_come_back_as_they_were() {
             let (before, after) = (recorded.get(at), written.get(at));
             if before != after {
                 let name = &recording.name;
-                let (before, after) = (said(before), said(after));
+                let (before, after) = (text_of(before), text_of(after));
                 failures.push(format!("{name}:{}\n  {before}\n  {after}", at + 1));
             }
         }
@@ -87,7 +87,7 @@ fn without_made_up(mut written: Vec<Value>, recorded: &[Value]) -> Vec<Value> {
     written
 }
 
-fn said(event: Option<&Value>) -> String {
+fn text_of(event: Option<&Value>) -> String {
     let text = event.map_or("<nothing>".to_owned(), Value::to_string);
     text.chars().take(400).collect()
 }

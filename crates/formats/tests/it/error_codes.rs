@@ -42,7 +42,7 @@ fn read(from: &str, lines: &[&[u8]], exit: Option<Exit>) -> Vec<(String, Option<
 }
 
 #[test]
-fn recordings_of_all_agents_say_the_same() {
+fn recordings_of_all_agents_have_the_same_codes() {
     let all = [
         ("claude", "api_error_400", "bad_request", "unknown"),
         ("claude", "api_error_401", "auth", "authentication_failed"),
@@ -91,7 +91,7 @@ fn recordings_of_all_agents_say_the_same() {
 }
 
 #[test]
-fn one_status_has_one_code_in_the_words_of_every_agent() {
+fn one_status_has_one_code_for_every_agent() {
     let codex = |message: &str| {
         let line = serde_json::json!({"type": "turn.failed", "error": {"message": message}});
         read("codex", &[line.to_string().as_bytes()], None)
@@ -149,7 +149,7 @@ fn a_crash_is_a_crash_whichever_agent_it_is() {
 }
 
 #[test]
-fn last_words_on_stdout_are_in_the_error() {
+fn the_last_stdout_lines_are_in_the_error() {
     let words = b"kimi-cli is no longer maintained. Please use the new Kimi Code CLI.";
     for from in ["claude", "codex", "opencode", "gemini", "openhands", "acp"] {
         let mut reader = find_reader(from).unwrap().1(&ReaderConfig::default());

@@ -83,7 +83,7 @@ pub(crate) const BEGAN: Timestamp = Timestamp::from_millis(1_794_700_000_000);
 pub(crate) fn converter(from: &str, to: &str, profile: Option<&str>) -> Converter {
     let (format, reader) = find_reader(from).unwrap();
     let reader = reader(&ReaderConfig {
-        began: Some(BEGAN),
+        started_at: Some(BEGAN),
         ..ReaderConfig::default()
     });
     let profile = profile.map(str::to_owned);

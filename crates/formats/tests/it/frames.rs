@@ -14,7 +14,7 @@ fn claude(lines: &[Value]) -> String {
     lines.map(|it| format!("{it}\n")).collect()
 }
 
-fn said(id: &str, block: Value) -> Value {
+fn assistant_line(id: &str, block: Value) -> Value {
     json!({"type": "assistant", "session_id": "n", "message": {"id": id, "content": [block]}})
 }
 
@@ -43,12 +43,12 @@ fn targets() -> Vec<(&'static str, Option<&'static str>)> {
 fn a_text_larger_than_a_frame_goes_out_in_several() {
     let text = "é\u{1}x".repeat(3 * 1024 * 1024);
     let bytes = claude(&[
-        said(
+        assistant_line(
             "m1",
             json!({"type": "thinking", "thinking": text, "signature": ""}),
         ),
-        said("m1", json!({"type": "text", "text": text})),
-        said(
+        assistant_line("m1", json!({"type": "text", "text": text})),
+        assistant_line(
             "m2",
             json!({"type": "tool_use", "id": "t", "name": "Write", "input": {"file_path": "/w/a", "content": text}}),
         ),
@@ -96,7 +96,7 @@ fn an_acp_stream_has_one_session_id() {
 #[test]
 fn a_call_without_a_name_has_one_in_every_target() {
     let bytes = claude(&[
-        said(
+        assistant_line(
             "m1",
             json!({"type": "tool_use", "id": "t", "name": "", "input": {"a": 1}}),
         ),
@@ -133,11 +133,11 @@ fn each(value: &Value, found: &mut impl FnMut(&str, &Value)) {
 }
 
 #[test]
-fn what_others_take_for_line_ends_is_escaped() {
+fn unicode_line_breaks_are_escaped() {
     let odd = "a\u{2028}b\u{2029}c\u{85}d";
     let bytes = claude(&[
-        said(odd, json!({"type": "text", "text": odd})),
-        said(
+        assistant_line(odd, json!({"type": "text", "text": odd})),
+        assistant_line(
             "m2",
             json!({"type": "tool_use", "id": odd, "name": odd, "input": {"command": odd, odd: odd}}),
         ),
@@ -158,13 +158,13 @@ fn what_others_take_for_line_ends_is_escaped() {
 #[test]
 fn messages_of_one_turn_are_apart_for_clients_that_join_them() {
     let bytes = claude(&[
-        said("m1", json!({"type": "text", "text": "I will edit."})),
-        said(
+        assistant_line("m1", json!({"type": "text", "text": "I will edit."})),
+        assistant_line(
             "m2",
             json!({"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}}),
         ),
         json!({"type": "user", "session_id": "n", "message": {"content": [{"type": "tool_result", "tool_use_id": "t", "content": "r"}]}}),
-        said("m3", json!({"type": "text", "text": "All done."})),
+        assistant_line("m3", json!({"type": "text", "text": "All done."})),
     ]);
     let out = written("acp", None, &bytes);
     let chunks = out.lines().filter_map(|it| {

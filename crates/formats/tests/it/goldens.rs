@@ -127,7 +127,7 @@ fn events_become_every_protocol() {
 }
 
 #[test]
-fn the_corpus_holds_everything_the_model_can_say() {
+fn the_corpus_covers_the_whole_model() {
     let mut seen = BTreeSet::new();
     for case in CORPUS {
         let events = fs::read_to_string(root().join(format!("{case}.events.jsonl"))).unwrap();

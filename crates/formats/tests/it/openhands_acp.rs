@@ -194,7 +194,7 @@ fn an_edit_ends_with_the_file_before_and_after() {
 }
 
 #[test]
-fn what_went_wrong_is_failed() {
+fn failed_calls_are_failed() {
     check(
         &[
             &action(
@@ -237,7 +237,7 @@ fn what_went_wrong_is_failed() {
 }
 
 #[test]
-fn words_and_pictures() {
+fn text_and_images() {
     check(
         &[
             r#"{"kind":"MessageEvent","id":"m1","source":"agent","llm_message":{"role":"assistant","content":[{"type":"text","text":"See:"},{"type":"image","image_urls":["data:image/png;base64,aGk=","https://example.com/a.png"]}]},"llm_response_id":"r1"}"#,

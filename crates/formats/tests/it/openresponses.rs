@@ -158,7 +158,7 @@ fn number_ids(events: &mut [Value]) {
 }
 
 #[test]
-fn ag_ui_says_what_was_agreed_on() {
+fn ag_ui_output_matches_the_agreed_cases() {
     let mut failures = Vec::new();
     let mut found = BTreeSet::new();
     for recording in recordings("openresponses") {

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use formats::framing::Framer;
 use formats::registry::{FORMATS, find_reader, writer};
-use formats::{ReaderConfig, Served, WriterConfig};
+use formats::{ReaderConfig, ServedThread, WriterConfig};
 use model::{End, Event, Reader, Writer};
 
 use crate::fixtures::{BEGAN, Recording, convert, recordings};
-use crate::laws::Law;
+use crate::invariants::Law;
 
 /// Files up to this size are cut at every byte, larger ones at every line.
 const CUT_EVERYWHERE: usize = 64 * 1024;
@@ -48,7 +48,7 @@ impl Fan {
     fn new(from: &str) -> Self {
         let (format, reader) = find_reader(from).unwrap();
         let reader = reader(&ReaderConfig {
-            began: Some(BEGAN),
+            started_at: Some(BEGAN),
             ..ReaderConfig::default()
         });
         let mut outs = Vec::new();
@@ -75,7 +75,7 @@ impl Fan {
         }
         // As a server writes it, without the messages that are no ThreadEvents.
         let served = WriterConfig {
-            served: Some(Served {
+            served: Some(ServedThread {
                 base: "http://127.0.0.1:8787".to_owned(),
                 max_output: Some(16),
                 bridge: false,
@@ -101,7 +101,7 @@ impl Fan {
             outs,
         } = self;
         framer.push(bytes, &mut |frame| {
-            reader.frame(frame, &mut |event: &Event<'_>| tell(outs, event))
+            reader.frame(frame, &mut |event: &Event<'_>| write_event(outs, event))
         });
     }
 
@@ -112,8 +112,10 @@ impl Fan {
             reader,
             outs,
         } = &mut self;
-        framer.end(&mut |frame| reader.frame(frame, &mut |event: &Event<'_>| tell(outs, event)));
-        reader.end(end, &mut |event: &Event<'_>| tell(outs, event));
+        framer.end(&mut |frame| {
+            reader.frame(frame, &mut |event: &Event<'_>| write_event(outs, event))
+        });
+        reader.end(end, &mut |event: &Event<'_>| write_event(outs, event));
         for out in &mut self.outs {
             let mut bytes = Vec::new();
             out.writer.end(&mut bytes);
@@ -138,7 +140,7 @@ impl Fan {
     }
 }
 
-fn tell(outs: &mut [Out], event: &Event<'_>) {
+fn write_event(outs: &mut [Out], event: &Event<'_>) {
     let mut bytes = Vec::new();
     for out in outs {
         bytes.clear();
@@ -189,7 +191,7 @@ macro_rules! readers {
                 a_changed_byte_costs_no_more_than_its_line
                 dropped_doubled_and_swapped_lines_end_well
                 chunks_do_not_matter
-                damaged_canonical_files_are_made_lawful
+                damaged_canonical_files_become_valid
                 no_bytes_at_all_are_a_lost_run
             );
         })*
@@ -356,7 +358,7 @@ fn chunks_do_not_matter(from: &str) {
     });
 }
 
-fn damaged_canonical_files_are_made_lawful(from: &str) {
+fn damaged_canonical_files_become_valid(from: &str) {
     for_all(from, |recording| {
         let events = convert(from, "linkspan", None, &recording.bytes, &recording.end);
         let lines: Vec<&[u8]> = events
@@ -380,7 +382,7 @@ fn damaged_canonical_files_are_made_lawful(from: &str) {
                 if bytes.is_empty() {
                     continue;
                 }
-                lawful(&bytes).map_err(|why| format!("event {} {how}: {why}", at + 1))?;
+                valid(&bytes).map_err(|why| format!("event {} {how}: {why}", at + 1))?;
             }
         }
         Ok(())
@@ -388,7 +390,7 @@ fn damaged_canonical_files_are_made_lawful(from: &str) {
 }
 
 /// A canonical file without a run may have no end; everything else holds.
-fn lawful(bytes: &[u8]) -> Result<(), String> {
+fn valid(bytes: &[u8]) -> Result<(), String> {
     match whole("linkspan", bytes, &End::default()) {
         Err(why) if why == "no run at all" => Ok(()),
         verdict => verdict,

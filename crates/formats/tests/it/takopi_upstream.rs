@@ -332,7 +332,7 @@ fn opencode_cases() -> Vec<Case> {
 }
 
 #[test]
-fn every_exception_is_told_to_users() {
+fn every_exception_is_documented() {
     let page = fs::read_to_string(root().join("../docs/takopi.md")).unwrap();
     for exception in EXCEPTIONS.iter().chain(OPENCODE_EXCEPTIONS) {
         let row = format!("| {} | {} |", exception.name, exception.reason);
@@ -368,7 +368,7 @@ fn cases() -> Vec<Case> {
 fn convert(case: &Case) -> String {
     let (format, reader) = find_reader(&case.engine).unwrap();
     let reader = reader(&ReaderConfig {
-        expect: case.resume.clone(),
+        expected_session: case.resume.clone(),
         ..ReaderConfig::default()
     });
     let config = WriterConfig {

@@ -9,21 +9,21 @@ use model::{Body, Event, Item, Role};
 use crate::fixtures::{BEGAN, Recording, convert, recordings};
 
 #[derive(Clone, Copy)]
-enum Shown {
+enum Display {
     File,
     Live,
     Colored,
 }
 
-fn text(recording: &Recording, shown: Shown) -> String {
+fn text(recording: &Recording, shown: Display) -> String {
     let config = WriterConfig {
-        live: matches!(shown, Shown::Live),
-        color: matches!(shown, Shown::Colored),
+        live: matches!(shown, Display::Live),
+        color: matches!(shown, Display::Colored),
         ..WriterConfig::default()
     };
     let (format, reader) = find_reader("claude").unwrap();
     let reader = reader(&ReaderConfig {
-        began: Some(BEGAN),
+        started_at: Some(BEGAN),
         ..ReaderConfig::default()
     });
     let writer = writer("text", &config).unwrap();
@@ -34,7 +34,7 @@ fn text(recording: &Recording, shown: Shown) -> String {
     String::from_utf8(out).unwrap()
 }
 
-fn check(name: &str, shown: Shown, expect: Expect) {
+fn check(name: &str, shown: Display, expect: Expect) {
     let recordings = recordings("claude");
     let recording = recordings.iter().find(|it| it.name == name).unwrap();
     expect.assert_eq(&text(recording, shown));
@@ -44,7 +44,7 @@ fn check(name: &str, shown: Shown, expect: Expect) {
 fn a_whole_run() {
     check(
         "multi_tool",
-        Shown::File,
+        Display::File,
         expect![[r#"
         claude 2.1.325 · claude-opus-5-5 · /workspace · session 865d1047-39ef-4c41-b0f7-eb64d2c79f2c
 
@@ -100,7 +100,7 @@ fn a_whole_run() {
 fn a_sub_agent_stands_behind_a_bar() {
     check(
         "subagent_forward_text",
-        Shown::File,
+        Display::File,
         expect![[r#"
             claude 2.1.325 · claude-opus-5-5 · /workspace · session 4357180c-f7bb-46a6-9764-e7e601c60ab4
 
@@ -130,10 +130,10 @@ fn a_sub_agent_stands_behind_a_bar() {
 }
 
 #[test]
-fn agents_that_take_turns_are_told_apart() {
+fn alternating_agents_are_kept_apart() {
     check(
         "subagent_parallel",
-        Shown::Live,
+        Display::Live,
         expect![[r#"
         claude 2.1.325 · claude-opus-5-5 · /workspace · session f8835377-aaa7-4cc6-bdcc-f1695f647ddd
 
@@ -175,7 +175,7 @@ fn agents_that_take_turns_are_told_apart() {
 fn a_background_agent_reports_later() {
     check(
         "subagent_background",
-        Shown::File,
+        Display::File,
         expect![[r#"
             claude 2.1.325 · claude-opus-5-5 · /workspace · session bef99a5f-4cb5-40c0-b2d5-2e58feca14f7
 
@@ -205,7 +205,7 @@ fn a_background_agent_reports_later() {
 fn permissions_in_a_file_stand_with_their_calls() {
     check(
         "control_permissions.duplex",
-        Shown::File,
+        Display::File,
         expect![[r#"
             claude 2.1.325 · claude-opus-5-5 · /workspace · session 91fbc607-c6e5-4412-af06-fb7894c1711b
 
@@ -233,10 +233,10 @@ fn permissions_in_a_file_stand_with_their_calls() {
 }
 
 #[test]
-fn permissions_are_asked_when_somebody_watches() {
+fn permissions_are_asked_when_a_client_is_attached() {
     check(
         "control_permissions.duplex",
-        Shown::Live,
+        Display::Live,
         expect![[r#"
             claude 2.1.325 · claude-opus-5-5 · /workspace · session 91fbc607-c6e5-4412-af06-fb7894c1711b
 
@@ -274,7 +274,7 @@ fn permissions_are_asked_when_somebody_watches() {
 fn a_plan_shows_what_changed() {
     check(
         "task_tools",
-        Shown::File,
+        Display::File,
         expect![[r#"
         claude 2.1.325 · claude-opus-5-5 · /workspace · session 4faa3364-8214-47ef-be72-c6b37134e0f5
 
@@ -302,7 +302,7 @@ fn a_plan_shows_what_changed() {
 fn a_settled_question_shows_the_answer() {
     check(
         "control_ask_user_question.duplex",
-        Shown::File,
+        Display::File,
         expect![[r#"
             claude 2.1.325 · claude-opus-5-5 · /workspace · session a586a876-4214-4c71-9b17-8cc1310c37e3
 
@@ -323,17 +323,17 @@ fn a_settled_question_shows_the_answer() {
 #[test]
 fn colour_is_all_that_colour_adds() {
     for recording in recordings("claude") {
-        let plain = text(&recording, Shown::File);
-        let colored = text(&recording, Shown::Colored);
+        let plain = text(&recording, Display::File);
+        let colored = text(&recording, Display::Colored);
         assert_ne!(plain, colored, "{}", recording.name);
         assert_eq!(plain, without_sgr(&colored), "{}", recording.name);
     }
 }
 
 #[test]
-fn every_word_of_the_agent_is_there() {
+fn every_text_of_the_agent_is_present() {
     for recording in recordings("claude") {
-        let shown = [Shown::File, Shown::Live].map(|it| text(&recording, it));
+        let shown = [Display::File, Display::Live].map(|it| text(&recording, it));
         for line in texts(&recording).iter().flat_map(|it| it.lines()) {
             let safe = display_safe(line.trim_end());
             let is_shown = shown.iter().all(|it| it.contains(&*safe));
@@ -345,7 +345,7 @@ fn every_word_of_the_agent_is_there() {
 #[test]
 fn a_transcript_holds_no_control_characters() {
     for recording in recordings("claude") {
-        for shown in [Shown::File, Shown::Live] {
+        for shown in [Display::File, Display::Live] {
             let text = text(&recording, shown);
             assert_eq!(display_safe(&text), text, "{}", recording.name);
         }
@@ -396,7 +396,7 @@ fn without_sgr(text: &str) -> String {
 }
 
 #[test]
-fn a_title_in_the_agents_words_does_not_hide_the_command() {
+fn an_agents_title_does_not_hide_the_command() {
     let mut recordings = recordings("openhands").into_iter();
     let recording = recordings.find(|it| it.name == "real-fix-bug").unwrap();
     let text = convert("openhands", "text", None, &recording.bytes, &recording.end);

@@ -61,7 +61,7 @@ async fn what_is_kept_in_mind_does_not_grow_with_the_number_of_sessions() {
         ..Submit::new("hello")
     };
     hub.submit(submit("s19999")).await.unwrap();
-    let told = async {
+    let change = async {
         loop {
             let change = changes.next().await;
             if change.is_some_and(|it| it.session.id.as_str() == "s19999") {
@@ -69,7 +69,7 @@ async fn what_is_kept_in_mind_does_not_grow_with_the_number_of_sessions() {
             }
         }
     };
-    timeout(PATIENCE, told).await.unwrap();
+    timeout(PATIENCE, change).await.unwrap();
     // One that is not kept in mind goes on from where it was, for whoever follows everything.
     let all = Follow {
         scope: crate::Scope::All {

@@ -10,14 +10,14 @@ use bytes::Bytes;
 use formats::ag_ui::History;
 use journal::{Batch, Command, Error, Journal, Lease, NewSession, Owner, Parent, Result};
 use model::{Event, Frame, RunId, SessionId, Sink, error_chain};
-use runner::{Answer, Earlier, Place, StartError};
+use runner::{Answer, Place, ResumePoint, StartError};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::open_log::{LogEvents, OpenLog, acquire, record};
-use crate::append::{Failed, Remedy};
+use crate::append::{AppendFailure, FailedAppend};
+use crate::command::{StoredAnswer, request_release, to_bytes};
 use crate::config::{Limits, own_name};
 use crate::history;
-use crate::order::{Told, ask_to_leave, bytes};
 use crate::record::{Record, failed};
 
 /// What is left to be stored at the end may take so long.
@@ -130,10 +130,10 @@ impl SessionLog {
     }
 
     /// Where an agent that is started now goes on.
-    pub fn earlier(&self) -> Earlier {
+    pub fn resume_point(&self) -> ResumePoint {
         match &self.0 {
-            State::Open(log) => log.record.earlier(),
-            State::Off | State::Deferred(_) | State::Released(_) => Earlier::default(),
+            State::Open(log) => log.record.resume_point(),
+            State::Off | State::Deferred(_) | State::Released(_) => ResumePoint::default(),
         }
     }
 
@@ -189,7 +189,7 @@ impl SessionLog {
         };
         Some(Place {
             session: log.appender.lease.session.to_string(),
-            earlier: log.record.earlier(),
+            earlier: log.record.resume_point(),
             announced: announced.map(|it| it.run.clone()),
         })
     }
@@ -237,7 +237,7 @@ impl SessionLog {
                 }
                 Err(Error::Held { .. }) if Instant::now() < deadline => {
                     // Whoever cannot be asked is waited for all the same.
-                    ask_to_leave(&**journal, &session).await.ok();
+                    request_release(&**journal, &session).await.ok();
                     sleep(RETRY).await;
                 }
                 Err(err @ Error::Held { .. }) => return Err(err),
@@ -380,16 +380,16 @@ impl SessionLog {
             return false;
         };
         let session = &log.appender.lease.session;
-        let answer = bytes(&Told::late(answer));
+        let answer = to_bytes(&StoredAnswer::late(answer));
         let settled = log.journal.settle(session, seq, answer).await;
         // It is not stored yet, or cannot be now; another answer counts as well.
         matches!(settled, Ok(_) | Err(Error::Answered { .. }))
     }
 
-    pub(crate) fn failed(&mut self, failed: Failed) -> Remedy {
+    pub(crate) fn failed(&mut self, failed: FailedAppend) -> AppendFailure {
         match &mut self.0 {
             State::Open(log) => log.appender.failed(failed),
-            State::Off | State::Deferred(_) | State::Released(_) => Remedy::GiveUp,
+            State::Off | State::Deferred(_) | State::Released(_) => AppendFailure::Fenced,
         }
     }
 

@@ -7,10 +7,10 @@ use journal::{Error, Journal, Lease, Owner, Result, Scope, Takeover, Watch};
 use model::SessionId;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-use crate::append::{Appender, Failed, Remedy};
+use crate::append::{AppendFailure, Appender, FailedAppend};
 use crate::config::is_dead;
-use crate::lost;
 use crate::record::Record;
+use crate::recovery;
 
 /// A log that is written under the session's lease.
 pub(super) struct OpenLog {
@@ -33,7 +33,7 @@ pub(crate) enum LogEvent {
     Stored {
         has_effects: bool,
     },
-    Failed(Failed),
+    Failed(FailedAppend),
     /// Others may have left something to do, or it is time to renew the lease.
     Changed,
     /// The journal was closed.
@@ -63,7 +63,7 @@ impl OpenLog {
         // The lease was acquired just now.
         let mut renewals = interval_at(Instant::now() + period, period);
         renewals.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let watch = journal.watch(Scope::Orders(lease.session.clone()));
+        let watch = journal.watch(Scope::Commands(lease.session.clone()));
         Self {
             appender: Appender::new(Arc::clone(&journal), lease),
             journal,
@@ -83,8 +83,8 @@ impl OpenLog {
             if let Err(failed) = self.appender.stored().await {
                 let error = failed.error.clone();
                 match self.appender.failed(failed) {
-                    Remedy::Wait => (),
-                    Remedy::GiveUp | Remedy::Lose => return Err(error),
+                    AppendFailure::Retry => (),
+                    AppendFailure::Fenced | AppendFailure::Discard => return Err(error),
                 }
             }
             self.appender.begin(&mut self.record);
@@ -167,7 +167,7 @@ pub(crate) async fn acquire(
 
 /// The record of a session, with nothing left open in its log.
 pub(super) async fn record(journal: &dyn Journal, lease: &Lease) -> Result<Record> {
-    let head = lost::close(journal, lease).await?;
+    let head = recovery::close(journal, lease).await?;
     let found = journal.find_session(&lease.session).await?;
     let session = found.ok_or_else(|| Error::NoSession {
         session: lease.session.clone(),

@@ -6,15 +6,15 @@ use hub::{Hub, HubConfig};
 use journal::{Lease, NewSession, Owner, Takeover};
 use model::{Outcome, SessionId};
 
-use crate::bench::{Bench, LEASE};
+use crate::harness::{Harness, LEASE};
 
 /// Enough for a race to be lost once.
 const N_SESSIONS: usize = 8;
 
 /// Another hub on the journal of a bench, whose agent is a program of its own.
-fn other_config(bench: &Bench) -> HubConfig {
-    let other = bench.dir.path().join("other-agent");
-    fs::copy(bench.dir.path().join("agent"), &other).unwrap();
+fn other_config(harness: &Harness) -> HubConfig {
+    let other = harness.dir.path().join("other-agent");
+    fs::copy(harness.dir.path().join("agent"), &other).unwrap();
     let text = format!(
         "[engines.claude]\nprogram = {:?}\n",
         other.to_str().unwrap()
@@ -22,32 +22,32 @@ fn other_config(bench: &Bench) -> HubConfig {
     let file = Some((std::path::Path::new("other.toml"), &*text));
     HubConfig {
         settings: runner::config::Config::parse(file, |_| None).unwrap(),
-        ..bench.config()
+        ..harness.config()
     }
 }
 
 /// How often the agent of each hub was started.
-fn n_starts(bench: &Bench) -> [usize; 2] {
-    let other = fs::read_to_string(bench.dir.path().join("other-agent.starts"));
+fn n_starts(harness: &Harness) -> [usize; 2] {
+    let other = fs::read_to_string(harness.dir.path().join("other-agent.starts"));
     let n_other = other.unwrap_or_default().lines().count();
-    [bench.n_starts(), n_other]
+    [harness.n_starts(), n_other]
 }
 
 /// Sessions that another program holds, each with a prompt that `hub` has accepted.
-async fn held_sessions(bench: &Bench, hub: &Hub) -> Vec<Lease> {
+async fn held_sessions(harness: &Harness, hub: &Hub) -> Vec<Lease> {
     let mut leases = Vec::new();
     for n in 0..N_SESSIONS {
         let id = SessionId::new(format!("held-{n}"));
         let new = NewSession {
             id: id.clone(),
             engine: "claude".to_owned(),
-            cwd: Some(bench.dir.path().to_str().unwrap().to_owned()),
+            cwd: Some(harness.dir.path().to_str().unwrap().to_owned()),
             title: None,
             parent: None,
         };
-        bench.journal.create(new).await.unwrap();
+        harness.journal.create(new).await.unwrap();
         let owner = Owner::new("another program");
-        let lease = bench
+        let lease = harness
             .journal
             .acquire(&id, &owner, LEASE, Takeover::Lapsed)
             .await;
@@ -55,72 +55,74 @@ async fn held_sessions(bench: &Bench, hub: &Hub) -> Vec<Lease> {
     }
     for lease in &leases {
         let session = &lease.session;
-        let is_queued = bench.until(session, async |journal| {
+        let is_queued = harness.until(session, async |journal| {
             let commands = journal.commands(session, 0).await.unwrap();
             commands.first().map(|_| ())
         });
         // It would wait for a run that cannot begin.
         tokio::select! {
-            submitted = hub.submit(bench.submit_to(session, "hello")) => drop(submitted.unwrap()),
+            submitted = hub.submit(harness.submit_to(session, "hello")) => drop(submitted.unwrap()),
             () = is_queued => (),
         }
     }
     leases
 }
 
-async fn release(bench: &Bench, leases: &[Lease]) {
+async fn release(harness: &Harness, leases: &[Lease]) {
     for lease in leases {
-        bench.journal.release(lease).await.unwrap();
+        harness.journal.release(lease).await.unwrap();
     }
     for lease in leases {
-        let outcomes = bench.outcomes(&lease.session, 1).await;
+        let outcomes = harness.outcomes(&lease.session, 1).await;
         assert_eq!(outcomes, [Outcome::Completed]);
     }
 }
 
 #[tokio::test]
 async fn a_prompt_is_left_to_the_living_hub_that_accepted_it() {
-    let bench = Bench::new();
-    let hub = bench.hub().await;
-    let leases = held_sessions(&bench, &hub).await;
-    let other = Hub::open(other_config(&bench)).await.unwrap();
-    release(&bench, &leases).await;
-    assert_eq!(n_starts(&bench), [N_SESSIONS, 0]);
+    let harness = Harness::new();
+    let hub = harness.hub().await;
+    let leases = held_sessions(&harness, &hub).await;
+    let other = Hub::open(other_config(&harness)).await.unwrap();
+    release(&harness, &leases).await;
+    assert_eq!(n_starts(&harness), [N_SESSIONS, 0]);
     hub.stop().await;
     other.stop().await;
 }
 
 #[tokio::test]
-async fn the_prompts_of_a_hub_that_is_gone_are_taken_over() {
-    let bench = Bench::new();
-    let hub = bench.hub().await;
-    let leases = held_sessions(&bench, &hub).await;
-    let other = Hub::open(other_config(&bench)).await.unwrap();
+async fn the_prompts_of_a_dead_hub_are_taken_over() {
+    let harness = Harness::new();
+    let hub = harness.hub().await;
+    let leases = held_sessions(&harness, &hub).await;
+    let other = Hub::open(other_config(&harness)).await.unwrap();
     drop(hub);
-    release(&bench, &leases).await;
-    assert_eq!(n_starts(&bench), [0, N_SESSIONS]);
+    release(&harness, &leases).await;
+    assert_eq!(n_starts(&harness), [0, N_SESSIONS]);
     other.stop().await;
 }
 
 #[tokio::test]
 async fn a_session_goes_to_the_hub_whose_prompt_is_next() {
-    let bench = Bench::new();
-    let hub = bench.hub().await;
-    let other = Hub::open(other_config(&bench)).await.unwrap();
-    let submit = bench.submit("claude", "one");
+    let harness = Harness::new();
+    let hub = harness.hub().await;
+    let other = Hub::open(other_config(&harness)).await.unwrap();
+    let submit = harness.submit("claude", "one");
     let session = hub.submit(submit).await.unwrap().session;
-    bench.outcomes(&session, 1).await;
+    harness.outcomes(&session, 1).await;
     // The agent of the first hub still idles in the session.
     for (n, hub) in [(2, &other), (3, &hub)] {
-        hub.submit(bench.submit_to(&session, "next")).await.unwrap();
-        bench.outcomes(&session, n).await;
+        hub.submit(harness.submit_to(&session, "next"))
+            .await
+            .unwrap();
+        harness.outcomes(&session, n).await;
     }
-    let outcomes = bench.outcomes(&session, 3).await;
+    let outcomes = harness.outcomes(&session, 3).await;
     assert_eq!(
-        (outcomes, n_starts(&bench)),
+        (outcomes, n_starts(&harness)),
         (vec![Outcome::Completed; 3], [2, 1])
     );
-    bench.check(&session).await;
+    harness.check(&session).await;
     hub.stop().await;
     other.stop().await;
 }

@@ -7,10 +7,10 @@ use model::{Outcome, SessionId, Timestamp};
 use runner::{Answer, AskDefault, Mode};
 use serde_json::{Value, json};
 
-use crate::bench::Bench;
+use crate::harness::Harness;
 
-async fn asked(bench: &Bench, session: &SessionId<'static>) -> u64 {
-    bench
+async fn wait_for_ask(harness: &Harness, session: &SessionId<'static>) -> u64 {
+    harness
         .until(session, async |journal| {
             let asks = journal.asks().await.unwrap();
             asks.first().map(|it| it.seq)
@@ -18,20 +18,20 @@ async fn asked(bench: &Bench, session: &SessionId<'static>) -> u64 {
         .await
 }
 
-async fn submit(bench: &Bench, hub: &Hub, mode: Mode) -> SessionId<'static> {
+async fn submit(harness: &Harness, hub: &Hub, mode: Mode) -> SessionId<'static> {
     let submit = Submit {
         permissions: Some(mode),
-        ..bench.submit("claude", "ask")
+        ..harness.submit("claude", "ask")
     };
     hub.submit(submit).await.unwrap().session
 }
 
 #[tokio::test]
-async fn of_two_answers_one_is_taken() {
-    let bench = Bench::new();
-    let hub = bench.hub().await;
-    let session = submit(&bench, &hub, Mode::Ask).await;
-    let seq = asked(&bench, &session).await;
+async fn the_first_of_two_answers_wins() {
+    let harness = Harness::new();
+    let hub = harness.hub().await;
+    let session = submit(&harness, &hub, Mode::Ask).await;
+    let seq = wait_for_ask(&harness, &session).await;
     let answer = Answer::Allow { input: None };
     hub.settle(&session, seq, answer.clone()).await.unwrap();
     let second = hub.settle(&session, seq, answer).await;
@@ -39,113 +39,115 @@ async fn of_two_answers_one_is_taken() {
         second,
         Err(Error::Journal(journal::Error::Answered { .. }))
     ));
-    assert_eq!(bench.outcomes(&session, 1).await, [Outcome::Completed]);
-    let lines = bench.lines(&session).await;
+    assert_eq!(harness.outcomes(&session, 1).await, [Outcome::Completed]);
+    let lines = harness.lines(&session).await;
     let settled = lines
         .iter()
         .filter(|it| it.contains(r#""type":"ask.settled""#));
     assert_eq!(settled.count(), 1);
-    bench.check(&session).await;
+    harness.check(&session).await;
     hub.stop().await;
 }
 
 #[tokio::test]
-async fn the_rules_answer_before_anybody_is_asked() {
-    let bench = Bench::new();
-    let hub = bench.hub().await;
-    let session = submit(&bench, &hub, Mode::Deny).await;
-    assert_eq!(bench.outcomes(&session, 1).await, [Outcome::Completed]);
-    let lines = bench.lines(&session).await.join("\n");
+async fn the_policy_answers_before_a_client_is_asked() {
+    let harness = Harness::new();
+    let hub = harness.hub().await;
+    let session = submit(&harness, &hub, Mode::Deny).await;
+    assert_eq!(harness.outcomes(&session, 1).await, [Outcome::Completed]);
+    let lines = harness.lines(&session).await.join("\n");
     assert!(lines.contains(r#""decision":"denied""#), "{lines}");
     hub.stop().await;
 }
 
 /// The first ask of a session, as its event tells it.
-async fn opened(bench: &Bench, session: &SessionId<'static>) -> Value {
-    let lines = bench.lines(session).await.into_iter();
+async fn opened(harness: &Harness, session: &SessionId<'static>) -> Value {
+    let lines = harness.lines(session).await.into_iter();
     let mut asks = lines.filter(|it| it.contains(r#""type":"ask.opened""#));
     serde_json::from_str(&asks.next().unwrap()).unwrap()
 }
 
 /// The settlements of a session, as lines.
-async fn settled(bench: &Bench, session: &SessionId<'static>) -> Vec<String> {
-    let lines = bench.lines(session).await.into_iter();
+async fn settled(harness: &Harness, session: &SessionId<'static>) -> Vec<String> {
+    let lines = harness.lines(session).await.into_iter();
     lines
         .filter(|it| it.contains(r#""type":"ask.settled""#))
         .collect()
 }
 
 #[tokio::test]
-async fn an_ask_that_nobody_answers_is_settled_by_the_default_once() {
+async fn an_unanswered_ask_is_settled_by_the_default_once() {
     for (default, word) in [
         (None, "denied"),
         (Some(AskDefault::Deny), "denied"),
         (Some(AskDefault::Allow), "allowed"),
     ] {
-        let bench = Bench::new();
-        let hub = bench.hub().await;
+        let harness = Harness::new();
+        let hub = harness.hub().await;
         let submit = Submit {
             permissions: Some(Mode::Ask),
             ask_timeout: Some(Duration::from_millis(50)),
             ask_default: default,
-            ..bench.submit("claude", "ask")
+            ..harness.submit("claude", "ask")
         };
         let session = hub.submit(submit).await.unwrap().session;
-        assert_eq!(bench.outcomes(&session, 1).await, [Outcome::Completed]);
-        let opened = opened(&bench, &session).await;
+        assert_eq!(harness.outcomes(&session, 1).await, [Outcome::Completed]);
+        let opened = opened(&harness, &session).await;
         let at = |it: &Value| Timestamp::parse(it.as_str().unwrap()).unwrap();
         let deadline = json!({
             "at": at(&opened["at"]).plus_millis(50).to_string(), "decision": word,
         });
         assert_eq!(opened["data"]["deadline"], deadline);
-        let settled = settled(&bench, &session).await;
+        let settled = settled(&harness, &session).await;
         assert_eq!(settled.len(), 1);
         let decision = format!(r#""decision":"{word}""#);
         assert!(settled[0].contains(&decision), "{}", settled[0]);
         assert!(settled[0].contains(r#""why":"deadline""#), "{}", settled[0]);
-        bench.check(&session).await;
+        harness.check(&session).await;
         hub.stop().await;
     }
 }
 
 #[tokio::test]
 async fn the_deadline_of_the_config_holds_for_its_engine_and_after_a_restart() {
-    let bench = Bench::new();
-    let hub = Hub::open(bench.config_with("ask_timeout = 0.05\n"))
+    let harness = Harness::new();
+    let hub = Hub::open(harness.config_with("ask_timeout = 0.05\n"))
         .await
         .unwrap();
-    let session = submit(&bench, &hub, Mode::Ask).await;
-    assert_eq!(bench.outcomes(&session, 1).await, [Outcome::Completed]);
+    let session = submit(&harness, &hub, Mode::Ask).await;
+    assert_eq!(harness.outcomes(&session, 1).await, [Outcome::Completed]);
     hub.stop().await;
-    let n_settled = settled(&bench, &session).await.len();
-    let hub = Hub::open(bench.config_with("ask_timeout = 0.05\n"))
+    let n_settled = settled(&harness, &session).await.len();
+    let hub = Hub::open(harness.config_with("ask_timeout = 0.05\n"))
         .await
         .unwrap();
-    assert_eq!(settled(&bench, &session).await.len(), n_settled);
-    hub.submit(bench.submit_to(&session, "ask")).await.unwrap();
-    bench.outcomes(&session, 2).await;
-    let settled = settled(&bench, &session).await;
+    assert_eq!(settled(&harness, &session).await.len(), n_settled);
+    hub.submit(harness.submit_to(&session, "ask"))
+        .await
+        .unwrap();
+    harness.outcomes(&session, 2).await;
+    let settled = settled(&harness, &session).await;
     assert_eq!((n_settled, settled.len()), (1, 2));
     assert!(settled.iter().all(|it| it.contains(r#""why":"deadline""#)));
-    bench.check(&session).await;
+    harness.check(&session).await;
     hub.stop().await;
 }
 
 #[tokio::test]
-async fn whoever_answers_before_the_deadline_is_heard() {
-    let bench = Bench::new();
-    let hub = bench.hub().await;
+async fn an_answer_before_the_deadline_counts() {
+    let harness = Harness::new();
+    let hub = harness.hub().await;
     let submit = Submit {
         permissions: Some(Mode::Ask),
         ask_timeout: Some(Duration::from_secs(3600)),
-        ..bench.submit("claude", "ask")
+        ..harness.submit("claude", "ask")
     };
     let session = hub.submit(submit).await.unwrap().session;
-    let seq = asked(&bench, &session).await;
+    let seq = wait_for_ask(&harness, &session).await;
     let answer = Answer::Allow { input: None };
     hub.settle(&session, seq, answer).await.unwrap();
-    assert_eq!(bench.outcomes(&session, 1).await, [Outcome::Completed]);
-    let settled = settled(&bench, &session).await;
+    assert_eq!(harness.outcomes(&session, 1).await, [Outcome::Completed]);
+    let settled = settled(&harness, &session).await;
     assert_eq!(settled.len(), 1);
     assert!(!settled[0].contains("deadline"), "{}", settled[0]);
     hub.stop().await;
@@ -153,12 +155,12 @@ async fn whoever_answers_before_the_deadline_is_heard() {
 
 #[tokio::test]
 async fn an_ask_that_waits_for_ever_tells_no_deadline() {
-    let bench = Bench::new();
-    let hub = bench.hub().await;
-    let session = submit(&bench, &hub, Mode::Ask).await;
-    asked(&bench, &session).await;
+    let harness = Harness::new();
+    let hub = harness.hub().await;
+    let session = submit(&harness, &hub, Mode::Ask).await;
+    wait_for_ask(&harness, &session).await;
     assert_eq!(
-        opened(&bench, &session).await["data"]["deadline"],
+        opened(&harness, &session).await["data"]["deadline"],
         Value::Null
     );
     hub.stop().await;
@@ -166,19 +168,19 @@ async fn an_ask_that_waits_for_ever_tells_no_deadline() {
 
 #[tokio::test]
 async fn what_a_recording_asks_is_answered_by_the_recording() {
-    let bench = Bench::new();
-    let hub = bench.hub().await;
+    let harness = Harness::new();
+    let hub = harness.hub().await;
     let submit = Submit {
         ask_timeout: Some(Duration::from_nanos(1)),
         // Slow enough that a deadline would come first.
         speed: Some(5.0),
-        ..bench.submit("replay:approval", "play")
+        ..harness.submit("replay:approval", "play")
     };
     let session = hub.submit(submit).await.unwrap().session;
-    assert_eq!(bench.outcomes(&session, 1).await, [Outcome::Completed]);
-    let opened = opened(&bench, &session).await;
+    assert_eq!(harness.outcomes(&session, 1).await, [Outcome::Completed]);
+    let opened = opened(&harness, &session).await;
     assert_eq!(opened["data"]["deadline"], Value::Null);
-    let settled = settled(&bench, &session).await.join("\n");
+    let settled = settled(&harness, &session).await.join("\n");
     assert!(
         !settled.is_empty() && !settled.contains("deadline"),
         "{settled}"
@@ -188,17 +190,17 @@ async fn what_a_recording_asks_is_answered_by_the_recording() {
 
 #[tokio::test]
 async fn an_ask_ends_with_its_run() {
-    let bench = Bench::new();
-    let hub = bench.hub().await;
-    let session = submit(&bench, &hub, Mode::Ask).await;
-    let seq = asked(&bench, &session).await;
+    let harness = Harness::new();
+    let hub = harness.hub().await;
+    let session = submit(&harness, &hub, Mode::Ask).await;
+    let seq = wait_for_ask(&harness, &session).await;
     assert!(hub.abort(&session).await.unwrap());
-    assert_eq!(bench.outcomes(&session, 1).await, [Outcome::Aborted]);
-    assert_eq!(bench.journal.asks().await.unwrap(), []);
+    assert_eq!(harness.outcomes(&session, 1).await, [Outcome::Aborted]);
+    assert_eq!(harness.journal.asks().await.unwrap(), []);
     let late = hub
         .settle(&session, seq, Answer::Allow { input: None })
         .await;
     assert!(late.is_err());
-    bench.check(&session).await;
+    harness.check(&session).await;
     hub.stop().await;
 }

@@ -6,7 +6,7 @@ use hub::{Delivered, Detached, Follow, Followed, Follower, Hub, MAX_FRAMES, Scop
 use model::{Outcome, SessionId};
 use tokio::time::timeout;
 
-use crate::bench::{Bench, PATIENCE};
+use crate::harness::{Harness, PATIENCE};
 
 fn one(session: &SessionId<'static>, after: u64, format: &str) -> Follow {
     Follow {
@@ -42,29 +42,31 @@ async fn collect(follower: &mut Follower, last: u64) -> Vec<(u64, String)> {
     got
 }
 
-async fn played(bench: &Bench, hub: &Hub, n: usize) -> SessionId<'static> {
-    let submit = bench.submit("replay:tools", "play");
+async fn played(harness: &Harness, hub: &Hub, n: usize) -> SessionId<'static> {
+    let submit = harness.submit("replay:tools", "play");
     let session = hub.submit(submit).await.unwrap().session;
     for _ in 1..n {
-        hub.submit(bench.submit_to(&session, "play")).await.unwrap();
+        hub.submit(harness.submit_to(&session, "play"))
+            .await
+            .unwrap();
     }
-    let outcomes = bench.outcomes(&session, n).await;
+    let outcomes = harness.outcomes(&session, n).await;
     assert_eq!(outcomes, vec![Outcome::Completed; n]);
     session
 }
 
 #[tokio::test]
 async fn a_follower_gets_the_same_list_from_every_cursor() {
-    let bench = Bench::new();
-    let hub = bench.hub().await;
-    let session = played(&bench, &hub, 2).await;
-    let head = bench.lines(&session).await.len() as u64;
+    let harness = Harness::new();
+    let hub = harness.hub().await;
+    let session = played(&harness, &hub, 2).await;
+    let head = harness.lines(&session).await.len() as u64;
     for format in ["linkspan", "thread", "ag-ui", "takopi"] {
         let mut follower = hub.follow(one(&session, 0, format)).await.unwrap();
         let last = if format == "linkspan" {
             head
         } else {
-            last(&bench, &session).await
+            last(&harness, &session).await
         };
         let whole = collect(&mut follower, last).await;
         // Half of them come while the channel is there, half of them open it anew.
@@ -84,20 +86,22 @@ async fn a_follower_gets_the_same_list_from_every_cursor() {
 }
 
 /// The end of the last run: every format has a word for it.
-async fn last(bench: &Bench, session: &SessionId<'static>) -> u64 {
-    let runs = bench.runs(session).await;
+async fn last(harness: &Harness, session: &SessionId<'static>) -> u64 {
+    let runs = harness.runs(session).await;
     runs.last().unwrap().end.unwrap().seq
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_who_come_and_go_all_see_the_same() {
-    let bench = Bench::new();
-    let hub = std::sync::Arc::new(bench.hub().await);
-    let submit = bench.submit("replay:tools", "play");
+async fn followers_that_come_and_go_all_see_the_same_events() {
+    let harness = Harness::new();
+    let hub = std::sync::Arc::new(harness.hub().await);
+    let submit = harness.submit("replay:tools", "play");
     let session = hub.submit(submit).await.unwrap().session;
     let n_runs = 12;
     for _ in 1..n_runs {
-        hub.submit(bench.submit_to(&session, "play")).await.unwrap();
+        hub.submit(harness.submit_to(&session, "play"))
+            .await
+            .unwrap();
     }
     let mut tasks = tokio::task::JoinSet::new();
     for n in 0..32_u64 {
@@ -128,16 +132,16 @@ async fn many_who_come_and_go_all_see_the_same() {
     for got in &all {
         assert!(*got == all[0]);
     }
-    bench.check(&session).await;
+    harness.check(&session).await;
 }
 
 #[tokio::test]
-async fn who_follows_from_the_start_and_who_comes_later_see_the_same() {
-    let bench = Bench::new();
-    let hub = bench.hub().await;
+async fn early_and_late_followers_see_the_same_events() {
+    let harness = Harness::new();
+    let hub = harness.hub().await;
     let submit = hub::Submit {
         speed: Some(50.0),
-        ..bench.submit("replay:tools", "play")
+        ..harness.submit("replay:tools", "play")
     };
     let session = hub.submit(submit).await.unwrap().session;
     let mut early = hub.follow(one(&session, 0, "thread")).await.unwrap();
@@ -146,8 +150,8 @@ async fn who_follows_from_the_start_and_who_comes_later_see_the_same() {
         .follow(one(&session, first.seq, "thread"))
         .await
         .unwrap();
-    bench.outcomes(&session, 1).await;
-    let last = last(&bench, &session).await;
+    harness.outcomes(&session, 1).await;
+    let last = last(&harness, &session).await;
     let live = collect(&mut early, last).await;
     assert_eq!(collect(&mut later, last).await, live);
     hub.stop().await;
@@ -155,22 +159,24 @@ async fn who_follows_from_the_start_and_who_comes_later_see_the_same() {
 
 #[tokio::test]
 async fn a_slow_follower_is_detached_and_comes_back_without_loss() {
-    let bench = Bench::new();
-    let hub = bench.hub().await;
-    let session = played(&bench, &hub, 1).await;
-    let head = bench.lines(&session).await.len() as u64;
+    let harness = Harness::new();
+    let hub = harness.hub().await;
+    let session = played(&harness, &hub, 1).await;
+    let head = harness.lines(&session).await.len() as u64;
     let mut slow = hub.follow(one(&session, 0, "linkspan")).await.unwrap();
     let mut got = collect(&mut slow, head).await;
     // It is at the end, and stays there while more happens than is kept for it.
     let is_caught_up = |it| matches!(it, Followed::CaughtUp { cursor, .. } if cursor == head);
     while !is_caught_up(timeout(PATIENCE, slow.next()).await.unwrap().unwrap()) {}
     let mut n_runs = 1;
-    while bench.lines(&session).await.len() < MAX_FRAMES + 2 * head as usize {
-        hub.submit(bench.submit_to(&session, "more")).await.unwrap();
+    while harness.lines(&session).await.len() < MAX_FRAMES + 2 * head as usize {
+        hub.submit(harness.submit_to(&session, "more"))
+            .await
+            .unwrap();
         n_runs += 1;
-        bench.outcomes(&session, n_runs).await;
+        harness.outcomes(&session, n_runs).await;
     }
-    let head = bench.lines(&session).await.len() as u64;
+    let head = harness.lines(&session).await.len() as u64;
     let mut fast = hub.follow(one(&session, 0, "linkspan")).await.unwrap();
     let whole = collect(&mut fast, head).await;
     let detached = loop {
@@ -188,10 +194,10 @@ async fn a_slow_follower_is_detached_and_comes_back_without_loss() {
 }
 
 #[tokio::test]
-async fn who_follows_all_sessions_sees_each_without_gaps() {
-    let bench = Bench::new();
-    let hub = bench.hub().await;
-    let old = played(&bench, &hub, 1).await;
+async fn a_follower_of_all_sessions_sees_each_without_gaps() {
+    let harness = Harness::new();
+    let hub = harness.hub().await;
+    let old = played(&harness, &hub, 1).await;
     let follow = |after, since| Follow {
         scope: Scope::All { after, since },
         format: "linkspan".to_owned(),
@@ -200,14 +206,14 @@ async fn who_follows_all_sessions_sees_each_without_gaps() {
     };
     let known = HashMap::from([(old.clone(), 5)]);
     let mut all = hub.follow(follow(known, None)).await.unwrap();
-    let submit = bench.submit("replay:subagents", "new");
+    let submit = harness.submit("replay:subagents", "new");
     let new = hub.submit(submit).await.unwrap().session;
-    hub.submit(bench.submit_to(&old, "again")).await.unwrap();
-    bench.outcomes(&old, 2).await;
-    bench.outcomes(&new, 1).await;
+    hub.submit(harness.submit_to(&old, "again")).await.unwrap();
+    harness.outcomes(&old, 2).await;
+    harness.outcomes(&new, 1).await;
     let mut wanted = HashMap::new();
     for (session, after) in [(&old, 5), (&new, 0)] {
-        let head = bench.lines(session).await.len() as u64;
+        let head = harness.lines(session).await.len() as u64;
         wanted.insert((*session).clone(), (after + 1..=head).collect::<Vec<_>>());
     }
     let n: usize = wanted.values().map(Vec::len).sum();
@@ -221,12 +227,12 @@ async fn who_follows_all_sessions_sees_each_without_gaps() {
 }
 
 #[tokio::test]
-async fn a_list_hears_of_new_sessions_and_of_their_ends() {
-    let bench = Bench::new();
-    let hub = bench.hub().await;
+async fn session_changes_cover_creation_and_end() {
+    let harness = Harness::new();
+    let hub = harness.hub().await;
     let mut changes = hub.changes();
     let session = hub
-        .submit(bench.submit("claude", "wait"))
+        .submit(harness.submit("claude", "wait"))
         .await
         .unwrap()
         .session;
@@ -244,9 +250,9 @@ async fn a_list_hears_of_new_sessions_and_of_their_ends() {
 
 #[tokio::test]
 async fn a_cursor_that_is_not_there_is_refused() {
-    let bench = Bench::new();
-    let hub = bench.hub().await;
-    let session = played(&bench, &hub, 1).await;
+    let harness = Harness::new();
+    let hub = harness.hub().await;
+    let session = played(&harness, &hub, 1).await;
     let ahead = hub.follow(one(&session, 100_000, "thread")).await;
     assert!(matches!(ahead, Err(hub::Error::NoSuchCursor { .. })));
     let unknown = hub.follow(one(&session, 0, "nothing")).await;

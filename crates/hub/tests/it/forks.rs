@@ -11,7 +11,7 @@ use model::{Outcome, SessionId};
 use runner::locks::Locks;
 use tokio::task::LocalSet;
 
-use crate::bench::{Bench, outcomes};
+use crate::harness::{Harness, outcomes};
 
 /// Speaks Claude's stream-json. Its session is its own, the one it resumes, or a copy of it.
 const AGENT: &str = r#"#!/bin/sh
@@ -42,25 +42,25 @@ const DEADLINE: Duration = Duration::from_secs(10);
 const N_SOURCES: usize = 10;
 const N_ROUNDS: usize = 10;
 
-fn config(bench: &Bench, journal: &Arc<dyn Journal>) -> HubConfig {
+fn config(harness: &Harness, journal: &Arc<dyn Journal>) -> HubConfig {
     HubConfig {
         journal: Arc::clone(journal),
-        locks: Some(Locks::new(bench.dir.path().join("locks"))),
+        locks: Some(Locks::new(harness.dir.path().join("locks"))),
         owner: hub::own_name(),
         limits: Limits {
             max_warm: N_SOURCES,
             ..Limits::default()
         },
-        ..bench.config()
+        ..harness.config()
     }
 }
 
-fn bench() -> Bench {
-    let bench = Bench::new();
-    let agent = bench.dir.path().join("agent");
+fn harness() -> Harness {
+    let harness = Harness::new();
+    let agent = harness.dir.path().join("agent");
     fs::write(&agent, AGENT).unwrap();
     fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
-    bench
+    harness
 }
 
 /// Submits a prompt, and waits for its end.
@@ -75,28 +75,28 @@ async fn done(hub: &Hub, submit: Submit, n_runs: usize) -> SessionId<'static> {
 
 #[tokio::test]
 async fn forks_and_other_programs_do_not_wait_for_an_agent_that_idles() {
-    let bench = Arc::new(bench());
+    let harness = Arc::new(harness());
     let other: Arc<dyn Journal> = Arc::new(Memory::new(journal::Config {
-        clock: Arc::clone(&bench.clock) as Arc<dyn journal::Clock>,
+        clock: Arc::clone(&harness.clock) as Arc<dyn journal::Clock>,
         cut: None,
     }));
-    let here = Arc::new(Hub::open(config(&bench, &bench.journal)).await.unwrap());
-    let there = Arc::new(Hub::open(config(&bench, &other)).await.unwrap());
+    let here = Arc::new(Hub::open(config(&harness, &harness.journal)).await.unwrap());
+    let there = Arc::new(Hub::open(config(&harness, &other)).await.unwrap());
     let all = LocalSet::new();
     let mut tasks = Vec::new();
     for _ in 0..N_SOURCES {
-        let (bench, here, there) = (Arc::clone(&bench), Arc::clone(&here), Arc::clone(&there));
+        let (harness, here, there) = (Arc::clone(&harness), Arc::clone(&here), Arc::clone(&there));
         tasks.push(all.spawn_local(async move {
-            let source = done(&here, bench.submit("claude", "begin"), 1).await;
+            let source = done(&here, harness.submit("claude", "begin"), 1).await;
             let native = here.find(source.as_str()).await.unwrap().native.unwrap();
             for round in 1..=N_ROUNDS {
                 let fork = Submit {
                     target: Target::Fork(source.to_string()),
-                    ..bench.submit("claude", "fork")
+                    ..harness.submit("claude", "fork")
                 };
                 let resume = Submit {
                     target: Target::Native(native.to_string()),
-                    ..bench.submit("claude", "resume")
+                    ..harness.submit("claude", "resume")
                 };
                 let (fork, _) = tokio::join!(done(&here, fork, 1), done(&there, resume, round));
                 let forked = here.find(fork.as_str()).await.unwrap();
@@ -104,8 +104,8 @@ async fn forks_and_other_programs_do_not_wait_for_an_agent_that_idles() {
                 assert_eq!(forked.parent.unwrap().session, source);
             }
             // Its own agent is out of date by now, and another one goes on.
-            done(&here, bench.submit_to(&source, "go on"), 2).await;
-            bench.check(&source).await;
+            done(&here, harness.submit_to(&source, "go on"), 2).await;
+            harness.check(&source).await;
         }));
     }
     all.await;

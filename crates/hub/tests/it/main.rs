@@ -5,10 +5,10 @@
 mod accepted;
 mod acceptors;
 mod asks;
-mod bench;
 mod crash;
+mod disk_full;
 mod follow;
 mod forks;
-mod keep;
+mod harness;
 mod queue;
-mod store;
+mod retention;

@@ -4,24 +4,27 @@ use hub::Submit;
 use model::Outcome;
 use runner::Mode;
 
-use crate::bench::Bench;
+use crate::harness::Harness;
 
 #[tokio::test]
 async fn prompts_of_a_session_run_one_after_the_other() {
-    let bench = Bench::new();
-    let hub = bench.hub().await;
+    let harness = Harness::new();
+    let hub = harness.hub().await;
     let first = hub
-        .submit(bench.submit("replay:tools", "one"))
+        .submit(harness.submit("replay:tools", "one"))
         .await
         .unwrap();
     let session = first.session;
     for prompt in ["two", "three"] {
-        let submitted = hub.submit(bench.submit_to(&session, prompt)).await.unwrap();
+        let submitted = hub
+            .submit(harness.submit_to(&session, prompt))
+            .await
+            .unwrap();
         assert_eq!(submitted.session, session);
     }
-    let outcomes = bench.outcomes(&session, 3).await;
+    let outcomes = harness.outcomes(&session, 3).await;
     assert_eq!(outcomes, [Outcome::Completed; 3]);
-    let runs = bench.runs(&session).await;
+    let runs = harness.runs(&session).await;
     let names: Vec<_> = runs.iter().map(|it| it.run.as_str()).collect();
     assert_eq!(names, ["r1", "r2", "r3"]);
     let read = journal::Read {
@@ -30,23 +33,25 @@ async fn prompts_of_a_session_run_one_after_the_other() {
         max_events: 1,
         max_bytes: 1,
     };
-    let frames = bench.journal.frames(&session, read).await.unwrap();
+    let frames = harness.journal.frames(&session, read).await.unwrap();
     let recording = &runner::engines::REPLAYS[0];
     let mut lines = recording.bytes.split(|it| *it == b'\n');
     assert_eq!(frames[0].bytes, lines.next().unwrap());
-    bench.check(&session).await;
+    harness.check(&session).await;
     hub.stop().await;
 }
 
 #[tokio::test]
-async fn what_happens_inside_a_sub_agent_is_told_of_that_of_its_own_run() {
-    let bench = Bench::new();
-    let hub = bench.hub().await;
-    let submit = bench.submit("replay:subagents", "one");
+async fn sub_agent_events_carry_the_path_of_their_own_run() {
+    let harness = Harness::new();
+    let hub = harness.hub().await;
+    let submit = harness.submit("replay:subagents", "one");
     let session = hub.submit(submit).await.unwrap().session;
-    hub.submit(bench.submit_to(&session, "two")).await.unwrap();
-    bench.outcomes(&session, 2).await;
-    let lines = bench.lines(&session).await;
+    hub.submit(harness.submit_to(&session, "two"))
+        .await
+        .unwrap();
+    harness.outcomes(&session, 2).await;
+    let lines = harness.lines(&session).await;
     let events = lines.iter().map(|it| model::Event::from_json(it).unwrap());
     let mut opened = Vec::new();
     let mut n_inside = 0;
@@ -64,18 +69,18 @@ async fn what_happens_inside_a_sub_agent_is_told_of_that_of_its_own_run() {
 }
 
 #[tokio::test]
-async fn prompts_that_wait_are_seen_and_can_be_taken_back() {
-    let bench = Bench::new();
-    let hub = bench.hub().await;
-    let first = hub.submit(bench.submit("claude", "wait")).await.unwrap();
+async fn queued_prompts_are_listed_and_can_be_removed() {
+    let harness = Harness::new();
+    let hub = harness.hub().await;
+    let first = hub.submit(harness.submit("claude", "wait")).await.unwrap();
     let session = first.session;
-    bench.running(&session).await;
+    harness.running(&session).await;
     let second = hub
-        .submit(bench.submit_to(&session, "second"))
+        .submit(harness.submit_to(&session, "second"))
         .await
         .unwrap();
     let third = hub
-        .submit(bench.submit_to(&session, "third"))
+        .submit(harness.submit_to(&session, "third"))
         .await
         .unwrap();
     let positions = [first.position, second.position, third.position];
@@ -86,97 +91,97 @@ async fn prompts_that_wait_are_seen_and_can_be_taken_back() {
     assert!(hub.remove_queued(&session, second.number).await.unwrap());
     assert!(!hub.remove_queued(&session, second.number).await.unwrap());
     assert!(hub.abort(&session).await.unwrap());
-    let outcomes = bench.outcomes(&session, 2).await;
+    let outcomes = harness.outcomes(&session, 2).await;
     assert_eq!(outcomes, [Outcome::Aborted, Outcome::Completed]);
     assert!(!hub.abort(&session).await.unwrap());
-    let lines = bench.lines(&session).await.join("\n");
+    let lines = harness.lines(&session).await.join("\n");
     assert!(lines.contains("third") && !lines.contains("second"));
-    bench.check(&session).await;
+    harness.check(&session).await;
     hub.stop().await;
 }
 
 #[tokio::test]
 async fn a_recording_is_stopped_like_an_agent() {
-    let bench = Bench::new();
-    let hub = bench.hub().await;
+    let harness = Harness::new();
+    let hub = harness.hub().await;
     let submit = Submit {
         speed: Some(0.01),
-        ..bench.submit("replay:tools", "play")
+        ..harness.submit("replay:tools", "play")
     };
     let session = hub.submit(submit).await.unwrap().session;
-    bench.running(&session).await;
+    harness.running(&session).await;
     assert!(hub.abort(&session).await.unwrap());
-    assert_eq!(bench.outcomes(&session, 1).await, [Outcome::Aborted]);
+    assert_eq!(harness.outcomes(&session, 1).await, [Outcome::Aborted]);
     hub.stop().await;
 }
 
 #[tokio::test]
 async fn an_agent_stays_for_the_next_prompt_with_the_same_settings() {
-    let bench = Bench::new();
-    let hub = bench.hub().await;
+    let harness = Harness::new();
+    let hub = harness.hub().await;
     let session = hub
-        .submit(bench.submit("claude", "one"))
+        .submit(harness.submit("claude", "one"))
         .await
         .unwrap()
         .session;
-    bench.outcomes(&session, 1).await;
+    harness.outcomes(&session, 1).await;
     let again = |model: Option<&str>| Submit {
         model: model.map(str::to_owned),
-        ..bench.submit_to(&session, "again")
+        ..harness.submit_to(&session, "again")
     };
     hub.submit(again(None)).await.unwrap();
-    bench.outcomes(&session, 2).await;
-    assert_eq!(bench.n_starts(), 1);
+    harness.outcomes(&session, 2).await;
+    assert_eq!(harness.n_starts(), 1);
     hub.submit(again(Some("other"))).await.unwrap();
-    let outcomes = bench.outcomes(&session, 3).await;
+    let outcomes = harness.outcomes(&session, 3).await;
     assert_eq!(
-        (outcomes, bench.n_starts()),
+        (outcomes, harness.n_starts()),
         (vec![Outcome::Completed; 3], 2)
     );
-    bench.check(&session).await;
+    harness.check(&session).await;
     hub.stop().await;
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_is_a_run_that_failed() {
-    let bench = Bench::new();
-    let hub = bench.hub().await;
+async fn an_agent_that_cannot_start_fails_its_run() {
+    let harness = Harness::new();
+    let hub = harness.hub().await;
     let submit = Submit {
         permissions: Some(Mode::Deny),
-        ..bench.submit("acp:/nowhere/agent", "hello")
+        ..harness.submit("acp:/nowhere/agent", "hello")
     };
     let session = hub.submit(submit).await.unwrap().session;
-    assert_eq!(bench.outcomes(&session, 1).await, [Outcome::Failed]);
+    assert_eq!(harness.outcomes(&session, 1).await, [Outcome::Failed]);
     assert!(
-        bench
+        harness
             .journal
             .commands(&session, 0)
             .await
             .unwrap()
             .is_empty()
     );
-    bench.check(&session).await;
+    harness.check(&session).await;
     hub.stop().await;
 }
 
 #[tokio::test]
 async fn a_stop_ends_the_run_and_keeps_the_queue() {
-    let bench = Bench::new();
-    let hub = bench.hub().await;
+    let harness = Harness::new();
+    let hub = harness.hub().await;
     let session = hub
-        .submit(bench.submit("claude", "wait"))
+        .submit(harness.submit("claude", "wait"))
         .await
         .unwrap()
         .session;
-    bench.running(&session).await;
-    hub.submit(bench.submit_to(&session, "later"))
+    harness.running(&session).await;
+    hub.submit(harness.submit_to(&session, "later"))
         .await
         .unwrap();
     hub.stop().await;
-    assert_eq!(bench.outcomes(&session, 1).await, [Outcome::Aborted]);
-    let hub = bench.hub().await;
-    let outcomes = bench.outcomes(&session, 2).await;
+    assert_eq!(harness.outcomes(&session, 1).await, [Outcome::Aborted]);
+    let hub = harness.hub().await;
+    let outcomes = harness.outcomes(&session, 2).await;
     assert_eq!(outcomes, [Outcome::Aborted, Outcome::Completed]);
-    bench.check(&session).await;
+    harness.check(&session).await;
     hub.stop().await;
 }

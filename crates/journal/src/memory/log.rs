@@ -6,15 +6,17 @@ use bytes::Bytes;
 use model::{AskId, Decision, RunId, SessionId, Timestamp};
 
 use crate::clock::Moment;
-use crate::command::{Command, MAX_COMMANDS, Order, WaitingAsk};
-use crate::entry::{Batch, Deltas, Effect, Entry, Kind, Page, Read, Room, Stored, StoredFrame};
+use crate::command::{Command, CommandBody, MAX_COMMANDS, WaitingAsk};
+use crate::entry::{
+    Batch, Deltas, Effect, Entry, Kind, Page, PageBudget, Read, Stored, StoredFrame,
+};
 use crate::error::{Error, Result};
 use crate::lease::{Holder, Owner};
 use crate::run::{Overview, Run, RunEnd};
 use crate::session::{NewSession, Parent, Session, State};
 
 #[derive(Debug)]
-pub(super) struct Log {
+pub(super) struct MemoryLog {
     pub(super) id: SessionId<'static>,
     engine: String,
     pub(super) title: Option<String>,
@@ -23,7 +25,7 @@ pub(super) struct Log {
     pub(super) held: Option<(Owner, Moment)>,
     events: Vec<Stored>,
     frames: Vec<StoredFrame>,
-    pub(super) facts: Facts,
+    pub(super) facts: LogState,
     commands: Vec<Command>,
     n_commands: u64,
     parent: Option<Parent>,
@@ -31,7 +33,7 @@ pub(super) struct Log {
 
 /// What the events add up to.
 #[derive(Clone, Debug)]
-pub(super) struct Facts {
+pub(super) struct LogState {
     cwd: Option<String>,
     /// In the order they became known; the last one counts.
     pub(super) natives: Vec<SessionId<'static>>,
@@ -53,7 +55,7 @@ struct Ask {
     decision: Option<Decision>,
 }
 
-impl Log {
+impl MemoryLog {
     pub(super) fn new(new: NewSession, now: Timestamp, activity: u64) -> Self {
         Self {
             id: new.id,
@@ -64,7 +66,7 @@ impl Log {
             held: None,
             events: Vec::new(),
             frames: Vec::new(),
-            facts: Facts {
+            facts: LogState {
                 cwd: new.cwd,
                 natives: Vec::new(),
                 active_at: now,
@@ -124,7 +126,7 @@ impl Log {
     }
 
     fn n_queued(&self) -> u64 {
-        let is_prompt = |it: &&Command| matches!(it.order, Order::Prompt(_));
+        let is_prompt = |it: &&Command| matches!(it.order, CommandBody::Prompt(_));
         self.commands.iter().filter(is_prompt).count() as u64
     }
 
@@ -283,7 +285,7 @@ impl Log {
 
     pub(super) fn read(&self, read: Read) -> Page {
         let head = self.head();
-        let mut room = Room::of(read);
+        let mut room = PageBudget::of(read);
         let mut events = Vec::new();
         let wanted = self.events.iter().filter(|it| {
             it.seq > read.after && (read.deltas == Deltas::Keep || it.kind != Kind::ItemDelta)
@@ -301,7 +303,7 @@ impl Log {
     }
 
     pub(super) fn frames(&self, read: Read) -> Vec<StoredFrame> {
-        let mut room = Room::of(read);
+        let mut room = PageBudget::of(read);
         let after = self.frames.iter().filter(|it| it.seq > read.after);
         after
             .take_while(|it| {
@@ -321,7 +323,7 @@ impl Log {
         newest_first.take(limit as usize).cloned().collect()
     }
 
-    pub(super) fn command(&mut self, order: Order, now: Timestamp) -> Result<u64> {
+    pub(super) fn command(&mut self, order: CommandBody, now: Timestamp) -> Result<u64> {
         let pending = self.commands.len() as u64;
         if pending >= MAX_COMMANDS {
             return Err(Error::TooManyCommands {
@@ -360,7 +362,7 @@ impl Log {
                 decision: ask.decision,
             });
         }
-        let number = self.command(Order::Settle { ask: seq, answer }, now)?;
+        let number = self.command(CommandBody::Settle { ask: seq, answer }, now)?;
         self.facts.asks[at].answered = true;
         Ok(number)
     }

@@ -6,28 +6,28 @@ use std::time::Duration;
 use bytes::Bytes;
 use model::{RunId, SessionId, Timestamp};
 
-use super::log::Log;
+use super::log::MemoryLog;
 use crate::clock::Moment;
-use crate::command::{Enqueued, Home, Order, WaitingAsk};
+use crate::command::{CommandBody, Enqueued, PromptTarget, WaitingAsk};
 use crate::entry::Batch;
 use crate::error::{Error, Result};
 use crate::lease::{Lease, Owner, Takeover};
 use crate::retention::{Candidate, Removed, Retention};
 use crate::run::{OpenRun, Run};
-use crate::session::{Listing, NewSession, Place, Session, SessionQuery, searchable};
+use crate::session::{ListCursor, Listing, NewSession, Session, SessionQuery, searchable};
 
 #[derive(Debug, Default)]
-pub(super) struct Store {
+pub(super) struct MemoryStore {
     /// In the order they were made.
-    logs: Vec<Log>,
+    logs: Vec<MemoryLog>,
     /// The last epoch of any lease: a session made again under its old name must not honour an old one.
     epoch: u64,
     /// The last number in the order of the list.
     activity: u64,
 }
 
-impl Store {
-    pub(super) fn log(&self, id: &SessionId<'_>) -> Result<&Log> {
+impl MemoryStore {
+    pub(super) fn log(&self, id: &SessionId<'_>) -> Result<&MemoryLog> {
         self.logs
             .iter()
             .find(|it| it.id == *id)
@@ -36,7 +36,7 @@ impl Store {
             })
     }
 
-    pub(super) fn log_mut(&mut self, id: &SessionId<'_>) -> Result<&mut Log> {
+    pub(super) fn log_mut(&mut self, id: &SessionId<'_>) -> Result<&mut MemoryLog> {
         self.logs
             .iter_mut()
             .find(|it| it.id == *id)
@@ -50,7 +50,7 @@ impl Store {
             return Err(Error::SessionExists { session: new.id });
         }
         self.activity += 1;
-        let log = Log::new(new, now, self.activity);
+        let log = MemoryLog::new(new, now, self.activity);
         let session = log.session();
         self.logs.push(log);
         Ok(session)
@@ -114,22 +114,22 @@ impl Store {
 
     pub(super) fn enqueue(
         &mut self,
-        home: Home,
+        home: PromptTarget,
         prompt: Bytes,
         now: Timestamp,
     ) -> Result<Enqueued> {
         let id = home.session().clone();
         match home {
-            Home::Session(_) => (),
-            Home::New(new) => _ = self.create(new, now)?,
-            Home::Either(new) => match self.create(new, now) {
+            PromptTarget::Session(_) => (),
+            PromptTarget::New(new) => _ = self.create(new, now)?,
+            PromptTarget::Either(new) => match self.create(new, now) {
                 Ok(_) | Err(Error::SessionExists { .. }) => (),
                 Err(err) => return Err(err),
             },
         }
         let log = self.log_mut(&id)?;
         let position = log.position();
-        let number = log.command(Order::Prompt(prompt), now)?;
+        let number = log.command(CommandBody::Prompt(prompt), now)?;
         Ok(Enqueued { number, position })
     }
 
@@ -139,7 +139,7 @@ impl Store {
         Ok(())
     }
 
-    fn fence(&mut self, lease: &Lease) -> Result<&mut Log> {
+    fn fence(&mut self, lease: &Lease) -> Result<&mut MemoryLog> {
         let log = self.log_mut(&lease.session)?;
         if log.epoch != lease.epoch {
             return Err(Error::Fenced {
@@ -155,25 +155,30 @@ impl Store {
         self.newest_first()
             .into_iter()
             .find(|it| it.facts.natives.contains(native))
-            .map(Log::session)
+            .map(MemoryLog::session)
     }
 
-    pub(super) fn list(&self, query: &SessionQuery, after: Option<&Place>, limit: u32) -> Listing {
+    pub(super) fn list(
+        &self,
+        query: &SessionQuery,
+        after: Option<&ListCursor>,
+        limit: u32,
+    ) -> Listing {
         let limit = limit.max(1) as usize;
         let mut sessions: Vec<_> = self
             .newest_first()
             .into_iter()
-            .map(Log::session)
+            .map(MemoryLog::session)
             .filter(|it| after.is_none_or(|after| is_older(it, after)) && matches(it, query))
             .take(limit + 1)
             .collect();
         let has_more = sessions.len() > limit;
         sessions.truncate(limit);
-        let next = sessions.last().filter(|_| has_more).map(Session::place);
+        let next = sessions.last().filter(|_| has_more).map(Session::cursor);
         Listing { sessions, next }
     }
 
-    fn newest_first(&self) -> Vec<&Log> {
+    fn newest_first(&self) -> Vec<&MemoryLog> {
         let mut logs: Vec<_> = self.logs.iter().collect();
         logs.sort_by_key(|it| std::cmp::Reverse(it.facts.activity));
         logs
@@ -210,7 +215,7 @@ impl Store {
     }
 
     pub(super) fn asks(&self) -> Vec<WaitingAsk> {
-        let mut asks: Vec<_> = self.logs.iter().flat_map(Log::waiting).collect();
+        let mut asks: Vec<_> = self.logs.iter().flat_map(MemoryLog::waiting).collect();
         asks.sort_by_key(|it| it.at);
         asks
     }
@@ -242,7 +247,7 @@ impl Store {
     }
 }
 
-fn is_older(session: &Session, place: &Place) -> bool {
+fn is_older(session: &Session, place: &ListCursor) -> bool {
     session.activity < place.activity
 }
 

@@ -6,14 +6,14 @@ use model::{AskId, Decision, Outcome, RunId, Timestamp};
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::logs::Log;
+use super::checksum::{ASKS, EVENTS, FRAMES, NATIVES, RUNS, SESSIONS};
+use super::logs::LogRow;
 use super::sessions::next_activity;
-use super::sum::{ASKS, EVENTS, FRAMES, NATIVES, RUNS, SESSIONS};
 use crate::entry::{Batch, Effect, Entry};
 use crate::error::{Damage, Error, Result};
 use crate::lease::Lease;
 use crate::session::searchable;
-use crate::words;
+use crate::sql_enum;
 
 /// Room for the event's number in a key: 68 thousand million events in each of 134 million sessions.
 pub(super) const SEQ_BITS: u32 = 36;
@@ -28,9 +28,9 @@ pub(super) fn seq(key: i64) -> u64 {
 }
 
 /// A canonical line is UTF-8 already; SQLite takes it without another look.
-struct Line<'a>(&'a [u8]);
+struct SqlLine<'a>(&'a [u8]);
 
-impl ToSql for Line<'_> {
+impl ToSql for SqlLine<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(ValueRef::Text(self.0)))
     }
@@ -42,7 +42,7 @@ pub(super) fn append(
     batch: &Batch,
     now: Timestamp,
 ) -> Result<Range<u64>> {
-    let mut log = Log::fence(conn, lease)?;
+    let mut log = LogRow::fence(conn, lease)?;
     let first = log.head + 1;
     let mut next = first;
     let mut insert = conn.prepare_cached(
@@ -66,7 +66,7 @@ pub(super) fn append(
             ValueRef::Integer(cut),
             ValueRef::Text(&entry.line),
         ]);
-        insert.execute(params![key, at, kind, cut, Line(&entry.line), sum])?;
+        insert.execute(params![key, at, kind, cut, SqlLine(&entry.line), sum])?;
         if let Some(frame) = &entry.frame {
             insert_frame(conn, key, entry.frame_cut as i64, frame)?;
         }
@@ -74,7 +74,7 @@ pub(super) fn append(
         next += 1;
     }
     if batch.entries.iter().any(|it| it.is_agents) {
-        hear(conn, lease, log.session)?;
+        acknowledge_activity(conn, lease, log.session)?;
     }
     log.head = next - 1;
     log.bytes += batch.length() as u64;
@@ -229,7 +229,7 @@ fn end_ask(
         return Err(damaged(lease, Damage::Ask(seq as u64)));
     }
     conn.prepare_cached("UPDATE asks SET decision = ?3 WHERE session = ?1 AND seq = ?2")?
-        .execute(params![session, seq, words::decision(decision)])?;
+        .execute(params![session, seq, sql_enum::decision(decision)])?;
     ASKS.seal(conn, &key)
 }
 
@@ -245,7 +245,7 @@ fn touch(conn: &Connection, lease: &Lease, session: i64, now: Timestamp) -> Resu
 }
 
 /// The agent of the open run has told something.
-fn hear(conn: &Connection, lease: &Lease, session: i64) -> Result<()> {
+fn acknowledge_activity(conn: &Connection, lease: &Lease, session: i64) -> Result<()> {
     let first: Option<i64> = conn
         .prepare_cached("SELECT first FROM runs WHERE session = ?1 AND last IS NULL AND NOT heard")?
         .query_row([session], |row| row.get(0))

@@ -5,21 +5,21 @@ use model::{AskId, RunId, SessionId, Timestamp};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
+use super::checksum::{ASKS, COMMANDS};
 use super::log::line;
-use super::logs::Log;
+use super::logs::LogRow;
 use super::sessions::{self, find_key};
-use super::sum::{ASKS, COMMANDS};
-use crate::command::{Command, Enqueued, Home, MAX_COMMANDS, Order, WaitingAsk};
+use crate::command::{Command, CommandBody, Enqueued, MAX_COMMANDS, PromptTarget, WaitingAsk};
 use crate::error::{Damage, Error, Result};
-use crate::words;
+use crate::sql_enum;
 
 pub(super) fn command(
     conn: &Connection,
     id: &SessionId<'static>,
-    order: &Order,
+    order: &CommandBody,
     now: Timestamp,
 ) -> Result<u64> {
-    let mut log = Log::find(conn, id)?;
+    let mut log = LogRow::find(conn, id)?;
     let session = log.session;
     let pending: i64 = conn
         .prepare_cached("SELECT count(*) FROM commands WHERE session = ?1")?
@@ -34,10 +34,10 @@ pub(super) fn command(
     log.write(conn)?;
     let number = log.commands as i64;
     let (word, ask, body) = match order {
-        Order::Prompt(body) => ("prompt", None, body),
-        Order::Abort(body) => ("abort", None, body),
-        Order::Settle { ask, answer } => ("settle", Some(*ask as i64), answer),
-        Order::Damaged => {
+        CommandBody::Prompt(body) => ("prompt", None, body),
+        CommandBody::Abort(body) => ("abort", None, body),
+        CommandBody::Settle { ask, answer } => ("settle", Some(*ask as i64), answer),
+        CommandBody::Damaged => {
             return Err(Error::Damaged {
                 session: id.clone(),
                 row: Damage::Command(log.commands),
@@ -71,14 +71,14 @@ pub(super) fn command(
 /// Leaves a prompt, in a session that is made for it if need be.
 pub(super) fn enqueue(
     conn: &Connection,
-    home: &Home,
+    home: &PromptTarget,
     prompt: Bytes,
     now: Timestamp,
 ) -> Result<Enqueued> {
     match home {
-        Home::Session(_) => (),
-        Home::New(new) => _ = sessions::create(conn, new, now)?,
-        Home::Either(new) => match sessions::create(conn, new, now) {
+        PromptTarget::Session(_) => (),
+        PromptTarget::New(new) => _ = sessions::create(conn, new, now)?,
+        PromptTarget::Either(new) => match sessions::create(conn, new, now) {
             Ok(_) | Err(Error::SessionExists { .. }) => (),
             Err(err) => return Err(err),
         },
@@ -92,7 +92,7 @@ pub(super) fn enqueue(
         )?
         .query_row([session], |row| row.get(0))?;
     Ok(Enqueued {
-        number: command(conn, id, &Order::Prompt(prompt), now)?,
+        number: command(conn, id, &CommandBody::Prompt(prompt), now)?,
         position: position as u64,
     })
 }
@@ -114,7 +114,7 @@ pub(super) fn commands(
             at: Timestamp::from_millis(row.get(2).unwrap_or_default()),
             order: match COMMANDS.is_whole(row, 0) {
                 true => order(row)?,
-                false => Order::Damaged,
+                false => CommandBody::Damaged,
             },
         })
     })?;
@@ -129,12 +129,12 @@ pub(super) fn pending(conn: &Connection) -> Result<Vec<SessionId<'static>>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-fn order(row: &Row<'_>) -> rusqlite::Result<Order> {
+fn order(row: &Row<'_>) -> rusqlite::Result<CommandBody> {
     let body = Bytes::from(row.get::<_, Vec<u8>>(5)?);
     match row.get_ref(3)?.as_str()? {
-        "prompt" => Ok(Order::Prompt(body)),
-        "abort" => Ok(Order::Abort(body)),
-        "settle" => Ok(Order::Settle {
+        "prompt" => Ok(CommandBody::Prompt(body)),
+        "abort" => Ok(CommandBody::Abort(body)),
+        "settle" => Ok(CommandBody::Settle {
             ask: row.get::<_, i64>(4)? as u64,
             answer: body,
         }),
@@ -214,12 +214,12 @@ pub(super) fn settle(
             return Err(Error::Answered {
                 session: id.clone(),
                 seq,
-                decision: decision.and_then(|it| words::find_decision(&it)),
+                decision: decision.and_then(|it| sql_enum::find_decision(&it)),
             });
         }
     }
     conn.prepare_cached("UPDATE asks SET answered = 1 WHERE session = ?1 AND seq = ?2")?
         .execute(params![session, seq as i64])?;
     ASKS.seal(conn, &key)?;
-    command(conn, id, &Order::Settle { ask: seq, answer }, now)
+    command(conn, id, &CommandBody::Settle { ask: seq, answer }, now)
 }

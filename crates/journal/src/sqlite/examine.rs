@@ -9,8 +9,10 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Row};
 
 use super::append::seq;
-use super::logs::Log;
-use super::sum::{ASKS, COMMANDS, EPOCHS, EVENTS, FRAMES, LOGS, NATIVES, RUNS, SESSIONS, Table};
+use super::checksum::{
+    ASKS, COMMANDS, EPOCHS, EVENTS, FRAMES, LOGS, NATIVES, RUNS, SESSIONS, Table,
+};
+use super::logs::LogRow;
 use super::witness::{self, Witness};
 use super::{log, migrate, open};
 use crate::entry::{Deltas, Read};
@@ -21,13 +23,13 @@ use crate::report::{DamagedRow, Report};
 const MAX_WORDS: u32 = 20;
 
 pub(super) fn examine(path: &Path) -> Result<Report, Fault> {
-    let conn = look(path)?;
+    let conn = open_read_only(path)?;
     let mut report = Report {
         bytes: fs::metadata(path)?.len(),
         wal_bytes: fs::metadata(open::beside(path, "-wal")).map_or(0, |it| it.len()),
         version: migrate::version(&conn)?,
         known: migrate::KNOWN,
-        aside: aside(path),
+        aside: backups(path),
         ..Report::default()
     };
     if report.version == 0 {
@@ -37,7 +39,7 @@ pub(super) fn examine(path: &Path) -> Result<Report, Fault> {
     if report.version != report.known {
         return Ok(report);
     }
-    let mut sessions = Sessions::read(&conn);
+    let mut sessions = ExaminedSessions::read(&conn);
     sessions.check(&conn);
     report.sessions = sessions.keys.len() as u64;
     report.events = sessions.n_events;
@@ -52,7 +54,7 @@ pub(super) fn examine(path: &Path) -> Result<Report, Fault> {
 }
 
 /// A connection that leaves everything as it is.
-pub(super) fn look(path: &Path) -> Result<Connection, Fault> {
+pub(super) fn open_read_only(path: &Path) -> Result<Connection, Fault> {
     let conn = open::reader(path)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(conn)
@@ -71,7 +73,7 @@ fn structure(conn: &Connection) -> Vec<String> {
 }
 
 /// The copies beside the store.
-fn aside(path: &Path) -> Vec<PathBuf> {
+fn backups(path: &Path) -> Vec<PathBuf> {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
         return Vec::new();
     };
@@ -92,7 +94,7 @@ fn aside(path: &Path) -> Vec<PathBuf> {
 
 /// The sessions of a store and what is wrong with them.
 #[derive(Debug, Default)]
-pub(super) struct Sessions {
+pub(super) struct ExaminedSessions {
     /// By key, in order: its id, where that is known.
     pub(super) keys: Vec<(i64, Option<SessionId<'static>>)>,
     pub(super) damaged: Vec<DamagedRow>,
@@ -101,7 +103,7 @@ pub(super) struct Sessions {
     n_events: u64,
 }
 
-impl Sessions {
+impl ExaminedSessions {
     pub(super) fn read(conn: &Connection) -> Self {
         let mut sessions = Self::default();
         let mut found = HashMap::new();
@@ -190,9 +192,9 @@ impl Sessions {
 }
 
 /// What a row of each table is, by its session's key; events are gone through with their logs.
-type Which = fn(&Row<'_>) -> (i64, Damage);
+type RowName = fn(&Row<'_>) -> (i64, Damage);
 
-const TABLES: [(&Table, Which); 7] = [
+const TABLES: [(&Table, RowName); 7] = [
     (&SESSIONS, |row| (int(row, 0), Damage::Entry)),
     (&LOGS, |row| (int(row, 0), Damage::Log)),
     (&FRAMES, |row| {
@@ -216,7 +218,7 @@ pub(super) fn head(conn: &Connection, key: i64) -> Result<u64, Fault> {
     let sql = format!("SELECT {} FROM logs WHERE session = ?1", LOGS.list(""));
     let log = conn
         .prepare_cached(&sql)
-        .and_then(|mut it| it.query_row([key], |row| Log::read(row, 0)));
+        .and_then(|mut it| it.query_row([key], |row| LogRow::read(row, 0)));
     if let Ok(Some(log)) = log {
         return Ok(log.head);
     }

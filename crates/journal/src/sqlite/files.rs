@@ -11,10 +11,10 @@ use super::open::beside;
 use crate::error::Fault;
 
 #[derive(Clone, Debug)]
-pub(super) struct Files(Vec<(PathBuf, Id)>);
+pub(super) struct Files(Vec<(PathBuf, FileId)>);
 
 /// What tells a file from another one of the same name.
-type Id = (u64, u64);
+type FileId = (u64, u64);
 
 impl Files {
     /// Those of an open store.
@@ -48,7 +48,7 @@ impl Files {
 }
 
 #[cfg(unix)]
-fn id(path: &Path) -> Option<Id> {
+fn id(path: &Path) -> Option<FileId> {
     use std::os::unix::fs::MetadataExt;
     let data = fs::metadata(path).ok()?;
     Some((data.dev(), data.ino()))
@@ -56,6 +56,6 @@ fn id(path: &Path) -> Option<Id> {
 
 /// Files that are open cannot be deleted there.
 #[cfg(not(unix))]
-fn id(_: &Path) -> Option<Id> {
+fn id(_: &Path) -> Option<FileId> {
     None
 }

@@ -6,8 +6,8 @@ use model::SessionId;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
-use super::logs::Log;
-use super::sum::EPOCHS;
+use super::checksum::EPOCHS;
+use super::logs::LogRow;
 use crate::clock::Moment;
 use crate::error::{Error, Fault, Result};
 use crate::lease::{Lease, Owner, Takeover};
@@ -20,7 +20,7 @@ pub(super) fn acquire(
     ttl: Duration,
     takeover: &Takeover,
 ) -> Result<Lease> {
-    let mut log = Log::find(conn, session)?;
+    let mut log = LogRow::find(conn, session)?;
     if let Some(holder) = log.holder(now).filter(|it| !it.may_be_replaced(takeover)) {
         return Err(Error::Held {
             session: session.clone(),
@@ -39,7 +39,7 @@ pub(super) fn acquire(
 }
 
 pub(super) fn renew(conn: &Connection, lease: &Lease, now: &Moment, ttl: Duration) -> Result<()> {
-    let mut log = Log::fence(conn, lease)?;
+    let mut log = LogRow::fence(conn, lease)?;
     if let Some((_, until)) = &mut log.held {
         *until = now.plus(ttl);
     }
@@ -47,7 +47,7 @@ pub(super) fn renew(conn: &Connection, lease: &Lease, now: &Moment, ttl: Duratio
 }
 
 pub(super) fn release(conn: &Connection, lease: &Lease) -> Result<()> {
-    let mut log = match Log::fence(conn, lease) {
+    let mut log = match LogRow::fence(conn, lease) {
         Ok(log) => log,
         Err(Error::Fenced { .. } | Error::NoSession { .. }) => return Ok(()),
         Err(err) => return Err(err),

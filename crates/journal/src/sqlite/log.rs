@@ -5,16 +5,16 @@ use model::{SessionId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::append::{key, seq};
-use super::logs::Log;
-use super::sum::{EVENTS, FRAMES};
-use crate::damage::stand_in;
-use crate::entry::{Deltas, Kind, Page, Read, Room, Stored, StoredFrame};
+use super::checksum::{EVENTS, FRAMES};
+use super::logs::LogRow;
+use crate::damage::placeholder;
+use crate::entry::{Deltas, Kind, Page, PageBudget, Read, Stored, StoredFrame};
 use crate::error::{Damage, Error, Fault, Result};
 
 pub(super) fn read(conn: &Connection, session: &SessionId<'static>, read: Read) -> Result<Page> {
     // One transaction: the head must not be older than the events.
     let tx = conn.unchecked_transaction()?;
-    let log = Log::find(&tx, session)?;
+    let log = LogRow::find(&tx, session)?;
     page(&tx, session, log.session, log.head, read)
 }
 
@@ -26,13 +26,13 @@ pub(super) fn page(
     head: u64,
     read: Read,
 ) -> Result<Page> {
-    let mut reading = Reading {
+    let mut reading = PageReader {
         conn,
         session,
         key,
         head,
         deltas: read.deltas,
-        room: Room::of(read),
+        room: PageBudget::of(read),
         last: read.after,
         events: Vec::new(),
     };
@@ -49,19 +49,19 @@ pub(super) fn page(
 
 /// A page on its way. The numbers of a log have no gaps, so a row that is not there is noticed as one that
 /// was altered is.
-struct Reading<'a> {
+struct PageReader<'a> {
     conn: &'a Connection,
     session: &'a SessionId<'static>,
     key: i64,
     head: u64,
     deltas: Deltas,
-    room: Room,
+    room: PageBudget,
     /// The last number that was looked at.
     last: u64,
     events: Vec<Stored>,
 }
 
-impl Reading<'_> {
+impl PageReader<'_> {
     /// Goes through the rows in order, until the page is full or a number is missing.
     fn scan(&mut self) -> Result<()> {
         // The line of a delta that nobody wants is not read.
@@ -114,7 +114,7 @@ impl Reading<'_> {
         }
         let event = row.and_then(event).unwrap_or_else(|| {
             let at = self.events.last().map(|it| it.at);
-            stand_in(
+            placeholder(
                 self.session,
                 self.last,
                 at.unwrap_or(Timestamp::from_millis(0)),
@@ -134,14 +134,14 @@ pub(super) fn frames(
     session: &SessionId<'static>,
     read: Read,
 ) -> Result<Vec<StoredFrame>> {
-    let log = Log::find(conn, session)?;
+    let log = LogRow::find(conn, session)?;
     let mut statement = conn.prepare_cached(
         "SELECT key, cut, bytes, sum FROM frames WHERE key > ?1 AND key <= ?2 ORDER BY key",
     )?;
     let keys = [read.after, log.head].map(|it| key(log.session, it));
     let mut rows = statement.query(keys)?;
     let mut frames = Vec::new();
-    let mut room = Room::of(read);
+    let mut room = PageBudget::of(read);
     while room.has_some() {
         let Some(row) = rows.next()? else { break };
         let frame = match frame(row) {

@@ -4,13 +4,13 @@ use model::SessionId;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::sum::LOGS;
+use super::checksum::LOGS;
 use crate::clock::Moment;
 use crate::error::{Damage, Error, Result};
 use crate::lease::{Holder, Lease, Owner};
 
 #[derive(Debug)]
-pub(super) struct Log {
+pub(super) struct LogRow {
     pub(super) session: i64,
     pub(super) head: u64,
     pub(super) bytes: u64,
@@ -20,7 +20,7 @@ pub(super) struct Log {
     pub(super) held: Option<(Owner, Moment)>,
 }
 
-impl Log {
+impl LogRow {
     pub(super) fn find(conn: &Connection, id: &SessionId<'static>) -> Result<Self> {
         let log = conn
             .prepare_cached(

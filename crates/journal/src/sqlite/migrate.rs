@@ -5,27 +5,27 @@ use std::path::Path;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{open, sum};
+use super::{checksum, open};
 use crate::error::Fault;
-use crate::note::Note;
+use crate::open_note::OpenNote;
 
 /// What takes the store from the version of its index to the next; a released step never changes.
-struct Step {
+struct Migration {
     sql: &'static str,
     /// Rows get the checksums they do not have yet.
     seals: bool,
 }
 
-const STEPS: &[Step] = &[
-    Step {
+const STEPS: &[Migration] = &[
+    Migration {
         sql: include_str!("schema.sql"),
         seals: false,
     },
-    Step {
+    Migration {
         sql: include_str!("sums.sql"),
         seals: true,
     },
-    Step {
+    Migration {
         sql: include_str!("activity.sql"),
         seals: true,
     },
@@ -62,7 +62,7 @@ pub(super) fn check_unused(path: &Path) -> Result<(), Fault> {
 }
 
 /// All steps are one transaction: a store is of one version or of another.
-pub(super) fn migrate(conn: &mut Connection, tell: &mut dyn FnMut(Note)) -> Result<(), Fault> {
+pub(super) fn migrate(conn: &mut Connection, tell: &mut dyn FnMut(OpenNote)) -> Result<(), Fault> {
     // Looking takes no room on a full disk.
     if version(conn)? == KNOWN {
         return Ok(());
@@ -81,10 +81,10 @@ pub(super) fn migrate(conn: &mut Connection, tell: &mut dyn FnMut(Note)) -> Resu
     if steps.iter().any(|it| it.seals) {
         let mut told = |done, total| {
             if found > 0 {
-                tell(Note::Upgrading { done, total });
+                tell(OpenNote::Upgrading { done, total });
             }
         };
-        sum::seal_all(&tx, &mut told)?;
+        checksum::seal_all(&tx, &mut told)?;
     }
     tx.pragma_update(None, "user_version", KNOWN)?;
     tx.commit()?;

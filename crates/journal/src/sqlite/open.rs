@@ -14,7 +14,7 @@ use super::files::Files;
 use super::migrate;
 use super::witness::{self, SUFFIX, Slot, Witness};
 use crate::error::Fault;
-use crate::note::{Lost, Note};
+use crate::open_note::{LostData, OpenNote};
 
 /// How long a writer waits for another program's transaction; those take milliseconds.
 const BUSY: Duration = Duration::from_secs(5);
@@ -35,11 +35,11 @@ pub(super) struct Opened {
     pub(super) witness: Option<Witness>,
 }
 
-pub(super) fn writer(path: &Path, tell: &mut dyn FnMut(Note)) -> Result<Opened, Fault> {
+pub(super) fn writer(path: &Path, tell: &mut dyn FnMut(OpenNote)) -> Result<Opened, Fault> {
     // SQLite does not wait for others where the mode of the log changes: one opens at a time.
-    let turn = Turn::take(path)?;
-    if let Some(lost) = look_for_losses(path, turn.is_new)? {
-        tell(Note::Lost(lost));
+    let turn = OpenLock::take(path)?;
+    if let Some(lost) = find_losses(path, turn.is_new)? {
+        tell(OpenNote::Lost(lost));
     }
     migrate::check_alone(path)?;
     let mut conn = connect(path)?;
@@ -68,7 +68,7 @@ pub(super) fn writer(path: &Path, tell: &mut dyn FnMut(Note)) -> Result<Opened, 
 
 /// Compares the store with its witness, before anything is written. Where something is missing, the files
 /// are copied as they are: opening the store for good overwrites what may still be in them.
-fn look_for_losses(path: &Path, is_new: bool) -> Result<Option<Lost>, Fault> {
+fn find_losses(path: &Path, is_new: bool) -> Result<Option<LostData>, Fault> {
     let witness = Witness::path(path);
     let Some((id, noted)) = witness::read(&witness) else {
         return Ok(None);
@@ -77,12 +77,12 @@ fn look_for_losses(path: &Path, is_new: bool) -> Result<Option<Lost>, Fault> {
         return Ok(None);
     }
     if is_new {
-        let lost = Lost {
+        let lost = LostData {
             is_gone: true,
             sessions: noted.iter().map(Slot::all_lost).collect(),
-            ..Lost::default()
+            ..LostData::default()
         };
-        return Ok(Some(keep(lost, path, &[SUFFIX])));
+        return Ok(Some(keep_copy(lost, path, &[SUFFIX])));
     }
     let conn = connect(path)?;
     // Closing it would fold the log into the store, and delete it.
@@ -97,19 +97,19 @@ fn look_for_losses(path: &Path, is_new: bool) -> Result<Option<Lost>, Fault> {
     if sessions.is_empty() {
         return Ok(None);
     }
-    let lost = Lost {
+    let lost = LostData {
         sessions,
-        ..Lost::default()
+        ..LostData::default()
     };
-    let kept = keep(lost, path, &["", "-wal", SUFFIX]);
+    let kept = keep_copy(lost, path, &["", "-wal", SUFFIX]);
     // The next start has nothing more to tell.
     fs::remove_file(witness).ok();
     Ok(Some(kept))
 }
 
 /// Copies files of a store aside, under one name with the time.
-fn keep(mut lost: Lost, path: &Path, suffixes: &[&str]) -> Lost {
-    let aside = aside(path, LOST);
+fn keep_copy(mut lost: LostData, path: &Path, suffixes: &[&str]) -> LostData {
+    let aside = backup_path(path, LOST);
     for suffix in suffixes {
         let (from, to) = (beside(path, suffix), beside(&aside, suffix));
         match fs::copy(&from, &to) {
@@ -127,7 +127,7 @@ pub(super) const LOST: &str = ".lost-";
 pub(super) const DAMAGED: &str = ".damaged-";
 
 /// A new name beside the store: what it was is kept under it.
-pub(super) fn aside(path: &Path, why: &str) -> PathBuf {
+pub(super) fn backup_path(path: &Path, why: &str) -> PathBuf {
     let now = Timestamp::from(SystemTime::now()).to_string();
     let now: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
     beside(path, &format!("{why}{now}"))
@@ -188,13 +188,13 @@ pub(super) fn connect(path: &Path) -> Result<Connection, Fault> {
 
 /// The right to be the only one that opens a store, which ends when it is dropped.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct OpenLock {
     _file: File,
     /// There was no store.
     is_new: bool,
 }
 
-impl Turn {
+impl OpenLock {
     /// Makes the file if there is none. The log holds everything the agent saw: nobody but its owner may
     /// read it.
     fn take(path: &Path) -> io::Result<Self> {
@@ -211,7 +211,7 @@ impl Turn {
             // Opening it just to look would be worse than useless: closing it again would end every lock
             // that SQLite holds on it in this process.
             Err(err) if err.kind() == io::ErrorKind::AlreadyExists => {
-                tighten(path)?;
+                restrict_access(path)?;
                 false
             }
             Err(err) => return Err(err),
@@ -249,7 +249,7 @@ pub(super) fn private() -> fs::OpenOptions {
 }
 
 #[cfg(unix)]
-fn tighten(path: &Path) -> io::Result<()> {
+fn restrict_access(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let mut permissions = fs::metadata(path)?.permissions();
     if permissions.mode() & 0o077 != 0 {
@@ -260,7 +260,7 @@ fn tighten(path: &Path) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn tighten(_: &Path) -> io::Result<()> {
+fn restrict_access(_: &Path) -> io::Result<()> {
     Ok(())
 }
 

@@ -13,10 +13,10 @@ use model::{Origin, SessionId, Timestamp};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params, params_from_iter};
 
-use super::examine::{Sessions, head, look, page};
-use super::logs::Log;
-use super::open::{self, Turn};
-use super::sum::{ASKS, COMMANDS, EPOCHS, FRAMES, LOGS, NATIVES, RUNS, SESSIONS};
+use super::checksum::{ASKS, COMMANDS, EPOCHS, FRAMES, LOGS, NATIVES, RUNS, SESSIONS};
+use super::examine::{ExaminedSessions, head, open_read_only, page};
+use super::logs::LogRow;
+use super::open::{self, OpenLock};
 use super::{append, leases, log, migrate, sessions, witness};
 use crate::clock::{Clock, Moment, SystemClock};
 use crate::entry::{Batch, Effect, Entry, Stored};
@@ -26,9 +26,9 @@ use crate::report::{DamagedRow, Repaired};
 use crate::session::NewSession;
 
 pub(super) fn repair(path: &Path) -> Result<Repaired, Fault> {
-    let turn = Turn::take_of(path)?;
+    let turn = OpenLock::take_of(path)?;
     migrate::check_unused(path)?;
-    let old = look(path)?;
+    let old = open_read_only(path)?;
     let version = migrate::version(&old)?;
     if version != migrate::KNOWN {
         let known = migrate::KNOWN;
@@ -51,7 +51,7 @@ pub(super) fn repair(path: &Path) -> Result<Repaired, Fault> {
             });
         }
     };
-    let aside = open::aside(path, open::DAMAGED);
+    let aside = open::backup_path(path, open::DAMAGED);
     let mut kept = Vec::new();
     for suffix in ["", "-wal", witness::SUFFIX] {
         let (from, to) = (open::beside(path, suffix), open::beside(&aside, suffix));
@@ -96,7 +96,7 @@ fn copy(old: &Connection, path: &Path) -> Result<(u64, u64, Vec<DamagedRow>)> {
     let opened = open::writer(path, &mut |_| ())?;
     let mut conn = opened.conn;
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let mut saving = Saving {
+    let mut saving = Salvage {
         old,
         new: &tx,
         now: SystemClock::new().now(),
@@ -105,7 +105,7 @@ fn copy(old: &Connection, path: &Path) -> Result<(u64, u64, Vec<DamagedRow>)> {
         lost: Vec::new(),
     };
     saving.epochs()?;
-    let mut all = Sessions::read(old);
+    let mut all = ExaminedSessions::read(old);
     // The order of the list is that in which sessions were active.
     all.keys.sort_by_key(|it| activity(old, it.0));
     for (key, id) in &all.keys {
@@ -125,7 +125,7 @@ fn activity(old: &Connection, key: i64) -> i64 {
     found.unwrap_or_default()
 }
 
-struct Saving<'a> {
+struct Salvage<'a> {
     old: &'a Connection,
     new: &'a Connection,
     now: Timestamp,
@@ -135,13 +135,13 @@ struct Saving<'a> {
 }
 
 /// What is known of a session's entry.
-struct Known {
+struct KnownEntry {
     new: NewSession,
     created_at: Timestamp,
     active_at: Timestamp,
 }
 
-impl Saving<'_> {
+impl Salvage<'_> {
     /// No lease that was ever given may pass in the new store.
     fn epochs(&self) -> Result<()> {
         let max = |sql: &str| -> i64 {
@@ -165,7 +165,7 @@ impl Saving<'_> {
             Some(known) => known,
             None => {
                 let known = self.guess(key, head);
-                self.lose(&known.new.id, Damage::Entry);
+                self.record_loss(&known.new.id, Damage::Entry);
                 known
             }
         };
@@ -196,13 +196,13 @@ impl Saving<'_> {
         SESSIONS.seal(self.new, &[&new_key])
     }
 
-    fn entry(&self, key: i64) -> Result<Option<Known>> {
+    fn entry(&self, key: i64) -> Result<Option<KnownEntry>> {
         let sql = format!("SELECT {} FROM sessions WHERE key = ?1", SESSIONS.list(""));
         let found = self
             .old
             .prepare_cached(&sql)?
             .query_row([key], |row| {
-                Ok(Known {
+                Ok(KnownEntry {
                     new: NewSession {
                         id: SessionId::new(row.get::<_, String>(1)?),
                         engine: row.get(2)?,
@@ -219,9 +219,9 @@ impl Saving<'_> {
     }
 
     /// A session whose entry is damaged, by what its first whole event says.
-    fn guess(&self, key: i64, head: u64) -> Known {
+    fn guess(&self, key: i64, head: u64) -> KnownEntry {
         let name = SessionId::new(format!("damaged-{key}"));
-        let mut known = Known {
+        let mut known = KnownEntry {
             new: NewSession {
                 id: name.clone(),
                 engine: "unknown".to_owned(),
@@ -262,7 +262,7 @@ impl Saving<'_> {
             let page = log::page(self.old, &lease.session, key, head, page(after))?;
             for stored in &page.events {
                 if stored.is_damaged {
-                    self.lose(&lease.session, Damage::Event(stored.seq));
+                    self.record_loss(&lease.session, Damage::Event(stored.seq));
                 } else {
                     self.n_events += 1;
                 }
@@ -290,7 +290,7 @@ impl Saving<'_> {
             Ok(None) => Ok(None),
             Ok(Some(Some(frame))) => Ok(Some(frame)),
             Ok(Some(None)) | Err(_) => {
-                self.lose(id, Damage::Frame(seq));
+                self.record_loss(id, Damage::Frame(seq));
                 Ok(None)
             }
         }
@@ -404,9 +404,9 @@ impl Saving<'_> {
 
     /// What still waits for the owner, under its old numbers.
     fn commands(&mut self, id: &SessionId<'static>, key: i64) -> Result<()> {
-        let mut log = Log::find(self.new, id)?;
+        let mut log = LogRow::find(self.new, id)?;
         let sql = format!("SELECT {} FROM logs WHERE session = ?1", LOGS.list(""));
-        let old = self.old.query_row(&sql, [key], |row| Log::read(row, 0));
+        let old = self.old.query_row(&sql, [key], |row| LogRow::read(row, 0));
         log.commands = old.ok().flatten().map_or(0, |it| it.commands);
         let sql = format!(
             "SELECT {} FROM commands WHERE session = ?1",
@@ -451,7 +451,7 @@ impl Saving<'_> {
         log.write(self.new)
     }
 
-    fn lose(&mut self, session: &SessionId<'static>, row: Damage) {
+    fn record_loss(&mut self, session: &SessionId<'static>, row: Damage) {
         let session = session.clone();
         self.lost.push(DamagedRow { session, row });
     }

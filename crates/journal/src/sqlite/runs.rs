@@ -3,14 +3,14 @@
 use model::{RunId, SessionId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::checksum::{LOGS, RUNS};
 use super::commands;
-use super::logs::Log;
+use super::logs::LogRow;
 use super::sessions::{self, find_key};
-use super::sum::{LOGS, RUNS};
 use crate::clock::Moment;
 use crate::error::Result;
 use crate::run::{OpenRun, Overview, Run, RunEnd};
-use crate::words;
+use crate::sql_enum;
 
 /// The columns [`run`] reads: those of [`RUNS`], then the session's name.
 const COLUMNS: &str =
@@ -30,11 +30,11 @@ pub(super) fn runs(
          WHERE r.session = ?1 AND r.first < ?2 ORDER BY r.first DESC LIMIT ?3"
     ))?;
     let rows = statement.query_map(params![session, before.unwrap_or(i64::MAX), limit], run)?;
-    whole(rows)
+    undamaged(rows)
 }
 
 /// Those that are not damaged: their events tell what the others were.
-fn whole<T>(rows: impl Iterator<Item = rusqlite::Result<Option<T>>>) -> Result<Vec<T>> {
+fn undamaged<T>(rows: impl Iterator<Item = rusqlite::Result<Option<T>>>) -> Result<Vec<T>> {
     Ok(rows
         .filter_map(Result::transpose)
         .collect::<rusqlite::Result<_>>()?)
@@ -76,13 +76,13 @@ pub(super) fn open_runs(conn: &Connection, now: &Moment) -> Result<Vec<OpenRun>>
         LOGS.list("l.")
     ))?;
     let rows = statement.query_map([], |row| {
-        let (run, log) = (run(row)?, Log::read(row, 11)?);
+        let (run, log) = (run(row)?, LogRow::read(row, 11)?);
         Ok(run.zip(log).map(|(run, log)| OpenRun {
             run,
             holder: log.holder(now),
         }))
     })?;
-    whole(rows)
+    undamaged(rows)
 }
 
 /// Absent when it is damaged.
@@ -106,6 +106,6 @@ fn run_end(row: &Row<'_>, seq: u64) -> rusqlite::Result<RunEnd> {
     Ok(RunEnd {
         seq,
         at: Timestamp::from_millis(row.get(5)?),
-        outcome: words::find_outcome(outcome).ok_or(rusqlite::Error::InvalidQuery)?,
+        outcome: sql_enum::find_outcome(outcome).ok_or(rusqlite::Error::InvalidQuery)?,
     })
 }

@@ -5,11 +5,11 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::append::write_search;
-use super::logs::Log;
-use super::sum::{ACTIVITIES, NATIVES, SESSIONS};
+use super::checksum::{ACTIVITIES, NATIVES, SESSIONS};
+use super::logs::LogRow;
 use crate::error::{Damage, Error, Result};
 use crate::session::{
-    Listing, NewSession, Parent, Place, Session, SessionQuery, State, searchable,
+    ListCursor, Listing, NewSession, Parent, Session, SessionQuery, State, searchable,
 };
 
 /// The columns [`session`] reads: those of [`SESSIONS`], then the rest. The index is named because the
@@ -59,7 +59,7 @@ pub(super) fn create(conn: &Connection, new: &NewSession, now: Timestamp) -> Res
         ])?;
     let key = conn.last_insert_rowid();
     SESSIONS.seal(conn, &[&key])?;
-    Log::make(conn, key)?;
+    LogRow::make(conn, key)?;
     Ok(Session {
         id: new.id.clone(),
         engine: new.engine.clone(),
@@ -103,7 +103,7 @@ pub(super) fn find(conn: &Connection, id: &SessionId<'static>) -> Result<Option<
         .prepare_cached(&format!("SELECT {COLUMNS} WHERE s.id = ?1"))?
         .query_row([id.as_str()], session)
         .optional()?;
-    whole(found, id)
+    undamaged(found, id)
 }
 
 pub(super) fn find_native(
@@ -128,10 +128,10 @@ pub(super) fn find_native(
             row: Damage::Native,
         });
     }
-    whole(found.map(|it| it.1), native)
+    undamaged(found.map(|it| it.1), native)
 }
 
-fn whole(found: Option<Option<Session>>, id: &SessionId<'static>) -> Result<Option<Session>> {
+fn undamaged(found: Option<Option<Session>>, id: &SessionId<'static>) -> Result<Option<Session>> {
     match found {
         None => Ok(None),
         Some(Some(session)) => Ok(Some(session)),
@@ -145,7 +145,7 @@ fn whole(found: Option<Option<Session>>, id: &SessionId<'static>) -> Result<Opti
 pub(super) fn list(
     conn: &Connection,
     query: &SessionQuery,
-    after: Option<&Place>,
+    after: Option<&ListCursor>,
     limit: u32,
 ) -> Result<Listing> {
     let limit = limit.max(1) as usize;
@@ -166,12 +166,12 @@ pub(super) fn list(
             query.state.map(State::name),
             limit as i64 + 1
         ],
-        |row| session(row)?.map_or_else(|| stand_in(row), Ok),
+        |row| session(row)?.map_or_else(|| placeholder(row), Ok),
     )?;
     let mut sessions = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     let has_more = sessions.len() > limit;
     sessions.truncate(limit);
-    let next = sessions.last().filter(|_| has_more).map(Session::place);
+    let next = sessions.last().filter(|_| has_more).map(Session::cursor);
     Ok(Listing { sessions, next })
 }
 
@@ -222,7 +222,7 @@ fn session(row: &Row<'_>) -> rusqlite::Result<Option<Session>> {
 
 /// A session whose entry is damaged, in its place in the list. Nothing in the row is to be trusted but its
 /// key, so it cannot be found under this name either.
-fn stand_in(row: &Row<'_>) -> rusqlite::Result<Session> {
+fn placeholder(row: &Row<'_>) -> rusqlite::Result<Session> {
     let at = Timestamp::from_millis(row.get(7).unwrap_or_default());
     Ok(Session {
         id: SessionId::new(format!("damaged-{}", row.get::<_, i64>(0)?)),

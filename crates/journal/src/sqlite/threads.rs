@@ -12,11 +12,11 @@ use rusqlite::Connection;
 use tokio::sync::{Semaphore, oneshot};
 
 use super::files::Files;
-use super::writer::{self, Changed, Job, Store, Task};
-use super::{Way, open};
+use super::writer::{self, Changed, Job, Task, WriteStore};
+use super::{OpenMode, open};
 use crate::error::{Error, Fault, Result};
-use crate::note::Note;
-use crate::watch::Hints;
+use crate::open_note::OpenNote;
+use crate::watch::Watchers;
 
 /// One reads while the other is in the middle of a long page; it is started when that happens.
 const N_READERS: usize = 2;
@@ -55,9 +55,9 @@ struct Queues {
 impl Threads {
     pub(super) async fn start(
         path: &Path,
-        hints: &Arc<Hints>,
-        way: Way,
-        mut tell: impl FnMut(Note) + Send + 'static,
+        hints: &Arc<Watchers>,
+        way: OpenMode,
+        mut tell: impl FnMut(OpenNote) + Send + 'static,
     ) -> Result<Self, Fault> {
         let (writes, write_jobs) = mpsc::channel();
         let (reads, read_jobs) = mpsc::channel();
@@ -69,15 +69,15 @@ impl Threads {
             let path = path.clone();
             let is_cramped = Arc::clone(&is_cramped);
             move || {
-                let opened = open::writer(&path, &mut tell).and_then(Store::new);
+                let opened = open::writer(&path, &mut tell).and_then(WriteStore::new);
                 let store = match opened {
                     Ok(store) => {
                         drop(ready.send(Ok(store.files.clone())));
                         Some(store)
                     }
-                    Err(fault) if way == Way::Look && can_look(&path, &fault) => {
+                    Err(fault) if way == OpenMode::ReadOnly && can_read(&path, &fault) => {
                         is_cramped.store(true, Ordering::Release);
-                        tell(Note::OnlyLooking(fault.to_string()));
+                        tell(OpenNote::ReadOnly(fault.to_string()));
                         drop(ready.send(Ok(Files::of_cramped(&path))));
                         let store = writer::refuse(&path, &write_jobs, &hints, fault);
                         is_cramped.store(false, Ordering::Release);
@@ -109,7 +109,7 @@ impl Threads {
     }
 
     /// Has one more reader where all of them have something to do already.
-    fn see_to_readers(&self) -> Result<(), Fault> {
+    fn ensure_readers(&self) -> Result<(), Fault> {
         let mut readers = self.readers.lock().map_err(|_| Fault::Closed)?;
         let n_wanted = self.n_reads.load(Ordering::Relaxed).min(N_READERS);
         if readers.len() < n_wanted {
@@ -153,7 +153,7 @@ impl Threads {
         let queues = self.queues.as_ref().ok_or(Fault::Closed)?;
         let n_reads = Arc::clone(&self.n_reads);
         n_reads.fetch_add(1, Ordering::Relaxed);
-        self.see_to_readers()?;
+        self.ensure_readers()?;
         queues
             .reads
             .send(Box::new(move |conn| {
@@ -168,15 +168,15 @@ impl Threads {
 
     /// Lets the writer see that somebody watches; it sleeps without a limit otherwise.
     pub(super) fn wake(&self) {
-        struct Nothing;
-        impl Job for Nothing {
+        struct NoWork;
+        impl Job for NoWork {
             fn work(&mut self, _: &Connection, _: &mut Changed) -> Result<(), Fault> {
                 Ok(())
             }
             fn answer(self: Box<Self>, _: Result<(), Fault>) {}
         }
         // A journal that is closed gives no hints, and says so to whoever waits for one.
-        drop(self.send(Box::new(Nothing)));
+        drop(self.send(Box::new(NoWork)));
     }
 
     fn send(&self, job: Box<dyn Job>) -> Result<()> {
@@ -236,7 +236,7 @@ fn read_loop(path: &Path, jobs: &Mutex<Receiver<ReadJob>>, is_cramped: &AtomicBo
 }
 
 /// Whether a store that cannot be written for this reason can be read.
-fn can_look(path: &Path, fault: &Fault) -> bool {
+fn can_read(path: &Path, fault: &Fault) -> bool {
     match fault {
         Fault::Full | Fault::ReadOnly | Fault::Io(_) => open::looker(path).is_ok(),
         Fault::Busy

@@ -18,7 +18,7 @@ use twox_hash::XxHash3_64;
 
 use super::open::{beside, private};
 use crate::error::Fault;
-use crate::note::LostSession;
+use crate::open_note::LostSession;
 
 pub(super) const SUFFIX: &str = "-witness";
 
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_witnesses_nothing() {
+    fn a_damaged_witness_is_ignored() {
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().join("journal.db");
         let witness = Witness::open(&store, 1).unwrap();

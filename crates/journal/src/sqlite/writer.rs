@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
+use super::checksum::LOGS;
 use super::files::Files;
 use super::open::{self, Opened};
-use super::sum::LOGS;
 use super::witness::{Slot, Witness};
 use crate::error::{Error, Fault, Result};
-use crate::watch::{Change, Hints};
+use crate::watch::{Change, Watchers};
 
 /// Jobs that share a commit. More would not make the sync cheaper, and would keep the first waiting.
 const MAX_GROUP: usize = 256;
@@ -38,7 +38,7 @@ pub(super) trait Job: Send {
 
 /// The store in the hands of the one that writes it.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(super) struct WriteStore {
     conn: Connection,
     pub(super) files: Files,
     witness: Option<Witness>,
@@ -46,7 +46,7 @@ pub(super) struct Store {
     touched: Arc<Mutex<Vec<i64>>>,
 }
 
-impl Store {
+impl WriteStore {
     pub(super) fn new(opened: Opened) -> Result<Self, Fault> {
         let Opened {
             mut conn,
@@ -102,7 +102,7 @@ fn keys(touched: &Mutex<Vec<i64>>) -> MutexGuard<'_, Vec<i64>> {
     touched.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub(super) fn run(store: &mut Store, jobs: &Receiver<Box<dyn Job>>, hints: &Hints) {
+pub(super) fn run(store: &mut WriteStore, jobs: &Receiver<Box<dyn Job>>, hints: &Watchers) {
     let mut version = None;
     loop {
         match next(jobs, hints) {
@@ -111,7 +111,7 @@ pub(super) fn run(store: &mut Store, jobs: &Receiver<Box<dyn Job>>, hints: &Hint
                 group.extend(jobs.try_iter().take(MAX_GROUP - 1));
                 commit(store, group, hints);
             }
-            Err(RecvTimeoutError::Timeout) => hints.forget_the_gone(),
+            Err(RecvTimeoutError::Timeout) => hints.prune_closed(),
             Err(RecvTimeoutError::Disconnected) => return,
         }
         // The first look hints too: others may have written since the first watcher has read.
@@ -119,7 +119,7 @@ pub(super) fn run(store: &mut Store, jobs: &Receiver<Box<dyn Job>>, hints: &Hint
             && let Some(seen) = data_version(&store.conn)
             && version.replace(seen) != Some(seen)
         {
-            hints.tell_everybody();
+            hints.notify_all();
         }
     }
 }
@@ -129,14 +129,14 @@ pub(super) fn run(store: &mut Store, jobs: &Receiver<Box<dyn Job>>, hints: &Hint
 pub(super) fn refuse(
     path: &Path,
     jobs: &Receiver<Box<dyn Job>>,
-    hints: &Hints,
+    hints: &Watchers,
     mut fault: Fault,
-) -> Option<Store> {
+) -> Option<WriteStore> {
     let mut tried: Option<Instant> = None;
     loop {
         let job = jobs.recv().ok()?;
         if tried.is_none_or(|it| it.elapsed() >= TRY_AGAIN) {
-            match open::writer(path, &mut |_| ()).and_then(Store::new) {
+            match open::writer(path, &mut |_| ()).and_then(WriteStore::new) {
                 Ok(store) => {
                     commit(&store, vec![job], hints);
                     return Some(store);
@@ -152,7 +152,7 @@ pub(super) fn refuse(
 }
 
 /// Sleeps until there is work, or, while somebody watches, until it is time to look what others did.
-fn next(jobs: &Receiver<Box<dyn Job>>, hints: &Hints) -> Result<Box<dyn Job>, RecvTimeoutError> {
+fn next(jobs: &Receiver<Box<dyn Job>>, hints: &Watchers) -> Result<Box<dyn Job>, RecvTimeoutError> {
     if hints.has_watchers() {
         jobs.recv_timeout(FOREIGN_LOOK)
     } else {
@@ -167,21 +167,25 @@ fn data_version(conn: &Connection) -> Option<i64> {
         .ok()
 }
 
-fn commit(store: &Store, mut group: Vec<Box<dyn Job>>, hints: &Hints) {
+fn commit(store: &WriteStore, mut group: Vec<Box<dyn Job>>, hints: &Watchers) {
     let mut changed = Changed::new();
     let committed = transact(store, &mut group, &mut changed);
     // A commit to a file that nobody finds again is none.
     let committed = committed.and_then(|()| store.files.check());
     if committed.is_ok() {
         changed.dedup();
-        hints.tell(&changed);
+        hints.notify(&changed);
     }
     for job in group {
         job.answer(committed.clone());
     }
 }
 
-fn transact(store: &Store, group: &mut [Box<dyn Job>], changed: &mut Changed) -> Result<(), Fault> {
+fn transact(
+    store: &WriteStore,
+    group: &mut [Box<dyn Job>],
+    changed: &mut Changed,
+) -> Result<(), Fault> {
     let conn = &store.conn;
     store.files.check()?;
     // A rollback that failed with a full disk is made up for here.

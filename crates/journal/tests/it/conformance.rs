@@ -1,13 +1,13 @@
 //! One suite, written against the trait alone, run for every engine.
 
 mod commands;
-mod cuts;
 mod leases;
 mod log;
 mod retention;
 mod runs_and_asks;
 mod sessions;
-mod watching;
+mod truncation;
+mod watch;
 
 /// Makes a test of each function for each engine; one that is not listed here is dead code and warned about.
 macro_rules! for_every_engine {
@@ -15,13 +15,13 @@ macro_rules! for_every_engine {
         mod memory {
             $(#[tokio::test]
             async fn $name() {
-                super::$name(crate::bench::Engine::Memory).await;
+                super::$name(crate::harness::Engine::Memory).await;
             })+
         }
         mod sqlite {
             $(#[tokio::test]
             async fn $name() {
-                super::$name(crate::bench::Engine::Sqlite).await;
+                super::$name(crate::harness::Engine::Sqlite).await;
             })+
         }
     };

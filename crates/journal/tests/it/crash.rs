@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use journal::{
-    Batch, Config, Entry, Journal, Lease, NewSession, Note, Owner, Sqlite, SystemClock, Takeover,
+    Batch, Config, Entry, Journal, Lease, NewSession, OpenNote, Owner, Sqlite, SystemClock,
+    Takeover,
 };
 use model::{Body, Event, SessionId};
 
-use crate::bench::{Dice, TTL, event, everything, note};
+use crate::harness::{Dice, TTL, event, everything, note};
 
 /// Kills in the fast tier; `JOURNAL_KILLS` asks for more.
 const KILLS: u64 = 50;
@@ -129,8 +130,8 @@ async fn what_was_acknowledged_survives_a_power_cut() {
 
 /// Reads on from `after`: the numbers have no gap, each event and frame is whole. Returns the last number.
 async fn verify(path: &Path, after: u64) -> u64 {
-    let no_alarm = |note| assert!(!matches!(note, Note::Lost(_)), "{note:?}");
-    let journal = Sqlite::open_and_tell(path, config(), no_alarm)
+    let no_alarm = |note| assert!(!matches!(note, OpenNote::Lost(_)), "{note:?}");
+    let journal = Sqlite::open_with_notes(path, config(), no_alarm)
         .await
         .unwrap();
     let session = SessionId::new("s");

@@ -6,15 +6,16 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use journal::{
-    Batch, Config, Damage, Deltas, Error, Fault, Journal, Kind, Lease, ManualClock, NewSession,
-    Note, Order, Owner, Page, Read, SessionQuery, Sqlite, Stored, Takeover,
+    Batch, CommandBody, Config, Damage, Deltas, Error, Fault, Journal, Kind, Lease, ManualClock,
+    NewSession, OpenNote, Owner, Page, Read, SessionQuery, Sqlite, Stored, Takeover,
 };
 use model::{Body, Level, Outcome, SessionId, Why};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::bench::{
-    Dice, START, TTL, asked, delta, ended, entries, everything, note, settled, started, with_frame,
+use crate::harness::{
+    Dice, START, TTL, ask_opened, delta, ended, entries, everything, note, settled, started,
+    with_frame,
 };
 
 /// Flips in the fast tier, for each seed; `JOURNAL_FLIPS` asks for more.
@@ -73,11 +74,17 @@ async fn fill(journal: &Sqlite, id: &str, n_events: u64) {
         done: vec![],
     };
     journal.append(&lease, frame).await.unwrap();
-    append(journal, &lease, n_events + 2, vec![asked("a"), asked("b")]).await;
+    append(
+        journal,
+        &lease,
+        n_events + 2,
+        vec![ask_opened("a"), ask_opened("b")],
+    )
+    .await;
     let denied = settled("b", model::Decision::Denied);
     append(journal, &lease, n_events + 4, vec![denied]).await;
     for body in ["one", "two"] {
-        let order = Order::Prompt(Bytes::from_static(body.as_bytes()));
+        let order = CommandBody::Prompt(Bytes::from_static(body.as_bytes()));
         journal.command(&lease.session, order).await.unwrap();
     }
     journal.release(&lease).await.unwrap();
@@ -148,7 +155,7 @@ pub(crate) fn differences(before: &Page, after: &Page) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn a_damaged_event_is_told_in_its_place_and_its_neighbours_are_served() {
+async fn a_damaged_event_is_replaced_by_a_notice_and_its_neighbours_are_served() {
     let key = "(SELECT key FROM sessions WHERE id = 's1') << 36 |";
     for (sql, damaged) in [
         (
@@ -308,7 +315,10 @@ async fn damaged_rows_beside_the_log_are_not_acted_upon() {
     let orders: Vec<_> = orders.into_iter().map(|it| it.order).collect();
     assert_eq!(
         orders,
-        [Order::Damaged, Order::Prompt(Bytes::from_static(b"two"))]
+        [
+            CommandBody::Damaged,
+            CommandBody::Prompt(Bytes::from_static(b"two"))
+        ]
     );
     let frames = journal.frames(&s1, everything(0)).await;
     assert!(
@@ -480,8 +490,10 @@ async fn a_store_of_the_first_version_gets_its_checksums() {
     let notes = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&notes);
     let tell = move |note| told.lock().unwrap().push(note);
-    let journal = Sqlite::open_and_tell(&path, config(), tell).await.unwrap();
-    let upgrading = |done| Note::Upgrading { done, total: 11 };
+    let journal = Sqlite::open_with_notes(&path, config(), tell)
+        .await
+        .unwrap();
+    let upgrading = |done| OpenNote::Upgrading { done, total: 11 };
     // sessions, logs, epochs, activities, events, frames, runs, asks, commands, natives
     assert_eq!(
         *notes.lock().unwrap(),
@@ -496,7 +508,10 @@ async fn a_store_of_the_first_version_gets_its_checksums() {
     assert_eq!(journal.runs(&id, None, 9).await.unwrap().len(), 1);
     assert_eq!(journal.asks().await.unwrap().len(), 1);
     let orders = journal.commands(&id, 0).await.unwrap();
-    assert_eq!(orders[0].order, Order::Prompt(Bytes::from_static(b"p")));
+    assert_eq!(
+        orders[0].order,
+        CommandBody::Prompt(Bytes::from_static(b"p"))
+    );
     assert_eq!(journal.frames(&id, everything(0)).await.unwrap().len(), 1);
     let owner = Owner::new("owner");
     let lease = journal.acquire(&id, &owner, TTL, Takeover::Lapsed).await;

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use journal::{
-    Batch, Config, Error, Fault, Journal, Lost, LostSession, ManualClock, NewSession, Note, Order,
-    Owner, Retention, Session, SessionQuery, Sqlite, Takeover,
+    Batch, CommandBody, Config, Error, Fault, Journal, LostData, LostSession, ManualClock,
+    NewSession, OpenNote, Owner, Retention, Session, SessionQuery, Sqlite, Takeover,
 };
 use model::SessionId;
 
-use crate::bench::{Dice, START, TTL, entries, note};
+use crate::harness::{Dice, START, TTL, entries, note};
 
 /// Logs of changes that are damaged, with three flipped bits each.
 const LOGS: u64 = 12;
@@ -24,11 +24,11 @@ fn config() -> Config {
 }
 
 /// Opens a store, and what it says meanwhile.
-async fn open(path: &Path) -> (Result<Sqlite, Fault>, Vec<Note>) {
+async fn open(path: &Path) -> (Result<Sqlite, Fault>, Vec<OpenNote>) {
     let notes = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&notes);
     let tell = move |note| told.lock().unwrap().push(note);
-    let journal = Sqlite::open_and_tell(path, config(), tell).await;
+    let journal = Sqlite::open_with_notes(path, config(), tell).await;
     let notes = std::mem::take(&mut *notes.lock().unwrap());
     (journal, notes)
 }
@@ -50,7 +50,7 @@ async fn add(journal: &Sqlite, id: &str, n_events: usize) -> Result<(), Error> {
         done: vec![],
     };
     journal.append(&lease, batch).await?;
-    let prompt = Order::Prompt(Bytes::from_static(b"p"));
+    let prompt = CommandBody::Prompt(Bytes::from_static(b"p"));
     journal.command(&id, prompt).await?;
     journal.release(&lease).await
 }
@@ -72,7 +72,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[tokio::test]
-async fn a_log_of_changes_that_lost_its_tail_is_told_session_by_session() {
+async fn a_truncated_write_ahead_log_is_reported_session_by_session() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("journal.db");
     let (journal, _) = open(&path).await;
@@ -108,8 +108,8 @@ async fn a_log_of_changes_that_lost_its_tail_is_told_session_by_session() {
             .collect();
         n_lost += missing.len();
         let told = notes.iter().find_map(|it| match it {
-            Note::Lost(lost) => Some(lost),
-            Note::Upgrading { .. } | Note::OnlyLooking(_) => None,
+            OpenNote::Lost(lost) => Some(lost),
+            OpenNote::Upgrading { .. } | OpenNote::ReadOnly(_) => None,
         });
         let told_sessions = told.map_or(&[][..], |it| &it.sessions);
         let mut told_sessions: Vec<_> = told_sessions
@@ -162,17 +162,17 @@ async fn what_is_removed_is_not_missed() {
 }
 
 #[tokio::test]
-async fn a_journal_that_is_gone_is_told_when_a_new_one_is_begun() {
+async fn a_missing_journal_is_reported_when_a_new_one_is_created() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("journal.db");
     add(&open(&path).await.0.unwrap(), "s", 3).await.unwrap();
     fs::remove_file(&path).unwrap();
     let (journal, notes) = open(&path).await;
-    let [Note::Lost(lost)] = &notes[..] else {
+    let [OpenNote::Lost(lost)] = &notes[..] else {
         panic!("{notes:?}");
     };
     assert_eq!(lost.kept.len(), 1);
-    let expected = Lost {
+    let expected = LostData {
         is_gone: true,
         sessions: vec![LostSession {
             id: SessionId::new("s"),

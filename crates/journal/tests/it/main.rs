@@ -2,12 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod bench;
 mod conformance;
 #[cfg(unix)]
 mod crash;
 #[cfg(unix)]
 mod damage;
+mod harness;
 #[cfg(unix)]
 mod losses;
 mod properties;

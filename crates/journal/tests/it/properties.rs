@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use journal::{
-    Batch, Deltas, Entry, Error, Journal, Lease, NewSession, Order, Owner, Read, Retention, Scope,
-    SessionQuery, State, Takeover,
+    Batch, CommandBody, Deltas, Entry, Error, Journal, Lease, NewSession, Owner, Read, Retention,
+    Scope, SessionQuery, State, Takeover,
 };
 use model::{Binding, Body, Decision, Outcome, RunId, SessionId};
 use tokio::sync::Mutex;
 
-use crate::bench::{
-    Bench, Dice, Engine, TTL, asked, bound, delta, ended, entries, event, everything, note,
+use crate::harness::{
+    Dice, Engine, Harness, TTL, ask_opened, bound, delta, ended, entries, event, everything, note,
     settled, started,
 };
 
@@ -23,8 +23,8 @@ const STEPS: usize = 120;
 #[tokio::test]
 async fn both_engines_answer_alike() {
     for seed in 1..=HISTORIES {
-        let memory = Bench::new(Engine::Memory).await;
-        let sqlite = Bench::new(Engine::Sqlite).await;
+        let memory = Harness::new(Engine::Memory).await;
+        let sqlite = Harness::new(Engine::Sqlite).await;
         let mut dice = Dice::new(seed);
         let mut history = History::default();
         for step in 0..STEPS {
@@ -46,7 +46,7 @@ enum Act {
     Release(Lease),
     Append(Lease, Batch),
     Read(SessionId<'static>, Read),
-    Command(SessionId<'static>, Order),
+    Command(SessionId<'static>, CommandBody),
     Settle(SessionId<'static>, u64),
     Retain(Retention),
     List(SessionQuery, u32),
@@ -97,7 +97,7 @@ impl History {
                     max_bytes: dice.below(1000) as usize,
                 },
             ),
-            16 => Act::Command(session, Order::Prompt(Bytes::from_static(b"go"))),
+            16 => Act::Command(session, CommandBody::Prompt(Bytes::from_static(b"go"))),
             17 => Act::Settle(session, dice.below(20)),
             18 => Act::Retain(Retention {
                 age: None,
@@ -145,7 +145,7 @@ fn body(dice: &mut Dice) -> Body<'static> {
     match dice.below(12) {
         0..=1 => started(),
         2..=3 => ended(Outcome::Completed),
-        4 => asked("ask"),
+        4 => ask_opened("ask"),
         5 => settled("ask", Decision::Allowed),
         6 => bound("native", Binding::Init),
         7..=8 => delta("piece"),
@@ -154,51 +154,51 @@ fn body(dice: &mut Dice) -> Body<'static> {
 }
 
 /// What the journal said, and the lease if it gave one.
-async fn perform(bench: &Bench, act: &Act) -> (String, Option<Lease>) {
-    let journal = &bench.journal;
+async fn perform(harness: &Harness, act: &Act) -> (String, Option<Lease>) {
+    let journal = &harness.journal;
     let answer = match act {
-        Act::Create(new) => told(&journal.create(new.clone()).await),
+        Act::Create(new) => summary(&journal.create(new.clone()).await),
         Act::Acquire(session, owner, takeover) => {
             let lease = journal.acquire(session, owner, TTL, takeover.clone()).await;
-            return (told(&lease), lease.ok());
+            return (summary(&lease), lease.ok());
         }
-        Act::Renew(lease) => told(&journal.renew(lease, TTL).await),
-        Act::Release(lease) => told(&journal.release(lease).await),
-        Act::Append(lease, batch) => told(&journal.append(lease, batch.clone()).await),
+        Act::Renew(lease) => summary(&journal.renew(lease, TTL).await),
+        Act::Release(lease) => summary(&journal.release(lease).await),
+        Act::Append(lease, batch) => summary(&journal.append(lease, batch.clone()).await),
         Act::Read(session, read) => {
             let frames = journal.frames(session, *read).await;
-            told(&journal.read(session, *read).await) + &told(&frames)
+            summary(&journal.read(session, *read).await) + &summary(&frames)
         }
-        Act::Command(session, order) => told(&journal.command(session, order.clone()).await),
-        Act::Settle(session, seq) => told(&journal.settle(session, *seq, Bytes::new()).await),
-        Act::Retain(retention) => told(&journal.retain(*retention).await),
-        Act::List(query, limit) => told(&journal.list(query.clone(), None, *limit).await),
-        Act::Rename(session, title) => told(&journal.rename(session, title.clone()).await),
-        Act::Look(session) => look(bench, session).await,
+        Act::Command(session, order) => summary(&journal.command(session, order.clone()).await),
+        Act::Settle(session, seq) => summary(&journal.settle(session, *seq, Bytes::new()).await),
+        Act::Retain(retention) => summary(&journal.retain(*retention).await),
+        Act::List(query, limit) => summary(&journal.list(query.clone(), None, *limit).await),
+        Act::Rename(session, title) => summary(&journal.rename(session, title.clone()).await),
+        Act::Look(session) => snapshot(harness, session).await,
         Act::Pass(duration) => {
-            bench.clock.pass(*duration);
+            harness.clock.pass(*duration);
             String::new()
         }
     };
     (answer, None)
 }
 
-async fn look(bench: &Bench, session: &SessionId<'static>) -> String {
-    let journal = &bench.journal;
+async fn snapshot(harness: &Harness, session: &SessionId<'static>) -> String {
+    let journal = &harness.journal;
     let native = SessionId::new("native");
     [
-        told(&journal.find_session(session).await),
-        told(&journal.find_native(&native).await),
-        told(&journal.find_run(&RunId::new("run")).await),
-        told(&journal.runs(session, None, 10).await),
-        told(&journal.commands(session, 0).await),
-        told(&journal.open_runs().await),
-        told(&journal.asks().await),
+        summary(&journal.find_session(session).await),
+        summary(&journal.find_native(&native).await),
+        summary(&journal.find_run(&RunId::new("run")).await),
+        summary(&journal.runs(session, None, 10).await),
+        summary(&journal.commands(session, 0).await),
+        summary(&journal.open_runs().await),
+        summary(&journal.asks().await),
     ]
     .join("\n")
 }
 
-fn told<T: std::fmt::Debug>(answer: &Result<T, Error>) -> String {
+fn summary<T: std::fmt::Debug>(answer: &Result<T, Error>) -> String {
     format!("{answer:?}")
 }
 
@@ -206,29 +206,29 @@ fn told<T: std::fmt::Debug>(answer: &Result<T, Error>) -> String {
 #[tokio::test]
 async fn owners_that_fight_leave_one_log_without_a_gap() {
     for engine in [Engine::Memory, Engine::Sqlite] {
-        let bench = Bench::new(engine).await;
-        bench.create("s").await;
+        let harness = Harness::new(engine).await;
+        harness.create("s").await;
         let acknowledged = Arc::new(Mutex::new(BTreeMap::new()));
         let mut owners = tokio::task::JoinSet::new();
         for n in 0..6 {
-            let (journal, acknowledged) = (bench.journal.clone(), Arc::clone(&acknowledged));
+            let (journal, acknowledged) = (harness.journal.clone(), Arc::clone(&acknowledged));
             owners.spawn(fight(journal, n, acknowledged));
         }
         let mut followers = tokio::task::JoinSet::new();
         for _ in 0..3 {
-            followers.spawn(follow(bench.journal.clone()));
+            followers.spawn(follow(harness.journal.clone()));
         }
         owners.join_all().await;
         let mut lease = None;
         while lease.is_none() {
-            bench.clock.pass(TTL);
-            lease = bench.acquire("s", "last").await.ok();
+            harness.clock.pass(TTL);
+            lease = harness.acquire("s", "last").await.ok();
         }
         let lease = lease.unwrap();
         let last = vec![ended_by_all()];
-        bench.append(&lease, lease.head + 1, last).await.unwrap();
+        harness.append(&lease, lease.head + 1, last).await.unwrap();
 
-        let page = bench.read("s").await;
+        let page = harness.read("s").await;
         let numbers: Vec<_> = page.events.iter().map(|it| it.seq).collect();
         assert_eq!(numbers, (1..=page.head).collect::<Vec<_>>());
         let stored: BTreeMap<_, _> = page

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use journal::{
-    Damage, DamagedRow, Fault, Journal, Order, Owner, Session, SessionQuery, Sqlite, Takeover,
+    CommandBody, Damage, DamagedRow, Fault, Journal, Owner, Session, SessionQuery, Sqlite, Takeover,
 };
 use model::SessionId;
 
-use crate::bench::{Dice, TTL, everything};
 use crate::damage::{Disk, config, differences, read};
+use crate::harness::{Dice, TTL, everything};
 
 fn row(session: &str, row: Damage) -> DamagedRow {
     DamagedRow {
@@ -38,7 +38,7 @@ fn files(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 #[tokio::test]
-async fn a_store_that_is_whole_is_said_to_be() {
+async fn an_undamaged_store_is_reported_as_such() {
     let disk = Disk::new(3, 10).await;
     let before = files(&disk.path);
     let report = Sqlite::examine(&disk.path).unwrap();
@@ -144,7 +144,7 @@ async fn what_is_whole_is_saved_and_the_old_store_is_kept() {
     assert_eq!(journal.asks().await.unwrap(), asks);
     let s3 = SessionId::new("s3");
     let orders = journal.commands(&s3, 0).await.unwrap();
-    let two = Order::Prompt(Bytes::from_static(b"two"));
+    let two = CommandBody::Prompt(Bytes::from_static(b"two"));
     assert_eq!(
         orders
             .iter()

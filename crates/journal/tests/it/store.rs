@@ -12,7 +12,7 @@ use journal::{
 use model::SessionId;
 use tempfile::TempDir;
 
-use crate::bench::{START, TTL, entries, everything, note};
+use crate::harness::{START, TTL, entries, everything, note};
 
 fn place() -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
@@ -56,7 +56,7 @@ async fn append(journal: &Sqlite, lease: &Lease, first: u64, n_events: usize) {
 }
 
 #[tokio::test]
-async fn nobody_else_may_read_it() {
+async fn only_the_owner_may_read_it() {
     let (_dir, path) = place();
     let journal = open(&path).await.unwrap();
     create(&journal).await;

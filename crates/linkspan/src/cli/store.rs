@@ -49,7 +49,7 @@ pub(crate) struct DataDir {
 
 /// What happens with asks that nobody answers, over what the config says.
 #[derive(Args, Debug)]
-pub(crate) struct Asks {
+pub(crate) struct AskArgs {
     /// Seconds after which an ask that nobody has answered is answered by `--ask-default`; 0 waits for ever
     #[arg(long, value_name = "SECONDS")]
     pub(crate) ask_timeout: Option<String>,
@@ -61,7 +61,7 @@ pub(crate) struct Asks {
 
 /// How much stays, over what the config says.
 #[derive(Args, Debug)]
-pub(crate) struct Keep {
+pub(crate) struct KeepArgs {
     /// Remove sessions unused for this many days
     #[arg(long, value_name = "DAYS")]
     keep_days: Option<String>,
@@ -75,9 +75,9 @@ pub(crate) struct Keep {
     keep_bytes: Option<String>,
 }
 
-impl Keep {
+impl KeepArgs {
     /// Key of the config, flag and what it says.
-    pub(crate) fn said(&self) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
+    pub(crate) fn settings(&self) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
         let flags = [
             ("journal.keep_days", "--keep-days", &self.keep_days),
             (
@@ -118,7 +118,7 @@ pub(crate) struct ServeArgs {
     pub(crate) file: ConfigFile,
 
     #[command(flatten)]
-    pub(crate) asks: Asks,
+    pub(crate) asks: AskArgs,
 
     /// Server certificate chain, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]
@@ -155,7 +155,7 @@ pub(crate) struct ServeArgs {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) keep: Keep,
+    pub(crate) keep: KeepArgs,
 
     /// Store longer texts shortened to about this, such as `64KiB`
     #[arg(long, value_name = "BYTES")]
@@ -228,7 +228,7 @@ pub(crate) struct SessionsArgs {
 
     /// Only those in this state
     #[arg(long, value_enum)]
-    pub(crate) state: Option<State>,
+    pub(crate) state: Option<StateFilter>,
 
     /// Only those with this text in their title, directory or id
     #[arg(long)]
@@ -239,7 +239,7 @@ pub(crate) struct SessionsArgs {
     pub(crate) prune: bool,
 
     #[command(flatten)]
-    pub(crate) keep: Keep,
+    pub(crate) keep: KeepArgs,
 
     #[command(flatten)]
     pub(crate) file: ConfigFile,
@@ -253,7 +253,7 @@ pub(crate) struct SessionsArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum State {
+pub(crate) enum StateFilter {
     Idle,
     /// A prompt waits for its turn
     Queued,

@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use ::acp::AcpConfig;
 use formats::{WriterConfig, registry};
-use journal::{Config, Cut, Journal, Memory, SystemClock};
+use journal::{Config, Journal, Memory, SystemClock, Truncate};
 use runner::engines::{self, Selected};
 use runner::locks::Locks;
 use runner::process::{Guard, find_on_path};
 use runner::{Mode, Permissions};
 
 use super::run::plan::refused;
-use super::serve::Stops;
+use super::serve::StopSignals;
 use crate::cli::AcpArgs;
 use crate::exit::{self, Code, Failure};
-use crate::{settings, store, unknown};
+use crate::{settings, store, suggestions};
 
 pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
     let mut settings = settings::with_permissions(&args.file, args.permissions)?;
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
         profile: args.profile.clone(),
         ..WriterConfig::default()
     };
-    registry::writer("acp", &profile).map_err(unknown::target)?;
+    registry::writer("acp", &profile).map_err(suggestions::target)?;
     let engine = match args.engine.as_deref().or(settings.default_engine()) {
         Some(name) => name.to_owned(),
         None => {
@@ -51,12 +51,14 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
         deny: args.deny.clone(),
     };
     if io::stdin().is_terminal() {
-        exit::say("linkspan: an editor or another program has to start this; see docs/acp.md\n");
+        exit::print_line(
+            "linkspan: an editor or another program has to start this; see docs/acp.md\n",
+        );
     }
     store::runtime()?.block_on(async {
         let signals = |err| Failure::io("cannot listen for signals", &err, None);
-        let mut stops = Stops::new().map_err(signals)?;
-        let journal = journal(args, hub::cut(&settings));
+        let mut stops = StopSignals::new().map_err(signals)?;
+        let journal = journal(args, hub::truncation(&settings));
         let config = AcpConfig {
             version: env!("CARGO_PKG_VERSION"),
             engine,
@@ -70,14 +72,14 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
         let (stdin, stdout) = (io::stdin(), io::stdout());
         let summary = ::acp::serve(config, journal, stdin, stdout, stops.next()).await;
         if args.stats {
-            exit::say(&format!("linkspan: {summary}\n"));
+            exit::print_line(&format!("linkspan: {summary}\n"));
         }
         Ok(())
     })
 }
 
 /// Starts the agent as its users do to log in; it has the terminal.
-fn login(agent: &engines::Agent) -> Result<(), Failure> {
+fn login(agent: &engines::SelectedAgent) -> Result<(), Failure> {
     let name = agent.engine.name;
     let (Some(args), Some(program)) = (::acp::login(name), agent.program()) else {
         return Err(no_login(name));
@@ -98,13 +100,13 @@ fn no_login(engine: &str) -> Failure {
 }
 
 /// The journal of all; one that cannot be used is no reason not to work.
-async fn journal(args: &AcpArgs, cut: Option<Cut>) -> Arc<dyn Journal> {
+async fn journal(args: &AcpArgs, cut: Option<Truncate>) -> Arc<dyn Journal> {
     let opened = match store::folder(&args.data) {
         Ok(folder) => store::open(&folder, cut).await,
         Err(failure) => Err(failure),
     };
     opened.unwrap_or_else(|failure| {
-        exit::say(&format!(
+        exit::print_line(&format!(
             "{}; sessions end with the connection\n",
             failure.message()
         ));

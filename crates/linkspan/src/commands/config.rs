@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use crate::cli::ConfigArgs;
-use crate::exit::{self, Failure, shown};
+use crate::exit::{self, Failure, printable};
 use crate::settings::{self, Settings};
 use crate::table;
 
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<(), Failure> {
 }
 
 #[derive(Serialize)]
-struct Row<'a> {
+struct ConfigRow<'a> {
     key: &'a str,
     value: Json,
     origin: &'static str,
@@ -30,7 +30,7 @@ struct Row<'a> {
 fn lines(config: &Config) -> String {
     let mut text = String::new();
     for setting in config.settings() {
-        let row = Row {
+        let row = ConfigRow {
             key: &setting.key,
             value: value(setting),
             origin: match setting.origin {
@@ -69,8 +69,8 @@ fn value(setting: &Setting) -> Json {
 fn page(config: &Config, file: Option<&File>) -> String {
     let heading = ["key", "value", "from"].map(str::to_owned);
     let rows = config.settings().iter().map(|it| {
-        let origin = shown(&it.origin.to_string());
-        [shown(&it.key), short(&it.value), origin]
+        let origin = printable(&it.origin.to_string());
+        [printable(&it.key), short(&it.value), origin]
     });
     let rows: Vec<[String; 3]> = [heading].into_iter().chain(rows).collect();
     let file = match file {
@@ -80,7 +80,7 @@ fn page(config: &Config, file: Option<&File>) -> String {
             } else {
                 ", which does not exist"
             };
-            format!("{}{missing}", shown(&it.path.to_string_lossy()))
+            format!("{}{missing}", printable(&it.path.to_string_lossy()))
         }
         None => "none, there is no home directory".to_owned(),
     };
@@ -90,7 +90,7 @@ fn page(config: &Config, file: Option<&File>) -> String {
 fn short(value: &Value) -> String {
     match value {
         Value::Unset => "-".to_owned(),
-        Value::Text(it) => shown(it),
+        Value::Text(it) => printable(it),
         Value::Switch(it) => it.to_string(),
         Value::List(it) => json!(it).to_string(),
         Value::Seconds(it) => format!("{} s", it.as_secs_f64()),
@@ -98,7 +98,10 @@ fn short(value: &Value) -> String {
         Value::Count(it) => it.to_string(),
         Value::Secret(_) => "set".to_owned(),
         Value::Table(it) => {
-            let names: Vec<String> = it.keys().map(|it| format!("{} set", shown(it))).collect();
+            let names: Vec<String> = it
+                .keys()
+                .map(|it| format!("{} set", printable(it)))
+                .collect();
             names.join(", ")
         }
     }

@@ -16,8 +16,8 @@ use serde::Serialize;
 
 use crate::cli::ConvertArgs;
 use crate::exit::{self, Code, Failure};
-use crate::streams::{Input, Output};
-use crate::unknown;
+use crate::streams::{InputStream, OutputStream};
+use crate::suggestions;
 
 /// Files above this take long enough for somebody to wonder.
 const SHOW_PROGRESS: u64 = 32 * 1024 * 1024;
@@ -25,18 +25,18 @@ const SHOW_PROGRESS: u64 = 32 * 1024 * 1024;
 pub(crate) fn run(args: &ConvertArgs) -> Result<(), Failure> {
     // Before the output is opened: a mistyped name must not empty a file.
     check(args)?;
-    let mut input = Input::open(args.input.as_deref())?;
+    let mut input = InputStream::open(args.input.as_deref())?;
     let from = source(args, &mut input)?;
-    let Output {
+    let OutputStream {
         name,
         bytes,
         is_regular,
         is_terminal,
-    } = Output::open(args.output.as_deref(), &input)?;
+    } = OutputStream::open(args.output.as_deref(), &input)?;
     let progress = progress(&input, is_terminal);
     let options = options(args, from, &input, is_regular, is_terminal);
-    let conversion = Conversion::new(bytes, &options).map_err(unknown::target)?;
-    let conversion = Shared::new(conversion);
+    let conversion = Conversion::new(bytes, &options).map_err(suggestions::target)?;
+    let conversion = SharedConversion::new(conversion);
     conversion.end_on_interrupt();
 
     let mut looks_like = None;
@@ -62,15 +62,15 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<(), Failure> {
         Err(Error::Read(err)) => {
             // What was read is whole; the output ends where the input broke.
             conversion.end(&End::default()).ok();
-            return Err(Input::failure(&input.name, &err));
+            return Err(InputStream::failure(&input.name, &err));
         }
         Err(Error::Write(err)) => Err(err),
-        Err(Error::Format(err)) => return Err(unknown::target(err)),
-        Err(Error::Unsure(why)) => return Err(unknown::unsure(&input.name, why)),
+        Err(Error::Format(err)) => return Err(suggestions::target(err)),
+        Err(Error::Detect(why)) => return Err(suggestions::undetected_format(&input.name, why)),
     };
     let report = report.map_err(|err| Failure::write(&name, &err))?;
     if report.is_foreign {
-        return Err(unknown::foreign(
+        return Err(suggestions::foreign(
             &input.name,
             from,
             report.n_frames,
@@ -78,25 +78,25 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<(), Failure> {
         ));
     }
     if args.report {
-        exit::say(&said(args, from, &report));
+        exit::print_line(&report_line(args, from, &report));
     }
     Ok(())
 }
 
 fn check(args: &ConvertArgs) -> Result<(), Failure> {
     if args.from != AUTO {
-        registry::find_reader(&args.from).map_err(unknown::source)?;
+        registry::find_reader(&args.from).map_err(suggestions::source)?;
     }
     let config = WriterConfig {
         profile: args.profile.clone(),
         ..WriterConfig::default()
     };
-    registry::writer(&args.to, &config).map_err(unknown::target)?;
+    registry::writer(&args.to, &config).map_err(suggestions::target)?;
     Ok(())
 }
 
 /// The format of the input, as it was named or as it is recognised.
-fn source<'a>(args: &'a ConvertArgs, input: &mut Input) -> Result<&'a str, Failure> {
+fn source<'a>(args: &'a ConvertArgs, input: &mut InputStream) -> Result<&'a str, Failure> {
     if args.from != AUTO {
         if !args.json {
             input.watch(&args.from);
@@ -106,7 +106,7 @@ fn source<'a>(args: &'a ConvertArgs, input: &mut Input) -> Result<&'a str, Failu
     let format = input.recognise()?;
     // The report in JSON says it too, and whoever parses that wants nothing else.
     if !args.json {
-        exit::say(&format!("linkspan: reading {}\n", format.name));
+        exit::print_line(&format!("linkspan: reading {}\n", format.name));
     }
     Ok(format.name)
 }
@@ -114,7 +114,7 @@ fn source<'a>(args: &'a ConvertArgs, input: &mut Input) -> Result<&'a str, Failu
 fn options(
     args: &ConvertArgs,
     from: &str,
-    input: &Input,
+    input: &InputStream,
     is_regular: bool,
     is_terminal: bool,
 ) -> Options {
@@ -123,7 +123,7 @@ fn options(
         from: from.to_owned(),
         to: args.to.clone(),
         reader: ReaderConfig {
-            began,
+            started_at: began,
             ..ReaderConfig::default()
         },
         writer: WriterConfig {
@@ -139,7 +139,7 @@ fn options(
 }
 
 /// A bar for a long file, where it cannot mix with the output.
-fn progress(input: &Input, is_terminal: bool) -> Option<ProgressBar> {
+fn progress(input: &InputStream, is_terminal: bool) -> Option<ProgressBar> {
     let length = input.length().filter(|it| *it > SHOW_PROGRESS)?;
     if is_terminal || !io::stderr().is_terminal() {
         return None;
@@ -152,9 +152,9 @@ fn progress(input: &Input, is_terminal: bool) -> Option<ProgressBar> {
 }
 
 /// A conversion that Ctrl-C can end while the main thread waits for input.
-struct Shared<W>(Arc<Mutex<Option<Conversion<W>>>>);
+struct SharedConversion<W>(Arc<Mutex<Option<Conversion<W>>>>);
 
-impl<W: Write + Send + 'static> Shared<W> {
+impl<W: Write + Send + 'static> SharedConversion<W> {
     fn new(conversion: Conversion<W>) -> Self {
         Self(Arc::new(Mutex::new(Some(conversion))))
     }
@@ -172,7 +172,7 @@ impl<W: Write + Send + 'static> Shared<W> {
     /// The failure of an input of which nothing was understood.
     fn foreign(&self, name: &str, named: &str, looks_like: Option<&str>) -> Failure {
         let n_frames = lock(&self.0).as_ref().map(|it| it.report().n_frames);
-        unknown::foreign(name, named, n_frames.unwrap_or_default(), looks_like)
+        suggestions::foreign(name, named, n_frames.unwrap_or_default(), looks_like)
     }
 
     fn end(&self, end: &End) -> io::Result<Report> {
@@ -186,7 +186,7 @@ impl<W: Write + Send + 'static> Shared<W> {
         let conversion = Arc::clone(&self.0);
         let handler = move || {
             if pressed.swap(true, Ordering::Relaxed) {
-                leave();
+                exit_now();
             }
             // The output may be stuck; waiting for it here would make a second Ctrl-C wait too.
             let conversion = Arc::clone(&conversion);
@@ -198,7 +198,7 @@ impl<W: Write + Send + 'static> Shared<W> {
                         aborted: true,
                     };
                     conversion.end(&end).ok();
-                    leave();
+                    exit_now();
                 }
             });
         };
@@ -215,13 +215,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     clippy::exit,
     reason = "the main thread waits for input and cannot be told"
 )]
-fn leave() -> ! {
+fn exit_now() -> ! {
     process::exit(i32::from(Code::Interrupted.number()))
 }
 
 /// The report in JSON; its fields are documented in `docs/cli.md`.
 #[derive(Serialize)]
-struct Line<'a> {
+struct ReportJson<'a> {
     from: &'a str,
     to: &'a str,
     profile: Option<&'a str>,
@@ -237,10 +237,10 @@ struct Loss {
     count: u64,
 }
 
-fn said(args: &ConvertArgs, from: &str, report: &Report) -> String {
+fn report_line(args: &ConvertArgs, from: &str, report: &Report) -> String {
     if args.json {
         let losses = report.losses.iter();
-        let line = Line {
+        let line = ReportJson {
             from,
             to: &args.to,
             profile: args.profile.as_deref(),

@@ -13,14 +13,14 @@ use runner::config::{Config, File};
 use serde::Serialize;
 
 use crate::cli::DoctorArgs;
-use crate::exit::{self, Code, Failure, shown};
+use crate::exit::{self, Code, Failure, printable};
 use crate::{settings, store};
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     let folder = store::folder(&args.data)?;
     if args.repair {
         let findings = journal::repair(&folder)?;
-        return told(args, &findings);
+        return print_findings(args, &findings);
     }
     let mut findings = Vec::new();
     let config = config(args, &mut findings);
@@ -29,13 +29,13 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     folder::check_tokens(&folder, args.token_file.as_deref(), &mut findings);
     folder::check_locks(&mut findings);
     engines::check(config.as_ref(), &mut findings);
-    told(args, &findings)
+    print_findings(args, &findings)
 }
 
 /// Something that was looked at.
 #[derive(Debug, Serialize)]
 struct Finding {
-    level: Level,
+    level: FindingLevel,
     /// What it is about: `config`, `data`, `journal`, `tokens`, `locks` or an engine.
     about: String,
     text: String,
@@ -45,7 +45,7 @@ struct Finding {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Level {
+enum FindingLevel {
     Ok,
     /// It works, and may not be meant.
     Warn,
@@ -53,7 +53,7 @@ enum Level {
     Problem,
 }
 
-impl Level {
+impl FindingLevel {
     fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -64,7 +64,7 @@ impl Level {
 }
 
 impl Finding {
-    fn new(level: Level, about: &str, text: impl Into<String>) -> Self {
+    fn new(level: FindingLevel, about: &str, text: impl Into<String>) -> Self {
         Self {
             level,
             about: about.to_owned(),
@@ -74,15 +74,15 @@ impl Finding {
     }
 
     fn ok(about: &str, text: impl Into<String>) -> Self {
-        Self::new(Level::Ok, about, text)
+        Self::new(FindingLevel::Ok, about, text)
     }
 
     fn warn(about: &str, text: impl Into<String>) -> Self {
-        Self::new(Level::Warn, about, text)
+        Self::new(FindingLevel::Warn, about, text)
     }
 
     fn problem(about: &str, text: impl Into<String>) -> Self {
-        Self::new(Level::Problem, about, text)
+        Self::new(FindingLevel::Problem, about, text)
     }
 
     fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -91,13 +91,13 @@ impl Finding {
     }
 }
 
-fn told(args: &DoctorArgs, findings: &[Finding]) -> Result<(), Failure> {
+fn print_findings(args: &DoctorArgs, findings: &[Finding]) -> Result<(), Failure> {
     let text = match args.json {
         true => lines(findings),
         false => page(findings, io::stdout().is_terminal()),
     };
     exit::print(text.as_bytes())?;
-    match findings.iter().any(|it| it.level == Level::Problem) {
+    match findings.iter().any(|it| it.level == FindingLevel::Problem) {
         true => Err(Failure::Silent(Code::Failed)),
         false => Ok(()),
     }
@@ -121,15 +121,18 @@ fn page(findings: &[Finding], is_terminal: bool) -> String {
         let level = format!("{:7}", finding.level.name());
         let level = match (has_color, finding.level) {
             (false, _) => level,
-            (true, Level::Ok) => format!("\x1b[32m{level}\x1b[0m"),
-            (true, Level::Warn) => format!("\x1b[33m{level}\x1b[0m"),
-            (true, Level::Problem) => format!("\x1b[31m{level}\x1b[0m"),
+            (true, FindingLevel::Ok) => format!("\x1b[32m{level}\x1b[0m"),
+            (true, FindingLevel::Warn) => format!("\x1b[33m{level}\x1b[0m"),
+            (true, FindingLevel::Problem) => format!("\x1b[31m{level}\x1b[0m"),
         };
-        let about = shown(&finding.about);
-        let hint = finding.hint.as_ref().map(|it| format!("; {}", shown(it)));
+        let about = printable(&finding.about);
+        let hint = finding
+            .hint
+            .as_ref()
+            .map(|it| format!("; {}", printable(it)));
         text.push_str(&format!(
             "{level}  {about:width$}  {}{}\n",
-            shown(&finding.text),
+            printable(&finding.text),
             hint.unwrap_or_default()
         ));
     }
@@ -146,16 +149,16 @@ fn config(args: &DoctorArgs, findings: &mut Vec<Finding>) -> Option<Config> {
             let finding = match settings.file.filter(|it| it.path.exists()) {
                 None => Finding::ok(about, format!("`{place}` is not there: all defaults")),
                 Some(file) => match folder::others(&file.path) {
-                    folder::Others::Write => {
+                    folder::OthersAccess::Write => {
                         Finding::problem(about, format!("others can write `{place}`"))
                             .hint("`chmod 600` it: it decides which programs are started")
                     }
-                    folder::Others::Read if has_secrets(&settings.config) => Finding::warn(
+                    folder::OthersAccess::Read if has_secrets(&settings.config) => Finding::warn(
                         about,
                         format!("others can read `{place}`, and it holds keys"),
                     )
                     .hint("`chmod 600` it"),
-                    folder::Others::Read | folder::Others::Nothing => {
+                    folder::OthersAccess::Read | folder::OthersAccess::Nothing => {
                         Finding::ok(about, format!("`{place}` is valid"))
                     }
                 },
@@ -165,7 +168,7 @@ fn config(args: &DoctorArgs, findings: &mut Vec<Finding>) -> Option<Config> {
         }
         Err(failure) => {
             let (message, hint) = match failure {
-                Failure::Said { message, hint, .. } => (message, hint),
+                Failure::Message { message, hint, .. } => (message, hint),
                 Failure::Silent(_) | Failure::BrokenPipe => (format!("`{place}`"), None),
             };
             let mut finding = Finding::problem(about, message);

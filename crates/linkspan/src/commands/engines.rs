@@ -1,19 +1,19 @@
 //! `linkspan engines`: which agents can be run here, and how to get the others.
 
 use runner::config::Config;
-use runner::engines::{self, DEFAULT_ORDER, ENGINES, Installed, REPLAYS, Replay};
+use runner::engines::{self, BundledReplay, DEFAULT_ORDER, ENGINES, Installed, REPLAYS};
 use runner::process::find_on_path;
 use serde::Serialize;
 
 use crate::cli::EnginesArgs;
-use crate::exit::{self, Failure, shown};
+use crate::exit::{self, Failure, printable};
 use crate::settings;
 use crate::table;
 
 pub(crate) fn run(args: &EnginesArgs) -> Result<(), Failure> {
     let config = settings::load(&args.file)?.config;
-    let survey = engines::survey(&config, &find_on_path);
-    let choice = Choice::new(&config, &survey);
+    let survey = engines::detect_installed(&config, &find_on_path);
+    let choice = DefaultEngine::new(&config, &survey);
     let rows = rows(&config, survey, &choice);
     let text = if args.json {
         lines(&rows)
@@ -24,19 +24,19 @@ pub(crate) fn run(args: &EnginesArgs) -> Result<(), Failure> {
 }
 
 /// What runs when nobody names an engine.
-struct Choice {
+struct DefaultEngine {
     name: Option<String>,
     why: String,
 }
 
-impl Choice {
+impl DefaultEngine {
     fn new(config: &Config, survey: &[Installed]) -> Self {
         let mut settings = config.settings().iter();
         let origin = settings
             .find(|it| it.key == "default_engine")
             .map(|it| &it.origin);
         if let (Some(name), Some(origin)) = (config.default_engine(), origin) {
-            let why = format!("as {} says", shown(&origin.to_string()));
+            let why = format!("as {} says", printable(&origin.to_string()));
             let name = Some(name.to_owned());
             return Self { name, why };
         }
@@ -60,16 +60,16 @@ impl Choice {
         }
     }
 
-    fn said(&self) -> String {
+    fn line(&self) -> String {
         match &self.name {
-            Some(name) => format!("{}, {}", shown(name), self.why),
+            Some(name) => format!("{}, {}", printable(name), self.why),
             None => self.why.clone(),
         }
     }
 }
 
 #[derive(Serialize)]
-struct Row {
+struct EngineRow {
     name: String,
     summary: String,
     /// Null where the name still lacks a value.
@@ -80,10 +80,10 @@ struct Row {
     default: bool,
 }
 
-fn rows(config: &Config, survey: Vec<Installed>, choice: &Choice) -> Vec<Row> {
+fn rows(config: &Config, survey: Vec<Installed>, choice: &DefaultEngine) -> Vec<EngineRow> {
     let mut rows = Vec::new();
     for it in survey {
-        rows.push(Row {
+        rows.push(EngineRow {
             installed: Some(it.path.is_some()),
             version: it.version,
             path: it.path.map(|it| it.to_string_lossy().into_owned()),
@@ -92,7 +92,9 @@ fn rows(config: &Config, survey: Vec<Installed>, choice: &Choice) -> Vec<Row> {
         });
     }
     for engine in ENGINES {
-        let Some(value) = engine.value else { continue };
+        let Some(value) = engine.argument else {
+            continue;
+        };
         rows.push(row(format!("{}:{value}", engine.name), engine.summary));
         match engine.name {
             "acp" => rows.extend(config.acp_names().map(|it| agent(it, config))),
@@ -107,10 +109,10 @@ fn rows(config: &Config, survey: Vec<Installed>, choice: &Choice) -> Vec<Row> {
 }
 
 /// An ACP agent that the config names.
-fn agent(name: &str, config: &Config) -> Row {
+fn agent(name: &str, config: &Config) -> EngineRow {
     let program = config.acp(name).and_then(|it| it.program);
     let path = program.and_then(|it| find_on_path(&it).ok());
-    Row {
+    EngineRow {
         installed: Some(path.is_some()),
         path: path.map(|it| it.to_string_lossy().into_owned()),
         ..row(format!("acp:{name}"), "an agent of the config")
@@ -118,27 +120,27 @@ fn agent(name: &str, config: &Config) -> Row {
 }
 
 /// A model that the config names.
-fn model(name: &str, config: &Config) -> Row {
+fn model(name: &str, config: &Config) -> EngineRow {
     let endpoint = config.endpoint(name).and_then(Result::ok);
     let summary = match &endpoint {
         Some(it) => format!("{} at {}", it.provider, it.base_url),
         None => "an endpoint that cannot be used".to_owned(),
     };
-    Row {
+    EngineRow {
         installed: Some(endpoint.is_some()),
         ..row(format!("responses:{name}"), &summary)
     }
 }
 
-fn recording(replay: &Replay) -> Row {
-    Row {
+fn recording(replay: &BundledReplay) -> EngineRow {
+    EngineRow {
         installed: Some(true),
         ..row(format!("replay:{}", replay.name), replay.summary)
     }
 }
 
-fn row(name: String, summary: &str) -> Row {
-    Row {
+fn row(name: String, summary: &str) -> EngineRow {
+    EngineRow {
         name,
         summary: summary.to_owned(),
         installed: None,
@@ -149,7 +151,7 @@ fn row(name: String, summary: &str) -> Row {
     }
 }
 
-fn lines(rows: &[Row]) -> String {
+fn lines(rows: &[EngineRow]) -> String {
     let mut text = String::new();
     for row in rows {
         text.push_str(&serde_json::to_string(row).expect("a row has only texts"));
@@ -158,7 +160,7 @@ fn lines(rows: &[Row]) -> String {
     text
 }
 
-fn page(rows: &[Row], choice: &Choice) -> String {
+fn page(rows: &[EngineRow], choice: &DefaultEngine) -> String {
     let heading = [
         "engine",
         "installed",
@@ -182,8 +184,8 @@ fn page(rows: &[Row], choice: &Choice) -> String {
             (Some(path), _) => path.as_str(),
             (None, install) => install.unwrap_or_default(),
         };
-        [&row.name, installed, version, &row.summary, place].map(shown)
+        [&row.name, installed, version, &row.summary, place].map(printable)
     });
     let cells: Vec<[String; 5]> = [heading].into_iter().chain(cells).collect();
-    format!("{}\ndefault: {}\n", table::aligned(&cells), choice.said())
+    format!("{}\ndefault: {}\n", table::aligned(&cells), choice.line())
 }

@@ -13,16 +13,16 @@ pub(crate) fn run(args: &FormatsArgs) -> Result<(), Failure> {
 }
 
 #[derive(Serialize)]
-struct Row {
+struct FormatRow {
     name: &'static str,
     summary: &'static str,
     read: bool,
     write: bool,
-    profiles: Vec<Profile>,
+    profiles: Vec<ProfileRow>,
 }
 
 #[derive(Serialize)]
-struct Profile {
+struct ProfileRow {
     name: &'static str,
     summary: &'static str,
 }
@@ -30,7 +30,7 @@ struct Profile {
 fn json() -> String {
     let mut text = String::new();
     for format in FORMATS {
-        let row = Row {
+        let row = FormatRow {
             name: format.name,
             summary: format.summary,
             read: format.reader.is_some(),
@@ -43,10 +43,10 @@ fn json() -> String {
     text
 }
 
-fn profiles(format: &Format) -> Vec<Profile> {
+fn profiles(format: &Format) -> Vec<ProfileRow> {
     let profiles = format.profiles.iter();
     profiles
-        .map(|it| Profile {
+        .map(|it| ProfileRow {
             name: it.name,
             summary: it.summary,
         })

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::cli::ReplayArgs;
 use crate::exit::Failure;
-use crate::{store, unknown};
+use crate::{store, suggestions};
 
 pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     let config = WriterConfig {
@@ -18,13 +18,13 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
         color: args.color.is_wanted(io::stdout().is_terminal()),
         served: None,
     };
-    registry::writer(&args.to, &config).map_err(unknown::target)?;
+    registry::writer(&args.to, &config).map_err(suggestions::target)?;
     let folder = store::folder(&args.data)?;
     if !store::exists(&folder) {
         return Err(store::not_found(&args.id));
     }
     store::runtime()?.block_on(async {
-        let journal = store::look(&folder, None).await?;
+        let journal = store::open_read_only(&folder, None).await?;
         let session = store::find(&*journal, &args.id).await?;
         let session = session.ok_or_else(|| store::not_found(&args.id))?;
         write(
@@ -46,7 +46,7 @@ pub(super) async fn write(
     config: &WriterConfig,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let mut export = server::export(journal, session, to, config).map_err(unknown::target)?;
+    let mut export = server::export(journal, session, to, config).map_err(suggestions::target)?;
     while let Some(piece) = export.next().await.map_err(store::failed)? {
         out.write_all(&piece)
             .map_err(|err| Failure::write("stdout", &err))?;

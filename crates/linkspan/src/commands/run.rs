@@ -5,43 +5,45 @@
 //! way, the second ends it. The exit code is the outcome's.
 
 mod attach;
-mod keep;
 mod output;
 pub(crate) mod plan;
 mod prompt;
 mod question;
+mod recording;
+mod signals;
 mod start;
-mod stops;
+mod status_line;
 mod tty;
-mod view;
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use hub::{Announced, Progress, Request, SessionLog, Worker};
 use model::Outcome;
-use runner::{Agent, Answer, Asked, nobody};
+use runner::{Agent, Answer, PendingAsk, no_one_to_ask_message};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use self::output::Output;
-use self::plan::Plan;
+use self::output::RunOutput;
+use self::plan::RunPlan;
 use self::question::{Question, Reply};
+use self::signals::InterruptSignals;
 use self::start::{Started, Unplaced, started};
-use self::stops::Stops;
+use self::status_line::TICK;
 use self::tty::Tty;
-use self::view::TICK;
 use crate::cli::RunArgs;
 use crate::exit::{self, Code, Failure};
 use crate::store;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let output = Output::new(args)?;
-    let stops = || Stops::new().map_err(|err| Failure::io("cannot listen for signals", &err, None));
+    let output = RunOutput::new(args)?;
+    let stops = || {
+        InterruptSignals::new().map_err(|err| Failure::io("cannot listen for signals", &err, None))
+    };
     if let Some(id) = &args.attach {
         return store::runtime()?.block_on(attach::run(args, id, output, stops()?));
     }
     let tty = is_attended().then(Tty::open).flatten();
-    let plan = Plan::new(args, tty.is_some())?;
+    let plan = RunPlan::new(args, tty.is_some())?;
     store::runtime()?.block_on(follow(args, plan, output, tty, stops()?))
 }
 
@@ -52,10 +54,10 @@ fn is_attended() -> bool {
 
 async fn follow(
     args: &RunArgs,
-    plan: Plan,
-    output: Output,
+    plan: RunPlan,
+    output: RunOutput,
     tty: Option<Tty>,
-    stops: Stops,
+    stops: InterruptSignals,
 ) -> Result<(), Failure> {
     let prompt = plan.prompt.clone();
     let (config, said) = (plan.config.clone(), plan.said.clone());
@@ -63,14 +65,14 @@ async fn follow(
     let unplaced = Unplaced::of(&plan);
     let Started { worker, announced } = started(args, plan).await?;
     for line in said {
-        exit::say(&format!("linkspan: {line}\n"));
+        exit::print_line(&format!("linkspan: {line}\n"));
     }
-    let mut session = Session {
+    let mut session = WatchedRun {
         worker,
         output,
         list,
         unplaced,
-        asking: Asking {
+        asking: OpenQuestion {
             tty,
             question: None,
         },
@@ -82,19 +84,19 @@ async fn follow(
         let ran = session.run(args).await;
         let log = std::mem::replace(session.worker.log_mut(), SessionLog::off());
         match ran {
-            Ok(Done::Busy(_)) => keep::discard(log).await,
-            Ok(Done::Gone(_)) | Err(_) => keep::finish(log).await,
+            Ok(FollowEnd::Busy(_)) => recording::discard(log).await,
+            Ok(FollowEnd::Exited(_)) | Err(_) => recording::finish(log).await,
         }
         let (mut agent, prompt) = match (ran?, &prompt) {
-            (Done::Busy(agent), Some(prompt)) => (agent, prompt),
-            (Done::Busy(agent) | Done::Gone(agent), _) => return session.end(&agent),
+            (FollowEnd::Busy(agent), Some(prompt)) => (agent, prompt),
+            (FollowEnd::Busy(agent) | FollowEnd::Exited(agent), _) => return session.end(&agent),
         };
         // Nothing was shown yet: begin anew, with the session by its name, which is waited for.
         agent.step_to_end().await;
         let native = agent.native().unwrap_or_default();
         let is_attended = session.asking.tty.is_some();
-        let plan = Plan::for_agent(args, &config, is_attended, prompt.clone(), Some(native))?;
-        session.output = Output::new(args)?;
+        let plan = RunPlan::for_agent(args, &config, is_attended, prompt.clone(), Some(native))?;
+        session.output = RunOutput::new(args)?;
         session.unplaced = None;
         let started = started(args, plan).await?;
         session.worker = started.worker;
@@ -103,25 +105,25 @@ async fn follow(
 }
 
 /// A run that is being watched.
-struct Session {
+struct WatchedRun {
     worker: Worker,
-    output: Output,
+    output: RunOutput,
     /// The tools that run without a question.
     list: Vec<String>,
     unplaced: Option<Unplaced>,
-    asking: Asking,
-    stops: Stops,
+    asking: OpenQuestion,
+    stops: InterruptSignals,
     n_presses: u32,
 }
 
 /// How following an agent ended.
-enum Done {
-    Gone(Box<Agent>),
+enum FollowEnd {
+    Exited(Box<Agent>),
     /// The newest session was asked for, and it is in use.
     Busy(Box<Agent>),
 }
 
-struct Asking {
+struct OpenQuestion {
     tty: Option<Tty>,
     question: Option<Question>,
 }
@@ -134,8 +136,8 @@ enum Wakeup {
     Ticked,
 }
 
-impl Session {
-    async fn run(&mut self, args: &RunArgs) -> Result<Done, Failure> {
+impl WatchedRun {
+    async fn run(&mut self, args: &RunArgs) -> Result<FollowEnd, Failure> {
         let mut ticks = every(TICK);
         loop {
             let Self {
@@ -154,13 +156,13 @@ impl Session {
                 _ = ticks.tick(), if is_moving => Wakeup::Ticked,
             };
             match wakeup {
-                Wakeup::Pressed => self.pressed()?,
-                Wakeup::Typed(line) => self.typed(line)?,
+                Wakeup::Pressed => self.on_signal()?,
+                Wakeup::Typed(line) => self.on_input(line)?,
                 Wakeup::Ticked => self.output.tick()?,
-                Wakeup::Worker(Progress::Busy(agent)) => return Ok(Done::Busy(agent)),
+                Wakeup::Worker(Progress::Busy(agent)) => return Ok(FollowEnd::Busy(agent)),
                 Wakeup::Worker(Progress::Gone(agent)) => {
                     self.show()?;
-                    return Ok(Done::Gone(agent));
+                    return Ok(FollowEnd::Exited(agent));
                 }
                 Wakeup::Worker(Progress::Found) => self.place(args).await?,
                 Wakeup::Worker(progress) => self.progressed(progress)?,
@@ -170,13 +172,13 @@ impl Session {
 
     fn progressed(&mut self, progress: Progress) -> Result<(), Failure> {
         match progress {
-            Progress::Told => self.show()?,
+            Progress::Events => self.show()?,
             Progress::Ended => {
                 self.show()?;
                 self.worker.close();
             }
             Progress::LogLost(lost) => {
-                keep::not_kept(&lost.error);
+                recording::not_kept(&lost.error);
                 self.worker.stop_logging();
             }
             Progress::Requests(requests) => {
@@ -215,14 +217,14 @@ impl Session {
             return Ok(());
         };
         kept.native = agent.native().map(str::to_owned);
-        let mut log = match keep::open(args, &kept).await {
+        let mut log = match recording::open(args, &kept).await {
             Ok(log) => log,
             Err(failure) => {
                 agent.step_to_end().await;
                 return Err(failure);
             }
         };
-        let announced = keep::announce(&mut log, prompt.as_deref()).await;
+        let announced = recording::announce(&mut log, prompt.as_deref()).await;
         agent.place(log.place(announced.as_ref()));
         *self.worker.log_mut() = log;
         self.show_announced(announced.as_ref())
@@ -254,11 +256,11 @@ impl Session {
         }
     }
 
-    fn pressed(&mut self) -> Result<(), Failure> {
+    fn on_signal(&mut self) -> Result<(), Failure> {
         self.n_presses += 1;
         self.output.erase()?;
         if self.n_presses == 1 {
-            exit::say("\nlinkspan: stopping; once more kills it\n");
+            exit::print_line("\nlinkspan: stopping; once more kills it\n");
             self.worker.abort();
         } else {
             self.worker.kill();
@@ -284,7 +286,7 @@ impl Session {
         }
         for asked in open {
             if self.asking.tty.is_none() {
-                let message = nobody(&asked);
+                let message = no_one_to_ask_message(&asked);
                 self.settle(asked.ask.id.as_str(), &Answer::Deny { message });
             } else if self.asking.question.is_none() {
                 return self.put(asked);
@@ -293,7 +295,7 @@ impl Session {
         Ok(())
     }
 
-    fn put(&mut self, asked: Asked) -> Result<(), Failure> {
+    fn put(&mut self, asked: PendingAsk) -> Result<(), Failure> {
         self.output.erase()?;
         let is_told = self.output.ends_with(asked.ask.id.as_str());
         self.output.pause(true);
@@ -316,7 +318,7 @@ impl Session {
         self.flush()
     }
 
-    fn typed(&mut self, line: Option<String>) -> Result<(), Failure> {
+    fn on_input(&mut self, line: Option<String>) -> Result<(), Failure> {
         let Some(question) = &mut self.asking.question else {
             return Ok(());
         };
@@ -327,10 +329,10 @@ impl Session {
                 message: "nobody answered".to_owned(),
             }),
         };
-        self.replied(&id, reply)
+        self.on_reply(&id, reply)
     }
 
-    fn replied(&mut self, id: &str, reply: Reply) -> Result<(), Failure> {
+    fn on_reply(&mut self, id: &str, reply: Reply) -> Result<(), Failure> {
         match reply {
             Reply::Show(text) => self.asking.show(&text),
             Reply::Edit(text) => {
@@ -338,7 +340,7 @@ impl Session {
                 self.stops.lend(true);
                 let reply = self.asking.edit(&text);
                 self.stops.lend(false);
-                self.replied(id, reply)
+                self.on_reply(id, reply)
             }
             Reply::Settle(answer) => {
                 if !self.settle(id, &answer) {
@@ -356,7 +358,7 @@ impl Session {
     fn settle(&mut self, id: &str, answer: &Answer) -> bool {
         let settled = self.worker.settle(id, answer);
         if let Err(err) = &settled {
-            exit::say(&format!("linkspan: {err}\n"));
+            exit::print_line(&format!("linkspan: {err}\n"));
         }
         settled.is_ok()
     }
@@ -368,14 +370,14 @@ impl Session {
         }
         if self.asking.tty.is_none() {
             let mode = self.worker.permissions().mode;
-            exit::say(&self.output.denied(&self.list, mode));
+            exit::print_line(&self.output.denied(&self.list, mode));
         }
-        told_by(agent.last().map(|it| it.outcome))
+        exit_of(agent.last().map(|it| it.outcome))
     }
 }
 
 /// The exit code tells how the run ended.
-fn told_by(outcome: Option<Outcome>) -> Result<(), Failure> {
+fn exit_of(outcome: Option<Outcome>) -> Result<(), Failure> {
     match outcome.unwrap_or(Outcome::Lost) {
         Outcome::Completed => Ok(()),
         Outcome::Failed | Outcome::Lost => Err(Failure::Silent(Code::Failed)),
@@ -384,7 +386,7 @@ fn told_by(outcome: Option<Outcome>) -> Result<(), Failure> {
     }
 }
 
-impl Asking {
+impl OpenQuestion {
     async fn line(&mut self) -> Option<String> {
         match &mut self.tty {
             Some(tty) => tty.line().await,

@@ -12,12 +12,13 @@ use runner::locks::Locks;
 use runner::process::Guard;
 use serde_json::json;
 use server::{
-    Exposure, Keys, Listening, MAX_CLIENTS, MIN_TOKEN, Secret, ServeConfig, Server, Tls, TokenError,
+    Exposure, Keys, MAX_CLIENTS, MIN_TOKEN, RunningServer, Secret, ServeConfig, Server, Tls,
+    TokenError,
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::ServeArgs;
-use crate::exit::{self, Code, Failure, chain, shown};
+use crate::exit::{self, Code, Failure, chain, printable};
 use crate::{settings, store};
 
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
@@ -39,14 +40,14 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let served = runtime.block_on(async {
         let roots = roots(args, &settings)?;
         let hub = HubConfig {
-            journal: store::look(&folder, hub::cut(&settings)).await?,
+            journal: store::open_read_only(&folder, hub::truncation(&settings)).await?,
             settings,
             guard: Guard::own(),
             locks: Locks::own(),
             owner: hub::own_name(),
             limits: Limits::default(),
         };
-        serve(args, hub, &folder, keys, Places { roots, own }).await
+        serve(args, hub, &folder, keys, ServedPaths { roots, own }).await
     });
     // Whatever still reads or writes a file does not keep anybody waiting.
     runtime.shutdown_background();
@@ -76,7 +77,7 @@ fn refused(err: &server::Error) -> Failure {
         | server::Error::Token(_)
         | server::Error::Hub(_) => Code::Io,
     };
-    Failure::Said {
+    Failure::Message {
         code,
         message: chain(err),
         hint: err.hint().map(str::to_owned),
@@ -84,15 +85,15 @@ fn refused(err: &server::Error) -> Failure {
 }
 
 /// A place that is taken may be taken by a server of ours.
-fn met(err: &server::Error, listen: SocketAddr, others: &[Listening]) -> Failure {
+fn address_in_use(err: &server::Error, listen: SocketAddr, others: &[RunningServer]) -> Failure {
     let failure = refused(err);
     let listen = listen.to_string();
-    let is_there = |it: &Listening| it.url.split_once("://").is_some_and(|it| it.1 == listen);
+    let is_there = |it: &RunningServer| it.url.split_once("://").is_some_and(|it| it.1 == listen);
     let is_other = others.iter().any(is_there);
     match (failure, err) {
-        (Failure::Said { code, message, .. }, server::Error::Listen { .. }) if is_other => {
+        (Failure::Message { code, message, .. }, server::Error::Listen { .. }) if is_other => {
             let hint = "another server of this data directory listens there; `linkspan token` prints its address, `--listen 127.0.0.1:0` starts one beside it";
-            Failure::Said {
+            Failure::Message {
                 code,
                 message,
                 hint: Some(hint.to_owned()),
@@ -113,7 +114,7 @@ fn roots(args: &ServeArgs, settings: &Config) -> Result<Vec<PathBuf>, Failure> {
         Some(root) => Err(Failure::usage(
             format!(
                 "`serve.roots` names `{}`, wherever that is",
-                shown(&root.to_string_lossy())
+                printable(&root.to_string_lossy())
             ),
             "begin it with `/` or `~/`",
         )),
@@ -121,7 +122,7 @@ fn roots(args: &ServeArgs, settings: &Config) -> Result<Vec<PathBuf>, Failure> {
 }
 
 /// What of this disk is for agents, and what is for nobody.
-struct Places {
+struct ServedPaths {
     roots: Vec<PathBuf>,
     own: Vec<PathBuf>,
 }
@@ -146,12 +147,12 @@ async fn serve(
     hub: HubConfig,
     folder: &Path,
     keys: Keys,
-    Places { roots, own }: Places,
+    ServedPaths { roots, own }: ServedPaths,
 ) -> Result<(), Failure> {
     let signals = |err| Failure::io("cannot listen for signals", &err, None);
-    let mut stops = Stops::new().map_err(signals)?;
+    let mut stops = StopSignals::new().map_err(signals)?;
     if keys.first().reveal().len() < MIN_TOKEN {
-        exit::say(&format!(
+        exit::print_line(&format!(
             "linkspan: the token is short enough to be found by trying; give it {MIN_TOKEN} characters\n"
         ));
     }
@@ -181,10 +182,10 @@ async fn serve(
     };
     let others = server::running(folder);
     let bound = server::bind(config).await;
-    let server = bound.map_err(|err| met(&err, args.listen, &others))?;
+    let server = bound.map_err(|err| address_in_use(&err, args.listen, &others))?;
     announce(args, &server, &others)?;
     if let Some(token) = new_token {
-        tell_token(args, server.page(), &token);
+        print_token(args, server.page(), &token);
     }
     let (tx, rx) = tokio::sync::oneshot::channel::<()>();
     let mut running = pin!(server.run(async {
@@ -194,7 +195,7 @@ async fn serve(
         () = &mut running => return Ok(()),
         () = stops.next() => (),
     }
-    exit::say("linkspan: stopping; once more leaves at once\n");
+    exit::print_line("linkspan: stopping; once more leaves at once\n");
     // An error means that it has ended by itself.
     tx.send(()).ok();
     tokio::select! {
@@ -206,9 +207,9 @@ async fn serve(
 
 /// Says where this server is, to whoever has started it: its own address comes first, and no other one
 /// is said in the same way.
-fn announce(args: &ServeArgs, server: &Server, others: &[Listening]) -> Result<(), Failure> {
+fn announce(args: &ServeArgs, server: &Server, others: &[RunningServer]) -> Result<(), Failure> {
     let url = server.url();
-    exit::say(&format!("listening on {url}\n"));
+    exit::print_line(&format!("listening on {url}\n"));
     if args.json {
         let page = server.page();
         let line = json!({ "url": url, "page": page, "pid": process::id() });
@@ -216,13 +217,13 @@ fn announce(args: &ServeArgs, server: &Server, others: &[Listening]) -> Result<(
     }
     if let Some(err) = server.note_error() {
         let cause = exit::chain(err);
-        exit::say(&format!(
+        exit::print_line(&format!(
             "linkspan: `linkspan token` will not find this server, its address cannot be noted: {cause}\n"
         ));
     }
     for other in others {
         let (pid, address) = (other.pid, other.url.split_once("://").map_or("", |it| it.1));
-        exit::say(&format!(
+        exit::print_line(&format!(
             "linkspan: process {pid} at {address} serves the same data directory; both show the same sessions\n"
         ));
     }
@@ -230,26 +231,26 @@ fn announce(args: &ServeArgs, server: &Server, others: &[Listening]) -> Result<(
 }
 
 /// A token on a terminal is seen by whoever started the server. Anywhere else it would stay in a log.
-fn tell_token(args: &ServeArgs, page: &str, token: &Secret) {
+fn print_token(args: &ServeArgs, page: &str, token: &Secret) {
     if io::stderr().is_terminal() {
-        return exit::say(&format!("open {page}/#token={}\n", token.reveal()));
+        return exit::print_line(&format!("open {page}/#token={}\n", token.reveal()));
     }
-    let flag = |name: &str, path: &Path| format!(" {name} {}", shown(&path.to_string_lossy()));
+    let flag = |name: &str, path: &Path| format!(" {name} {}", printable(&path.to_string_lossy()));
     let data = args.data.dir.as_deref().map(|it| flag("--data-dir", it));
     let file = args
         .token_file
         .as_deref()
         .map(|it| flag("--token-file", it));
     let flags: String = [data, file].into_iter().flatten().collect();
-    exit::say(&format!(
+    exit::print_line(&format!(
         "linkspan: `linkspan token{flags}` prints the address of the page with its token\n"
     ));
 }
 
 /// Everything that means: stop.
-pub(super) struct Stops([Signal; 3]);
+pub(super) struct StopSignals([Signal; 3]);
 
-impl Stops {
+impl StopSignals {
     pub(super) fn new() -> std::io::Result<Self> {
         Ok(Self([
             signal(SignalKind::interrupt())?,

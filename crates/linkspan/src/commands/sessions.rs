@@ -7,9 +7,9 @@ use journal::{Owner, Removed, Session, SessionQuery, State};
 use serde_json::json;
 
 use crate::cli::{self, SessionsArgs};
-use crate::exit::{self, Code, Failure, chain, shown};
+use crate::exit::{self, Code, Failure, chain, printable};
 use crate::settings::Settings;
-use crate::{settings, store, table, when};
+use crate::{relative_time, settings, store, table};
 
 /// Characters of a title that are shown.
 const MAX_TITLE: usize = 60;
@@ -19,7 +19,7 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<(), Failure> {
     if args.prune {
         return prune(args, &folder);
     }
-    if let Some((_, flag, _)) = args.keep.said().next() {
+    if let Some((_, flag, _)) = args.keep.settings().next() {
         let words = format!("`{flag}` is for removing sessions");
         return Err(Failure::usage(words, "add `--prune`"));
     }
@@ -28,14 +28,14 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<(), Failure> {
     }
     let sessions = match store::exists(&folder) {
         true => store::runtime()?.block_on(async {
-            let journal = store::look(&folder, None).await?;
+            let journal = store::open_read_only(&folder, None).await?;
             let listing = journal.list(query(args), None, args.limit).await;
             listing.map(|it| it.sessions).map_err(store::failed)
         })?,
         false => Vec::new(),
     };
     if sessions.is_empty() {
-        exit::say(match query(args) == SessionQuery::default() {
+        exit::print_line(match query(args) == SessionQuery::default() {
             true => {
                 "linkspan: there are no sessions yet; `linkspan run` and `linkspan serve` start them\n"
             }
@@ -55,7 +55,7 @@ fn prune(args: &SessionsArgs, folder: &Path) -> Result<(), Failure> {
     settings::keep(&mut config, &args.keep)?;
     let retention = hub::retention(&config).ok_or_else(|| {
         let place = match &file {
-            Some(it) => format!("the config, `{}`", shown(&it.path.to_string_lossy())),
+            Some(it) => format!("the config, `{}`", printable(&it.path.to_string_lossy())),
             None => "the config".to_owned(),
         };
         let hint = format!(
@@ -65,7 +65,7 @@ fn prune(args: &SessionsArgs, folder: &Path) -> Result<(), Failure> {
     })?;
     let removed = match store::exists(folder) {
         true => store::runtime()?.block_on(async {
-            let journal = store::look(folder, None).await?;
+            let journal = store::open_read_only(folder, None).await?;
             journal.retain(retention).await.map_err(store::failed)
         })?,
         false => Removed::default(),
@@ -80,7 +80,7 @@ fn prune(args: &SessionsArgs, folder: &Path) -> Result<(), Failure> {
         1 => format!("removed 1 session of {bytes} bytes"),
         n => format!("removed {n} sessions of {bytes} bytes"),
     };
-    exit::say(&format!("linkspan: {words}\n"));
+    exit::print_line(&format!("linkspan: {words}\n"));
     Ok(())
 }
 
@@ -88,19 +88,19 @@ async fn remove(folder: &Path, id: &str) -> Result<(), Failure> {
     if !store::exists(folder) {
         return Err(store::not_found(id));
     }
-    let journal = store::look(folder, None).await?;
+    let journal = store::open_read_only(folder, None).await?;
     let session = store::find(&*journal, id).await?;
     let session = session.ok_or_else(|| store::not_found(id))?;
     let owner = Owner::new(hub::own_name());
     match hub::remove(&*journal, &session.id, &owner).await {
         Ok(()) => Ok(()),
-        Err(err @ hub::Error::Busy(_)) => Err(Failure::Said {
+        Err(err @ hub::Error::Busy(_)) => Err(Failure::Message {
             code: Code::Busy,
             message: err.to_string(),
             hint: Some("stop its run, or wait for its end".to_owned()),
         }),
         Err(hub::Error::Journal(err)) => Err(store::failed(err)),
-        Err(err) => Err(Failure::Said {
+        Err(err) => Err(Failure::Message {
             code: Code::Io,
             message: chain(&err),
             hint: None,
@@ -113,11 +113,11 @@ fn query(args: &SessionsArgs) -> SessionQuery {
         engine: args.engine.clone(),
         text: args.text.clone().or_else(|| args.word.clone()),
         state: args.state.map(|it| match it {
-            cli::State::Idle => State::Idle,
-            cli::State::Queued => State::Queued,
-            cli::State::Starting => State::Starting,
-            cli::State::Running => State::Running,
-            cli::State::Waiting => State::Waiting,
+            cli::StateFilter::Idle => State::Idle,
+            cli::StateFilter::Queued => State::Queued,
+            cli::StateFilter::Starting => State::Starting,
+            cli::StateFilter::Running => State::Running,
+            cli::StateFilter::Waiting => State::Waiting,
         }),
     }
 }
@@ -148,15 +148,15 @@ fn page(sessions: &[Session]) -> String {
     let heading = ["session", "engine", "state", "last active", "title"].map(str::to_owned);
     let rows = sessions.iter().map(|it| {
         let title = it.title.as_deref().unwrap_or_default();
-        let mut title: String = shown(title).chars().take(MAX_TITLE).collect();
+        let mut title: String = printable(title).chars().take(MAX_TITLE).collect();
         if let Some(parent) = &it.parent {
-            title = format!("{title} (fork of {})", shown(parent.session.as_str()));
+            title = format!("{title} (fork of {})", printable(parent.session.as_str()));
         }
         [
-            shown(it.id.as_str()),
-            shown(&it.engine),
+            printable(it.id.as_str()),
+            printable(&it.engine),
             it.state.name().to_owned(),
-            when::ago(it.active_at, now),
+            relative_time::ago(it.active_at, now),
             title,
         ]
     });

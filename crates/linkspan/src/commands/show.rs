@@ -13,9 +13,9 @@ use tokio::runtime::Runtime;
 
 use super::replay;
 use crate::cli::ShowArgs;
-use crate::exit::{self, Failure, shown};
-use crate::streams::Input;
-use crate::{store, unknown};
+use crate::exit::{self, Failure, printable};
+use crate::streams::InputStream;
+use crate::{store, suggestions};
 
 /// Leaves at once when everything fits on the screen, shows colours, and leaves the text there.
 const DEFAULT_PAGER: &str = "less -FRX";
@@ -23,13 +23,13 @@ const DEFAULT_PAGER: &str = "less -FRX";
 const LESS_FLAGS: &str = "FRX";
 
 pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
-    if let Some(stored) = Stored::find(args)? {
+    if let Some(stored) = StoredSession::find(args)? {
         return stored.show(args);
     }
     if args.from != AUTO {
-        registry::find_reader(&args.from).map_err(unknown::source)?;
+        registry::find_reader(&args.from).map_err(suggestions::source)?;
     }
-    let mut input = Input::open(args.input.as_deref())?;
+    let mut input = InputStream::open(args.input.as_deref())?;
     // Before the pager starts: what nobody knows is not worth a page.
     let from = if args.from == AUTO {
         input.recognise()?.name
@@ -50,21 +50,21 @@ pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
     };
     match result {
         Ok(_) => Ok(()),
-        Err(Error::Read(err)) => Err(Input::failure(&input.name, &err)),
+        Err(Error::Read(err)) => Err(InputStream::failure(&input.name, &err)),
         Err(Error::Write(err)) => Err(Failure::write("stdout", &err)),
-        Err(Error::Format(err)) => Err(unknown::target(err)),
-        Err(Error::Unsure(why)) => Err(unknown::unsure(&input.name, why)),
+        Err(Error::Format(err)) => Err(suggestions::target(err)),
+        Err(Error::Detect(why)) => Err(suggestions::undetected_format(&input.name, why)),
     }
 }
 
 /// A session of the journal.
-struct Stored {
+struct StoredSession {
     runtime: Runtime,
     journal: Arc<dyn Journal>,
     session: Session,
 }
 
-impl Stored {
+impl StoredSession {
     /// The session that is meant, if the input is not a file but the id of one.
     fn find(args: &ShowArgs) -> Result<Option<Self>, Failure> {
         let Some(id) = args.input.as_deref().filter(|it| !it.exists()) else {
@@ -77,7 +77,7 @@ impl Stored {
         let missing = match id.contains(['.', '/']) {
             true => Ok(None),
             false => Err(Failure::usage(
-                format!("neither a file nor a session is called `{}`", shown(id)),
+                format!("neither a file nor a session is called `{}`", printable(id)),
                 "`linkspan sessions` lists sessions; check the path if it is a file",
             )),
         };
@@ -88,7 +88,7 @@ impl Stored {
         };
         let runtime = store::runtime()?;
         let (journal, session) = runtime.block_on(async {
-            let journal = store::look(&folder, None).await?;
+            let journal = store::open_read_only(&folder, None).await?;
             let session = store::find(&*journal, id).await?;
             Ok((journal, session))
         })?;
@@ -121,13 +121,13 @@ impl Stored {
     }
 }
 
-fn options(args: &ShowArgs, from: &str, input: &Input, is_terminal: bool) -> Options {
+fn options(args: &ShowArgs, from: &str, input: &InputStream, is_terminal: bool) -> Options {
     let began = Some(input.began());
     Options {
         from: from.to_owned(),
         to: "text".to_owned(),
         reader: ReaderConfig {
-            began,
+            started_at: began,
             ..ReaderConfig::default()
         },
         writer: WriterConfig {
@@ -156,9 +156,9 @@ impl Pager {
             Some(Some(chosen)) => match Self::spawn(chosen) {
                 Ok(pager) => Some(pager),
                 Err(err) => {
-                    let name = shown(chosen);
+                    let name = printable(chosen);
                     let said = Failure::io(&format!("cannot start the pager `{name}`"), &err, None);
-                    exit::say(&format!("{}, printing without it\n", said.message()));
+                    exit::print_line(&format!("{}, printing without it\n", said.message()));
                     None
                 }
             },

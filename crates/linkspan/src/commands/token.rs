@@ -3,12 +3,12 @@
 use std::time::SystemTime;
 
 use serde_json::json;
-use server::{Key, Keys, Listening};
+use server::{Key, Keys, RunningServer};
 
 use super::serve::{keys, token_failed};
 use crate::cli::{Role, TokenArgs};
 use crate::exit::{self, Failure};
-use crate::{store, table, when};
+use crate::{relative_time, store, table};
 
 /// Where a server listens when nobody has said.
 const USUAL: &str = "http://127.0.0.1:8787";
@@ -18,13 +18,13 @@ pub(crate) fn run(args: &TokenArgs) -> Result<(), Failure> {
     let mut keys = keys(&folder, args.token_file.as_deref())?;
     if let Some(id) = &args.revoke {
         keys.revoke(id).map_err(token_failed)?;
-        exit::say(&format!("linkspan: revoked `{id}`\n"));
+        exit::print_line(&format!("linkspan: revoked `{id}`\n"));
         return Ok(());
     }
     let servers = server::running(&folder);
     let is_running = !servers.is_empty();
     if !is_running {
-        exit::say(
+        exit::print_line(
             "linkspan: no server is running on this data directory; `linkspan serve` starts one, and \
              then this address opens its page\n",
         );
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &TokenArgs) -> Result<(), Failure> {
 
 /// Where the page is: each server of this directory that runs says so, the oldest first; else where one
 /// would be.
-fn pages(servers: Vec<Listening>) -> Vec<String> {
+fn pages(servers: Vec<RunningServer>) -> Vec<String> {
     match servers.is_empty() {
         true => vec![USUAL.to_owned()],
         false => servers.into_iter().map(|it| it.page).collect(),
@@ -77,7 +77,7 @@ fn make(
         return Ok(format!("{line}\n"));
     }
     let id = &key.id;
-    exit::say(&format!(
+    exit::print_line(&format!(
         "linkspan: this token is not shown again; `linkspan token --revoke {id}` takes it back\n"
     ));
     Ok(urls.iter().map(|it| format!("{it}\n")).collect())
@@ -108,7 +108,7 @@ fn page(keys: &Keys, pages: &[String]) -> String {
         [
             it.id.clone(),
             it.role.name().to_owned(),
-            when::ago(it.created_at, now),
+            relative_time::ago(it.created_at, now),
         ]
     };
     let heading = ["token", "may", "made"].map(str::to_owned);

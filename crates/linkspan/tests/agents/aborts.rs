@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 use scripted_model::{Block, Turn};
 
 use crate::running::Running;
-use crate::world::{Call, Tests, World};
+use crate::test_env::{Call, TestEnv, Tests};
 
 pub(crate) const TESTS: Tests = &[
-    ("an abort before the first word", |world| {
-        before_the_first_word(world, Call::new);
+    ("an abort before the first word", |test_env| {
+        before_the_first_word(test_env, Call::new);
     }),
-    ("an abort before the first word, talked with", |world| {
-        before_the_first_word(world, Call::attended);
+    ("an abort before the first word, talked with", |test_env| {
+        before_the_first_word(test_env, Call::attended);
     }),
-    ("an abort during a text", |world| {
-        during_a_text(world, Call::new)
+    ("an abort during a text", |test_env| {
+        during_a_text(test_env, Call::new)
     }),
-    ("an abort during a text, talked with", |world| {
-        during_a_text(world, Call::attended);
+    ("an abort during a text, talked with", |test_env| {
+        during_a_text(test_env, Call::attended);
     }),
     ("an abort during a tool", during_a_tool),
     (
@@ -42,10 +42,10 @@ fn stopped(running: Running<'_>) {
     assert!(took < SOON, "it took {took:?} to stop");
 }
 
-fn before_the_first_word<'a>(world: &'a World, call: impl Fn(&'a str) -> Call<'a>) {
-    world.script([Turn::text("Too late.").delay(Duration::from_secs(120))]);
-    let running = world.start(&call("Think long."));
-    world.wait_for_requests(1);
+fn before_the_first_word<'a>(test_env: &'a TestEnv, call: impl Fn(&'a str) -> Call<'a>) {
+    test_env.script([Turn::text("Too late.").delay(Duration::from_secs(120))]);
+    let running = test_env.start(&call("Think long."));
+    test_env.wait_for_requests(1);
     stopped(running);
 }
 
@@ -56,18 +56,18 @@ fn endless() -> Turn {
     words.chunk(chunk).pace(Duration::from_millis(50))
 }
 
-fn during_a_text<'a>(world: &'a World, call: impl Fn(&'a str) -> Call<'a>) {
-    world.script([endless()]);
+fn during_a_text<'a>(test_env: &'a TestEnv, call: impl Fn(&'a str) -> Call<'a>) {
+    test_env.script([endless()]);
     let call = call("Count the ticks.");
-    let streams = call.is_attended() || world.peer.streams;
-    let mut running = world.start(&call);
+    let streams = call.is_attended() || test_env.peer.streams;
+    let mut running = test_env.start(&call);
     if streams {
         running.wait_for("some text", |it| {
             it["type"] == "item.delta" && it["data"]["channel"] == "text"
         });
     } else {
         // It shows whole messages only; the model has said some words by then.
-        world.wait_for_requests(1);
+        test_env.wait_for_requests(1);
         thread::sleep(Duration::from_millis(500));
     }
     stopped(running);
@@ -76,49 +76,49 @@ fn during_a_text<'a>(world: &'a World, call: impl Fn(&'a str) -> Call<'a>) {
 /// A command that says when it runs, and never ends by itself.
 pub(crate) const STAY: &str = "touch started; tail -f /dev/null";
 
-fn during_a_tool(world: &World) {
-    world.script([
-        Turn::of([(world.peer.shell)(STAY)]),
+fn during_a_tool(test_env: &TestEnv) {
+    test_env.script([
+        Turn::of([(test_env.peer.shell)(STAY)]),
         Turn::text("Too late."),
     ]);
-    let running = world.start(&Call::new("Start something that stays."));
-    world.wait_for_file("started");
+    let running = test_env.start(&Call::new("Start something that stays."));
+    test_env.wait_for_file("started");
     stopped(running);
 }
 
-fn asked(world: &World) -> Running<'_> {
-    world.script([
-        Turn::of([(world.peer.asking)(STAY)]),
+fn run_with_ask(test_env: &TestEnv) -> Running<'_> {
+    test_env.script([
+        Turn::of([(test_env.peer.asking)(STAY)]),
         Turn::text("Too late."),
     ]);
-    let mut running = world.start(&Call::attended("Start something that stays."));
+    let mut running = test_env.start(&Call::attended("Start something that stays."));
     running.wait_for("the question", |it| it["type"] == "ask.opened");
     running
 }
 
-fn during_an_allowed_tool(world: &World) {
-    let mut running = asked(world);
-    running.wait_for_word("[y] allow once");
+fn during_an_allowed_tool(test_env: &TestEnv) {
+    let mut running = run_with_ask(test_env);
+    running.wait_for_text("[y] allow once");
     running.answer("y");
-    world.wait_for_file("started");
+    test_env.wait_for_file("started");
     stopped(running);
 }
 
-fn during_a_question(world: &World) {
-    stopped(asked(world));
-    assert!(!world.file("started").exists(), "nobody allowed it");
+fn during_a_question(test_env: &TestEnv) {
+    stopped(run_with_ask(test_env));
+    assert!(!test_env.file("started").exists(), "nobody allowed it");
 }
 
-fn twice(world: &World) {
-    world.script([
-        Turn::of([(world.peer.shell)(STAY)]),
+fn twice(test_env: &TestEnv) {
+    test_env.script([
+        Turn::of([(test_env.peer.shell)(STAY)]),
         Turn::text("Too late."),
     ]);
-    let running = world.start(&Call::new("Start something that stays."));
-    world.wait_for_file("started");
+    let running = test_env.start(&Call::new("Start something that stays."));
+    test_env.wait_for_file("started");
     running.interrupt();
     let began = Instant::now();
-    running.wait_for_word("once more kills it");
+    running.wait_for_text("once more kills it");
     running.interrupt();
     running.end().ended("aborted", 130);
     assert!(

@@ -2,26 +2,26 @@
 
 use scripted_model::{Cut, HeaderName, HeaderValue, Scenario, StatusCode, Turn};
 
+use crate::finished_run::FinishedRun;
 use crate::prompts::HELLO;
-use crate::ran::Ran;
-use crate::world::{Call, Tests, World};
+use crate::test_env::{Call, TestEnv, Tests};
 
 pub(crate) const TESTS: Tests = &[
-    ("a bad request", |world| {
-        fails(world, hello(), refusal(StatusCode::BAD_REQUEST), WORDS);
+    ("a bad request", |test_env| {
+        fails(test_env, hello(), refusal(StatusCode::BAD_REQUEST), WORDS);
     }),
-    ("a bad request, talked with", |world| {
+    ("a bad request, talked with", |test_env| {
         let call = Call::attended("Say hello.");
-        fails(world, call, refusal(StatusCode::BAD_REQUEST), WORDS);
+        fails(test_env, call, refusal(StatusCode::BAD_REQUEST), WORDS);
     }),
-    ("a key that is refused", |world| {
+    ("a key that is refused", |test_env| {
         let turn = refusal(StatusCode::UNAUTHORIZED);
-        fails(world, hello(), turn, world.peer.no_key);
+        fails(test_env, hello(), turn, test_env.peer.no_key);
     }),
     ("an overloaded model that recovers", recovers),
-    ("a model that fails for good", |world| {
+    ("a model that fails for good", |test_env| {
         let turn = soon(refusal(StatusCode::INTERNAL_SERVER_ERROR));
-        fails(world, hello(), turn, world.peer.gave_up);
+        fails(test_env, hello(), turn, test_env.peer.gave_up);
     }),
     ("an answer that breaks off", breaks_off),
 ];
@@ -44,37 +44,37 @@ fn hello() -> Call<'static> {
     Call::new("Say hello.")
 }
 
-fn fails(world: &World, call: Call<'_>, turn: Turn, words: &str) {
-    world.server.set(Scenario::main([turn]).repeat_last());
-    let ran = world.start(&call).end();
+fn fails(test_env: &TestEnv, call: Call<'_>, turn: Turn, words: &str) {
+    test_env.server.set(Scenario::main([turn]).repeat_last());
+    let ran = test_env.start(&call).end();
     ran.ended("failed", 1);
     assert!(ran.error().contains(words), "{}", ran.error());
 }
 
-fn recovers(world: &World) {
+fn recovers(test_env: &TestEnv) {
     let busy = soon(refusal(StatusCode::TOO_MANY_REQUESTS));
-    world.script([busy, Turn::text(HELLO)]);
-    let ran = world.start(&hello()).end();
-    greeted(world, &ran);
+    test_env.script([busy, Turn::text(HELLO)]);
+    let ran = test_env.start(&hello()).end();
+    greeted(test_env, &ran);
 }
 
-fn breaks_off(world: &World) {
-    world.script([
+fn breaks_off(test_env: &TestEnv) {
+    test_env.script([
         Turn::text("These words break off in the middle.").cut_after_chunks(1, Cut::Drop),
         Turn::text(HELLO),
         Turn::text(HELLO),
     ]);
-    let ran = world.start(&hello()).end();
-    if world.peer.asks_again {
-        return greeted(world, &ran);
+    let ran = test_env.start(&hello()).end();
+    if test_env.peer.asks_again {
+        return greeted(test_env, &ran);
     }
     ran.ended("failed", 1);
     assert_ne!(ran.error(), "");
     assert!("These words break off in the middle.".starts_with(ran.answer()));
 }
 
-fn greeted(world: &World, ran: &Ran) {
+fn greeted(test_env: &TestEnv, ran: &FinishedRun) {
     ran.ended("completed", 0);
     assert_eq!(ran.answer(), HELLO);
-    assert!(world.asked().len() > 1, "it did not try again");
+    assert!(test_env.asked().len() > 1, "it did not try again");
 }

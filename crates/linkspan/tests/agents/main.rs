@@ -12,6 +12,7 @@
 mod aborts;
 mod crashes;
 mod errors;
+mod finished_run;
 mod keys;
 mod modes;
 mod openhands;
@@ -19,13 +20,12 @@ mod peers;
 mod permissions;
 mod processes;
 mod prompts;
-mod ran;
 mod running;
 mod sessions;
 mod table;
 mod terminal;
+mod test_env;
 mod tools;
-mod world;
 
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -38,7 +38,7 @@ use std::{env, thread};
 
 use crate::peers::{PEERS, Peer};
 use crate::table::{BEHAVIOURS, Behaviour, Cell, ENGINES};
-use crate::world::World;
+use crate::test_env::TestEnv;
 
 /// The agents are heavy; more at a time only makes each of them slower.
 const THREADS: usize = 3;
@@ -56,16 +56,16 @@ impl Case {
 
     fn try_out(&self) -> Result<(), String> {
         let test = try_of(self.behaviour).ok_or("there is no test of this name")?;
-        let world = World::new(self.peer);
-        let tried = panic::catch_unwind(AssertUnwindSafe(|| test(&world)));
+        let test_env = TestEnv::new(self.peer);
+        let tried = panic::catch_unwind(AssertUnwindSafe(|| test(&test_env)));
         tried.map_err(|_| {
             let why = PANIC.with(|it| it.take());
-            format!("{why}\n{}", world.transcript())
+            format!("{why}\n{}", test_env.transcript())
         })
     }
 }
 
-fn try_of(behaviour: &str) -> Option<fn(&World)> {
+fn try_of(behaviour: &str) -> Option<fn(&TestEnv)> {
     let tests = [
         prompts::TESTS,
         keys::TESTS,
@@ -97,12 +97,12 @@ fn main() -> ExitCode {
         .filter(|it| !it.starts_with('-'))
         .collect();
     let mut cases = cases(&words);
-    if world::python().is_none() {
+    if test_env::python().is_none() {
         let n_before = cases.len();
         cases.retain(|it| it.peer.engine != "openhands");
         let n_left_out = n_before - cases.len();
         if n_left_out > 0 {
-            say(&format!(
+            print_line(&format!(
                 "NOT TRIED: {n_left_out} cases of openhands, because LINKSPAN_PYTHON is not set"
             ));
         }
@@ -117,7 +117,7 @@ fn main() -> ExitCode {
                     let tried = case.try_out();
                     let verdict = if tried.is_ok() { "ok" } else { "FAILED" };
                     let took = began.elapsed().as_secs_f64();
-                    say(&format!("{verdict:6} {took:5.1} s  {}", case.name()));
+                    print_line(&format!("{verdict:6} {took:5.1} s  {}", case.name()));
                     if let Err(why) = tried {
                         failures.lock().unwrap().push((case.name(), why));
                     }
@@ -127,10 +127,10 @@ fn main() -> ExitCode {
     });
     let failures = failures.into_inner().unwrap();
     for (name, why) in &failures {
-        say(&format!("\n---- {name}\n{why}"));
+        print_line(&format!("\n---- {name}\n{why}"));
     }
     let n_failed = failures.len();
-    say(&format!(
+    print_line(&format!(
         "{} passed, {n_failed} failed",
         cases.len() - n_failed
     ));
@@ -156,6 +156,6 @@ fn cases(words: &[String]) -> Vec<Case> {
     cases
 }
 
-fn say(line: &str) {
+fn print_line(line: &str) {
     writeln!(io::stdout().lock(), "{line}").unwrap();
 }

@@ -8,7 +8,7 @@ use std::fs;
 use scripted_model::{Block, Turn};
 use serde_json::json;
 
-use crate::world::{Call, Tests, World};
+use crate::test_env::{Call, TestEnv, Tests};
 
 pub(crate) const TESTS: Tests = &[
     ("every permission mode", one_prompt),
@@ -31,12 +31,12 @@ struct Calls {
     shell: Block,
 }
 
-fn calls(world: &World) -> Calls {
-    let notes = world.file("notes.txt");
-    let outside = world.path("outside.txt");
+fn calls(test_env: &TestEnv) -> Calls {
+    let notes = test_env.file("notes.txt");
+    let outside = test_env.path("outside.txt");
     let (notes, outside) = (notes.to_str().unwrap(), outside.to_str().unwrap());
-    let shell = (world.peer.shell)(SHELL);
-    match world.peer.engine {
+    let shell = (test_env.peer.shell)(SHELL);
+    match test_env.peer.engine {
         "claude" => Calls {
             read: Block::tool("Read", &json!({"file_path": notes})),
             edit: Block::tool(
@@ -104,9 +104,9 @@ fn calls(world: &World) -> Calls {
 }
 
 /// Runs all calls in one mode, and says what came of them.
-fn run(world: &World, mode: &str, is_attended: bool) -> String {
-    fs::write(world.file("notes.txt"), "zebrafish\n").unwrap();
-    for left in [world.path("outside.txt"), world.file("shell.txt")] {
+fn run(test_env: &TestEnv, mode: &str, is_attended: bool) -> String {
+    fs::write(test_env.file("notes.txt"), "zebrafish\n").unwrap();
+    for left in [test_env.path("outside.txt"), test_env.file("shell.txt")] {
         fs::remove_file(left).ok();
     }
     let Calls {
@@ -114,16 +114,19 @@ fn run(world: &World, mode: &str, is_attended: bool) -> String {
         edit,
         outside,
         shell,
-    } = calls(world);
+    } = calls(test_env);
     let turns = [read, edit, outside, shell].map(|it| Turn::of([it]));
-    world.script(turns.into_iter().chain([Turn::text("That was it.")]));
-    let project = world.path("project");
+    test_env.script(turns.into_iter().chain([Turn::text("That was it.")]));
+    let project = test_env.path("project");
     let flags = ["--permissions", mode, "--cwd", project.to_str().unwrap()];
-    let n_before = world.asked().len();
+    let n_before = test_env.asked().len();
     let (ran, asked) = match is_attended {
-        false => (world.start(&Call::with("Do it.", &flags)).end(), Vec::new()),
+        false => (
+            test_env.start(&Call::with("Do it.", &flags)).end(),
+            Vec::new(),
+        ),
         true => {
-            let mut running = world.start(&Call::attended_with("Do it.", &flags));
+            let mut running = test_env.start(&Call::attended_with("Do it.", &flags));
             let asked = running.allow_all();
             (running.end(), asked)
         }
@@ -133,14 +136,14 @@ fn run(world: &World, mode: &str, is_attended: bool) -> String {
     }
     ran.ended("completed", 0);
     // The second request says what came of the first call.
-    let requests = world.asked();
+    let requests = test_env.asked();
     let is_read = requests[n_before + 1].body.contains("zebrafish");
-    let is_edited = fs::read_to_string(world.file("notes.txt")).unwrap() == "narwhal\n";
+    let is_edited = fs::read_to_string(test_env.file("notes.txt")).unwrap() == "narwhal\n";
     let done = [
         ("read", is_read),
         ("edit", is_edited),
-        ("outside", world.path("outside.txt").exists()),
-        ("shell", world.file("shell.txt").exists()),
+        ("outside", test_env.path("outside.txt").exists()),
+        ("shell", test_env.file("shell.txt").exists()),
     ];
     let asked: Vec<&str> = asked.iter().map(|it| about(it)).collect();
     let cell = |(what, is_done): (&str, bool)| match (is_done, asked.contains(&what)) {
@@ -165,10 +168,10 @@ fn about(question: &str) -> &'static str {
     }
 }
 
-fn check(world: &World, is_attended: bool, rows: &[Row]) {
+fn check(test_env: &TestEnv, is_attended: bool, rows: &[Row]) {
     let told: Vec<(&str, String)> = rows
         .iter()
-        .map(|it| (it.0, run(world, it.0, is_attended)))
+        .map(|it| (it.0, run(test_env, it.0, is_attended)))
         .collect();
     let expected: Vec<(&str, String)> = rows.iter().map(|it| (it.0, it.1.to_owned())).collect();
     assert_eq!(told, expected);
@@ -179,8 +182,8 @@ const BELOW: &str = "read ran, edit ran, outside no, shell no";
 const INSIDE: &str = "read ran, edit ran, outside no, shell ran";
 const ALL: &str = "read ran, edit ran, outside ran, shell ran";
 
-fn one_prompt(world: &World) {
-    let (edits, listed, all) = match world.peer.engine {
+fn one_prompt(test_env: &TestEnv) {
+    let (edits, listed, all) = match test_env.peer.engine {
         "claude" => (BELOW, ALL, ALL),
         // Its sandbox lets commands change what may be edited. That of `listed` has the folder for
         // temporary files in it, which the other folder is below.
@@ -199,11 +202,11 @@ fn one_prompt(world: &World) {
         ("listed", listed),
         ("allow", all),
     ];
-    check(world, false, &rows);
+    check(test_env, false, &rows);
 }
 
-fn talked_with(world: &World) {
-    let (ask, edits) = match world.peer.engine {
+fn talked_with(test_env: &TestEnv) {
+    let (ask, edits) = match test_env.peer.engine {
         "claude" | "opencode" | "openhands" => (
             "read ran, edit asked, outside asked, shell asked",
             "read ran, edit ran, outside asked, shell asked",
@@ -220,5 +223,5 @@ fn talked_with(world: &World) {
         other => panic!("{other} has no rows here"),
     };
     let rows = [("plan", NOTHING), ("ask", ask), ("accept-edits", edits)];
-    check(world, true, &rows);
+    check(test_env, true, &rows);
 }

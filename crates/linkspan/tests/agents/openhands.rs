@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::aborts::STAY;
 use crate::peers::PEERS;
 use crate::processes;
-use crate::world::{Call, Tests, World, python};
+use crate::test_env::{Call, TestEnv, Tests, python};
 
 pub(crate) const TESTS: Tests = &[
     ("four prompts in one process", prompts),
@@ -30,11 +30,11 @@ pub(crate) const TESTS: Tests = &[
 
 const NO: &str = "not in this house";
 
-fn prompts(world: &World) {
-    let shell = world.peer.shell;
-    let made = world.file("made.txt");
+fn prompts(test_env: &TestEnv) {
+    let shell = test_env.peer.shell;
+    let made = test_env.file("made.txt");
     let edit = json!({"command": "create", "path": made, "file_text": "made\n"});
-    world.script([
+    test_env.script([
         Turn::of([shell("echo one | tee one.txt")]),
         Turn::of([Block::tool("file_editor", &edit)]),
         Turn::text("One."),
@@ -43,7 +43,7 @@ fn prompts(world: &World) {
         Turn::of([shell(STAY)]),
         Turn::text("Four."),
     ]);
-    let mut conversation = Conversation::new(config(world));
+    let mut conversation = Conversation::new(config(test_env));
     let told = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&told);
     conversation.on_event(move |event| {
@@ -77,7 +77,7 @@ fn prompts(world: &World) {
         Answer::Allow { input: None }
     });
     let aborter = conversation.aborter();
-    let started = world.file("started");
+    let started = test_env.file("started");
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_all().build().unwrap();
     runtime.block_on(async {
@@ -107,41 +107,44 @@ fn prompts(world: &World) {
     ];
     assert_eq!(*told.lock().unwrap(), expected);
     assert_eq!(fs::read_to_string(made).unwrap(), "made\n");
-    assert!(!world.file("forbidden.txt").exists());
-    let last = world.asked().pop().unwrap().body;
+    assert!(!test_env.file("forbidden.txt").exists());
+    let last = test_env.asked().pop().unwrap().body;
     for words in ["prompt 1", "prompt 2", NO, "prompt 3", "prompt 4"] {
         assert!(last.contains(words), "the history lacks: {words}");
     }
 }
 
 /// `view` is a verb of its editor, and the name of a program to its terminal.
-fn view(world: &World) {
-    world.script([
-        Turn::of([(world.peer.shell)("view")]),
+fn view(test_env: &TestEnv) {
+    test_env.script([
+        Turn::of([(test_env.peer.shell)("view")]),
         Turn::text("It was not run."),
     ]);
     let deny = ["--permissions", "deny"];
-    let ran = world.start(&Call::with("Look.", &deny)).end();
+    let ran = test_env.start(&Call::with("Look.", &deny)).end();
     ran.ended("completed", 0);
     let denials = ran.end()["denials"].as_array().unwrap().iter();
     let denied: Vec<&str> = denials.map(|it| it["tool"].as_str().unwrap()).collect();
     assert_eq!(denied, ["terminal"]);
 }
 
-fn config(world: &World) -> ConversationConfig {
-    let mut settings = fs::read_to_string(world.path("config.toml")).unwrap();
+fn config(test_env: &TestEnv) -> ConversationConfig {
+    let mut settings = fs::read_to_string(test_env.path("config.toml")).unwrap();
     settings.push_str("[engines.openhands.env]\n");
-    let home = world.path("home").to_str().unwrap().to_owned();
+    let home = test_env.path("home").to_str().unwrap().to_owned();
     let own = [("HOME".to_owned(), home)];
-    for (name, value) in (world.peer.env)(&world.server.url()).into_iter().chain(own) {
+    for (name, value) in (test_env.peer.env)(&test_env.server.url())
+        .into_iter()
+        .chain(own)
+    {
         settings.push_str(&format!("{name} = {value:?}\n"));
     }
     let settings = Config::parse(Some((Path::new("made"), &settings)), |_| None).unwrap();
     ConversationConfig {
-        engine: world.peer.engine.to_owned(),
+        engine: test_env.peer.engine.to_owned(),
         model: None,
         allowed_tools: None,
-        cwd: world.path("project"),
+        cwd: test_env.path("project"),
         permissions: Mode::Ask,
         resume: None,
         guard: Some(env!("CARGO_BIN_EXE_linkspan").into()),
@@ -150,70 +153,70 @@ fn config(world: &World) -> ConversationConfig {
 }
 
 /// A program of `examples/openhands`, in the world of the case.
-fn example(world: &World, name: &str) -> Command {
+fn example(test_env: &TestEnv, name: &str) -> Command {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/openhands");
     let mut python = Command::new(python().unwrap_or_default());
     python.arg(examples.join(name));
-    world.house(&mut python);
+    test_env.house(&mut python);
     python.env("PYTHONDONTWRITEBYTECODE", "1");
     python
 }
 
-fn said(world: &World, command: &mut Command) -> (String, String) {
+fn run_and_capture(test_env: &TestEnv, command: &mut Command) -> (String, String) {
     let Output {
         status,
         stdout,
         stderr,
     } = command.output().unwrap();
     let [stdout, stderr] = [stdout, stderr].map(|it| String::from_utf8(it).unwrap());
-    world.say(&format!("$ {command:?}\n{stdout}{stderr}"));
+    test_env.say(&format!("$ {command:?}\n{stdout}{stderr}"));
     assert!(status.success(), "{status}");
     (stdout, stderr)
 }
 
 /// The agent is Claude Code, as `linkspan acp` offers it.
-fn runs_claude(world: &World) {
+fn runs_claude(test_env: &TestEnv) {
     let claude = &PEERS[0];
-    world.script([
+    test_env.script([
         Turn::of([(claude.shell)("touch made.txt")]),
         Turn::text("One file."),
         Turn::text("Still one."),
     ]);
-    let config = world.path("claude.toml");
-    fs::write(&config, (claude.config)(world)).unwrap();
-    let mut command = example(world, "conversation.py");
-    command.envs((claude.env)(&world.server.url()));
-    converses(world, &mut command, claude.engine, &config);
+    let config = test_env.path("claude.toml");
+    fs::write(&config, (claude.config)(test_env)).unwrap();
+    let mut command = example(test_env, "conversation.py");
+    command.envs((claude.env)(&test_env.server.url()));
+    converses(test_env, &mut command, claude.engine, &config);
 }
 
 /// The agent is one of the same SDK, in a process of its own.
-fn runs_itself(world: &World) {
-    world.script([
-        Turn::of([(world.peer.shell)("touch made.txt")]),
+fn runs_itself(test_env: &TestEnv) {
+    test_env.script([
+        Turn::of([(test_env.peer.shell)("touch made.txt")]),
         Turn::text("One file."),
         Turn::text("Still one."),
     ]);
-    let mut command = example(world, "conversation.py");
-    let config = world.path("config.toml");
-    converses(world, &mut command, world.peer.engine, &config);
+    let mut command = example(test_env, "conversation.py");
+    let config = test_env.path("config.toml");
+    converses(test_env, &mut command, test_env.peer.engine, &config);
 }
 
 /// Two prompts and a tool, through `linkspan acp`.
-fn converses(world: &World, command: &mut Command, engine: &str, config: &Path) {
+fn converses(test_env: &TestEnv, command: &mut Command, engine: &str, config: &Path) {
     let linkspan = env!("CARGO_BIN_EXE_linkspan");
     let config = config.display();
     let agent = format!("{linkspan} acp --engine {engine} --permissions allow --config {config}");
     command.arg("--command").arg(agent);
     command.args(["Make a file.", "How many are there?"]);
-    let (stdout, stderr) = said(world, command);
+    let (stdout, stderr) = run_and_capture(test_env, command);
     assert_eq!(stdout, "One file.\nStill one.\n");
     assert!(stderr.contains("[completed] touch made.txt"), "{stderr}");
-    assert!(world.file("made.txt").exists());
-    processes::none_is_left(&world.mark, &world.path(""));
+    assert!(test_env.file("made.txt").exists());
+    processes::none_is_left(&test_env.mark, &test_env.path(""));
 }
 
-fn takes_a_log(world: &World) {
-    let mut run = world.command(false);
+fn takes_a_log(test_env: &TestEnv) {
+    let mut run = test_env.command(false);
     run.args([
         "run",
         "--engine",
@@ -223,11 +226,11 @@ fn takes_a_log(world: &World) {
         "--",
         "Go.",
     ]);
-    let (events, _) = said(world, &mut run);
-    fs::write(world.file("run.jsonl"), events).unwrap();
-    let mut load = example(world, "load.py");
-    load.arg("run.jsonl").arg(world.file("log"));
-    let (messages, _) = said(world, &mut load);
+    let (events, _) = run_and_capture(test_env, &mut run);
+    fs::write(test_env.file("run.jsonl"), events).unwrap();
+    let mut load = example(test_env, "load.py");
+    load.arg("run.jsonl").arg(test_env.file("log"));
+    let (messages, _) = run_and_capture(test_env, &mut load);
     expect![[r#"
         system: Claude Code session 75a96da3-bec9-4384-bb13-e439319facf0 (mo
         user: Go.

@@ -9,14 +9,14 @@ use scripted_model::Block;
 use serde_json::json;
 
 use crate::errors::WORDS;
-use crate::world::{World, program, python};
+use crate::test_env::{TestEnv, program, python};
 
 pub(crate) struct Peer {
     pub(crate) engine: &'static str,
     /// The slowest is started first.
     pub(crate) slowness: u32,
     /// The config that linkspan is given.
-    pub(crate) config: fn(&World) -> String,
+    pub(crate) config: fn(&TestEnv) -> String,
     /// What the environment holds for it, given the address of the model.
     pub(crate) env: fn(&str) -> Vec<(String, String)>,
     /// What its home has to hold.
@@ -74,7 +74,7 @@ pub(crate) const PEERS: [Peer; 5] = [
     Peer {
         engine: "codex",
         slowness: 2,
-        config: |world| config("codex", &codex_args(&world.server.url())),
+        config: |test_env| config("codex", &codex_args(&test_env.server.url())),
         env: |_| pairs(&[("DUMMY_KEY", "dummy")]),
         furnish: |_| (),
         age: |_| (),

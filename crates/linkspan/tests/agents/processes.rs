@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use crate::world::MARK;
+use crate::test_env::MARK;
 
 /// What was killed needs a moment to be gone.
 const LIMIT: Duration = Duration::from_secs(3);

@@ -3,56 +3,56 @@
 use scripted_model::Turn;
 use serde_json::Value;
 
-use crate::ran::Ran;
-use crate::world::{Call, Tests, World};
+use crate::finished_run::FinishedRun;
+use crate::test_env::{Call, TestEnv, Tests};
 
 pub(crate) const TESTS: Tests = &[
-    ("a text", |world| text(world, Call::new("Say hello."))),
-    ("a text, talked with", |world| {
-        text(world, Call::attended("Say hello."));
+    ("a text", |test_env| text(test_env, Call::new("Say hello."))),
+    ("a text, talked with", |test_env| {
+        text(test_env, Call::attended("Say hello."));
     }),
-    ("a prompt that begins with a dash", |world| {
-        arrives(world, "--model is a flag, and -p is one too", Call::new);
+    ("a prompt that begins with a dash", |test_env| {
+        arrives(test_env, "--model is a flag, and -p is one too", Call::new);
     }),
-    ("a prompt in many scripts", |world| {
+    ("a prompt in many scripts", |test_env| {
         let prompt = "Grüße, \"世界\" — שלום 'мир' $HOME `id` \\n 👩‍🚀\u{2028}नमस्ते\n\ttwo lines";
-        arrives(world, prompt, Call::new);
+        arrives(test_env, prompt, Call::new);
     }),
-    ("a prompt of a megabyte", |world| {
-        arrives(world, &megabyte(), Call::new);
+    ("a prompt of a megabyte", |test_env| {
+        arrives(test_env, &megabyte(), Call::new);
     }),
-    ("a prompt of a megabyte, talked with", |world| {
-        arrives(world, &megabyte(), Call::attended);
+    ("a prompt of a megabyte, talked with", |test_env| {
+        arrives(test_env, &megabyte(), Call::attended);
     }),
 ];
 
 pub(crate) const HELLO: &str = "Hello from the scripted model.";
 
-fn text(world: &World, call: Call<'_>) {
-    world.script([Turn::text(HELLO)]);
-    let ran = world.start(&call).end();
+fn text(test_env: &TestEnv, call: Call<'_>) {
+    test_env.script([Turn::text(HELLO)]);
+    let ran = test_env.start(&call).end();
     ran.ended("completed", 0);
     assert_eq!(ran.answer(), HELLO);
     assert_ne!(ran.session(), "");
 }
 
 /// The model is asked exactly what the user has said.
-fn arrives<'a>(world: &'a World, prompt: &'a str, call: impl Fn(&'a str) -> Call<'a>) {
-    world.script([Turn::text(HELLO)]);
-    let ran: Ran = world.start(&call(prompt)).end();
+fn arrives<'a>(test_env: &'a TestEnv, prompt: &'a str, call: impl Fn(&'a str) -> Call<'a>) {
+    test_env.script([Turn::text(HELLO)]);
+    let ran: FinishedRun = test_env.start(&call(prompt)).end();
     ran.ended("completed", 0);
-    let body = &world.asked()[0].body;
+    let body = &test_env.asked()[0].body;
     let body: Value = serde_json::from_str(body).unwrap();
-    assert!(says(&body, prompt), "the model was not asked that");
+    assert!(contains_text(&body, prompt), "the model was not asked that");
     assert_eq!(ran.answer(), HELLO);
 }
 
 /// Whether a text in it is this one. Agents may add a line of their own at its end.
-fn says(value: &Value, text: &str) -> bool {
+fn contains_text(value: &Value, text: &str) -> bool {
     match value {
         Value::String(it) => it.trim_end() == text,
-        Value::Array(it) => it.iter().any(|it| says(it, text)),
-        Value::Object(it) => it.values().any(|it| says(it, text)),
+        Value::Array(it) => it.iter().any(|it| contains_text(it, text)),
+        Value::Object(it) => it.values().any(|it| contains_text(it, text)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }

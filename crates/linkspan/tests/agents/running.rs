@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::finished_run::FinishedRun;
 use crate::processes;
-use crate::ran::Ran;
 use crate::terminal::Terminal;
-use crate::world::{PATIENCE, World};
+use crate::test_env::{PATIENCE, TestEnv};
 
 pub(crate) struct Running<'a> {
-    world: &'a World,
+    test_env: &'a TestEnv,
     prompt: &'a str,
     child: Reaped,
     lines: Receiver<String>,
@@ -29,7 +29,7 @@ pub(crate) struct Running<'a> {
 
 impl<'a> Running<'a> {
     pub(crate) fn start(
-        world: &'a World,
+        test_env: &'a TestEnv,
         mut command: Command,
         prompt: &'a str,
         terminal: Option<Terminal>,
@@ -54,7 +54,7 @@ impl<'a> Running<'a> {
             (None, pipe) => Words::listen(pipe.unwrap()),
         };
         Self {
-            world,
+            test_env,
             prompt,
             child: Reaped(child),
             lines,
@@ -79,10 +79,10 @@ impl<'a> Running<'a> {
 
     /// Reads one more event; false when there is none.
     fn hear(&mut self) -> bool {
-        self.hear_until(self.deadline).is_ok()
+        self.read_until(self.deadline).is_ok()
     }
 
-    fn hear_until(&mut self, deadline: Instant) -> Result<(), RecvTimeoutError> {
+    fn read_until(&mut self, deadline: Instant) -> Result<(), RecvTimeoutError> {
         let left = deadline.saturating_duration_since(Instant::now());
         let line = self.lines.recv_timeout(left)?;
         let event = serde_json::from_str(&line);
@@ -95,7 +95,7 @@ impl<'a> Running<'a> {
     }
 
     /// Waits for something that is said to people.
-    pub(crate) fn wait_for_word(&self, word: &str) {
+    pub(crate) fn wait_for_text(&self, word: &str) {
         while !self.stderr.so_far().contains(word) {
             assert!(Instant::now() < self.deadline, "waited in vain for: {word}");
             thread::sleep(Duration::from_millis(10));
@@ -131,7 +131,7 @@ impl<'a> Running<'a> {
                 }
             }
             let soon = Instant::now() + Duration::from_millis(50);
-            match self.hear_until(soon) {
+            match self.read_until(soon) {
                 Err(RecvTimeoutError::Timeout) => assert!(Instant::now() < self.deadline),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Ok(()) => (),
@@ -159,8 +159,8 @@ impl<'a> Running<'a> {
         Pid::from_child(&self.child.0)
     }
 
-    /// Waits for the end, and sees that it is one: see [`Ran::is_lawful`].
-    pub(crate) fn end(mut self) -> Ran {
+    /// Waits for the end, and sees that it is one: see [`FinishedRun::is_lawful`].
+    pub(crate) fn end(mut self) -> FinishedRun {
         while self.hear() {}
         let is_late = Instant::now() >= self.deadline;
         if is_late {
@@ -168,15 +168,15 @@ impl<'a> Running<'a> {
         }
         let code = self.child.0.wait().unwrap().code();
         drop(self.terminal.take());
-        let ran = Ran {
+        let ran = FinishedRun {
             prompt: self.prompt.to_owned(),
             code,
             events: std::mem::take(&mut self.events),
             stderr: self.stderr.all(),
         };
-        self.world.say(&ran.shown());
+        self.test_env.say(&ran.shown());
         assert!(!is_late, "it has not ended within {PATIENCE:?}");
-        processes::none_is_left(&self.world.mark, &self.world.path(""));
+        processes::none_is_left(&self.test_env.mark, &self.test_env.path(""));
         ran
     }
 }

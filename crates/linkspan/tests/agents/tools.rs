@@ -4,22 +4,22 @@ use std::fs;
 
 use scripted_model::Turn;
 
-use crate::world::{Call, Tests, World};
+use crate::test_env::{Call, TestEnv, Tests};
 
 pub(crate) const TESTS: Tests = &[("tools", tools), ("a tool that fails", failing_tool)];
 
-fn tools(world: &World) {
-    let shell = world.peer.shell;
-    world.script([
+fn tools(test_env: &TestEnv) {
+    let shell = test_env.peer.shell;
+    test_env.script([
         Turn::of([shell("echo first | tee one.txt")]),
         Turn::of([shell("cat one.txt > two.txt; echo second")]),
         Turn::text("Both are done."),
     ]);
-    let ran = world.start(&Call::new("Make two files.")).end();
+    let ran = test_env.start(&Call::new("Make two files.")).end();
     ran.ended("completed", 0);
     assert_eq!(ran.answer(), "Both are done.");
     assert_eq!(
-        fs::read_to_string(world.file("two.txt")).unwrap(),
+        fs::read_to_string(test_env.file("two.txt")).unwrap(),
         "first\n"
     );
     let calls = ran.calls();
@@ -33,24 +33,24 @@ fn tools(world: &World) {
         // Codex hands its commands to a shell, and they are shown to the letter.
         let title = call["class"]["title"].as_str().unwrap();
         let shell = format!("bash -lc '{command}'");
-        let is_whole = match world.peer.engine {
+        let is_whole = match test_env.peer.engine {
             "codex" => title.ends_with(&shell),
             _ => title == command,
         };
         assert!(is_whole, "{title:?} is not {command:?}");
         assert!(call["result"].to_string().contains(output), "{call}");
     }
-    let last = world.asked().pop().unwrap().body;
+    let last = test_env.asked().pop().unwrap().body;
     assert!(
         last.contains("second"),
         "the model does not know what the tool said"
     );
 }
 
-fn failing_tool(world: &World) {
-    let (call, words) = (world.peer.failing)();
-    world.script([Turn::of([call]), Turn::text("It did not work.")]);
-    let ran = world.start(&Call::new("Break something.")).end();
+fn failing_tool(test_env: &TestEnv) {
+    let (call, words) = (test_env.peer.failing)();
+    test_env.script([Turn::of([call]), Turn::text("It did not work.")]);
+    let ran = test_env.start(&Call::new("Break something.")).end();
     ran.ended("completed", 0);
     assert_eq!(ran.answer(), "It did not work.");
     let calls = ran.calls();
@@ -58,7 +58,7 @@ fn failing_tool(world: &World) {
     let (status, call) = calls[0];
     assert_eq!(status, "error", "{call}");
     assert!(call["result"].to_string().contains(words), "{call}");
-    let last = world.asked().pop().unwrap().body;
+    let last = test_env.asked().pop().unwrap().body;
     assert!(
         last.contains(words),
         "the model does not know what went wrong"

@@ -16,7 +16,7 @@ use self::client::{Client, answers, at_home, check, made};
 use crate::program::linkspan;
 
 #[test]
-fn a_client_is_told_what_the_agent_can_do_and_says() {
+fn a_client_receives_capabilities_and_updates() {
     let folder = made("acp-whole");
     let mut client = Client::new(&folder, &[]);
     let hello = client.ask("initialize", json!({"protocolVersion": 99}));
@@ -155,7 +155,7 @@ fn a_key_alone_is_enough() {
 }
 
 #[test]
-fn bad_clients_get_errors_and_hold_nobody_up() {
+fn bad_clients_get_errors_and_block_no_one() {
     let folder = made("acp-bad");
     let mut client = Client::new(&folder, &[]);
     let early = client.ask("session/list", json!({}));
@@ -276,7 +276,7 @@ fn bad_clients_get_errors_and_hold_nobody_up() {
 }
 
 #[test]
-fn what_cannot_work_is_said_at_once() {
+fn impossible_options_fail_at_once() {
     let folder = made("acp-none");
     fs::remove_file(folder.path("bin/claude")).unwrap();
     let mut client = Client::ready(&folder, &[]);
@@ -313,7 +313,7 @@ fn images_and_embedded_files_reach_the_agent() {
 }
 
 #[test]
-fn a_login_is_said_to_be_done_only_when_it_is() {
+fn a_login_is_reported_only_when_complete() {
     let folder = made("acp-login");
     let mut client = Client::new(&folder, &[]);
     let with = |terminal: bool| json!({"protocolVersion": 1, "clientCapabilities": {"auth": {"terminal": terminal}}});

@@ -61,7 +61,7 @@ async fn a_mounted_endpoint_runs_its_first_engine_and_the_ones_it_serves() {
 }
 
 #[tokio::test]
-async fn what_clients_say_about_an_engine_counts_only_if_the_program_says_so() {
+async fn client_engine_settings_count_only_if_enabled() {
     let mut input = input();
     input["forwardedProps"] = json!({ "linkspan": { "permissions": "nonsense" } });
     let (status, body) = ask(config(), "/ag-ui", &input).await;

@@ -29,7 +29,7 @@ read -r closed
 "#;
 
 /// What is on the screen after the last clearing of a line.
-fn shown(bytes: &[u8]) -> String {
+fn visible_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).replace('\r', "")
 }
 
@@ -63,12 +63,12 @@ fn each_question_is_answered_by_what_is_typed_under_it() {
     });
     let mut seen = Vec::new();
     let mut wait_for = |words: &str, times: usize| {
-        while shown(&seen).matches(words).count() < times {
+        while visible_text(&seen).matches(words).count() < times {
             let bytes = rx.recv_timeout(Duration::from_secs(20));
-            let bytes = bytes.unwrap_or_else(|_| panic!("no `{words}` in {}", shown(&seen)));
+            let bytes = bytes.unwrap_or_else(|_| panic!("no `{words}` in {}", visible_text(&seen)));
             seen.extend(bytes);
         }
-        shown(&seen)
+        visible_text(&seen)
     };
     // Typed before anybody asked: it answers nothing.
     wait_for("› go", 1);
@@ -125,13 +125,13 @@ fn unanswered(name: &str, flags: &[&str]) -> (String, String) {
         .stderr(Stdio::from(theirs))
         .status()
         .unwrap();
-    let seen = shown(screen.join().unwrap().as_bytes());
+    let seen = visible_text(screen.join().unwrap().as_bytes());
     assert!(status.success(), "{seen}");
     (seen, fs::read_to_string(folder.path("answers")).unwrap())
 }
 
 #[test]
-fn a_question_that_nobody_answers_in_time_is_answered_by_the_default() {
+fn an_overdue_question_gets_the_default_answer() {
     let (seen, answers) = unanswered("asks-deadline", &[]);
     assert_eq!(
         answers.matches(r#""behavior":"deny""#).count(),

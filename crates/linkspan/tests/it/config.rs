@@ -18,7 +18,7 @@ fn check(folder: &Folder, variables: &[(&str, &str)], args: &[&str], expect: Exp
 }
 
 #[test]
-fn every_value_says_where_it_came_from() {
+fn every_value_names_its_origin() {
     let folder = Folder::new("config-layers");
     fs::create_dir_all(folder.path(".config/linkspan")).unwrap();
     folder.file(

@@ -59,7 +59,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn one_agent_answers_run_after_run_and_comes_back_when_it_is_gone() {
+fn an_agent_serves_many_runs_and_is_restarted_after_its_exit() {
     let folder = machine("conversation", &[("agent", SCRIPT)], "");
     let mut conversation = conversation(&folder);
     let kinds = Arc::new(Mutex::new(Vec::new()));
@@ -177,7 +177,7 @@ done
 }
 
 #[test]
-fn without_somebody_to_ask_the_answer_is_no() {
+fn without_a_client_the_answer_is_no() {
     let folder = machine("conversation-deny", &[("agent", SCRIPT)], "");
     let mut conversation = conversation(&folder);
     block_on(async {

@@ -32,7 +32,7 @@ fn stdin_a_dash_and_a_file_are_the_same_input() {
 }
 
 #[test]
-fn the_format_is_told_by_the_first_lines_and_nothing_of_them_is_lost() {
+fn the_format_is_detected_from_the_first_lines_without_loss() {
     let recorded = small_run("completed");
     let noisy = format!("warning: a line somebody printed\n{recorded}");
     let named = same(&[], &noisy);
@@ -47,7 +47,7 @@ fn the_format_is_told_by_the_first_lines_and_nothing_of_them_is_lost() {
 }
 
 #[test]
-fn a_wrong_name_for_the_input_is_said() {
+fn a_wrong_input_format_is_reported() {
     let recording = fixture("codex/text.jsonl");
     let args = ["convert", "--from", "claude", "--to", "text", &recording];
     let ran = run(&args, b"");
@@ -227,7 +227,7 @@ fn what_a_target_has_no_place_for_is_counted() {
 }
 
 #[test]
-fn a_recording_that_only_tells_seconds_is_dated_by_its_file() {
+fn relative_times_are_dated_by_the_file() {
     let folder = Folder::new("dated");
     let path = folder.path("run.jsonl");
     fs::copy(fixture("claude/stdin_multi_turn.duplex.jsonl"), &path).unwrap();

@@ -213,7 +213,7 @@ impl World {
             thread::sleep(Duration::from_millis(self.dice.roll(80)));
             child.kill().unwrap();
             child.wait().unwrap();
-            return self.nobody_is_left();
+            return self.no_process_is_left();
         }
         let command = &mut self.server();
         let served = Served::from(command, &self.folder);
@@ -258,11 +258,11 @@ impl World {
         };
         self.note(plans, answers);
         if !loses_guards {
-            self.nobody_is_left();
+            self.no_process_is_left();
         }
     }
 
-    fn nobody_is_left(&self) {
+    fn no_process_is_left(&self) {
         let life = self.life(self.n_lives);
         let began = Instant::now();
         while !survivors(&life).is_empty() {
@@ -353,7 +353,7 @@ impl World {
             assert!(is_right, "{text} had {n} runs, taken: {taken:?}");
         }
         served.end(Signal::KILL);
-        self.nobody_is_left();
+        self.no_process_is_left();
         (n_events, outcomes)
     }
 }
@@ -413,7 +413,7 @@ fn children(pid: Pid) -> Vec<Pid> {
 }
 
 #[test]
-fn a_killed_server_loses_nothing_and_leaves_nobody_behind() {
+fn a_killed_server_loses_nothing_and_leaves_no_processes() {
     let runs = std::env::var(SOAK).ok();
     let n_worlds = runs
         .as_ref()

@@ -81,7 +81,7 @@ fn is_notice(event: &Value, seq: u64) -> bool {
 }
 
 #[test]
-fn a_damaged_event_is_told_by_every_reader_and_repaired() {
+fn a_damaged_event_is_reported_by_every_reader_and_repaired() {
     let folder = Folder::new("damaged");
     let served = Served::start(&folder);
     let id = play(&served);
@@ -266,7 +266,7 @@ fn a_journal_that_is_deleted_under_a_server_is_noticed_before_the_next_promise()
 }
 
 #[test]
-fn a_journal_that_lost_its_newest_changes_says_so_at_the_next_start() {
+fn a_journal_that_lost_its_newest_changes_reports_it_at_the_next_start() {
     let folder = Folder::new("lost");
     let served = Served::start(&folder);
     let ids: Vec<String> = (0..3).map(|_| play(&served)).collect();

@@ -163,7 +163,7 @@ fn a_program_that_does_not_answer_is_not_waited_for() {
 }
 
 #[test]
-fn a_bad_config_is_said_before_anything_is_asked() {
+fn a_bad_config_is_reported_before_any_question() {
     let folder = machine("engines-bad", &[], "defualt_engine = 'claude'");
     check(
         &folder,

@@ -106,7 +106,7 @@ fn an_unknown_format_is_bad_usage_with_a_guess() {
 }
 
 #[test]
-fn a_format_that_goes_only_one_way_says_so() {
+fn a_one_way_format_is_an_error_in_the_other_direction() {
     for format in FORMATS {
         if format.reader.is_none() {
             check(
@@ -267,7 +267,7 @@ fn an_output_that_cannot_be_written_is_one_line() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_full_disk_is_said() {
+fn a_full_disk_is_reported() {
     let args = [
         "convert",
         "--from",

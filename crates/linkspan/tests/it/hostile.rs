@@ -60,7 +60,7 @@ fn every_command_shows_foreign_text_as_it_is() {
 }
 
 #[test]
-fn json_is_one_line_for_everybody() {
+fn json_is_one_line_for_every_parser() {
     let folder = Folder::new("hostile-json");
     let data = folder.path("data");
     let title = "a\u{2028}b\u{2029}c\u{85}d";

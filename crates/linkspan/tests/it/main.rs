@@ -16,19 +16,21 @@ mod convert;
 #[cfg(target_os = "linux")]
 mod crash;
 #[cfg(target_os = "linux")]
+mod disk_full;
+#[cfg(target_os = "linux")]
 mod doctor;
 mod engines;
-mod errors;
 #[cfg(target_os = "linux")]
-mod full;
-mod giant;
+mod error_messages;
+mod errors;
 mod hostile;
+mod large_outputs;
+#[cfg(target_os = "linux")]
+mod leases;
 mod models;
 mod newest;
 mod one_end;
 mod openhands;
-#[cfg(target_os = "linux")]
-mod owners;
 mod pages;
 #[cfg(target_os = "linux")]
 mod permissions;
@@ -47,11 +49,10 @@ mod served;
 mod sessions;
 mod show;
 #[cfg(target_os = "linux")]
-mod slow;
+mod slow_consumers;
 mod streaming;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod tidy;
 #[cfg(target_os = "linux")]
 mod tls;
-#[cfg(target_os = "linux")]
-mod words;

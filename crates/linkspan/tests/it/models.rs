@@ -63,7 +63,7 @@ fn session(lines: &str) -> (String, String) {
 }
 
 #[test]
-fn a_model_answers_and_the_next_prompt_goes_on() {
+fn a_model_answers_and_the_next_prompt_continues() {
     let answer = |text: &str| json!({ "blocks": [{ "text": text }] });
     let turns = json!([answer("one"), answer("two"), answer("three")]);
     let world = World::new("models-chain", turns);

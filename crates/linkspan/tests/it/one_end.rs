@@ -128,7 +128,7 @@ fn what_comes_after_the_end_is_kept_and_counted() {
 }
 
 #[test]
-fn an_input_of_which_nothing_is_understood_is_said_to_be_foreign() {
+fn an_input_without_known_frames_is_reported_as_foreign() {
     let rollout = r#"{"timestamp":"2026-11-16T18:29:14.927Z","type":"session_meta","payload":{"id":"x"}}
 {"timestamp":"2026-11-16T18:29:15.000Z","type":"response_item","payload":{"type":"message"}}
 "#;
@@ -165,7 +165,7 @@ fn qwen_code_is_resumed_with_its_own_program() {
 }
 
 #[test]
-fn the_last_words_on_stdout_are_why_a_run_failed() {
+fn the_last_stdout_lines_explain_a_failed_run() {
     let words = "this program is no longer maintained, use the new one";
     let folder = machine_that_prints("last-words", &format!("{words}\n"));
     let ran = run_claude(&folder, "text");

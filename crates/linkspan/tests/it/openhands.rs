@@ -94,7 +94,7 @@ fn one_prompt_is_two_lines_and_the_end_of_stdin() {
 }
 
 #[test]
-fn a_conversation_is_asked_stopped_and_goes_on_in_one_process() {
+fn a_conversation_is_prompted_aborted_and_resumed_in_one_process() {
     let folder = machine("openhands-talk", &[("agent", STAND_IN)], "");
     let (program, home) = (folder.path("bin/agent"), folder.path(""));
     let settings = format!("[engines.openhands]\nprogram = '{program}'\nenv.HOME = '{home}'\n");
@@ -164,7 +164,7 @@ fn a_conversation_is_asked_stopped_and_goes_on_in_one_process() {
 
 /// The real shim, in a Python that sees no packages.
 #[test]
-fn a_python_without_the_sdk_says_how_to_get_it() {
+fn a_python_without_the_sdk_names_the_install_command() {
     let config = "[engines.openhands]\nargs = ['-S']";
     let folder = machine("openhands-bare", &[], config);
     // Nothing of the working directory is imported.

@@ -78,7 +78,7 @@ fn check(folder: &Folder, args: &[&str], expect: Expect) {
 }
 
 #[test]
-fn a_run_that_nobody_watches_says_what_it_may_do() {
+fn an_unattended_run_prints_its_permissions() {
     let folder = house("permissions-listed", "");
     check(
         &folder,
@@ -111,7 +111,7 @@ fn a_run_that_nobody_watches_says_what_it_may_do() {
 }
 
 #[test]
-fn no_mode_but_listed_has_a_list_that_nobody_gave() {
+fn only_the_listed_mode_has_a_default_list() {
     let folder = house("permissions-modes", "");
     for (mode, expect) in [
         ("plan", expect!["key=none --permission-mode plan\n"]),
@@ -228,7 +228,7 @@ fn events(served: &Served, prompt: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn a_server_asks_unless_told_otherwise_and_notes_which_key_is_used() {
+fn a_server_asks_by_default_and_notes_which_key_is_used() {
     let folder = house("permissions-served", "");
     let mut command = serve(&folder);
     command

@@ -19,7 +19,7 @@ fn run(folder: &Folder, engine: &str) -> Ran {
 }
 
 /// Who said what, and how it ended.
-fn told(ran: &Ran) -> Vec<String> {
+fn prompt_events(ran: &Ran) -> Vec<String> {
     let events = ran
         .stdout
         .lines()
@@ -37,7 +37,7 @@ fn told(ran: &Ran) -> Vec<String> {
 }
 
 #[test]
-fn a_prompt_is_told_by_linkspan_when_the_agent_fails_before_it_repeats_it() {
+fn linkspan_emits_the_prompt_when_the_agent_fails_before_echoing_it() {
     let script = "echo 'no such session' >&2; exit 42";
     let folder = machine("prompts-echo", &[("gemini", script)], "");
     let ran = run(&folder, "gemini");
@@ -46,17 +46,17 @@ fn a_prompt_is_told_by_linkspan_when_the_agent_fails_before_it_repeats_it() {
         r#""failed": "gemini failed (rc=42)\nno such session""#,
     ];
     assert_eq!(
-        (told(&ran), ran.code),
+        (prompt_events(&ran), ran.code),
         (expected.map(str::to_owned).to_vec(), Some(1))
     );
 }
 
 #[test]
-fn a_prompt_is_told_when_the_agent_fails_before_it_takes_one() {
+fn a_prompt_is_emitted_when_the_agent_fails_before_reading_it() {
     let script = "echo 'no login' >&2; exit 1";
     let folder = machine("prompts-dialogue", &[("agent", script)], "");
     let ran = run(&folder, "acp:agent");
-    let told = told(&ran);
+    let told = prompt_events(&ran);
     assert_eq!(told[0], r#""user": "Hello?""#);
     assert!(told[1].contains("no login"), "{}", told[1]);
     assert_eq!((told.len(), ran.code), (2, Some(1)));
@@ -73,7 +73,7 @@ const WANTS_LOGIN: &str = r#"
 "#;
 
 #[test]
-fn an_agent_that_wants_a_login_is_told_without_its_log() {
+fn a_login_failure_is_reported_without_its_log() {
     let folder = machine("prompts-login", &[("agent", WANTS_LOGIN)], "");
     let ran = run(&folder, "acp:agent");
     let expected = [
@@ -81,7 +81,7 @@ fn an_agent_that_wants_a_login_is_told_without_its_log() {
         r#""failed": "Authentication required; log in first: Sign in [`web`]; linkspan does it with the method that `auth_method` in `[engines.acp.NAME]` of the config names""#,
     ];
     assert_eq!(
-        (told(&ran), ran.code),
+        (prompt_events(&ran), ran.code),
         (expected.map(str::to_owned).to_vec(), Some(1))
     );
     // The log itself is kept.

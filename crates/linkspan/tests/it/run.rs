@@ -138,7 +138,7 @@ fn events_are_numbered_timed_and_begin_with_the_prompt() {
 }
 
 #[test]
-fn a_crash_is_told_with_the_exit_code_and_the_last_words() {
+fn a_crash_reports_the_exit_code_and_the_end_of_stderr() {
     let folder = claude("run-crash", &[INIT, "echo 'out of luck' >&2", "exit 7"]);
     let ran = run(&folder, &["--to", "linkspan", "hi"]);
     let end = end(&ran);
@@ -329,7 +329,7 @@ fn a_session_in_use_is_waited_for_or_not() {
 }
 
 #[test]
-fn an_agent_that_says_nothing_is_given_up() {
+fn a_silent_agent_times_out() {
     let folder = claude("run-silent", &["sleep 60"]);
     folder.file("config/linkspan/config.toml", "start_timeout = 1\n");
     let ran = run(&folder, &["--to", "linkspan", "hi"]);
@@ -346,7 +346,7 @@ fn an_agent_that_says_nothing_is_given_up() {
 }
 
 #[test]
-fn an_idle_agent_is_given_up_when_the_config_says_so() {
+fn an_idle_agent_is_stopped_after_the_configured_time() {
     let folder = claude("run-idle", &[INIT, "sleep 60"]);
     folder.file("config/linkspan/config.toml", "idle_timeout = 1\n");
     let ran = run(&folder, &["--to", "linkspan", "hi"]);
@@ -357,7 +357,7 @@ fn an_idle_agent_is_given_up_when_the_config_says_so() {
 }
 
 #[test]
-fn the_agent_works_in_the_nearest_git_root_unless_told_otherwise() {
+fn the_agent_works_in_the_nearest_git_root_by_default() {
     let folder = claude("run-cwd", &["pwd >&2", INIT, HELLO, RESULT]);
     fs::create_dir_all(folder.path("work/.git")).unwrap();
     let cwd = |args: &[&str]| {
@@ -424,7 +424,7 @@ fn a_large_prompt_goes_by_stdin_and_any_prompt_arrives_as_it_is() {
 }
 
 #[test]
-fn a_key_is_kept_from_the_agent_and_a_failed_login_says_so() {
+fn a_key_is_withheld_from_the_agent_and_a_failed_login_reports_it() {
     let failed = r#"echo '{"type":"result","subtype":"success","is_error":true,"result":"Not logged in · Please run /login","session_id":"s-1","uuid":"u3"}'"#;
     let show = r#"echo "key: $ANTHROPIC_API_KEY" >&2"#;
     let folder = claude("run-key", &[show, INIT, failed, "exit 1"]);
@@ -490,7 +490,7 @@ fn a_reader_that_stalls_does_not_make_it_deaf() {
 }
 
 #[test]
-fn the_newest_session_is_left_to_whoever_is_in_it() {
+fn a_busy_newest_session_is_left_alone() {
     let folder = claude("run-newest", &[INIT, "sleep 2", HELLO, RESULT]);
     let mut first = started(&mut command(
         &folder,
@@ -571,7 +571,7 @@ fn a_gigabyte_without_a_newline_costs_only_itself() {
 }
 
 #[test]
-fn what_was_denied_is_said_with_the_flag_that_allows_it() {
+fn denials_are_reported_with_the_flag_that_allows_them() {
     let result = r#"echo '{"type":"result","subtype":"success","is_error":false,"result":"no","session_id":"s-1","permission_denials":[{"tool_name":"WebFetch","tool_use_id":"t","tool_input":{}}],"uuid":"u3"}'"#;
     let folder = claude("run-denied", &[INIT, HELLO, result]);
     let ran = run(&folder, &["--to", "linkspan", "hi"]);
@@ -613,7 +613,7 @@ fn what_was_denied_is_said_with_the_flag_that_allows_it() {
 }
 
 #[test]
-fn a_session_of_the_journal_goes_on_with_its_own_engine() {
+fn a_stored_session_resumes_with_its_own_engine() {
     let result = r#"echo '{"type":"result","subtype":"success","is_error":false,"result":"hello","session_id":"s-1","uuid":"u3"}'"#;
     let folder = claude("run-own-engine", &[INIT, HELLO, result]);
     assert_eq!(run(&folder, &["--to", "linkspan", "hi"]).code, Some(0));
@@ -636,7 +636,7 @@ fn a_session_of_the_journal_goes_on_with_its_own_engine() {
 }
 
 #[test]
-fn sessions_that_cannot_be_locked_are_said_to_be() {
+fn sessions_that_cannot_be_locked_are_reported() {
     let folder = claude("run-unlocked", &[INIT, HELLO, RESULT]);
     let blocked = folder.file("blocked", "");
     let mut command = command(&folder, &["--to", "linkspan", "hi"]);

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use runner::process::{Guard, Marker, Process};
+use runner::process::{Guard, Process, ProcessTag};
 use runner::{Launch, Stdin};
 
 /// The guard is the program itself.
@@ -49,10 +49,10 @@ fn launch(args: &[&str], stdin: Stdin) -> Launch {
 }
 
 fn start(script: &str, guard: &Guard) -> Process {
-    start_marked(script, guard, Marker::random().unwrap())
+    start_marked(script, guard, ProcessTag::random().unwrap())
 }
 
-fn start_marked(script: &str, guard: &Guard, marker: Marker) -> Process {
+fn start_marked(script: &str, guard: &Guard, marker: ProcessTag) -> Process {
     let args: Vec<&str> = script.split_whitespace().collect();
     Process::spawn(&launch(&args, Stdin::Closed), guard, marker).unwrap()
 }

@@ -151,7 +151,7 @@ fn a_server_repeats_no_key() {
 }
 
 #[test]
-fn an_endpoint_that_says_its_secrets_is_not_repeated() {
+fn secrets_echoed_by_an_endpoint_are_redacted() {
     let all = ENDPOINT.join(" and ");
     let turns = json!([
         // In one piece, as a gateway would say it: no model knows a key, to spell it word by word.

@@ -12,7 +12,7 @@ use crate::program::{Folder, linkspan, machine, ran, run};
 use crate::served::{PATIENCE, Served, check, kind, serve};
 
 #[test]
-fn it_says_where_it_listens_and_leaves_in_peace() {
+fn it_prints_its_address_and_stops_cleanly() {
     let folder = Folder::new("serve-life");
     let served = Served::start(&folder);
     assert_eq!(served.body("GET", "/healthz", ""), "ok\n");

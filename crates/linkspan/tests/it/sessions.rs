@@ -165,7 +165,7 @@ fn long_texts_are_kept_short_if_the_user_wants_it() {
 }
 
 #[test]
-fn times_are_said_as_people_say_them_and_to_programs_as_data() {
+fn times_are_relative_for_people_and_absolute_in_json() {
     let (_folder, data) = filled("times", &["one"]);
     let page = run(&["sessions", "--data-dir", &data], b"").stdout;
     let row = page.lines().nth(1).unwrap();

@@ -107,7 +107,7 @@ mod on_a_terminal {
     }
 
     #[test]
-    fn a_pager_that_is_missing_costs_nothing_but_a_word() {
+    fn a_missing_pager_is_only_a_warning() {
         let (_folder, path) = recording();
         let args = ["show", "--from", "linkspan", "--color", "never", &path];
         let (text, code) = shown(&args, Some("/no/such/pager -x"));

@@ -38,7 +38,7 @@ impl Live {
         line
     }
 
-    fn hear_the_rest(mut self) -> (String, Option<i32>) {
+    fn read_rest(mut self) -> (String, Option<i32>) {
         drop(self.stdin);
         let mut rest = String::new();
         self.stdout.read_to_string(&mut rest).unwrap();
@@ -69,7 +69,7 @@ fn a_consumer_sees_each_event_before_the_next_line_is_sent() {
         live.say(&line);
         assert_eq!(live.hear(), line);
     }
-    let (rest, code) = live.hear_the_rest();
+    let (rest, code) = live.read_rest();
     assert_eq!(kinds(&rest), ["item.closed", "run.ended"]);
     assert_eq!(code, Some(0));
 }
@@ -84,7 +84,7 @@ fn every_frame_of_an_agent_is_answered_before_the_next() {
             while !live.hear().contains(r#""item.delta""#) {}
         }
     }
-    let (rest, code) = live.hear_the_rest();
+    let (rest, code) = live.read_rest();
     assert_eq!(kinds(&rest).last().map(String::as_str), Some("run.ended"));
     assert_eq!(code, Some(0));
 }
@@ -111,12 +111,12 @@ fn half_a_line_waits_for_its_end() {
     live.say(head);
     live.say(tail);
     assert_eq!(live.hear(), line);
-    assert_eq!(live.hear_the_rest().1, Some(0));
+    assert_eq!(live.read_rest().1, Some(0));
 }
 
 #[test]
 #[cfg(unix)]
-fn an_interrupt_ends_the_output_and_says_130() {
+fn an_interrupt_ends_the_output_and_exits_with_130() {
     let mut live = Live::start("linkspan", "linkspan");
     live.say(&event(1, "run.started", r#"{"cause":"prompt"}"#));
     live.say(&event(2, "item.opened", OPENED));
@@ -153,7 +153,7 @@ fn memory_does_not_grow_with_the_input() {
         at_end < at_start + 4 * 1024,
         "{at_start} KB, then {at_end} KB"
     );
-    assert_eq!(live.hear_the_rest().1, Some(0));
+    assert_eq!(live.read_rest().1, Some(0));
 }
 
 /// A run around a message of a quarter of a megabyte.

@@ -27,7 +27,7 @@ pub(super) fn client(connect: Duration) -> Result<Client, CallError> {
         .ok();
     let client = Client::builder()
         .connect_timeout(connect)
-        .redirect(redirect::Policy::custom(stay))
+        .redirect(redirect::Policy::custom(follow_same_host))
         .no_proxy()
         .tcp_nodelay(true)
         .user_agent(concat!("linkspan/", env!("CARGO_PKG_VERSION")))
@@ -38,7 +38,7 @@ pub(super) fn client(connect: Duration) -> Result<Client, CallError> {
 }
 
 /// Follows a redirect that stays where it is.
-fn stay(attempt: redirect::Attempt<'_>) -> redirect::Action {
+fn follow_same_host(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let from = attempt.previous().last().map(Url::origin);
     match from == Some(attempt.url().origin()) && attempt.previous().len() <= MAX_REDIRECTS {
         true => attempt.follow(),

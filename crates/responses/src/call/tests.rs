@@ -58,9 +58,9 @@ async fn ask(url: &str) -> (String, Vec<&'static str>, Result<(), CallError>) {
     let (mut said, mut notices) = (String::new(), Vec::new());
     loop {
         match call.next().await {
-            Heard::Bytes(bytes) => said.push_str(str::from_utf8(&bytes).unwrap()),
-            Heard::Notice(code, _) => notices.push(code),
-            Heard::End(end) => return (said, notices, end),
+            CallEvent::Bytes(bytes) => said.push_str(str::from_utf8(&bytes).unwrap()),
+            CallEvent::Notice(code, _) => notices.push(code),
+            CallEvent::End(end) => return (said, notices, end),
         }
     }
 }
@@ -110,7 +110,7 @@ async fn silence_has_its_limits() {
 }
 
 #[tokio::test]
-async fn silence_counts_while_nobody_listens() {
+async fn silence_counts_while_no_one_polls() {
     let (slow, _) = serve(|_, stream| {
         thread::sleep(Duration::from_millis(900));
         say(stream, HEAD);
@@ -126,7 +126,7 @@ async fn silence_counts_while_nobody_listens() {
         let end = loop {
             // Whoever listens looks up every now and then, as the supervisor does.
             match timeout(Duration::from_millis(50), call.next()).await {
-                Ok(Heard::End(end)) => break end,
+                Ok(CallEvent::End(end)) => break end,
                 Ok(_) | Err(_) => assert!(begun.elapsed() < Duration::from_secs(4), "{expected}"),
             }
         };

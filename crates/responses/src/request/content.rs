@@ -1,9 +1,9 @@
 //! What a message holds, in the parts that a provider takes.
 
-use formats::ag_ui::{Content, Media, Part, Source};
+use formats::ag_ui::{Content, Media, MediaSource, Part};
 use serde_json::{Value, json};
 
-use super::Refused;
+use super::UnsupportedInput;
 use crate::endpoint::Provider;
 
 /// What a user says.
@@ -11,7 +11,7 @@ pub(super) fn content(
     provider: Provider,
     content: &Content,
     field: &impl Fn() -> String,
-) -> Result<Value, Refused> {
+) -> Result<Value, UnsupportedInput> {
     let parts = match content {
         Content::Text(text) => return Ok(text.as_str().into()),
         Content::Parts(parts) => parts,
@@ -28,7 +28,7 @@ pub(super) fn output(
     said: &Content,
     error: Option<&str>,
     field: &impl Fn() -> String,
-) -> Result<Value, Refused> {
+) -> Result<Value, UnsupportedInput> {
     let Some(error) = error else {
         return content(provider, said, field);
     };
@@ -40,7 +40,11 @@ pub(super) fn output(
     .into())
 }
 
-fn part(provider: Provider, part: &Part, field: impl Fn() -> String) -> Result<Value, Refused> {
+fn part(
+    provider: Provider,
+    part: &Part,
+    field: impl Fn() -> String,
+) -> Result<Value, UnsupportedInput> {
     let (media, source, filename) = match part {
         Part::Text(text) => return Ok(json!({ "type": "input_text", "text": text })),
         Part::Media {
@@ -49,14 +53,14 @@ fn part(provider: Provider, part: &Part, field: impl Fn() -> String) -> Result<V
             filename,
         } => (*media, source, filename.as_deref()),
     };
-    let refused = |what: &str| Err(Refused::new(field(), what));
+    let refused = |what: &str| Err(UnsupportedInput::new(field(), what));
     let kind = match media {
         Media::Image => "input_image",
         // There is no part for sound; to a model that hears, a file is what it takes.
         Media::Audio | Media::Document => "input_file",
         Media::Video => return refused("is a video, which no model takes from a user"),
     };
-    if let Source::File { .. } = source {
+    if let MediaSource::File { .. } = source {
         return refused("is a handle of a file, which only its provider knows");
     }
     if provider == Provider::OpenClaw {
@@ -64,26 +68,26 @@ fn part(provider: Provider, part: &Part, field: impl Fn() -> String) -> Result<V
     }
     Ok(match media {
         Media::Image => match source {
-            Source::Url { value, .. } => json!({ "type": kind, "image_url": value }),
-            Source::Data { value, mime_type } => {
+            MediaSource::Url { value, .. } => json!({ "type": kind, "image_url": value }),
+            MediaSource::Data { value, mime_type } => {
                 json!({ "type": kind, "image_url": data_url(mime_type, value) })
             }
-            Source::File { .. } => Value::Null,
+            MediaSource::File { .. } => Value::Null,
         },
         Media::Audio | Media::Document | Media::Video => file(provider, kind, source, filename),
     })
 }
 
-fn file(provider: Provider, kind: &str, source: &Source, filename: Option<&str>) -> Value {
+fn file(provider: Provider, kind: &str, source: &MediaSource, filename: Option<&str>) -> Value {
     match source {
-        Source::Url { value, .. } => {
+        MediaSource::Url { value, .. } => {
             let mut part = json!({ "type": kind, "file_url": value });
             if let Some(filename) = filename {
                 part["filename"] = filename.into();
             }
             part
         }
-        Source::Data { value, mime_type } => {
+        MediaSource::Data { value, mime_type } => {
             let filename = filename.map_or_else(|| usual_name(mime_type), str::to_owned);
             let data = match provider {
                 // They want to be told what it is.
@@ -92,24 +96,24 @@ fn file(provider: Provider, kind: &str, source: &Source, filename: Option<&str>)
             };
             json!({ "type": kind, "filename": filename, "file_data": data })
         }
-        Source::File { .. } => Value::Null,
+        MediaSource::File { .. } => Value::Null,
     }
 }
 
 /// OpenClaw's own shape.
-fn openclaw(kind: &str, source: &Source, filename: Option<&str>) -> Value {
+fn openclaw(kind: &str, source: &MediaSource, filename: Option<&str>) -> Value {
     let mut inner = match source {
-        Source::Url { value, mime_type } => {
+        MediaSource::Url { value, mime_type } => {
             let mut inner = json!({ "type": "url", "url": value });
             if let Some(mime_type) = mime_type {
                 inner["media_type"] = mime_type.as_str().into();
             }
             inner
         }
-        Source::Data { value, mime_type } => {
+        MediaSource::Data { value, mime_type } => {
             json!({ "type": "base64", "data": value, "media_type": mime_type })
         }
-        Source::File { .. } => Value::Null,
+        MediaSource::File { .. } => Value::Null,
     };
     if let Some(filename) = filename {
         inner["filename"] = filename.into();

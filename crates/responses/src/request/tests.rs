@@ -69,7 +69,7 @@ fn everything() -> Value {
 }
 
 #[test]
-fn every_kind_of_message_is_said_in_the_words_of_the_schema() {
+fn every_kind_of_message_matches_the_schema() {
     let more = json!({
         "tools": [{ "name": "f", "description": "does", "parameters": { "type": "object" } }],
         "context": [{ "description": "The page", "value": "is empty" }],
@@ -115,7 +115,7 @@ fn requests_for_every_provider_that_follows_the_schema_validate() {
 }
 
 #[test]
-fn openai_is_told_what_a_file_is() {
+fn openai_gets_the_type_of_a_file() {
     let file = json!([{ "id": "1", "role": "user", "content": [
         { "type": "document", "source": { "type": "data", "value": "aGk=", "mimeType": "application/pdf" } },
     ] }]);
@@ -179,7 +179,7 @@ fn no_number_of_tokens_is_none() {
 }
 
 #[test]
-fn what_cannot_be_said_is_refused_by_its_field() {
+fn unsupported_input_is_refused_by_its_field() {
     let part = |part: Value| json!([{ "id": "1", "role": "user", "content": [part] }]);
     let hello = json!([{ "id": "1", "role": "user", "content": "hi" }]);
     let rows = [

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::Agent;
 use crate::ask_limit::AskLimit;
 use crate::dialogue::NotSettled;
-use crate::policy::Asked;
+use crate::policy::PendingAsk;
 use crate::request::Answer;
 
 impl Agent {
@@ -18,7 +18,7 @@ impl Agent {
 
     /// The asks that nobody has answered in time, with what is to be answered now, see
     /// [`Agent::settle_late`].
-    pub fn overdue(&self) -> Vec<(Asked, Answer)> {
+    pub fn overdue(&self) -> Vec<(PendingAsk, Answer)> {
         let now = Instant::now();
         let due = self.live.due().filter(|(_, at, _)| *at <= now);
         due.map(|(it, _, limit)| (it.clone(), limit.answer(it)))
@@ -33,7 +33,7 @@ impl Agent {
 
     /// When the next ask will have waited for too long.
     pub(super) fn next_overdue(&self) -> Option<Instant> {
-        let is_known = |it: &Asked| self.overdue.iter().any(|id| it.ask.id.as_str() == id);
+        let is_known = |it: &PendingAsk| self.overdue.iter().any(|id| it.ask.id.as_str() == id);
         let unknown = self.live.due().filter(|(it, ..)| !is_known(it));
         unknown.map(|(_, at, _)| at).min()
     }

@@ -6,8 +6,8 @@ use std::time::Instant;
 use model::{End, Sink, error_chain};
 
 use super::{Agent, Step, now};
-use crate::live::{Now, Reason};
-use crate::process::{self, Ladder};
+use crate::live_run::{EndReason, Now};
+use crate::process::{self, Escalation};
 
 impl Agent {
     /// When something has to be done although nothing happens.
@@ -19,18 +19,18 @@ impl Agent {
         let start = start.map(|(since, limit)| since + limit);
         let is_waiting = self.live.has_run() && self.live.asks().is_empty();
         let idle = self.limits.idle.filter(|_| is_waiting);
-        let idle = idle.map(|limit| self.heard_at + limit);
+        let idle = idle.map(|limit| self.last_output_at + limit);
         let ask = self.next_overdue();
         [start, idle, ask].into_iter().flatten().min()
     }
 
-    pub(super) fn late(&mut self) {
+    pub(super) fn on_deadline(&mut self) {
         let now = Instant::now();
         if let Some(ladder) = &mut self.stopping {
             match ladder.step(now) {
-                Some(process::Step::Interrupt) => self.source.interrupt(),
-                Some(process::Step::Terminate) => self.source.terminate(),
-                Some(process::Step::Kill) => self.source.kill(),
+                Some(process::EscalationStep::Interrupt) => self.source.interrupt(),
+                Some(process::EscalationStep::Terminate) => self.source.terminate(),
+                Some(process::EscalationStep::Kill) => self.source.kill(),
                 None => (),
             }
             return;
@@ -42,7 +42,7 @@ impl Agent {
             (Some(since), Some(limit), _) if now >= since + limit => {
                 ("start_timeout", limit, "after it was started")
             }
-            (_, _, Some(limit)) if now >= self.heard_at + limit => {
+            (_, _, Some(limit)) if now >= self.last_output_at + limit => {
                 ("idle_timeout", limit, "and was stopped")
             }
             _ => return,
@@ -54,7 +54,7 @@ impl Agent {
     /// The agent is of no use any more.
     pub(super) fn give_up(&mut self, code: &str, message: String) {
         let cause = Some((code.to_owned(), message));
-        self.reason.get_or_insert(Reason {
+        self.reason.get_or_insert(EndReason {
             cause,
             stderr: String::new(),
         });
@@ -63,20 +63,20 @@ impl Agent {
 
     pub(super) fn stop(&mut self) {
         self.source.close_stdin();
-        self.stopping = Some(Ladder::signals(Instant::now(), self.limits.patience));
+        self.stopping = Some(Escalation::signals(Instant::now(), self.limits.patience));
     }
 
     /// The agent is gone: whatever is open is closed, and the run has its one end.
     pub(super) fn finish(&mut self, sink: &mut dyn Sink) -> Step {
         let now = now();
-        self.complained_last(sink, now);
+        self.drain_stderr(sink, now);
         if let Some(err) = self.source.error() {
             let message = format!("the recording could not be read: {}", error_chain(err));
             self.give_up("read_error", message);
         }
         if let Some(failure) = self.source.failure().cloned() {
             self.give_up(&failure.code, failure.message);
-            self.live.has_failed();
+            self.live.mark_failed();
         }
         let mut reason = self.reason.take().unwrap_or_default();
         reason.stderr = self.stderr.tail();
@@ -84,7 +84,7 @@ impl Agent {
             exit: self.source.exit(),
             aborted: self.is_aborted && reason.cause.is_none(),
         };
-        self.live.ends_because(reason);
+        self.live.set_end_reason(reason);
         let Self {
             framer,
             reader,
@@ -101,13 +101,13 @@ impl Agent {
             reader.end(&end, &mut live.sink(sink, now));
         }
         self.is_gone = true;
-        self.held = None;
-        Step::Gone
+        self.session_lock = None;
+        Step::Exited
     }
 
-    fn complained_last(&mut self, sink: &mut dyn Sink, now: Now) {
+    fn drain_stderr(&mut self, sink: &mut dyn Sink, now: Now) {
         let mut said = Vec::new();
         self.stderr.end(now.instant, &mut said);
-        self.live.complained(sink, now, &said);
+        self.live.on_stderr(sink, now, &said);
     }
 }

@@ -6,9 +6,9 @@
 
 use model::{Body, Event, Frame, Reader, RunId};
 
-use super::{Agent, Earlier, ReaderConfig};
-use crate::live::Passing;
-use crate::stderr::Said;
+use super::{Agent, ReaderConfig, ResumePoint};
+use crate::live_run::StampingSink;
+use crate::stderr::StderrEvent;
 
 /// Bytes held at most; an agent that has not named its session by then goes on without a name.
 const MAX_HELD: usize = 8 << 20;
@@ -31,7 +31,7 @@ pub(super) struct Newest {
 #[derive(Debug, Default)]
 pub(super) struct Held {
     frames: Vec<OwnedFrame>,
-    stderr: Vec<Said>,
+    stderr: Vec<StderrEvent>,
 }
 
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl Newest {
         self.held.frames.push(owned);
     }
 
-    pub(super) fn hold_stderr(&mut self, said: Vec<Said>) {
+    pub(super) fn hold_stderr(&mut self, said: Vec<StderrEvent>) {
         self.held.stderr.extend(said);
     }
 
@@ -115,7 +115,7 @@ impl OwnedFrame {
 pub struct Place {
     /// linkspan's own id of the session.
     pub session: String,
-    pub earlier: Earlier,
+    pub earlier: ResumePoint,
     /// The run of the prompt, when it was told already.
     pub announced: Option<RunId<'static>>,
 }
@@ -128,13 +128,13 @@ impl Agent {
             return;
         };
         if let Some(place) = place {
-            let n_runs = place.earlier.names.n_runs;
+            let n_runs = place.earlier.previous.n_runs;
             self.live.is_kept_in(&place.session);
-            self.live.goes_on(place.earlier.seq, n_runs);
+            self.live.continue_from(place.earlier.seq, n_runs);
             newest.config.session = place.session;
-            newest.config.earlier = place.earlier.names;
+            newest.config.previous = place.earlier.previous;
             if let Some(run) = place.announced {
-                self.live.is_announced(run);
+                self.live.set_announced(run);
             }
         }
         self.reader = (newest.make)(&newest.config);
@@ -151,7 +151,7 @@ impl Agent {
         for frame in &held.frames {
             read(&mut None, &mut *self.reader, frame.by_ref(), &mut passing);
         }
-        self.live.complained(sink, now, &held.stderr);
+        self.live.on_stderr(sink, now, &held.stderr);
         true
     }
 }
@@ -161,7 +161,7 @@ pub(super) fn read(
     newest: &mut Option<Newest>,
     reader: &mut dyn Reader,
     frame: Frame<'_>,
-    passing: &mut Passing<'_>,
+    passing: &mut StampingSink<'_>,
 ) {
     use model::Sink as _;
     match newest {

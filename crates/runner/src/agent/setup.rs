@@ -9,8 +9,8 @@ use model::RunId;
 use responses::{Conversation, Endpoint};
 
 use crate::dialogue::Dialogue;
-use crate::locks::{self, Held, Lock, Locks};
-use crate::process::{Guard, Patience, SpawnError};
+use crate::locks::{self, Lock, LockHolder, Locks};
+use crate::process::{GracePeriods, Guard, SpawnError};
 use crate::request::{Launch, Mode, Prompt};
 use crate::state::new_id;
 
@@ -30,12 +30,12 @@ pub struct Setup {
     /// It is only begun with.
     pub is_fork: bool,
     /// What the session holds already.
-    pub earlier: Earlier,
+    pub resume_point: ResumePoint,
     /// The run of the prompt, when it was told already: its start and its prompt are the last of `earlier`.
     pub announced: Option<RunId<'static>>,
-    /// The newest session was asked for: see [`super::Step::Busy`].
+    /// The newest session was asked for: see [`super::Step::SessionBusy`].
     pub is_latest: bool,
-    pub work: Work,
+    pub backend: Backend,
     pub limits: Limits,
     /// Absent for a recording: it is nobody's session.
     pub locks: Option<Locks>,
@@ -44,7 +44,7 @@ pub struct Setup {
     /// Who works on the session, for those who wait for it.
     pub holder: String,
     /// Go away rather than wait for a session that is in use.
-    pub is_hasty: bool,
+    pub no_wait: bool,
     /// What to say when the agent has no login.
     pub login_hint: Option<String>,
     /// What the user should know about the start: it becomes a notice, unless it is taken out and said
@@ -56,14 +56,14 @@ pub struct Setup {
 
 /// Where a session goes on. Of a new one there is nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Earlier {
+pub struct ResumePoint {
     /// The number of its last event.
     pub seq: u64,
-    pub names: formats::Earlier,
+    pub previous: formats::PreviousStreams,
 }
 
 /// What does the work.
-pub enum Work {
+pub enum Backend {
     /// One process for one prompt. `echoes` says that its stream tells the prompt too.
     OneShot {
         launch: Launch,
@@ -92,7 +92,7 @@ pub enum Work {
     },
 }
 
-impl fmt::Debug for Work {
+impl fmt::Debug for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             // Not the environment: it may hold keys.
@@ -115,7 +115,7 @@ pub struct Limits {
     /// Between two words of a run.
     pub idle: Option<Duration>,
     /// For each step of an abort.
-    pub patience: Patience,
+    pub patience: GracePeriods,
 }
 
 /// Why an agent was not started.
@@ -126,7 +126,7 @@ pub enum StartError {
     #[error("nothing reads the format `{0}`")]
     NoReader(&'static str),
     #[error("session `{session}` is in use by {held}")]
-    Busy { session: String, held: Held },
+    Busy { session: String, held: LockHolder },
     #[error("cannot read what was said before")]
     Recall(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("cannot mark its processes")]
@@ -141,7 +141,7 @@ pub enum StartError {
 
 impl Setup {
     /// A recording in this format: it is nobody's session, and needs no lock.
-    pub fn replay(format: &'static str, work: Work, limits: Limits) -> Self {
+    pub fn replay(format: &'static str, work: Backend, limits: Limits) -> Self {
         Self {
             engine: format.to_owned(),
             session: new_id(),
@@ -149,10 +149,10 @@ impl Setup {
             expect: None,
             in_use: None,
             is_fork: false,
-            earlier: Earlier::default(),
+            resume_point: ResumePoint::default(),
             announced: None,
             is_latest: false,
-            work,
+            backend: work,
             // A recording takes its time, and an endpoint has limits of its own.
             limits: Limits {
                 start: None,
@@ -162,7 +162,7 @@ impl Setup {
             locks: None,
             lock: None,
             holder: String::new(),
-            is_hasty: false,
+            no_wait: false,
             login_hint: None,
             notice: None,
             modes: Vec::new(),
@@ -183,7 +183,7 @@ impl Setup {
             expect,
             ..Self::replay(
                 "openresponses",
-                Work::Responses {
+                Backend::Responses {
                     endpoint,
                     conversation: Box::new(conversation),
                     prompt: prompt.to_owned(),
@@ -195,11 +195,11 @@ impl Setup {
 
     /// A model is told what was said before; an agent that is none remembers it.
     pub fn recall(&mut self, history: History) {
-        if let Work::Responses {
+        if let Backend::Responses {
             endpoint,
             conversation,
             prompt,
-        } = &mut self.work
+        } = &mut self.backend
             && !history.messages.is_empty()
         {
             let mut whole = Conversation::of_prompt(&self.session, history, prompt);
@@ -211,32 +211,32 @@ impl Setup {
 
     /// What the agent is to work on; none for a recording that tells it, and for an agent that waits.
     pub fn prompt(&self) -> Option<&str> {
-        match &self.work {
-            Work::OneShot { prompt, .. } => Some(prompt),
-            Work::Dialogue { prompt, .. } => prompt.as_ref().map(|it| &*it.text),
-            Work::Responses { prompt, .. } => {
+        match &self.backend {
+            Backend::OneShot { prompt, .. } => Some(prompt),
+            Backend::Dialogue { prompt, .. } => prompt.as_ref().map(|it| &*it.text),
+            Backend::Responses { prompt, .. } => {
                 Some(prompt).filter(|it| !it.is_empty()).map(|it| &**it)
             }
-            Work::Replay { prompt, .. } => prompt.as_deref(),
+            Backend::Replay { prompt, .. } => prompt.as_deref(),
         }
     }
 
     /// Takes the lock of the session that is resumed before [`super::Agent::start`] does; `waiting` hears who
     /// has it.
-    pub async fn take_lock(&mut self, waiting: impl FnMut(&Held)) -> Result<(), StartError> {
+    pub async fn take_lock(&mut self, waiting: impl FnMut(&LockHolder)) -> Result<(), StartError> {
         self.lock = self.lock(waiting).await?;
         Ok(())
     }
 
     /// Locks the session that is resumed; waits for it unless that is not wanted. The answer does not
     /// hold on to the setup, so that whoever waits for it may be moved to another thread.
-    pub(super) fn lock<F: FnMut(&Held)>(
+    pub(super) fn lock<F: FnMut(&LockHolder)>(
         &self,
         mut waiting: F,
     ) -> impl Future<Output = Result<Option<Lock>, StartError>> + use<F> {
         let wanted = self.locks.clone().zip(self.in_use.clone());
         let (engine, holder) = (self.engine.clone(), self.holder.clone());
-        let (is_hasty, is_fork) = (self.is_hasty, self.is_fork);
+        let (no_wait, is_fork) = (self.no_wait, self.is_fork);
         async move {
             let Some((locks, session)) = wanted else {
                 return Ok(None);
@@ -248,7 +248,7 @@ impl Setup {
             };
             let place = place.map_err(failed)?;
             if let Some(held) = place.held() {
-                if is_hasty {
+                if no_wait {
                     let held = held.clone();
                     return Err(StartError::Busy { session, held });
                 }

@@ -14,9 +14,9 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::task::yield_now;
 use tokio::time::sleep_until;
 
-use crate::process::{Drain, Guard, Marker, Process, SpawnError};
+use crate::process::{Drain, Guard, Process, ProcessTag, SpawnError};
 use crate::replay::Replay;
-use crate::request::{Launch, Private};
+use crate::request::{Launch, SecretFile};
 
 /// Bytes read at once.
 const READ_SIZE: usize = 64 * 1024;
@@ -30,32 +30,32 @@ const LATE: Duration = Duration::from_millis(50);
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Heard {
-    /// See [`Source::heard`].
+pub(super) enum SourceEvent {
+    /// See [`Source::take_stdout`].
     Stdout,
-    /// See [`Source::complained`].
+    /// See [`Source::take_stderr`].
     Stderr,
-    /// See [`Source::said`].
-    Said,
+    /// See [`Source::take_notice`].
+    Notice,
     /// Nothing to tell.
-    Nothing,
+    None,
     Deadline,
     /// The process has ended, and all it wrote was read.
-    Gone,
+    Exited,
 }
 
 #[derive(Debug)]
 pub(super) enum Source {
-    Process(Box<Running>),
-    Call(Box<Calling>),
-    Replay(Box<Playing>),
+    Process(Box<ProcessSource>),
+    Call(Box<HttpSource>),
+    Replay(Box<ReplaySource>),
 }
 
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct ProcessSource {
     process: Process,
     #[expect(dead_code, reason = "it is there to be dropped, and the file with it")]
-    private: Option<NamedTempFile>,
+    secret_file: Option<NamedTempFile>,
     stdin: Option<ChildStdin>,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
@@ -76,7 +76,7 @@ pub(super) struct Running {
 
 /// A request to an endpoint, and what came of it.
 #[derive(Debug)]
-pub(super) struct Calling {
+pub(super) struct HttpSource {
     call: Option<Call>,
     chunk: Bytes,
     said: Option<(&'static str, String)>,
@@ -84,7 +84,7 @@ pub(super) struct Calling {
 }
 
 #[derive(Debug)]
-pub(super) struct Playing {
+pub(super) struct ReplaySource {
     replay: Replay,
     next: Option<(Instant, Vec<u8>)>,
     /// When the last frame was due.
@@ -98,30 +98,30 @@ impl Source {
     pub(super) fn process(
         launch: &Launch,
         guard: &Guard,
-        marker: Marker,
+        tag: ProcessTag,
     ) -> Result<Self, SpawnError> {
-        let private = launch.private.as_ref().map(write_private).transpose();
+        let private = launch.private.as_ref().map(write_secret_file).transpose();
         let private = private.map_err(|source| SpawnError::Start {
             program: launch.program.clone(),
             source,
         })?;
         let mut process = match (&private, &launch.private) {
-            (Some(file), Some(Private { flag, .. })) => {
+            (Some(file), Some(SecretFile { flag, .. })) => {
                 let mut launch = launch.clone();
                 let mut arg = OsString::from(format!("{flag}="));
                 arg.push(file.path());
                 // Behind the others there may be a prompt.
                 launch.args.insert(0, arg);
-                Process::spawn(&launch, guard, marker)?
+                Process::spawn(&launch, guard, tag)?
             }
-            _ => Process::spawn(launch, guard, marker)?,
+            _ => Process::spawn(launch, guard, tag)?,
         };
-        Ok(Self::Process(Box::new(Running {
+        Ok(Self::Process(Box::new(ProcessSource {
             stdin: process.stdin.take(),
             stdout: process.stdout.take(),
             stderr: process.stderr.take(),
             process,
-            private,
+            secret_file: private,
             out: Vec::with_capacity(READ_SIZE),
             read_at: None,
             rest: None,
@@ -140,7 +140,7 @@ impl Source {
             Ok(call) => (Some(call), None),
             Err(err) => (None, Some(err)),
         };
-        Self::Call(Box::new(Calling {
+        Self::Call(Box::new(HttpSource {
             call,
             chunk: Bytes::new(),
             said: None,
@@ -149,7 +149,7 @@ impl Source {
     }
 
     pub(super) fn replay(input: Box<dyn Read + Send>, framing: Framing, speed: f64) -> Self {
-        Self::Replay(Box::new(Playing {
+        Self::Replay(Box::new(ReplaySource {
             replay: Replay::new(input, framing, speed),
             next: None,
             due: Instant::now(),
@@ -168,20 +168,20 @@ impl Source {
     }
 
     /// Waits for something to happen, until `deadline`. May be dropped and called again.
-    pub(super) async fn next(&mut self, deadline: Option<Instant>) -> Heard {
+    pub(super) async fn next(&mut self, deadline: Option<Instant>) -> SourceEvent {
         match self {
             Self::Process(it) => it.next(deadline).await,
             Self::Call(it) => it.next(deadline).await,
             Self::Replay(it) => tokio::select! {
                 biased;
-                () = until(deadline), if deadline.is_some() => Heard::Deadline,
+                () = until(deadline), if deadline.is_some() => SourceEvent::Deadline,
                 heard = it.next() => heard,
             },
         }
     }
 
     /// What was read from stdout last.
-    pub(super) fn heard(&self) -> &[u8] {
+    pub(super) fn take_stdout(&self) -> &[u8] {
         match self {
             Self::Process(it) => &it.out,
             Self::Call(it) => &it.chunk,
@@ -190,7 +190,7 @@ impl Source {
     }
 
     /// What was read from stderr last.
-    pub(super) fn complained(&self) -> &[u8] {
+    pub(super) fn take_stderr(&self) -> &[u8] {
         match self {
             Self::Process(it) => &it.err,
             Self::Call(_) | Self::Replay(_) => &[],
@@ -267,7 +267,7 @@ impl Source {
     }
 
     /// What there is to tell about a request: a code and a sentence.
-    pub(super) fn said(&mut self) -> Option<(&'static str, String)> {
+    pub(super) fn take_notice(&mut self) -> Option<(&'static str, String)> {
         match self {
             Self::Call(it) => it.said.take(),
             Self::Process(_) | Self::Replay(_) => None,
@@ -297,10 +297,10 @@ impl Source {
     }
 }
 
-impl Running {
-    async fn next(&mut self, deadline: Option<Instant>) -> Heard {
+impl ProcessSource {
+    async fn next(&mut self, deadline: Option<Instant>) -> SourceEvent {
         if self.exit.is_some() && self.stdout.is_none() && self.stderr.is_none() {
-            return Heard::Gone;
+            return SourceEvent::Exited;
         }
         let drained = self.drain.as_ref().map(Drain::deadline);
         let Self {
@@ -332,13 +332,13 @@ impl Running {
             read = read_out, if has_stdout => {
                 if read {
                     self.heard();
-                    return Heard::Stdout;
+                    return SourceEvent::Stdout;
                 }
                 self.stdout = None;
             }
             read = read(stderr, err, STDERR_SIZE), if stderr.is_some() => {
                 if read {
-                    return Heard::Stderr;
+                    return SourceEvent::Stderr;
                 }
                 self.stderr = None;
             }
@@ -352,9 +352,9 @@ impl Running {
             () = until(drained), if drained.is_some() => {
                 (self.stdout, self.stderr) = (None, None);
             }
-            () = until(deadline), if deadline.is_some() => return Heard::Deadline,
+            () = until(deadline), if deadline.is_some() => return SourceEvent::Deadline,
         }
-        Heard::Nothing
+        SourceEvent::None
     }
 
     fn heard(&mut self) {
@@ -385,38 +385,38 @@ impl Running {
     }
 }
 
-impl Calling {
-    async fn next(&mut self, deadline: Option<Instant>) -> Heard {
+impl HttpSource {
+    async fn next(&mut self, deadline: Option<Instant>) -> SourceEvent {
         let Some(call) = &mut self.call else {
-            return Heard::Gone;
+            return SourceEvent::Exited;
         };
         let heard = tokio::select! {
             biased;
-            () = until(deadline), if deadline.is_some() => return Heard::Deadline,
+            () = until(deadline), if deadline.is_some() => return SourceEvent::Deadline,
             heard = call.next() => heard,
         };
         match heard {
-            responses::Heard::Bytes(bytes) => {
+            responses::CallEvent::Bytes(bytes) => {
                 self.chunk = bytes;
-                Heard::Stdout
+                SourceEvent::Stdout
             }
-            responses::Heard::Notice(code, text) => {
+            responses::CallEvent::Notice(code, text) => {
                 self.said = Some((code, text));
-                Heard::Said
+                SourceEvent::Notice
             }
-            responses::Heard::End(ended) => {
+            responses::CallEvent::End(ended) => {
                 self.failure = ended.err();
                 self.call = None;
-                Heard::Gone
+                SourceEvent::Exited
             }
         }
     }
 }
 
-impl Playing {
-    async fn next(&mut self) -> Heard {
+impl ReplaySource {
+    async fn next(&mut self) -> SourceEvent {
         if self.is_stopped {
-            return Heard::Gone;
+            return SourceEvent::Exited;
         }
         if self.next.is_none() {
             match self.replay.next() {
@@ -426,10 +426,10 @@ impl Playing {
                     self.due = now.checked_sub(LATE).map_or(now, |it| it.max(self.due)) + next.wait;
                     self.next = Some((self.due, next.frame));
                 }
-                Ok(None) => return Heard::Gone,
+                Ok(None) => return SourceEvent::Exited,
                 Err(err) => {
                     self.error = Some(err);
-                    return Heard::Gone;
+                    return SourceEvent::Exited;
                 }
             }
         }
@@ -440,12 +440,12 @@ impl Playing {
             self.frame = frame;
             self.frame.push(b'\n');
         }
-        Heard::Stdout
+        SourceEvent::Stdout
     }
 }
 
 /// Nobody but the user can read a temporary file.
-fn write_private(private: &Private) -> io::Result<NamedTempFile> {
+fn write_secret_file(private: &SecretFile) -> io::Result<NamedTempFile> {
     let mut file = NamedTempFile::with_prefix("linkspan-")?;
     file.write_all(private.text.as_bytes())?;
     Ok(file)

@@ -7,7 +7,7 @@ use crate::dialogue::{Outbox, sent};
 
 impl Agent {
     /// Sends what is to be sent, and shows it to the reader: it is part of what happened.
-    pub(super) fn say(&mut self, sink: &mut dyn Sink) {
+    pub(super) fn flush_outbox(&mut self, sink: &mut dyn Sink) {
         if self.live.is_mismatch() && self.stopping.is_none() {
             // Another session than the one asked for must not be worked on.
             self.stop();
@@ -50,9 +50,9 @@ impl Agent {
         }
     }
 
-    pub(super) fn heard(&mut self, sink: &mut dyn Sink) {
+    pub(super) fn on_stdout(&mut self, sink: &mut dyn Sink) {
         let now = now();
-        (self.silent_since, self.heard_at) = (None, now.instant);
+        (self.silent_since, self.last_output_at) = (None, now.instant);
         let Self {
             source,
             framer,
@@ -64,7 +64,7 @@ impl Agent {
             ..
         } = self;
         let mut sink = live.sink(sink, now);
-        framer.push(source.heard(), &mut |frame| {
+        framer.push(source.take_stdout(), &mut |frame| {
             newest::read(newest, &mut **reader, frame, &mut sink);
             if let (Some(dialogue), Frame::Data(data)) = (dialogue.as_mut(), frame)
                 && let Ok(line) = std::str::from_utf8(data)
@@ -78,13 +78,13 @@ impl Agent {
     }
 
     /// What there is to tell about a request that is under way.
-    pub(super) fn said(&mut self, sink: &mut dyn Sink) {
-        if let Some((code, text)) = self.source.said() {
+    pub(super) fn on_notice(&mut self, sink: &mut dyn Sink) {
+        if let Some((code, text)) = self.source.take_notice() {
             self.live.notice(sink, now(), Level::Warning, code, &text);
         }
     }
 
-    pub(super) fn complained(&mut self, sink: &mut dyn Sink) {
+    pub(super) fn on_stderr(&mut self, sink: &mut dyn Sink) {
         let now = now();
         let Self {
             source,
@@ -94,10 +94,10 @@ impl Agent {
             ..
         } = self;
         let mut said = Vec::new();
-        stderr.feed(source.complained(), now.instant, &mut said);
+        stderr.feed(source.take_stderr(), now.instant, &mut said);
         match newest {
             Some(newest) => newest.hold_stderr(said),
-            None => live.complained(sink, now, &said),
+            None => live.on_stderr(sink, now, &said),
         }
     }
 }

@@ -18,7 +18,7 @@ impl Config {
 
     /// The endpoint that the file has under this name.
     pub fn endpoint(&self, name: &str) -> Option<Result<Endpoint, EndpointError>> {
-        let section = Section {
+        let section = EndpointSection {
             config: self,
             path: format!("engines.responses.{name}"),
         };
@@ -32,19 +32,19 @@ impl Config {
     }
 
     /// Whether an endpoint's clients are told the ids of responses.
-    pub fn endpoint_tells_state(&self, name: &str) -> bool {
+    pub fn endpoint_sends_state(&self, name: &str) -> bool {
         let state = self.find(&format!("engines.responses.{name}.client_state"));
         state.is_some_and(|it| it.value == Value::Switch(true))
     }
 }
 
 /// One table of the file; what it does not set has the default of the table of keys.
-struct Section<'a> {
+struct EndpointSection<'a> {
     config: &'a Config,
     path: String,
 }
 
-impl Section<'_> {
+impl EndpointSection<'_> {
     fn endpoint(&self, name: &str, base_url: &str) -> Result<Endpoint, EndpointError> {
         let named = self.text("provider").and_then(Provider::find);
         let provider = named.unwrap_or_else(|| Provider::of(base_url));

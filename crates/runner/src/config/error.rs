@@ -78,7 +78,7 @@ impl Error {
                 "check the path; without `--config` and `LINKSPAN_CONFIG` no file is needed"
                     .to_owned(),
             ),
-            Self::UnknownKey { key, known, .. } => Some(meant(key, known)),
+            Self::UnknownKey { key, known, .. } => Some(suggestion(key, known)),
             Self::Twice { .. } => Some("keep one of them".to_owned()),
             Self::NoProgram { .. } => Some("add `program = \"COMMAND\"`".to_owned()),
             Self::NoAddress { .. } => Some("add `base_url = \"https://…/v1\"`".to_owned()),
@@ -91,7 +91,7 @@ impl Error {
 }
 
 /// The key that was probably meant, and all that could stand there.
-fn meant(key: &str, known: &[String]) -> String {
+fn suggestion(key: &str, known: &[String]) -> String {
     let name = key.rsplit('.').next().unwrap_or(key);
     let all = format!("known here: {}", known.join(", "));
     did_you_mean(name, known.iter().map(String::as_str), &all)

@@ -12,7 +12,8 @@ use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::value::{self, duration, expected};
 use super::{
-    ACP, Error, Key, Kind, Origin, PROVIDERS, RESPONSES, SECTIONS, Section, Setting, Value, keys,
+    ACP, Error, KeySpec, Origin, PROVIDERS, RESPONSES, SECTIONS, SectionSpec, Setting, Value,
+    ValueKind, keys,
 };
 
 /// A file of settings.
@@ -79,22 +80,22 @@ struct Document<'a> {
 }
 
 /// A table of the file.
-struct Place<'a> {
+struct FileTable<'a> {
     /// What its keys are called.
     path: &'a str,
     /// What the file calls it.
     written: &'a str,
-    section: &'a Section,
+    section: &'a SectionSpec,
     /// What could stand in it beside the keys.
     others: &'a [&'a str],
 }
 
 type Name<'i> = Spanned<Cow<'i, str>>;
-type Content<'i> = Spanned<DeValue<'i>>;
+type TableContent<'i> = Spanned<DeValue<'i>>;
 
 impl Document<'_> {
     fn top(&mut self, table: &DeTable<'_>) -> Result<(), Error> {
-        let top = Place {
+        let top = FileTable {
             path: "",
             written: "",
             section: &SECTIONS[0],
@@ -130,7 +131,7 @@ impl Document<'_> {
         path: &str,
         written: &str,
         name: &Name<'_>,
-        content: &Content<'_>,
+        content: &TableContent<'_>,
     ) -> Result<(), Error> {
         let mut sections = SECTIONS.iter().skip(1);
         let Some(section) = sections.find(|it| it.path == path) else {
@@ -140,7 +141,7 @@ impl Document<'_> {
             let known = known.map(str::to_owned).collect();
             return Err(self.unknown(path.to_owned(), known, name));
         };
-        let place = Place {
+        let place = FileTable {
             path,
             written,
             section,
@@ -152,7 +153,7 @@ impl Document<'_> {
     fn agents(&mut self, table: &DeTable<'_>) -> Result<(), Error> {
         for (name, content) in table {
             let path = format!("engines.acp.{}", name.get_ref());
-            let place = Place {
+            let place = FileTable {
                 path: &path,
                 written: &path,
                 section: &ACP,
@@ -173,7 +174,7 @@ impl Document<'_> {
     fn endpoints(&mut self, table: &DeTable<'_>) -> Result<(), Error> {
         for (name, content) in table {
             let path = format!("engines.responses.{}", name.get_ref());
-            let place = Place {
+            let place = FileTable {
                 path: &path,
                 written: &path,
                 section: &RESPONSES,
@@ -201,11 +202,11 @@ impl Document<'_> {
         &mut self,
         endpoint: &str,
         name: &Name<'_>,
-        section: &Section,
-        content: &Content<'_>,
+        section: &SectionSpec,
+        content: &TableContent<'_>,
     ) -> Result<(), Error> {
         let path = format!("{endpoint}.{}", name.get_ref());
-        let place = Place {
+        let place = FileTable {
             path: &path,
             written: &path,
             section,
@@ -214,7 +215,7 @@ impl Document<'_> {
         self.section(&place, content)
     }
 
-    fn section(&mut self, place: &Place<'_>, content: &Content<'_>) -> Result<(), Error> {
+    fn section(&mut self, place: &FileTable<'_>, content: &TableContent<'_>) -> Result<(), Error> {
         for (name, content) in self.table(place.written, content)? {
             self.key(place, name, content)?;
         }
@@ -223,9 +224,9 @@ impl Document<'_> {
 
     fn key(
         &mut self,
-        place: &Place<'_>,
+        place: &FileTable<'_>,
         name: &Name<'_>,
-        content: &Content<'_>,
+        content: &TableContent<'_>,
     ) -> Result<(), Error> {
         let key = keys::full(place.path, name.get_ref());
         let written = keys::full(place.written, name.get_ref());
@@ -256,12 +257,17 @@ impl Document<'_> {
         Ok(())
     }
 
-    fn value(&self, row: &Key, written: &str, content: &Content<'_>) -> Result<Value, Error> {
-        let wrong = |it: &Content<'_>| {
+    fn value(
+        &self,
+        row: &KeySpec,
+        written: &str,
+        content: &TableContent<'_>,
+    ) -> Result<Value, Error> {
+        let wrong = |it: &TableContent<'_>| {
             // The values of an environment may be secrets.
             let found = match row.kind {
-                Kind::Table => "something else".to_owned(),
-                Kind::Secret => "something else".to_owned(),
+                ValueKind::Table => "something else".to_owned(),
+                ValueKind::Secret => "something else".to_owned(),
                 _ => found(it.get_ref()),
             };
             let mut err = self.wrong(written, it, found, expected(row.kind));
@@ -272,44 +278,48 @@ impl Document<'_> {
             }
             err
         };
-        let text = |it: &Content<'_>| match it.get_ref() {
+        let text = |it: &TableContent<'_>| match it.get_ref() {
             DeValue::String(text) if !text.contains('\0') => Ok(text.to_string()),
             _ => Err(wrong(it)),
         };
         let value = match (row.kind, content.get_ref()) {
-            (Kind::Switch | Kind::SwitchOrAuto, DeValue::Boolean(it)) => Some(Value::Switch(*it)),
-            (Kind::List, DeValue::Array(items)) => {
+            (ValueKind::Switch | ValueKind::SwitchOrAuto, DeValue::Boolean(it)) => {
+                Some(Value::Switch(*it))
+            }
+            (ValueKind::List, DeValue::Array(items)) => {
                 let items: Result<_, _> = items.iter().map(text).collect();
                 Some(Value::List(items?))
             }
-            (Kind::Table, DeValue::Table(table)) => {
+            (ValueKind::Table, DeValue::Table(table)) => {
                 let pairs = table
                     .iter()
                     .map(|(name, it)| self.variable(written, name, it));
                 Some(Value::Table(pairs.collect::<Result<_, Error>>()?))
             }
-            (Kind::Seconds, DeValue::Integer(it)) => {
+            (ValueKind::Seconds, DeValue::Integer(it)) => {
                 integer(it).and_then(duration).map(Value::Seconds)
             }
-            (Kind::Seconds, DeValue::Float(it)) => it
+            (ValueKind::Seconds, DeValue::Float(it)) => it
                 .as_str()
                 .parse()
                 .ok()
                 .and_then(duration)
                 .map(Value::Seconds),
-            (Kind::Number | Kind::Size, DeValue::Integer(it)) => {
+            (ValueKind::Number | ValueKind::Size, DeValue::Integer(it)) => {
                 let number = u64::from_str_radix(it.as_str(), it.radix());
                 number.ok().map(Value::Number)
             }
-            (Kind::Count, DeValue::Integer(it)) => Value::from_text(row.kind, it.as_str()).ok(),
+            (ValueKind::Count, DeValue::Integer(it)) => {
+                Value::from_text(row.kind, it.as_str()).ok()
+            }
             (
-                Kind::Text
-                | Kind::Secret
-                | Kind::Choice(_)
-                | Kind::Mode
-                | Kind::Engine
-                | Kind::Size
-                | Kind::SwitchOrAuto,
+                ValueKind::Text
+                | ValueKind::Secret
+                | ValueKind::Choice(_)
+                | ValueKind::Mode
+                | ValueKind::Engine
+                | ValueKind::Size
+                | ValueKind::SwitchOrAuto,
                 DeValue::String(it),
             ) => Value::from_text(row.kind, it).ok(),
             _ => None,
@@ -317,7 +327,11 @@ impl Document<'_> {
         value.ok_or_else(|| wrong(content))
     }
 
-    fn table<'t, 'i>(&self, key: &str, content: &'t Content<'i>) -> Result<&'t DeTable<'i>, Error> {
+    fn table<'t, 'i>(
+        &self,
+        key: &str,
+        content: &'t TableContent<'i>,
+    ) -> Result<&'t DeTable<'i>, Error> {
         match content.get_ref() {
             DeValue::Table(it) => Ok(it),
             it => Err(self.wrong(key, content, found(it), "a table".to_owned())),
@@ -329,7 +343,7 @@ impl Document<'_> {
         &self,
         written: &str,
         name: &Name<'_>,
-        content: &Content<'_>,
+        content: &TableContent<'_>,
     ) -> Result<(String, String), Error> {
         let key = keys::full(written, name.get_ref());
         let wrong = |found: &str, expected: &str| {
@@ -346,7 +360,13 @@ impl Document<'_> {
         }
     }
 
-    fn wrong(&self, key: &str, content: &Content<'_>, found: String, expected: String) -> Error {
+    fn wrong(
+        &self,
+        key: &str,
+        content: &TableContent<'_>,
+        found: String,
+        expected: String,
+    ) -> Error {
         Error::WrongType {
             path: self.path.to_owned(),
             line: self.line(content.span().start),
@@ -373,7 +393,7 @@ impl Document<'_> {
 }
 
 /// The table of a provider inside an endpoint's.
-fn provider(name: &str) -> Option<&'static Section> {
+fn provider(name: &str) -> Option<&'static SectionSpec> {
     let mut sections = PROVIDERS.iter();
     sections.find(|it| it.path.rsplit('.').next() == Some(name))
 }

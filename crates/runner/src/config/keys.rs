@@ -13,9 +13,9 @@ use super::{Origin, Setting, Value};
 
 /// One key of a section.
 #[derive(Debug)]
-pub struct Key {
+pub struct KeySpec {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: ValueKind,
     pub preset: Preset,
     /// The environment variable that sets it too.
     pub variable: Option<&'static str>,
@@ -24,7 +24,7 @@ pub struct Key {
 
 /// What a key takes.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub enum ValueKind {
     Text,
     Choice(&'static [&'static str]),
     Mode,
@@ -58,71 +58,71 @@ pub enum Preset {
 
 /// A table of the file; the top of the file has an empty path.
 #[derive(Debug)]
-pub struct Section {
+pub struct SectionSpec {
     pub path: &'static str,
-    pub keys: &'static [&'static [Key]],
+    pub keys: &'static [&'static [KeySpec]],
 }
 
-impl Section {
-    pub fn keys(&self) -> impl Iterator<Item = &'static Key> + use<> {
+impl SectionSpec {
+    pub fn keys(&self) -> impl Iterator<Item = &'static KeySpec> + use<> {
         self.keys.iter().copied().flatten()
     }
 }
 
-pub const SECTIONS: &[Section] = &[
-    Section {
+pub const SECTIONS: &[SectionSpec] = &[
+    SectionSpec {
         path: "",
         keys: &[TOP],
     },
-    Section {
+    SectionSpec {
         path: "journal",
         keys: &[JOURNAL],
     },
-    Section {
+    SectionSpec {
         path: "serve",
         keys: &[SERVE],
     },
-    Section {
+    SectionSpec {
         path: "engines.claude",
         keys: &[PROCESS, AGENT, CLAUDE],
     },
-    Section {
+    SectionSpec {
         path: "engines.codex",
         keys: &[PROCESS, AGENT, CODEX],
     },
-    Section {
+    SectionSpec {
         path: "engines.opencode",
         keys: &[PROCESS, AGENT, OPENCODE],
     },
-    Section {
+    SectionSpec {
         path: "engines.gemini",
         keys: &[PROCESS, AGENT, GEMINI],
     },
-    Section {
+    SectionSpec {
         path: "engines.openhands",
         keys: &[PROCESS, AGENT, OPENHANDS],
     },
 ];
 
 /// `[engines.acp.NAME]`, for any name.
-pub const ACP: Section = Section {
+pub const ACP: SectionSpec = SectionSpec {
     path: "engines.acp.NAME",
     keys: &[PROCESS, LOGIN],
 };
 
 /// `[engines.responses.NAME]`, for any name.
-pub const RESPONSES: Section = Section {
+pub const RESPONSES: SectionSpec = SectionSpec {
     path: "engines.responses.NAME",
     keys: &[ENDPOINT],
 };
 
 /// The tables inside of it, for one provider each.
-pub const PROVIDERS: &[Section] = &[
-    Section {
+pub const PROVIDERS: &[SectionSpec] = &[
+    SectionSpec {
         path: "engines.responses.NAME.azure",
         keys: &[AZURE],
     },
-    Section {
+    SectionSpec {
         path: "engines.responses.NAME.openclaw",
         keys: &[OPENCLAW],
     },
@@ -149,12 +149,12 @@ pub(super) fn defaults() -> Vec<Setting> {
 }
 
 /// The keys that a variable can set: key, kind, variable.
-pub(super) fn variables() -> impl Iterator<Item = (&'static str, Kind, &'static str)> {
+pub(super) fn variables() -> impl Iterator<Item = (&'static str, ValueKind, &'static str)> {
     TOP.iter()
         .filter_map(|it| it.variable.map(|variable| (it.name, it.kind, variable)))
 }
 
-pub(super) fn kind(key: &str) -> Option<Kind> {
+pub(super) fn kind(key: &str) -> Option<ValueKind> {
     let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
     let section = SECTIONS.iter().find(|it| it.path == section)?;
     section.keys().find(|it| it.name == name).map(|it| it.kind)

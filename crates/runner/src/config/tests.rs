@@ -78,7 +78,7 @@ TOKEN = "secret"
 }
 
 #[test]
-fn how_much_is_kept_is_said_in_numbers_and_units() {
+fn retention_takes_numbers_and_units() {
     let text =
         "[journal]\nkeep_days = 30\nkeep_sessions = 0\nkeep_bytes = '2 GiB'\ncut_above = 65536";
     let mut config = parse(text).unwrap();
@@ -144,7 +144,7 @@ fn later_layers_win() {
 }
 
 #[test]
-fn the_model_of_an_engine_is_nearer_unless_the_general_one_was_said_later() {
+fn the_engine_model_wins_unless_the_general_one_comes_from_a_later_layer() {
     let text = "model = 'general'\n[engines.claude]\nmodel = 'own'";
     let file = Some((Path::new("c.toml"), text));
     let model = |config: &Config, engine| config.engine(engine).model.unwrap();
@@ -157,7 +157,7 @@ fn the_model_of_an_engine_is_nearer_unless_the_general_one_was_said_later() {
 }
 
 #[test]
-fn skipping_permissions_is_nearer_unless_they_were_said_later() {
+fn skip_permissions_wins_unless_permissions_come_from_a_later_layer() {
     let skip = "[engines.claude]\ndangerously_skip_permissions = true";
     let mut config = parse(&format!("permissions = 'ask'\n{skip}")).unwrap();
     assert_eq!(config.permissions("claude", Mode::Deny), Mode::Allow);
@@ -424,7 +424,7 @@ nested_tools = false
 }
 
 #[test]
-fn mistakes_in_an_endpoint_are_told_with_their_place() {
+fn mistakes_in_an_endpoint_are_reported_with_their_location() {
     check_error(
         "[engines.responses.x]\nmodel = 'm'",
         expect![[r#"
@@ -446,7 +446,7 @@ fn mistakes_in_an_endpoint_are_told_with_their_place() {
 #[test]
 fn the_manual_lists_every_key_and_variable() {
     let manual = include_str!("../../../../docs/config.md");
-    let inner = |it: &Section| match it.path.strip_prefix("engines.responses.NAME.") {
+    let inner = |it: &SectionSpec| match it.path.strip_prefix("engines.responses.NAME.") {
         Some(provider) => format!("{provider}."),
         None => String::new(),
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::Kind;
+use super::ValueKind;
 use crate::engines::ENGINES;
 use crate::nearest;
 use crate::request::Mode;
@@ -26,63 +26,73 @@ pub enum Value {
 
 impl Value {
     /// What a variable or a flag says; else what was expected.
-    pub(super) fn from_text(kind: Kind, text: &str) -> Result<Self, String> {
+    pub(super) fn from_text(kind: ValueKind, text: &str) -> Result<Self, String> {
         let expected = || expected(kind);
         match kind {
-            Kind::Text => Ok(Self::Text(text.to_owned())),
-            Kind::Choice(names) if names.contains(&text) => Ok(Self::Text(text.to_owned())),
-            Kind::Mode if Mode::parse(text).is_some() => Ok(Self::Text(text.to_owned())),
-            Kind::Engine if is_engine(text) => Ok(Self::Text(text.to_owned())),
-            Kind::Seconds => {
+            ValueKind::Text => Ok(Self::Text(text.to_owned())),
+            ValueKind::Choice(names) if names.contains(&text) => Ok(Self::Text(text.to_owned())),
+            ValueKind::Mode if Mode::parse(text).is_some() => Ok(Self::Text(text.to_owned())),
+            ValueKind::Engine if is_engine(text) => Ok(Self::Text(text.to_owned())),
+            ValueKind::Seconds => {
                 let seconds = text.parse().ok().and_then(duration);
                 seconds.map(Self::Seconds).ok_or_else(expected)
             }
-            Kind::Number => text.parse().map(Self::Number).map_err(|_| expected()),
-            Kind::Size => size(text).map(Self::Number).ok_or_else(expected),
-            Kind::Secret => Ok(Self::Secret(text.to_owned())),
-            Kind::Count => text.parse().map(Self::Count).map_err(|_| expected()),
-            Kind::SwitchOrAuto => match text {
+            ValueKind::Number => text.parse().map(Self::Number).map_err(|_| expected()),
+            ValueKind::Size => size(text).map(Self::Number).ok_or_else(expected),
+            ValueKind::Secret => Ok(Self::Secret(text.to_owned())),
+            ValueKind::Count => text.parse().map(Self::Count).map_err(|_| expected()),
+            ValueKind::SwitchOrAuto => match text {
                 "auto" => Ok(Self::Text(text.to_owned())),
                 "true" => Ok(Self::Switch(true)),
                 "false" => Ok(Self::Switch(false)),
                 _ => Err(expected()),
             },
-            Kind::Choice(_) | Kind::Mode | Kind::Engine => Err(expected()),
-            Kind::Switch | Kind::List | Kind::Table => Err(expected()),
+            ValueKind::Choice(_) | ValueKind::Mode | ValueKind::Engine => Err(expected()),
+            ValueKind::Switch | ValueKind::List | ValueKind::Table => Err(expected()),
         }
     }
 }
 
 /// The value that was probably meant, where a key takes one of a few.
-pub(super) fn meant(kind: Kind, text: &str) -> Option<&'static str> {
+pub(super) fn meant(kind: ValueKind, text: &str) -> Option<&'static str> {
     match kind {
-        Kind::Choice(names) => nearest(text, names.iter().copied()),
-        Kind::Mode => nearest(text, Mode::names()),
-        Kind::Engine => {
+        ValueKind::Choice(names) => nearest(text, names.iter().copied()),
+        ValueKind::Mode => nearest(text, Mode::names()),
+        ValueKind::Engine => {
             let name = text.split(':').next().unwrap_or_default();
             nearest(name, ENGINES.iter().map(|it| it.name))
         }
-        Kind::Text | Kind::Secret | Kind::Switch | Kind::SwitchOrAuto | Kind::List => None,
-        Kind::Table | Kind::Seconds | Kind::Number | Kind::Size | Kind::Count => None,
+        ValueKind::Text
+        | ValueKind::Secret
+        | ValueKind::Switch
+        | ValueKind::SwitchOrAuto
+        | ValueKind::List => None,
+        ValueKind::Table
+        | ValueKind::Seconds
+        | ValueKind::Number
+        | ValueKind::Size
+        | ValueKind::Count => None,
     }
 }
 
 /// What a key of this kind takes, for people.
-pub(super) fn expected(kind: Kind) -> String {
+pub(super) fn expected(kind: ValueKind) -> String {
     let one_of = |names: Vec<&str>| format!("one of {}", names.join(", "));
     match kind {
-        Kind::Text | Kind::Secret => "a string".to_owned(),
-        Kind::Count => "a number".to_owned(),
-        Kind::Choice(names) => one_of(names.to_vec()),
-        Kind::Mode => one_of(Mode::names()),
-        Kind::Engine => one_of(ENGINES.iter().map(|it| it.name).collect()),
-        Kind::Switch => "true or false".to_owned(),
-        Kind::SwitchOrAuto => "true, false or \"auto\"".to_owned(),
-        Kind::List => "a list of strings".to_owned(),
-        Kind::Table => "a table of strings".to_owned(),
-        Kind::Seconds => "a number of seconds".to_owned(),
-        Kind::Number => "a whole number".to_owned(),
-        Kind::Size => "a number of bytes, or a text such as \"500 MB\" or \"2 GiB\"".to_owned(),
+        ValueKind::Text | ValueKind::Secret => "a string".to_owned(),
+        ValueKind::Count => "a number".to_owned(),
+        ValueKind::Choice(names) => one_of(names.to_vec()),
+        ValueKind::Mode => one_of(Mode::names()),
+        ValueKind::Engine => one_of(ENGINES.iter().map(|it| it.name).collect()),
+        ValueKind::Switch => "true or false".to_owned(),
+        ValueKind::SwitchOrAuto => "true, false or \"auto\"".to_owned(),
+        ValueKind::List => "a list of strings".to_owned(),
+        ValueKind::Table => "a table of strings".to_owned(),
+        ValueKind::Seconds => "a number of seconds".to_owned(),
+        ValueKind::Number => "a whole number".to_owned(),
+        ValueKind::Size => {
+            "a number of bytes, or a text such as \"500 MB\" or \"2 GiB\"".to_owned()
+        }
     }
 }
 

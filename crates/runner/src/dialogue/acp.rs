@@ -11,10 +11,10 @@ mod wire;
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 
-use self::asks::Wanted;
-use self::settings::Offers;
+use self::asks::AcpAsk;
+use self::settings::SessionSettings;
 use self::wire::{AuthMethod, Initialized, Opened, SessionList};
-use super::rpc::{Error, Params, Rpc, Said};
+use super::rpc::{Params, Rpc, RpcError, RpcMessage};
 use super::{Dialogue, NotSettled, Outbox};
 use crate::request::{Answer, McpServer, Mode, Prompt, Request, Resume};
 
@@ -24,7 +24,7 @@ const AUTHENTICATION_REQUIRED: i64 = -32000;
 
 #[derive(Debug)]
 pub struct Acp {
-    rpc: Rpc<Asked>,
+    rpc: Rpc<AcpRequest>,
     resume: Resume,
     cwd: PathBuf,
     mcp_servers: Vec<McpServer>,
@@ -35,17 +35,17 @@ pub struct Acp {
     /// The method to log in with, if the user has chosen one.
     login: Option<String>,
     session: Option<String>,
-    offers: Offers,
+    offers: SessionSettings,
     /// Settings that were asked for and not answered; prompts wait for them.
     n_settings: usize,
-    run: Run,
-    asks: HashMap<String, Wanted>,
+    run: AcpTurn,
+    asks: HashMap<String, AcpAsk>,
     waiting: VecDeque<Prompt>,
 }
 
 /// What a request was made for.
 #[derive(Debug)]
-enum Asked {
+enum AcpRequest {
     Initialize,
     Login,
     List,
@@ -61,7 +61,7 @@ enum Asked {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Run {
+enum AcpTurn {
     None,
     Working,
     /// It was asked to stop, and may still ask before it does.
@@ -81,9 +81,9 @@ impl Acp {
             has_logged_in: false,
             login: None,
             session: None,
-            offers: Offers::default(),
+            offers: SessionSettings::default(),
             n_settings: 0,
-            run: Run::None,
+            run: AcpTurn::None,
             asks: HashMap::new(),
             waiting: VecDeque::new(),
         }
@@ -111,12 +111,14 @@ impl Acp {
         match self.resume.clone() {
             Resume::Fresh => {
                 let params = wire::NewSession::new(&self.cwd, &self.mcp_servers);
-                self.rpc.ask(Asked::Open(None), "session/new", params, out);
+                self.rpc
+                    .request(AcpRequest::Open(None), "session/new", params, out);
             }
             Resume::Session(id) => self.reopen(id, out),
             Resume::Latest if self.agent.can().list.is_some() => {
                 let params = wire::ListSessions { cwd: &self.cwd };
-                self.rpc.ask(Asked::List, "session/list", params, out);
+                self.rpc
+                    .request(AcpRequest::List, "session/list", params, out);
             }
             Resume::Latest => out.fail(
                 "cannot_resume",
@@ -124,7 +126,8 @@ impl Acp {
             ),
             Resume::Fork(id) if self.agent.can().fork.is_some() => {
                 let params = wire::OldSession::new(&id, &self.cwd, &self.mcp_servers);
-                self.rpc.ask(Asked::Open(None), "session/fork", params, out);
+                self.rpc
+                    .request(AcpRequest::Open(None), "session/fork", params, out);
             }
             Resume::Fork(_) => out.fail(
                 "cannot_fork",
@@ -145,7 +148,7 @@ impl Acp {
         };
         let params = wire::OldSession::new(&id, &self.cwd, &self.mcp_servers);
         self.rpc
-            .ask(Asked::Open(Some(id.clone())), method, params, out);
+            .request(AcpRequest::Open(Some(id.clone())), method, params, out);
     }
 
     fn listed(&mut self, list: SessionList, out: &mut Outbox) {
@@ -169,7 +172,7 @@ impl Acp {
             return out.fail("no_session", text);
         };
         self.session = Some(id);
-        self.offers = Offers::new(opened.config_options, opened.modes, opened.models);
+        self.offers = SessionSettings::new(opened.config_options, opened.modes, opened.models);
         if let Some(model) = self.model.take()
             && !self.ask_for_model(&model, out)
         {
@@ -195,36 +198,39 @@ impl Acp {
         self.next(out);
     }
 
-    fn failed(&mut self, asked: Asked, error: Error, out: &mut Outbox) {
+    fn on_error(&mut self, asked: AcpRequest, error: RpcError, out: &mut Outbox) {
         match asked {
-            Asked::Open(_) | Asked::List
+            AcpRequest::Open(_) | AcpRequest::List
                 if error.code == AUTHENTICATION_REQUIRED && !self.has_logged_in =>
             {
                 self.log_in(error, out);
             }
             // Not every agent says which session it does not know, or that this is the trouble.
-            Asked::Open(Some(id)) => {
-                let text = format!("session `{id}` was not opened: {}", error.words());
+            AcpRequest::Open(Some(id)) => {
+                let text = format!("session `{id}` was not opened: {}", error.text());
                 out.fail("request_failed", text);
             }
-            Asked::Initialize | Asked::Login | Asked::Open(None) | Asked::List => {
-                out.fail("request_failed", error.words());
+            AcpRequest::Initialize
+            | AcpRequest::Login
+            | AcpRequest::Open(None)
+            | AcpRequest::List => {
+                out.fail("request_failed", error.text());
             }
-            Asked::Setting { what, is_vital } => {
-                let text = format!("{what} was not set: {}", error.words());
+            AcpRequest::Setting { what, is_vital } => {
+                let text = format!("{what} was not set: {}", error.text());
                 if is_vital {
                     return out.fail("not_set", text);
                 }
                 out.warn("not_set", text);
                 self.setting_answered(out);
             }
-            Asked::Prompt => self.run_ended(out),
+            AcpRequest::Prompt => self.run_ended(out),
         }
     }
 
     /// Logs in by the method that was chosen, or by one that needs no user; tells the methods there
     /// are when there is neither.
-    fn log_in(&mut self, error: Error, out: &mut Outbox) {
+    fn log_in(&mut self, error: RpcError, out: &mut Outbox) {
         self.has_logged_in = true;
         let methods = &self.agent.auth_methods;
         let method = match &self.login {
@@ -235,13 +241,15 @@ impl Acp {
             let params = wire::Authenticate {
                 method_id: &method.id,
             };
-            return self.rpc.ask(Asked::Login, "authenticate", params, out);
+            return self
+                .rpc
+                .request(AcpRequest::Login, "authenticate", params, out);
         }
-        let ways: Vec<String> = methods.iter().map(AuthMethod::words).collect();
-        let mut text = error.words();
+        let ways: Vec<String> = methods.iter().map(AuthMethod::description).collect();
+        let mut text = error.text();
         match (&self.login, method) {
             (Some(_), Some(terminal)) => {
-                text = format!("{text}; log in first: {}", terminal.words());
+                text = format!("{text}; log in first: {}", terminal.description());
             }
             (Some(id), None) => {
                 text = format!("{text}; the agent has no login method `{id}`");
@@ -263,32 +271,33 @@ impl Acp {
 
     /// Sends the prompt whose turn it is, if the agent can take one.
     fn next(&mut self, out: &mut Outbox) {
-        if self.n_settings > 0 || self.run != Run::None {
+        if self.n_settings > 0 || self.run != AcpTurn::None {
             return;
         }
         let Some(session) = &self.session else { return };
         if let Some(prompt) = self.waiting.pop_front() {
-            self.run = Run::Working;
+            self.run = AcpTurn::Working;
             let params = wire::Prompt::new(session, &prompt);
-            self.rpc.ask(Asked::Prompt, "session/prompt", params, out);
+            self.rpc
+                .request(AcpRequest::Prompt, "session/prompt", params, out);
         }
     }
 
     /// The run is over, and its asks with it: nobody else will answer them.
     fn run_ended(&mut self, out: &mut Outbox) {
-        self.run = Run::None;
+        self.run = AcpTurn::None;
         self.withdraw_all(out);
         self.next(out);
     }
 
-    fn answered(&mut self, asked: Asked, result: Params<'_>, out: &mut Outbox) {
+    fn on_result(&mut self, asked: AcpRequest, result: Params<'_>, out: &mut Outbox) {
         match asked {
-            Asked::Initialize => self.initialized(result.read(), out),
-            Asked::Login => self.open_session(out),
-            Asked::List => self.listed(result.read(), out),
-            Asked::Open(id) => self.opened(id, result.read(), out),
-            Asked::Setting { .. } => self.setting_answered(out),
-            Asked::Prompt => self.run_ended(out),
+            AcpRequest::Initialize => self.initialized(result.read(), out),
+            AcpRequest::Login => self.open_session(out),
+            AcpRequest::List => self.listed(result.read(), out),
+            AcpRequest::Open(id) => self.opened(id, result.read(), out),
+            AcpRequest::Setting { .. } => self.setting_answered(out),
+            AcpRequest::Prompt => self.run_ended(out),
         }
     }
 }
@@ -296,7 +305,8 @@ impl Acp {
 impl Dialogue for Acp {
     fn open(&mut self, out: &mut Outbox) {
         let params = wire::Initialize::default();
-        self.rpc.ask(Asked::Initialize, "initialize", params, out);
+        self.rpc
+            .request(AcpRequest::Initialize, "initialize", params, out);
     }
 
     fn line(&mut self, line: &str, out: &mut Outbox) {
@@ -305,10 +315,12 @@ impl Dialogue for Acp {
             return;
         }
         match self.rpc.read(line) {
-            Some(Said::Request { id, method, params }) => self.wanted(id, &method, params, out),
-            Some(Said::Result(asked, result)) => self.answered(asked, result, out),
-            Some(Said::Error(asked, error)) => self.failed(asked, error, out),
-            Some(Said::Notification { .. }) | None => (),
+            Some(RpcMessage::Request { id, method, params }) => {
+                self.on_request(id, &method, params, out)
+            }
+            Some(RpcMessage::Result(asked, result)) => self.on_result(asked, result, out),
+            Some(RpcMessage::Error(asked, error)) => self.on_error(asked, error, out),
+            Some(RpcMessage::Notification { .. }) | None => (),
         }
     }
 
@@ -318,10 +330,10 @@ impl Dialogue for Acp {
     }
 
     fn interrupt(&mut self, out: &mut Outbox) -> bool {
-        let (Some(session), true) = (&self.session, self.run != Run::None) else {
+        let (Some(session), true) = (&self.session, self.run != AcpTurn::None) else {
             return false;
         };
-        self.run = Run::Stopping;
+        self.run = AcpTurn::Stopping;
         let params = wire::Cancel {
             session_id: session,
         };
@@ -351,6 +363,6 @@ impl Dialogue for Acp {
     }
 
     fn offers(&self) -> super::Offers {
-        self.offers.told()
+        self.offers.offers()
     }
 }

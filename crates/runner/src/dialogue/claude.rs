@@ -20,7 +20,7 @@ pub struct Claude {
     n_requests: u64,
     /// Requests whose refusal people should hear of: by id, what was asked for.
     settings: HashMap<String, String>,
-    asks: HashMap<String, Asked>,
+    asks: HashMap<String, PendingTool>,
     has_run: bool,
     waiting: VecDeque<Prompt>,
     /// There is no prompt to begin with.
@@ -30,23 +30,23 @@ pub struct Claude {
 
 /// What a tool wants to do, kept to be allowed as it is.
 #[derive(Debug)]
-struct Asked {
+struct PendingTool {
     input: Option<Box<RawValue>>,
     suggestions: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct InboundLine<'a> {
     #[serde(borrow)]
     r#type: Cow<'a, str>,
     request_id: Option<Cow<'a, str>>,
-    request: Option<Request<'a>>,
-    response: Option<Response<'a>>,
+    request: Option<ControlRequest<'a>>,
+    response: Option<ControlResponse<'a>>,
     parent_tool_use_id: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
-struct Request<'a> {
+struct ControlRequest<'a> {
     #[serde(borrow)]
     subtype: Cow<'a, str>,
     input: Option<&'a RawValue>,
@@ -54,7 +54,7 @@ struct Request<'a> {
 }
 
 #[derive(Deserialize)]
-struct Response<'a> {
+struct ControlResponse<'a> {
     #[serde(borrow)]
     request_id: Cow<'a, str>,
     error: Option<Cow<'a, str>>,
@@ -64,14 +64,14 @@ struct Response<'a> {
 /// The answer to `initialize`, as far as it is needed.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Initialized {
-    commands: Vec<Command>,
-    models: Vec<Model>,
+struct InitializeResult {
+    commands: Vec<CommandInfo>,
+    models: Vec<ModelChoice>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Command {
+struct CommandInfo {
     name: String,
     description: String,
     argument_hint: String,
@@ -79,7 +79,7 @@ struct Command {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Model {
+struct ModelChoice {
     value: String,
     display_name: String,
     description: Option<String>,
@@ -87,53 +87,53 @@ struct Model {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Message<'a> {
+enum OutboundMessage<'a> {
     User {
-        message: Words<'a>,
+        message: UserMessage<'a>,
     },
     ControlRequest {
         request_id: &'a str,
-        request: Wish<'a>,
+        request: ControlCommand<'a>,
     },
     ControlResponse {
-        response: Verdict<'a>,
+        response: ControlReply<'a>,
     },
 }
 
 #[derive(Serialize)]
-struct Words<'a> {
+struct UserMessage<'a> {
     role: &'static str,
-    content: Content<'a>,
+    content: UserContent<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Content<'a> {
+enum UserContent<'a> {
     Text(&'a str),
-    Blocks(Vec<Block<'a>>),
+    Blocks(Vec<ContentBlock<'a>>),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Block<'a> {
+enum ContentBlock<'a> {
     Text { text: &'a str },
-    Image { source: Source<'a> },
+    Image { source: ImageSource<'a> },
 }
 
 #[derive(Serialize)]
-struct Source<'a> {
+struct ImageSource<'a> {
     r#type: &'static str,
     media_type: &'a str,
     data: &'a str,
 }
 
-impl<'a> From<&'a Prompt> for Content<'a> {
+impl<'a> From<&'a Prompt> for UserContent<'a> {
     fn from(prompt: &'a Prompt) -> Self {
         if prompt.images.is_empty() {
             return Self::Text(&prompt.text);
         }
-        let image = |Image { media_type, data }: &'a Image| Block::Image {
-            source: Source {
+        let image = |Image { media_type, data }: &'a Image| ContentBlock::Image {
+            source: ImageSource {
                 r#type: "base64",
                 media_type,
                 data,
@@ -141,14 +141,14 @@ impl<'a> From<&'a Prompt> for Content<'a> {
         };
         let images = prompt.images.iter().map(image);
         let text = &*prompt.text;
-        let text = (!text.is_empty()).then_some(Block::Text { text });
+        let text = (!text.is_empty()).then_some(ContentBlock::Text { text });
         Self::Blocks(images.chain(text).collect())
     }
 }
 
 #[derive(Serialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
-enum Wish<'a> {
+enum ControlCommand<'a> {
     Initialize,
     Interrupt,
     SetModel { model: &'a str },
@@ -157,7 +157,7 @@ enum Wish<'a> {
 
 #[derive(Serialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
-enum Verdict<'a> {
+enum ControlReply<'a> {
     Success {
         request_id: &'a str,
         response: Behavior<'a>,
@@ -218,28 +218,28 @@ impl Claude {
         }
     }
 
-    fn request(&mut self, wish: Wish<'_>, out: &mut Outbox) -> String {
+    fn request(&mut self, wish: ControlCommand<'_>, out: &mut Outbox) -> String {
         self.n_requests += 1;
         let request_id = self.n_requests.to_string();
-        out.send(&Message::ControlRequest {
+        out.send(&OutboundMessage::ControlRequest {
             request_id: &request_id,
             request: wish,
         });
         request_id
     }
 
-    fn say(&mut self, prompt: &Prompt, out: &mut Outbox) {
+    fn send_message(&mut self, prompt: &Prompt, out: &mut Outbox) {
         self.has_run = true;
-        let message = Words {
+        let message = UserMessage {
             role: "user",
             content: prompt.into(),
         };
-        out.send(&Message::User { message });
+        out.send(&OutboundMessage::User { message });
     }
 
-    fn asked(&mut self, id: &str, request: &Request<'_>, out: &mut Outbox) {
+    fn on_permission_request(&mut self, id: &str, request: &ControlRequest<'_>, out: &mut Outbox) {
         if request.subtype == "can_use_tool" {
-            let asked = Asked {
+            let asked = PendingTool {
                 input: request.input.map(ToOwned::to_owned),
                 suggestions: request.permission_suggestions.map(ToOwned::to_owned),
             };
@@ -247,8 +247,8 @@ impl Claude {
             return;
         }
         // Hooks, dialogs and tools of the host: none were offered, and the agent waits for an answer.
-        out.send(&Message::ControlResponse {
-            response: Verdict::Error {
+        out.send(&OutboundMessage::ControlResponse {
+            response: ControlReply::Error {
                 request_id: id,
                 error: &format!("unsupported request: {}", request.subtype),
             },
@@ -259,19 +259,19 @@ impl Claude {
     fn run_ended(&mut self, out: &mut Outbox) {
         self.has_run = false;
         for (id, _) in self.asks.drain() {
-            out.send(&Message::ControlResponse {
-                response: Verdict::Error {
+            out.send(&OutboundMessage::ControlResponse {
+                response: ControlReply::Error {
                     request_id: &id,
                     error: "the run is over",
                 },
             });
         }
         if let Some(prompt) = self.waiting.pop_front() {
-            self.say(&prompt, out);
+            self.send_message(&prompt, out);
         }
     }
 
-    fn answered(&mut self, response: &Response<'_>, out: &mut Outbox) {
+    fn on_response(&mut self, response: &ControlResponse<'_>, out: &mut Outbox) {
         let wish = self.settings.remove(&*response.request_id);
         if let (Some(wish), Some(error)) = (wish, &response.error) {
             out.warn("not_set", format!("{wish} was not set: {error}"));
@@ -282,17 +282,17 @@ impl Claude {
         }
     }
 
-    fn offered(&mut self, told: Initialized) {
-        let Initialized { commands, models } = told;
+    fn offered(&mut self, told: InitializeResult) {
+        let InitializeResult { commands, models } = told;
         if commands.is_empty() && models.is_empty() {
             return;
         }
-        let model = |it: Model| Offer {
+        let model = |it: ModelChoice| Offer {
             id: it.value,
             name: it.display_name,
             description: it.description,
         };
-        let command = |it: Command| SlashCommand {
+        let command = |it: CommandInfo| SlashCommand {
             name: it.name,
             description: it.description,
             hint: Some(it.argument_hint).filter(|it| !it.is_empty()),
@@ -308,7 +308,7 @@ impl Claude {
 impl Dialogue for Claude {
     fn open(&mut self, out: &mut Outbox) {
         if self.is_early {
-            self.request(Wish::Initialize, out);
+            self.request(ControlCommand::Initialize, out);
         }
     }
 
@@ -317,13 +317,15 @@ impl Dialogue for Claude {
         if !line.contains("\"control_") && !line.contains("\"result\"") {
             return;
         }
-        let Ok(line) = serde_json::from_str::<Line<'_>>(line) else {
+        let Ok(line) = serde_json::from_str::<InboundLine<'_>>(line) else {
             return;
         };
         match (&*line.r#type, line.request_id, line.request, line.response) {
             ("result", ..) if line.parent_tool_use_id.is_none() => self.run_ended(out),
-            ("control_request", Some(id), Some(request), _) => self.asked(&id, &request, out),
-            ("control_response", _, _, Some(response)) => self.answered(&response, out),
+            ("control_request", Some(id), Some(request), _) => {
+                self.on_permission_request(&id, &request, out)
+            }
+            ("control_response", _, _, Some(response)) => self.on_response(&response, out),
             ("control_cancel_request", Some(id), ..) => {
                 self.asks.remove(&*id);
             }
@@ -335,13 +337,13 @@ impl Dialogue for Claude {
         if self.has_run {
             self.waiting.push_back(prompt.clone());
         } else {
-            self.say(prompt, out);
+            self.send_message(prompt, out);
         }
     }
 
     fn interrupt(&mut self, out: &mut Outbox) -> bool {
         if self.has_run {
-            self.request(Wish::Interrupt, out);
+            self.request(ControlCommand::Interrupt, out);
         }
         self.has_run
     }
@@ -367,8 +369,8 @@ impl Dialogue for Claude {
             },
             Answer::Deny { message } => Behavior::Deny { message },
         };
-        out.send(&Message::ControlResponse {
-            response: Verdict::Success {
+        out.send(&OutboundMessage::ControlResponse {
+            response: ControlReply::Success {
                 request_id: ask,
                 response,
             },
@@ -382,7 +384,7 @@ impl Dialogue for Claude {
     }
 
     fn set_model(&mut self, model: &str, out: &mut Outbox) -> bool {
-        let id = self.request(Wish::SetModel { model }, out);
+        let id = self.request(ControlCommand::SetModel { model }, out);
         self.settings.insert(id, format!("model `{model}`"));
         true
     }
@@ -394,7 +396,7 @@ impl Dialogue for Claude {
             Mode::AcceptEdits => "acceptEdits",
             Mode::Plan => "plan",
         };
-        let id = self.request(Wish::SetPermissionMode { mode }, out);
+        let id = self.request(ControlCommand::SetPermissionMode { mode }, out);
         self.settings
             .insert(id, format!("permission mode `{mode}`"));
         true

@@ -11,15 +11,15 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::path::PathBuf;
 
-use self::asks::Wanted;
-use self::wire::{Limits, OpenThread, Thread, ThreadList, Told, TurnLimits, TurnStarted};
-use super::rpc::{Error, Params, Rpc, Said};
+use self::asks::CodexAsk;
+use self::wire::{Limits, Notification, OpenThread, Thread, ThreadList, TurnLimits, TurnStarted};
+use super::rpc::{Params, Rpc, RpcError, RpcMessage};
 use super::{Dialogue, NotSettled, Offer, Offers, Outbox};
 use crate::request::{Answer, Mode, Permissions, Prompt, Request, Resume};
 
 #[derive(Debug)]
 pub struct Codex {
-    rpc: Rpc<Asked>,
+    rpc: Rpc<CodexRequest>,
     resume: Resume,
     cwd: PathBuf,
     /// What the next turn changes.
@@ -29,8 +29,8 @@ pub struct Codex {
     has_changed: bool,
     sandbox: Option<String>,
     thread: Option<String>,
-    run: Run,
-    asks: HashMap<String, Wanted>,
+    run: CodexTurn,
+    asks: HashMap<String, CodexAsk>,
     waiting: VecDeque<Prompt>,
     /// There is no prompt to begin with: there is time to ask what it offers.
     is_early: bool,
@@ -48,7 +48,7 @@ impl fmt::Debug for ApiKey {
 }
 
 #[derive(Debug)]
-enum Asked {
+enum CodexRequest {
     Initialize,
     Login,
     Models,
@@ -59,7 +59,7 @@ enum Asked {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Run {
+enum CodexTurn {
     None,
     /// It was asked for; only a turn with an id can be interrupted.
     Starting {
@@ -82,7 +82,7 @@ impl Codex {
             has_changed: false,
             sandbox,
             thread: None,
-            run: Run::None,
+            run: CodexTurn::None,
             asks: HashMap::new(),
             waiting: VecDeque::new(),
             is_early: request.prompt.is_empty(),
@@ -97,54 +97,60 @@ impl Codex {
         self
     }
 
-    fn answered(&mut self, asked: Asked, result: Params<'_>, out: &mut Outbox) {
+    fn on_result(&mut self, asked: CodexRequest, result: Params<'_>, out: &mut Outbox) {
         match asked {
-            Asked::Initialize => {
+            CodexRequest::Initialize => {
                 self.rpc.notify("initialized", None::<()>, out);
                 match self.key.take() {
                     Some(key) => self.log_in(&key, out),
                     None => self.begin(out),
                 }
             }
-            Asked::Login => self.begin(out),
-            Asked::Models => self.offered(result.read()),
-            Asked::List => self.listed(result.read(), out),
-            Asked::Open => self.opened(result.read(), out),
-            Asked::Turn => {
+            CodexRequest::Login => self.begin(out),
+            CodexRequest::Models => self.offered(result.read()),
+            CodexRequest::List => self.listed(result.read(), out),
+            CodexRequest::Open => self.opened(result.read(), out),
+            CodexRequest::Turn => {
                 let started: TurnStarted = result.read();
                 self.turn_started(started.turn.id, out);
             }
-            Asked::Interrupt => (),
+            CodexRequest::Interrupt => (),
         }
     }
 
-    fn failed(&mut self, asked: &Asked, error: Error, out: &mut Outbox) {
+    fn on_error(&mut self, asked: &CodexRequest, error: RpcError, out: &mut Outbox) {
         match asked {
-            Asked::Initialize | Asked::List | Asked::Open => {
-                out.fail("request_failed", error.words());
+            CodexRequest::Initialize | CodexRequest::List | CodexRequest::Open => {
+                out.fail("request_failed", error.text());
             }
-            Asked::Login => {
-                let words = error.words();
+            CodexRequest::Login => {
+                let words = error.text();
                 out.fail("auth", format!("codex does not take the API key: {words}"));
             }
-            Asked::Turn => self.run_ended(out),
+            CodexRequest::Turn => self.run_ended(out),
             // The turn may have ended by itself in the meantime, and models can be named unseen.
-            Asked::Interrupt | Asked::Models => (),
+            CodexRequest::Interrupt | CodexRequest::Models => (),
         }
     }
 
     fn log_in(&mut self, key: &ApiKey, out: &mut Outbox) {
         let params = wire::LogIn::with(&key.0);
         let shown = wire::LogIn::default();
-        self.rpc
-            .ask_private(Asked::Login, "account/login/start", params, shown, out);
+        self.rpc.ask_private(
+            CodexRequest::Login,
+            "account/login/start",
+            params,
+            shown,
+            out,
+        );
     }
 
     fn begin(&mut self, out: &mut Outbox) {
         self.open_thread(out);
         if self.is_early {
             let params = wire::ListModels {};
-            self.rpc.ask(Asked::Models, "model/list", params, out);
+            self.rpc
+                .request(CodexRequest::Models, "model/list", params, out);
         }
     }
 
@@ -155,7 +161,8 @@ impl Codex {
             Resume::Fork(id) => self.open_by("thread/fork", Some(id), out),
             Resume::Latest => {
                 let params = wire::ListThreads::newest(&self.cwd);
-                self.rpc.ask(Asked::List, "thread/list", params, out);
+                self.rpc
+                    .request(CodexRequest::List, "thread/list", params, out);
             }
         }
     }
@@ -169,7 +176,7 @@ impl Codex {
             limits: Limits::of(&self.permissions, self.sandbox.as_deref()),
             model: self.model.take(),
         };
-        self.rpc.ask(Asked::Open, method, params, out);
+        self.rpc.request(CodexRequest::Open, method, params, out);
     }
 
     fn listed(&mut self, list: ThreadList, out: &mut Outbox) {
@@ -208,43 +215,44 @@ impl Codex {
     }
 
     fn next(&mut self, out: &mut Outbox) {
-        let (Some(thread), Run::None) = (&self.thread, &self.run) else {
+        let (Some(thread), CodexTurn::None) = (&self.thread, &self.run) else {
             return;
         };
         if let Some(prompt) = self.waiting.pop_front() {
-            self.run = Run::Starting { is_unwanted: false };
+            self.run = CodexTurn::Starting { is_unwanted: false };
             let changes = wire::Changes {
                 model: self.model.take(),
                 limits: std::mem::take(&mut self.has_changed)
                     .then(|| TurnLimits::of(&self.permissions, self.sandbox.as_deref())),
             };
             let params = wire::StartTurn::new(thread, &prompt, changes);
-            self.rpc.ask(Asked::Turn, "turn/start", params, out);
+            self.rpc
+                .request(CodexRequest::Turn, "turn/start", params, out);
         }
     }
 
     fn turn_started(&mut self, turn: String, out: &mut Outbox) {
-        let Run::Starting { is_unwanted } = self.run else {
+        let CodexTurn::Starting { is_unwanted } = self.run else {
             return;
         };
-        self.run = Run::Working { turn };
+        self.run = CodexTurn::Working { turn };
         if is_unwanted {
             self.stop(out);
         }
     }
 
     fn stop(&mut self, out: &mut Outbox) {
-        if let (Some(thread_id), Run::Working { turn }) = (&self.thread, &self.run) {
+        if let (Some(thread_id), CodexTurn::Working { turn }) = (&self.thread, &self.run) {
             let params = wire::Interrupt {
                 thread_id,
                 turn_id: turn,
             };
             self.rpc
-                .ask(Asked::Interrupt, "turn/interrupt", params, out);
+                .request(CodexRequest::Interrupt, "turn/interrupt", params, out);
         }
     }
 
-    fn told(&mut self, method: &str, told: &Told, out: &mut Outbox) {
+    fn on_notification(&mut self, method: &str, told: &Notification, out: &mut Outbox) {
         if told.thread_id != self.thread {
             return;
         }
@@ -259,7 +267,7 @@ impl Codex {
 
     /// The turn is over; Codex withdraws by itself what it asked in it.
     fn run_ended(&mut self, out: &mut Outbox) {
-        self.run = Run::None;
+        self.run = CodexTurn::None;
         self.asks.clear();
         self.next(out);
     }
@@ -268,20 +276,23 @@ impl Codex {
 impl Dialogue for Codex {
     fn open(&mut self, out: &mut Outbox) {
         let params = wire::Initialize::default();
-        self.rpc.ask(Asked::Initialize, "initialize", params, out);
+        self.rpc
+            .request(CodexRequest::Initialize, "initialize", params, out);
     }
 
     fn line(&mut self, line: &str, out: &mut Outbox) {
         match self.rpc.read(line) {
-            Some(Said::Request { id, method, params }) => self.wanted(id, &method, params, out),
-            Some(Said::Notification { method, params }) => {
+            Some(RpcMessage::Request { id, method, params }) => {
+                self.on_request(id, &method, params, out)
+            }
+            Some(RpcMessage::Notification { method, params }) => {
                 // Most notifications are pieces of text: they must not be read to know it.
                 if matches!(&*method, "turn/completed" | "serverRequest/resolved") {
-                    self.told(&method, &params.read(), out);
+                    self.on_notification(&method, &params.read(), out);
                 }
             }
-            Some(Said::Result(asked, result)) => self.answered(asked, result, out),
-            Some(Said::Error(asked, error)) => self.failed(&asked, error, out),
+            Some(RpcMessage::Result(asked, result)) => self.on_result(asked, result, out),
+            Some(RpcMessage::Error(asked, error)) => self.on_error(&asked, error, out),
             None => (),
         }
     }
@@ -293,9 +304,9 @@ impl Dialogue for Codex {
 
     fn interrupt(&mut self, out: &mut Outbox) -> bool {
         match &mut self.run {
-            Run::None => return false,
-            Run::Starting { is_unwanted } => *is_unwanted = true,
-            Run::Working { .. } => self.stop(out),
+            CodexTurn::None => return false,
+            CodexTurn::Starting { is_unwanted } => *is_unwanted = true,
+            CodexTurn::Working { .. } => self.stop(out),
         }
         true
     }

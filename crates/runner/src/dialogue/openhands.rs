@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::{Dialogue, NotSettled, Outbox};
 use crate::engines::EngineConfig;
-use crate::engines::openhands::{self, Line};
+use crate::engines::openhands::{self, ShimLine};
 use crate::request::{Answer, Mode, Prompt, Request};
 
 #[derive(Debug)]
@@ -27,17 +27,17 @@ pub struct OpenHands {
 }
 
 #[derive(Deserialize)]
-struct Event<'a> {
+struct ShimEvent<'a> {
     #[serde(borrow)]
     kind: Cow<'a, str>,
     tool_call_id: Option<String>,
-    action: Option<Action<'a>>,
+    action: Option<ShimAction<'a>>,
     key: Option<String>,
     value: Option<&'a serde_json::value::RawValue>,
 }
 
 #[derive(Deserialize)]
-struct Action<'a> {
+struct ShimAction<'a> {
     #[serde(borrow)]
     kind: Cow<'a, str>,
 }
@@ -54,9 +54,9 @@ impl OpenHands {
         }
     }
 
-    fn say(&mut self, prompt: &Prompt, out: &mut Outbox) {
+    fn send_line(&mut self, prompt: &Prompt, out: &mut Outbox) {
         self.has_run = true;
-        out.send(&Line::prompt(prompt));
+        out.send(&ShimLine::prompt(prompt));
     }
 
     fn status(&mut self, status: &str, out: &mut Outbox) {
@@ -68,7 +68,7 @@ impl OpenHands {
                 self.calls.clear();
                 self.asks.clear();
                 if let Some(prompt) = self.waiting.pop_front() {
-                    self.say(&prompt, out);
+                    self.send_line(&prompt, out);
                 }
             }
         }
@@ -82,7 +82,7 @@ impl OpenHands {
 
 impl Dialogue for OpenHands {
     fn open(&mut self, out: &mut Outbox) {
-        out.send(&Line::open(&self.config, &self.request));
+        out.send(&ShimLine::open(&self.config, &self.request));
     }
 
     fn line(&mut self, line: &str, out: &mut Outbox) {
@@ -90,7 +90,7 @@ impl Dialogue for OpenHands {
         if !line.contains("\"tool_call_id\"") && !line.contains("\"execution_status\"") {
             return;
         }
-        let Ok(event) = serde_json::from_str::<Event<'_>>(line) else {
+        let Ok(event) = serde_json::from_str::<ShimEvent<'_>>(line) else {
             return;
         };
         match (&*event.kind, event.tool_call_id, event.key.as_deref()) {
@@ -122,13 +122,13 @@ impl Dialogue for OpenHands {
         if self.has_run {
             self.waiting.push_back(prompt.clone());
         } else {
-            self.say(prompt, out);
+            self.send_line(prompt, out);
         }
     }
 
     fn interrupt(&mut self, out: &mut Outbox) -> bool {
         if self.has_run {
-            out.send(&Line::Interrupt);
+            out.send(&ShimLine::Interrupt);
         }
         self.has_run
     }
@@ -145,7 +145,7 @@ impl Dialogue for OpenHands {
             Answer::Deny { message } => (false, false, Some(message.as_str())),
         };
         self.asks.remove(at);
-        out.send(&Line::Answer {
+        out.send(&ShimLine::Answer {
             call: ask,
             allow,
             always,
@@ -155,14 +155,14 @@ impl Dialogue for OpenHands {
     }
 
     fn set_model(&mut self, model: &str, out: &mut Outbox) -> bool {
-        out.send(&Line::Model { model });
+        out.send(&ShimLine::Model { model });
         true
     }
 
     fn set_mode(&mut self, mode: Mode, out: &mut Outbox) -> bool {
         self.request.permissions.mode = mode;
         let permissions = openhands::limits(&self.config, &self.request);
-        out.send(&Line::Permissions { permissions });
+        out.send(&ShimLine::Permissions { permissions });
         true
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct Rpc<A> {
 }
 
 /// One message of the agent.
-pub(super) enum Said<'a, A> {
+pub(super) enum RpcMessage<'a, A> {
     Request {
         id: &'a RawValue,
         method: Cow<'a, str>,
@@ -30,7 +30,7 @@ pub(super) enum Said<'a, A> {
         params: Params<'a>,
     },
     Result(A, Params<'a>),
-    Error(A, Error),
+    Error(A, RpcError),
 }
 
 /// The parameters of a request, or the result of one.
@@ -38,7 +38,7 @@ pub(super) enum Said<'a, A> {
 pub(super) struct Params<'a>(Option<&'a RawValue>);
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Error {
+pub(super) struct RpcError {
     #[serde(default)]
     pub(super) code: i64,
     #[serde(default)]
@@ -57,7 +57,7 @@ struct Incoming<'a> {
     params: Option<&'a RawValue>,
     #[serde(borrow)]
     result: Option<&'a RawValue>,
-    error: Option<Error>,
+    error: Option<RpcError>,
 }
 
 #[derive(Serialize)]
@@ -100,23 +100,29 @@ impl<A> Rpc<A> {
         }
     }
 
-    pub(super) fn read<'a>(&mut self, line: &'a str) -> Option<Said<'a, A>> {
+    pub(super) fn read<'a>(&mut self, line: &'a str) -> Option<RpcMessage<'a, A>> {
         let it: Incoming<'a> = serde_json::from_str(line).ok()?;
         let params = Params(it.params);
         match (it.method, it.id) {
-            (Some(method), Some(id)) => Some(Said::Request { id, method, params }),
-            (Some(method), None) => Some(Said::Notification { method, params }),
+            (Some(method), Some(id)) => Some(RpcMessage::Request { id, method, params }),
+            (Some(method), None) => Some(RpcMessage::Notification { method, params }),
             (None, id) => {
                 let asked = self.asked.remove(&id?.get().parse().ok()?)?;
                 Some(match it.error {
-                    Some(error) => Said::Error(asked, error),
-                    None => Said::Result(asked, Params(it.result)),
+                    Some(error) => RpcMessage::Error(asked, error),
+                    None => RpcMessage::Result(asked, Params(it.result)),
                 })
             }
         }
     }
 
-    pub(super) fn ask(&mut self, asked: A, method: &str, params: impl Serialize, out: &mut Outbox) {
+    pub(super) fn request(
+        &mut self,
+        asked: A,
+        method: &str,
+        params: impl Serialize,
+        out: &mut Outbox,
+    ) {
         self.n_requests += 1;
         self.asked.insert(self.n_requests, asked);
         let id = Some(Id::Ours(self.n_requests));
@@ -138,7 +144,7 @@ impl<A> Rpc<A> {
         out: &mut Outbox,
     ) {
         let mut hidden = Outbox::default();
-        self.ask(asked, method, params, &mut hidden);
+        self.request(asked, method, params, &mut hidden);
         hidden.send(&Outgoing {
             method: Some(method),
             params: Some(shown),
@@ -199,9 +205,9 @@ impl<'a> Params<'a> {
     }
 }
 
-impl Error {
+impl RpcError {
     /// What the agent said; some say nothing but a number.
-    pub(super) fn words(self) -> String {
+    pub(super) fn text(self) -> String {
         match self.data["details"].as_str() {
             Some(details) => format!("{}: {details}", self.message),
             None if self.message.is_empty() => format!("error {}", self.code),

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::{Dialogue, Outbox, sent};
 
 /// A dialogue, its reader, and what both have told so far.
-struct Stage {
+struct DialogueTest {
     dialogue: Box<dyn Dialogue>,
     reader: Box<dyn Reader>,
     out: Outbox,
@@ -23,10 +23,10 @@ struct Stage {
     told: String,
 }
 
-impl Stage {
+impl DialogueTest {
     fn new(dialogue: impl Dialogue + 'static, format: &str, expect: Option<&str>) -> Self {
         let config = ReaderConfig {
-            expect: expect.map(str::to_owned),
+            expected_session: expect.map(str::to_owned),
             run_ends: RunEnds::AtResult,
             ..ReaderConfig::default()
         };
@@ -79,19 +79,19 @@ impl Stage {
     /// The process was ended.
     fn read_end(&mut self) {
         let told = &mut self.told;
-        let mut sink = |event: &Event<'_>| tell(event, told);
+        let mut sink = |event: &Event<'_>| write_event(event, told);
         self.reader.end(&End::default(), &mut sink);
     }
 
     fn read(&mut self, frame: &str) {
         let told = &mut self.told;
-        let mut sink = |event: &Event<'_>| tell(event, told);
+        let mut sink = |event: &Event<'_>| write_event(event, told);
         self.reader.frame(Frame::Data(frame.as_bytes()), &mut sink);
     }
 }
 
 /// The events that a steering program acts on, one per line.
-fn tell(event: &Event<'_>, told: &mut String) {
+fn write_event(event: &Event<'_>, told: &mut String) {
     let line = match &event.body {
         Body::RunStarted(_) => "run started".to_owned(),
         Body::SessionBound(it) => format!("session {:?} {}", it.how, it.native),

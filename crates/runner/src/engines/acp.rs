@@ -1,25 +1,25 @@
 //! Any agent that speaks the Agent Client Protocol on stdio: the command is the user's own.
 
-use super::{EngineConfig, Error, Invocation, guard};
-use crate::request::{Permissions, Request, Resume, Stdin, Talk};
+use super::{EngineConfig, Error, Invocation, arguments};
+use crate::request::{Interaction, Permissions, Request, Resume, Stdin};
 
 /// Session, model and mode are chosen by messages; there is nothing to add to the command.
 pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     lists(&request.permissions)?;
     match (&request.resume, request.talk) {
-        (_, Talk::OneShot) => Err(Error::Unable {
+        (_, Interaction::OneShot) => Err(Error::Unable {
             engine: "acp",
             what: "run a prompt without being talked with",
             hint: "an ACP agent is always talked with",
         }),
-        (Resume::Latest, Talk::Dialogue) => Err(Error::Unable {
+        (Resume::Latest, Interaction::Dialogue) => Err(Error::Unable {
             engine: "acp",
             what: "find the newest session",
             hint: "name the session with `--resume`",
         }),
-        (Resume::Fresh, Talk::Dialogue) => Ok(talk(config)),
-        (Resume::Session(id) | Resume::Fork(id), Talk::Dialogue) => {
-            guard::id(id)?;
+        (Resume::Fresh, Interaction::Dialogue) => Ok(talk(config)),
+        (Resume::Session(id) | Resume::Fork(id), Interaction::Dialogue) => {
+            arguments::id(id)?;
             Ok(talk(config))
         }
     }
@@ -27,7 +27,7 @@ pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Inv
 
 /// What the agent asks for can be answered by its name. What it does without asking cannot be denied.
 fn lists(permissions: &Permissions) -> Result<(), Error> {
-    guard::whole_tools(permissions.allow.as_deref().unwrap_or_default())?;
+    arguments::whole_tools(permissions.allow.as_deref().unwrap_or_default())?;
     if permissions.deny.is_empty() {
         return Ok(());
     }

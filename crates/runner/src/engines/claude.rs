@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::invocation::{Prompt, allowed, prompt};
-use super::{EngineConfig, Error, Invocation, Login, guard};
+use super::invocation::{PromptVia, allowed, prompt};
+use super::{EngineConfig, Error, Invocation, Login, arguments};
 use crate::policy::SPECIAL;
-use crate::request::{McpServer, McpVia, Mode, Private, Request, Resume, Stdin, Talk};
+use crate::request::{Interaction, McpServer, McpVia, Mode, Request, Resume, SecretFile, Stdin};
 
 /// What `listed` allows when neither the caller nor the config has a list.
 pub(crate) const ALLOWED_TOOLS: &[&str] = &["Bash", "Read", "Edit", "Write"];
@@ -26,22 +26,22 @@ pub(super) const LOGIN: Login = Login {
 
 pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     let (stdin, argument) = match (request.talk, prompt(request)) {
-        (Talk::Dialogue, _) => (Stdin::Open, None),
-        (Talk::OneShot, Prompt::Stdin(text)) => (Stdin::Text(text.to_owned()), None),
-        (Talk::OneShot, Prompt::Argument(text)) => (Stdin::Closed, Some(text)),
+        (Interaction::Dialogue, _) => (Stdin::Open, None),
+        (Interaction::OneShot, PromptVia::Stdin(text)) => (Stdin::Text(text.to_owned()), None),
+        (Interaction::OneShot, PromptVia::Argument(text)) => (Stdin::Closed, Some(text)),
     };
     let mut it = Invocation::new(stdin);
     it.args(["-p", "--output-format", "stream-json", "--verbose"]);
     it.args(["--include-partial-messages", "--forward-subagent-text"]);
-    if request.talk == Talk::Dialogue {
+    if request.talk == Interaction::Dialogue {
         it.args(["--input-format", "stream-json"]);
         it.args(["--permission-prompt-tool", "stdio"]);
     }
     if let Some(model) = request.model.as_ref().or(config.model.as_ref()) {
-        it.args(["--model", guard::model(model)?]);
+        it.args(["--model", arguments::model(model)?]);
     }
     if let Some(effort) = &request.effort {
-        it.args(["--effort", guard::word("the effort", effort)?]);
+        it.args(["--effort", arguments::flag_value("the effort", effort)?]);
     }
     resume(&mut it, &request.resume)?;
     permissions(&mut it, config, request)?;
@@ -50,7 +50,7 @@ pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Inv
         it.arg("--settings").arg(Value::from(settings).to_string());
     }
     if !request.mcp_servers.is_empty() {
-        it.private = Some(Private {
+        it.private = Some(SecretFile {
             flag: "--mcp-config",
             text: servers(&request.mcp_servers).to_string(),
         });
@@ -101,11 +101,11 @@ fn resume(it: &mut Invocation, resume: &Resume) -> Result<(), Error> {
 /// `--resume` also reads a transcript from any file whose name ends in `.jsonl`, and takes URLs. Whoever
 /// may name a session may not for that reason name a file or a server.
 fn session(id: &str) -> Result<&str, Error> {
-    let id = guard::id(id)?;
+    let id = arguments::id(id)?;
     let is_file = id.contains(['/', '\\']) || id.to_lowercase().ends_with(".jsonl");
     // Every URL has a scheme before a colon, and no id of a session has one.
     if is_file || id.contains(':') {
-        return Err(guard::refused(
+        return Err(arguments::refused(
             "the session id",
             "is a file or an address to Claude Code, no session",
             id,
@@ -115,7 +115,7 @@ fn session(id: &str) -> Result<&str, Error> {
 }
 
 fn permissions(it: &mut Invocation, config: &EngineConfig, request: &Request) -> Result<(), Error> {
-    let is_answered = request.has_somebody_to_ask();
+    let is_answered = request.can_ask();
     match request.permissions.mode {
         Mode::Ask if is_answered => it.args(["--permission-mode", "manual"]),
         Mode::Ask | Mode::Deny | Mode::Listed => it.args(["--permission-mode", "dontAsk"]),
@@ -137,7 +137,7 @@ fn settings(config: &EngineConfig, request: &Request) -> Map<String, Value> {
     }
     // Otherwise a classifier decides in plan mode which commands run, and nobody is asked. An agent that
     // stays may be switched to that mode later.
-    if request.permissions.mode == Mode::Plan || request.talk == Talk::Dialogue {
+    if request.permissions.mode == Mode::Plan || request.talk == Interaction::Dialogue {
         settings.insert("useAutoModeDuringPlan".to_owned(), json!(false));
     }
     let refused = refused_edits(request);
@@ -161,7 +161,7 @@ pub(super) fn refused_edits(request: &Request) -> Vec<String> {
 
 /// The flags take any number of words, so the list is tied to them by `=`.
 fn tools(it: &mut Invocation, flag: &str, tools: &[String]) -> Result<(), Error> {
-    guard::tools(tools)?;
+    arguments::tools(tools)?;
     if !tools.is_empty() {
         it.arg(format!("{flag}={}", tools.join(",")));
     }

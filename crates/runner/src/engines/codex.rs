@@ -2,10 +2,12 @@
 //!
 //! Codex knows no lists of tools: a sandbox says what commands can do, and a policy says when it asks.
 
-use super::invocation::{Prompt, prompt};
+use super::invocation::{PromptVia, prompt};
 use super::login::{Key, Store};
-use super::{EngineConfig, Error, Invocation, Login, guard};
-use crate::request::{Launch, McpServer, McpVia, Mode, Permissions, Request, Resume, Stdin, Talk};
+use super::{EngineConfig, Error, Invocation, Login, arguments};
+use crate::request::{
+    Interaction, Launch, McpServer, McpVia, Mode, Permissions, Request, Resume, Stdin,
+};
 use crate::secrets::is_secret;
 
 /// `codex exec` prefers `CODEX_API_KEY` to the login of `codex login`, and its app server takes a key by
@@ -27,13 +29,13 @@ pub(super) const LOGIN: Login = Login {
 
 /// Gives Codex the key that it is to use. The app server is told it by the dialogue; with this setting it
 /// keeps the key in memory, and leaves the user's `auth.json` alone.
-pub(super) fn use_key(launch: &mut Launch, key: &Key, talk: Talk) {
+pub(super) fn use_key(launch: &mut Launch, key: &Key, talk: Interaction) {
     match talk {
-        Talk::OneShot => {
+        Interaction::OneShot => {
             let name = LOGIN.first_key();
             launch.env.push((name.into(), key.value.clone()));
         }
-        Talk::Dialogue => {
+        Interaction::Dialogue => {
             let setting = "cli_auth_credentials_store=\"ephemeral\"";
             launch.args.extend(["-c".into(), setting.into()]);
         }
@@ -43,8 +45,8 @@ pub(super) fn use_key(launch: &mut Launch, key: &Key, talk: Talk) {
 pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     lists(request)?;
     match request.talk {
-        Talk::OneShot => exec(config, request),
-        Talk::Dialogue => app_server(config, request),
+        Interaction::OneShot => exec(config, request),
+        Interaction::Dialogue => app_server(config, request),
     }
 }
 
@@ -53,12 +55,12 @@ pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Inv
 fn lists(request: &Request) -> Result<(), Error> {
     let Permissions { mode, allow, deny } = &request.permissions;
     let allow = allow.as_deref().unwrap_or_default();
-    guard::whole_tools(allow)?;
+    arguments::whole_tools(allow)?;
     let what = match (*mode, request.talk) {
         _ if !deny.is_empty() => "deny single tools",
         _ if allow.is_empty() => return Ok(()),
-        (Mode::Plan | Mode::Allow, _) | (_, Talk::Dialogue) => return Ok(()),
-        (Mode::Deny | Mode::Ask | Mode::AcceptEdits | Mode::Listed, Talk::OneShot) => {
+        (Mode::Plan | Mode::Allow, _) | (_, Interaction::Dialogue) => return Ok(()),
+        (Mode::Deny | Mode::Ask | Mode::AcceptEdits | Mode::Listed, Interaction::OneShot) => {
             "allow single tools where it asks nobody"
         }
     };
@@ -71,8 +73,8 @@ fn lists(request: &Request) -> Result<(), Error> {
 
 fn exec(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     let (stdin, text) = match prompt(request) {
-        Prompt::Argument(text) => (Stdin::Closed, text),
-        Prompt::Stdin(text) => (Stdin::Text(text.to_owned()), "-"),
+        PromptVia::Argument(text) => (Stdin::Closed, text),
+        PromptVia::Stdin(text) => (Stdin::Text(text.to_owned()), "-"),
     };
     let mut it = Invocation::new(stdin);
     it.args(["exec", "--json", "--skip-git-repo-check"]);
@@ -102,11 +104,11 @@ fn app_server(config: &EngineConfig, request: &Request) -> Result<Invocation, Er
 
 /// Codex begins a new session when it is asked for one that is no UUID, and says nothing.
 fn thread(id: &str) -> Result<&str, Error> {
-    let id = guard::id(id)?;
-    if guard::is_uuid(id) {
+    let id = arguments::id(id)?;
+    if arguments::is_uuid(id) {
         return Ok(id);
     }
-    Err(guard::refused(
+    Err(arguments::refused(
         "the session id",
         "is no UUID, which Codex needs",
         id,
@@ -115,7 +117,7 @@ fn thread(id: &str) -> Result<&str, Error> {
 
 fn settings(it: &mut Invocation, config: &EngineConfig, request: &Request) -> Result<(), Error> {
     if let Some(model) = request.model.as_ref().or(config.model.as_ref()) {
-        setting(it, "model", guard::model(model)?);
+        setting(it, "model", arguments::model(model)?);
     }
     if let Some(verbosity) = &config.verbosity {
         setting(it, "model_verbosity", verbosity);
@@ -181,7 +183,7 @@ fn mcp_server(it: &mut Invocation, n: usize, server: &McpServer) -> Result<(), E
             });
         }
     }
-    let name = guard::key("the name of an MCP server", &server.name)?;
+    let name = arguments::key("the name of an MCP server", &server.name)?;
     let of = toml::Value::Table(of);
     it.arg("-c").arg(format!("mcp_servers.{name}={of}"));
     Ok(())
@@ -195,7 +197,7 @@ fn is_passed(name: &str) -> bool {
 
 /// What commands can do, and when Codex asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Limits<'a> {
+pub(crate) struct SandboxSettings<'a> {
     pub(crate) sandbox: &'a str,
     pub(crate) approval: &'static str,
     /// Nothing but the working directory can be written to, not even the folder for temporary files.
@@ -206,12 +208,12 @@ pub(crate) struct Limits<'a> {
 /// Codex's own list in `listed`. The messages of a dialogue say the same as the arguments.
 pub(crate) fn limits<'a>(
     permissions: &Permissions,
-    talk: Talk,
+    talk: Interaction,
     sandbox: Option<&'a str>,
-) -> Limits<'a> {
+) -> SandboxSettings<'a> {
     let mode = permissions.mode;
     // Whoever lists tools has all else asked, so that the list decides.
-    let is_by_list = permissions.allow.is_some() && talk == Talk::Dialogue;
+    let is_by_list = permissions.allow.is_some() && talk == Interaction::Dialogue;
     let sandbox = match mode {
         // In a read-only sandbox every change is a question.
         Mode::Plan | Mode::Deny | Mode::Ask => "read-only",
@@ -224,11 +226,11 @@ pub(crate) fn limits<'a>(
         Mode::Allow => "danger-full-access",
     };
     let is_asking = match mode {
-        Mode::Plan | Mode::Ask | Mode::AcceptEdits => talk == Talk::Dialogue,
+        Mode::Plan | Mode::Ask | Mode::AcceptEdits => talk == Interaction::Dialogue,
         Mode::Deny | Mode::Listed => is_by_list,
         Mode::Allow => false,
     };
-    Limits {
+    SandboxSettings {
         sandbox,
         approval: if is_asking { "on-request" } else { "never" },
         is_below_cwd: mode == Mode::AcceptEdits,

@@ -80,7 +80,7 @@ fn names() -> Vec<String> {
 
 fn value_of(name: &str) -> String {
     let engine = ENGINES.iter().find(|it| it.name == name);
-    match engine.and_then(|it| it.value) {
+    match engine.and_then(|it| it.argument) {
         Some(value) => format!("{name}:{value}"),
         None => name.to_owned(),
     }

@@ -1,8 +1,8 @@
 //! Gemini CLI: one process per prompt, or ACP on stdio.
 
-use super::invocation::{Prompt, allowed, prompt};
-use super::{EngineConfig, Error, Invocation, Login, guard};
-use crate::request::{Mode, Request, Resume, Stdin, Talk};
+use super::invocation::{PromptVia, allowed, prompt};
+use super::{EngineConfig, Error, Invocation, Login, arguments};
+use crate::request::{Interaction, Mode, Request, Resume, Stdin};
 
 /// What `listed` allows when neither the caller nor the config has a list; reading is never asked.
 pub(crate) const ALLOWED_TOOLS: &[&str] = &["run_shell_command", "write_file", "replace"];
@@ -31,9 +31,9 @@ pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Inv
             hint: "write a policy file, and name it in `args` in the config: `--policy=FILE`",
         });
     }
-    guard::whole_tools(request.permissions.allow.as_deref().unwrap_or_default())?;
+    arguments::whole_tools(request.permissions.allow.as_deref().unwrap_or_default())?;
     let mut it = Invocation::new(Stdin::Closed);
-    if request.talk == Talk::OneShot {
+    if request.talk == Interaction::OneShot {
         it.args(["--output-format", "stream-json"]);
         // In a folder that the user does not trust, it refuses to run a prompt without this. When it is
         // talked with it can do without, and then reads no settings, hooks and tool servers from there.
@@ -44,18 +44,18 @@ pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Inv
     }
     permissions(&mut it, config, request)?;
     if let Some(model) = request.model.as_ref().or(config.model.as_ref()) {
-        it.args(["-m", guard::model(model)?]);
+        it.args(["-m", arguments::model(model)?]);
     }
     // When it talks, a session is opened by messages.
-    if let (Some(session), Talk::OneShot) = (session, request.talk) {
+    if let (Some(session), Interaction::OneShot) = (session, request.talk) {
         it.args(["--resume", session]);
     }
     it.extra(config);
     match (request.talk, prompt(request)) {
-        (Talk::Dialogue, _) => (),
-        (Talk::OneShot, Prompt::Stdin(text)) => it.stdin = Stdin::Text(text.to_owned()),
+        (Interaction::Dialogue, _) => (),
+        (Interaction::OneShot, PromptVia::Stdin(text)) => it.stdin = Stdin::Text(text.to_owned()),
         // Tied by `=`: a prompt that begins with a dash would be taken for a flag.
-        (Talk::OneShot, Prompt::Argument(text)) => _ = it.arg(format!("--prompt={text}")),
+        (Interaction::OneShot, PromptVia::Argument(text)) => _ = it.arg(format!("--prompt={text}")),
     }
     Ok(it)
 }
@@ -75,11 +75,11 @@ fn session(resume: &Resume) -> Result<Option<&str>, Error> {
 
 /// `latest` and numbers are places in a list, not ids.
 fn named(id: &str) -> Result<&str, Error> {
-    let id = guard::id(id)?;
+    let id = arguments::id(id)?;
     if id != "latest" && id.contains(|it: char| !it.is_ascii_digit()) {
         return Ok(id);
     }
-    Err(guard::refused(
+    Err(arguments::refused(
         "the session id",
         "is a place in a list to Gemini CLI, no id",
         id,
@@ -96,7 +96,7 @@ fn permissions(it: &mut Invocation, config: &EngineConfig, request: &Request) ->
     };
     it.args(["--approval-mode", mode]);
     let allow = allowed(config, request, ALLOWED_TOOLS);
-    guard::tools(&allow)?;
+    arguments::tools(&allow)?;
     if !allow.is_empty() {
         it.arg(format!("--allowed-tools={}", allow.join(",")));
     }

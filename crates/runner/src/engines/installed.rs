@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::select::with_program;
+use super::select::installable;
 use super::{Engine, EngineConfig};
 use crate::config::Config;
 use crate::process::NotFound;
@@ -36,7 +36,7 @@ pub fn find_installed(
     config: &Config,
     find: &dyn Fn(&str) -> Result<PathBuf, NotFound>,
 ) -> Vec<Installed> {
-    let found = with_program().map(|engine| {
+    let found = installable().map(|engine| {
         let program = engine.program.as_ref();
         let named = config.engine(engine.name).program;
         let name = named.as_deref().or(program.map(|it| it.name));
@@ -51,10 +51,13 @@ pub fn find_installed(
 }
 
 /// Looks for every engine's program, and asks all of them for their versions at once.
-pub fn survey(config: &Config, find: &dyn Fn(&str) -> Result<PathBuf, NotFound>) -> Vec<Installed> {
+pub fn detect_installed(
+    config: &Config,
+    find: &dyn Fn(&str) -> Result<PathBuf, NotFound>,
+) -> Vec<Installed> {
     thread::scope(|scope| {
         let mut asked = Vec::new();
-        for engine in with_program() {
+        for engine in installable() {
             let config = config.engine(engine.name);
             let usual = engine.program.as_ref().map(|it| it.name);
             let path = config.program.as_deref().or(usual);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use super::Billing;
-use crate::request::{Mode, Private, Request, Stdin, Talk};
+use crate::request::{Interaction, Mode, Request, SecretFile, Stdin};
 
 /// What the user's config says about one engine. Keys an engine does not have stay empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct Invocation {
     pub env: Vec<(OsString, OsString)>,
     pub env_remove: Vec<OsString>,
     pub stdin: Stdin,
-    pub private: Option<Private>,
+    pub private: Option<SecretFile>,
 }
 
 impl Invocation {
@@ -73,35 +73,35 @@ impl Invocation {
 const MAX_ARGUMENT: usize = 100 * 1024;
 
 /// How a prompt reaches an agent that takes it in either way.
-pub(super) enum Prompt<'a> {
+pub(super) enum PromptVia<'a> {
     Argument(&'a str),
     Stdin(&'a str),
 }
 
-pub(super) fn prompt(request: &Request) -> Prompt<'_> {
+pub(super) fn prompt(request: &Request) -> PromptVia<'_> {
     let prompt = request.prompt.as_str();
     // To most programs a single dash means stdin, also behind `--`.
     if prompt.len() > MAX_ARGUMENT || prompt.contains('\0') || prompt == "-" {
-        Prompt::Stdin(prompt)
+        PromptVia::Stdin(prompt)
     } else {
-        Prompt::Argument(prompt)
+        PromptVia::Argument(prompt)
     }
 }
 
 impl Request {
     /// Whether somebody answers when the agent asks.
-    pub(super) fn has_somebody_to_ask(&self) -> bool {
-        self.permissions.mode.has_somebody_to_ask(self.talk)
+    pub(super) fn can_ask(&self) -> bool {
+        self.permissions.mode.can_ask(self.talk)
     }
 }
 
 impl Mode {
-    pub(super) fn has_somebody_to_ask(self, talk: Talk) -> bool {
+    pub(super) fn can_ask(self, talk: Interaction) -> bool {
         let is_answered = match self {
             Self::Plan | Self::Ask | Self::AcceptEdits => true,
             Self::Deny | Self::Listed | Self::Allow => false,
         };
-        is_answered && talk == Talk::Dialogue
+        is_answered && talk == Interaction::Dialogue
     }
 }
 

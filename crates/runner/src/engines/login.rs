@@ -84,7 +84,7 @@ impl fmt::Debug for Machine<'_> {
 
 /// What became of a key that is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Chosen {
+pub(super) enum KeyUse {
     /// There is none to decide about.
     Nothing,
     /// It is used because the user says so.
@@ -132,7 +132,7 @@ impl Seen<'_> {
 }
 
 impl Login {
-    pub(super) fn choose(&self, config: &EngineConfig, machine: Machine<'_>) -> Chosen {
+    pub(super) fn choose(&self, config: &EngineConfig, machine: Machine<'_>) -> KeyUse {
         let seen = Seen { config, machine };
         let key = |name: &&'static str| {
             let value = seen.variable(name)?;
@@ -140,20 +140,20 @@ impl Login {
         };
         let first = self.keys.first().and_then(key);
         let Some(any) = self.keys.iter().find_map(key).filter(|_| self.has_billing) else {
-            return Chosen::Nothing;
+            return KeyUse::Nothing;
         };
         if seen.own(any.name).is_some() {
-            return Chosen::Wanted(any);
+            return KeyUse::Wanted(any);
         }
         match (config.use_api_billing, first) {
-            (Billing::Key, _) => Chosen::Wanted(any),
-            (Billing::Login, Some(_)) => Chosen::Refused,
+            (Billing::Key, _) => KeyUse::Wanted(any),
+            (Billing::Login, Some(_)) => KeyUse::Refused,
             // The agent does not look at the others by itself.
-            (Billing::Login, None) => Chosen::Nothing,
+            (Billing::Login, None) => KeyUse::Nothing,
             (Billing::Auto, first) => match (self.has_login(&seen), first) {
-                (true, Some(_)) => Chosen::Withheld,
-                (true, None) => Chosen::Nothing,
-                (false, _) => Chosen::HandedOn(any),
+                (true, Some(_)) => KeyUse::Withheld,
+                (true, None) => KeyUse::Nothing,
+                (false, _) => KeyUse::HandedOn(any),
             },
         }
     }
@@ -202,7 +202,7 @@ impl Login {
     }
 }
 
-impl Chosen {
+impl KeyUse {
     pub(super) fn is_withheld(&self) -> bool {
         match self {
             Self::Nothing | Self::Wanted(_) | Self::HandedOn(_) => false,
@@ -292,7 +292,7 @@ mod tests {
         Key { name, value }
     }
 
-    fn chosen(billing: Billing, own: &[(&str, &str)], set: &[(&str, &str)], file: &str) -> Chosen {
+    fn chosen(billing: Billing, own: &[(&str, &str)], set: &[(&str, &str)], file: &str) -> KeyUse {
         let config = EngineConfig {
             use_api_billing: billing,
             env: own.iter().map(|it| (it.0.into(), it.1.into())).collect(),
@@ -315,24 +315,24 @@ mod tests {
 
     #[test]
     fn a_key_is_used_where_there_is_no_login() {
-        let used = || Chosen::HandedOn(key("API_KEY"));
+        let used = || KeyUse::HandedOn(key("API_KEY"));
         let key = ("API_KEY", "k");
         let home = ("HOME", "/home/me");
         let login = "/home/me/.agent/login.json";
         let auto = |set: &[(&str, &str)], file: &str| chosen(Billing::Auto, &[], set, file);
-        assert_eq!(auto(&[home], login), Chosen::Nothing);
-        assert_eq!(auto(&[("API_KEY", ""), home], login), Chosen::Nothing);
+        assert_eq!(auto(&[home], login), KeyUse::Nothing);
+        assert_eq!(auto(&[("API_KEY", ""), home], login), KeyUse::Nothing);
         assert_eq!(auto(&[key, home], ""), used());
         assert_eq!(auto(&[key], ""), used());
-        assert_eq!(auto(&[key, home], login), Chosen::Withheld);
-        assert_eq!(auto(&[key, home, ("OAUTH", "t")], ""), Chosen::Withheld);
+        assert_eq!(auto(&[key, home], login), KeyUse::Withheld);
+        assert_eq!(auto(&[key, home, ("OAUTH", "t")], ""), KeyUse::Withheld);
         let elsewhere = [key, home, ("AGENT_HOME", "/x")];
         assert_eq!(auto(&elsewhere, login), used());
-        assert_eq!(auto(&elsewhere, "/x/login.json"), Chosen::Withheld);
+        assert_eq!(auto(&elsewhere, "/x/login.json"), KeyUse::Withheld);
         // What the config gives to the agent counts as well.
         let own = |own: &[(&str, &str)]| chosen(Billing::Auto, own, &[key, home], login);
-        assert_eq!(own(&[key]), Chosen::Wanted(self::key("API_KEY")));
-        assert_eq!(own(&[("API_KEY", "")]), Chosen::Nothing);
+        assert_eq!(own(&[key]), KeyUse::Wanted(self::key("API_KEY")));
+        assert_eq!(own(&[("API_KEY", "")]), KeyUse::Nothing);
         assert_eq!(own(&[("AGENT_HOME", "/x")]), used());
     }
 
@@ -342,17 +342,17 @@ mod tests {
         let login = "/home/me/.agent/login.json";
         let with = |billing, file| chosen(billing, &[], &set, file);
         let used = key("OTHER_KEY");
-        assert_eq!(with(Billing::Auto, ""), Chosen::HandedOn(used.clone()));
-        assert_eq!(with(Billing::Key, login), Chosen::Wanted(used));
+        assert_eq!(with(Billing::Auto, ""), KeyUse::HandedOn(used.clone()));
+        assert_eq!(with(Billing::Key, login), KeyUse::Wanted(used));
         // The agent does not look at it, so there is nothing to withhold.
-        assert_eq!(with(Billing::Auto, login), Chosen::Nothing);
-        assert_eq!(with(Billing::Login, ""), Chosen::Nothing);
+        assert_eq!(with(Billing::Auto, login), KeyUse::Nothing);
+        assert_eq!(with(Billing::Login, ""), KeyUse::Nothing);
     }
 
     #[test]
     fn a_login_in_a_keyring_counts_although_it_cannot_be_seen() {
         let set = [("API_KEY", "k"), ("AGENT_HOME", "/ring")];
-        assert_eq!(chosen(Billing::Auto, &[], &set, ""), Chosen::Withheld);
+        assert_eq!(chosen(Billing::Auto, &[], &set, ""), KeyUse::Withheld);
     }
 
     #[test]
@@ -360,21 +360,21 @@ mod tests {
         let set = [("API_KEY", "k"), ("HOME", "/home/me")];
         for file in ["", "/home/me/.agent/login.json"] {
             let with = |billing| chosen(billing, &[], &set, file);
-            assert_eq!(with(Billing::Key), Chosen::Wanted(key("API_KEY")));
-            assert_eq!(with(Billing::Login), Chosen::Refused);
+            assert_eq!(with(Billing::Key), KeyUse::Wanted(key("API_KEY")));
+            assert_eq!(with(Billing::Login), KeyUse::Refused);
         }
     }
 
     #[test]
-    fn it_is_said_which() {
-        let notice = |it: &Chosen| it.notice("agent", "The Agent", &LOGIN).unwrap_or_default();
-        let hint = |it: &Chosen| it.hint("agent", &LOGIN).unwrap_or_default();
+    fn the_notice_names_the_key_in_use() {
+        let notice = |it: &KeyUse| it.notice("agent", "The Agent", &LOGIN).unwrap_or_default();
+        let hint = |it: &KeyUse| it.hint("agent", &LOGIN).unwrap_or_default();
         let said = [
-            Chosen::Nothing,
-            Chosen::Wanted(key("API_KEY")),
-            Chosen::HandedOn(key("OTHER_KEY")),
-            Chosen::Withheld,
-            Chosen::Refused,
+            KeyUse::Nothing,
+            KeyUse::Wanted(key("API_KEY")),
+            KeyUse::HandedOn(key("OTHER_KEY")),
+            KeyUse::Withheld,
+            KeyUse::Refused,
         ]
         .map(|it| format!("{it:?}\n  {}\n  {}\n", notice(&it), hint(&it)));
         expect![[r#"

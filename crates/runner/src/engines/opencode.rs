@@ -6,8 +6,8 @@
 use serde_json::{Map, Value, json};
 
 use super::invocation::allowed;
-use super::{EngineConfig, Error, Invocation, Login, guard};
-use crate::request::{Mode, Request, Resume, Stdin, Talk};
+use super::{EngineConfig, Error, Invocation, Login, arguments};
+use crate::request::{Interaction, Mode, Request, Resume, Stdin};
 
 /// Its own config says which provider it uses, and how.
 pub(super) const LOGIN: Login = Login {
@@ -55,8 +55,8 @@ const LOOKS: &[&str] = &[
 
 pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     let mut it = match request.talk {
-        Talk::OneShot => run(config, request)?,
-        Talk::Dialogue => acp(config, request)?,
+        Interaction::OneShot => run(config, request)?,
+        Interaction::Dialogue => acp(config, request)?,
     };
     let rules = rules(config, request)?;
     if !rules.is_empty() {
@@ -70,12 +70,12 @@ fn run(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     it.args(["run", "--format", "json", "--thinking"]);
     match &request.resume {
         Resume::Fresh => (),
-        Resume::Session(id) => _ = it.args(["--session", guard::id(id)?]),
+        Resume::Session(id) => _ = it.args(["--session", arguments::id(id)?]),
         Resume::Latest => _ = it.arg("--continue"),
-        Resume::Fork(id) => _ = it.args(["--session", guard::id(id)?, "--fork"]),
+        Resume::Fork(id) => _ = it.args(["--session", arguments::id(id)?, "--fork"]),
     }
     if let Some(model) = request.model.as_ref().or(config.model.as_ref()) {
-        it.args(["--model", guard::model(model)?]);
+        it.args(["--model", arguments::model(model)?]);
     }
     match request.permissions.mode {
         Mode::Ask | Mode::Deny | Mode::AcceptEdits | Mode::Listed => (),
@@ -89,7 +89,7 @@ fn run(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
 /// Session, model and mode are chosen by messages.
 fn acp(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     if let Resume::Session(id) | Resume::Fork(id) = &request.resume {
-        guard::id(id)?;
+        arguments::id(id)?;
     }
     let mut it = Invocation::new(Stdin::Open);
     it.arg("acp").extra(config);
@@ -99,7 +99,7 @@ fn acp(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
 /// By default OpenCode asks hardly anything, so every mode has to say what may happen.
 fn rules(config: &EngineConfig, request: &Request) -> Result<Map<String, Value>, Error> {
     // A question that nobody answers ends the run; a refusal lets it go on.
-    let asked = match request.has_somebody_to_ask() {
+    let asked = match request.can_ask() {
         true => "ask",
         false => "deny",
     };
@@ -135,7 +135,7 @@ pub(super) fn fixed_rules(config: &EngineConfig, request: &Request) -> Result<Ve
 
 /// Adds `bash`, or `bash(git *)` for some of its commands.
 fn list(rules: &mut Map<String, Value>, tools: &[String], rule: &str) -> Result<(), Error> {
-    guard::tools(tools)?;
+    arguments::tools(tools)?;
     for tool in tools {
         let (name, pattern) = match tool.strip_suffix(')').and_then(|it| it.split_once('(')) {
             Some((name, pattern)) => (name, pattern),

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::invocation::allowed;
-use super::{EngineConfig, Error, Invocation, guard};
-use crate::request::{Image, McpVia, Mode, Prompt, Request, Resume, Stdin, Talk};
+use super::{EngineConfig, Error, Invocation, arguments};
+use crate::request::{Image, Interaction, McpVia, Mode, Prompt, Request, Resume, Stdin};
 
 /// What `listed` allows when neither the caller nor the config has a list; looking is never asked.
 pub(crate) const ALLOWED_TOOLS: &[&str] = &["terminal", "file_editor"];
@@ -26,19 +26,19 @@ pub(super) const VERSION: &[&str] = &[
 /// A line for the shim.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum Line<'a> {
+pub(crate) enum ShimLine<'a> {
     /// The first one.
     Open {
         #[serde(flatten)]
-        opening: Opening<'a>,
+        opening: ShimOpen<'a>,
         #[serde(skip_serializing_if = "Option::is_none")]
         model: Option<&'a str>,
         #[serde(skip_serializing_if = "Option::is_none")]
         effort: Option<&'a str>,
         /// By name, as the SDK's own config has them.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-        mcp_servers: BTreeMap<&'a str, Server<'a>>,
-        permissions: Limits,
+        mcp_servers: BTreeMap<&'a str, ShimServer<'a>>,
+        permissions: ToolRules,
     },
     Prompt {
         text: &'a str,
@@ -61,13 +61,13 @@ pub(crate) enum Line<'a> {
         model: &'a str,
     },
     Permissions {
-        permissions: Limits,
+        permissions: ToolRules,
     },
 }
 
 /// What a conversation begins with.
 #[derive(Debug, Serialize)]
-pub(crate) struct Opening<'a> {
+pub(crate) struct ShimOpen<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,7 +78,7 @@ pub(crate) struct Opening<'a> {
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "transport", rename_all = "snake_case")]
-pub(crate) enum Server<'a> {
+pub(crate) enum ShimServer<'a> {
     Stdio {
         command: &'a str,
         args: &'a [String],
@@ -94,7 +94,7 @@ pub(crate) enum Server<'a> {
     },
 }
 
-impl<'a> From<&'a McpVia> for Server<'a> {
+impl<'a> From<&'a McpVia> for ShimServer<'a> {
     fn from(via: &'a McpVia) -> Self {
         fn map(pairs: &[(String, String)]) -> BTreeMap<&str, &str> {
             let pairs = pairs.iter();
@@ -120,7 +120,7 @@ impl<'a> From<&'a McpVia> for Server<'a> {
 
 /// What calls may run.
 #[derive(Debug, Serialize)]
-pub(crate) struct Limits {
+pub(crate) struct ToolRules {
     /// All but those that are denied.
     everything: bool,
     /// Changes of files below the working directory.
@@ -139,7 +139,7 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-impl<'a> Line<'a> {
+impl<'a> ShimLine<'a> {
     pub(crate) fn open(config: &'a EngineConfig, request: &'a Request) -> Self {
         let (session, fork) = match &request.resume {
             Resume::Fresh | Resume::Latest => (None, None),
@@ -147,7 +147,7 @@ impl<'a> Line<'a> {
             Resume::Fork(id) => (None, Some(id.as_str())),
         };
         Self::Open {
-            opening: Opening {
+            opening: ShimOpen {
                 session,
                 fork,
                 latest: request.resume == Resume::Latest,
@@ -175,13 +175,13 @@ impl<'a> Line<'a> {
     }
 }
 
-pub(crate) fn limits(config: &EngineConfig, request: &Request) -> Limits {
+pub(crate) fn limits(config: &EngineConfig, request: &Request) -> ToolRules {
     let mode = request.permissions.mode;
     let allow = named(&allowed(config, request, ALLOWED_TOOLS));
-    Limits {
+    ToolRules {
         everything: mode == Mode::Allow,
         edits: mode == Mode::AcceptEdits,
-        asks: request.has_somebody_to_ask(),
+        asks: request.can_ask(),
         allow,
         deny: named(&request.permissions.deny),
     }
@@ -199,28 +199,28 @@ fn named(tools: &[String]) -> Vec<String> {
 
 pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     if let Resume::Session(id) | Resume::Fork(id) = &request.resume
-        && !guard::is_uuid(guard::id(id)?)
+        && !arguments::is_uuid(arguments::id(id)?)
     {
-        return Err(guard::refused(
+        return Err(arguments::refused(
             "the session id",
             "is no UUID, which OpenHands needs",
             id,
         ));
     }
     if let Some(model) = request.model.as_ref().or(config.model.as_ref()) {
-        guard::model(model)?;
+        arguments::model(model)?;
     }
     if let Some(effort) = &request.effort {
-        guard::word("the effort", effort)?;
+        arguments::flag_value("the effort", effort)?;
     }
-    guard::whole_tools(&allowed(config, request, &[]))?;
-    guard::whole_tools(&request.permissions.deny)?;
+    arguments::whole_tools(&allowed(config, request, &[]))?;
+    arguments::whole_tools(&request.permissions.deny)?;
     let stdin = match request.talk {
-        Talk::Dialogue => Stdin::Open,
-        Talk::OneShot => {
+        Interaction::Dialogue => Stdin::Open,
+        Interaction::OneShot => {
             let prompt = request.prompt.as_str().into();
-            let lines = [Line::open(config, request), Line::prompt(&prompt)];
-            Stdin::Text(lines.iter().map(Line::text).collect())
+            let lines = [ShimLine::open(config, request), ShimLine::prompt(&prompt)];
+            Stdin::Text(lines.iter().map(ShimLine::text).collect())
         }
     };
     let mut it = Invocation::new(stdin);

@@ -6,7 +6,7 @@ use crate::nearest;
 
 /// A recording that comes with the program, so that everything works with no agent installed.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Replay {
+pub struct BundledReplay {
     pub name: &'static str,
     pub summary: &'static str,
     /// The format of the bytes.
@@ -14,26 +14,26 @@ pub struct Replay {
     pub bytes: &'static [u8],
 }
 
-pub const REPLAYS: &[Replay] = &[
-    Replay {
+pub const REPLAYS: &[BundledReplay] = &[
+    BundledReplay {
         name: "tools",
         summary: "Claude Code runs a command, writes and edits a file",
         format: "claude",
         bytes: include_bytes!("../../replays/tools.jsonl"),
     },
-    Replay {
+    BundledReplay {
         name: "approval",
         summary: "Claude Code asks before it writes a file and runs a command",
         format: "claude",
         bytes: include_bytes!("../../replays/approval.jsonl"),
     },
-    Replay {
+    BundledReplay {
         name: "subagents",
         summary: "Claude Code hands work to a sub-agent",
         format: "claude",
         bytes: include_bytes!("../../replays/subagents.jsonl"),
     },
-    Replay {
+    BundledReplay {
         name: "failure",
         summary: "Claude Code meets an error of the model server",
         format: "claude",
@@ -44,7 +44,7 @@ pub const REPLAYS: &[Replay] = &[
 /// What `replay:VALUE` plays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recording {
-    Bundled(&'static Replay),
+    Bundled(&'static BundledReplay),
     File(PathBuf),
 }
 

@@ -17,14 +17,14 @@ pub const DEFAULT_ORDER: &[&str] = &["codex", "claude", "opencode", "gemini"];
 /// What a run is played by.
 #[derive(Clone, Debug)]
 pub enum Selected {
-    Agent(Box<Agent>),
+    Agent(Box<SelectedAgent>),
     Responses(Box<Endpoint>),
     Replay(Recording),
 }
 
 /// An agent, and what the config says about it.
 #[derive(Clone, Debug)]
-pub struct Agent {
+pub struct SelectedAgent {
     pub engine: &'static Engine,
     /// What the user calls it, such as `claude` or `acp:helper --stdio`.
     pub name: String,
@@ -63,7 +63,7 @@ pub fn select(name: &str, config: &Config) -> Result<Selected, Error> {
     let Some(engine) = super::find(head) else {
         return Err(Error::UnknownEngine(name.to_owned()));
     };
-    let value = match (engine.value, value) {
+    let value = match (engine.argument, value) {
         (Some(_), None | Some("")) => return Err(Error::MissingValue(engine.name)),
         (None, Some(_)) => return Err(Error::NeedlessValue(engine.name)),
         (_, value) => value.unwrap_or_default(),
@@ -74,11 +74,11 @@ pub fn select(name: &str, config: &Config) -> Result<Selected, Error> {
             _ => Ok(Selected::Replay(Recording::new(value))),
         };
     };
-    let config = match engine.value {
+    let config = match engine.argument {
         Some(_) => command(value, config)?,
         None => config.engine(engine.name),
     };
-    Ok(Selected::Agent(Box::new(Agent {
+    Ok(Selected::Agent(Box::new(SelectedAgent {
         engine,
         name: name.to_owned(),
         config,
@@ -118,7 +118,7 @@ fn command(value: &str, config: &Config) -> Result<EngineConfig, Error> {
 pub fn first_installed(
     config: &Config,
     find: impl Fn(&str) -> Result<PathBuf, NotFound>,
-) -> Result<Agent, Error> {
+) -> Result<SelectedAgent, Error> {
     for name in DEFAULT_ORDER {
         if let Selected::Agent(agent) = select(name, config)?
             && agent.program().is_some_and(|it| find(it).is_ok())
@@ -129,7 +129,7 @@ pub fn first_installed(
     Err(Error::NoneInstalled)
 }
 
-impl Agent {
+impl SelectedAgent {
     /// The command line of a request, without the program: fails on what this engine does not take.
     pub fn invocation(&self, request: &Request) -> Result<Invocation, Error> {
         (self.rules)(&self.config, request)
@@ -208,6 +208,6 @@ impl Agent {
 }
 
 /// The row of an engine that has a program of its own.
-pub(super) fn with_program() -> impl Iterator<Item = &'static Engine> {
+pub(super) fn installable() -> impl Iterator<Item = &'static Engine> {
     ENGINES.iter().filter(|it| it.program.is_some())
 }

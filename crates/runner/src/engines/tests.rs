@@ -14,11 +14,11 @@ use super::*;
 use crate::config::Config;
 use crate::permissions::MODES;
 use crate::process::find_program;
-use crate::request::{Launch, McpServer, McpVia, Mode, Permissions, Resume, Stdin, Talk};
+use crate::request::{Interaction, Launch, McpServer, McpVia, Mode, Permissions, Resume, Stdin};
 
 const ID: &str = "0199a213-81c0-7800-8aa1-bbab2a035a53";
 
-fn request(mode: Mode, talk: Talk, resume: Resume) -> Request {
+fn request(mode: Mode, talk: Interaction, resume: Resume) -> Request {
     Request {
         prompt: "fix it".to_owned(),
         resume,
@@ -38,7 +38,7 @@ fn config(text: &str) -> Config {
     Config::parse(Some((Path::new("config.toml"), text)), |_| None).unwrap()
 }
 
-fn agent(name: &str, config: &Config) -> Agent {
+fn agent(name: &str, config: &Config) -> SelectedAgent {
     match select(name, config).unwrap() {
         Selected::Agent(agent) => *agent,
         Selected::Responses(it) => panic!("{it:?} is no agent"),
@@ -51,7 +51,7 @@ fn launch(name: &str, config: &Config, request: &Request) -> Result<Launch, Erro
 }
 
 /// One line that a shell would read back as the same arguments.
-fn shown(launch: &Result<Launch, Error>) -> String {
+fn launch_line(launch: &Result<Launch, Error>) -> String {
     let it = match launch {
         Ok(it) => it,
         Err(err) => return format!("error: {err}; hint: {}", err.hint().unwrap_or_default()),
@@ -96,7 +96,10 @@ fn matrix(name: &str) -> String {
         ("fork", Resume::Fork(id())),
     ];
     let mut text = String::new();
-    for (talk_name, talk) in [("one-shot", Talk::OneShot), ("dialogue", Talk::Dialogue)] {
+    for (talk_name, talk) in [
+        ("one-shot", Interaction::OneShot),
+        ("dialogue", Interaction::Dialogue),
+    ] {
         for (resume_name, resume) in &resumes {
             for info in MODES {
                 let request = request(info.mode, talk, resume.clone());
@@ -104,7 +107,7 @@ fn matrix(name: &str) -> String {
                 text += &format!(
                     "# {talk_name} {resume_name} {}\n{}\n",
                     info.name,
-                    shown(&launch)
+                    launch_line(&launch)
                 );
             }
         }
@@ -125,7 +128,7 @@ fn every_request_becomes_these_arguments() {
 /// Everything that a config and flags can add, in both ways of talking.
 fn check_full(name: &str, config_text: &str, expect: Expect) {
     let mut text = String::new();
-    for talk in [Talk::OneShot, Talk::Dialogue] {
+    for talk in [Interaction::OneShot, Interaction::Dialogue] {
         for mode in [Mode::Deny, Mode::Ask] {
             let mut request = request(mode, talk, Resume::Fresh);
             request.model = Some("m \"1\"".to_owned());
@@ -134,7 +137,7 @@ fn check_full(name: &str, config_text: &str, expect: Expect) {
                 request.permissions.allow = Some(vec!["Bash(git log:*)".to_owned()]);
                 request.permissions.deny = vec!["WebFetch".to_owned()];
             }
-            text += &shown(&launch(name, &config(config_text), &request));
+            text += &launch_line(&launch(name, &config(config_text), &request));
             text.push('\n');
         }
     }
@@ -198,9 +201,9 @@ fn models_lists_and_settings_travel_as_values() {
 
 #[test]
 fn codex_alone_runs_without_lists_and_takes_its_model_as_toml() {
-    let mut request = request(Mode::Deny, Talk::OneShot, Resume::Fresh);
+    let mut request = request(Mode::Deny, Interaction::OneShot, Resume::Fresh);
     request.model = Some(r#"o"3\"#.to_owned());
-    expect![[r#"/bin/codex exec --json --skip-git-repo-check -c 'model='\''o"3\'\''' -c 'sandbox_mode="read-only"' -c 'approval_policy="never"' -- 'fix it'"#]].assert_eq(&shown(&launch("codex", &config(""), &request)));
+    expect![[r#"/bin/codex exec --json --skip-git-repo-check -c 'model='\''o"3\'\''' -c 'sandbox_mode="read-only"' -c 'approval_policy="never"' -- 'fix it'"#]].assert_eq(&launch_line(&launch("codex", &config(""), &request)));
 }
 
 #[test]
@@ -218,9 +221,9 @@ fn prompts_that_do_not_fit_an_argument_go_by_stdin() {
         &long,
     ] {
         for name in ["claude", "codex", "opencode", "gemini"] {
-            let mut request = request(Mode::Allow, Talk::OneShot, Resume::Fresh);
+            let mut request = request(Mode::Allow, Interaction::OneShot, Resume::Fresh);
             request.prompt = prompt.to_owned();
-            text += &shown(&launch(name, &config(""), &request));
+            text += &launch_line(&launch(name, &config(""), &request));
             text.push('\n');
         }
     }
@@ -362,8 +365,8 @@ fn the_first_one_installed_is_the_default() {
 }
 
 #[test]
-fn a_program_that_is_not_there_says_how_to_get_it() {
-    let request = request(Mode::Deny, Talk::OneShot, Resume::Fresh);
+fn a_missing_program_names_its_install_command() {
+    let request = request(Mode::Deny, Interaction::OneShot, Resume::Fresh);
     let err = agent("gemini", &config(""))
         .launch(&request, |it| find_program(it.as_ref(), None))
         .unwrap_err();
@@ -386,7 +389,7 @@ fn every_engine_speaks_formats_that_can_be_read() {
 }
 
 #[test]
-fn bundled_recordings_are_what_they_say() {
+fn bundled_recordings_match_their_descriptions() {
     for replay in REPLAYS {
         let first = replay.bytes.split(|it| *it == b'\n').next().unwrap();
         let first = std::str::from_utf8(first).unwrap();
@@ -400,7 +403,7 @@ fn bundled_recordings_are_what_they_say() {
 #[test]
 fn the_model_of_the_config_is_chosen_in_a_session_that_is_talked_with() {
     let config = config("[engines.opencode]\nmodel = \"big\"\n");
-    let request = request(Mode::Ask, Talk::Dialogue, Resume::Fresh);
+    let request = request(Mode::Ask, Interaction::Dialogue, Resume::Fresh);
     let mut dialogue = agent("opencode", &config).dialogue(&request, None);
     let mut out = crate::dialogue::Outbox::default();
     dialogue.open(&mut out);
@@ -420,7 +423,7 @@ fn the_model_of_the_config_is_chosen_in_a_session_that_is_talked_with() {
 
 #[test]
 fn servers_of_tools_and_the_effort_reach_the_engines_that_take_them() {
-    let mut request = request(Mode::Ask, Talk::Dialogue, Resume::Fresh);
+    let mut request = request(Mode::Ask, Interaction::Dialogue, Resume::Fresh);
     request.effort = Some("high".to_owned());
     let pair = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
     let server = |name: &str, via| McpServer {
@@ -447,7 +450,7 @@ fn servers_of_tools_and_the_effort_reach_the_engines_that_take_them() {
     let none = config("");
     let mut text = String::new();
     for name in ["claude", "codex"] {
-        text += &shown(&launch(name, &none, &request));
+        text += &launch_line(&launch(name, &none, &request));
         text.push('\n');
     }
     expect![[r#"
@@ -458,10 +461,10 @@ fn servers_of_tools_and_the_effort_reach_the_engines_that_take_them() {
     expect![
         "error: the name of an MCP server has more than letters, digits, `_` and `-`: `a.b`; hint: "
     ]
-    .assert_eq(&shown(&launch("codex", &none, &request)));
+    .assert_eq(&launch_line(&launch("codex", &none, &request)));
     request.mcp_servers[1].via = McpVia::Sse {
         url: "https://example.com/sse".to_owned(),
         headers: Vec::new(),
     };
-    expect!["error: engine `codex` cannot use MCP servers over SSE; hint: name the server's HTTP address"].assert_eq(&shown(&launch("codex", &none, &request)));
+    expect!["error: engine `codex` cannot use MCP servers over SSE; hint: name the server's HTTP address"].assert_eq(&launch_line(&launch("codex", &none, &request)));
 }

@@ -20,7 +20,7 @@ impl Folder {
         Self(Locks::new(dir))
     }
 
-    async fn queue(&self, id: &str, holder: &str) -> Place {
+    async fn queue(&self, id: &str, holder: &str) -> QueueSlot {
         self.0.queue("claude", id, holder).await.unwrap()
     }
 
@@ -37,7 +37,7 @@ impl Drop for Folder {
     }
 }
 
-fn holder(place: &Place) -> Option<(u32, &str)> {
+fn holder(place: &QueueSlot) -> Option<(u32, &str)> {
     place.held().map(|it| (it.pid, it.holder.as_str()))
 }
 
@@ -55,7 +55,7 @@ async fn a_free_session_is_ours_at_once_and_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn whoever_waits_knows_for_whom() {
+async fn a_waiter_sees_the_holder() {
     let folder = Folder::new("held");
     let lock = folder.queue("s1", "run 1").await.wait().await.unwrap();
     let second = folder.queue("s1", "run 2").await;
@@ -108,7 +108,7 @@ async fn first_come_first_served() {
 }
 
 #[tokio::test]
-async fn whoever_stops_waiting_gives_the_place_up() {
+async fn a_cancelled_wait_frees_its_slot() {
     let folder = Folder::new("cancel");
     let lock = folder.queue("s1", "holder").await.wait().await.unwrap();
     let second = folder.queue("s1", "second").await;
@@ -140,57 +140,57 @@ async fn readers_wait_for_writers_and_not_for_each_other() {
 }
 
 #[tokio::test]
-async fn a_lock_that_was_set_down_keeps_nobody_out_and_is_taken_up_again() {
+async fn an_idle_lock_blocks_no_one_and_can_be_reacquired() {
     let folder = Folder::new("idle");
     let lock = folder.queue("s1", "warm").await.wait().await.unwrap();
     let waiter = folder.queue("s1", "waiter").await;
-    let idle = lock.set_down().unwrap();
+    let idle = lock.mark_idle().unwrap();
     drop((lock, waiter));
     let reader = folder.0.queue_to_read("claude", "s1", "fork").await;
     let reader = reader.unwrap();
     assert_eq!(holder(&reader), None);
     drop(reader.wait().await.unwrap());
-    let lock = idle.clone().take_up("warm").await.unwrap();
+    let lock = idle.clone().reacquire("warm").await.unwrap();
     assert!(lock.is_some(), "a reader leaves the session as it is");
     drop((idle, lock));
     assert_eq!(folder.files(), ["queue"]);
 }
 
 #[tokio::test]
-async fn whoever_wrote_meanwhile_is_noticed() {
+async fn a_write_while_idle_is_noticed() {
     let folder = Folder::new("outdated");
     let lock = folder.queue("s1", "warm").await.wait().await.unwrap();
-    let idle = lock.set_down().unwrap();
+    let idle = lock.mark_idle().unwrap();
     drop(lock);
     let other = folder.queue("s1", "other").await;
     assert_eq!(holder(&other), None);
     let other = other.wait().await.unwrap();
-    let second = other.set_down().unwrap();
+    let second = other.mark_idle().unwrap();
     drop(other);
-    assert!(idle.take_up("warm").await.unwrap().is_none());
-    assert!(second.take_up("other").await.unwrap().is_some());
+    assert!(idle.reacquire("warm").await.unwrap().is_none());
+    assert!(second.reacquire("other").await.unwrap().is_some());
     assert_eq!(folder.files(), ["queue"]);
 }
 
 /// A ticket as a killed process leaves it, and the agent it speaks of.
-async fn leave_behind(folder: &Folder, with_agent: bool) -> (Marker, Child) {
-    let marker = Marker::random().unwrap();
+async fn leave_behind(folder: &Folder, with_agent: bool) -> (ProcessTag, Child) {
+    let tag = ProcessTag::random().unwrap();
     let mut agent = Command::new("sh")
         .args(["-c", "echo; trap '' TERM; while :; do sleep 0.1; done"])
-        .env(VARIABLE, marker.to_string())
+        .env(VARIABLE, tag.to_string())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     io::Read::read_exact(agent.stdout.as_mut().unwrap(), &mut [0]).unwrap();
     let lock = folder.queue("s1", "dead").await.wait().await.unwrap();
     if with_agent {
-        lock.protect(marker).unwrap();
+        lock.protect(tag).unwrap();
     }
     let content = fs::read(&lock.ticket.path).unwrap();
     let path = lock.ticket.path.clone();
     drop(lock);
     fs::write(path, content).unwrap();
-    (marker, agent)
+    (tag, agent)
 }
 
 #[tokio::test]
@@ -206,14 +206,14 @@ async fn the_place_of_a_dead_owner_is_free() {
 }
 
 #[tokio::test]
-async fn nobody_enters_while_the_agent_of_a_dead_owner_lives() {
+async fn a_session_stays_locked_while_the_agent_of_a_dead_owner_lives() {
     let folder = Folder::new("orphan");
-    let (marker, mut agent) = leave_behind(&folder, true).await;
+    let (tag, mut agent) = leave_behind(&folder, true).await;
     let place = folder.queue("s1", "next").await;
     assert_eq!(holder(&place), Some((process::id(), "dead")));
     let start = Instant::now();
     let lock = place.wait().await.unwrap();
-    assert!(!marker.is_alive());
+    assert!(!tag.is_alive());
     // It was given the time that a guard may take.
     assert!(start.elapsed() >= Duration::from_secs(2));
     drop(lock);

@@ -17,8 +17,8 @@ use std::time::{Duration, SystemTime};
 use model::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Held;
-use crate::process::Marker;
+use super::LockHolder;
+use crate::process::ProcessTag;
 
 /// The guard of a dead linkspan ends its agent in less; an agent without a guard is ended by us then.
 const ORPHAN_GRACE: Duration = Duration::from_secs(2);
@@ -31,9 +31,9 @@ const MAX_TICKET: u64 = 64 << 10;
 
 /// A session of an engine as part of a file name: ids are opaque and may hold anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Key(u128);
+pub(super) struct SessionKey(u128);
 
-impl Key {
+impl SessionKey {
     /// FNV-1a: the same in every version of the program. Two sessions that share a key only wait for
     /// each other.
     pub(super) fn new(engine: &str, id: &str) -> Self {
@@ -48,18 +48,18 @@ impl Key {
         }))
     }
 
-    fn file_name(self, number: u64, kind: Kind) -> String {
+    fn file_name(self, number: u64, kind: TicketKind) -> String {
         format!("{:032x}.{number:020}{}", self.0, kind.suffix())
     }
 
     /// The number and kind of a file of this session.
-    fn find(self, file_name: &str) -> Option<(u64, Kind)> {
+    fn find(self, file_name: &str) -> Option<(u64, TicketKind)> {
         let (key, rest) = file_name.split_once('.')?;
         let key = u128::from_str_radix(key, 16).ok()?;
         let (number, kind) = match rest.split_once('.') {
-            None => (rest, Kind::Write),
-            Some((number, "read")) => (number, Kind::Read),
-            Some((number, "idle")) => (number, Kind::Idle),
+            None => (rest, TicketKind::Write),
+            Some((number, "read")) => (number, TicketKind::Read),
+            Some((number, "idle")) => (number, TicketKind::Idle),
             Some(_) => return None,
         };
         (key == self.0).then(|| number.parse().ok().map(|it| (it, kind)))?
@@ -68,7 +68,7 @@ impl Key {
 
 /// What a file of a session stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TicketKind {
     /// Its owner writes the session: nobody else may be in it.
     Write,
     /// Its owner reads what the session holds, as others may at the same time.
@@ -77,7 +77,7 @@ pub(super) enum Kind {
     Idle,
 }
 
-impl Kind {
+impl TicketKind {
     fn suffix(self) -> &'static str {
         match self {
             Self::Write => "",
@@ -97,36 +97,36 @@ impl Kind {
 
 /// A place in a queue.
 #[derive(Debug)]
-pub(super) struct Drawn {
+pub(super) struct DrawnTicket {
     pub(super) ticket: Ticket,
-    pub(super) held: Option<Held>,
-    pub(super) turn: Turn,
+    pub(super) held: Option<LockHolder>,
+    pub(super) turn: TurnWait,
 }
 
 /// What has to happen before a ticket is the first. Apart from the ticket, which is given up at once when
 /// its owner does not wait any more.
 #[derive(Debug)]
-pub(super) struct Turn {
-    key: Key,
-    kind: Kind,
+pub(super) struct TurnWait {
+    key: SessionKey,
+    kind: TicketKind,
     /// The tickets before ours.
     ahead: Vec<PathBuf>,
 }
 
-impl Turn {
+impl TurnWait {
     /// Waits for everybody ahead. Whoever writes the session makes the notes of idle agents void: what
     /// those agents know of it is out of date from now on.
     pub(super) fn wait(&self, dir: &Path) -> io::Result<()> {
-        outlast(&self.ahead)?;
+        wait_for_agent(&self.ahead)?;
         match self.kind {
-            Kind::Write => self.remove_notes(dir),
-            Kind::Read | Kind::Idle => Ok(()),
+            TicketKind::Write => self.remove_notes(dir),
+            TicketKind::Read | TicketKind::Idle => Ok(()),
         }
     }
 
     /// The same for the owner of a note; false when the session was written since the note was left.
-    pub(super) fn wait_as(&self, dir: &Path, note: &Note) -> io::Result<bool> {
-        outlast(&self.ahead)?;
+    pub(super) fn wait_as(&self, dir: &Path, note: &IdleNote) -> io::Result<bool> {
+        wait_for_agent(&self.ahead)?;
         let is_valid = note.file.metadata()?.nlink() > 0;
         if is_valid {
             self.remove_notes(dir)?;
@@ -136,7 +136,7 @@ impl Turn {
 
     fn remove_notes(&self, dir: &Path) -> io::Result<()> {
         for (_, kind, path) in files(dir, self.key)? {
-            if kind == Kind::Idle {
+            if kind == TicketKind::Idle {
                 remove(&path)?;
             }
         }
@@ -146,16 +146,16 @@ impl Turn {
 
 /// Says that an agent idles in a session: gone once anybody else has written there.
 #[derive(Debug)]
-pub(super) struct Note {
+pub(super) struct IdleNote {
     path: PathBuf,
     file: File,
 }
 
-impl Note {
+impl IdleNote {
     /// Leaves a note in place of a ticket.
     pub(super) fn leave(ticket: &Ticket) -> io::Result<Self> {
         let mut path = ticket.path.clone().into_os_string();
-        path.push(Kind::Idle.suffix());
+        path.push(TicketKind::Idle.suffix());
         let path = PathBuf::from(path);
         let mut options = OpenOptions::new();
         options.append(true).create_new(true).mode(0o600);
@@ -164,7 +164,7 @@ impl Note {
     }
 }
 
-impl Drop for Note {
+impl Drop for IdleNote {
     fn drop(&mut self) {
         // It may be gone already, and one that stays behind is removed by the next owner.
         fs::remove_file(&self.path).ok();
@@ -179,8 +179,8 @@ pub(super) struct Ticket {
 }
 
 impl Ticket {
-    pub(super) fn name_agent(&self, agent: Marker) -> io::Result<()> {
-        write_line(&self.file, &Line::Agent(agent.to_string()))
+    pub(super) fn name_agent(&self, agent: ProcessTag) -> io::Result<()> {
+        write_line(&self.file, &TicketLine::Agent(agent.to_string()))
     }
 }
 
@@ -195,7 +195,7 @@ impl Drop for Ticket {
 /// What a ticket says, line by line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line {
+enum TicketLine {
     Owner {
         pid: u32,
         holder: String,
@@ -206,7 +206,12 @@ enum Line {
 }
 
 /// Draws the next ticket of a session.
-pub(super) fn draw(dir: &Path, key: Key, kind: Kind, holder: &str) -> io::Result<Drawn> {
+pub(super) fn draw(
+    dir: &Path,
+    key: SessionKey,
+    kind: TicketKind,
+    holder: &str,
+) -> io::Result<DrawnTicket> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -220,15 +225,15 @@ pub(super) fn draw(dir: &Path, key: Key, kind: Kind, holder: &str) -> io::Result
     let held = ahead.iter().find_map(|it| find_holder(it).transpose());
     let next = count(&queue, highest)?;
     let ticket = make(dir.join(key.file_name(next, kind)), holder)?;
-    Ok(Drawn {
+    Ok(DrawnTicket {
         ticket,
         held: held.transpose()?,
-        turn: Turn { key, kind, ahead },
+        turn: TurnWait { key, kind, ahead },
     })
 }
 
 /// Everything of a session.
-fn files(dir: &Path, key: Key) -> io::Result<Vec<(u64, Kind, PathBuf)>> {
+fn files(dir: &Path, key: SessionKey) -> io::Result<Vec<(u64, TicketKind, PathBuf)>> {
     let found = fs::read_dir(dir)?.filter_map(|entry| {
         let entry = entry.ok()?;
         let (number, kind) = key.find(entry.file_name().to_str()?)?;
@@ -255,7 +260,7 @@ fn make(path: PathBuf, holder: &str) -> io::Result<Ticket> {
     let file = options.open(&path)?;
     let ticket = Ticket { path, file };
     lock(|| ticket.file.lock())?;
-    let owner = Line::Owner {
+    let owner = TicketLine::Owner {
         pid: process::id(),
         holder: holder.to_owned(),
         since: SystemTime::now().into(),
@@ -265,7 +270,7 @@ fn make(path: PathBuf, holder: &str) -> io::Result<Ticket> {
 }
 
 /// Who owns a ticket, if its owner or the agent of its owner lives.
-fn find_holder(path: &Path) -> io::Result<Option<Held>> {
+fn find_holder(path: &Path) -> io::Result<Option<LockHolder>> {
     let Some(file) = open(path)? else {
         return Ok(None);
     };
@@ -280,7 +285,7 @@ fn find_holder(path: &Path) -> io::Result<Option<Held>> {
 }
 
 /// Waits until all these tickets are gone.
-fn outlast(tickets: &[PathBuf]) -> io::Result<()> {
+fn wait_for_agent(tickets: &[PathBuf]) -> io::Result<()> {
     // Backwards: whoever was next to us has waited for all the others, so that a release wakes one, not all.
     for path in tickets.iter().rev() {
         let Some(file) = open(path)? else {
@@ -289,14 +294,14 @@ fn outlast(tickets: &[PathBuf]) -> io::Result<()> {
         // Shared, because others may wait for the same one.
         lock(|| file.lock_shared())?;
         if file.metadata()?.nlink() > 0 {
-            bury(path, &file)?;
+            remove_dead(path, &file)?;
         }
     }
     Ok(())
 }
 
 /// Removes the ticket of a dead owner, when its agent is gone too.
-fn bury(path: &Path, file: &File) -> io::Result<()> {
+fn remove_dead(path: &Path, file: &File) -> io::Result<()> {
     if let (_, Some(agent)) = read(file)? {
         agent.wait(ORPHAN_GRACE);
         if !agent.end(Duration::ZERO, ORPHAN_LIMIT) {
@@ -317,21 +322,23 @@ fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// The owner, unless it died while it wrote, and the agent, if there is one.
-fn read(file: &File) -> io::Result<(Option<Held>, Option<Marker>)> {
+fn read(file: &File) -> io::Result<(Option<LockHolder>, Option<ProcessTag>)> {
     let mut text = Vec::new();
     file.take(MAX_TICKET).read_to_end(&mut text)?;
     let (mut owner, mut agent) = (None, None);
     for line in text.split_inclusive(|byte| *byte == b'\n') {
         match serde_json::from_slice(line) {
-            Ok(Line::Owner { pid, holder, since }) => owner = Some(Held { pid, holder, since }),
-            Ok(Line::Agent(marker)) => agent = marker.parse().ok(),
+            Ok(TicketLine::Owner { pid, holder, since }) => {
+                owner = Some(LockHolder { pid, holder, since })
+            }
+            Ok(TicketLine::Agent(tag)) => agent = tag.parse().ok(),
             Err(_) => (),
         }
     }
     Ok((owner, agent))
 }
 
-fn write_line(mut file: &File, line: &Line) -> io::Result<()> {
+fn write_line(mut file: &File, line: &TicketLine) -> io::Result<()> {
     let mut bytes = serde_json::to_vec(line)?;
     bytes.push(b'\n');
     file.write_all(&bytes)

@@ -27,9 +27,9 @@ pub fn find_program(program: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, No
     };
     for candidate in candidates {
         match kind(&candidate) {
-            Kind::Program => return Ok(candidate),
-            Kind::File => not_found.not_executable.push(candidate),
-            Kind::Nothing => (),
+            FileKind::Program => return Ok(candidate),
+            FileKind::File => not_found.not_executable.push(candidate),
+            FileKind::Nothing => (),
         }
     }
     Err(not_found)
@@ -40,17 +40,17 @@ pub fn find_on_path(program: &str) -> Result<PathBuf, NotFound> {
     find_program(program.as_ref(), env::var_os("PATH").as_deref())
 }
 
-enum Kind {
+enum FileKind {
     Program,
     File,
     Nothing,
 }
 
-fn kind(path: &Path) -> Kind {
+fn kind(path: &Path) -> FileKind {
     match path.is_file() {
-        true if access(path, Access::EXEC_OK).is_ok() => Kind::Program,
-        true => Kind::File,
-        false => Kind::Nothing,
+        true if access(path, Access::EXEC_OK).is_ok() => FileKind::Program,
+        true => FileKind::File,
+        false => FileKind::Nothing,
     }
 }
 
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_looked_for_where_it_says() {
+    fn a_path_is_resolved_as_given() {
         assert_eq!(find("/bin/sh", ""), Ok("/bin/sh".into()));
         assert_eq!(
             find("/nowhere/sh", "/bin"),

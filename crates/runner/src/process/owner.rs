@@ -7,7 +7,7 @@ use std::fs;
 use std::process;
 use std::str::FromStr;
 
-use super::marker::{Marker, VARIABLE};
+use super::tag::{ProcessTag, VARIABLE};
 use super::{GRACE, SWEEP_LIMIT};
 
 /// The variable that carries the name.
@@ -79,14 +79,14 @@ pub fn end_orphans() -> usize {
     let mut orphans = BTreeMap::new();
     for environ in super::proc::pids().filter_map(super::proc::environ) {
         let owner = find(&environ, OWNER).and_then(|it| it.parse::<Owner>().ok());
-        let marker = find(&environ, VARIABLE);
-        if let (Some(owner), Some(marker)) = (owner, marker)
+        let tag = find(&environ, VARIABLE);
+        if let (Some(owner), Some(tag)) = (owner, tag)
             && owner.is_alive() == Some(false)
             // Whoever was started by an orphan does not end itself.
-            && own.as_deref() != Some(marker)
-            && let Ok(parsed) = marker.parse::<Marker>()
+            && own.as_deref() != Some(tag)
+            && let Ok(parsed) = tag.parse::<ProcessTag>()
         {
-            orphans.insert(marker.to_owned(), parsed);
+            orphans.insert(tag.to_owned(), parsed);
         }
     }
     let ended = orphans.values().map(|it| it.end(GRACE, SWEEP_LIMIT));
@@ -137,12 +137,12 @@ mod tests {
 
     use super::*;
 
-    fn agent(owner: &str, marker: Marker) -> Child {
+    fn agent(owner: &str, tag: ProcessTag) -> Child {
         let mut command = Command::new("sleep");
         command.arg("60").env(OWNER, owner);
-        command.env(VARIABLE, marker.to_string());
+        command.env(VARIABLE, tag.to_string());
         let child = command.spawn().expect("there is a sleep");
-        while !marker.is_alive() {
+        while !tag.is_alive() {
             thread::yield_now();
         }
         child
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn agents_of_a_dead_owner_are_ended_and_others_are_not() {
-        let [mine, orphaned] = [(); 2].map(|()| Marker::random().unwrap());
+        let [mine, orphaned] = [(); 2].map(|()| ProcessTag::random().unwrap());
         let mut dead = Command::new("true").spawn().unwrap();
         let owner = Owner {
             pid: dead.id(),

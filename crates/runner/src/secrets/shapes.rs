@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_words_stay() {
+    fn ordinary_text_is_kept() {
         for text in [
             "",
             "sk-learn is a library, sk-estimator-html-doc-link a class",

@@ -20,7 +20,7 @@ pub(super) fn call(body: &Value) -> Result<Call, String> {
         wants_usage: true,
         previous: None,
         n_history: messages.len(),
-        user_texts: super::said_by("user", messages),
+        user_texts: super::text_of_role("user", messages),
     })
 }
 
@@ -172,22 +172,23 @@ fn full(block: &Block, names: &Names<'_>, index: usize) -> Value {
 struct BlockDelta<'a> {
     r#type: &'static str,
     index: usize,
-    delta: Delta<'a>,
+    delta: AnthropicDelta<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[expect(clippy::enum_variant_names, reason = "the wire's own words")]
-enum Delta<'a> {
+enum AnthropicDelta<'a> {
     TextDelta { text: &'a str },
     ThinkingDelta { thinking: &'a str },
     SignatureDelta { signature: &'a str },
     InputJsonDelta { partial_json: &'a str },
 }
 
-fn deltas(block: &Block, size: usize, mut delta: impl FnMut(Delta<'_>)) {
+fn deltas(block: &Block, size: usize, mut delta: impl FnMut(AnthropicDelta<'_>)) {
     let mut input_deltas = |input: &str| {
-        pieces(input, size).for_each(|partial_json| delta(Delta::InputJsonDelta { partial_json }));
+        pieces(input, size)
+            .for_each(|partial_json| delta(AnthropicDelta::InputJsonDelta { partial_json }));
     };
     match block {
         Block::Tool { input, .. } => input_deltas(input),
@@ -197,11 +198,12 @@ fn deltas(block: &Block, size: usize, mut delta: impl FnMut(Delta<'_>)) {
             input_deltas(&raw.get("input").map(Value::to_string).unwrap_or_default())
         }
         Block::Text(text) | Block::Refusal(text) => {
-            pieces(text, size).for_each(|text| delta(Delta::TextDelta { text }));
+            pieces(text, size).for_each(|text| delta(AnthropicDelta::TextDelta { text }));
         }
         Block::Thinking { text, signature } => {
-            pieces(text, size).for_each(|thinking| delta(Delta::ThinkingDelta { thinking }));
-            delta(Delta::SignatureDelta {
+            pieces(text, size)
+                .for_each(|thinking| delta(AnthropicDelta::ThinkingDelta { thinking }));
+            delta(AnthropicDelta::SignatureDelta {
                 signature: signature.as_deref().unwrap_or(SIGNATURE),
             });
         }

@@ -13,11 +13,11 @@ pub(super) fn call(body: &Value) -> Result<Call, String> {
     Ok(Call {
         model: super::model(body)?,
         is_stream: body["stream"] == true,
-        is_title: super::asks_for_title(body, &super::said_by("system", messages)),
+        is_title: super::asks_for_title(body, &super::text_of_role("system", messages)),
         wants_usage: body["stream_options"]["include_usage"] == true,
         previous: None,
         n_history: messages.len(),
-        user_texts: super::said_by("user", messages),
+        user_texts: super::text_of_role("user", messages),
     })
 }
 
@@ -26,7 +26,7 @@ pub(super) fn stream(call: &Call, message: &Message, names: &Names<'_>, frames: 
     let once = |frames: &mut Frames, said: Value, finish_reason: Option<String>| {
         frames.event(
             None,
-            &Chunk::new(&id, call, Delta::Other(said), finish_reason),
+            &Chunk::new(&id, call, ChatDelta::Other(said), finish_reason),
         );
     };
     once(frames, json!({"role": "assistant", "content": ""}), None);
@@ -152,7 +152,7 @@ impl<'a> Chunk<'a> {
     fn new(
         id: &'a str,
         call: &'a Call,
-        delta: Delta<'a>,
+        delta: ChatDelta<'a>,
         finish_reason: Option<String>,
     ) -> Chunk<'a> {
         let choice = Choice {
@@ -173,13 +173,13 @@ impl<'a> Chunk<'a> {
 #[derive(Serialize)]
 struct Choice<'a> {
     index: usize,
-    delta: Delta<'a>,
+    delta: ChatDelta<'a>,
     finish_reason: Option<String>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Delta<'a> {
+enum ChatDelta<'a> {
     Content(&'a str),
     ReasoningContent(&'a str),
     Refusal(&'a str),
@@ -200,25 +200,25 @@ struct Function<'a> {
     arguments: &'a str,
 }
 
-fn deltas(block: &Block, size: usize, n_calls: usize, mut delta: impl FnMut(Delta<'_>)) {
+fn deltas(block: &Block, size: usize, n_calls: usize, mut delta: impl FnMut(ChatDelta<'_>)) {
     let call = |arguments| {
-        Delta::ToolCalls([ToolCall {
+        ChatDelta::ToolCalls([ToolCall {
             index: n_calls,
             function: Function { arguments },
         }])
     };
     match block {
-        Block::Text(text) => pieces(text, size).for_each(|it| delta(Delta::Content(it))),
+        Block::Text(text) => pieces(text, size).for_each(|it| delta(ChatDelta::Content(it))),
         Block::Thinking { text, .. } => {
-            pieces(text, size).for_each(|it| delta(Delta::ReasoningContent(it)))
+            pieces(text, size).for_each(|it| delta(ChatDelta::ReasoningContent(it)))
         }
-        Block::Refusal(text) => pieces(text, size).for_each(|it| delta(Delta::Refusal(it))),
+        Block::Refusal(text) => pieces(text, size).for_each(|it| delta(ChatDelta::Refusal(it))),
         Block::Tool { input, .. } => pieces(input, size).for_each(|it| delta(call(it))),
         Block::Custom { input, .. } => {
             let input = json!({"input": input}).to_string();
             pieces(&input, size).for_each(|it| delta(call(it)));
         }
-        Block::Raw(raw) => delta(Delta::Other(raw.clone())),
+        Block::Raw(raw) => delta(ChatDelta::Other(raw.clone())),
         Block::Redacted(_) => (), // This wire has no hidden reasoning.
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn stream(call: &Call, message: &Message, names: &Names<'_>, frames: 
     let id = names.answer("resp");
     for (index, block) in message.blocks.iter().enumerate() {
         parts(block, message.chunk.get(), names, index, |part| {
-            frames.chunk(None, &Answer::new(call, &id, vec![part]));
+            frames.chunk(None, &GeminiChunk::new(call, &id, vec![part]));
         });
         match message.ending.after(index) {
             None => (),
@@ -63,13 +63,13 @@ pub(super) fn stream(call: &Call, message: &Message, names: &Names<'_>, frames: 
     }
     frames.event(
         None,
-        &Answer::new(call, &id, vec![Part::text("")]).finish(message),
+        &GeminiChunk::new(call, &id, vec![GeminiPart::text("")]).finish(message),
     );
 }
 
 pub(super) fn whole(call: &Call, message: &Message, names: &Names<'_>) -> Value {
     let id = names.answer("resp");
-    let mut answer = Answer::new(call, &id, Vec::new()).finish(message);
+    let mut answer = GeminiChunk::new(call, &id, Vec::new()).finish(message);
     let all = &mut answer.candidates[0].content.parts;
     for (index, block) in message.blocks.iter().enumerate() {
         parts(block, usize::MAX, names, index, |part| all.push(part));
@@ -93,7 +93,7 @@ pub(super) fn error_kind(status: StatusCode) -> &'static str {
 /// Streamed by the thousand, and therefore written without a detour.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer<'a> {
+struct GeminiChunk<'a> {
     candidates: [Candidate<'a>; 1],
     model_version: &'a str,
     response_id: &'a str,
@@ -105,20 +105,20 @@ struct Answer<'a> {
 #[serde(rename_all = "camelCase")]
 struct Candidate<'a> {
     index: usize,
-    content: Content<'a>,
+    content: GeminiContent<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     finish_reason: Option<String>,
 }
 
 #[derive(Serialize)]
-struct Content<'a> {
+struct GeminiContent<'a> {
     role: &'static str,
-    parts: Vec<Part<'a>>,
+    parts: Vec<GeminiPart<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Part<'a> {
+enum GeminiPart<'a> {
     Text {
         text: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,22 +127,22 @@ enum Part<'a> {
     Other(Value),
 }
 
-impl<'a> Part<'a> {
-    fn text(text: &'a str) -> Part<'a> {
-        Part::Text {
+impl<'a> GeminiPart<'a> {
+    fn text(text: &'a str) -> GeminiPart<'a> {
+        GeminiPart::Text {
             text,
             thought: None,
         }
     }
 }
 
-impl<'a> Answer<'a> {
-    fn new(call: &'a Call, id: &'a str, parts: Vec<Part<'a>>) -> Answer<'a> {
-        let content = Content {
+impl<'a> GeminiChunk<'a> {
+    fn new(call: &'a Call, id: &'a str, parts: Vec<GeminiPart<'a>>) -> GeminiChunk<'a> {
+        let content = GeminiContent {
             role: "model",
             parts,
         };
-        Answer {
+        GeminiChunk {
             candidates: [Candidate {
                 index: 0,
                 content,
@@ -154,7 +154,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    fn finish(mut self, message: &Message) -> Answer<'a> {
+    fn finish(mut self, message: &Message) -> GeminiChunk<'a> {
         self.candidates[0].finish_reason = Some(finish_reason(message));
         self.usage_metadata = Some(usage(&message.usage));
         self
@@ -194,26 +194,26 @@ fn parts<'a>(
     size: usize,
     names: &Names<'_>,
     index: usize,
-    mut part: impl FnMut(Part<'a>),
+    mut part: impl FnMut(GeminiPart<'a>),
 ) {
     let call = |name: &str, args: Value| {
-        Part::Other(
+        GeminiPart::Other(
             json!({"functionCall": {"id": names.block("fc", index), "name": name, "args": args}}),
         )
     };
     match block {
         Block::Text(text) | Block::Refusal(text) => {
-            pieces(text, size).for_each(|it| part(Part::text(it)))
+            pieces(text, size).for_each(|it| part(GeminiPart::text(it)))
         }
         Block::Thinking { text, signature } => {
             pieces(text, size).for_each(|text| {
-                part(Part::Text {
+                part(GeminiPart::Text {
                     text,
                     thought: Some(true),
                 })
             });
             if let Some(signature) = signature {
-                part(Part::Other(
+                part(GeminiPart::Other(
                     json!({"text": "", "thought": true, "thoughtSignature": signature}),
                 ));
             }
@@ -229,7 +229,7 @@ fn parts<'a>(
             (None, _) => (),
         },
         Block::Custom { name, input } => part(call(name, json!({"input": input}))),
-        Block::Raw(raw) => part(Part::Other(raw.clone())),
+        Block::Raw(raw) => part(GeminiPart::Other(raw.clone())),
         Block::Redacted(_) => (), // Hidden thoughts do not travel here.
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn call(body: &Value) -> Result<Call, String> {
         wants_usage: true,
         previous: body["previous_response_id"].as_str().map(str::to_owned),
         n_history: input.len(),
-        user_texts: super::said_by("user", &input),
+        user_texts: super::text_of_role("user", &input),
     })
 }
 
@@ -236,36 +236,46 @@ fn opened(block: &Block, item: &Value) -> Value {
 }
 
 /// How the content of an item travels: the words around its deltas.
-struct Content<'a> {
+struct ContentFrames<'a> {
     text: &'a str,
     /// `EVENT.delta` fills it, `EVENT.done` says it whole under `key`.
     event: &'static str,
     key: &'static str,
-    part: Option<Part>,
+    part: Option<TextParent>,
 }
 
 /// What a text stands in, unless it is the item's own.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum TextParent {
     Content,
     Summary,
 }
 
-fn content(block: &Block) -> Option<Content<'_>> {
+fn content(block: &Block) -> Option<ContentFrames<'_>> {
     let (text, event, key, part) = match block {
-        Block::Text(text) => (text, "response.output_text", "text", Some(Part::Content)),
-        Block::Refusal(text) => (text, "response.refusal", "refusal", Some(Part::Content)),
+        Block::Text(text) => (
+            text,
+            "response.output_text",
+            "text",
+            Some(TextParent::Content),
+        ),
+        Block::Refusal(text) => (
+            text,
+            "response.refusal",
+            "refusal",
+            Some(TextParent::Content),
+        ),
         Block::Thinking { text, .. } => (
             text,
             "response.reasoning_summary_text",
             "text",
-            Some(Part::Summary),
+            Some(TextParent::Summary),
         ),
         Block::Tool { input, .. } => (input, "response.function_call_arguments", "arguments", None),
         Block::Custom { input, .. } => (input, "response.custom_tool_call_input", "input", None),
         Block::Redacted(_) | Block::Raw(_) => return None,
     };
-    Some(Content {
+    Some(ContentFrames {
         text,
         event,
         key,
@@ -275,7 +285,7 @@ fn content(block: &Block) -> Option<Content<'_>> {
 
 /// A delta; streamed by the thousand, and therefore written without a detour.
 #[derive(Serialize)]
-struct Delta<'a> {
+struct ResponsesDelta<'a> {
     r#type: &'a str,
     sequence_number: u64,
     item_id: &'a str,
@@ -290,20 +300,20 @@ struct Delta<'a> {
 /// Fills an item: its one part is added, streamed and done.
 fn fill(
     events: &mut Events<'_>,
-    content: &Content<'_>,
+    content: &ContentFrames<'_>,
     output_index: usize,
     item: &Value,
     size: usize,
 ) {
-    let Content {
+    let ContentFrames {
         text,
         event,
         key,
         part,
     } = content;
     let around = part.map(|part| match part {
-        Part::Content => ("response.content_part", "content", "content_index"),
-        Part::Summary => (
+        TextParent::Content => ("response.content_part", "content", "content_index"),
+        TextParent::Summary => (
             "response.reasoning_summary_part",
             "summary",
             "summary_index",
@@ -324,13 +334,13 @@ fn fill(
     }
     let r#type = format!("{event}.delta");
     for delta in pieces(text, size) {
-        let delta = Delta {
+        let delta = ResponsesDelta {
             r#type: &r#type,
             sequence_number: events.number(),
             item_id: item["id"].as_str().unwrap_or_default(),
             output_index,
-            content_index: (*part == Some(Part::Content)).then_some(0),
-            summary_index: (*part == Some(Part::Summary)).then_some(0),
+            content_index: (*part == Some(TextParent::Content)).then_some(0),
+            summary_index: (*part == Some(TextParent::Summary)).then_some(0),
             delta,
         };
         events.frames.chunk(Some(&r#type), &delta);

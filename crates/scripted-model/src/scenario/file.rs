@@ -19,7 +19,7 @@ const MAX_TEXT: usize = 256 << 20;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Turn {
+pub(super) struct FileTurn {
     blocks: Option<Vec<super::Block>>,
     stop: Option<Stop>,
     #[serde(alias = "usage_in")]
@@ -30,7 +30,7 @@ pub(super) struct Turn {
     cut_after: Option<usize>,
     cut_after_chunks: Option<usize>,
     error_after: Option<usize>,
-    failed: Option<Failed>,
+    failed: Option<FileFailure>,
 
     status: Option<u16>,
     #[serde(alias = "etype")]
@@ -45,15 +45,15 @@ pub(super) struct Turn {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Failed {
+struct FileFailure {
     code: Option<String>,
     message: String,
 }
 
-impl TryFrom<Turn> for super::Turn {
+impl TryFrom<FileTurn> for super::Turn {
     type Error = String;
 
-    fn try_from(mut turn: Turn) -> Result<super::Turn, String> {
+    fn try_from(mut turn: FileTurn) -> Result<super::Turn, String> {
         let headers = headers(&turn.headers)?;
         let delay = milliseconds("delay_ms", turn.delay_ms)?;
         let answer = match (turn.blocks.take(), turn.status) {
@@ -69,7 +69,7 @@ impl TryFrom<Turn> for super::Turn {
     }
 }
 
-fn message(turn: Turn, blocks: Vec<super::Block>) -> Result<Message, String> {
+fn message(turn: FileTurn, blocks: Vec<super::Block>) -> Result<Message, String> {
     if turn.body.is_some() {
         return Err("`body` belongs to a turn with an error `status`".to_owned());
     }
@@ -86,7 +86,7 @@ fn message(turn: Turn, blocks: Vec<super::Block>) -> Result<Message, String> {
     })
 }
 
-fn ending(turn: Turn, n_blocks: usize) -> Result<Ending, String> {
+fn ending(turn: FileTurn, n_blocks: usize) -> Result<Ending, String> {
     let inside = |key: &str, after: usize| match after < n_blocks {
         true => Ok(after),
         false => Err(format!(
@@ -123,7 +123,7 @@ fn ending(turn: Turn, n_blocks: usize) -> Result<Ending, String> {
                 failure,
             })
         }
-        (None, None, None, Some(Failed { code, message })) => {
+        (None, None, None, Some(FileFailure { code, message })) => {
             let after = n_blocks
                 .checked_sub(1)
                 .ok_or("`failed` comes after a block, and the turn has none")?;
@@ -142,7 +142,7 @@ fn ending(turn: Turn, n_blocks: usize) -> Result<Ending, String> {
     }
 }
 
-fn api_error(turn: Turn, status: u16) -> Result<ApiError, String> {
+fn api_error(turn: FileTurn, status: u16) -> Result<ApiError, String> {
     let status = StatusCode::from_u16(status)
         .ok()
         .filter(|it| it.is_client_error() || it.is_server_error())
@@ -187,7 +187,7 @@ fn milliseconds(key: &str, value: Option<f64>) -> Result<Duration, String> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Block {
+pub(super) struct FileBlock {
     text: Option<String>,
     /// How often the text is said: long answers in short scripts.
     times: Option<usize>,
@@ -206,10 +206,10 @@ pub(super) struct Block {
     raw: Option<Value>,
 }
 
-impl TryFrom<Block> for super::Block {
+impl TryFrom<FileBlock> for super::Block {
     type Error = String;
 
-    fn try_from(block: Block) -> Result<super::Block, String> {
+    fn try_from(block: FileBlock) -> Result<super::Block, String> {
         let kinds = [
             block.text.is_some(),
             block.thinking.is_some(),

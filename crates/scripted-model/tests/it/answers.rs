@@ -103,7 +103,7 @@ fn a_scripted_error_can_have_any_body() {
 }
 
 #[test]
-fn a_script_that_is_over_says_so() {
+fn a_finished_script_is_an_error() {
     let server = server(HELLO);
     post(&server, "/v1/messages", &prompt());
     check(
@@ -133,7 +133,7 @@ fn the_last_turn_is_repeated_on_request() {
 }
 
 #[test]
-fn mistakes_are_told_and_cost_no_turn() {
+fn mistakes_are_reported_and_use_no_turn() {
     let server = server(HELLO);
     check(
         &send(&server, "POST", "/v1/messages", "{"),

@@ -40,7 +40,7 @@ fn every_recorded_script_is_understood() {
 }
 
 #[test]
-fn a_wrong_script_is_told_what_is_wrong() {
+fn an_invalid_script_is_reported_with_its_error() {
     let turns = [
         r#"{"blcks": []}"#,
         r#"{}"#,

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use scripted_model::{Scenario, Server, Stage, Turn, serve};
+use scripted_model::{Playback, Scenario, Server, Turn, serve};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream as AsyncStream};
 
@@ -53,7 +53,7 @@ fn a_test_can_wait_for_the_agent_to_ask() {
 async fn a_stage_is_served_on_the_runtime_of_the_caller() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
-    let stage = Stage::new(Scenario::main([Turn::text("Hello.")]));
+    let stage = Playback::new(Scenario::main([Turn::text("Hello.")]));
     let serving = tokio::spawn(serve(listener, stage.clone()));
     let mut socket = AsyncStream::connect(address).await.unwrap();
     socket.write_all(REQUEST).await.unwrap();

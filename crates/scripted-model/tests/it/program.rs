@@ -57,7 +57,7 @@ fn the_program_prints_where_it_listens_and_logs_what_is_asked() {
 }
 
 #[test]
-fn a_scenario_that_cannot_be_read_is_told() {
+fn an_unreadable_scenario_is_reported() {
     let output = Command::new(PROGRAM)
         .args(["--scenario", "no/such/file.json"])
         .output()

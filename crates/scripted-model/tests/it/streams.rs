@@ -79,7 +79,7 @@ fn a_message_is_streamed_as_gemini_does() {
 }
 
 #[test]
-fn a_message_is_told_whole_to_those_who_do_not_stream() {
+fn a_message_is_sent_whole_to_clients_that_do_not_stream() {
     check_whole(ANTHROPIC, expect_file!["golden/anthropic.json"]);
     check_whole(RESPONSES, expect_file!["golden/responses.json"]);
     check_whole(CHAT, expect_file!["golden/chat.json"]);
@@ -152,7 +152,7 @@ fn a_connection_can_be_dropped_in_the_middle_of_a_block() {
 }
 
 #[test]
-fn raw_blocks_are_words_of_one_wire() {
+fn raw_blocks_belong_to_one_dialect() {
     let blocks = r#"[{"raw": {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"q": 1}}}]"#;
     let script = format!(r#"{{"lanes": {{"main": [{{"blocks": {blocks}}}]}}}}"#);
     let response = post(&server(&script), ANTHROPIC, &request(ANTHROPIC));

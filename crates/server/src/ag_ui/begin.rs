@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use formats::ag_ui::{
-    Answered, ClientRun, History, Message, Resume, ResumeStatus, RunAgentInput, Said,
+    Answered, ClientRun, History, Message, MessageContent, Resume, ResumeStatus, RunAgentInput,
 };
 use formats::{WriterConfig, registry};
 use hub::{Submit, Target};
@@ -16,9 +16,9 @@ use runner::Answer;
 use runner::engines::{Selected, select};
 use serde_json::Value;
 
-use super::stream::Stream;
-use super::{AgUi, Asked, SETTINGS};
-use crate::api::runs::Fields;
+use super::stream::RunStream;
+use super::{AgUi, RunRequest, SETTINGS};
+use crate::api::runs::SubmitFields;
 use crate::error::{ApiError, Result};
 use crate::fields;
 use crate::tokens::Role;
@@ -30,9 +30,9 @@ impl AgUi {
     /// What the caller may not have is refused by `check`.
     pub(super) async fn begin<F: Future<Output = Result<Submit>>>(
         self: &Arc<Self>,
-        asked: Asked,
+        asked: RunRequest,
         check: impl FnOnce(Submit) -> F,
-    ) -> Result<Stream> {
+    ) -> Result<RunStream> {
         let selected = select(&asked.engine, &self.settings);
         let selected = selected.map_err(|err| ApiError::from(hub::Error::Engine(err)))?;
         let endpoint = match &selected {
@@ -46,15 +46,15 @@ impl AgUi {
         // Held until the prompt is in the queue: the same run asked for twice at once is one run.
         let _turn = self.turns.take(&asked.engine, &input.thread_id).await;
         let (session, found) = self.find_session(&asked.engine, &input.thread_id).await?;
-        let mut stream = Stream::new(self, &asked, session.clone(), profile);
+        let mut stream = RunStream::new(self, &asked, session.clone(), profile);
         if asked.has_left_out {
             let words = "`forwardedProps.linkspan` is not taken here";
             stream.warn("settings_left_out", words);
         }
-        if endpoint.is_some_and(|it| self.settings.endpoint_tells_state(it)) {
+        if endpoint.is_some_and(|it| self.settings.endpoint_sends_state(it)) {
             match &input.state {
-                None => stream.tell_state(false),
-                Some(Value::Object(_)) => stream.tell_state(true),
+                None => stream.send_state(false),
+                Some(Value::Object(_)) => stream.send_state(true),
                 // There is no place for it in there, and what is there is the application's.
                 Some(_) => (),
             }
@@ -105,7 +105,7 @@ impl AgUi {
     }
 
     /// Tells the thread to somebody who does not know it: what is over at once, what goes on as it does.
-    async fn join(&self, found: &Session, stream: &mut Stream) -> Result<()> {
+    async fn join(&self, found: &Session, stream: &mut RunStream) -> Result<()> {
         let runs = self.hub.journal().runs(&found.id, None, 1).await?;
         let open = runs.into_iter().find(|it| it.end.is_none());
         let head = open.as_ref().map_or(found.head, |it| it.first - 1);
@@ -123,10 +123,10 @@ impl AgUi {
     /// Gives the agent its answers, and goes on where it asked.
     async fn resume(
         &self,
-        asked: &Asked,
+        asked: &RunRequest,
         found: Option<Session>,
-        mut stream: Stream,
-    ) -> Result<Stream> {
+        mut stream: RunStream,
+    ) -> Result<RunStream> {
         if asked.role < Role::Approve {
             return Err(ApiError::forbidden(
                 "a token for `approve` is needed to answer what an agent asks",
@@ -166,7 +166,7 @@ impl AgUi {
                 Err(err) => return Err(err.into()),
             }
         }
-        stream.go_on(&run, first).await?;
+        stream.continue_run(&run, first).await?;
         Ok(stream)
     }
 }
@@ -218,10 +218,10 @@ fn answer(resume: &Resume) -> Answer {
 
 /// The prompt of a request.
 fn submit(
-    asked: &Asked,
+    asked: &RunRequest,
     session: &SessionId<'_>,
     selected: &Selected,
-    stream: &mut Stream,
+    stream: &mut RunStream,
 ) -> Result<Submit> {
     let input = &asked.input;
     let mut fields = settings(input)?;
@@ -260,14 +260,14 @@ fn submit(
 }
 
 /// What the client says about how the engine is run.
-fn settings(input: &RunAgentInput) -> Result<Fields> {
+fn settings(input: &RunAgentInput) -> Result<SubmitFields> {
     let refuse = |err: ApiError| ApiError {
         code: "bad_input",
         message: format!("`forwardedProps.linkspan`: {}", err.message),
         ..err
     };
-    let fields: Fields = match input.forwarded_props.get(SETTINGS) {
-        None => return Ok(Fields::default()),
+    let fields: SubmitFields = match input.forwarded_props.get(SETTINGS) {
+        None => return Ok(SubmitFields::default()),
         Some(Value::Object(own)) => fields::from_map(own).map_err(refuse)?,
         Some(_) => return Err(refuse(ApiError::bad("it is not an object"))),
     };
@@ -293,18 +293,18 @@ fn no_prompt(message: &str) -> ApiError {
 
 /// What the user has said last, if that is the last that was said.
 fn spoken(last: Option<&Message>) -> String {
-    match last.map(|it| &it.said) {
-        Some(Said::User(content)) => content.text(),
+    match last.map(|it| &it.content) {
+        Some(MessageContent::User(content)) => content.text(),
         _ => String::new(),
     }
 }
 
 /// What an agent is told, which has tools and a memory of its own: the last words of the user, and what
 /// the application wants it to know.
-fn prompt(input: &RunAgentInput, stream: &mut Stream) -> Result<String> {
+fn prompt(input: &RunAgentInput, stream: &mut RunStream) -> Result<String> {
     let n = input.messages.len();
-    let last = input.messages.last().map(|it| &it.said);
-    let Some(Said::User(content)) = last else {
+    let last = input.messages.last().map(|it| &it.content);
+    let Some(MessageContent::User(content)) = last else {
         let field = n
             .checked_sub(1)
             .map_or("messages".to_owned(), |it| format!("messages[{it}]"));

@@ -15,8 +15,8 @@ pub(super) fn of(engine: &str, settings: &Config) -> Result<Value> {
         Selected::Responses(endpoint) => (true, endpoint.provider.name()),
         Selected::Agent(_) | Selected::Replay(_) => (false, name),
     };
-    let can_ask = row.is_some_and(|it| it.can.ask);
-    let can_resume = row.is_some_and(|it| it.can.resume);
+    let can_ask = row.is_some_and(|it| it.capabilities.ask);
+    let can_resume = row.is_some_and(|it| it.capabilities.resume);
     Ok(json!({
         "identity": {
             "name": engine, "type": "linkspan", "provider": provider,

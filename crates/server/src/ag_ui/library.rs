@@ -15,7 +15,7 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use hub::{Hub, HubConfig, Submit};
 
-use super::{AbortBody, AgUi, Asked, RunParams, respond};
+use super::{AbortBody, AgUi, RunParams, RunRequest, respond};
 use crate::api::{Json, Params};
 use crate::config::Error;
 use crate::error::{ApiError, Result};
@@ -109,7 +109,7 @@ async fn run(
     body: Body,
 ) -> Result<Response> {
     mounted.check(&engine)?;
-    let mut asked = Asked::read(&engine, Role::Admin, params, &headers, body).await?;
+    let mut asked = RunRequest::read(&engine, Role::Admin, params, &headers, body).await?;
     if !mounted.takes_settings {
         asked.leave_out_settings();
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use formats::ag_ui::{ClientRun, Door, DoorConfig, Interrupt, Message};
+use formats::ag_ui::{AgUiEndpoint, AgUiEndpointConfig, ClientRun, Interrupt, Message};
 use hub::{Delivered, Follow, Followed, Follower, Hub, Scope};
 use journal::Run;
 use model::{Ask, Body, Event, RunId, SessionId};
@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use tokio::time::sleep;
 
 use super::encoding::Encoding;
-use super::{AgUi, Asked};
+use super::{AgUi, RunRequest};
 use crate::error::Result;
 use crate::export::Cursor;
 
@@ -29,19 +29,19 @@ const TAKEN_BACK: u32 = 3;
 /// Events before a run that may belong to it.
 const MAX_HELD: usize = 64;
 
-type Leaving = Pin<Box<dyn Future<Output = &'static str> + Send>>;
+type LeaveFuture = Pin<Box<dyn Future<Output = &'static str> + Send>>;
 
-pub(super) struct Stream {
+pub(super) struct RunStream {
     hub: Arc<Hub>,
     session: SessionId<'static>,
     run: String,
-    door: Door,
+    door: AgUiEndpoint,
     encoding: Encoding,
     after: Option<Cursor>,
     follower: Option<Follower>,
     /// The last event that was looked at.
     cursor: u64,
-    phase: Phase,
+    phase: StreamPhase,
     out: Vec<u8>,
     n_quiet: u32,
     /// The client wants to keep the response's id; whether it has a state to keep it in.
@@ -50,19 +50,19 @@ pub(super) struct Stream {
     /// The client has said something, and not only asked for what is there.
     pub(super) is_new: bool,
     /// What the client has asked for, and may take back.
-    own: Option<Own>,
-    leaving: Leaving,
+    own: Option<RunKey>,
+    leaving: LeaveFuture,
     /// Counts the client for as long as it is there.
     held: Option<Box<dyn Send>>,
 }
 
 /// A prompt or a run, by what is known of it.
-enum Own {
+enum RunKey {
     Prompt(u64),
     Run(RunId<'static>),
 }
 
-enum Phase {
+enum StreamPhase {
     /// The run has not begun, or is not known yet.
     Seeking(Seeking),
     /// In the run; events up to this one are known to the client.
@@ -79,15 +79,15 @@ struct Seeking {
     n_gone: u32,
 }
 
-impl Stream {
+impl RunStream {
     pub(super) fn new(
         core: &AgUi,
-        asked: &Asked,
+        asked: &RunRequest,
         session: SessionId<'static>,
         profile: Option<String>,
     ) -> Self {
         let input = &asked.input;
-        let door = Door::new(DoorConfig {
+        let door = AgUiEndpoint::new(AgUiEndpointConfig {
             thread: input.thread_id.clone(),
             run: input.run_id.clone(),
             profile,
@@ -102,7 +102,7 @@ impl Stream {
             after: asked.after,
             follower: None,
             cursor: 0,
-            phase: Phase::Over,
+            phase: StreamPhase::Over,
             out: Vec::new(),
             n_quiet: 0,
             tells_state: None,
@@ -112,7 +112,7 @@ impl Stream {
             leaving: Box::pin(std::future::pending()),
             held: None,
         };
-        stream.say(Door::begin);
+        stream.send_event(AgUiEndpoint::begin);
         stream
     }
 
@@ -130,42 +130,42 @@ impl Stream {
         self.leaving = Box::pin(leaving);
     }
 
-    pub(super) fn tell_state(&mut self, has_state: bool) {
+    pub(super) fn send_state(&mut self, has_state: bool) {
         self.tells_state = Some(has_state);
     }
 
     pub(super) fn warn(&mut self, code: &str, text: &str) {
-        self.say(|door, out| door.warn(code, text, out));
+        self.send_event(|door, out| door.warn(code, text, out));
     }
 
     pub(super) fn snapshot(&mut self, messages: &[Message]) {
-        self.say(|door, out| door.snapshot(messages, out));
+        self.send_event(|door, out| door.snapshot(messages, out));
     }
 
     pub(super) fn refuse(&mut self, code: &str, message: &str) {
-        self.say(|door, out| door.fail(code, message, out));
+        self.send_event(|door, out| door.fail(code, message, out));
     }
 
     pub(super) fn finish(&mut self) {
-        self.say(Door::finish);
+        self.send_event(AgUiEndpoint::finish);
     }
 
     /// A run that has begun, from its beginning.
     pub(super) async fn replay(&mut self, run: &Run) -> Result<()> {
-        self.own = Some(Own::Run(run.run.clone()));
+        self.own = Some(RunKey::Run(run.run.clone()));
         self.watch(run).await
     }
 
     /// The same for a run that somebody else has asked for.
     pub(super) async fn watch(&mut self, run: &Run) -> Result<()> {
-        self.phase = Phase::Inside(0);
+        self.phase = StreamPhase::Inside(0);
         self.follow_run(run).await
     }
 
     /// A run that waits in the queue; the session had `head` events before.
     pub(super) async fn wait_for(&mut self, number: u64, head: u64) -> Result<()> {
-        self.own = Some(Own::Prompt(number));
-        self.phase = Phase::Seeking(Seeking {
+        self.own = Some(RunKey::Prompt(number));
+        self.phase = StreamPhase::Seeking(Seeking {
             number,
             events: VecDeque::new(),
             is_candidate: false,
@@ -175,9 +175,9 @@ impl Stream {
     }
 
     /// A run that has asked with event `seq`, and goes on behind it.
-    pub(super) async fn go_on(&mut self, run: &Run, seq: u64) -> Result<()> {
-        self.own = Some(Own::Run(run.run.clone()));
-        self.phase = Phase::Inside(seq);
+    pub(super) async fn continue_run(&mut self, run: &Run, seq: u64) -> Result<()> {
+        self.own = Some(RunKey::Run(run.run.clone()));
+        self.phase = StreamPhase::Inside(seq);
         self.follow_run(run).await
     }
 
@@ -218,7 +218,7 @@ impl Stream {
             let followed = tokio::select! {
                 biased;
                 why = &mut self.leaving => {
-                    self.say(|door, out| door.fail("stopping", why, out));
+                    self.send_event(|door, out| door.fail("stopping", why, out));
                     continue;
                 }
                 followed = follower.next() => followed,
@@ -261,15 +261,15 @@ impl Stream {
             return;
         };
         match &mut self.phase {
-            Phase::Over => (),
-            Phase::Inside(known) => {
+            StreamPhase::Over => (),
+            StreamPhase::Inside(known) => {
                 let known = *known;
                 self.inside(&event, seq, known).await;
             }
-            Phase::Seeking(seeking) => {
+            StreamPhase::Seeking(seeking) => {
                 if seeking.takes(&event, line, &self.run) {
                     let events = std::mem::take(&mut seeking.events);
-                    self.phase = Phase::Inside(0);
+                    self.phase = StreamPhase::Inside(0);
                     for line in events {
                         let text = str::from_utf8(&line).unwrap_or_default();
                         if let Ok(event) = Event::from_json(text) {
@@ -337,7 +337,7 @@ impl Stream {
     }
 
     /// Something that no event says. Who comes back has heard it.
-    fn say(&mut self, say: impl FnOnce(&mut Door, &mut Vec<u8>)) {
+    fn send_event(&mut self, say: impl FnOnce(&mut AgUiEndpoint, &mut Vec<u8>)) {
         let mut bytes = Vec::new();
         let is_over = self.door.is_over();
         say(&mut self.door, &mut bytes);
@@ -353,7 +353,7 @@ impl Stream {
             self.n_quiet = 0;
             self.out.extend_from_slice(self.encoding.keep_alive());
         }
-        let Phase::Seeking(seeking) = &mut self.phase else {
+        let StreamPhase::Seeking(seeking) = &mut self.phase else {
             return;
         };
         let before = seeking.number.saturating_sub(1);
@@ -361,7 +361,7 @@ impl Stream {
         let is_gone = commands.is_ok_and(|it| it.iter().all(|it| it.number != seeking.number));
         seeking.n_gone = if is_gone { seeking.n_gone + 1 } else { 0 };
         if seeking.n_gone >= TAKEN_BACK {
-            self.say(Door::cancel);
+            self.send_event(AgUiEndpoint::cancel);
         }
     }
 }
@@ -402,7 +402,7 @@ impl Seeking {
     }
 }
 
-impl Drop for Stream {
+impl Drop for RunStream {
     fn drop(&mut self) {
         let is_left = self.aborts && self.follower.is_some() && !self.door.is_over();
         let own = self.own.take().filter(|_| is_left);
@@ -410,17 +410,17 @@ impl Drop for Stream {
             let (hub, session) = (Arc::clone(&self.hub), self.session.clone());
             runtime.spawn(async move {
                 // Whoever is gone hears nothing of it.
-                own.take_back(&hub, &session).await.ok();
+                own.cancel(&hub, &session).await.ok();
             });
         }
     }
 }
 
-impl Own {
+impl RunKey {
     /// Others may have prompts in the same session: theirs go on.
-    async fn take_back(&self, hub: &Hub, session: &SessionId<'_>) -> Result<bool> {
+    async fn cancel(&self, hub: &Hub, session: &SessionId<'_>) -> Result<bool> {
         match self {
-            Self::Prompt(number) => Ok(hub.take_back(session, *number).await?),
+            Self::Prompt(number) => Ok(hub.cancel_queued(session, *number).await?),
             Self::Run(run) => {
                 let newest = hub.journal().runs(session, None, 1).await?;
                 let is_open = |it: &Run| it.run == *run && it.end.is_none();
@@ -430,9 +430,9 @@ impl Own {
     }
 }
 
-impl fmt::Debug for Stream {
+impl fmt::Debug for RunStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stream")
+        f.debug_struct("RunStream")
             .field("run", &self.run)
             .finish_non_exhaustive()
     }

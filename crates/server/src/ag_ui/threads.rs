@@ -4,7 +4,7 @@
 //! whichever process is asked, and whenever, finds it.
 
 use formats::ag_ui::ClientRun;
-use journal::{Deltas, Order, Read, Run, Session, Stored};
+use journal::{CommandBody, Deltas, Read, Run, Session, Stored};
 use model::SessionId;
 use sha2::{Digest, Sha256};
 
@@ -64,9 +64,9 @@ impl AgUi {
         name: &str,
     ) -> Result<Option<u64>> {
         let commands = self.hub.journal().commands(session, 0).await?;
-        let is_it = |order: &Order| match order {
-            Order::Prompt(body) => client_of(body).is_some_and(|it| it.id == name),
-            Order::Abort(_) | Order::Settle { .. } | Order::Damaged => false,
+        let is_it = |order: &CommandBody| match order {
+            CommandBody::Prompt(body) => client_of(body).is_some_and(|it| it.id == name),
+            CommandBody::Abort(_) | CommandBody::Settle { .. } | CommandBody::Damaged => false,
         };
         let found = commands.into_iter().find(|it| is_it(&it.order));
         Ok(found.map(|it| it.number))

@@ -36,10 +36,10 @@ pub(crate) fn views(app: &App, asks: &[WaitingAsk]) -> Vec<Value> {
 fn view(app: &App, ask: &WaitingAsk) -> Value {
     /// The event, of which only what was asked is told.
     #[derive(Deserialize)]
-    struct Line {
+    struct AskEvent {
         data: Value,
     }
-    let line = serde_json::from_slice::<Line>(&ask.line);
+    let line = serde_json::from_slice::<AskEvent>(&ask.line);
     json!({
         "id": format!("{}:{}", ask.session, ask.seq),
         "session": ask.session.as_str(),
@@ -55,13 +55,13 @@ fn view(app: &App, ask: &WaitingAsk) -> Value {
 
 /// An answer as clients send it.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Reply {
+pub(crate) struct AskReply {
     pub(crate) decision: String,
     message: Option<String>,
     input: Option<Box<RawValue>>,
 }
 
-impl Reply {
+impl AskReply {
     fn answer(self) -> Result<Answer> {
         let input = self.input.map(|it| it.get().to_owned());
         let input = input.filter(|it| it != "null");
@@ -83,14 +83,14 @@ impl Reply {
 pub(crate) async fn settle(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
-    Json(answer): Json<Reply>,
+    Json(answer): Json<AskReply>,
 ) -> Result<Response> {
     answer_ask(&app, &id, answer).await?;
     Ok(reply(StatusCode::OK, &json!({ "settled": id })))
 }
 
 /// Answers the ask of this id, which is its session's and the number of its event.
-pub(crate) async fn answer_ask(app: &App, id: &str, reply: Reply) -> Result<()> {
+pub(crate) async fn answer_ask(app: &App, id: &str, reply: AskReply) -> Result<()> {
     let none = || {
         let words = format!("nothing was asked under `{id}`");
         ApiError::new(StatusCode::NOT_FOUND, "no_such_ask", words)

@@ -10,7 +10,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use runner::config::Config;
-use runner::engines::{self, Can, DEFAULT_ORDER, Installed, REPLAYS};
+use runner::engines::{self, Capabilities, DEFAULT_ORDER, Installed, REPLAYS};
 use runner::process::{NotFound, find_program};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -30,20 +30,20 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Engines {
     settings: Config,
-    known: watch::Sender<Option<Known>>,
+    known: watch::Sender<Option<CachedEngines>>,
     /// The programs are being asked.
     survey: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// An answer, and when it was found.
 #[derive(Clone, Debug)]
-struct Known {
+struct CachedEngines {
     at: Instant,
     list: Arc<Value>,
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct EngineRow {
     name: String,
     summary: String,
     installed: bool,
@@ -62,8 +62,8 @@ struct Ability {
     interrupt: bool,
 }
 
-impl From<Can> for Ability {
-    fn from(can: Can) -> Self {
+impl From<Capabilities> for Ability {
+    fn from(can: Capabilities) -> Self {
         Self {
             resume: can.resume,
             fork: can.fork,
@@ -90,7 +90,7 @@ impl Engines {
     pub(crate) async fn list(&self) -> Arc<Value> {
         let mut known = self.known.subscribe();
         let before = known.borrow_and_update().clone();
-        if let Some(Known { at, list }) = &before
+        if let Some(CachedEngines { at, list }) = &before
             && at.elapsed() < FRESH
         {
             return Arc::clone(list);
@@ -118,9 +118,9 @@ impl Engines {
         }
         let (settings, known) = (self.settings.clone(), self.known.clone());
         *survey = Some(spawn_blocking(move || {
-            let list = Arc::new(listed(&settings, engines::survey));
+            let list = Arc::new(listed(&settings, engines::detect_installed));
             let at = Instant::now();
-            known.send_replace(Some(Known { at, list }));
+            known.send_replace(Some(CachedEngines { at, list }));
         }));
     }
 }
@@ -140,21 +140,21 @@ fn listed(settings: &Config, look: fn(&Config, Find<'_>) -> Vec<Installed>) -> V
         rows.any(|it| it.engine.name == *name && it.path.is_some())
     });
     let default = settings.default_engine().or(first);
-    let row = |it: Installed| Row {
+    let row = |it: Installed| EngineRow {
         default: default == Some(it.engine.name),
         name: it.engine.name.to_owned(),
         summary: it.engine.summary.to_owned(),
         installed: it.path.is_some(),
         version: it.version,
         install: it.engine.program.as_ref().map(|it| it.install),
-        can: it.engine.can.into(),
+        can: it.engine.capabilities.into(),
     };
-    let mut rows: Vec<Row> = installed.into_iter().map(row).collect();
-    let acp = engines::find("acp").map(|it| it.can);
+    let mut rows: Vec<EngineRow> = installed.into_iter().map(row).collect();
+    let acp = engines::find("acp").map(|it| it.capabilities);
     for name in settings.acp_names() {
         let program = settings.acp(name).and_then(|it| it.program);
         let name = format!("acp:{name}");
-        rows.push(Row {
+        rows.push(EngineRow {
             default: default == Some(&*name),
             name,
             summary: "an agent of the config".to_owned(),
@@ -164,10 +164,10 @@ fn listed(settings: &Config, look: fn(&Config, Find<'_>) -> Vec<Installed>) -> V
             can: acp.unwrap_or(NOTHING).into(),
         });
     }
-    let responses = engines::find("responses").map(|it| it.can);
+    let responses = engines::find("responses").map(|it| it.capabilities);
     for name in settings.endpoint_names() {
         let name = format!("responses:{name}");
-        rows.push(Row {
+        rows.push(EngineRow {
             default: default == Some(&*name),
             summary: "a model of the config".to_owned(),
             installed: engines::select(&name, settings).is_ok(),
@@ -183,7 +183,7 @@ fn listed(settings: &Config, look: fn(&Config, Find<'_>) -> Vec<Installed>) -> V
     json!({ "engines": rows, "replays": replays.collect::<Vec<_>>() })
 }
 
-const NOTHING: Can = Can {
+const NOTHING: Capabilities = Capabilities {
     resume: false,
     fork: false,
     latest: false,

@@ -22,7 +22,7 @@ use super::Params;
 use crate::config::MAX_BATCH_BYTES;
 use crate::error::{ApiError, Result};
 use crate::export::{Cursor, Export, frames};
-use crate::metrics::{Following, Metrics};
+use crate::metrics::{FollowerGuard, Metrics};
 use crate::state::App;
 use crate::tokens::Caller;
 
@@ -123,7 +123,7 @@ fn kind(format: &str) -> &'static str {
 }
 
 /// Somebody who follows over SSE.
-struct Live {
+struct LiveEvents {
     app: Arc<App>,
     caller: Caller,
     format: String,
@@ -131,11 +131,11 @@ struct Live {
     after: Cursor,
     revoked: watch::Receiver<()>,
     stop: watch::Receiver<bool>,
-    _counted: Following,
+    _counted: FollowerGuard,
 }
 
 async fn live(app: Arc<App>, caller: Caller, follow: Follow, after: Cursor) -> Result<Response> {
-    let live = Live {
+    let live = LiveEvents {
         format: follow.format.clone(),
         follower: app.hub.follow(follow).await?,
         caller,
@@ -158,7 +158,7 @@ async fn live(app: Arc<App>, caller: Caller, follow: Follow, after: Cursor) -> R
     Ok(response)
 }
 
-impl Live {
+impl LiveEvents {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             let followed = tokio::select! {

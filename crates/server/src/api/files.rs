@@ -15,7 +15,7 @@ use serde::Deserialize;
 use super::Params;
 use crate::beneath;
 use crate::error::{ApiError, Result};
-use crate::private::{self, Own, Private};
+use crate::private::{self, HiddenReason, OwnPaths};
 use crate::state::App;
 use crate::tokens::Caller;
 
@@ -44,16 +44,16 @@ pub(crate) async fn read(
     let cwd = session.cwd.map(PathBuf::from).ok_or_else(none)?;
     let path = PathBuf::from(params.path);
     // By its name first: that says nothing about whether the file is there.
-    let private = private::named(&path).map(Private::Named);
+    let private = private::named(&path).map(HiddenReason::Named);
     if let Some(private) = private.filter(|it| it.is_kept_from(&caller)) {
         return Err(private.refusal());
     }
     let work = Arc::clone(&app);
     let read = tokio::task::spawn_blocking(move || load(&work.own, &cwd, &path)).await;
     let (bytes, private) = match read.map_err(io::Error::other).flatten() {
-        Ok(Found::File(bytes, private)) => (bytes, private),
-        Ok(Found::Own) => return Err(Private::Own.refusal()),
-        Ok(Found::NotShown) => {
+        Ok(FoundFile::File(bytes, private)) => (bytes, private),
+        Ok(FoundFile::Own) => return Err(HiddenReason::Own.refusal()),
+        Ok(FoundFile::NotShown) => {
             let words = format!("it is no file, or has more than {MAX_FILE} bytes");
             return Err(ApiError::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
@@ -88,34 +88,34 @@ pub(super) fn download(bytes: Vec<u8>, kind: &'static str) -> Response {
 }
 
 /// What a path has led to.
-enum Found {
+enum FoundFile {
     /// A file, and what stands against showing it.
-    File(Vec<u8>, Option<Private>),
+    File(Vec<u8>, Option<HiddenReason>),
     /// One of linkspan's own; it was not read.
     Own,
     /// It is no file, or too long.
     NotShown,
 }
 
-fn load(own: &Own, cwd: &FsPath, path: &FsPath) -> io::Result<Found> {
+fn load(own: &OwnPaths, cwd: &FsPath, path: &FsPath) -> io::Result<FoundFile> {
     let path = path.strip_prefix(cwd).unwrap_or(path);
     let file = beneath::open(cwd, path)?;
     let found = file.metadata()?;
     let real = private::real_path(&file, &cwd.join(path))?;
     let private = own.find_file(&real, &found);
-    if private == Some(Private::Own) {
-        return Ok(Found::Own);
+    if private == Some(HiddenReason::Own) {
+        return Ok(FoundFile::Own);
     }
     if !found.is_file() || found.len() > MAX_FILE {
-        return Ok(Found::NotShown);
+        return Ok(FoundFile::NotShown);
     }
     let mut bytes = Vec::new();
     file.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_FILE {
-        return Ok(Found::NotShown);
+        return Ok(FoundFile::NotShown);
     }
-    let private = private.or_else(|| private::holds_key(&bytes).then_some(Private::Key));
-    Ok(Found::File(bytes, private))
+    let private = private.or_else(|| private::holds_key(&bytes).then_some(HiddenReason::Key));
+    Ok(FoundFile::File(bytes, private))
 }
 
 /// What a file is, by what it holds; its name may lie.

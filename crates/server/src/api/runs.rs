@@ -27,7 +27,7 @@ const MAX_ID: usize = 512;
 /// A prompt as clients send it, under the names of the bridge too.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Fields {
+pub(crate) struct SubmitFields {
     #[serde(alias = "text")]
     pub(crate) prompt: Option<String>,
     #[serde(alias = "provider")]
@@ -63,7 +63,7 @@ pub(crate) async fn submit(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Json(fields): Json<Fields>,
+    Json(fields): Json<SubmitFields>,
 ) -> Result<Response> {
     let Some(key) = request_key(&caller, &headers)? else {
         let answer = accept(&app, &caller, fields).await?;
@@ -95,7 +95,7 @@ fn request_key(caller: &Caller, headers: &HeaderMap) -> Result<Option<RequestKey
     }
 }
 
-async fn accept(app: &App, caller: &Caller, fields: Fields) -> Result<Value> {
+async fn accept(app: &App, caller: &Caller, fields: SubmitFields) -> Result<Value> {
     let submitted = take(app, caller, fields).await?;
     Ok(json!({
         "session": submitted.session.as_str(),
@@ -106,7 +106,7 @@ async fn accept(app: &App, caller: &Caller, fields: Fields) -> Result<Value> {
 }
 
 /// Gives a prompt to the hub, if the caller may.
-pub(crate) async fn take(app: &App, caller: &Caller, fields: Fields) -> Result<Submitted> {
+pub(crate) async fn take(app: &App, caller: &Caller, fields: SubmitFields) -> Result<Submitted> {
     let submit = fields.submit()?;
     rights::check_submit(app, caller, &submit)?;
     roots::check_submit(app, caller, &submit).await?;
@@ -150,7 +150,7 @@ async fn check_recording(app: &App, submit: &Submit) -> Result<()> {
     }
 }
 
-impl Fields {
+impl SubmitFields {
     pub(crate) fn submit(self) -> Result<Submit> {
         let prompt = self.prompt.unwrap_or_default();
         if prompt.len() > MAX_PROMPT {

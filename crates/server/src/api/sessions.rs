@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use journal::{Deltas, Journal, Kind, Place, Read, Run, Session, SessionQuery};
+use journal::{Deltas, Journal, Kind, ListCursor, Read, Run, Session, SessionQuery};
 use model::{Body, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -113,9 +113,9 @@ pub(crate) async fn page(app: &App, params: ListParams) -> Result<Value> {
     Ok(json!({ "sessions": sessions, "next": next }))
 }
 
-fn place(text: &str) -> Option<Place> {
+fn place(text: &str) -> Option<ListCursor> {
     let activity = text.parse().ok()?;
-    Some(Place { activity })
+    Some(ListCursor { activity })
 }
 
 pub(crate) async fn show(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<Response> {
@@ -189,7 +189,7 @@ pub(crate) async fn discard(
     Ok(reply(StatusCode::OK, &json!({ "removed": true })))
 }
 
-pub(crate) async fn unqueue(
+pub(crate) async fn remove_queued(
     State(app): State<Arc<App>>,
     Path((id, number)): Path<(String, String)>,
 ) -> Result<Response> {

@@ -1,7 +1,7 @@
 //! Questions that wait, for clients that come after they were put.
 
 use axum::extract::ws::Utf8Bytes;
-use formats::{Served, waiting_ask};
+use formats::{ServedThread, waiting_ask};
 use journal::WaitingAsk;
 use model::Event;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use serde_json::Value;
 /// the client is in the session does not change. Somebody may get one twice, and knows it by its `askId`.
 pub(super) fn waiting(
     asks: &[WaitingAsk],
-    served: &Served,
+    served: &ServedThread,
     wanted: impl Fn(&WaitingAsk) -> bool,
 ) -> Vec<Utf8Bytes> {
     let mut messages = Vec::new();

@@ -5,14 +5,14 @@ use axum::http::StatusCode;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::table::{self, Verb};
+use super::table::{self, ControlInfo};
 use crate::error::{ApiError, Result};
 use crate::fields;
 
 /// A control that could be read.
 #[derive(Debug)]
 pub(super) struct Control {
-    pub(super) verb: &'static Verb,
+    pub(super) verb: &'static ControlInfo,
     /// Whatever the client wants to find its reply by.
     pub(super) request: Option<Value>,
     fields: Map<String, Value>,
@@ -20,19 +20,19 @@ pub(super) struct Control {
 
 /// What a client is told.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct SocketReply {
     pub(super) reply: Value,
     /// A session that a prompt of this client went to.
     pub(super) session: Option<String>,
 }
 
 impl Control {
-    pub(super) fn reply(&self, kind: &str, reply: Value) -> Told {
+    pub(super) fn reply(&self, kind: &str, reply: Value) -> SocketReply {
         answer(self.request.clone(), kind, reply)
     }
 
-    pub(super) fn failed(&self, err: &ApiError) -> Told {
-        Told {
+    pub(super) fn failed(&self, err: &ApiError) -> SocketReply {
+        SocketReply {
             reply: failed(self.request.clone(), err),
             session: None,
         }
@@ -50,9 +50,9 @@ impl Control {
 }
 
 /// Reads a message; an error is what to tell about it.
-pub(super) fn read(text: &str) -> Result<Control, Box<Told>> {
+pub(super) fn read(text: &str) -> Result<Control, Box<SocketReply>> {
     let refuse_with = |request: Option<Value>, err: &ApiError| {
-        Err(Box::new(Told {
+        Err(Box::new(SocketReply {
             reply: failed(request, err),
             session: None,
         }))
@@ -112,14 +112,14 @@ fn hint(named: &str) -> String {
     }
 }
 
-fn answer(request: Option<Value>, kind: &str, mut reply: Value) -> Told {
+fn answer(request: Option<Value>, kind: &str, mut reply: Value) -> SocketReply {
     if let Value::Object(fields) = &mut reply {
         fields.insert("type".to_owned(), kind.into());
         if let Some(request) = request {
             fields.insert("requestId".to_owned(), request);
         }
     }
-    Told {
+    SocketReply {
         reply,
         session: None,
     }

@@ -7,10 +7,10 @@ use hub::Submitted;
 use journal::SessionQuery;
 use serde_json::{Map, Value, json};
 
-use super::controls::{Control, Told};
+use super::controls::{Control, SocketReply};
 use super::requests;
 use super::verbs::Peer;
-use crate::api::runs::{Fields, engine_name, take};
+use crate::api::runs::{SubmitFields, engine_name, take};
 use crate::bridge::Resume;
 use crate::error::Result;
 use crate::repeats::{Answered, RequestKey};
@@ -21,8 +21,8 @@ use crate::tokens::Caller;
 const MAX_SEARCH: u32 = 500;
 
 /// Gives a prompt to the hub, once for each key.
-pub(super) async fn submit(app: &Arc<App>, peer: &Peer, control: &Control) -> Result<Told> {
-    let (own, prompt) = control.read_both::<requests::Submit, Fields>()?;
+pub(super) async fn submit(app: &Arc<App>, peer: &Peer, control: &Control) -> Result<SocketReply> {
+    let (own, prompt) = control.read_both::<requests::Submit, SubmitFields>()?;
     let key = match (&own.idempotency_key, &control.request) {
         (Some(key), _) => Some(RequestKey::of_token(&peer.caller, key)?),
         (None, Some(request)) => Some(RequestKey::of_socket(peer.socket, request)),
@@ -56,7 +56,7 @@ async fn give(
     app: &App,
     caller: &Caller,
     own: requests::Submit,
-    mut prompt: Fields,
+    mut prompt: SubmitFields,
 ) -> Result<Value> {
     let thread = own.thread_doc_id.unwrap_or_else(runner::new_id);
     let project = own.project_id.as_deref();
@@ -69,7 +69,7 @@ async fn give(
     let wanted = own.resume_id.as_deref();
     if prompt.session.is_none() && prompt.resume.is_none() && prompt.fork.is_none() {
         let cwd = directory(prompt.cwd.as_deref());
-        go_on(app, wanted, engine.as_deref(), &cwd, &mut prompt).await?;
+        resolve_resume(app, wanted, engine.as_deref(), &cwd, &mut prompt).await?;
     }
     prompt.engine = engine.clone();
     let n_bytes = prompt.prompt.as_ref().map_or(0, String::len);
@@ -85,7 +85,7 @@ async fn give(
 }
 
 /// What a project says about a prompt that does not say it itself.
-fn from_project(project: &Map<String, Value>, prompt: &mut Fields) {
+fn from_project(project: &Map<String, Value>, prompt: &mut SubmitFields) {
     let text = |name: &str| project.get(name)?.as_str().map(str::to_owned);
     prompt.cwd = prompt.cwd.take().or_else(|| text("workingDir"));
     prompt.model = prompt.model.take().or_else(|| text("model"));
@@ -94,12 +94,12 @@ fn from_project(project: &Map<String, Value>, prompt: &mut Fields) {
 }
 
 /// A run begins anew, unless the prompt or an earlier choice says otherwise.
-async fn go_on(
+async fn resolve_resume(
     app: &App,
     wanted: Option<&str>,
     engine: Option<&str>,
     cwd: &str,
-    prompt: &mut Fields,
+    prompt: &mut SubmitFields,
 ) -> Result<()> {
     let chosen = app.bridge.resume(engine.unwrap_or("claude"), cwd);
     match (wanted, chosen) {
@@ -119,7 +119,7 @@ async fn go_on(
 }
 
 /// A session by our id, or one of the agent's that the journal may not have.
-async fn named(app: &App, id: &str, prompt: &mut Fields) -> Result<()> {
+async fn named(app: &App, id: &str, prompt: &mut SubmitFields) -> Result<()> {
     match app.hub.find(id).await {
         Ok(session) => prompt.session = Some(session.id.to_string()),
         Err(hub::Error::NoSession(_)) => prompt.resume = Some(id.to_owned()),

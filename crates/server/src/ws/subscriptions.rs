@@ -6,14 +6,14 @@ use std::time::SystemTime;
 
 use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;
-use formats::Served;
+use formats::ServedThread;
 use futures_util::future::select_all;
 use hub::{Delivered, Follow, Followed, Follower, Hub, Scope};
 use journal::WaitingAsk;
 use model::{SessionId, Timestamp};
 use serde_json::{Value, json};
 
-use super::controls::{Control, Told};
+use super::controls::{Control, SocketReply};
 use super::{asks, requests};
 use crate::config::MAX_SUBSCRIPTIONS;
 use crate::error::{ApiError, Result};
@@ -24,21 +24,21 @@ const MAX_AROUND: usize = 160;
 
 /// The format of a socket.
 #[derive(Clone, Debug)]
-pub(super) struct Wire {
+pub(super) struct SocketFormat {
     pub(super) format: String,
     pub(super) profile: Option<String>,
     /// Only for `thread`.
-    pub(super) served: Option<Served>,
+    pub(super) served: Option<ServedThread>,
 }
 
-impl Wire {
+impl SocketFormat {
     async fn follow(
         &self,
         hub: &Hub,
         session: Option<SessionId<'static>>,
         after: HashMap<String, Cursor>,
         since: Option<Timestamp>,
-    ) -> hub::Result<Following> {
+    ) -> hub::Result<SessionFollower> {
         let scope = match &session {
             Some(id) => Scope::Session {
                 id: id.clone(),
@@ -58,7 +58,7 @@ impl Wire {
             profile: self.profile.clone(),
             served: self.served.clone(),
         };
-        Ok(Following {
+        Ok(SessionFollower {
             session,
             follower: hub.follow(follow).await?,
             after,
@@ -105,12 +105,12 @@ impl Wire {
 /// Everything, or some sessions one by one.
 #[derive(Debug)]
 pub(super) struct Subscriptions {
-    wire: Wire,
-    followers: Vec<Following>,
+    wire: SocketFormat,
+    followers: Vec<SessionFollower>,
 }
 
 #[derive(Debug)]
-struct Following {
+struct SessionFollower {
     /// None is all of them.
     session: Option<SessionId<'static>>,
     follower: Follower,
@@ -120,7 +120,11 @@ struct Following {
 
 impl Subscriptions {
     /// All sessions, as clients of the bridge expect it; or nothing, until the client says what it has.
-    pub(super) async fn new(hub: &Hub, wire: Wire, is_subscribed: bool) -> hub::Result<Self> {
+    pub(super) async fn new(
+        hub: &Hub,
+        wire: SocketFormat,
+        is_subscribed: bool,
+    ) -> hub::Result<Self> {
         let mut followers = Vec::new();
         if is_subscribed {
             followers.push(wire.follow(hub, None, HashMap::new(), None).await?);
@@ -140,7 +144,8 @@ impl Subscriptions {
             return Vec::new();
         };
         let is_past = |ask: &WaitingAsk| {
-            let is_of = |it: &&Following| it.session.as_ref().is_none_or(|it| *it == ask.session);
+            let is_of =
+                |it: &&SessionFollower| it.session.as_ref().is_none_or(|it| *it == ask.session);
             let following = self.followers.iter().find(is_of);
             following.is_some_and(|it| {
                 let after = it.after.get(ask.session.as_str());
@@ -174,7 +179,7 @@ impl Subscriptions {
         &mut self,
         hub: &Hub,
         control: &Control,
-    ) -> Result<(Told, Option<String>)> {
+    ) -> Result<(SocketReply, Option<String>)> {
         let wanted = control.read()?;
         let at = Timestamp::from(SystemTime::now()).millis();
         let session = self.follow(hub, wanted).await?;
@@ -183,7 +188,11 @@ impl Subscriptions {
     }
 
     /// Stops following a session, or all of them.
-    pub(super) async fn unsubscribe(&mut self, hub: &Hub, control: &Control) -> Result<Told> {
+    pub(super) async fn unsubscribe(
+        &mut self,
+        hub: &Hub,
+        control: &Control,
+    ) -> Result<SocketReply> {
         let requests::Unsubscribe { session_id } = control.read()?;
         let session = self.leave(hub, session_id.as_deref()).await?;
         let reply = json!({ "sessionId": session });
@@ -231,7 +240,7 @@ impl Subscriptions {
             out.extend(Utf8Bytes::try_from(line).ok());
             return;
         }
-        let made = delivered.made.get_or_make(|| self.wire.frames(delivered));
+        let made = delivered.made.get_or_encode(|| self.wire.frames(delivered));
         let wanted = made.iter().skip(self.n_known(delivered));
         out.extend(wanted.filter_map(|it| Utf8Bytes::try_from(it.clone()).ok()));
     }

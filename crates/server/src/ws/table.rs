@@ -6,7 +6,7 @@
 use crate::tokens::Role;
 
 #[derive(Debug)]
-pub(crate) struct Verb {
+pub(crate) struct ControlInfo {
     pub(crate) name: &'static str,
     pub(super) action: Action,
     pub(crate) role: Role,
@@ -51,8 +51,8 @@ const fn verb(
     role: Role,
     reply: &'static str,
     example: &'static str,
-) -> Verb {
-    Verb {
+) -> ControlInfo {
+    ControlInfo {
         name,
         action,
         role,
@@ -63,7 +63,7 @@ const fn verb(
 
 /// Every control. `SESSION` in an example stands for the id of a session, `SEQ` for a number of an event,
 /// `DIR` for a directory.
-pub(crate) const CONTROLS: &[Verb] = &[
+pub(crate) const CONTROLS: &[ControlInfo] = &[
     verb(
         "subscribe",
         Action::Subscribe,
@@ -213,7 +213,7 @@ pub(crate) const CONTROLS: &[Verb] = &[
     ),
 ];
 
-pub(super) fn find(name: &str) -> Option<&'static Verb> {
+pub(super) fn find(name: &str) -> Option<&'static ControlInfo> {
     CONTROLS.iter().find(|it| it.name == name)
 }
 

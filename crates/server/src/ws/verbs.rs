@@ -10,10 +10,10 @@ use journal::{Session, SessionQuery, State};
 use model::Timestamp;
 use serde_json::{Value, json};
 
-use super::controls::{Control, Told};
+use super::controls::{Control, SocketReply};
 use super::requests;
 use super::submit::{directory, submit};
-use super::table::{Verb, Work};
+use super::table::{ControlInfo, Work};
 use crate::api::runs::engine_name;
 use crate::api::{asks, sessions};
 use crate::bridge::{MAX_PROJECTS, Resume};
@@ -33,7 +33,7 @@ const MAX_PROJECT: usize = 64 << 10;
 
 /// Looks whether the caller may use this control.
 pub(super) fn check(app: &App, caller: &Caller, control: &Control) -> Result<()> {
-    let Verb { name, role, .. } = control.verb;
+    let ControlInfo { name, role, .. } = control.verb;
     if caller.role < *role {
         return Err(ApiError::forbidden(format!(
             "a token for `{}` is needed for `{name}`",
@@ -58,17 +58,27 @@ pub(super) struct Peer {
 }
 
 /// Works on a control that was checked.
-pub(super) async fn act(app: Arc<App>, peer: Peer, work: Work, control: Control) -> Told {
+pub(super) async fn run_control(
+    app: Arc<App>,
+    peer: Peer,
+    work: Work,
+    control: Control,
+) -> SocketReply {
     let acted = dispatch(&app, &peer, work, &control).await;
     acted.unwrap_or_else(|err| control.failed(&err))
 }
 
-async fn dispatch(app: &Arc<App>, peer: &Peer, work: Work, control: &Control) -> Result<Told> {
+async fn dispatch(
+    app: &Arc<App>,
+    peer: &Peer,
+    work: Work,
+    control: &Control,
+) -> Result<SocketReply> {
     let caller = &peer.caller;
     match work {
         Work::Submit => submit(app, peer, control).await,
         Work::Abort => abort(app, peer.last.clone(), control).await,
-        Work::RemoveQueued => unqueue(app, control).await,
+        Work::RemoveQueued => remove_queued(app, control).await,
         Work::Settle => settle(app, control).await,
         Work::SelectProvider => select(app, caller, control),
         Work::ResumeSession => resume(app, caller, control).await,
@@ -103,7 +113,7 @@ async fn dispatch(app: &Arc<App>, peer: &Peer, work: Work, control: &Control) ->
     }
 }
 
-async fn abort(app: &App, last: Option<String>, control: &Control) -> Result<Told> {
+async fn abort(app: &App, last: Option<String>, control: &Control) -> Result<SocketReply> {
     let requests::Abort {
         session_id,
         thread_doc_id,
@@ -145,7 +155,7 @@ async fn only_running(app: &App) -> Result<Session> {
     }
 }
 
-async fn unqueue(app: &App, control: &Control) -> Result<Told> {
+async fn remove_queued(app: &App, control: &Control) -> Result<SocketReply> {
     let requests::RemoveQueued {
         session_id: id,
         number,
@@ -155,8 +165,8 @@ async fn unqueue(app: &App, control: &Control) -> Result<Told> {
     Ok(control.reply("bridge.queue_removed", reply))
 }
 
-async fn settle(app: &App, control: &Control) -> Result<Told> {
-    let (requests::Settle { ask_id: id }, reply) = control.read_both::<_, asks::Reply>()?;
+async fn settle(app: &App, control: &Control) -> Result<SocketReply> {
+    let (requests::Settle { ask_id: id }, reply) = control.read_both::<_, asks::AskReply>()?;
     let decision = reply.decision.clone();
     asks::answer_ask(app, &id, reply).await?;
     let reply = json!({ "askId": id, "decision": decision });
@@ -165,7 +175,7 @@ async fn settle(app: &App, control: &Control) -> Result<Told> {
 
 /// The provider of later prompts is named with the same rights as that of a prompt, and for the
 /// caller's own token alone.
-fn select(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
+fn select(app: &App, caller: &Caller, control: &Control) -> Result<SocketReply> {
     let requests::SelectProvider { provider } = control.read()?;
     let provider = engine_name(&provider).to_owned();
     rights::check_engine(app, caller, &provider)?;
@@ -175,7 +185,7 @@ fn select(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
     Ok(control.reply("bridge.provider", json!({ "provider": provider })))
 }
 
-async fn resume(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
+async fn resume(app: &App, caller: &Caller, control: &Control) -> Result<SocketReply> {
     let requests::ResumeSession {
         enabled,
         provider,
@@ -197,11 +207,11 @@ async fn resume(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
     Ok(control.reply("bridge.session_resume", reply))
 }
 
-fn projects(app: &App, control: &Control) -> Told {
+fn projects(app: &App, control: &Control) -> SocketReply {
     control.reply("bridge.projects", json!({ "items": app.bridge.projects() }))
 }
 
-async fn save(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
+async fn save(app: &App, caller: &Caller, control: &Control) -> Result<SocketReply> {
     let requests::SaveProject { mut project } = control.read()?;
     let dir = project.get("workingDir").and_then(Value::as_str);
     let dir = dir.ok_or_else(|| ApiError::bad("a project has a `workingDir`"))?;
@@ -220,7 +230,7 @@ async fn save(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
     }
 }
 
-async fn history(app: &App, control: &Control) -> Result<Told> {
+async fn history(app: &App, control: &Control) -> Result<SocketReply> {
     let requests::History { limit, .. } = control.read()?;
     let limit = limit.unwrap_or(USUAL_HISTORY).clamp(1, MAX_HISTORY);
     let query = SessionQuery::default();
@@ -236,7 +246,7 @@ async fn history(app: &App, control: &Control) -> Result<Told> {
     Ok(control.reply("bridge.history", json!({ "items": items })))
 }
 
-async fn thread(app: &App, control: &Control) -> Result<Told> {
+async fn thread(app: &App, control: &Control) -> Result<SocketReply> {
     let requests::Thread { id, .. } = control.read()?;
     let session = app.hub.find(&id).await?;
     let config = WriterConfig {
@@ -267,7 +277,7 @@ async fn thread(app: &App, control: &Control) -> Result<Told> {
     Ok(control.reply("bridge.thread", reply))
 }
 
-async fn status(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
+async fn status(app: &App, caller: &Caller, control: &Control) -> Result<SocketReply> {
     control.read::<requests::Nothing>()?;
     let listing = app
         .hub
@@ -285,7 +295,7 @@ async fn status(app: &App, caller: &Caller, control: &Control) -> Result<Told> {
     Ok(control.reply("bridge.status", reply))
 }
 
-fn echo(control: &Control) -> Result<Told> {
+fn echo(control: &Control) -> Result<SocketReply> {
     let requests::Echo { tag, payload } = control.read()?;
     let ts = Timestamp::from(SystemTime::now()).millis();
     let reply = json!({ "ts": ts, "tag": tag, "payload": payload });

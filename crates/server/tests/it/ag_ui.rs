@@ -7,7 +7,7 @@ mod threads;
 
 use serde_json::{Value, json};
 
-use crate::house::{Answer, House};
+use crate::test_server::{Answer, TestServer};
 
 /// A request of a client, as the real one sends it.
 pub(crate) fn input(thread: &str, run: &str, messages: Value) -> Value {
@@ -22,7 +22,7 @@ pub(crate) fn user(id: &str, text: &str) -> Value {
     json!({ "id": id, "role": "user", "content": text })
 }
 
-impl House {
+impl TestServer {
     /// The events of a run.
     pub(crate) async fn run(&self, engine: &str, input: &Value) -> Vec<Value> {
         let answer = self.post(&format!("/ag-ui/{engine}"), input).await;
@@ -53,7 +53,7 @@ pub(crate) fn types(events: &[Value]) -> Vec<&str> {
 }
 
 /// All that the model said.
-pub(crate) fn said(events: &[Value]) -> String {
+pub(crate) fn texts(events: &[Value]) -> String {
     let content = events
         .iter()
         .filter(|it| it["type"] == "TEXT_MESSAGE_CONTENT");

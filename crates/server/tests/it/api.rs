@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 
-use crate::house::House;
+use crate::test_server::TestServer;
 
 fn lines(body: &str) -> Vec<Value> {
     body.lines()
@@ -15,11 +15,11 @@ fn lines(body: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_prompt_becomes_a_session_that_can_be_read_in_every_format() {
-    let house = House::new().await;
-    let cwd = house.dir.path().canonicalize().unwrap();
+    let test_server = TestServer::new().await;
+    let cwd = test_server.dir.path().canonicalize().unwrap();
     let prompt = json!({ "prompt": "hello\nthere", "engine": "replay:tools", "cwd": cwd });
-    let id = house.submit(prompt).await;
-    let session = house.ended(&id, 1).await;
+    let id = test_server.submit(prompt).await;
+    let session = test_server.ended(&id, 1).await;
     let run = &session["runs"][0];
     assert_eq!(
         (
@@ -36,14 +36,19 @@ async fn a_prompt_becomes_a_session_that_can_be_read_in_every_format() {
         )
     );
     assert!(run["cost_usd"].as_f64().unwrap() > 0.0);
-    let by_native = house
+    let by_native = test_server
         .get(&format!(
             "/api/sessions/{}",
             session["native"].as_str().unwrap()
         ))
         .await;
     assert_eq!(by_native.json(), session);
-    let events = lines(&house.get(&format!("/api/sessions/{id}/events")).await.body);
+    let events = lines(
+        &test_server
+            .get(&format!("/api/sessions/{id}/events"))
+            .await
+            .body,
+    );
     let numbers: Vec<u64> = events
         .iter()
         .map(|it| it["seq"].as_u64().unwrap())
@@ -52,7 +57,7 @@ async fn a_prompt_becomes_a_session_that_can_be_read_in_every_format() {
     assert_eq!(numbers, (1..=head).collect::<Vec<_>>());
     assert!(events.iter().all(|it| it["session"] == id));
     let page = lines(
-        &house
+        &test_server
             .get(&format!("/api/sessions/{id}/events?after=3&limit=2"))
             .await
             .body,
@@ -68,7 +73,7 @@ async fn a_prompt_becomes_a_session_that_can_be_read_in_every_format() {
         ("markdown", "text/markdown"),
         ("html", "text/html"),
     ] {
-        let answer = house
+        let answer = test_server
             .get(&format!("/api/sessions/{id}/events?format={format}"))
             .await;
         assert_eq!(answer.status, 200, "{format}");
@@ -83,22 +88,22 @@ async fn a_prompt_becomes_a_session_that_can_be_read_in_every_format() {
 
 #[tokio::test]
 async fn the_list_is_paged_and_filtered() {
-    let house = House::new().await;
+    let test_server = TestServer::new().await;
     for n in 0..5 {
         let engine = if n % 2 == 0 {
             "replay:tools"
         } else {
             "replay:failure"
         };
-        let id = house
+        let id = test_server
             .submit(json!({ "prompt": format!("prompt {n}"), "engine": engine }))
             .await;
-        house.ended(&id, 1).await;
+        test_server.ended(&id, 1).await;
     }
     let mut titles = Vec::new();
     let mut path = "/api/sessions?limit=2".to_owned();
     loop {
-        let page = house.get(&path).await.json();
+        let page = test_server.get(&path).await.json();
         let sessions = page["sessions"].as_array().unwrap();
         titles.extend(
             sessions
@@ -115,7 +120,10 @@ async fn the_list_is_paged_and_filtered() {
         ["prompt 4", "prompt 3", "prompt 2", "prompt 1", "prompt 0"]
     );
     let count = async |query: &str| {
-        let page = house.get(&format!("/api/sessions?{query}")).await.json();
+        let page = test_server
+            .get(&format!("/api/sessions?{query}"))
+            .await
+            .json();
         page["sessions"].as_array().unwrap().len()
     };
     assert_eq!(count("engine=replay:failure").await, 2);
@@ -125,8 +133,8 @@ async fn the_list_is_paged_and_filtered() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_done_is_said_in_json() {
-    let house = House::new().await;
+async fn errors_are_json() {
+    let test_server = TestServer::new().await;
     let long = "x".repeat((1 << 20) + 1);
     let runs = [
         (json!({}), 400, "empty_prompt"),
@@ -161,13 +169,13 @@ async fn what_cannot_be_done_is_said_in_json() {
         (json!({ "prompt": "x", "speed": -1 }), 400, "bad_request"),
     ];
     for (body, status, code) in runs {
-        let answer = house.post("/api/runs", &body).await;
+        let answer = test_server.post("/api/runs", &body).await;
         assert_eq!((answer.status, answer.code().as_str()), (status, code));
     }
-    let id = house
+    let id = test_server
         .submit(json!({ "prompt": "x", "engine": "replay:tools" }))
         .await;
-    house.ended(&id, 1).await;
+    test_server.ended(&id, 1).await;
     for (path, status, code) in [
         ("/api/sessions/none".to_owned(), 404, "no_such_session"),
         ("/api/sessions?state=x".to_owned(), 400, "bad_request"),
@@ -194,26 +202,26 @@ async fn what_cannot_be_done_is_said_in_json() {
         ("/ws?format=none".to_owned(), 400, "unknown_format"),
         ("/ws".to_owned(), 400, "bad_request"),
     ] {
-        let answer = house.get(&path).await;
+        let answer = test_server.get(&path).await;
         assert_eq!(
             (answer.status, answer.code().as_str()),
             (status, code),
             "{path}"
         );
     }
-    let answer = house.post("/api/sessions", &json!({})).await;
+    let answer = test_server.post("/api/sessions", &json!({})).await;
     assert_eq!(
         (answer.status, answer.code().as_str()),
         (405, "method_not_allowed")
     );
-    let answer = house
+    let answer = test_server
         .post("/api/asks/none", &json!({ "decision": "allow" }))
         .await;
     assert_eq!(
         (answer.status, answer.code().as_str()),
         (404, "no_such_ask")
     );
-    let answer = house
+    let answer = test_server
         .post(
             &format!("/api/asks/{id}:1"),
             &json!({ "decision": "allow" }),
@@ -227,8 +235,8 @@ async fn what_cannot_be_done_is_said_in_json() {
 
 #[tokio::test]
 async fn what_an_engine_does_not_take_is_refused_and_leaves_nothing() {
-    let house = House::new().await;
-    let transcript = house.dir.path().join("secret.jsonl");
+    let test_server = TestServer::new().await;
+    let transcript = test_server.dir.path().join("secret.jsonl");
     let file = "the session id is a file or an address to Claude Code, no session";
     let flag = |what: &str| format!("the {what} begins with `-`: `--x`");
     for (fields, message) in [
@@ -250,7 +258,7 @@ async fn what_an_engine_does_not_take_is_refused_and_leaves_nothing() {
         let mut body = json!({ "prompt": "hello", "engine": "claude" });
         let all = body.as_object_mut().unwrap();
         all.extend(fields.as_object().unwrap().clone());
-        let answer = house.post("/api/runs", &body).await;
+        let answer = test_server.post("/api/runs", &body).await;
         assert_eq!(
             (answer.status, answer.code().as_str()),
             (400, "bad_request")
@@ -260,31 +268,31 @@ async fn what_an_engine_does_not_take_is_refused_and_leaves_nothing() {
         assert!(said.starts_with(&message), "{fields}: {said}");
     }
     let listed = json!({ "prompt": "hello", "engine": "replay:tools", "allow": ["Bash"] });
-    let answer = house.post("/api/runs", &listed).await;
+    let answer = test_server.post("/api/runs", &listed).await;
     assert_eq!((answer.status, answer.code().as_str()), (400, "bad_engine"));
-    let sessions = house.get("/api/sessions").await.json();
+    let sessions = test_server.get("/api/sessions").await.json();
     assert_eq!(sessions["sessions"], json!([]));
 }
 
 #[tokio::test]
 async fn a_session_is_removed_by_an_admin_when_nothing_runs_in_it() {
-    let house = House::new().await;
-    let id = house.ask_agent("wait").await;
-    house.until(&id, |it| it["state"] == "running").await;
+    let test_server = TestServer::new().await;
+    let id = test_server.ask_agent("wait").await;
+    test_server.until(&id, |it| it["state"] == "running").await;
     let path = format!("/api/sessions/{id}");
     let delete = async |role: &str| {
-        house
-            .request("DELETE", &path, &house.bearer(role), "")
+        test_server
+            .request("DELETE", &path, &test_server.bearer(role), "")
             .await
     };
     for role in ["watch", "prompt", "approve"] {
         assert_eq!(delete(role).await.code(), "forbidden", "{role}");
     }
     assert_eq!(delete("admin").await.code(), "session_busy");
-    house.post(&format!("{path}/abort"), &json!({})).await;
-    house.ended(&id, 1).await;
+    test_server.post(&format!("{path}/abort"), &json!({})).await;
+    test_server.ended(&id, 1).await;
     // Its agent is still there, and has to go first.
-    let mut open = house.socket("", "watch").await;
+    let mut open = test_server.socket("", "watch").await;
     open.call(json!({ "control": "echo" })).await;
     let removed = delete("admin").await;
     assert_eq!(
@@ -293,25 +301,25 @@ async fn a_session_is_removed_by_an_admin_when_nothing_runs_in_it() {
     );
     open.next_of("bridge.sessions_changed").await;
     assert_eq!(
-        house.get("/api/sessions").await.json()["sessions"],
+        test_server.get("/api/sessions").await.json()["sessions"],
         json!([])
     );
     assert_eq!(delete("admin").await.code(), "no_such_session");
     let again = json!({ "prompt": "more", "session": id });
-    let refused = house.post("/api/runs", &again).await;
+    let refused = test_server.post("/api/runs", &again).await;
     assert_eq!(refused.code(), "no_such_session");
 }
 
 #[tokio::test]
 async fn prompts_wait_in_line_and_can_be_taken_back() {
-    let house = House::new().await;
-    let id = house.ask_agent("wait").await;
-    house.until(&id, |it| it["state"] == "running").await;
-    let second = house
+    let test_server = TestServer::new().await;
+    let id = test_server.ask_agent("wait").await;
+    test_server.until(&id, |it| it["state"] == "running").await;
+    let second = test_server
         .post("/api/runs", &json!({ "prompt": "second", "session": id }))
         .await
         .json();
-    let third = house
+    let third = test_server
         .post("/api/runs", &json!({ "prompt": "third", "session": id }))
         .await
         .json();
@@ -319,7 +327,7 @@ async fn prompts_wait_in_line_and_can_be_taken_back() {
         (&second["position"], &third["position"]),
         (&json!(1), &json!(2))
     );
-    let queue = house
+    let queue = test_server
         .until(&id, |it| it["queue"].as_array().unwrap().len() == 2)
         .await["queue"]
         .clone();
@@ -331,17 +339,26 @@ async fn prompts_wait_in_line_and_can_be_taken_back() {
         .collect();
     assert_eq!(prompts, ["second", "third"]);
     let path = format!("/api/sessions/{id}/queue/{}", second["number"]);
-    let token = house.bearer("first");
-    assert_eq!(house.request("DELETE", &path, &token, "").await.status, 200);
+    let token = test_server.bearer("first");
     assert_eq!(
-        house.request("DELETE", &path, &token, "").await.code(),
+        test_server
+            .request("DELETE", &path, &token, "")
+            .await
+            .status,
+        200
+    );
+    assert_eq!(
+        test_server
+            .request("DELETE", &path, &token, "")
+            .await
+            .code(),
         "no_such_prompt"
     );
-    let aborted = house
+    let aborted = test_server
         .post(&format!("/api/sessions/{id}/abort"), &json!({}))
         .await;
     assert_eq!(aborted.json(), json!({ "aborted": true }));
-    let session = house.ended(&id, 2).await;
+    let session = test_server.ended(&id, 2).await;
     let outcomes: Vec<&Value> = session["runs"]
         .as_array()
         .unwrap()
@@ -349,17 +366,17 @@ async fn prompts_wait_in_line_and_can_be_taken_back() {
         .map(|it| &it["outcome"])
         .collect();
     assert_eq!(outcomes, ["completed", "aborted"]);
-    let aborted = house
+    let aborted = test_server
         .post(&format!("/api/sessions/{id}/abort"), &json!({}))
         .await;
     assert_eq!(aborted.json(), json!({ "aborted": false }));
-    house.stop().await;
+    test_server.stop().await;
 }
 
 #[tokio::test]
 async fn files_stay_below_the_session_s_directory() {
-    let house = House::new().await;
-    let work = house.dir.path().canonicalize().unwrap().join("work");
+    let test_server = TestServer::new().await;
+    let work = test_server.dir.path().canonicalize().unwrap().join("work");
     fs::create_dir_all(work.join("sub")).unwrap();
     fs::write(work.join("sub/note.txt"), "words\n").unwrap();
     fs::write(work.join("page.html"), "<script>alert(1)</script>").unwrap();
@@ -370,12 +387,12 @@ async fn files_stay_below_the_session_s_directory() {
     symlink("sub/note.txt", work.join("inside")).unwrap();
     symlink(work.join("sub/note.txt"), work.join("inside-absolute")).unwrap();
     symlink("..", work.join("up")).unwrap();
-    let id = house
+    let id = test_server
         .submit(json!({ "prompt": "x", "engine": "claude", "cwd": work }))
         .await;
-    house.ended(&id, 1).await;
+    test_server.ended(&id, 1).await;
     let read = async |path: &str| {
-        house
+        test_server
             .get(&format!("/api/sessions/{id}/file?path={path}"))
             .await
     };
@@ -432,8 +449,8 @@ async fn files_stay_below_the_session_s_directory() {
 
 #[tokio::test]
 async fn the_page_is_served_whole_and_known_again() {
-    let house = House::new().await;
-    let page = house.request("GET", "/", "", "").await;
+    let test_server = TestServer::new().await;
+    let page = test_server.request("GET", "/", "", "").await;
     assert!(
         page.head.contains("content-type: text/html"),
         "{}",
@@ -444,7 +461,7 @@ async fn the_page_is_served_whole_and_known_again() {
         .lines()
         .find_map(|it| it.strip_prefix("etag: "))
         .unwrap();
-    let again = house
+    let again = test_server
         .request("GET", "/", &format!("If-None-Match: {tag}\r\n"), "")
         .await;
     assert_eq!((again.status, again.body.as_str()), (304, ""));
@@ -454,7 +471,7 @@ async fn the_page_is_served_whole_and_known_again() {
         ("icon.svg", "image/svg+xml"),
         ("cards/tool.js", "text/javascript"),
     ] {
-        let file = house
+        let file = test_server
             .request("GET", &format!("/assets/{name}"), "", "")
             .await;
         assert_eq!(file.status, 200, "{name}");
@@ -468,12 +485,12 @@ async fn the_page_is_served_whole_and_known_again() {
 
 #[tokio::test]
 async fn figures_count_what_happened() {
-    let house = House::new().await;
-    let id = house
+    let test_server = TestServer::new().await;
+    let id = test_server
         .submit(json!({ "prompt": "x", "engine": "replay:tools" }))
         .await;
-    house.ended(&id, 1).await;
-    let figures = house.get("/api/metrics").await.body;
+    test_server.ended(&id, 1).await;
+    let figures = test_server.get("/api/metrics").await.body;
     assert!(
         figures.contains("\nlinkspan_prompts_total 1\n"),
         "{figures}"
@@ -485,21 +502,23 @@ async fn figures_count_what_happened() {
 }
 
 #[tokio::test]
-async fn figures_tell_what_runs_what_waits_and_how_runs_ended() {
-    let house = House::new().await;
+async fn metrics_count_running_queued_and_ended_runs() {
+    let test_server = TestServer::new().await;
     let figure = async |name: &str| {
-        let text = house.get("/api/metrics").await.body;
+        let text = test_server.get("/api/metrics").await.body;
         let mut lines = text.lines().filter_map(|it| it.strip_prefix(name));
         let line = lines.find(|it| it.starts_with(' '));
         line.map(|it| it.trim().to_owned())
     };
     assert_eq!(figure("linkspan_runs_running").await.as_deref(), Some("0"));
-    let done = house.ask_agent("hello").await;
-    house.ended(&done, 1).await;
-    let asking = house.ask_agent("ask").await;
-    house.until(&asking, |it| it["state"] == "waiting").await;
+    let done = test_server.ask_agent("hello").await;
+    test_server.ended(&done, 1).await;
+    let asking = test_server.ask_agent("ask").await;
+    test_server
+        .until(&asking, |it| it["state"] == "waiting")
+        .await;
     let later = json!({ "prompt": "later", "session": asking });
-    assert_eq!(house.post("/api/runs", &later).await.status, 202);
+    assert_eq!(test_server.post("/api/runs", &later).await.status, 202);
     for (name, value) in [
         ("linkspan_runs_running", "1"),
         ("linkspan_prompts_queued", "1"),
@@ -529,18 +548,18 @@ async fn figures_tell_what_runs_what_waits_and_how_runs_ended() {
     }
     let requests = figure("linkspan_http_request_duration_seconds_count").await;
     assert!(requests.unwrap().parse::<u64>().unwrap() > 10);
-    house
+    test_server
         .post(&format!("/api/sessions/{asking}/abort"), &json!({}))
         .await;
-    house.ended(&asking, 2).await;
-    let text = house.get("/api/metrics").await.body;
+    test_server.ended(&asking, 2).await;
+    let text = test_server.get("/api/metrics").await.body;
     let aborted = r#"linkspan_runs_total{engine="claude",outcome="aborted"} 1"#;
     assert!(text.contains(aborted), "{text}");
 }
 
 #[tokio::test]
-async fn a_program_that_does_not_say_its_version_holds_nobody_up() {
-    let house = House::with(|config| {
+async fn a_program_without_a_version_does_not_block() {
+    let test_server = TestServer::with(|config| {
         let dir = config.data_dir.parent().unwrap();
         let program = dir.join("mute");
         std::fs::write(&program, "#!/bin/sh\nexec sleep 60\n").unwrap();
@@ -552,7 +571,7 @@ async fn a_program_that_does_not_say_its_version_holds_nobody_up() {
     })
     .await;
     let began = std::time::Instant::now();
-    let answer = house.get("/api/engines").await.json();
+    let answer = test_server.get("/api/engines").await.json();
     let took = began.elapsed();
     assert!(took < std::time::Duration::from_secs(8), "{took:?}");
     let engines = answer["engines"].as_array().unwrap();

@@ -7,7 +7,7 @@
 
 use serde_json::{Value, json};
 
-use crate::house::{House, Socket};
+use crate::test_server::{Socket, TestServer};
 
 #[derive(Debug, PartialEq)]
 enum Row {
@@ -68,18 +68,18 @@ fn is_question(row: &Row) -> bool {
 
 #[tokio::test]
 async fn an_unchanged_app_is_shown_what_is_asked_and_what_came_of_it() {
-    let house = House::new().await;
-    let mut app = house.socket("", "prompt").await;
+    let test_server = TestServer::new().await;
+    let mut app = test_server.socket("", "prompt").await;
     app.send(&json!({
         "control": "run.submit", "threadDocId": "t1", "text": "ask",
-        "provider": "claude_code", "workingDir": house.dir.path(),
+        "provider": "claude_code", "workingDir": test_server.dir.path(),
     }))
     .await;
     let shown = rows(&mut app, is_question).await;
-    let asks = house.get("/api/asks").await.json();
+    let asks = test_server.get("/api/asks").await.json();
     let ask = asks["asks"][0]["id"].as_str().unwrap();
     let session = asks["asks"][0]["session"].as_str().unwrap();
-    let base = format!("http://{}", house.address);
+    let base = format!("http://{}", test_server.address);
     let question = format!(
         "**Permission needed: Bash**\n\n```\nls\n```\n\nAnswer at {base}/#/s/{session} or with \
          `{{\"control\":\"ask.settle\",\"askId\":\"{ask}\",\"decision\":\"allow\"}}` (or `\"deny\"`)."
@@ -94,7 +94,7 @@ async fn an_unchanged_app_is_shown_what_is_asked_and_what_came_of_it() {
     assert_eq!(shown, expected);
 
     // Somebody who opens the app now is shown the same question.
-    let mut late = house.socket("", "prompt").await;
+    let mut late = test_server.socket("", "prompt").await;
     let shown = rows(&mut late, is_question).await;
     assert_eq!(shown, [Row::Text(question)]);
 
@@ -102,13 +102,15 @@ async fn an_unchanged_app_is_shown_what_is_asked_and_what_came_of_it() {
     // What cannot be the input of a call answers nothing: the question still waits.
     for input in [json!("ls"), json!(5), json!(["ls"]), json!(true)] {
         let wrong = json!({ "decision": "allow", "input": input });
-        let refused = house.post(&path, &wrong).await;
+        let refused = test_server.post(&path, &wrong).await;
         let expected = json!({ "error": {
             "code": "bad_input", "message": "the input of the answer is not a JSON object",
         } });
         assert_eq!((refused.status, refused.json()), (400, expected), "{input}");
     }
-    let answered = house.post(&path, &json!({ "decision": "allow" })).await;
+    let answered = test_server
+        .post(&path, &json!({ "decision": "allow" }))
+        .await;
     assert_eq!(answered.status, 200);
     for socket in [&mut app, &mut late] {
         let end = Row::Turn("completed".to_owned());
@@ -117,17 +119,20 @@ async fn an_unchanged_app_is_shown_what_is_asked_and_what_came_of_it() {
         assert_eq!(shown[0], settled, "{shown:?}");
         assert_eq!(shown.last(), Some(&end));
     }
-    house.stop().await;
+    test_server.stop().await;
 }
 
 #[tokio::test]
 async fn the_bridge_pushes_a_question_whole_and_how_it_was_settled() {
-    let house = House::new().await;
-    let mut watcher = house.socket("", "watch").await;
-    let id = house.ask_agent("ask").await;
+    let test_server = TestServer::new().await;
+    let mut watcher = test_server.socket("", "watch").await;
+    let id = test_server.ask_agent("ask").await;
     let pushed = watcher.next_of("bridge.ask").await;
     let seq = pushed["seq"].as_u64().unwrap();
-    let (ask, base) = (format!("{id}:{seq}"), format!("http://{}", house.address));
+    let (ask, base) = (
+        format!("{id}:{seq}"),
+        format!("http://{}", test_server.address),
+    );
     let mut expected = json!({
         "type": "bridge.ask", "sessionId": id, "cursor": seq, "askId": ask, "seq": seq,
         "runId": pushed["runId"], "itemId": pushed["itemId"], "kind": "permission", "tool": "Bash",
@@ -144,14 +149,14 @@ async fn the_bridge_pushes_a_question_whole_and_how_it_was_settled() {
     // To whoever comes while it waits, and to whoever subscribes behind it.
     expected.as_object_mut().unwrap().remove("cursor");
     expected["replayed"] = true.into();
-    let mut late = house.socket("", "approve").await;
+    let mut late = test_server.socket("", "approve").await;
     assert_eq!(late.next_of("bridge.ask").await, expected);
-    let mut behind = house.socket("?subscribe=none", "watch").await;
+    let mut behind = test_server.socket("?subscribe=none", "watch").await;
     let subscribe = json!({ "control": "subscribe", "sessionId": id, "since": seq });
     behind.send(&subscribe).await;
     assert_eq!(behind.next_of("bridge.ask").await, expected);
     // Not to who sees the event itself.
-    let mut before = house.socket("?subscribe=none", "watch").await;
+    let mut before = test_server.socket("?subscribe=none", "watch").await;
     let subscribe = json!({ "control": "subscribe", "sessionId": id, "since": 0 });
     before.send(&subscribe).await;
     assert_eq!(before.next_of("bridge.ask").await, pushed);
@@ -178,7 +183,7 @@ async fn the_bridge_pushes_a_question_whole_and_how_it_was_settled() {
     });
     assert_eq!(ended, expected);
     // Nothing waits any more.
-    let mut after = house.socket("", "watch").await;
+    let mut after = test_server.socket("", "watch").await;
     after.send(&json!({ "control": "echo" })).await;
     loop {
         let message = after.next().await.unwrap();
@@ -187,5 +192,5 @@ async fn the_bridge_pushes_a_question_whole_and_how_it_was_settled() {
             break;
         }
     }
-    house.stop().await;
+    test_server.stop().await;
 }

@@ -8,7 +8,7 @@ use formats::{display_safe, visible};
 use serde_json::{Value, json};
 
 use crate::ag_ui;
-use crate::house::{House, Socket};
+use crate::test_server::{Socket, TestServer};
 
 const ROUNDS: usize = 40;
 /// Characters that the row of `thread` shows at least; the message beside it has all of it.
@@ -149,39 +149,46 @@ async fn check_bridge(socket: &mut Socket, session: &str, command: &str) {
 
 #[tokio::test]
 async fn a_command_is_shown_to_the_letter_at_every_entry_point() {
-    let house = House::with(|it| agent(it.data_dir.parent().unwrap())).await;
-    let dir = house.dir.path().canonicalize().unwrap();
-    let mut app = house.socket("", "watch").await;
+    let test_server = TestServer::with(|it| agent(it.data_dir.parent().unwrap())).await;
+    let dir = test_server.dir.path().canonicalize().unwrap();
+    let mut app = test_server.socket("", "watch").await;
     for (n, command) in commands(dir.to_str().unwrap()).iter().enumerate() {
         fs::write(dir.join("question"), question(command)).unwrap();
         let mut input = ag_ui::input(&format!("t{n}"), "r", json!([ag_ui::user("1", "go")]));
         input["forwardedProps"] = json!({ "linkspan": { "cwd": dir } });
 
         // The stream of an AG-UI client ends with the question.
-        let events = house.run("claude", &input).await;
+        let events = test_server.run("claude", &input).await;
         let interrupt = &ag_ui::end(&events)["outcome"]["interrupts"][0];
         check_title(&interrupt["message"], command, "AG-UI");
         let asked = json!({ "command": command });
         assert_eq!(interrupt["metadata"]["linkspan"]["input"], asked);
 
         // The list of questions, that of the session, and its stored event.
-        let asks = house.get("/api/asks").await.json();
+        let asks = test_server.get("/api/asks").await.json();
         let ask = &asks["asks"][0];
         check_title(&ask["data"]["title"], command, "GET /api/asks");
         assert_eq!(ask["data"]["input"], asked);
         let session = ask["session"].as_str().unwrap();
-        let detail = house.get(&format!("/api/sessions/{session}")).await.json();
+        let detail = test_server
+            .get(&format!("/api/sessions/{session}"))
+            .await
+            .json();
         assert_eq!(detail["asks"], asks["asks"]);
-        let events = house.get(&format!("/api/sessions/{session}/events")).await;
+        let events = test_server
+            .get(&format!("/api/sessions/{session}/events"))
+            .await;
         let event = events.body.lines().find(|it| it.contains("\"ask.opened\""));
         let event: Value = serde_json::from_str(event.unwrap()).unwrap();
         assert_eq!(event["data"], ask["data"]);
 
         check_bridge(&mut app, session, command).await;
         let path = format!("/api/asks/{}", ask["id"].as_str().unwrap());
-        let answered = house.post(&path, &json!({ "decision": "deny" })).await;
+        let answered = test_server
+            .post(&path, &json!({ "decision": "deny" }))
+            .await;
         assert_eq!(answered.status, 200, "{answered:?}");
-        house.ended(session, 1).await;
+        test_server.ended(session, 1).await;
     }
-    house.stop().await;
+    test_server.stop().await;
 }

@@ -4,17 +4,17 @@ use futures_util::SinkExt;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::house::House;
+use crate::test_server::TestServer;
 
-async fn n_sessions(house: &House) -> usize {
-    let page = house.get("/api/sessions").await.json();
+async fn n_sessions(test_server: &TestServer) -> usize {
+    let page = test_server.get("/api/sessions").await.json();
     page["sessions"].as_array().unwrap().len()
 }
 
 #[tokio::test]
 async fn a_run_is_submitted_and_its_events_come_with_their_cursors() {
-    let house = House::new().await;
-    let mut socket = house.socket("", "prompt").await;
+    let test_server = TestServer::new().await;
+    let mut socket = test_server.socket("", "prompt").await;
     let reply = socket
         .call(json!({
             "control": "run.submit", "threadDocId": "t1", "text": "hello",
@@ -29,7 +29,7 @@ async fn a_run_is_submitted_and_its_events_come_with_their_cursors() {
             "position": 0, "provider": "replay:tools", "resumeId": "new", "len": 5,
         })
     );
-    let mut socket = house.socket("", "watch").await;
+    let mut socket = test_server.socket("", "watch").await;
     socket
         .send(&json!({ "control": "subscribe", "sessionId": id }))
         .await;
@@ -41,14 +41,14 @@ async fn a_run_is_submitted_and_its_events_come_with_their_cursors() {
 }
 
 #[tokio::test]
-async fn everybody_hears_of_new_sessions_and_of_all_events() {
-    let house = House::new().await;
-    let mut socket = house.socket("", "watch").await;
+async fn every_client_sees_new_sessions_and_all_events() {
+    let test_server = TestServer::new().await;
+    let mut socket = test_server.socket("", "watch").await;
     assert_eq!(
         socket.call(json!({ "control": "echo", "tag": "t" })).await["tag"],
         "t"
     );
-    let id = house
+    let id = test_server
         .submit(json!({ "prompt": "x", "engine": "replay:tools" }))
         .await;
     let session = socket.next_of("bridge.session").await;
@@ -57,9 +57,9 @@ async fn everybody_hears_of_new_sessions_and_of_all_events() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_told_so_and_never_becomes_a_prompt() {
-    let house = House::new().await;
-    let mut socket = house.socket("", "admin").await;
+async fn unreadable_controls_are_reported_and_never_become_prompts() {
+    let test_server = TestServer::new().await;
+    let mut socket = test_server.socket("", "admin").await;
     let deep = format!(
         "{{\"control\":\"run.submit\",\"x\":{}1{}}}",
         "[".repeat(5000),
@@ -118,7 +118,7 @@ async fn what_cannot_be_read_is_told_so_and_never_becomes_a_prompt() {
     let binary = Message::binary(&b"{\"control\":\"run.submit\",\"text\":\"x\"}"[..]);
     socket.socket.send(binary).await.unwrap();
     assert_eq!(socket.next().await.unwrap()["type"], "bridge.error");
-    assert_eq!(n_sessions(&house).await, 0);
+    assert_eq!(n_sessions(&test_server).await, 0);
     // More than a message may have ends the connection, and nothing else.
     let long = format!(
         "{{\"control\":\"run.submit\",\"text\":\"{}\"}}",
@@ -126,37 +126,37 @@ async fn what_cannot_be_read_is_told_so_and_never_becomes_a_prompt() {
     );
     socket.socket.send(Message::text(long)).await.ok();
     assert_eq!(socket.next().await, None);
-    assert_eq!(n_sessions(&house).await, 0);
+    assert_eq!(n_sessions(&test_server).await, 0);
 }
 
 #[tokio::test]
 async fn a_run_is_stopped_by_either_verb() {
-    let house = House::new().await;
-    let mut socket = house.socket("", "prompt").await;
-    let cwd = house.dir.path();
+    let test_server = TestServer::new().await;
+    let mut socket = test_server.socket("", "prompt").await;
+    let cwd = test_server.dir.path();
     for verb in ["run.abort", "interrupt"] {
         let control =
             json!({ "control": "run.submit", "prompt": "wait", "engine": "claude", "cwd": cwd });
         let reply = socket.call(control).await;
         let id = reply["sessionId"].as_str().unwrap();
-        house.until(id, |it| it["state"] == "running").await;
+        test_server.until(id, |it| it["state"] == "running").await;
         let reply = socket.call(json!({ "control": verb })).await;
         assert_eq!(
             reply,
             json!({ "type": "bridge.run_abort", "sessionId": id, "aborted": true })
         );
-        let session = house.ended(id, 1).await;
+        let session = test_server.ended(id, 1).await;
         assert_eq!(session["runs"][0]["outcome"], "aborted");
     }
-    house.stop().await;
+    test_server.stop().await;
 }
 
 #[tokio::test]
-async fn prompts_begin_anew_unless_somebody_said_otherwise() {
-    let house = House::new().await;
-    let mut socket = house.socket("", "prompt").await;
-    let cwd = house.dir.path().canonicalize().unwrap();
-    let submit = async |socket: &mut crate::house::Socket, more: Value| {
+async fn prompts_start_a_new_session_by_default() {
+    let test_server = TestServer::new().await;
+    let mut socket = test_server.socket("", "prompt").await;
+    let cwd = test_server.dir.path().canonicalize().unwrap();
+    let submit = async |socket: &mut crate::test_server::Socket, more: Value| {
         let mut control = json!({ "control": "run.submit", "text": "x", "cwd": cwd });
         control
             .as_object_mut()
@@ -168,7 +168,7 @@ async fn prompts_begin_anew_unless_somebody_said_otherwise() {
             .unwrap_or_else(|| panic!("{reply}"))
             .to_owned();
         let n = reply["number"].as_u64().unwrap();
-        house.ended(&id, usize::try_from(n).unwrap()).await;
+        test_server.ended(&id, usize::try_from(n).unwrap()).await;
         id
     };
     let select = json!({ "control": "provider.select", "provider": "claude_code" });
@@ -195,14 +195,15 @@ async fn prompts_begin_anew_unless_somebody_said_otherwise() {
     assert_eq!(socket.call(resume).await["enabled"], false);
     let fresh = submit(&mut socket, json!({})).await;
     assert!(fresh != first && fresh != second);
-    house.stop().await;
+    test_server.stop().await;
 }
 
 #[tokio::test]
 async fn projects_history_and_threads_are_remembered() {
-    let house = House::new().await;
-    let mut socket = house.socket("", "prompt").await;
-    let project = json!({ "id": "p", "name": "P", "workingDir": house.dir.path(), "todos": [] });
+    let test_server = TestServer::new().await;
+    let mut socket = test_server.socket("", "prompt").await;
+    let project =
+        json!({ "id": "p", "name": "P", "workingDir": test_server.dir.path(), "todos": [] });
     let saved = socket
         .call(json!({ "control": "project.save", "project": project }))
         .await;
@@ -217,7 +218,7 @@ async fn projects_history_and_threads_are_remembered() {
         .as_str()
         .unwrap()
         .to_owned();
-    let session = house.ended(&id, 1).await;
+    let session = test_server.ended(&id, 1).await;
     assert_eq!(session["title"], "x");
     let history = socket
         .call(json!({ "control": "history", "limit": 5 }))
@@ -236,17 +237,17 @@ async fn projects_history_and_threads_are_remembered() {
         .call(json!({ "control": "project.delete", "id": "p" }))
         .await;
     assert_eq!(gone["items"], json!([]));
-    house.stop().await;
+    test_server.stop().await;
 }
 
 #[tokio::test]
-async fn a_server_that_stops_says_goodbye() {
-    let house = House::new().await;
-    let mut socket = house.socket("?format=acp", "watch").await;
-    let id = house.ask_agent("wait").await;
-    house.until(&id, |it| it["state"] == "running").await;
-    let journal = house.journal.clone();
-    house.stop().await;
+async fn a_stopping_server_sends_a_close_frame() {
+    let test_server = TestServer::new().await;
+    let mut socket = test_server.socket("?format=acp", "watch").await;
+    let id = test_server.ask_agent("wait").await;
+    test_server.until(&id, |it| it["state"] == "running").await;
+    let journal = test_server.journal.clone();
+    test_server.stop().await;
     while socket.next().await.is_some() {}
     let runs = journal
         .runs(&model::SessionId::new(&*id), None, 9)

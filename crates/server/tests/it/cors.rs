@@ -2,14 +2,16 @@
 
 use serde_json::json;
 
-use crate::house::{Answer, House};
-use crate::walls::UPGRADE;
+use crate::auth::UPGRADE;
+use crate::test_server::{Answer, TestServer};
 
 const APP: &str = "http://localhost:3000";
 
-async fn house() -> House {
-    House::with(|it| it.allow_origins = vec![APP.to_owned(), "https://app.example.com".to_owned()])
-        .await
+async fn test_server() -> TestServer {
+    TestServer::with(|it| {
+        it.allow_origins = vec![APP.to_owned(), "https://app.example.com".to_owned()]
+    })
+    .await
 }
 
 /// The CORS headers of an answer, sorted.
@@ -22,16 +24,16 @@ fn cors(answer: &Answer) -> Vec<&str> {
     lines
 }
 
-async fn preflight(house: &House, path: &str, origin: &str) -> Answer {
+async fn preflight(test_server: &TestServer, path: &str, origin: &str) -> Answer {
     let headers = format!(
         "Origin: {origin}\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: cors\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization,content-type\r\n"
     );
-    house.request("OPTIONS", path, &headers, "").await
+    test_server.request("OPTIONS", path, &headers, "").await
 }
 
 #[tokio::test]
 async fn a_named_origin_is_answered_and_may_read() {
-    let house = house().await;
+    let test_server = test_server().await;
     for path in [
         "/ag-ui",
         "/ag-ui/replay:tools",
@@ -39,7 +41,7 @@ async fn a_named_origin_is_answered_and_may_read() {
         "/api/runs",
         "/ws",
     ] {
-        let answer = preflight(&house, path, APP).await;
+        let answer = preflight(&test_server, path, APP).await;
         assert_eq!((answer.status, answer.body.as_str()), (204, ""), "{path}");
         assert_eq!(
             cors(&answer),
@@ -60,8 +62,10 @@ async fn a_named_origin_is_answered_and_may_read() {
         "vary: origin",
     ];
     let from = format!("Origin: {APP}\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: cors\r\n");
-    let headers = format!("{from}{}", house.bearer("prompt"));
-    let answer = house.request("GET", "/api/sessions", &headers, "").await;
+    let headers = format!("{from}{}", test_server.bearer("prompt"));
+    let answer = test_server
+        .request("GET", "/api/sessions", &headers, "")
+        .await;
     assert_eq!((answer.status, cors(&answer)), (200, readable.to_vec()));
     // A stream too, and what goes wrong.
     let input = json!({
@@ -69,27 +73,27 @@ async fn a_named_origin_is_answered_and_may_read() {
         "messages": [{ "id": "1", "role": "user", "content": "x" }], "forwardedProps": {},
     });
     let body = input.to_string();
-    let answer = house
+    let answer = test_server
         .request("POST", "/ag-ui/replay:tools", &headers, &body)
         .await;
     assert_eq!((answer.status, cors(&answer)), (200, readable.to_vec()));
     assert!(answer.body.contains("RUN_FINISHED"), "{answer:?}");
-    let answer = house.request("GET", "/api/sessions", &from, "").await;
+    let answer = test_server.request("GET", "/api/sessions", &from, "").await;
     assert_eq!((answer.status, cors(&answer)), (401, readable.to_vec()));
     // A socket of that page opens with a token, as always.
-    let offered = format!("linkspan, token.{}", house.token("watch"));
+    let offered = format!("linkspan, token.{}", test_server.token("watch"));
     let page = [
         ("Origin", APP),
         ("Sec-WebSocket-Protocol", offered.as_str()),
     ];
-    assert!(house.try_socket("", &page).await.is_ok());
-    assert!(house.try_socket("", &page[..1]).await.is_err());
+    assert!(test_server.try_socket("", &page).await.is_ok());
+    assert!(test_server.try_socket("", &page[..1]).await.is_err());
 }
 
 #[tokio::test]
-async fn nobody_else_is_answered() {
-    let house = house().await;
-    let token = house.bearer("first");
+async fn only_the_asking_client_is_answered() {
+    let test_server = test_server().await;
+    let token = test_server.bearer("first");
     for origin in [
         "http://localhost:3001",
         "https://localhost:3000",
@@ -105,14 +109,14 @@ async fn nobody_else_is_answered() {
         "",
     ] {
         for path in ["/ag-ui", "/api/sessions", "/ws"] {
-            let answer = preflight(&house, path, origin).await;
+            let answer = preflight(&test_server, path, origin).await;
             assert_eq!(
                 (answer.status, cors(&answer)),
                 (403, vec!["vary: origin"]),
                 "{origin}"
             );
             let headers = format!("{token}{UPGRADE}Origin: {origin}\r\n");
-            let answer = house.request("GET", path, &headers, "").await;
+            let answer = test_server.request("GET", path, &headers, "").await;
             assert_eq!(
                 (answer.status, cors(&answer)),
                 (403, vec!["vary: origin"]),
@@ -122,7 +126,7 @@ async fn nobody_else_is_answered() {
     }
     let twice = format!("{token}Origin: {APP}\r\nOrigin: {APP}\r\n");
     assert_eq!(
-        house
+        test_server
             .request("GET", "/api/sessions", &twice, "")
             .await
             .status,
@@ -130,19 +134,19 @@ async fn nobody_else_is_answered() {
     );
     // The page and its files are not for others, and a foreign host stays one.
     for path in ["/", "/assets/app.js", "/healthz", "/apix", "/ag-uix"] {
-        let answer = preflight(&house, path, APP).await;
+        let answer = preflight(&test_server, path, APP).await;
         assert_eq!((answer.status, cors(&answer)), (403, vec![]), "{path}");
     }
-    let (port, wrong) = (house.address.port(), "evil.com");
+    let (port, wrong) = (test_server.address.port(), "evil.com");
     let knock = format!(
         "GET /api/sessions HTTP/1.1\r\nHost: {wrong}:{port}\r\nConnection: close\r\nOrigin: {APP}\r\n{token}\r\n"
     );
-    let answer = house.knock(&knock).await;
+    let answer = test_server.knock(&knock).await;
     assert_eq!((answer.status, cors(&answer)), (421, vec!["vary: origin"]));
     // A site without an origin is not one that was named.
     let headers = format!("{token}Sec-Fetch-Site: cross-site\r\n");
     assert_eq!(
-        house
+        test_server
             .request("GET", "/api/sessions", &headers, "")
             .await
             .status,
@@ -152,14 +156,14 @@ async fn nobody_else_is_answered() {
 
 #[tokio::test]
 async fn nothing_is_answered_unless_it_was_named() {
-    let house = House::new().await;
-    let answer = preflight(&house, "/ag-ui", APP).await;
+    let test_server = TestServer::new().await;
+    let answer = preflight(&test_server, "/ag-ui", APP).await;
     assert_eq!((answer.status, cors(&answer)), (403, vec![]));
     assert_eq!(
         answer.json()["error"]["hint"],
         "`linkspan serve --allow-origin` names pages that may use the API"
     );
-    let answer = house.get("/api/sessions").await;
+    let answer = test_server.get("/api/sessions").await;
     assert_eq!((answer.status, cors(&answer)), (200, vec![]));
 }
 
@@ -173,9 +177,10 @@ async fn only_a_whole_origin_can_be_named() {
         "http://*",
         "",
     ] {
-        let house = House::new().await;
-        let keys = server::Keys::open(&house.dir.path().join("data"), None, None).unwrap();
-        let mut config = crate::house::config(house.dir.path(), house.journal.clone(), keys);
+        let test_server = TestServer::new().await;
+        let keys = server::Keys::open(&test_server.dir.path().join("data"), None, None).unwrap();
+        let mut config =
+            crate::test_server::config(test_server.dir.path(), test_server.journal.clone(), keys);
         config.allow_origins = vec![origin.to_owned()];
         let bound = server::bind(config).await;
         assert!(
@@ -187,10 +192,10 @@ async fn only_a_whole_origin_can_be_named() {
 
 #[tokio::test]
 async fn a_public_name_is_kept_encrypted_and_a_lost_port_is_explained() {
-    let house =
-        House::with(|it| it.public = vec!["https://agents.example.com:8443".to_owned()]).await;
+    let test_server =
+        TestServer::with(|it| it.public = vec!["https://agents.example.com:8443".to_owned()]).await;
     let knock = async |host: &str| {
-        house
+        test_server
             .knock(&format!(
                 "GET /healthz HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
             ))
@@ -200,7 +205,7 @@ async fn a_public_name_is_kept_encrypted_and_a_lost_port_is_explained() {
     let answer = knock("agents.example.com:8443").await;
     assert_eq!((answer.status, answer.head.contains(hsts)), (200, true));
     // Other servers have the same name there.
-    let answer = knock(&format!("localhost:{}", house.address.port())).await;
+    let answer = knock(&format!("localhost:{}", test_server.address.port())).await;
     assert_eq!((answer.status, answer.head.contains(hsts)), (200, false));
     let hint = |answer: &Answer| answer.json()["error"]["hint"].as_str().unwrap().to_owned();
     let answer = knock("agents.example.com").await;

@@ -3,19 +3,19 @@
 
 use serde_json::{Value, json};
 
-use crate::house::{Answer, House};
+use crate::test_server::{Answer, TestServer};
 
 const HINT: &str = "known here: prompt, text, engine, provider, session, sessionId, session_id, resume, \
     fork, cd, cwd, workingDir, model, permissions, allow, allowedTools, allowed_tools, deny, outputStyle, \
     output_style, verbosity, speed, askTimeout, ask_timeout, askDefault, ask_default";
 
-async fn sessions(house: &House) -> Value {
-    house.get("/api/sessions").await.json()["sessions"].clone()
+async fn sessions(test_server: &TestServer) -> Value {
+    test_server.get("/api/sessions").await.json()["sessions"].clone()
 }
 
 /// Every control with its example, from the document that the server itself gives.
-pub(crate) async fn controls(house: &House) -> Vec<(Value, String)> {
-    let document = house.get("/api/openapi.json").await.json();
+pub(crate) async fn controls(test_server: &TestServer) -> Vec<(Value, String)> {
+    let document = test_server.get("/api/openapi.json").await.json();
     let controls = document["paths"]["/ws"]["get"]["x-controls"].clone();
     let example = |it: &Value| serde_json::from_str(it["example"].as_str().unwrap()).unwrap();
     let controls = controls.as_array().unwrap().iter();
@@ -26,8 +26,8 @@ pub(crate) async fn controls(house: &House) -> Vec<(Value, String)> {
 
 #[tokio::test]
 async fn a_misspelled_field_of_a_prompt_is_refused_and_nothing_is_stored() {
-    let house = House::new().await;
-    let mut socket = house.socket("", "admin").await;
+    let test_server = TestServer::new().await;
+    let mut socket = test_server.socket("", "admin").await;
     for (field, near) in [
         ("permissionMode", Some("permissions")),
         ("permission", Some("permissions")),
@@ -41,7 +41,7 @@ async fn a_misspelled_field_of_a_prompt_is_refused_and_nothing_is_stored() {
             None => format!("unknown field `{field}`"),
         };
         let prompt = json!({ "prompt": "x", "engine": "replay:tools", (field): "plan" });
-        let refused = house.post("/api/runs", &prompt).await;
+        let refused = test_server.post("/api/runs", &prompt).await;
         let expected =
             json!({ "error": { "code": "bad_request", "message": message, "hint": HINT } });
         assert_eq!((refused.status, refused.json()), (400, expected));
@@ -57,14 +57,14 @@ async fn a_misspelled_field_of_a_prompt_is_refused_and_nothing_is_stored() {
             )
         );
     }
-    assert_eq!(sessions(&house).await, json!([]));
+    assert_eq!(sessions(&test_server).await, json!([]));
 }
 
 #[tokio::test]
 async fn every_control_refuses_fields_that_it_does_not_know() {
-    let house = House::new().await;
-    let mut socket = house.socket("?subscribe=none", "admin").await;
-    let controls = controls(&house).await;
+    let test_server = TestServer::new().await;
+    let mut socket = test_server.socket("?subscribe=none", "admin").await;
+    let controls = controls(&test_server).await;
     assert!(controls.len() > 15, "{controls:?}");
     for (mut control, _) in controls {
         control["nonsense"] = json!(1);
@@ -79,7 +79,7 @@ async fn every_control_refuses_fields_that_it_does_not_know() {
             "{control}"
         );
     }
-    assert_eq!(sessions(&house).await, json!([]));
+    assert_eq!(sessions(&test_server).await, json!([]));
     let projects = socket.call(json!({ "control": "projects" })).await;
     assert_eq!(projects["items"], json!([]));
     let status = socket.call(json!({ "control": "bridge.status" })).await;
@@ -88,18 +88,18 @@ async fn every_control_refuses_fields_that_it_does_not_know() {
 
 #[tokio::test]
 async fn an_answer_with_a_field_too_many_answers_nothing() {
-    let house = House::new().await;
-    let id = house.ask_agent("ask").await;
-    let waiting = house.until(&id, |it| it["state"] == "waiting").await;
+    let test_server = TestServer::new().await;
+    let id = test_server.ask_agent("ask").await;
+    let waiting = test_server.until(&id, |it| it["state"] == "waiting").await;
     let ask = waiting["asks"][0]["id"].as_str().unwrap();
     let answer = json!({ "decision": "allow", "inputs": { "command": "true" } });
-    let refused = house.post(&format!("/api/asks/{ask}"), &answer).await;
+    let refused = test_server.post(&format!("/api/asks/{ask}"), &answer).await;
     let expected = json!({ "error": {
         "code": "bad_request", "message": "unknown field `inputs`; did you mean `input`?",
         "hint": "known here: decision, message, input",
     } });
     assert_eq!((refused.status, refused.json()), (400, expected));
-    let mut socket = house.socket("", "approve").await;
+    let mut socket = test_server.socket("", "approve").await;
     let settle =
         json!({ "control": "ask.settle", "askId": ask, "decision": "allow", "reason": "" });
     assert_eq!(
@@ -107,17 +107,17 @@ async fn an_answer_with_a_field_too_many_answers_nothing() {
         "unknown field `reason`"
     );
     assert_eq!(
-        house.get(&format!("/api/sessions/{id}")).await.json()["state"],
+        test_server.get(&format!("/api/sessions/{id}")).await.json()["state"],
         "waiting"
     );
-    house.stop().await;
+    test_server.stop().await;
 }
 
 #[tokio::test]
 async fn what_the_bridges_own_apps_send_is_known() {
-    let house = House::new().await;
-    let mut socket = house.socket("", "prompt").await;
-    let dir = house.dir.path();
+    let test_server = TestServer::new().await;
+    let mut socket = test_server.socket("", "prompt").await;
+    let dir = test_server.dir.path();
     let project = json!({
         "id": "p", "name": "P", "workingDir": dir, "agentFile": "claude_code", "instructions": "",
         "repo": { "provider": "github", "remote": "a/b", "url": "", "branch": "main" },
@@ -145,27 +145,27 @@ async fn what_the_bridges_own_apps_send_is_known() {
         let reply = socket.call(control.clone()).await;
         assert_ne!(reply["type"], "bridge.error", "{control}: {reply}");
     }
-    let id = house
+    let id = test_server
         .submit(json!({ "prompt": "x", "engine": "replay:tools" }))
         .await;
     let thread = json!({ "control": "thread", "id": id, "path": "/tmp/x.jsonl" });
     assert_eq!(socket.call(thread).await["type"], "bridge.thread");
-    house.stop().await;
+    test_server.stop().await;
 }
 
 #[tokio::test]
 async fn a_bad_limit_is_refused_wherever_one_is_taken() {
-    let house = House::new().await;
-    let id = house
+    let test_server = TestServer::new().await;
+    let id = test_server
         .submit(json!({ "prompt": "x", "engine": "replay:tools" }))
         .await;
     for limit in ["-1", "1e20", "1.5", "many", "18446744073709551616"] {
         for path in ["/api/sessions", &format!("/api/sessions/{id}/events")] {
-            let refused = house.get(&format!("{path}?limit={limit}")).await;
+            let refused = test_server.get(&format!("{path}?limit={limit}")).await;
             assert_eq!((refused.status, &*refused.code()), (400, "bad_request"));
         }
     }
-    let mut socket = house.socket("", "watch").await;
+    let mut socket = test_server.socket("", "watch").await;
     let limits = [
         json!(-1),
         json!(1e20),
@@ -188,30 +188,30 @@ async fn a_bad_limit_is_refused_wherever_one_is_taken() {
         let items = socket.call(history).await["items"].clone();
         assert_eq!(items.as_array().unwrap().len(), 1);
     }
-    house.stop().await;
+    test_server.stop().await;
 }
 
 /// A request of an AG-UI client, with something in it that is not in the protocol.
-async fn run(house: &House, thread: &str, props: Value) -> Answer {
+async fn run(test_server: &TestServer, thread: &str, props: Value) -> Answer {
     let input = json!({
         "threadId": thread, "runId": "r", "state": {}, "tools": [], "context": [],
         "messages": [{ "id": "1", "role": "user", "content": "x", "extra": 1 }],
         "forwardedProps": props, "parentRunId": "p", "extra": { "a": 1 },
     });
-    house.post("/ag-ui/replay:tools", &input).await
+    test_server.post("/ag-ui/replay:tools", &input).await
 }
 
 #[tokio::test]
 async fn an_ag_ui_client_may_send_what_it_likes_except_in_what_is_ours() {
-    let house = House::new().await;
+    let test_server = TestServer::new().await;
     let answer = run(
-        &house,
+        &test_server,
         "free",
         json!({ "a": 1, "linkspan": { "speed": 0 } }),
     )
     .await;
     assert_eq!(answer.status, 200, "{answer:?}");
-    let n_sessions = sessions(&house).await.as_array().unwrap().len();
+    let n_sessions = sessions(&test_server).await.as_array().unwrap().len();
     for (own, message) in [
         (
             json!({ "permissionMode": "plan" }),
@@ -231,7 +231,7 @@ async fn an_ag_ui_client_may_send_what_it_likes_except_in_what_is_ours() {
         ),
         (json!(["plan"]), "it is not an object"),
     ] {
-        let refused = run(&house, "refused", json!({ "linkspan": own })).await;
+        let refused = run(&test_server, "refused", json!({ "linkspan": own })).await;
         let error = &refused.json()["error"];
         let expected = format!("`forwardedProps.linkspan`: {message}");
         assert_eq!(
@@ -239,8 +239,11 @@ async fn an_ag_ui_client_may_send_what_it_likes_except_in_what_is_ours() {
             (400, &json!("bad_input"), &json!(expected))
         );
     }
-    assert_eq!(sessions(&house).await.as_array().unwrap().len(), n_sessions);
+    assert_eq!(
+        sessions(&test_server).await.as_array().unwrap().len(),
+        n_sessions
+    );
     let body = json!({ "threadId": "t", "thread": "t" });
-    let refused = house.post("/ag-ui/replay:tools/abort", &body).await;
+    let refused = test_server.post("/ag-ui/replay:tools/abort", &body).await;
     assert_eq!((refused.status, &*refused.code()), (400, "bad_request"));
 }

@@ -5,7 +5,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::house::{House, PATIENCE};
+use crate::test_server::{PATIENCE, TestServer};
 
 /// How often clients of a format leave and come back, all formats together.
 const N_LEAVES: usize = 1000;
@@ -37,14 +37,16 @@ fn is_event(message: &Value) -> bool {
 }
 
 /// Everything after `since`, as far as a client hears it before it leaves after `n` events.
-async fn hear(
-    house: &House,
+async fn receive(
+    test_server: &TestServer,
     format: &str,
     id: &str,
     since: &Value,
     n: usize,
 ) -> (Vec<Value>, bool) {
-    let mut socket = house.socket(&format!("?format={format}"), "watch").await;
+    let mut socket = test_server
+        .socket(&format!("?format={format}"), "watch")
+        .await;
     let subscribe = json!({ "control": "subscribe", "sessionId": id, "since": since });
     socket.send(&subscribe).await;
     let mut heard = Vec::new();
@@ -63,22 +65,22 @@ async fn hear(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_departures_change_nothing_in_what_is_heard() {
-    let house = House::new().await;
-    let id = house
+async fn a_thousand_disconnects_do_not_change_what_others_receive() {
+    let test_server = TestServer::new().await;
+    let id = test_server
         .submit(json!({ "prompt": "x", "engine": "replay:tools" }))
         .await;
-    house.ended(&id, 1).await;
+    test_server.ended(&id, 1).await;
     let mut dice = Dice(7);
     let mut n_leaves = 0;
     for format in FORMATS.into_iter().cycle() {
-        let (whole, _) = hear(&house, format, &id, &json!(0), usize::MAX).await;
+        let (whole, _) = receive(&test_server, format, &id, &json!(0), usize::MAX).await;
         assert!(whole.len() > 5, "{format}");
         let mut heard: Vec<Value> = Vec::new();
         loop {
             let since = heard.last().map_or(json!(0), cursor);
             let n = 1 + usize::try_from(dice.roll(6)).unwrap();
-            let (more, is_end) = hear(&house, format, &id, &since, n).await;
+            let (more, is_end) = receive(&test_server, format, &id, &since, n).await;
             heard.extend(more);
             n_leaves += 1;
             if is_end {
@@ -93,18 +95,18 @@ async fn a_thousand_departures_change_nothing_in_what_is_heard() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_comes_and_goes_while_it_happens_hears_what_the_others_hear() {
-    let house = House::new().await;
-    let mut faithful = house.socket("?format=thread", "watch").await;
+async fn a_reconnecting_client_sees_what_the_others_see() {
+    let test_server = TestServer::new().await;
+    let mut faithful = test_server.socket("?format=thread", "watch").await;
     faithful.call(json!({ "control": "echo" })).await;
-    let id = house
+    let id = test_server
         .submit(json!({ "prompt": "x", "engine": "replay:tools", "speed": 20 }))
         .await;
     let mut dice = Dice(11);
     let mut heard: Vec<Value> = Vec::new();
     let is_end = |it: &Value| it["type"] == "turn.completed";
     while !heard.iter().any(is_end) {
-        let mut socket = house.socket("?format=thread", "watch").await;
+        let mut socket = test_server.socket("?format=thread", "watch").await;
         let since = heard.last().map_or(json!(0), cursor);
         socket
             .call(json!({ "control": "subscribe", "sessionId": id, "since": since }))
@@ -132,13 +134,18 @@ async fn who_comes_and_goes_while_it_happens_hears_what_the_others_hear() {
 }
 
 /// The events of an SSE stream until `n` of them were there, each as its id and data.
-async fn sse(house: &House, path: &str, last: Option<&str>, n: usize) -> Vec<(String, String)> {
-    let mut stream = TcpStream::connect(house.address).await.unwrap();
+async fn sse(
+    test_server: &TestServer,
+    path: &str,
+    last: Option<&str>,
+    n: usize,
+) -> Vec<(String, String)> {
+    let mut stream = TcpStream::connect(test_server.address).await.unwrap();
     let last = last.map_or(String::new(), |it| format!("Last-Event-ID: {it}\r\n"));
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: {}\r\nAccept: text/event-stream\r\n{}{last}\r\n",
-        house.address,
-        house.bearer("watch"),
+        test_server.address,
+        test_server.bearer("watch"),
     );
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut text = String::new();
@@ -167,38 +174,41 @@ async fn sse(house: &House, path: &str, last: Option<&str>, n: usize) -> Vec<(St
 }
 
 #[tokio::test]
-async fn a_browser_that_comes_back_goes_on_where_it_was() {
-    let house = House::new().await;
-    let id = house
+async fn a_reconnecting_browser_resumes_at_its_cursor() {
+    let test_server = TestServer::new().await;
+    let id = test_server
         .submit(json!({ "prompt": "x", "engine": "replay:tools" }))
         .await;
-    house.ended(&id, 1).await;
+    test_server.ended(&id, 1).await;
     for (format, n) in [("linkspan", 40), ("thread", 12), ("ag-ui", 40)] {
         let path = format!("/api/sessions/{id}/events?format={format}");
-        let whole = sse(&house, &path, None, n).await;
+        let whole = sse(&test_server, &path, None, n).await;
         for cut in 1..n - 1 {
-            let rest = sse(&house, &path, Some(&whole[cut - 1].0), n - cut).await;
+            let rest = sse(&test_server, &path, Some(&whole[cut - 1].0), n - cut).await;
             assert_eq!(rest, whole[cut..], "{format} {cut}");
         }
     }
 }
 
 #[tokio::test]
-async fn what_is_read_as_lines_goes_on_within_an_event_too() {
-    let house = House::new().await;
-    let id = house
+async fn line_exports_resume_within_an_event() {
+    let test_server = TestServer::new().await;
+    let id = test_server
         .submit(json!({ "prompt": "x", "engine": "replay:tools" }))
         .await;
-    house.ended(&id, 1).await;
+    test_server.ended(&id, 1).await;
     let path = format!("/api/sessions/{id}/events?format=acp");
-    let whole = house.get(&path).await.body;
-    let live = sse(&house, &path, None, whole.lines().count()).await;
+    let whole = test_server.get(&path).await.body;
+    let live = sse(&test_server, &path, None, whole.lines().count()).await;
     assert_eq!(
         whole.lines().collect::<Vec<_>>(),
         live.iter().map(|it| &*it.1).collect::<Vec<_>>()
     );
     for (n, (cursor, _)) in live.iter().enumerate() {
-        let rest = house.get(&format!("{path}&after={cursor}")).await.body;
+        let rest = test_server
+            .get(&format!("{path}&after={cursor}"))
+            .await
+            .body;
         let expected: Vec<&str> = whole.lines().skip(n + 1).collect();
         assert_eq!(rest.lines().collect::<Vec<_>>(), expected, "{cursor}");
     }

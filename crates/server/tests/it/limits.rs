@@ -14,15 +14,15 @@ use tokio::time::{Instant, timeout};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-use crate::house::{House, PATIENCE};
-use crate::walls::UPGRADE;
+use crate::auth::UPGRADE;
+use crate::test_server::{PATIENCE, TestServer};
 
 const MIB: usize = 1 << 20;
 
 #[tokio::test]
 async fn a_body_and_a_prompt_have_their_lengths() {
-    let house = House::new().await;
-    let token = house.bearer("first");
+    let test_server = TestServer::new().await;
+    let token = test_server.bearer("first");
     let prompt =
         |length| json!({ "prompt": "x".repeat(length), "engine": "replay:tools" }).to_string();
     let padded = |length: usize| {
@@ -35,15 +35,17 @@ async fn a_body_and_a_prompt_have_their_lengths() {
         (padded(4 * MIB), 202),
         (padded(4 * MIB + 1), 413),
     ] {
-        let answer = house.request("POST", "/api/runs", &token, &body).await;
+        let answer = test_server
+            .request("POST", "/api/runs", &token, &body)
+            .await;
         assert_eq!(answer.status, status, "{} bytes: {answer:?}", body.len());
     }
 }
 
 #[tokio::test]
 async fn a_message_has_its_length() {
-    let house = House::new().await;
-    let mut socket = house.socket("", "watch").await;
+    let test_server = TestServer::new().await;
+    let mut socket = test_server.socket("", "watch").await;
     let empty = json!({ "control": "echo", "payload": "" })
         .to_string()
         .len();
@@ -64,8 +66,8 @@ async fn a_message_has_its_length() {
 
 #[tokio::test]
 async fn one_socket_follows_sixty_four_sessions() {
-    let house = House::new().await;
-    let mut socket = house.socket("", "watch").await;
+    let test_server = TestServer::new().await;
+    let mut socket = test_server.socket("", "watch").await;
     let mut replies = Vec::new();
     for n in 0..65 {
         let id = format!("s{n}");
@@ -76,7 +78,7 @@ async fn one_socket_follows_sixty_four_sessions() {
             title: None,
             parent: None,
         };
-        house.journal.create(session).await.unwrap();
+        test_server.journal.create(session).await.unwrap();
         let control = json!({ "control": "subscribe", "sessionId": id });
         replies.push(socket.call(control).await["type"].clone());
     }
@@ -87,13 +89,13 @@ async fn one_socket_follows_sixty_four_sessions() {
 
 #[tokio::test]
 async fn there_are_as_many_clients_as_there_may_be() {
-    let house = House::with(|it| it.max_clients = 3).await;
+    let test_server = TestServer::with(|it| it.max_clients = 3).await;
     let mut sockets = Vec::new();
     for _ in 0..3 {
-        sockets.push(house.socket("", "watch").await);
+        sockets.push(test_server.socket("", "watch").await);
     }
-    let token = house.bearer("watch");
-    let answer = house
+    let token = test_server.bearer("watch");
+    let answer = test_server
         .request("GET", "/ws", &format!("{UPGRADE}{token}"), "")
         .await;
     assert_eq!(
@@ -103,8 +105,8 @@ async fn there_are_as_many_clients_as_there_may_be() {
     // Who leaves makes room.
     drop(sockets.pop());
     let come = async {
-        let bearer = format!("Bearer {}", house.token("watch"));
-        while house
+        let bearer = format!("Bearer {}", test_server.token("watch"));
+        while test_server
             .try_socket("", &[("Authorization", &bearer)])
             .await
             .is_err()
@@ -114,9 +116,9 @@ async fn there_are_as_many_clients_as_there_may_be() {
     // Connections count as well: more of them wait until one is gone.
     let mut held = Vec::new();
     for _ in 0..3 {
-        held.push(TcpStream::connect(house.address).await.unwrap());
+        held.push(TcpStream::connect(test_server.address).await.unwrap());
     }
-    let waiting = house.request("GET", "/healthz", "", "");
+    let waiting = test_server.request("GET", "/healthz", "", "");
     tokio::pin!(waiting);
     let early = timeout(Duration::from_millis(100), &mut waiting).await;
     assert!(early.is_err(), "{early:?}");
@@ -125,23 +127,23 @@ async fn there_are_as_many_clients_as_there_may_be() {
 }
 
 #[tokio::test]
-async fn connections_that_say_nothing_keep_nobody_out() {
-    let house = House::new().await;
-    let mut known = TcpStream::connect(house.address).await.unwrap();
+async fn idle_connections_do_not_exhaust_the_limit() {
+    let test_server = TestServer::new().await;
+    let mut known = TcpStream::connect(test_server.address).await.unwrap();
     let ask = format!(
         "GET /api/asks HTTP/1.1\r\nHost: {}\r\n{}\r\n",
-        house.address,
-        house.bearer("watch")
+        test_server.address,
+        test_server.bearer("watch")
     );
     let mut buf = vec![0; 4096];
     known.write_all(ask.as_bytes()).await.unwrap();
     assert!(known.read(&mut buf).await.unwrap() > 0);
     let mut silent = Vec::new();
     for _ in 0..256 {
-        silent.push(TcpStream::connect(house.address).await.unwrap());
+        silent.push(TcpStream::connect(test_server.address).await.unwrap());
     }
     // One more, and the one that has been there the longest is closed.
-    assert_eq!(house.get("/api/asks").await.status, 200);
+    assert_eq!(test_server.get("/api/asks").await.status, 200);
     let read = timeout(PATIENCE, silent[0].read(&mut buf)).await;
     assert_eq!(read.unwrap().unwrap(), 0);
     let still_open = timeout(Duration::from_millis(50), silent[255].read(&mut buf)).await;
@@ -153,14 +155,14 @@ async fn connections_that_say_nothing_keep_nobody_out() {
 
 #[tokio::test]
 async fn a_short_token_is_looked_at_once_a_second_after_ten_wrong_ones() {
-    let house = House::with(|it| {
+    let test_server = TestServer::with(|it| {
         let given = Some(Secret::new("hunter2"));
         it.keys = Keys::open(&it.data_dir, None, given).unwrap();
     })
     .await;
     let knock = async |token: &str| {
         let headers = format!("Authorization: Bearer {token}\r\n");
-        let answer = house.request("GET", "/api/asks", &headers, "").await;
+        let answer = test_server.request("GET", "/api/asks", &headers, "").await;
         answer.status
     };
     assert_eq!(knock("hunter2").await, 200);
@@ -169,7 +171,7 @@ async fn a_short_token_is_looked_at_once_a_second_after_ten_wrong_ones() {
     }
     assert_eq!(knock("hunter2").await, 429);
     // One that cannot be found by trying is never refused.
-    let long = house.token("watch").to_owned();
+    let long = test_server.token("watch").to_owned();
     assert_eq!(knock(&long).await, 200);
     let began = std::time::Instant::now();
     while knock("hunter2").await != 200 {
@@ -198,8 +200,8 @@ fn check_kept(kept: Duration, seconds: u64) {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_comes_in_time_or_not_at_all() {
-    let house = House::new().await;
-    let host = house.address;
+    let test_server = TestServer::new().await;
+    let host = test_server.address;
     for bytes in [
         String::new(),
         format!("GET /healthz HTTP/1.1\r\nHost: {host}\r\n"),
@@ -208,7 +210,7 @@ async fn a_request_comes_in_time_or_not_at_all() {
         check_kept(time, 30);
         assert!(!heard.contains(" 200 "), "{heard}");
     }
-    let token = house.bearer("first");
+    let token = test_server.bearer("first");
     let head =
         format!("POST /api/runs HTTP/1.1\r\nHost: {host}\r\nContent-Length: 9\r\n{token}\r\n{{");
     let (time, heard) = kept(host, &head).await;
@@ -222,25 +224,25 @@ async fn encryption_begins_in_time_or_not_at_all() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/tls");
         std::path::Path::new(folder).join(name)
     };
-    let house = House::with(|it| {
+    let test_server = TestServer::with(|it| {
         it.exposure = Exposure::Tls(Tls {
             cert: file("cert.pem"),
             key: file("key.pem"),
         });
     })
     .await;
-    let (time, heard) = kept(house.address, "").await;
+    let (time, heard) = kept(test_server.address, "").await;
     check_kept(time, 5);
     assert_eq!(heard, "");
     // What is not encrypted is not answered.
-    let (_, heard) = kept(house.address, "GET /healthz HTTP/1.1\r\n\r\n").await;
+    let (_, heard) = kept(test_server.address, "GET /healthz HTTP/1.1\r\n\r\n").await;
     assert!(!heard.contains("HTTP"), "{heard}");
 }
 
 /// Opens a WebSocket that never answers.
-async fn deaf(house: &House, query: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(house.address).await.unwrap();
-    let (host, token) = (house.address, house.bearer("watch"));
+async fn deaf(test_server: &TestServer, query: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(test_server.address).await.unwrap();
+    let (host, token) = (test_server.address, test_server.bearer("watch"));
     let upgrade = format!(
         "GET /ws{query} HTTP/1.1\r\nHost: {host}\r\nConnection: upgrade\r\n{UPGRADE}{token}\r\n"
     );
@@ -249,9 +251,9 @@ async fn deaf(house: &House, query: &str) -> TcpStream {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_shows_no_sign_of_life_for_a_minute_is_gone() {
-    let house = House::new().await;
-    let mut stream = deaf(&house, "").await;
+async fn a_silent_client_is_disconnected_after_a_minute() {
+    let test_server = TestServer::new().await;
+    let mut stream = deaf(&test_server, "").await;
     let began = Instant::now();
     let mut heard = Vec::new();
     stream.read_to_end(&mut heard).await.ok();
@@ -265,8 +267,8 @@ async fn who_shows_no_sign_of_life_for_a_minute_is_gone() {
 
 #[tokio::test(start_paused = true)]
 async fn a_write_waits_ten_seconds_for_its_client() {
-    let house = House::new().await;
-    let mut socket = house.socket("", "watch").await;
+    let test_server = TestServer::new().await;
+    let mut socket = test_server.socket("", "watch").await;
     let echo = json!({ "control": "echo", "payload": "x".repeat(MIB / 2) }).to_string();
     let began = Instant::now();
     // It says a lot and hears nothing, until its own words are not read any more.
@@ -276,20 +278,20 @@ async fn a_write_waits_ten_seconds_for_its_client() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_stops_waits_ten_seconds_for_clients() {
-    let house = House::new().await;
-    let mut slow = TcpStream::connect(house.address).await.unwrap();
-    let (host, token) = (house.address, house.bearer("first"));
+    let test_server = TestServer::new().await;
+    let mut slow = TcpStream::connect(test_server.address).await.unwrap();
+    let (host, token) = (test_server.address, test_server.bearer("first"));
     let head =
         format!("POST /api/runs HTTP/1.1\r\nHost: {host}\r\nContent-Length: 9\r\n{token}\r\n{{");
     slow.write_all(head.as_bytes()).await.unwrap();
-    assert_eq!(house.get("/healthz").await.status, 200);
+    assert_eq!(test_server.get("/healthz").await.status, 200);
     let began = Instant::now();
-    house.stop().await;
+    test_server.stop().await;
     check_kept(began.elapsed(), 10);
 }
 
 #[test]
-fn the_manual_says_the_same() {
+fn the_manual_matches() {
     let manual = include_str!("../../../../docs/serve.md");
     for row in [
         "| a request's body | 4 MiB, of an AG-UI client's 32 MiB |",

@@ -4,12 +4,12 @@ use runner::permissions::MODES;
 use serde_json::{Value, json};
 use server::Role;
 
-use crate::house::House;
+use crate::test_server::TestServer;
 
 #[tokio::test]
 async fn a_client_is_told_its_role_and_what_it_may_do() {
-    let house = House::new().await;
-    let document = house.get("/api/openapi.json").await.json();
+    let test_server = TestServer::new().await;
+    let document = test_server.get("/api/openapi.json").await.json();
     let paths = document["paths"].as_object().unwrap();
     let routes = paths
         .values()
@@ -35,13 +35,13 @@ async fn a_client_is_told_its_role_and_what_it_may_do() {
             false => right(it.name, "prompt"),
         });
         let expected = json!({
-            "id": house.keys.get(name),
+            "id": test_server.keys.get(name),
             "role": role.name(),
             "operations": operations,
             "permissions": modes.collect::<Vec<_>>(),
         });
-        let bearer = house.bearer(name);
-        let answer = house.request("GET", "/api/me", &bearer, "").await;
+        let bearer = test_server.bearer(name);
+        let answer = test_server.request("GET", "/api/me", &bearer, "").await;
         let mut me = answer.json();
         let by_name = |a: &Value, b: &Value| a["name"].as_str().cmp(&b["name"].as_str());
         me["operations"].as_array_mut().unwrap().sort_by(by_name);
@@ -51,12 +51,12 @@ async fn a_client_is_told_its_role_and_what_it_may_do() {
 
 #[tokio::test]
 async fn a_refused_route_names_the_role_that_may_and_the_one_that_asks() {
-    let house = House::new().await;
-    let answer = house
+    let test_server = TestServer::new().await;
+    let answer = test_server
         .request(
             "POST",
             "/api/sessions/x/abort",
-            &house.bearer("watch"),
+            &test_server.bearer("watch"),
             "{}",
         )
         .await;

@@ -6,19 +6,21 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::house::{Answer, House};
+use crate::test_server::{Answer, TestServer};
 
 /// A house with a session in the directory above its data.
-async fn begin(house: &House) -> String {
-    let cwd = house.dir.path();
+async fn begin(test_server: &TestServer) -> String {
+    let cwd = test_server.dir.path();
     let fields = json!({ "prompt": "x", "engine": "replay:tools", "cwd": cwd });
-    house.submit(fields).await
+    test_server.submit(fields).await
 }
 
-async fn file(house: &House, session: &str, role: &str, path: &str) -> Answer {
+async fn file(test_server: &TestServer, session: &str, role: &str, path: &str) -> Answer {
     let path = path.replace(' ', "%20");
     let path = format!("/api/sessions/{session}/file?path={path}");
-    house.request("GET", &path, &house.bearer(role), "").await
+    test_server
+        .request("GET", &path, &test_server.bearer(role), "")
+        .await
 }
 
 fn write(path: &Path, text: &str) {
@@ -27,13 +29,13 @@ fn write(path: &Path, text: &str) {
 }
 
 #[tokio::test]
-async fn nobody_is_shown_what_is_linkspans_own() {
+async fn own_files_are_shown_to_no_one() {
     let config = tempfile::tempdir().unwrap();
     write(&config.path().join("config.toml"), "x = 1");
     let named = config.path().to_owned();
-    let house = House::with(move |it| it.own.push(named)).await;
-    let session = begin(&house).await;
-    let dir = house.dir.path();
+    let test_server = TestServer::with(move |it| it.own.push(named)).await;
+    let session = begin(&test_server).await;
+    let dir = test_server.dir.path();
     fs::hard_link(dir.join("data/token"), dir.join("second")).unwrap();
     fs::hard_link(dir.join("data/tokens.json"), dir.join("third.json")).unwrap();
     symlink("data/token", dir.join("link")).unwrap();
@@ -54,7 +56,7 @@ async fn nobody_is_shown_what_is_linkspans_own() {
     .map(str::to_owned);
     for role in ["watch", "prompt", "approve", "admin", "first"] {
         for path in &own {
-            let answer = file(&house, &session, role, path).await;
+            let answer = file(&test_server, &session, role, path).await;
             assert_eq!(
                 (answer.status, answer.json()),
                 (
@@ -69,18 +71,18 @@ async fn nobody_is_shown_what_is_linkspans_own() {
         }
         // A link that leads out of the directory is not followed, wherever it leads.
         symlink(config.path().join("config.toml"), dir.join(role)).unwrap();
-        assert_eq!(file(&house, &session, role, role).await.status, 404);
+        assert_eq!(file(&test_server, &session, role, role).await.status, 404);
     }
     write(&dir.join("notes.txt"), "fine");
-    let answer = file(&house, &session, "watch", "notes.txt").await;
+    let answer = file(&test_server, &session, "watch", "notes.txt").await;
     assert_eq!((answer.status, answer.body.as_str()), (200, "fine"));
 }
 
 #[tokio::test]
 async fn credentials_are_shown_to_admin_alone() {
-    let house = House::new().await;
-    let session = begin(&house).await;
-    let dir = house.dir.path();
+    let test_server = TestServer::new().await;
+    let session = begin(&test_server).await;
+    let dir = test_server.dir.path();
     let key = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl\n";
     for (path, text) in [
         (".env", "A=1"),
@@ -151,7 +153,7 @@ async fn credentials_are_shown_to_admin_alone() {
     ];
     for (path, why) in kept {
         for role in ["watch", "prompt", "approve"] {
-            let answer = file(&house, &session, role, path).await;
+            let answer = file(&test_server, &session, role, path).await;
             let message = format!("a token for `admin` is needed to read {why}");
             let expected = json!({ "error": { "code": "forbidden", "message": message } });
             assert_eq!(
@@ -161,32 +163,34 @@ async fn credentials_are_shown_to_admin_alone() {
             );
         }
         assert_eq!(
-            file(&house, &session, "admin", path).await.status,
+            file(&test_server, &session, "admin", path).await.status,
             200,
             "{path}"
         );
     }
     // Whether such a file is there is not told.
-    let missing = file(&house, &session, "watch", "no/.env").await;
+    let missing = file(&test_server, &session, "watch", "no/.env").await;
     assert_eq!(missing.status, 403);
     assert_eq!(
-        file(&house, &session, "watch", "named.txt").await.status,
+        file(&test_server, &session, "watch", "named.txt")
+            .await
+            .status,
         200
     );
 }
 
 #[tokio::test]
 async fn no_agent_works_where_linkspan_or_credentials_are() {
-    let house = House::new().await;
-    let dir = house.dir.path().canonicalize().unwrap();
+    let test_server = TestServer::new().await;
+    let dir = test_server.dir.path().canonicalize().unwrap();
     fs::create_dir_all(dir.join("data/below")).unwrap();
     fs::create_dir_all(dir.join(".ssh/keys")).unwrap();
     symlink("data", dir.join("link")).unwrap();
     let submit = async |role: &str, cwd: &str| {
         let cwd = dir.join(cwd);
         let body = json!({ "prompt": "x", "engine": "replay:tools", "cwd": cwd }).to_string();
-        house
-            .request("POST", "/api/runs", &house.bearer(role), &body)
+        test_server
+            .request("POST", "/api/runs", &test_server.bearer(role), &body)
             .await
     };
     for role in ["prompt", "approve", "admin", "first"] {
@@ -218,7 +222,7 @@ async fn no_agent_works_where_linkspan_or_credentials_are() {
                 "{answer:?}"
             );
         }
-        let mut socket = house.socket("", role).await;
+        let mut socket = test_server.socket("", role).await;
         for control in [
             json!({ "control": "run.submit", "text": "x", "workingDir": dir.join(".ssh") }),
             json!({ "control": "project.save", "project": { "workingDir": dir.join("data") } }),
@@ -232,14 +236,14 @@ async fn no_agent_works_where_linkspan_or_credentials_are() {
             "messages": [{ "id": "1", "role": "user", "content": "x" }],
             "forwardedProps": { "linkspan": { "cwd": dir.join("data") } },
         });
-        let headers = house.bearer(role);
-        let answer = house
+        let headers = test_server.bearer(role);
+        let answer = test_server
             .request("POST", "/ag-ui/replay:tools", &headers, &input.to_string())
             .await;
         assert_eq!(answer.code(), "directory_not_allowed", "{answer:?}");
     }
     assert_eq!(
-        house.get("/api/sessions").await.json()["sessions"],
+        test_server.get("/api/sessions").await.json()["sessions"],
         json!([]) as Value
     );
     assert_eq!(submit("admin", ".ssh").await.status, 202);

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use server::Role;
 use tokio::time::{sleep, timeout};
 
-use crate::house::{House, PATIENCE, Socket};
+use crate::test_server::{PATIENCE, Socket, TestServer};
 
 /// Writes down its arguments and its environment, and leaves.
 const RECORDER: &str = r#"#!/bin/sh
@@ -109,7 +109,7 @@ fn cases(engines: &[(String, Role)]) -> Vec<Case> {
 }
 
 pub(crate) struct Recorded {
-    pub(crate) house: House,
+    pub(crate) test_server: TestServer,
     records: PathBuf,
     pub(crate) engines: Vec<(String, Role)>,
     pub(crate) cwd: PathBuf,
@@ -148,13 +148,13 @@ impl Recorded {
         let roots = vec![dir.clone()];
         let file = Some((Path::new("test.toml"), &*config));
         let settings = Config::parse(file, |_| None).unwrap();
-        let house = House::with(|it| {
+        let test_server = TestServer::with(|it| {
             it.hub.settings = settings.clone();
             it.roots = roots;
         })
         .await;
         Self {
-            house,
+            test_server,
             records,
             engines,
             cwd: dir,
@@ -180,10 +180,10 @@ impl Recorded {
             Entry::Api => {
                 fields["prompt"] = "x".into();
                 fields["engine"] = case.engine.clone().into();
-                let bearer = self.house.bearer(role.name());
+                let bearer = self.test_server.bearer(role.name());
                 let body = fields.to_string();
                 let answer = self
-                    .house
+                    .test_server
                     .request("POST", "/api/runs", &bearer, &body)
                     .await;
                 let json = answer.json();
@@ -194,11 +194,11 @@ impl Recorded {
             }
             Entry::Bridge => {
                 fields["provider"] = case.engine.clone().into();
-                self.submit(&mut self.house.socket("", role.name()).await, fields)
+                self.submit(&mut self.test_server.socket("", role.name()).await, fields)
                     .await
             }
             Entry::Selected => {
-                let mut socket = self.house.socket("", role.name()).await;
+                let mut socket = self.test_server.socket("", role.name()).await;
                 let select = json!({ "control": "provider.select", "provider": case.engine });
                 let reply = socket.call(select).await;
                 if reply["type"] == "bridge.error" {
@@ -214,10 +214,13 @@ impl Recorded {
                     "forwardedProps": { "linkspan": fields },
                 });
                 let engine = case.engine.replace('/', "%2F").replace(' ', "%20");
-                let bearer = self.house.bearer(role.name());
+                let bearer = self.test_server.bearer(role.name());
                 let path = format!("/ag-ui/{engine}");
                 let body = input.to_string();
-                let answer = self.house.request("POST", &path, &bearer, &body).await;
+                let answer = self
+                    .test_server
+                    .request("POST", &path, &bearer, &body)
+                    .await;
                 match answer.status {
                     200 => Ok(answer.body),
                     _ => Err(answer.json()["error"].clone()),
@@ -238,7 +241,7 @@ impl Recorded {
     }
 
     async fn n_sessions(&self) -> usize {
-        let page = self.house.get("/api/sessions?limit=500").await.json();
+        let page = self.test_server.get("/api/sessions?limit=500").await.json();
         page["sessions"].as_array().unwrap().len()
     }
 
@@ -266,7 +269,7 @@ impl Recorded {
             for state in ["starting", "running", "waiting"] {
                 loop {
                     let path = format!("/api/sessions?state={state}&limit=1");
-                    let page = self.house.get(&path).await.json();
+                    let page = self.test_server.get(&path).await.json();
                     let is_empty = |it: &Vec<Value>| it.is_empty();
                     if page["sessions"].as_array().is_none_or(is_empty) {
                         break;
@@ -280,7 +283,7 @@ impl Recorded {
 }
 
 #[tokio::test]
-async fn no_role_causes_more_than_the_tables_say() {
+async fn no_role_exceeds_the_tables() {
     let it = Recorded::new().await;
     let cases = cases(&it.engines);
     assert!(cases.len() >= 4 * 7 * 3 * it.engines.len());
@@ -335,7 +338,7 @@ async fn what_a_prompt_token_starts_runs_nothing_unasked() {
     let n_programs = with_program.count() + 1;
     assert!(started.len() >= n_programs - 1, "{:?}", started.keys());
     assert!(!started.contains_key("command"));
-    let first = it.house.token("first");
+    let first = it.test_server.token("first");
     for (program, records) in &started {
         for (args, env) in records {
             let found = UNASKED.iter().find(|word| args.contains(**word));
@@ -345,11 +348,11 @@ async fn what_a_prompt_token_starts_runs_nothing_unasked() {
             assert!(!env.contains("LINKSPAN_TOKEN="), "{program}: {env}");
         }
     }
-    it.house.stop().await;
+    it.test_server.stop().await;
 }
 
 #[tokio::test]
-async fn an_approver_starts_what_the_mode_says_and_the_owner_any_command() {
+async fn an_approver_starts_what_the_mode_allows_and_the_owner_any_command() {
     let it = Recorded::new().await;
     for (number, case) in cases(&it.engines).iter().enumerate() {
         let is_chosen = match case.needs() {
@@ -373,22 +376,22 @@ async fn an_approver_starts_what_the_mode_says_and_the_owner_any_command() {
         "{started:?}"
     );
     assert!(said("command", "--flag"), "{:?}", started.keys());
-    it.house.stop().await;
+    it.test_server.stop().await;
 }
 
 #[tokio::test]
 async fn a_selected_provider_is_the_tokens_own() {
-    let house = House::with_settings("").await;
+    let test_server = TestServer::with_settings("").await;
     let select = |provider: &str| json!({ "control": "provider.select", "provider": provider });
     let status = json!({ "control": "bridge.status" });
-    let mut prompt = house.socket("", "prompt").await;
-    let mut admin = house.socket("", "admin").await;
+    let mut prompt = test_server.socket("", "prompt").await;
+    let mut admin = test_server.socket("", "admin").await;
     for (role, provider) in [
         ("prompt", "acp:/bin/sh -c id"),
         ("approve", "acp:/bin/sh -c id"),
         ("approve", "replay:/etc/passwd"),
     ] {
-        let mut socket = house.socket("", role).await;
+        let mut socket = test_server.socket("", role).await;
         let refused = socket.call(select(provider)).await;
         let message = "a token for `admin` is needed to name a command or a file as the engine";
         let words = (refused["code"].as_str(), refused["message"].as_str());
@@ -407,23 +410,23 @@ async fn a_selected_provider_is_the_tokens_own() {
         "replay:tools"
     );
     assert_eq!(admin.call(status.clone()).await["provider"], "claude");
-    let mut approve = house.socket("", "approve").await;
+    let mut approve = test_server.socket("", "approve").await;
     assert_eq!(approve.call(status).await["provider"], json!(null));
     // They outlive the server, each under its own token.
-    let kept = fs::read_to_string(house.dir.path().join("data/bridge.json")).unwrap();
+    let kept = fs::read_to_string(test_server.dir.path().join("data/bridge.json")).unwrap();
     let kept: Value = serde_json::from_str(&kept).unwrap();
-    let expected = json!({ (house.keys["prompt"].as_str()): "replay:tools", (house.keys["admin"].as_str()): "claude" });
+    let expected = json!({ (test_server.keys["prompt"].as_str()): "replay:tools", (test_server.keys["admin"].as_str()): "claude" });
     assert_eq!(kept["providers"], expected);
 }
 
 #[tokio::test]
-async fn a_provider_that_an_earlier_version_has_kept_for_everybody_is_not_used() {
-    let house = House::with(|it| {
+async fn a_shared_provider_of_an_earlier_version_is_ignored() {
+    let test_server = TestServer::with(|it| {
         let planted = json!({ "provider": "acp:/bin/sh -c id", "projects": [], "resume": [] });
         fs::write(it.data_dir.join("bridge.json"), planted.to_string()).unwrap();
     })
     .await;
-    let mut admin = house.socket("", "first").await;
+    let mut admin = test_server.socket("", "first").await;
     let status = admin.call(json!({ "control": "bridge.status" })).await;
     assert_eq!(status["provider"], json!(null));
 }

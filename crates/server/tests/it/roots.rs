@@ -6,16 +6,18 @@ use std::os::unix::fs::symlink;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::house::{Answer, House};
+use crate::test_server::{Answer, TestServer};
 
-async fn submit(house: &House, role: &str, fields: Value) -> Answer {
-    let token = house.bearer(role);
+async fn submit(test_server: &TestServer, role: &str, fields: Value) -> Answer {
+    let token = test_server.bearer(role);
     let mut body = json!({ "prompt": "x", "engine": "replay:tools" });
     body.as_object_mut()
         .unwrap()
         .extend(fields.as_object().unwrap().clone());
     let body = body.to_string();
-    house.request("POST", "/api/runs", &token, &body).await
+    test_server
+        .request("POST", "/api/runs", &token, &body)
+        .await
 }
 
 fn is_refused(answer: &Answer) -> bool {
@@ -24,14 +26,14 @@ fn is_refused(answer: &Answer) -> bool {
 
 #[tokio::test]
 async fn without_roots_a_token_reaches_what_it_reaches_anyway() {
-    let house = House::with(|it| it.roots.clear()).await;
+    let test_server = TestServer::with(|it| it.roots.clear()).await;
     let elsewhere = TempDir::new().unwrap();
     let dir = elsewhere.path().canonicalize().unwrap();
     fs::create_dir_all(dir.join("a/b")).unwrap();
     for role in ["prompt", "approve"] {
         // Where the server was started, and below.
         for cwd in [".", "src", "src/../tests"] {
-            let answer = submit(&house, role, json!({ "cwd": cwd })).await;
+            let answer = submit(&test_server, role, json!({ "cwd": cwd })).await;
             assert_eq!(answer.status, 202, "{cwd}: {answer:?}");
         }
         for cwd in [
@@ -42,40 +44,40 @@ async fn without_roots_a_token_reaches_what_it_reaches_anyway() {
             "src/../../hub",
             dir.to_str().unwrap(),
         ] {
-            let answer = submit(&house, role, json!({ "cwd": cwd })).await;
+            let answer = submit(&test_server, role, json!({ "cwd": cwd })).await;
             assert!(is_refused(&answer), "{cwd}: {answer:?}");
         }
-        let gone = submit(&house, role, json!({ "cwd": "src/none" })).await;
+        let gone = submit(&test_server, role, json!({ "cwd": "src/none" })).await;
         assert_eq!((gone.status, gone.code().as_str()), (400, "bad_directory"));
     }
     // A session of somebody who may say so opens its directory to the others.
     let fields = json!({ "cwd": dir.join("a"), "engine": "claude" });
-    let answer = submit(&house, "admin", fields).await;
+    let answer = submit(&test_server, "admin", fields).await;
     assert_eq!(answer.status, 202, "{answer:?}");
     let session = answer.json()["session"].clone();
     for cwd in ["a", "a/b"] {
-        let answer = submit(&house, "prompt", json!({ "cwd": dir.join(cwd) })).await;
+        let answer = submit(&test_server, "prompt", json!({ "cwd": dir.join(cwd) })).await;
         assert_eq!(answer.status, 202, "{answer:?}");
     }
     assert!(is_refused(
-        &submit(&house, "prompt", json!({ "cwd": dir })).await
+        &submit(&test_server, "prompt", json!({ "cwd": dir })).await
     ));
     let reply = json!({ "session": session, "engine": "claude" });
-    let answer = submit(&house, "prompt", reply.clone()).await;
+    let answer = submit(&test_server, "prompt", reply.clone()).await;
     assert_eq!(answer.status, 202, "{answer:?}");
     // A directory that was replaced by a link is another one.
-    house.ended(session.as_str().unwrap(), 2).await;
+    test_server.ended(session.as_str().unwrap(), 2).await;
     fs::remove_dir_all(dir.join("a")).unwrap();
     symlink("/etc", dir.join("a")).unwrap();
     for fields in [json!({ "cwd": dir.join("a") }), reply] {
-        let answer = submit(&house, "prompt", fields).await;
+        let answer = submit(&test_server, "prompt", fields).await;
         assert!(is_refused(&answer), "{answer:?}");
     }
-    house.stop().await;
+    test_server.stop().await;
 }
 
 #[tokio::test]
-async fn roots_hold_for_everybody_and_links_do_not_lead_out() {
+async fn roots_hold_for_every_role_and_symlinks_do_not_escape() {
     let allowed = TempDir::new().unwrap();
     let other = TempDir::new().unwrap();
     let (root, other) = (allowed.path(), other.path());
@@ -84,10 +86,10 @@ async fn roots_hold_for_everybody_and_links_do_not_lead_out() {
     symlink(root.join("in"), other.join("back")).unwrap();
     let sibling = format!("{}x", root.display());
     fs::create_dir(&sibling).unwrap();
-    let house = House::with(|it| it.roots = vec![root.to_owned()]).await;
+    let test_server = TestServer::with(|it| it.roots = vec![root.to_owned()]).await;
     for role in ["first", "admin", "prompt"] {
         for cwd in [root.to_owned(), root.join("in"), other.join("back")] {
-            let answer = submit(&house, role, json!({ "cwd": cwd })).await;
+            let answer = submit(&test_server, role, json!({ "cwd": cwd })).await;
             assert_eq!(answer.status, 202, "{cwd:?}: {answer:?}");
         }
         for cwd in [
@@ -97,16 +99,16 @@ async fn roots_hold_for_everybody_and_links_do_not_lead_out() {
             sibling.as_str().into(),
             "relative".into(),
         ] {
-            let answer = submit(&house, role, json!({ "cwd": cwd })).await;
+            let answer = submit(&test_server, role, json!({ "cwd": cwd })).await;
             assert!(is_refused(&answer), "{cwd:?}: {answer:?}");
         }
         // Nothing said is where the server was started.
-        assert!(is_refused(&submit(&house, role, json!({})).await));
-        let answer = submit(&house, role, json!({ "resume": "none-such" })).await;
+        assert!(is_refused(&submit(&test_server, role, json!({})).await));
+        let answer = submit(&test_server, role, json!({ "resume": "none-such" })).await;
         assert!(is_refused(&answer), "{answer:?}");
     }
     fs::remove_dir(&sibling).unwrap();
-    let mut socket = house.socket("", "admin").await;
+    let mut socket = test_server.socket("", "admin").await;
     let run =
         json!({ "control": "run.submit", "text": "x", "provider": "replay:tools", "cwd": other });
     let project =
@@ -123,5 +125,5 @@ async fn roots_hold_for_everybody_and_links_do_not_lead_out() {
     assert_eq!(socket.call(project).await["type"], "bridge.projects");
     let run = json!({ "control": "run.submit", "text": "x", "provider": "replay:tools", "projectId": "p" });
     assert_eq!(socket.call(run).await["type"], "bridge.run_submit");
-    house.stop().await;
+    test_server.stop().await;
 }

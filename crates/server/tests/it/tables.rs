@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 
 use runner::engines::{Invocation, Selected, select};
 use runner::permissions::{MODES, Permissions};
-use runner::{Mode, Request, Resume, Talk};
+use runner::{Interaction, Mode, Request, Resume};
 use serde_json::Value;
 use server::Role;
 
+use crate::auth::Work;
 use crate::fields::controls;
-use crate::house::House;
 use crate::rights::{Case, ENTRIES, Recorded};
-use crate::walls::Work;
+use crate::test_server::TestServer;
 
 fn role(name: &str) -> Role {
     let mut roles = Role::ALL.into_iter();
@@ -35,16 +35,16 @@ fn filled(example: &Value, work: &Work, dir: &Path) -> Value {
 
 #[tokio::test]
 async fn every_control_does_nothing_for_a_role_below_its_own() {
-    let house = House::new().await;
-    let work = Work::begin(&house).await;
-    let before = work.look(&house).await;
+    let test_server = TestServer::new().await;
+    let work = Work::begin(&test_server).await;
+    let before = work.look(&test_server).await;
     let mut n_refused = 0;
-    for (example, needed) in controls(&house).await {
+    for (example, needed) in controls(&test_server).await {
         let needed = role(&needed);
-        let control = filled(&example, &work, house.dir.path());
+        let control = filled(&example, &work, test_server.dir.path());
         let name = control["control"].as_str().unwrap();
         for role in Role::ALL.into_iter().filter(|it| *it < needed) {
-            let mut socket = house.socket("?subscribe=none", role.name()).await;
+            let mut socket = test_server.socket("?subscribe=none", role.name()).await;
             let refused = socket.call(control.clone()).await;
             let words = format!("a token for `{}` is needed for `{name}`", needed.name());
             let expected = serde_json::json!({
@@ -53,31 +53,33 @@ async fn every_control_does_nothing_for_a_role_below_its_own() {
             assert_eq!(refused, expected, "{role:?} {name}");
             n_refused += 1;
         }
-        assert_eq!(work.look(&house).await, before, "{name}");
+        assert_eq!(work.look(&test_server).await, before, "{name}");
     }
     assert!(n_refused > 8, "{n_refused}");
-    house.stop().await;
+    test_server.stop().await;
 }
 
 #[tokio::test]
 async fn every_control_is_open_to_its_role_and_those_above() {
     for role_name in Role::ALL {
-        let house = House::new().await;
-        let work = Work::begin(&house).await;
-        let mut socket = house.socket("?subscribe=none", role_name.name()).await;
-        for (example, needed) in controls(&house).await {
+        let test_server = TestServer::new().await;
+        let work = Work::begin(&test_server).await;
+        let mut socket = test_server
+            .socket("?subscribe=none", role_name.name())
+            .await;
+        for (example, needed) in controls(&test_server).await {
             if role_name < role(&needed) {
                 continue;
             }
             // What an earlier one has done may be in its way, but not its role.
-            let control = filled(&example, &work, house.dir.path());
+            let control = filled(&example, &work, test_server.dir.path());
             let reply = socket.call(control.clone()).await;
             assert_ne!(
                 reply["code"], "forbidden",
                 "{role_name:?} {control}: {reply}"
             );
         }
-        house.stop().await;
+        test_server.stop().await;
     }
 }
 
@@ -104,8 +106,8 @@ fn expected(
             deny: Vec::new(),
         },
         talk: match agent.engine.dialogue {
-            Some(_) => Talk::Dialogue,
-            None => Talk::OneShot,
+            Some(_) => Interaction::Dialogue,
+            None => Interaction::OneShot,
         },
     })
 }
@@ -176,5 +178,5 @@ async fn every_agent_gets_the_mode_that_was_named_and_no_other() {
             assert!(started[0].1.contains(&line), "{case:?}: no {line}");
         }
     }
-    it.house.stop().await;
+    it.test_server.stop().await;
 }

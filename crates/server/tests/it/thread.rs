@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::house::{House, Socket};
+use crate::test_server::{Socket, TestServer};
 
 /// A picture of one point.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -25,21 +25,21 @@ async fn turns(socket: &mut Socket, n: usize) -> Vec<Value> {
 }
 
 /// Two prompts in one session.
-async fn two_prompts(house: &House) -> String {
-    let id = house.ask_agent("one").await;
-    house.ended(&id, 1).await;
-    house
+async fn two_prompts(test_server: &TestServer) -> String {
+    let id = test_server.ask_agent("one").await;
+    test_server.ended(&id, 1).await;
+    test_server
         .submit(json!({ "prompt": "two", "session": id }))
         .await;
-    house.ended(&id, 2).await;
+    test_server.ended(&id, 2).await;
     id
 }
 
 #[tokio::test]
-async fn the_same_event_has_the_same_item_id_wherever_somebody_begins() {
-    let house = House::new().await;
-    let mut live = house.socket("", "watch").await;
-    let id = two_prompts(&house).await;
+async fn an_event_has_the_same_item_id_from_every_cursor() {
+    let test_server = TestServer::new().await;
+    let mut live = test_server.socket("", "watch").await;
+    let id = two_prompts(&test_server).await;
     let told = turns(&mut live, 2).await;
     let ids: Vec<&str> = told
         .iter()
@@ -47,7 +47,7 @@ async fn the_same_event_has_the_same_item_id_wherever_somebody_begins() {
         .collect();
     assert_eq!(ids, ["item_0", "item_1"]);
     for at in 0..told.len() - 1 {
-        let mut socket = house.socket("?subscribe=none", "watch").await;
+        let mut socket = test_server.socket("?subscribe=none", "watch").await;
         let since = &told[at]["cursor"];
         socket
             .send(&json!({ "control": "subscribe", "sessionId": id, "since": since }))
@@ -59,8 +59,8 @@ async fn the_same_event_has_the_same_item_id_wherever_somebody_begins() {
         assert_eq!(turns(&mut socket, n).await, told[at + 1..], "since {since}");
     }
     // Another server on the same journal, as after a restart.
-    let journal = house.journal.clone();
-    let other = House::with(|config| config.hub.journal = journal).await;
+    let journal = test_server.journal.clone();
+    let other = TestServer::with(|config| config.hub.journal = journal).await;
     let path = format!("/api/sessions/{id}/events?format=thread&after=");
     let bare = |it: &Value| {
         let mut it = it.clone();
@@ -71,17 +71,17 @@ async fn the_same_event_has_the_same_item_id_wherever_somebody_begins() {
     };
     let rows = told.iter().filter(|it| it["type"] != "bridge.run_ended");
     let rows: Vec<Value> = rows.map(bare).collect();
-    for house in [&house, &other] {
-        let lines = house.get(&path).await.body;
+    for test_server in [&test_server, &other] {
+        let lines = test_server.get(&path).await.body;
         let lines = lines.lines().map(|it| serde_json::from_str(it).unwrap());
         assert_eq!(lines.collect::<Vec<Value>>(), rows);
     }
     other.stop().await;
-    house.stop().await;
+    test_server.stop().await;
 }
 
 /// Plays a recording in which a tool prints a lot and another one gives a picture.
-async fn play(house: &House, output: &str) -> String {
+async fn play(test_server: &TestServer, output: &str) -> String {
     let lines = [
         json!({ "type": "system", "subtype": "init", "session_id": "n", "cwd": "/w", "model": "m" }),
         json!({ "type": "assistant", "session_id": "n", "message": { "id": "m1", "content": [
@@ -106,18 +106,18 @@ async fn play(house: &House, output: &str) -> String {
             } },
         }),
     ];
-    let path = house.dir.path().join("long.jsonl");
+    let path = test_server.dir.path().join("long.jsonl");
     let lines = lines.map(|it| it.to_string());
     fs::write(&path, lines.join("\n")).unwrap();
     let engine = format!("replay:{}", path.display());
-    let fields = json!({ "prompt": "x", "engine": engine, "cwd": house.dir.path() });
-    let id = house.submit(fields).await;
-    house.ended(&id, 1).await;
+    let fields = json!({ "prompt": "x", "engine": engine, "cwd": test_server.dir.path() });
+    let id = test_server.submit(fields).await;
+    test_server.ended(&id, 1).await;
     id
 }
 
-async fn subscribed(house: &House, query: &str, id: &str) -> Vec<Value> {
-    let mut socket = house.socket(query, "watch").await;
+async fn subscribed(test_server: &TestServer, query: &str, id: &str) -> Vec<Value> {
+    let mut socket = test_server.socket(query, "watch").await;
     let subscribe = json!({ "control": "subscribe", "sessionId": id, "since": 0 });
     socket.send(&subscribe).await;
     turns(&mut socket, 1).await
@@ -130,13 +130,13 @@ fn completed<'a>(events: &'a [Value], id: &str) -> &'a Value {
 
 #[tokio::test]
 async fn long_outputs_are_cut_with_a_link_to_the_whole_and_pictures_are_links() {
-    let house = House::new().await;
+    let test_server = TestServer::new().await;
     let output = "0123456789".repeat(2779);
-    let id = play(&house, &output).await;
-    let events = subscribed(&house, "?subscribe=none", &id).await;
+    let id = play(&test_server, &output).await;
+    let events = subscribed(&test_server, "?subscribe=none", &id).await;
     let cut = completed(&events, "toolu_1");
     let url = cut["output_url"].as_str().unwrap();
-    let base = format!("http://{}", house.address);
+    let base = format!("http://{}", test_server.address);
     let path = url.strip_prefix(&base).unwrap();
     let begin = format!("/api/sessions/{id}/items/toolu_1/output?at=");
     assert!(path.starts_with(&begin), "{path}");
@@ -146,14 +146,14 @@ async fn long_outputs_are_cut_with_a_link_to_the_whole_and_pictures_are_links() 
         "exit_code": 0, "status": "completed", "output_bytes": 27790, "output_url": url,
     });
     assert_eq!(*cut, expected);
-    let whole = house.get(path).await;
+    let whole = test_server.get(path).await;
     assert_eq!((whole.status, &*whole.body), (200, &*output));
     // By its item alone, and not without a token.
-    let found = house.get(begin.split('?').next().unwrap()).await;
+    let found = test_server.get(begin.split('?').next().unwrap()).await;
     assert_eq!(found.body, output);
-    assert_eq!(house.request("GET", path, "", "").await.status, 401);
+    assert_eq!(test_server.request("GET", path, "", "").await.status, 401);
     let none = format!("/api/sessions/{id}/items/toolu_9/output");
-    assert_eq!(house.get(&none).await.code(), "no_such_output");
+    assert_eq!(test_server.get(&none).await.code(), "no_such_output");
 
     let shown = completed(&events, "toolu_2");
     let url = shown["attachments"][0]["url"].as_str().unwrap();
@@ -164,29 +164,29 @@ async fn long_outputs_are_cut_with_a_link_to_the_whole_and_pictures_are_links() 
         "attachments": [{ "media_type": "image/png", "bytes": 70, "url": url }],
     });
     assert_eq!(*shown, expected);
-    let picture = house.get(url.strip_prefix(&base).unwrap()).await;
+    let picture = test_server.get(url.strip_prefix(&base).unwrap()).await;
     assert_eq!(picture.status, 200);
     assert!(picture.head.contains("content-type: image/png"));
     assert!(picture.head.contains("content-length: 70"));
 
     // More for who wants it.
     for query in ["output=full&", "output=32768&", "profile=full&"] {
-        let events = subscribed(&house, &format!("?{query}subscribe=none"), &id).await;
+        let events = subscribed(&test_server, &format!("?{query}subscribe=none"), &id).await;
         let item = completed(&events, "toolu_1");
         assert_eq!(item["aggregated_output"], output, "{query}");
     }
     let live = format!("/api/sessions/{id}/events?format=thread&output=full");
-    assert!(house.get(&live).await.body.contains(&output));
-    let refused = house.try_socket("?output=much", &[]).await;
+    assert!(test_server.get(&live).await.body.contains(&output));
+    let refused = test_server.try_socket("?output=much", &[]).await;
     assert!(refused.is_err());
-    house.stop().await;
+    test_server.stop().await;
 }
 
 #[tokio::test]
-async fn the_end_of_a_run_says_what_it_used_and_cost() {
-    let house = House::new().await;
-    let id = play(&house, "short").await;
-    let events = subscribed(&house, "?subscribe=none", &id).await;
+async fn the_end_of_a_run_prints_usage_and_cost() {
+    let test_server = TestServer::new().await;
+    let id = play(&test_server, "short").await;
+    let events = subscribed(&test_server, "?subscribe=none", &id).await;
     let usage = json!({
         "input_tokens": 10, "cached_input_tokens": 200, "cache_write_input_tokens": 0,
         "output_tokens": 7, "reasoning_output_tokens": 0,
@@ -212,18 +212,18 @@ async fn the_end_of_a_run_says_what_it_used_and_cost() {
         "denials": [],
     });
     assert_eq!(*ended, expected);
-    house.stop().await;
+    test_server.stop().await;
 }
 
 #[tokio::test]
-async fn nothing_comes_before_the_client_has_said_what_it_has() {
-    let house = House::new().await;
-    let mut all = house.socket("", "watch").await;
-    let mut waits = house.socket("?subscribe=none", "watch").await;
-    let id = house.ask_agent("one").await;
+async fn nothing_is_sent_before_the_client_names_its_cursors() {
+    let test_server = TestServer::new().await;
+    let mut all = test_server.socket("", "watch").await;
+    let mut waits = test_server.socket("?subscribe=none", "watch").await;
+    let id = test_server.ask_agent("one").await;
     let mut told = turns(&mut all, 1).await;
     // A second prompt runs while the client subscribes in the middle of the first.
-    house
+    test_server
         .submit(json!({ "prompt": "two", "session": id }))
         .await;
     waits.send(&json!({ "control": "echo" })).await;
@@ -241,20 +241,25 @@ async fn nothing_comes_before_the_client_has_said_what_it_has() {
         .await;
     told.extend(turns(&mut all, 1).await);
     assert_eq!(turns(&mut waits, 2).await, told[2..]);
-    assert!(house.try_socket("?subscribe=some", &[]).await.is_err());
-    house.stop().await;
+    assert!(
+        test_server
+            .try_socket("?subscribe=some", &[])
+            .await
+            .is_err()
+    );
+    test_server.stop().await;
 }
 
 #[tokio::test]
-async fn sessions_made_while_somebody_was_away_are_told_from_their_beginning() {
-    let house = House::new().await;
-    let mut all = house.socket("", "watch").await;
-    let mut gone = house.socket("?subscribe=none", "watch").await;
+async fn sessions_created_while_disconnected_are_sent_from_their_start() {
+    let test_server = TestServer::new().await;
+    let mut all = test_server.socket("", "watch").await;
+    let mut gone = test_server.socket("?subscribe=none", "watch").await;
     let at = gone.call(json!({ "control": "subscribe" })).await["at"].clone();
     drop(gone);
-    let id = house.ask_agent("one").await;
+    let id = test_server.ask_agent("one").await;
     let told = turns(&mut all, 1).await;
-    let mut back = house.socket("?subscribe=none", "watch").await;
+    let mut back = test_server.socket("?subscribe=none", "watch").await;
     back.send(&json!({ "control": "subscribe", "since": {}, "newSince": at }))
         .await;
     let missed = turns(&mut back, 1).await;
@@ -264,7 +269,7 @@ async fn sessions_made_while_somebody_was_away_are_told_from_their_beginning() {
         .call(json!({ "control": "subscribe", "newSince": "now" }))
         .await;
     assert_eq!(refused["code"], "bad_request");
-    house.stop().await;
+    test_server.stop().await;
 }
 
 /// The lines of the manual: a control, and the type of its reply.
@@ -277,13 +282,13 @@ fn examples() -> Vec<(String, String)> {
 
 #[tokio::test]
 async fn every_example_of_the_manual_works() {
-    let house = House::new().await;
-    let dir = house.dir.path().to_str().unwrap();
-    let past = house
+    let test_server = TestServer::new().await;
+    let dir = test_server.dir.path().to_str().unwrap();
+    let past = test_server
         .submit(json!({ "prompt": "x", "engine": "replay:tools" }))
         .await;
-    house.ended(&past, 1).await;
-    let mut socket = house.socket("?subscribe=none", "approve").await;
+    test_server.ended(&past, 1).await;
+    let mut socket = test_server.socket("?subscribe=none", "approve").await;
     let examples = examples();
     assert!(examples.len() > 15, "{examples:?}");
     for (example, reply) in examples {
@@ -292,10 +297,12 @@ async fn every_example_of_the_manual_works() {
         let (mut session, mut seq) = (past.clone(), 1);
         match &*control {
             "run.abort" | "queue.remove" => {
-                session = house.ask_agent("wait").await;
-                house.until(&session, |it| it["state"] == "running").await;
+                session = test_server.ask_agent("wait").await;
+                test_server
+                    .until(&session, |it| it["state"] == "running")
+                    .await;
                 let next = json!({ "prompt": "next", "session": session });
-                house.submit(next).await;
+                test_server.submit(next).await;
             }
             "interrupt" => {
                 let submit = json!({
@@ -304,11 +311,15 @@ async fn every_example_of_the_manual_works() {
                 });
                 let reply = socket.call(submit).await;
                 session = reply["sessionId"].as_str().unwrap().to_owned();
-                house.until(&session, |it| it["state"] == "running").await;
+                test_server
+                    .until(&session, |it| it["state"] == "running")
+                    .await;
             }
             "ask.settle" => {
-                session = house.ask_agent("ask").await;
-                let waiting = house.until(&session, |it| it["state"] == "waiting").await;
+                session = test_server.ask_agent("ask").await;
+                let waiting = test_server
+                    .until(&session, |it| it["state"] == "waiting")
+                    .await;
                 seq = waiting["asks"][0]["seq"].as_u64().unwrap();
             }
             _ => (),
@@ -320,13 +331,13 @@ async fn every_example_of_the_manual_works() {
         let answered = socket.call(serde_json::from_str(&line).unwrap()).await;
         assert_eq!(answered["type"], reply, "{line}: {answered}");
     }
-    house.stop().await;
+    test_server.stop().await;
 }
 
 #[tokio::test]
-async fn who_names_a_control_as_events_are_named_is_helped() {
-    let house = House::new().await;
-    let mut socket = house.socket("", "watch").await;
+async fn a_control_in_event_spelling_gets_a_hint() {
+    let test_server = TestServer::new().await;
+    let mut socket = test_server.socket("", "watch").await;
     socket.send(&json!({ "type": "bridge.status" })).await;
     let reply = socket.next_of("bridge.error").await;
     let expected = json!({
@@ -339,64 +350,70 @@ async fn who_names_a_control_as_events_are_named_is_helped() {
     let reply = socket.next_of("bridge.error").await;
     let hint = reply["hint"].as_str().unwrap();
     assert!(hint.contains("run.submit, run.abort, interrupt"), "{hint}");
-    house.stop().await;
+    test_server.stop().await;
 }
 
 /// What the agent was started with.
-async fn args(house: &House, fields: Value) -> String {
+async fn args(test_server: &TestServer, fields: Value) -> String {
     let mut fields = fields;
     fields["engine"] = "claude".into();
-    fields["cwd"] = house.dir.path().to_str().into();
+    fields["cwd"] = test_server.dir.path().to_str().into();
     fields["prompt"] = "x".into();
-    let id = house.submit(fields).await;
-    house.ended(&id, 1).await;
-    fs::read_to_string(house.dir.path().join("args")).unwrap()
+    let id = test_server.submit(fields).await;
+    test_server.ended(&id, 1).await;
+    fs::read_to_string(test_server.dir.path().join("args")).unwrap()
 }
 
 #[tokio::test]
 async fn the_owner_sets_the_mode_of_prompts_that_name_none() {
-    let house = House::with_settings("[serve]\npermissions = \"plan\"\n").await;
-    let planned = args(&house, json!({})).await;
+    let test_server = TestServer::with_settings("[serve]\npermissions = \"plan\"\n").await;
+    let planned = args(&test_server, json!({})).await;
     assert!(planned.contains("--permission-mode plan"), "{planned}");
-    let asked = args(&house, json!({ "permissions": "ask" })).await;
+    let asked = args(&test_server, json!({ "permissions": "ask" })).await;
     assert!(!asked.contains("--permission-mode plan"), "{asked}");
     // Over the socket and for AG-UI clients it is the same.
-    fs::remove_file(house.dir.path().join("args")).unwrap();
-    let mut socket = house.socket("", "prompt").await;
+    fs::remove_file(test_server.dir.path().join("args")).unwrap();
+    let mut socket = test_server.socket("", "prompt").await;
     let submit = json!({
-        "control": "run.submit", "text": "x", "provider": "claude", "cwd": house.dir.path(),
+        "control": "run.submit", "text": "x", "provider": "claude", "cwd": test_server.dir.path(),
     });
     let reply = socket.call(submit).await;
-    house.ended(reply["sessionId"].as_str().unwrap(), 1).await;
-    let planned = fs::read_to_string(house.dir.path().join("args")).unwrap();
+    test_server
+        .ended(reply["sessionId"].as_str().unwrap(), 1)
+        .await;
+    let planned = fs::read_to_string(test_server.dir.path().join("args")).unwrap();
     assert!(planned.contains("--permission-mode plan"), "{planned}");
-    house.stop().await;
+    test_server.stop().await;
 }
 
 #[tokio::test]
 async fn a_list_of_tools_over_the_socket_is_the_list() {
-    let house = House::new().await;
-    let mut socket = house.socket("", "prompt").await;
+    let test_server = TestServer::new().await;
+    let mut socket = test_server.socket("", "prompt").await;
     let submit = |tools: Value| {
         json!({
             "control": "run.submit", "text": "x", "provider": "claude",
-            "cwd": house.dir.path(), "permissions": "deny", "allowedTools": tools,
+            "cwd": test_server.dir.path(), "permissions": "deny", "allowedTools": tools,
         })
     };
     let refused = socket.call(submit(json!(["Bash"]))).await;
     assert_eq!(refused["code"], "forbidden");
     assert_eq!(
-        house.get("/api/sessions").await.json()["sessions"],
+        test_server.get("/api/sessions").await.json()["sessions"],
         json!([])
     );
     let taken = socket.call(submit(json!([]))).await;
-    house.ended(taken["sessionId"].as_str().unwrap(), 1).await;
-    let args = fs::read_to_string(house.dir.path().join("args")).unwrap();
+    test_server
+        .ended(taken["sessionId"].as_str().unwrap(), 1)
+        .await;
+    let args = fs::read_to_string(test_server.dir.path().join("args")).unwrap();
     assert!(!args.contains("allowedTools"), "{args}");
-    let mut socket = house.socket("", "approve").await;
+    let mut socket = test_server.socket("", "approve").await;
     let taken = socket.call(submit(json!(["Read", "Grep"]))).await;
-    house.ended(taken["sessionId"].as_str().unwrap(), 1).await;
-    let args = fs::read_to_string(house.dir.path().join("args")).unwrap();
+    test_server
+        .ended(taken["sessionId"].as_str().unwrap(), 1)
+        .await;
+    let args = fs::read_to_string(test_server.dir.path().join("args")).unwrap();
     assert!(args.contains("--allowedTools=Read,Grep"), "{args}");
-    house.stop().await;
+    test_server.stop().await;
 }

@@ -10,15 +10,15 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
-use super::Contender;
+use super::AcpContender;
 use crate::bench::{
-    house::PIECE,
     measure::{cpu, peak},
     run::guard,
+    sandbox::PIECE,
 };
 
 #[derive(Clone, Debug)]
-pub(super) struct Sample {
+pub(super) struct AcpSample {
     /// From the start of the process to the answer to `initialize`.
     pub(super) initialize: Duration,
     /// From the start of the process to the first words of the first prompt.
@@ -34,7 +34,7 @@ pub(super) struct Sample {
 }
 
 pub(super) struct Client {
-    contender: Contender,
+    contender: AcpContender,
     start: Instant,
     process: Child,
     stdin: ChildStdin,
@@ -52,7 +52,7 @@ struct Turn {
 }
 
 impl Client {
-    pub(super) fn start(command: &mut Command, contender: Contender) -> Result<Self> {
+    pub(super) fn start(command: &mut Command, contender: AcpContender) -> Result<Self> {
         let start = Instant::now();
         let mut process = command
             .stdin(Stdio::piped())
@@ -72,7 +72,7 @@ impl Client {
         })
     }
 
-    pub(super) fn measure(mut self, work: &Path, pieces: usize) -> Result<Sample> {
+    pub(super) fn measure(mut self, work: &Path, pieces: usize) -> Result<AcpSample> {
         let hello = json!({ "protocolVersion": 1, "clientCapabilities": {} });
         self.ask("initialize", &hello, |_| ())?;
         let initialize = self.start.elapsed();
@@ -93,10 +93,10 @@ impl Client {
         let guard = self.guard().map_or(0, |it| it.private_kilobytes);
         drop(self.stdin);
         let status = self.process.wait()?;
-        if self.contender == Contender::Linkspan && !status.success() {
+        if self.contender == AcpContender::Linkspan && !status.success() {
             bail!("linkspan left with {status}");
         }
-        Ok(Sample {
+        Ok(AcpSample {
             initialize,
             first: first.at - self.start,
             second: second.first,
@@ -107,8 +107,10 @@ impl Client {
     }
 
     fn guard(&self) -> Option<guard::Guard> {
-        let is_ours = self.contender == Contender::Linkspan;
-        is_ours.then(|| guard::look(self.process.id())).flatten()
+        let is_ours = self.contender == AcpContender::Linkspan;
+        is_ours
+            .then(|| guard::find_guard(self.process.id()))
+            .flatten()
     }
 
     fn cpu(&self) -> Result<Duration> {

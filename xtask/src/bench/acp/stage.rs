@@ -7,26 +7,26 @@ use std::{
 
 use anyhow::Result;
 
-use super::{Contender, Options};
+use super::{AcpContender, AcpOptions};
 use crate::{
-    bench::house::House,
+    bench::sandbox::Sandbox,
     peers::{install_adapter, node_of},
     process::root,
 };
 
 #[derive(Debug)]
-pub(super) struct Stage {
-    house: House,
+pub(super) struct AcpSetup {
+    sandbox: Sandbox,
     linkspan: PathBuf,
     node: PathBuf,
     adapter: PathBuf,
 }
 
-impl Stage {
+impl AcpSetup {
     /// `built` holds the programs that were built for speed.
-    pub(super) fn set(built: &Path, options: &Options) -> Result<Self> {
+    pub(super) fn set(built: &Path, options: &AcpOptions) -> Result<Self> {
         Ok(Self {
-            house: House::build(built, options.agents.as_deref(), options.pieces)?,
+            sandbox: Sandbox::build(built, options.agents.as_deref(), options.pieces)?,
             linkspan: built.join("linkspan"),
             adapter: install_adapter()?,
             node: node_of(&root().join("peers/acp/node_modules"))?,
@@ -35,21 +35,21 @@ impl Stage {
 
     /// The folder that sessions work in.
     pub(super) fn work(&self) -> PathBuf {
-        self.house.work()
+        self.sandbox.work()
     }
 
-    pub(super) fn command(&self, contender: Contender) -> Result<Command> {
+    pub(super) fn command(&self, contender: AcpContender) -> Result<Command> {
         match contender {
-            Contender::Linkspan => {
-                let mut command = self.house.command(&self.linkspan)?;
+            AcpContender::Linkspan => {
+                let mut command = self.sandbox.command(&self.linkspan)?;
                 command.args(["acp", "--engine", "claude", "--config"]);
-                command.arg(self.house.config());
+                command.arg(self.sandbox.config());
                 Ok(command)
             }
-            Contender::Adapter => {
-                let mut command = self.house.command(&self.node)?;
+            AcpContender::Adapter => {
+                let mut command = self.sandbox.command(&self.node)?;
                 command.arg(&self.adapter);
-                command.env("CLAUDE_CODE_EXECUTABLE", self.house.claude());
+                command.env("CLAUDE_CODE_EXECUTABLE", self.sandbox.claude());
                 Ok(command)
             }
         }

@@ -1,6 +1,6 @@
 //! The table of `bench acp`: medians with their range, side by side, and how they compare.
 
-use super::{Options, client::Sample};
+use super::{AcpOptions, client::AcpSample};
 use crate::bench::table::{MAX_STEAL, align, is_sure, median, range};
 
 /// Fewer rounds are a first look.
@@ -10,39 +10,39 @@ const MIN_ROUNDS: usize = 7;
 const MAX_CHANCE: f64 = 0.05;
 
 /// What is measured, and what linkspan may take of what the adapter takes.
-struct Row {
+struct AcpRow {
     name: &'static str,
-    value: fn(&Sample, &Options) -> f64,
+    value: fn(&AcpSample, &AcpOptions) -> f64,
     most: f64,
     goal: &'static str,
 }
 
-const ROWS: [Row; 5] = [
-    Row {
+const ROWS: [AcpRow; 5] = [
+    AcpRow {
         name: "initialize, ms",
         value: |it, _| it.initialize.as_secs_f64() * 1e3,
         most: 1.0 / 20.0,
         goal: "≤ 1/20",
     },
-    Row {
+    AcpRow {
         name: "start to first words, ms",
         value: |it, _| it.first.as_secs_f64() * 1e3,
         most: 0.7,
         goal: "≤ 0.7",
     },
-    Row {
+    AcpRow {
         name: "second prompt to its words, ms",
         value: |it, _| it.second.as_secs_f64() * 1e3,
         most: 1.0,
         goal: "≤ 1",
     },
-    Row {
+    AcpRow {
         name: "processor by piece of text, µs",
         value: |it, options| it.cpu.as_secs_f64() * 1e6 / options.pieces as f64,
         most: 1.0 / 5.0,
         goal: "≤ 1/5",
     },
-    Row {
+    AcpRow {
         name: "peak memory, MB",
         value: |it, _| it.kilobytes as f64 / 1024.0,
         most: 1.0 / 10.0,
@@ -50,7 +50,12 @@ const ROWS: [Row; 5] = [
     },
 ];
 
-pub(super) fn table(options: &Options, ours: &[Sample], theirs: &[Sample], steal: f64) -> String {
+pub(super) fn table(
+    options: &AcpOptions,
+    ours: &[AcpSample],
+    theirs: &[AcpSample],
+    steal: f64,
+) -> String {
     let mut text = format!(
         "\n`linkspan acp` beside claude-agent-acp, {} rounds, {} pieces of text, \
          {:.1} % of the processors stolen\n\n",
@@ -61,7 +66,7 @@ pub(super) fn table(options: &Options, ours: &[Sample], theirs: &[Sample], steal
     let header = ["", "linkspan", "range", "adapter", "range", "ratio", "goal"];
     let mut cells = vec![header.map(str::to_owned)];
     for row in ROWS {
-        let values = |samples: &[Sample]| -> Vec<f64> {
+        let values = |samples: &[AcpSample]| -> Vec<f64> {
             samples.iter().map(|it| (row.value)(it, options)).collect()
         };
         let (ours, theirs) = (values(ours), values(theirs));
@@ -91,7 +96,7 @@ pub(super) fn table(options: &Options, ours: &[Sample], theirs: &[Sample], steal
         ]);
     }
     align(&mut text, &cells);
-    let updates = |samples: &[Sample]| median(samples.iter().map(|it| it.n_updates as f64));
+    let updates = |samples: &[AcpSample]| median(samples.iter().map(|it| it.n_updates as f64));
     text.push_str(&format!(
         "\nmemory and processor time are without Claude Code, and with linkspan's guard; the pieces \
          came in {} and {} updates\n",

@@ -12,7 +12,7 @@ pub(in crate::bench) struct Guard {
 }
 
 /// Nothing while the guard is not there, or has just gone.
-pub(in crate::bench) fn look(parent: u32) -> Option<Guard> {
+pub(in crate::bench) fn find_guard(parent: u32) -> Option<Guard> {
     let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).ok()?;
     let pid: u32 = children.split_whitespace().next()?.parse().ok()?;
     let memory = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;

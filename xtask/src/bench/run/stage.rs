@@ -9,8 +9,8 @@ use std::{
 
 use anyhow::Result;
 
-use super::Options;
-use crate::{bench::house::House, process::capture};
+use super::RunOptions;
+use crate::{bench::sandbox::Sandbox, process::capture};
 
 /// What a prompt is answered with.
 #[derive(Clone, Copy, Debug)]
@@ -32,18 +32,18 @@ impl Lane {
 
 /// The programs of the runs.
 #[derive(Debug)]
-pub(super) struct Stage {
-    house: House,
+pub(super) struct RunSetup {
+    sandbox: Sandbox,
     linkspan: PathBuf,
     xtask: PathBuf,
     warm: PathBuf,
 }
 
-impl Stage {
+impl RunSetup {
     /// `built` holds the programs that were built for speed.
-    pub(super) fn set(built: &Path, options: &Options) -> Result<Self> {
+    pub(super) fn set(built: &Path, options: &RunOptions) -> Result<Self> {
         Ok(Self {
-            house: House::build(built, options.agents.as_deref(), options.pieces)?,
+            sandbox: Sandbox::build(built, options.agents.as_deref(), options.pieces)?,
             linkspan: built.join("linkspan"),
             xtask: built.join("xtask"),
             warm: built.join("examples/warm"),
@@ -52,18 +52,18 @@ impl Stage {
 
     /// The agent as it is installed.
     pub(super) fn claude(&self) -> &Path {
-        self.house.claude()
+        self.sandbox.claude()
     }
 
     pub(super) fn claude_version(&self) -> Result<String> {
-        let said = capture(self.house.command(self.claude())?.arg("--version"))?.stdout;
+        let said = capture(self.sandbox.command(self.claude())?.arg("--version"))?.stdout;
         Ok(String::from_utf8(said)?.trim().to_owned())
     }
 
     /// An agent that plays a recording. It has no arguments of its own: linkspan gives it those of
     /// the agent whose recording it is.
     pub(super) fn player(&self, recording: &Path, micros: u64) -> Result<PathBuf> {
-        let player = self.house.file(&format!("play-{micros}"));
+        let player = self.sandbox.file(&format!("play-{micros}"));
         let (xtask, recording) = (self.xtask.display(), recording.display());
         let script = format!("#!/bin/sh\nexec '{xtask}' bench play '{recording}' {micros}\n");
         fs::write(&player, script)?;
@@ -73,14 +73,14 @@ impl Stage {
 
     /// The agent's program alone, with the arguments that linkspan gives it.
     pub(super) fn bare(&self, agent: &Path, lane: Lane) -> Result<Command> {
-        let mut command = self.house.command(agent)?;
+        let mut command = self.sandbox.command(agent)?;
         command.args(ARGS).arg(lane.prompt());
         Ok(command)
     }
 
     /// The same behind a program that copies its output.
     pub(super) fn copied(&self, agent: &Path, lane: Lane) -> Result<Command> {
-        let mut command = self.house.command(&self.xtask)?;
+        let mut command = self.sandbox.command(&self.xtask)?;
         command.args(["bench", "copy"]).arg(agent);
         command.args(ARGS).arg(lane.prompt());
         Ok(command)
@@ -88,21 +88,21 @@ impl Stage {
 
     /// The same behind linkspan.
     pub(super) fn linkspan(&self, agent: &Path, lane: Lane, to: &str) -> Result<Command> {
-        let mut command = self.house.command(&self.linkspan)?;
+        let mut command = self.sandbox.command(&self.linkspan)?;
         command
             .args(["run", "--engine", "claude", "--to", to, "--program"])
             .arg(agent)
             .arg("--config")
-            .arg(self.house.config())
+            .arg(self.sandbox.config())
             .arg("--cwd")
-            .arg(self.house.work())
+            .arg(self.sandbox.work())
             .args(["--", lane.prompt()]);
         Ok(command)
     }
 
     /// Two prompts in one session; see `crates/runner/examples/warm.rs`.
     pub(super) fn warm(&self) -> Result<Command> {
-        let mut command = self.house.command(&self.warm)?;
+        let mut command = self.sandbox.command(&self.warm)?;
         command.arg(&self.linkspan).arg(self.claude());
         command.args([Lane::Short.prompt(); 2]);
         Ok(command)

@@ -1,7 +1,7 @@
 //! The tables of `bench run`: medians with their range beside what they are compared with, and a
 //! verdict only where the machine was quiet enough for one.
 
-use super::{Options, watch::Sample};
+use super::{RunOptions, watch::RunSample};
 use crate::bench::table::{MAX_STEAL, align, goal, is_sure, median, range};
 
 /// What linkspan may use for an event: so long, and so many times what a copy uses.
@@ -26,12 +26,12 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(name: &str, samples: Vec<Sample>, options: &Options) -> Self {
+    pub(super) fn new(name: &str, samples: Vec<RunSample>, options: &RunOptions) -> Self {
         let n_events = options.pieces as f64;
         let micros = samples
             .iter()
             .map(|it| (it.cpu + it.guard.cpu).as_secs_f64() * 1e6 / n_events);
-        let most = |kilobytes: fn(&Sample) -> u64| {
+        let most = |kilobytes: fn(&RunSample) -> u64| {
             let most = samples.iter().map(kilobytes).max();
             most.unwrap_or(0) as f64 / 1024.0
         };
@@ -62,7 +62,7 @@ pub(super) enum Goals {
 pub(super) fn streams(
     agent: &str,
     goals: Goals,
-    options: &Options,
+    options: &RunOptions,
     streams: &[Stream],
     steal: f64,
 ) -> String {
@@ -129,7 +129,7 @@ pub(super) struct Starts {
     pub(super) warm_text: Vec<f64>,
 }
 
-pub(super) fn starts(options: &Options, starts: &Starts, steal: f64) -> String {
+pub(super) fn starts(options: &RunOptions, starts: &Starts, steal: f64) -> String {
     let mut text = format!(
         "\nmilliseconds until the first event, {} rounds, {:.1} % of the processors stolen\n\n",
         options.starts,

@@ -16,17 +16,17 @@ use std::{
 use anyhow::{Context, Result, anyhow, bail};
 use memchr::memmem;
 
-use super::guard::{Guard, look};
+use super::guard::{Guard, find_guard};
 use crate::bench::{
-    house::PIECE,
     measure::{cpu, is_dead, peak},
+    sandbox::PIECE,
 };
 
 /// Short beside a guard's life, long beside what a look costs.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 #[derive(Clone, Debug)]
-pub(super) struct Sample {
+pub(super) struct RunSample {
     /// Until the first line was printed.
     pub(super) first: Duration,
     /// Without the agent and without the guard.
@@ -45,7 +45,7 @@ pub(super) enum Below {
 }
 
 /// Runs a command to its end and watches it.
-pub(super) fn watch(command: &mut Command, below: Below) -> Result<Sample> {
+pub(super) fn watch(command: &mut Command, below: Below) -> Result<RunSample> {
     let start = Instant::now();
     let mut process = command
         .stdin(Stdio::null())
@@ -60,7 +60,7 @@ pub(super) fn watch(command: &mut Command, below: Below) -> Result<Sample> {
     while !is_dead(pid)? {
         peak_kilobytes = peak(pid)?.unwrap_or(0).max(peak_kilobytes);
         if below == Below::Guard {
-            guard = look(pid).unwrap_or(guard);
+            guard = find_guard(pid).unwrap_or(guard);
         }
         thread::sleep(LOOK_EVERY);
     }
@@ -72,7 +72,7 @@ pub(super) fn watch(command: &mut Command, below: Below) -> Result<Sample> {
         let said = String::from_utf8_lossy(&output.stderr);
         bail!("{command:?} failed: {}\n{said}", output.status);
     }
-    Ok(Sample {
+    Ok(RunSample {
         first: printed.first.context("nothing was printed")?,
         cpu,
         peak_kilobytes,

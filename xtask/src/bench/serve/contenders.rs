@@ -13,8 +13,8 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
-use super::{Format, recording};
-use crate::{process::root, report::say};
+use super::{EventFormat, recording};
+use crate::{process::root, report::print_line};
 
 /// It opens nothing but the servers of this bench, while they run.
 pub(super) const TOKEN: &str = "bench-bench-bench-bench-bench-bench";
@@ -24,13 +24,13 @@ const UNTIMED: Duration = Duration::from_millis(20);
 const MAX_FILES: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Contender {
+pub(super) enum ServeContender {
     Linkspan,
     Floor,
     Node,
 }
 
-impl Contender {
+impl ServeContender {
     pub(super) const ALL: [Self; 3] = [Self::Linkspan, Self::Floor, Self::Node];
 
     pub(super) fn name(self) -> &'static str {
@@ -44,12 +44,12 @@ impl Contender {
 
 /// The programs, built for speed, and the folder of the runs.
 #[derive(Debug)]
-pub(super) struct Stage {
+pub(super) struct ServeSetup {
     built: PathBuf,
     folder: PathBuf,
 }
 
-impl Stage {
+impl ServeSetup {
     pub(super) fn set(target: &Path) -> Result<Self> {
         let folder = target.join("bench/serve");
         fs::create_dir_all(&folder)?;
@@ -67,13 +67,13 @@ impl Stage {
     }
 
     /// Where its events are kept.
-    pub(super) fn events(&self, format: Format) -> PathBuf {
+    pub(super) fn events(&self, format: EventFormat) -> PathBuf {
         self.folder.join(format!("events.{}.jsonl", format.name))
     }
 
-    pub(super) fn start(&self, contender: Contender) -> Result<Server> {
+    pub(super) fn start(&self, contender: ServeContender) -> Result<BenchServer> {
         let mut command = match contender {
-            Contender::Linkspan => {
+            ServeContender::Linkspan => {
                 let data = self.folder.join("data");
                 if data.exists() {
                     fs::remove_dir_all(&data)?;
@@ -84,14 +84,14 @@ impl Stage {
                 command.env("HOME", &self.folder);
                 command
             }
-            Contender::Floor => limited(&self.built.join("examples/floor")),
-            Contender::Node => {
+            ServeContender::Floor => limited(&self.built.join("examples/floor")),
+            ServeContender::Node => {
                 let mut command = limited(Path::new("node"));
                 command.arg(root().join("peers/js/broadcast.mjs"));
                 command
             }
         };
-        Server::start(&mut command, contender)
+        BenchServer::start(&mut command, contender)
     }
 
     pub(super) fn crowd(&self) -> Command {
@@ -116,24 +116,24 @@ fn limited(program: &Path) -> Command {
 
 /// A server that listens.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(super) struct BenchServer {
     process: Child,
     address: String,
 }
 
-impl Drop for Server {
+impl Drop for BenchServer {
     fn drop(&mut self) {
         let ended = self.process.kill().and_then(|()| self.process.wait());
         if let Err(err) = ended {
-            say(&format!("cannot end a server: {err}"));
+            print_line(&format!("cannot end a server: {err}"));
         }
     }
 }
 
-impl Server {
-    fn start(command: &mut Command, contender: Contender) -> Result<Self> {
+impl BenchServer {
+    fn start(command: &mut Command, contender: ServeContender) -> Result<Self> {
         command.stdin(Stdio::piped());
-        let is_ours = contender == Contender::Linkspan;
+        let is_ours = contender == ServeContender::Linkspan;
         match is_ours {
             true => command.stderr(Stdio::piped()),
             false => command.stdout(Stdio::piped()),

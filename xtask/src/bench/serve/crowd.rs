@@ -11,21 +11,21 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use super::{
-    Format,
-    contenders::{Server, Stage, TOKEN},
+    EventFormat,
+    contenders::{BenchServer, ServeSetup, TOKEN},
 };
-use crate::report::say;
+use crate::report::print_line;
 
 /// What the clients have seen together.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Said {
+pub(super) struct CrowdReport {
     pub(super) n_events: usize,
     pub(super) n_delivered: usize,
     seconds: f64,
     pub(super) lag_millis: Vec<f64>,
 }
 
-impl Said {
+impl CrowdReport {
     /// From event to event.
     pub(super) fn pace(&self) -> Duration {
         Duration::from_secs_f64(self.seconds / (self.n_events - 1).max(1) as f64)
@@ -43,7 +43,7 @@ impl Drop for Crowd {
     fn drop(&mut self) {
         drop(self.process.stdin.take());
         if let Err(err) = self.process.wait() {
-            say(&format!("cannot wait for the clients: {err}"));
+            print_line(&format!("cannot wait for the clients: {err}"));
         }
     }
 }
@@ -51,10 +51,10 @@ impl Drop for Crowd {
 impl Crowd {
     /// Connects them. They listen to a stream, whose events may be kept, or to nothing.
     pub(super) fn gather(
-        stage: &Stage,
-        server: &Server,
+        stage: &ServeSetup,
+        server: &BenchServer,
         n_clients: usize,
-        stream: Option<(Format, Option<&Path>)>,
+        stream: Option<(EventFormat, Option<&Path>)>,
     ) -> Result<Self> {
         let mut command = stage.crowd();
         let path = match stream {
@@ -80,7 +80,7 @@ impl Crowd {
     }
 
     /// Waits until each of them has had the last event.
-    pub(super) fn said(&mut self) -> Result<Said> {
+    pub(super) fn said(&mut self) -> Result<CrowdReport> {
         let said = self.line()?;
         serde_json::from_str(&said).with_context(|| format!("the clients said `{said}`"))
     }

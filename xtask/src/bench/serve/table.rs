@@ -1,7 +1,7 @@
 //! The tables of `bench serve`: medians with their range beside what they are compared with, and a
 //! verdict only where the machine was quiet enough for one.
 
-use super::{Format, Load, Options, Rates, Sample, contenders::Contender};
+use super::{EventFormat, Load, Rates, ServeOptions, StreamSample, contenders::ServeContender};
 use crate::bench::table::{MAX_STEAL, align, goal, is_sure, median, range};
 
 /// How much more it may cost with ten times the clients: caches and luck, but no growth.
@@ -14,9 +14,9 @@ const MAX_CLIENT_KILOBYTES: f64 = 64.0;
 const MIN_OF_BARE: f64 = 0.6;
 
 /// The rounds of one contender under one load.
-struct Row<'a>(&'a [Sample]);
+struct ServeRow<'a>(&'a [StreamSample]);
 
-impl Row<'_> {
+impl ServeRow<'_> {
     fn micros(&self) -> Vec<f64> {
         self.0.iter().map(|it| it.micros).collect()
     }
@@ -41,9 +41,9 @@ impl Row<'_> {
 }
 
 pub(super) fn streams(
-    format: Format,
-    options: &Options,
-    streams: &[(Load, [Vec<Sample>; 3])],
+    format: EventFormat,
+    options: &ServeOptions,
+    streams: &[(Load, [Vec<StreamSample>; 3])],
     steal: f64,
 ) -> String {
     let mut text = format!(
@@ -69,16 +69,16 @@ pub(super) fn streams(
     ];
     let mut cells = vec![header.map(str::to_owned)];
     for (load, samples) in streams {
-        let [ours, floor, node] = samples.each_ref().map(|it| Row(it));
-        let is_sure = |others: &[&Row<'_>]| {
+        let [ours, floor, node] = samples.each_ref().map(|it| ServeRow(it));
+        let is_sure = |others: &[&ServeRow<'_>]| {
             steal <= MAX_STEAL && others.iter().all(|it| is_sure(&it.micros()))
         };
-        for (contender, row) in Contender::ALL.into_iter().zip([&ours, &floor, &node]) {
+        for (contender, row) in ServeContender::ALL.into_iter().zip([&ours, &floor, &node]) {
             let of_floor = row.ratio(&floor);
             let of_node = row.ratio(&node);
             let judged = |it: Option<String>| match contender {
-                Contender::Linkspan => it.unwrap_or_default(),
-                Contender::Floor | Contender::Node => String::new(),
+                ServeContender::Linkspan => it.unwrap_or_default(),
+                ServeContender::Floor | ServeContender::Node => String::new(),
             };
             let floor_goal = load.of_floor.map(|most| {
                 let name = format!("≤ {most:.1}x");
@@ -119,18 +119,18 @@ pub(super) fn streams(
 }
 
 /// What a delivery costs with the most clients beside the load before it.
-fn growth(streams: &[(Load, [Vec<Sample>; 3])], steal: f64) -> String {
+fn growth(streams: &[(Load, [Vec<StreamSample>; 3])], steal: f64) -> String {
     let [.., (few, few_samples), (many, many_samples)] = streams else {
         return String::new();
     };
     let mut text = String::new();
-    for (at, contender) in Contender::ALL.into_iter().enumerate() {
-        let (before, after) = (Row(&few_samples[at]), Row(&many_samples[at]));
+    for (at, contender) in ServeContender::ALL.into_iter().enumerate() {
+        let (before, after) = (ServeRow(&few_samples[at]), ServeRow(&many_samples[at]));
         let growth = after.ratio(&before);
         let is_sure = steal <= MAX_STEAL && is_sure(&before.micros()) && is_sure(&after.micros());
         let verdict = match contender {
-            Contender::Linkspan => goal("; ≤ 1.3x", is_sure, growth <= MAX_GROWTH),
-            Contender::Floor | Contender::Node => String::new(),
+            ServeContender::Linkspan => goal("; ≤ 1.3x", is_sure, growth <= MAX_GROWTH),
+            ServeContender::Floor | ServeContender::Node => String::new(),
         };
         text.push_str(&format!(
             "{}: with {} clients a delivery costs {growth:.2}x what it costs with {}{verdict}\n",

@@ -12,9 +12,9 @@ use std::collections::VecDeque;
 use model::{Channel, Diff, Item, ItemId, Level, Location, Notice, Raw, Status, Text, Tool};
 
 use super::wire::{self, Meta, Update};
-use super::{Acp, Context, names};
-use crate::readers::cards;
-use crate::readers::pieces::{self, Piece};
+use super::{Acp, FrameContext, names};
+use crate::readers::acp_tool_content;
+use crate::readers::content::{self, ContentPiece};
 use crate::tools;
 use crate::wire::lenient::{Any, List};
 
@@ -33,15 +33,15 @@ const MAX_OUTPUT: usize = 16 * 1024 * 1024;
 const TAIL: usize = 256;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Calls {
-    open: Vec<Call>,
+pub(super) struct AcpCalls {
+    open: Vec<AcpCall>,
     ended: VecDeque<String>,
     denied: Vec<ItemId<'static>>,
 }
 
 /// What is known of an open call.
 #[derive(Clone, Debug)]
-struct Call {
+struct AcpCall {
     id: ItemId<'static>,
     name: Option<String>,
     /// The name is what the title or the id begins with.
@@ -62,17 +62,17 @@ struct Call {
     /// How a terminal of the agent's own ended.
     terminal_exit: Option<i32>,
     n_told: u32,
-    printed: Printed,
+    printed: PrintedOutput,
 }
 
 /// How much of a call's output was told, and how that ended.
 #[derive(Clone, Debug, Default)]
-struct Printed {
+struct PrintedOutput {
     len: usize,
     tail: String,
 }
 
-impl Calls {
+impl AcpCalls {
     fn has_ended(&self, id: &str) -> bool {
         self.ended.iter().any(|it| it == id)
     }
@@ -106,17 +106,17 @@ impl Acp {
     /// A call as an update tells it.
     pub(super) fn call<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         update: &Update<'c>,
         meta: &Meta<'c>,
         is_opening: bool,
     ) {
         let Some(id) = update.tool_call_id.as_deref().filter(|it| !it.is_empty()) else {
-            return self.strange(cx, "a tool call without an id", None);
+            return self.odd_update(cx, "a tool call without an id", None);
         };
         if !is_opening && self.calls.find(id).is_none() && self.calls.has_ended(id) {
             let id = ItemId::new(id.to_owned());
-            return self.strange(cx, "an update after the end of its call", Some(id));
+            return self.odd_update(cx, "an update after the end of its call", Some(id));
         }
         let at = self.upsert(cx, update, is_opening);
         self.terminal(cx, at, meta);
@@ -142,7 +142,12 @@ impl Acp {
         at.map(|at| denied.remove(at)).is_some()
     }
 
-    fn strange(&mut self, cx: &mut Context<'_>, text: &'static str, item: Option<ItemId<'_>>) {
+    fn odd_update(
+        &mut self,
+        cx: &mut FrameContext<'_>,
+        text: &'static str,
+        item: Option<ItemId<'_>>,
+    ) {
         let notice = Notice {
             level: Level::Debug,
             code: Cow::Borrowed("late_update"),
@@ -156,7 +161,7 @@ impl Acp {
     /// Adds what an update says to what is known, and tells it if it is worth telling.
     pub(super) fn upsert<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         update: &Update<'c>,
         is_opening: bool,
     ) -> usize {
@@ -174,7 +179,7 @@ impl Acp {
         has_changed |= call.take_content(update.content);
         let key = call.id.clone();
         if is_new {
-            self.close_words(cx);
+            self.close_texts(cx);
         }
         // One that was given up as too old is told again as it is.
         let is_open = self.lifecycle.is_open(&key);
@@ -195,7 +200,12 @@ impl Acp {
 
     /// What a question tells about a call that is known: agents that ask before they run something
     /// may say what it is only there.
-    pub(super) fn merge_question(&mut self, cx: &mut Context<'_>, id: &str, update: &Update<'_>) {
+    pub(super) fn merge_question(
+        &mut self,
+        cx: &mut FrameContext<'_>,
+        id: &str,
+        update: &Update<'_>,
+    ) {
         let Some(at) = self.calls.find(id) else {
             return;
         };
@@ -228,7 +238,7 @@ impl Acp {
     }
 
     /// What a terminal of the agent's own printed, and how it ended.
-    fn terminal<'c>(&mut self, cx: &mut Context<'c>, at: usize, meta: &Meta<'c>) {
+    fn terminal<'c>(&mut self, cx: &mut FrameContext<'c>, at: usize, meta: &Meta<'c>) {
         let call = &mut self.calls.open[at];
         if let Some(code) = meta.terminal_exit.exit_code.0 {
             call.terminal_exit = Some(code as i32);
@@ -247,7 +257,7 @@ impl Acp {
     }
 
     /// Somebody is asked about a call: what it is to do is known.
-    pub(super) fn is_whole(&mut self, cx: &mut Context<'_>, id: &str) {
+    pub(super) fn is_whole(&mut self, cx: &mut FrameContext<'_>, id: &str) {
         let Some(at) = self.calls.find(id) else {
             return;
         };
@@ -262,7 +272,7 @@ impl Acp {
         if self.calls.open.len() >= MAX_CALLS {
             self.calls.open.remove(0);
         }
-        self.calls.open.push(Call {
+        self.calls.open.push(AcpCall {
             id: ItemId::new(id.to_owned()),
             name: None,
             is_guess: false,
@@ -278,23 +288,23 @@ impl Acp {
             streamed: String::new(),
             terminal_exit: None,
             n_told: 0,
-            printed: Printed::default(),
+            printed: PrintedOutput::default(),
         });
         self.calls.open.len() - 1
     }
 
     /// Tells what was added to the output of a call that still runs.
-    fn print(&mut self, cx: &mut Context<'_>, at: usize) {
+    fn print(&mut self, cx: &mut FrameContext<'_>, at: usize) {
         let call = &mut self.calls.open[at];
         let Some(content) = call.content.as_ref().filter(|_| !call.is_description) else {
             return;
         };
-        let contents = cards::contents(Any(Some(content.as_raw_value())));
+        let contents = acp_tool_content::contents(Any(Some(content.as_raw_value())));
         let texts = contents.pieces.into_iter().filter_map(|it| match it {
-            Piece::Text(text) => Some(text),
-            Piece::Part(_) => None,
+            ContentPiece::Text(text) => Some(text),
+            ContentPiece::Part(_) => None,
         });
-        let text = pieces::joined(texts.collect(), "\n");
+        let text = content::joined(texts.collect(), "\n");
         let text = text.to_str();
         let Some(added) = call.printed.added(&text) else {
             return;
@@ -306,7 +316,7 @@ impl Acp {
     }
 
     /// A piece of output by itself, as version 2 sends it.
-    pub(super) fn output_chunk<'c>(&mut self, cx: &mut Context<'c>, update: &Update<'c>) {
+    pub(super) fn output_chunk<'c>(&mut self, cx: &mut FrameContext<'c>, update: &Update<'c>) {
         let id = ItemId::new(
             update
                 .tool_call_id
@@ -320,7 +330,7 @@ impl Acp {
         let content: wire::ToolContent<'c> =
             serde_json::from_str(content.get()).unwrap_or_default();
         if let Some(block) = content.content.0
-            && let Piece::Text(text) = cards::piece(block)
+            && let ContentPiece::Text(text) = acp_tool_content::piece(block)
         {
             if let Some(at) = self.calls.find(id.as_str()) {
                 let call = &mut self.calls.open[at];
@@ -332,9 +342,15 @@ impl Acp {
         }
     }
 
-    fn end_call<'c>(&mut self, cx: &mut Context<'c>, at: usize, status: Status, meta: &Meta<'c>) {
+    fn end_call<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        at: usize,
+        status: Status,
+        meta: &Meta<'c>,
+    ) {
         let call = self.calls.open.remove(at);
-        if let Some(ask) = self.lifecycle.ask_about(&call.id) {
+        if let Some(ask) = self.lifecycle.ask_of_item(&call.id) {
             self.settle_by_end(cx, ask, status);
         }
         let mut tool = call.tool(self.session.cwd.as_deref());
@@ -342,7 +358,7 @@ impl Acp {
         tool.class.exit_code = call.exit_code(&tool);
         if self.nested.knows(call.id.as_str()) {
             let inner = std::mem::take(&mut cx.path);
-            self.close_words_of(cx, &call.id);
+            self.close_texts_of(cx, &call.id);
             cx.path = inner;
             self.nested
                 .call_ended(&mut self.lifecycle, cx, call.id.as_str(), status);
@@ -356,13 +372,18 @@ impl Acp {
     }
 
     /// What the sub-agent of a call said last is whole.
-    fn close_words_of(&mut self, cx: &mut Context<'_>, call: &ItemId<'static>) {
+    fn close_texts_of(&mut self, cx: &mut FrameContext<'_>, call: &ItemId<'static>) {
         cx.path = Cow::Owned(vec![call.clone()]);
-        self.close_words(cx);
+        self.close_texts(cx);
     }
 
     /// A question whose answer was not seen is settled by what became of its call.
-    fn settle_by_end(&mut self, cx: &mut Context<'_>, id: model::AskId<'static>, status: Status) {
+    fn settle_by_end(
+        &mut self,
+        cx: &mut FrameContext<'_>,
+        id: model::AskId<'static>,
+        status: Status,
+    ) {
         let decision = match status {
             Status::Ok | Status::Error => model::Decision::Allowed,
             Status::Denied => model::Decision::Denied,
@@ -380,7 +401,7 @@ impl Acp {
     }
 }
 
-impl Call {
+impl AcpCall {
     /// Takes over what is there; true when it is news.
     fn take(&mut self, update: &Update<'_>) -> bool {
         let mut is_news = false;
@@ -431,7 +452,7 @@ impl Call {
         };
         let has_diffs = raw.get().contains("\"diff\"");
         let diffs = if has_diffs {
-            cards::contents(content).diffs
+            acp_tool_content::contents(content).diffs
         } else {
             Vec::new()
         };
@@ -453,7 +474,7 @@ impl Call {
         let input = self.input.as_ref().map(Raw::by_ref);
         let title = self.title.as_ref().map(Text::by_ref);
         let (name, kind) = (self.name.as_deref(), self.kind.as_deref());
-        let mut class = tools::card(name, kind, title, input.as_ref(), cwd);
+        let mut class = tools::classify_acp(name, kind, title, input.as_ref(), cwd);
         if let Some(locations) = &self.locations {
             class.paths.clone_from(locations);
         }
@@ -472,7 +493,7 @@ impl Call {
     }
 }
 
-impl Printed {
+impl PrintedOutput {
     /// What was added since, if the output goes on from where it was.
     fn added<'t>(&self, text: &'t str) -> Option<&'t str> {
         let before = text.get(..self.len)?;

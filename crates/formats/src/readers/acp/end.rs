@@ -7,10 +7,10 @@ use model::{
     SessionBound, SessionId, Status, Text, Tokens, Usage, Why,
 };
 
-use super::requests::Prompt;
+use super::requests::PromptRequest;
 use super::wire::{self, Line, Meta, Update};
-use super::{Acp, Context as Cx};
-use crate::readers::cut_off;
+use super::{Acp, FrameContext as Cx};
+use crate::readers::missing_end;
 use crate::wire::lenient::Num;
 
 /// A summary that streams in; more of it is cut off.
@@ -20,14 +20,14 @@ const MAX_SUMMARIES: usize = 8;
 
 /// What the agent said about its context, and summaries that are not whole yet.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Context {
+pub(super) struct ContextUsage {
     size: Option<u64>,
     cost_usd: Option<f64>,
     summaries: Vec<(String, String)>,
 }
 
-impl Context {
-    pub(super) fn told(&mut self, update: &Update<'_>) {
+impl ContextUsage {
+    pub(super) fn update(&mut self, update: &Update<'_>) {
         self.size = update.size.as_u64().or(self.size);
         if update.cost.currency.as_deref() == Some("USD") {
             self.cost_usd = update.cost.amount.0.or(self.cost_usd);
@@ -56,7 +56,7 @@ impl Context {
 }
 
 impl Acp {
-    pub(super) fn begin(&mut self, cx: &mut Cx<'_>, prompt: Prompt) {
+    pub(super) fn begin(&mut self, cx: &mut Cx<'_>, prompt: PromptRequest) {
         self.lifecycle.start_run(cx, Cause::Prompt);
         self.requests.running = Some(prompt.id);
         self.was_cancelled = false;
@@ -67,7 +67,7 @@ impl Acp {
     }
 
     /// The agent answers a prompt.
-    pub(super) fn answered<'c>(
+    pub(super) fn on_prompt_response<'c>(
         &mut self,
         cx: &mut Cx<'c>,
         id: &str,
@@ -122,7 +122,7 @@ impl Acp {
 
     fn end_run(&mut self, cx: &mut Cx<'_>, mut ended: RunEnded<'_>) {
         let extra = std::mem::take(&mut cx.extra);
-        self.close_all_words(cx);
+        self.close_all_texts(cx);
         for call in self.calls.take_denied() {
             self.lifecycle.close(cx, &call, Status::Denied, |_| ());
         }
@@ -176,11 +176,11 @@ impl Acp {
             ..end.clone()
         };
         loop {
-            let (mut ended, why, _) = cut_off::ended("the agent", &end);
+            let (mut ended, why, _) = missing_end::synthesize("the agent", &end);
             if let Some(refusal) = self.refusal.take().filter(|_| !end.aborted) {
                 ended = RunEnded::new(Outcome::Failed, Some(refusal));
             } else if self.session.id.is_none()
-                && let Some(session) = self.config.expect.clone()
+                && let Some(session) = self.config.expected_session.clone()
             {
                 // Nobody answered, but whoever asked for a session can ask for it again.
                 cx.why = Some(why);

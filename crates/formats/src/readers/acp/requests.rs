@@ -9,9 +9,9 @@ use model::{
 };
 
 use super::wire::{self, Line, Outcome, Params};
-use super::{Acp, Context, Direction};
-use crate::readers::cards;
-use crate::readers::pieces;
+use super::{Acp, Direction, FrameContext};
+use crate::readers::acp_tool_content;
+use crate::readers::content;
 use crate::wire::lenient::{Any, List};
 
 /// Requests that wait for an answer, of each side.
@@ -20,19 +20,19 @@ const MAX_WAITING: usize = 256;
 const MAX_OPTIONS: usize = 32;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Requests {
-    of_client: VecDeque<(String, Asked)>,
-    of_agent: VecDeque<(String, Wanted)>,
+pub(super) struct PendingRequests {
+    of_client: VecDeque<(String, ClientRequest)>,
+    of_agent: VecDeque<(String, AgentRequest)>,
     /// The prompt that the run answers.
     pub(super) running: Option<String>,
     /// Prompts that were sent while a run was going on.
-    pub(super) queued: VecDeque<Prompt>,
+    pub(super) queued: VecDeque<PromptRequest>,
     pub(super) n_prompts: u64,
 }
 
 /// What a client asked an agent for.
 #[derive(Clone, Debug)]
-enum Asked {
+enum ClientRequest {
     Initialize,
     Login,
     NewSession {
@@ -48,14 +48,14 @@ enum Asked {
 
 /// What an agent asked a client for.
 #[derive(Clone, Debug)]
-enum Wanted {
+enum AgentRequest {
     Permission { options: Vec<(String, String)> },
     Answer,
     Other,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Prompt {
+pub(super) struct PromptRequest {
     pub(super) id: String,
     pub(super) text: Text<'static>,
     pub(super) parts: Vec<Part<'static>>,
@@ -92,7 +92,7 @@ pub(super) fn is_of_acp(method: &str) -> bool {
 impl Acp {
     pub(super) fn method<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         line: &Line<'c>,
         text: &'c str,
         side: Option<Direction>,
@@ -120,52 +120,54 @@ impl Acp {
                     .lifecycle
                     .unmapped(cx, "a question without an id".to_owned(), text),
             },
-            "initialize" => self.asked(cx, id, Asked::Initialize, method, text),
-            "authenticate" => self.asked(cx, id, Asked::Login, method, text),
+            "initialize" => self.on_client_request(cx, id, ClientRequest::Initialize, method, text),
+            "authenticate" => self.on_client_request(cx, id, ClientRequest::Login, method, text),
             "session/new" | "session/fork" => {
                 self.session.is_fork = method == "session/fork";
                 // Some agents tell what a fork begins with, as if they loaded it.
                 self.is_replay |= self.session.is_fork;
                 let cwd = params.cwd.as_deref().map(str::to_owned);
-                self.asked(cx, id, Asked::NewSession { cwd }, method, text);
+                self.on_client_request(cx, id, ClientRequest::NewSession { cwd }, method, text);
             }
             "session/load" | "session/resume" => {
                 self.is_replay |= method == "session/load";
                 self.session.is_old = true;
-                let asked = Asked::OldSession {
+                let asked = ClientRequest::OldSession {
                     id: params.session_id.as_deref().map(str::to_owned),
                     cwd: params.cwd.as_deref().map(str::to_owned),
                 };
-                self.asked(cx, id, asked, method, text);
+                self.on_client_request(cx, id, asked, method, text);
             }
             "session/prompt" => self.prompt(cx, id, &params),
             "session/cancel" => {
                 cx.origin = Origin::Client;
                 self.was_cancelled |= self.lifecycle.has_run();
                 let said = Text::new("the client asked for a stop");
-                self.lifecycle.say(cx, Level::Info, "cancel", said, text);
+                self.lifecycle
+                    .notice_with_frame(cx, Level::Info, "cancel", said, text);
             }
             // Adapters say once whether somebody is logged in.
             "auth/status_update" | "_auth/status_update" => {
                 let said = Text::new("the agent told whether it is logged in");
                 self.lifecycle
-                    .say(cx, Level::Debug, "auth_status", said, text);
+                    .notice_with_frame(cx, Level::Debug, "auth_status", said, text);
             }
             _ if is_of_client(method) || side == Some(Direction::ToAgent) => {
-                self.asked(cx, id, Asked::Other, method, text);
+                self.on_client_request(cx, id, ClientRequest::Other, method, text);
             }
             _ if is_of_acp(method) || id.is_some() => {
                 // Files and terminals of the client are how the agent works, not what it did.
                 if let Some(id) = id {
-                    self.requests.want(id, Wanted::Other);
+                    self.requests.insert(id, AgentRequest::Other);
                 }
                 let said = Text::new(format!("the agent asked: {method}"));
-                self.lifecycle.say(cx, Level::Info, "request", said, text);
+                self.lifecycle
+                    .notice_with_frame(cx, Level::Info, "request", said, text);
             }
             _ if method.starts_with('_') => {
                 let said = Text::new(format!("the agent's own notification: {method}"));
                 self.lifecycle
-                    .say(cx, Level::Debug, "extension", said, text);
+                    .notice_with_frame(cx, Level::Debug, "extension", said, text);
             }
             _ => self
                 .lifecycle
@@ -174,11 +176,11 @@ impl Acp {
     }
 
     /// A request of the client that begins no run.
-    fn asked(
+    fn on_client_request(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         id: Option<&str>,
-        asked: Asked,
+        asked: ClientRequest,
         method: &str,
         text: &str,
     ) {
@@ -187,22 +189,23 @@ impl Acp {
             self.requests.ask(id, asked);
         }
         let said = Text::new(format!("the client asked: {method}"));
-        self.lifecycle.say(cx, Level::Debug, "request", said, text);
+        self.lifecycle
+            .notice_with_frame(cx, Level::Debug, "request", said, text);
     }
 
-    fn prompt<'c>(&mut self, cx: &mut Context<'c>, id: Option<&str>, params: &Params<'c>) {
+    fn prompt<'c>(&mut self, cx: &mut FrameContext<'c>, id: Option<&str>, params: &Params<'c>) {
         cx.origin = Origin::Client;
         if !self.same_session(cx, params.session_id.as_deref()) {
             return;
         }
         let blocks: List<Any<'c>> = params.prompt.parse().unwrap_or_default();
         let blocks = blocks.0.into_iter().filter_map(|it| it.0);
-        let (text, parts) = pieces::words(blocks.map(cards::piece).collect());
+        let (text, parts) = content::join_text(blocks.map(acp_tool_content::piece).collect());
         let id = id.unwrap_or_default().to_owned();
-        self.requests.ask(&id, Asked::Prompt);
+        self.requests.ask(&id, ClientRequest::Prompt);
         self.end_replay(cx);
-        self.tell_skipped(cx);
-        let prompt = Prompt {
+        self.emit_skipped(cx);
+        let prompt = PromptRequest {
             id,
             text: text.into_owned(),
             parts: parts.into_iter().map(Part::into_owned).collect(),
@@ -215,7 +218,7 @@ impl Acp {
         }
     }
 
-    fn permission<'c>(&mut self, cx: &mut Context<'c>, id: &str, params: Params<'c>) {
+    fn permission<'c>(&mut self, cx: &mut FrameContext<'c>, id: &str, params: Params<'c>) {
         if !self.same_session(cx, params.session_id.as_deref()) {
             return;
         }
@@ -239,7 +242,8 @@ impl Acp {
             .map(|it| (own(it.option_id.as_deref()), own(it.kind.as_deref())))
             .collect();
         let is_lasting = options.iter().any(|(_, kind)| kind == "allow_always");
-        self.requests.want(id, Wanted::Permission { options });
+        self.requests
+            .insert(id, AgentRequest::Permission { options });
         let tool = self.lifecycle.open_tool(&item);
         let title = update.title.raw().map(Text::from);
         let title = title.or_else(|| tool.map(|it| it.class.title.clone()));
@@ -274,12 +278,12 @@ impl Acp {
     /// A form for the user.
     fn question<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         id: &str,
         params: &Params<'c>,
         whole: Any<'c>,
     ) {
-        self.requests.want(id, Wanted::Answer);
+        self.requests.insert(id, AgentRequest::Answer);
         let title = params.message.raw().map(Text::from);
         let ask = Ask {
             id: ask_id(id),
@@ -299,7 +303,7 @@ impl Acp {
 
     pub(super) fn response<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         line: &Line<'c>,
         text: &'c str,
         side: Option<Direction>,
@@ -319,46 +323,50 @@ impl Acp {
         let asked = self.requests.take_asked(id);
         let is_failed = line.error.0.is_some();
         match asked {
-            Some(Asked::Prompt) => self.answered(cx, id, line, outcome),
+            Some(ClientRequest::Prompt) => self.on_prompt_response(cx, id, line, outcome),
             None if is_failed || outcome.stop_reason.0.is_some() => {
-                self.answered(cx, id, line, outcome);
+                self.on_prompt_response(cx, id, line, outcome);
             }
             Some(asked) if is_failed => {
                 self.refused(&asked, line);
                 let error: wire::Error<'c> = line.error.parse().unwrap_or_default();
                 let said = error.message.raw().map(Text::from).unwrap_or_default();
                 self.lifecycle
-                    .say(cx, Level::Error, "request_failed", said, text);
+                    .notice_with_frame(cx, Level::Error, "request_failed", said, text);
             }
-            Some(Asked::Initialize) => {
+            Some(ClientRequest::Initialize) => {
                 let version = outcome.agent_info.version.0.or(outcome.info.version.0);
                 self.session.version = version.map(Cow::into_owned);
                 let said = Text::new("the agent introduced itself");
-                self.lifecycle.say(cx, Level::Debug, "response", said, text);
+                self.lifecycle
+                    .notice_with_frame(cx, Level::Debug, "response", said, text);
             }
-            Some(Asked::NewSession { cwd }) => {
+            Some(ClientRequest::NewSession { cwd }) => {
                 let id = outcome.session_id.as_deref().map(str::to_owned);
                 self.opened(cx, id, cwd, &outcome, line.result);
                 self.history_ended(cx);
             }
-            Some(Asked::OldSession { id, cwd }) => {
+            Some(ClientRequest::OldSession { id, cwd }) => {
                 self.opened(cx, id, cwd, &outcome, line.result);
                 self.history_ended(cx);
             }
-            Some(Asked::Login | Asked::Other) | None => {
+            Some(ClientRequest::Login | ClientRequest::Other) | None => {
                 self.configured(&outcome.config_options.0);
                 let said = Text::new("the agent answered");
-                self.lifecycle.say(cx, Level::Debug, "response", said, text);
+                self.lifecycle
+                    .notice_with_frame(cx, Level::Debug, "response", said, text);
             }
         }
     }
 
     /// Without a session there is no run; why there is none may be told when the stream ends.
-    fn refused(&mut self, asked: &Asked, line: &Line<'_>) {
+    fn refused(&mut self, asked: &ClientRequest, line: &Line<'_>) {
         match asked {
-            Asked::Initialize | Asked::Login => (),
-            Asked::NewSession { .. } | Asked::OldSession { .. } => self.is_replay = false,
-            Asked::Prompt | Asked::Other => return,
+            ClientRequest::Initialize | ClientRequest::Login => (),
+            ClientRequest::NewSession { .. } | ClientRequest::OldSession { .. } => {
+                self.is_replay = false
+            }
+            ClientRequest::Prompt | ClientRequest::Other => return,
         }
         self.refusal = super::end::refusal(line);
     }
@@ -366,7 +374,7 @@ impl Acp {
     /// The agent has a session.
     fn opened<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         id: Option<String>,
         cwd: Option<String>,
         outcome: &Outcome<'c>,
@@ -383,7 +391,7 @@ impl Acp {
         cx.extra
             .extend(whole.raw().map(|it| (Cow::Borrowed("result"), it)));
         if self.session.id.as_deref() == Some(&id) {
-            return self.tell_session(cx, Binding::Repeat);
+            return self.emit_session(cx, Binding::Repeat);
         }
         self.bind(cx, &id);
     }
@@ -391,7 +399,7 @@ impl Acp {
     /// The client answers the agent.
     fn answer<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         id: &str,
         outcome: Outcome<'c>,
         line: &Line<'c>,
@@ -406,11 +414,11 @@ impl Acp {
             remembered: None,
         };
         let decision = match wanted {
-            Some(Wanted::Permission { options }) => {
+            Some(AgentRequest::Permission { options }) => {
                 let selected: wire::Selected<'c> = outcome.outcome.parse().unwrap_or_default();
                 decision(&selected, &options, line.error.0.is_some())
             }
-            Some(Wanted::Answer) => {
+            Some(AgentRequest::Answer) => {
                 let decision = match outcome.action.as_deref() {
                     Some("accept") => Decision::Allowed,
                     Some("decline") => Decision::Denied,
@@ -419,14 +427,16 @@ impl Acp {
                 let input = outcome.content.raw();
                 return self.lifecycle.settle(cx, settled(decision, input));
             }
-            Some(Wanted::Other) | None => {
+            Some(AgentRequest::Other) | None => {
                 let said = Text::new("the client answered");
-                return self.lifecycle.say(cx, Level::Debug, "response", said, text);
+                return self
+                    .lifecycle
+                    .notice_with_frame(cx, Level::Debug, "response", said, text);
             }
         };
         let key = ask_id(id);
         if decision == Decision::Denied
-            && let Some(item) = self.lifecycle.asked_about(key.as_str())
+            && let Some(item) = self.lifecycle.item_of_ask(key.as_str())
         {
             self.calls.deny(&item);
         }
@@ -434,15 +444,15 @@ impl Acp {
     }
 }
 
-impl Requests {
-    fn ask(&mut self, id: &str, asked: Asked) {
+impl PendingRequests {
+    fn ask(&mut self, id: &str, asked: ClientRequest) {
         if self.of_client.len() >= MAX_WAITING {
             self.of_client.pop_front();
         }
         self.of_client.push_back((id.to_owned(), asked));
     }
 
-    fn want(&mut self, id: &str, wanted: Wanted) {
+    fn insert(&mut self, id: &str, wanted: AgentRequest) {
         if self.of_agent.len() >= MAX_WAITING {
             self.of_agent.pop_front();
         }
@@ -457,12 +467,12 @@ impl Requests {
         self.of_agent.iter().any(|it| it.0 == id)
     }
 
-    fn take_asked(&mut self, id: &str) -> Option<Asked> {
+    fn take_asked(&mut self, id: &str) -> Option<ClientRequest> {
         let at = self.of_client.iter().position(|it| it.0 == id)?;
         self.of_client.remove(at).map(|it| it.1)
     }
 
-    fn take_wanted(&mut self, id: &str) -> Option<Wanted> {
+    fn take_wanted(&mut self, id: &str) -> Option<AgentRequest> {
         let at = self.of_agent.iter().position(|it| it.0 == id)?;
         self.of_agent.remove(at).map(|it| it.1)
     }

@@ -10,14 +10,14 @@ use model::{End, Event, Frame, Reader};
 
 use super::{Acp, recognises};
 use crate::readers::ReaderConfig;
-use crate::readers::told::{config, told};
+use crate::readers::test_support::{config, read_lines};
 
 fn reader(config: &ReaderConfig) -> Box<dyn Reader> {
     Box::new(Acp::new(config))
 }
 
 fn check(lines: &[&str], expect: Expect) {
-    expect.assert_eq(&told(reader(&config()), lines, &End::default()));
+    expect.assert_eq(&read_lines(reader(&config()), lines, &End::default()));
 }
 
 fn update(update: &str) -> String {
@@ -233,7 +233,7 @@ fn a_prompt_that_is_repeated_counts_once() {
 }
 
 #[test]
-fn a_chunk_goes_on_until_voice_or_message_changes() {
+fn a_chunk_continues_until_role_or_message_changes() {
     let with_id = |id: &str, text: &str| {
         update(&format!(
             r#"{{"sessionUpdate":"agent_message_chunk","messageId":"{id}","content":{{"type":"text","text":"{text}"}}}}"#
@@ -508,7 +508,7 @@ fn the_rest_of_the_updates() {
 #[test]
 fn another_session_than_the_one_asked_for_is_a_failure() {
     let mut config = config();
-    config.expect = Some("mine".to_owned());
+    config.expected_session = Some("mine".to_owned());
     let lines = [chunk("agent_message_chunk", "hi"), stop(1, "end_turn")];
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     expect![[r#"
@@ -516,11 +516,11 @@ fn another_session_than_the_one_asked_for_is_a_failure() {
         session.bound {"how":"mismatch","native":"s"}
         run.ended why="wrong_session" {"error":{"code":"wrong_session","message":"session `mine` was asked for, the agent answered as `s`"},"outcome":"failed"}
         notice.raised {"code":"ignored","level":"warning","text":"1 lines after the end were ignored"}
-    "#]].assert_eq(&told(reader(&config), &lines, &End::default()));
+    "#]].assert_eq(&read_lines(reader(&config), &lines, &End::default()));
 }
 
 /// Reads so many updates of one call and counts the bytes of what is told of them.
-fn n_bytes_told(updates: impl Iterator<Item = String>) -> usize {
+fn n_bytes_emitted(updates: impl Iterator<Item = String>) -> usize {
     let mut reader = reader(&config());
     let mut n_bytes = 0;
     let mut sink = |event: &Event<'_>| n_bytes += serde_json::to_string(event).unwrap().len();
@@ -536,7 +536,7 @@ fn n_bytes_told(updates: impl Iterator<Item = String>) -> usize {
 }
 
 #[test]
-fn many_updates_of_one_call_cost_no_more_than_they_say() {
+fn many_updates_of_one_call_cost_linear_time() {
     let content = |text: &str| {
         update(&format!(
             r#"{{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"in_progress","content":[{{"type":"content","content":{{"type":"text","text":"{text}"}}}}]}}"#
@@ -553,12 +553,12 @@ fn many_updates_of_one_call_cost_no_more_than_they_say() {
         write!(printed, "line {n};").unwrap();
         content(&printed)
     });
-    let n_cumulative = n_bytes_told(cumulative);
+    let n_cumulative = n_bytes_emitted(cumulative);
     assert!(n_cumulative < 1_000_000, "{n_cumulative}");
-    let n_replaced = n_bytes_told((0..35_000).map(|n| content(&format!("{n}"))));
+    let n_replaced = n_bytes_emitted((0..35_000).map(|n| content(&format!("{n}"))));
     assert!(n_replaced < 10_000_000, "{n_replaced}");
     // A description that never stands still is told so many times and then at the end.
-    let n_described = n_bytes_told((0..35_000).map(title));
+    let n_described = n_bytes_emitted((0..35_000).map(title));
     assert!(n_described < 40_000_000, "{n_described}");
 }
 

@@ -6,9 +6,9 @@ use std::borrow::Cow;
 use model::{Channel, Item, ItemId, Message, Origin, Part, Reasoning, Role, Status, Text};
 
 use super::wire::Update;
-use super::{Acp, Context};
-use crate::readers::cards;
-use crate::readers::pieces::Piece;
+use super::{Acp, FrameContext};
+use crate::readers::acp_tool_content;
+use crate::readers::content::ContentPiece;
 use crate::wire::lenient::{Any, List};
 
 /// Messages open at once: one of the agent and one of each sub-agent.
@@ -20,18 +20,18 @@ const MAX_PART_BYTES: usize = 16 * 1024 * 1024;
 const MAX_ECHO: usize = 1024 * 1024;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Texts {
-    lanes: Vec<Lane>,
+pub(super) struct AcpTexts {
+    lanes: Vec<TextLane>,
     n: u64,
     /// What is left of the prompt, should the agent repeat it.
     echo: Option<String>,
 }
 
 #[derive(Clone, Debug)]
-struct Lane {
+struct TextLane {
     /// The call that started the sub-agent; absent for the agent itself.
     call: Option<ItemId<'static>>,
-    voice: Voice,
+    voice: ChunkRole,
     message: Option<String>,
     key: ItemId<'static>,
     parts: Vec<Part<'static>>,
@@ -39,55 +39,65 @@ struct Lane {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Voice {
+pub(super) enum ChunkRole {
     User,
     Agent,
     Thought,
 }
 
 impl Acp {
-    pub(super) fn chunk<'c>(&mut self, cx: &mut Context<'c>, voice: Voice, update: &Update<'c>) {
+    pub(super) fn chunk<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        voice: ChunkRole,
+        update: &Update<'c>,
+    ) {
         let Some(content) = update.content.0 else {
             return;
         };
-        let piece = cards::piece(content);
+        let piece = acp_tool_content::piece(content);
         let message = update.message_id.as_deref();
-        if voice == Voice::User && cx.path.is_empty() {
+        if voice == ChunkRole::User && cx.path.is_empty() {
             cx.origin = Origin::Client;
             if self.is_replay && self.speaks() {
                 self.end_replay(cx);
             }
-            if let Piece::Text(text) = &piece
+            if let ContentPiece::Text(text) = &piece
                 && self.is_echo(text)
             {
                 return;
             }
         }
-        if matches!(&piece, Piece::Text(text) if text.is_empty()) {
+        if matches!(&piece, ContentPiece::Text(text) if text.is_empty()) {
             return;
         }
         let at = self.lane(cx, voice, message);
         match piece {
-            Piece::Text(text) => {
+            ContentPiece::Text(text) => {
                 let key = self.texts.lanes[at].key.clone();
                 self.lifecycle.delta(cx, &key, Channel::Text, text);
             }
-            Piece::Part(part) => self.part(cx, at, voice, content.get().len(), part),
+            ContentPiece::Part(part) => self.part(cx, at, voice, content.get().len(), part),
         }
     }
 
     /// A whole message at once, as version 2 may send it; it replaces what was streamed of it.
-    pub(super) fn whole<'c>(&mut self, cx: &mut Context<'c>, voice: Voice, update: &Update<'c>) {
+    pub(super) fn whole<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        voice: ChunkRole,
+        update: &Update<'c>,
+    ) {
         let blocks: List<Any<'c>> = update.content.parse().unwrap_or_default();
         let blocks = blocks.0.into_iter().filter_map(|it| it.0);
-        let pieces: Vec<Piece<'c>> = blocks.map(cards::piece).collect();
-        let (text, parts) = crate::readers::pieces::words(pieces);
+        let pieces: Vec<ContentPiece<'c>> = blocks.map(acp_tool_content::piece).collect();
+        let (text, parts) = crate::readers::content::join_text(pieces);
         if text.is_empty() && parts.is_empty() {
             return;
         }
         let at = self.lane(cx, voice, update.message_id.as_deref());
         let lane = self.texts.lanes.remove(at);
-        if voice == Voice::Agent && cx.path.is_empty() {
+        if voice == ChunkRole::Agent && cx.path.is_empty() {
             self.last_text = Some(text.clone().into_owned());
         }
         let item = item(lane.key, voice, text, parts);
@@ -95,7 +105,12 @@ impl Acp {
     }
 
     /// The open message of this voice, or a new one.
-    fn lane(&mut self, cx: &mut Context<'_>, voice: Voice, message: Option<&str>) -> usize {
+    fn lane(
+        &mut self,
+        cx: &mut FrameContext<'_>,
+        voice: ChunkRole,
+        message: Option<&str>,
+    ) -> usize {
         let call = cx.path.last().cloned();
         let found = self.texts.lanes.iter().position(|it| it.call == call);
         if let Some(at) = found {
@@ -115,7 +130,7 @@ impl Acp {
         let key = ItemId::new(key.unwrap_or_else(|| format!("text-{}", self.texts.n)));
         let opened = item(key.clone(), voice, Text::EMPTY, Vec::new());
         self.lifecycle.open(cx, opened);
-        self.texts.lanes.push(Lane {
+        self.texts.lanes.push(TextLane {
             call,
             voice,
             message: message.map(str::to_owned),
@@ -128,9 +143,9 @@ impl Acp {
 
     fn part(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         mut at: usize,
-        voice: Voice,
+        voice: ChunkRole,
         n_bytes: usize,
         part: Part<'_>,
     ) {
@@ -146,23 +161,23 @@ impl Acp {
     }
 
     /// The agent goes on to something else: its words so far are a message.
-    pub(super) fn close_words(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn close_texts(&mut self, cx: &mut FrameContext<'_>) {
         let call = cx.path.last().cloned();
         if let Some(at) = self.texts.lanes.iter().position(|it| it.call == call) {
             self.close_lane(cx, at);
         }
     }
 
-    pub(super) fn close_all_words(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn close_all_texts(&mut self, cx: &mut FrameContext<'_>) {
         while !self.texts.lanes.is_empty() {
             self.close_lane(cx, 0);
         }
         self.texts.echo = None;
     }
 
-    fn close_lane(&mut self, cx: &mut Context<'_>, at: usize) {
+    fn close_lane(&mut self, cx: &mut FrameContext<'_>, at: usize) {
         let lane = self.texts.lanes.remove(at);
-        let is_answer = lane.voice == Voice::Agent && lane.call.is_none();
+        let is_answer = lane.voice == ChunkRole::Agent && lane.call.is_none();
         let last_text = &mut self.last_text;
         let extra = std::mem::take(&mut cx.extra);
         self.lifecycle.close(cx, &lane.key, Status::Ok, |item| {
@@ -178,13 +193,18 @@ impl Acp {
 
     /// True when the agent has said anything since the last message of the user.
     fn speaks(&self) -> bool {
-        self.lifecycle.has_run() && !self.texts.lanes.iter().any(|it| it.voice == Voice::User)
+        self.lifecycle.has_run()
+            && !self
+                .texts
+                .lanes
+                .iter()
+                .any(|it| it.voice == ChunkRole::User)
     }
 
     /// The client's prompt, as it was sent.
     pub(super) fn show_prompt(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         text: Text<'_>,
         parts: Vec<Part<'_>>,
     ) {
@@ -195,7 +215,7 @@ impl Acp {
         }
         let before = std::mem::replace(&mut cx.origin, Origin::Client);
         self.lifecycle
-            .close_text(cx, item(id, Voice::User, text, parts), Status::Ok);
+            .close_text(cx, item(id, ChunkRole::User, text, parts), Status::Ok);
         cx.origin = before;
     }
 
@@ -215,15 +235,15 @@ impl Acp {
 
 fn item<'a>(
     id: impl Into<ItemId<'a>>,
-    voice: Voice,
+    voice: ChunkRole,
     text: Text<'a>,
     parts: Vec<Part<'a>>,
 ) -> Item<'a> {
     let id = id.into();
     let role = match voice {
-        Voice::User => Role::User,
-        Voice::Agent => Role::Assistant,
-        Voice::Thought => {
+        ChunkRole::User => Role::User,
+        ChunkRole::Agent => Role::Assistant,
+        ChunkRole::Thought => {
             return Item::Reasoning(Reasoning {
                 id,
                 group: None::<Cow<'_, str>>,

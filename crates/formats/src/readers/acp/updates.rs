@@ -7,12 +7,12 @@ use model::{
     Scope, Status, Text, Tokens, Usage,
 };
 
-use super::texts::Voice;
+use super::texts::ChunkRole;
 use super::wire::{self, Update};
-use super::{Acp, Context, MAX_COMMANDS};
+use super::{Acp, FrameContext, MAX_COMMANDS};
 use crate::readers::RunEnds;
-use crate::readers::cards;
-use crate::readers::pieces;
+use crate::readers::acp_tool_content;
+use crate::readers::content;
 use crate::wire::lenient::{Any, List, Object as _};
 
 /// Entries kept; the rest of a longer plan is not shown.
@@ -21,7 +21,7 @@ const MAX_ENTRIES: usize = 1024;
 impl Acp {
     pub(super) fn update<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         session: Option<&str>,
         mut update: Update<'c>,
         line: &'c str,
@@ -30,7 +30,7 @@ impl Acp {
             return;
         }
         let name = update.session_update.take().unwrap_or_default();
-        if self.is_old_news(&name) {
+        if self.is_repeated(&name) {
             cx.extra.clear();
             self.n_skipped += 1;
             return;
@@ -43,12 +43,12 @@ impl Acp {
             return;
         }
         match &*name {
-            "user_message_chunk" => self.chunk(cx, Voice::User, &update),
-            "agent_message_chunk" => self.chunk(cx, Voice::Agent, &update),
-            "agent_thought_chunk" => self.chunk(cx, Voice::Thought, &update),
-            "user_message" => self.whole(cx, Voice::User, &update),
-            "agent_message" => self.whole(cx, Voice::Agent, &update),
-            "agent_thought" => self.whole(cx, Voice::Thought, &update),
+            "user_message_chunk" => self.chunk(cx, ChunkRole::User, &update),
+            "agent_message_chunk" => self.chunk(cx, ChunkRole::Agent, &update),
+            "agent_thought_chunk" => self.chunk(cx, ChunkRole::Thought, &update),
+            "user_message" => self.whole(cx, ChunkRole::User, &update),
+            "agent_message" => self.whole(cx, ChunkRole::Agent, &update),
+            "agent_thought" => self.whole(cx, ChunkRole::Thought, &update),
             "tool_call" => self.call(cx, &update, &meta, true),
             "tool_call_update" => self.call(cx, &update, &meta, false),
             "tool_call_content_chunk" => self.output_chunk(cx, &update),
@@ -60,30 +60,45 @@ impl Acp {
                 let is_new = mode != self.session.mode;
                 self.session.mode = mode;
                 if is_new {
-                    self.tell_session(cx, Binding::Repeat);
+                    self.emit_session(cx, Binding::Repeat);
                 }
             }
             "config_option_update" => {
                 if self.configured(&update.config_options.0) {
-                    self.tell_session(cx, Binding::Repeat);
+                    self.emit_session(cx, Binding::Repeat);
                 }
                 let said = Text::new("the options have changed");
-                self.lifecycle
-                    .say(cx, Level::Debug, "config_options", said, update_in(line));
+                self.lifecycle.notice_with_frame(
+                    cx,
+                    Level::Debug,
+                    "config_options",
+                    said,
+                    update_in(line),
+                );
             }
             "session_info_update" => {
                 let title = update.title.raw().map(Text::from).unwrap_or_default();
-                self.lifecycle
-                    .say(cx, Level::Info, "session_info", title, update_in(line));
+                self.lifecycle.notice_with_frame(
+                    cx,
+                    Level::Info,
+                    "session_info",
+                    title,
+                    update_in(line),
+                );
             }
-            "notice" => self.told(cx, &update, update_in(line)),
+            "notice" => self.on_session_info(cx, &update, update_in(line)),
             "compaction_update" => self.compaction(cx, &update),
             "compaction_summary_chunk" => self.summary(cx, &update),
             "state_update" => self.state(cx, &update, update_in(line)),
             "terminal_update" | "terminal_output_chunk" => {
                 let said = Text::new("the agent's terminal");
-                self.lifecycle
-                    .say(cx, Level::Debug, "terminal", said, update_in(line));
+                self.lifecycle.notice_with_frame(
+                    cx,
+                    Level::Debug,
+                    "terminal",
+                    said,
+                    update_in(line),
+                );
             }
             "" => {
                 self.lifecycle
@@ -98,7 +113,7 @@ impl Acp {
     /// True for what belongs to no run: the history of a session that is loaded to go on with it,
     /// which Gemini tells after the answer, and words about a change of mode. Whoever waits for a run
     /// must not take this for one.
-    fn is_old_news(&self, name: &str) -> bool {
+    fn is_repeated(&self, name: &str) -> bool {
         let is_idle = self.is_replay || self.is_opened && !self.lifecycle.has_run();
         self.config.run_ends == RunEnds::AtResult
             && is_idle
@@ -110,14 +125,14 @@ impl Acp {
     }
 
     /// The session is open: what follows is new.
-    pub(super) fn history_ended(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn history_ended(&mut self, cx: &mut FrameContext<'_>) {
         self.end_replay(cx);
         self.is_replay = false;
         self.is_opened = true;
-        self.tell_skipped(cx);
+        self.emit_skipped(cx);
     }
 
-    pub(super) fn tell_skipped(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn emit_skipped(&mut self, cx: &mut FrameContext<'_>) {
         let n = std::mem::take(&mut self.n_skipped);
         if n > 0 {
             let notice = Notice {
@@ -131,7 +146,7 @@ impl Acp {
         }
     }
 
-    fn plan<'c>(&mut self, cx: &mut Context<'c>, list: Any<'c>) {
+    fn plan<'c>(&mut self, cx: &mut FrameContext<'c>, list: Any<'c>) {
         let entries: List<wire::PlanEntry<'c>> = list.parse().unwrap_or_default();
         let entries = entries.0;
         // The model knows no priorities.
@@ -163,8 +178,8 @@ impl Acp {
     }
 
     /// How full the context is; what it cost counts at the end of the run.
-    fn usage<'c>(&mut self, cx: &mut Context<'c>, update: &Update<'c>, json: &str) {
-        self.used.told(update);
+    fn usage<'c>(&mut self, cx: &mut FrameContext<'c>, update: &Update<'c>, json: &str) {
+        self.used.update(update);
         let usage = Usage {
             scope: Scope::Call,
             basis: Basis::Cumulative,
@@ -183,22 +198,22 @@ impl Acp {
         self.lifecycle.emit(cx, Body::UsageReported(usage));
     }
 
-    fn commands(&mut self, cx: &mut Context<'_>, update: &Update<'_>, json: &str) {
+    fn commands(&mut self, cx: &mut FrameContext<'_>, update: &Update<'_>, json: &str) {
         let names = update.available_commands.0.iter().take(MAX_COMMANDS);
         let names: Vec<String> = names
             .filter_map(|it| it.name.as_deref().map(str::to_owned))
             .collect();
         if names != self.session.commands {
             self.session.commands = names;
-            self.tell_session(cx, Binding::Repeat);
+            self.emit_session(cx, Binding::Repeat);
         }
         let said = Text::new("commands of the agent");
         self.lifecycle
-            .say(cx, Level::Debug, "available_commands", said, json);
+            .notice_with_frame(cx, Level::Debug, "available_commands", said, json);
     }
 
     /// A message to the user that is no part of the conversation.
-    fn told(&mut self, cx: &mut Context<'_>, update: &Update<'_>, json: &str) {
+    fn on_session_info(&mut self, cx: &mut FrameContext<'_>, update: &Update<'_>, json: &str) {
         let level = match update.severity.as_deref() {
             Some("error") => Level::Error,
             Some("warning") => Level::Warning,
@@ -215,7 +230,7 @@ impl Acp {
         self.lifecycle.notice(cx, notice);
     }
 
-    fn compaction<'c>(&mut self, cx: &mut Context<'c>, update: &Update<'c>) {
+    fn compaction<'c>(&mut self, cx: &mut FrameContext<'c>, update: &Update<'c>) {
         let id = update.compaction_id.as_deref().unwrap_or("compaction");
         let mut it = Compaction {
             id: ItemId::new(id.to_owned()),
@@ -233,7 +248,7 @@ impl Acp {
         };
         let blocks: List<Any<'c>> = update.summary.parse().unwrap_or_default();
         let blocks = blocks.0.into_iter().filter_map(|it| it.0);
-        let (text, _) = pieces::words(blocks.map(cards::piece).collect());
+        let (text, _) = content::join_text(blocks.map(acp_tool_content::piece).collect());
         let streamed = self.used.take_summary(id);
         it.summary = Some(text)
             .filter(|it| !it.is_empty())
@@ -241,17 +256,17 @@ impl Acp {
         self.lifecycle.close_whole(cx, Item::Compaction(it), status);
     }
 
-    fn summary(&mut self, cx: &mut Context<'_>, update: &Update<'_>) {
+    fn summary(&mut self, cx: &mut FrameContext<'_>, update: &Update<'_>) {
         let id = update.compaction_id.as_deref().unwrap_or("compaction");
-        let text = update.content.0.map(cards::piece);
-        if let Some(pieces::Piece::Text(text)) = text {
+        let text = update.content.0.map(acp_tool_content::piece);
+        if let Some(content::ContentPiece::Text(text)) = text {
             self.used.add_summary(id, &text.to_str());
         }
         cx.extra.clear();
     }
 
     /// Version 2 tells by a state when a turn is over.
-    fn state<'c>(&mut self, cx: &mut Context<'c>, update: &Update<'c>, json: &'c str) {
+    fn state<'c>(&mut self, cx: &mut FrameContext<'c>, update: &Update<'c>, json: &'c str) {
         match update.state.as_deref() {
             Some("running") => self.lifecycle.start_run(cx, model::Cause::Prompt),
             Some("idle") if self.lifecycle.has_run() => {
@@ -259,7 +274,8 @@ impl Acp {
             }
             _ => {
                 let said = Text::new("the state of the agent");
-                self.lifecycle.say(cx, Level::Debug, "state", said, json);
+                self.lifecycle
+                    .notice_with_frame(cx, Level::Debug, "state", said, json);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Chunk events: a start, pieces and an end in one shape. Each agent has one open chunk at a time.
 
 use super::texts::role;
-use super::{AgUi, Context, Line};
+use super::{AgUi, FrameContext, Line};
 
 /// Agents that speak in chunks at the same time.
 const MAX_LANES: usize = 256;
@@ -14,22 +14,27 @@ pub(super) struct Chunks {
 #[derive(Clone, Debug)]
 struct Chunk {
     lane: String,
-    kind: Kind,
+    kind: ChunkKind,
     id: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ChunkKind {
     Text,
     Thought,
     Call,
 }
 
 impl AgUi {
-    pub(super) fn text_chunk<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>, text: &str) {
+    pub(super) fn text_chunk<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        line: &mut Line<'c>,
+        text: &str,
+    ) {
         let id = line.message_id.take();
         let role = role(line.role.as_deref());
-        let Some((id, is_new)) = self.chunk(cx, Kind::Text, id.as_deref(), line) else {
+        let Some((id, is_new)) = self.chunk(cx, ChunkKind::Text, id.as_deref(), line) else {
             return self
                 .lifecycle
                 .unmapped(cx, "chunk without an id".to_owned(), text);
@@ -44,12 +49,12 @@ impl AgUi {
 
     pub(super) fn thought_chunk<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         line: &mut Line<'c>,
         text: &str,
     ) {
         let id = line.message_id.take();
-        let Some((id, is_new)) = self.chunk(cx, Kind::Thought, id.as_deref(), line) else {
+        let Some((id, is_new)) = self.chunk(cx, ChunkKind::Thought, id.as_deref(), line) else {
             return self
                 .lifecycle
                 .unmapped(cx, "chunk without an id".to_owned(), text);
@@ -61,9 +66,14 @@ impl AgUi {
         self.thought_content(cx, line);
     }
 
-    pub(super) fn call_chunk<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>, text: &str) {
+    pub(super) fn call_chunk<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        line: &mut Line<'c>,
+        text: &str,
+    ) {
         let id = line.tool_call_id.take();
-        let Some((id, is_new)) = self.chunk(cx, Kind::Call, id.as_deref(), line) else {
+        let Some((id, is_new)) = self.chunk(cx, ChunkKind::Call, id.as_deref(), line) else {
             return self
                 .lifecycle
                 .unmapped(cx, "chunk without an id".to_owned(), text);
@@ -81,8 +91,8 @@ impl AgUi {
     /// What a chunk adds to, and whether that is new.
     fn chunk(
         &mut self,
-        cx: &mut Context<'_>,
-        kind: Kind,
+        cx: &mut FrameContext<'_>,
+        kind: ChunkKind,
         id: Option<&str>,
         line: &Line<'_>,
     ) -> Option<(String, bool)> {
@@ -111,7 +121,7 @@ impl AgUi {
     /// Most events end the chunks of their lane; those of a whole run end all.
     pub(super) fn end_chunks_before(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         kind: &str,
         lane: Option<&str>,
     ) {
@@ -132,21 +142,21 @@ impl AgUi {
         }
     }
 
-    pub(super) fn end_chunks(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn end_chunks(&mut self, cx: &mut FrameContext<'_>) {
         while let Some(lane) = self.chunks.open.first().map(|it| it.lane.clone()) {
             self.end_chunk(cx, &lane);
         }
     }
 
-    fn end_chunk(&mut self, cx: &mut Context<'_>, lane: &str) {
+    fn end_chunk(&mut self, cx: &mut FrameContext<'_>, lane: &str) {
         let Some(at) = self.chunks.open.iter().position(|it| it.lane == lane) else {
             return;
         };
         let chunk = self.chunks.open.remove(at);
         match chunk.kind {
-            Kind::Text => self.end_text(cx, &chunk.id, Vec::new()),
-            Kind::Call => self.call_end(cx, Some(&chunk.id)),
-            Kind::Thought => {
+            ChunkKind::Text => self.end_text(cx, &chunk.id, Vec::new()),
+            ChunkKind::Call => self.call_end(cx, Some(&chunk.id)),
+            ChunkKind::Thought => {
                 self.end_thought(cx, &chunk.id);
                 self.close_ended_thoughts(cx);
             }

@@ -7,17 +7,22 @@ use model::{
     McpServer, Notice, Other, Raw, SessionBound, SessionId, Text,
 };
 
-use super::{AgUi, Context, Line, status, wire};
+use super::{AgUi, FrameContext, Line, status, wire};
 use crate::wire::lenient::{Any, Object as _};
 
 impl AgUi {
-    pub(super) fn custom<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>, text: &str) {
+    pub(super) fn custom<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        line: &mut Line<'c>,
+        text: &str,
+    ) {
         let name = line.name.take().unwrap_or_default();
         let value = line.value;
         match &*name {
             "linkspan.session" => self.session(cx, value),
-            "linkspan.notice" => self.told(cx, value),
-            "linkspan.ask" => self.asked(cx, value),
+            "linkspan.notice" => self.on_linkspan_event(cx, value),
+            "linkspan.ask" => self.on_ask(cx, value),
             "linkspan.ask_settled" => self.settled(cx, value),
             "linkspan.compaction" => self.compaction(cx, value),
             "linkspan.item" => self.item(cx, value),
@@ -27,7 +32,7 @@ impl AgUi {
         }
     }
 
-    fn session<'c>(&mut self, cx: &mut Context<'c>, value: Any<'c>) {
+    fn session<'c>(&mut self, cx: &mut FrameContext<'c>, value: Any<'c>) {
         let mut it: wire::Session<'c> = value.parse().unwrap_or_default();
         cx.extra.append(it.extra());
         cx.extra
@@ -63,7 +68,7 @@ impl AgUi {
         self.lifecycle.emit(cx, Body::SessionBound(bound));
     }
 
-    fn told<'c>(&mut self, cx: &mut Context<'c>, value: Any<'c>) {
+    fn on_linkspan_event<'c>(&mut self, cx: &mut FrameContext<'c>, value: Any<'c>) {
         let mut it: wire::Notice<'c> = value.parse().unwrap_or_default();
         let notice = Notice {
             level: match it.level.as_deref() {
@@ -80,7 +85,7 @@ impl AgUi {
         self.lifecycle.notice(cx, notice);
     }
 
-    fn asked<'c>(&mut self, cx: &mut Context<'c>, value: Any<'c>) {
+    fn on_ask<'c>(&mut self, cx: &mut FrameContext<'c>, value: Any<'c>) {
         let mut it: wire::Ask<'c> = value.parse().unwrap_or_default();
         let tool = it.tool_call_name.take().unwrap_or_default();
         let title = text(it.title);
@@ -106,7 +111,7 @@ impl AgUi {
         self.lifecycle.ask(cx, ask);
     }
 
-    fn settled<'c>(&mut self, cx: &mut Context<'c>, value: Any<'c>) {
+    fn settled<'c>(&mut self, cx: &mut FrameContext<'c>, value: Any<'c>) {
         let mut it: wire::AskSettled<'c> = value.parse().unwrap_or_default();
         let settled = AskSettled {
             id: AskId::new(it.id.take().unwrap_or_default()),
@@ -124,7 +129,7 @@ impl AgUi {
         self.lifecycle.settle(cx, settled);
     }
 
-    fn compaction<'c>(&mut self, cx: &mut Context<'c>, value: Any<'c>) {
+    fn compaction<'c>(&mut self, cx: &mut FrameContext<'c>, value: Any<'c>) {
         let mut it: wire::Compaction<'c> = value.parse().unwrap_or_default();
         let id = it.id.take().unwrap_or_default();
         let said = it.status.take().unwrap_or_default();
@@ -142,7 +147,7 @@ impl AgUi {
         }
     }
 
-    fn item<'c>(&mut self, cx: &mut Context<'c>, value: Any<'c>) {
+    fn item<'c>(&mut self, cx: &mut FrameContext<'c>, value: Any<'c>) {
         let mut it: wire::Item<'c> = value.parse().unwrap_or_default();
         let id = it.id.take().unwrap_or_default();
         let said = it.status.take().unwrap_or(Cow::Borrowed("ok"));

@@ -7,13 +7,13 @@ use model::{
     RunEnded, RunError, Scope, SessionBound, SessionId, Status, Text, Tokens, Usage, Why,
 };
 
-use super::{AgUi, Context, Line, metadata, wire};
+use super::{AgUi, FrameContext, Line, metadata, wire};
 use crate::wire::lenient::{Any, List, Object as _};
 
 impl AgUi {
     pub(super) fn run_finished<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         line: &mut Line<'c>,
         text: &'c str,
     ) {
@@ -68,7 +68,7 @@ impl AgUi {
 
     pub(super) fn run_error<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         line: &mut Line<'c>,
         text: &'c str,
     ) {
@@ -98,7 +98,7 @@ impl AgUi {
     }
 
     /// An end may stand alone at the start of a stream; behind another end it is none.
-    fn may_end<'c>(&mut self, cx: &mut Context<'c>, text: &'c str) -> bool {
+    fn may_end<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) -> bool {
         if !self.lifecycle.has_run() {
             if self.lifecycle.n_runs() > 0 {
                 self.lifecycle
@@ -144,7 +144,7 @@ impl AgUi {
         ended
     }
 
-    fn end_run<'c>(&mut self, cx: &mut Context<'c>, mut ended: RunEnded<'c>, text: &'c str) {
+    fn end_run<'c>(&mut self, cx: &mut FrameContext<'c>, mut ended: RunEnded<'c>, text: &'c str) {
         ended.detail = serde_json::from_str(text).ok().map(Raw::borrowed);
         let left_open = match ended.outcome {
             Outcome::Aborted => Status::Cancelled,
@@ -159,7 +159,7 @@ impl AgUi {
     }
 
     /// A question that ends the run: it waits for the next one.
-    fn interrupt<'c>(&mut self, cx: &mut Context<'c>, raw: Any<'c>) {
+    fn interrupt<'c>(&mut self, cx: &mut FrameContext<'c>, raw: Any<'c>) {
         let mut it: wire::Interrupt<'c> = raw.parse().unwrap_or_default();
         let before = cx.path.clone();
         self.enter(cx, it.subagent_run_id.as_deref());
@@ -191,14 +191,14 @@ impl AgUi {
     }
 
     /// An activity has no end of its own: it is how far the agent got.
-    fn close_activities(&mut self, cx: &mut Context<'_>) {
+    fn close_activities(&mut self, cx: &mut FrameContext<'_>) {
         for activity in std::mem::take(&mut self.activities) {
             self.lifecycle.close(cx, &activity.key, Status::Ok, |_| ());
         }
     }
 
     /// The stream stops, or another run begins, before the run has ended.
-    pub(super) fn cut(&mut self, cx: &mut Context<'_>, end: &End) {
+    pub(super) fn cut(&mut self, cx: &mut FrameContext<'_>, end: &End) {
         if !self.lifecycle.has_run() {
             return;
         }
@@ -232,12 +232,12 @@ impl AgUi {
     }
 
     /// The stream is over.
-    pub(super) fn finish(&mut self, cx: &mut Context<'_>, end: &End) {
+    pub(super) fn finish(&mut self, cx: &mut FrameContext<'_>, end: &End) {
         if self.is_lost {
             return self.lifecycle.ignored(cx, self.n_ignored);
         }
         if self.lifecycle.n_runs() == 0 {
-            if let Some(expected) = self.config.expect.clone() {
+            if let Some(expected) = self.config.expected_session.clone() {
                 // Nobody answered, but whoever asked for a session can ask for it again.
                 cx.why = Some(Why::MissingEnd);
                 let bound = SessionBound::new(SessionId::new(expected), Binding::Resume);
@@ -250,8 +250,8 @@ impl AgUi {
         self.cut(cx, end);
     }
 
-    pub(super) fn wrong_session(&mut self, cx: &mut Context<'_>, got: &str) {
-        let wanted = self.config.expect.clone().unwrap_or_default();
+    pub(super) fn wrong_session(&mut self, cx: &mut FrameContext<'_>, got: &str) {
+        let wanted = self.config.expected_session.clone().unwrap_or_default();
         cx.extra.clear();
         self.lifecycle.start_run(cx, Cause::Prompt);
         let native = SessionId::new(got.to_owned());

@@ -6,8 +6,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use model::{Item, Message, Origin, Other, Raw, Role, Status, Text};
 
-use super::texts::{role, thought, words};
-use super::{AgUi, Context, wire};
+use super::texts::{role, text_and_parts, thought};
+use super::{AgUi, FrameContext, wire};
 use crate::readers::arguments::arguments;
 use crate::wire::lenient::{Any, List};
 
@@ -16,12 +16,12 @@ const MAX_SHOWN: usize = 65_536;
 
 /// What a reader of the events has already seen.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Shown {
+pub(super) struct SeenMessages {
     hashes: HashSet<u64>,
     order: VecDeque<u64>,
 }
 
-impl Shown {
+impl SeenMessages {
     /// Remembers an id; true when it is new.
     pub(super) fn note(&mut self, id: &str) -> bool {
         let mut hasher = DefaultHasher::new();
@@ -42,7 +42,7 @@ impl Shown {
 
 impl AgUi {
     /// The words that started a run: those of the user behind everybody else's.
-    pub(super) fn show_prompt<'c>(&mut self, cx: &mut Context<'c>, messages: Any<'c>) {
+    pub(super) fn show_prompt<'c>(&mut self, cx: &mut FrameContext<'c>, messages: Any<'c>) {
         let messages: List<wire::Message<'c>> = messages.parse().unwrap_or_default();
         let is_user = |it: &wire::Message<'_>| it.role.as_deref() == Some("user");
         let n = messages.0.iter().rev().take_while(|it| is_user(it)).count();
@@ -53,14 +53,14 @@ impl AgUi {
         }
     }
 
-    pub(super) fn snapshot<'c>(&mut self, cx: &mut Context<'c>, messages: Any<'c>) {
+    pub(super) fn snapshot<'c>(&mut self, cx: &mut FrameContext<'c>, messages: Any<'c>) {
         let messages: List<wire::Message<'c>> = messages.parse().unwrap_or_default();
         for message in messages.0 {
             self.message(cx, message);
         }
     }
 
-    fn message<'c>(&mut self, cx: &mut Context<'c>, mut message: wire::Message<'c>) {
+    fn message<'c>(&mut self, cx: &mut FrameContext<'c>, mut message: wire::Message<'c>) {
         let id = message.id.take().unwrap_or_default();
         let is_new = self.shown.note(&id);
         let before = cx.path.clone();
@@ -109,8 +109,14 @@ impl AgUi {
         cx.path = before;
     }
 
-    fn whole_message<'c>(&mut self, cx: &mut Context<'c>, id: &str, role: Role, content: Any<'c>) {
-        let (text, parts) = words(content);
+    fn whole_message<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        id: &str,
+        role: Role,
+        content: Any<'c>,
+    ) {
+        let (text, parts) = text_and_parts(content);
         if text.is_empty() && parts.is_empty() {
             return;
         }
@@ -130,7 +136,7 @@ impl AgUi {
 
     fn whole_call<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         mut call: wire::ToolCall<'c>,
         message: &str,
     ) {

@@ -4,15 +4,15 @@ use std::borrow::Cow;
 
 use model::{Item, ItemId, Status, Subagent, Text};
 
-use super::{AgUi, Context, Line, MAX_OPEN, status};
+use super::{AgUi, FrameContext, Line, MAX_OPEN, status};
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Subagents {
-    known: Vec<Agent>,
+pub(super) struct AgUiSubagents {
+    known: Vec<AgUiSubagent>,
 }
 
 #[derive(Clone, Debug)]
-struct Agent {
+struct AgUiSubagent {
     run: String,
     path: Vec<ItemId<'static>>,
     key: ItemId<'static>,
@@ -20,7 +20,7 @@ struct Agent {
 
 impl AgUi {
     /// Where events of a sub-agent go.
-    pub(super) fn enter(&mut self, cx: &mut Context<'_>, run: Option<&str>) {
+    pub(super) fn enter(&mut self, cx: &mut FrameContext<'_>, run: Option<&str>) {
         if let Some(run) = run.filter(|it| !it.is_empty()) {
             cx.path = Cow::Owned(self.path_of(run));
         }
@@ -33,7 +33,7 @@ impl AgUi {
         }
     }
 
-    pub(super) fn subagent_started<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>) {
+    pub(super) fn subagent_started<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
         let run = line.subagent_run_id.take().unwrap_or_default();
         self.keep_metadata(cx, line.metadata);
         self.enter(cx, line.parent_subagent_run_id.as_deref());
@@ -55,7 +55,7 @@ impl AgUi {
         if self.subagents.known.len() >= MAX_OPEN {
             self.subagents.known.remove(0);
         }
-        self.subagents.known.push(Agent {
+        self.subagents.known.push(AgUiSubagent {
             run: run.into_owned(),
             path,
             key: key.clone(),
@@ -73,7 +73,7 @@ impl AgUi {
         self.lifecycle.open(cx, Item::Subagent(agent));
     }
 
-    pub(super) fn subagent_finished<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>) {
+    pub(super) fn subagent_finished<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
         self.keep_metadata(cx, line.metadata);
         if let Some(outcome) = line.outcome.raw() {
             cx.extra.push((Cow::Borrowed("outcome"), outcome));
@@ -82,7 +82,7 @@ impl AgUi {
         self.subagent_ended(cx, line, Status::Ok, report);
     }
 
-    pub(super) fn subagent_error<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>) {
+    pub(super) fn subagent_error<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
         self.keep_metadata(cx, line.metadata);
         let code = line.code.take().unwrap_or_default();
         let report = line.message.raw().map(Text::from);
@@ -93,7 +93,7 @@ impl AgUi {
 
     fn subagent_ended<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         line: &Line<'c>,
         status: Status,
         report: Option<Text<'c>>,
@@ -115,6 +115,6 @@ impl AgUi {
     }
 
     pub(super) fn forget_subagents(&mut self) {
-        self.subagents = Subagents::default();
+        self.subagents = AgUiSubagents::default();
     }
 }

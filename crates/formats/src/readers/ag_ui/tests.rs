@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::*;
 
 /// Reads lines and prints the events, each with its type and data.
-fn told(config: &ReaderConfig, lines: &str) -> String {
+fn read_all(config: &ReaderConfig, lines: &str) -> String {
     let mut reader = AgUi::new(config);
     let mut out = String::new();
     let mut sink = |event: &Event<'_>| {
@@ -33,11 +33,11 @@ fn told(config: &ReaderConfig, lines: &str) -> String {
 
 #[track_caller]
 fn check(lines: &str, expect: Expect) {
-    expect.assert_eq(&told(&ReaderConfig::default(), lines));
+    expect.assert_eq(&read_all(&ReaderConfig::default(), lines));
 }
 
 #[test]
-fn chunks_end_with_whatever_else_their_agent_says() {
+fn chunks_end_with_any_other_event_of_their_agent() {
     check(
         r#"
         {"type":"RUN_STARTED","threadId":"t","runId":"r"}
@@ -303,7 +303,7 @@ fn runs_end_in_many_ways() {
             {{"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{{\"a"}}
             {line}"#
         );
-        let told = told(&ReaderConfig::default(), &lines);
+        let told = read_all(&ReaderConfig::default(), &lines);
         let told: Vec<_> = told.lines().skip(4).collect();
         expect.assert_eq(&(told.join("\n") + "\n"));
     }
@@ -312,7 +312,7 @@ fn runs_end_in_many_ways() {
 #[test]
 fn the_thread_that_was_asked_for_has_to_answer() {
     let config = ReaderConfig {
-        expect: Some("wanted".to_owned()),
+        expected_session: Some("wanted".to_owned()),
         ..ReaderConfig::default()
     };
     let run = |thread: &str| {
@@ -326,18 +326,18 @@ fn the_thread_that_was_asked_for_has_to_answer() {
         run.started {"cause":"prompt"}
         run.ended {"outcome":"completed"}
     "#]]
-    .assert_eq(&told(&config, &run("wanted")));
+    .assert_eq(&read_all(&config, &run("wanted")));
     expect![[r#"
         run.started {"cause":"prompt"}
         session.bound {"how":"mismatch","native":"other"}
         run.ended (wrong_session) {"error":{"code":"wrong_session","message":"session `wanted` was asked for, the agent answered as `other`"},"outcome":"failed"}
         notice.raised {"code":"ignored","level":"warning","text":"1 lines after the end were ignored"}
-    "#]].assert_eq(&told(&config, &run("other")));
+    "#]].assert_eq(&read_all(&config, &run("other")));
     expect![[r#"
         session.bound (missing_end) {"how":"resume","native":"wanted"}
         run.started {"cause":"prompt"}
         run.ended (missing_end) {"error":{"code":"missing_end","message":"the stream ended before the run did"},"outcome":"lost"}
-    "#]].assert_eq(&told(&config, ""));
+    "#]].assert_eq(&read_all(&config, ""));
 }
 
 #[test]

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use model::{Channel, Item, ItemId, Message, Part, Raw, Reasoning, Role, Status, Text};
 
-use super::{AgUi, Context, Line, MAX_OPEN, metadata, wire};
+use super::{AgUi, FrameContext, Line, MAX_OPEN, metadata, wire};
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Texts {
-    open: Vec<OpenText>,
+pub(super) struct AgUiTexts {
+    open: Vec<StreamingText>,
     /// Reasoning that began and has not ended, by its name.
     spans: Vec<String>,
     /// Thinking of the era that had no ids.
@@ -17,38 +17,38 @@ pub(super) struct Texts {
 }
 
 #[derive(Clone, Debug)]
-struct OpenText {
+struct StreamingText {
     id: String,
     key: ItemId<'static>,
-    kind: Kind,
+    kind: StreamingKind,
     /// Nothing is added any more.
     is_ended: bool,
-    hidden: Option<Hidden>,
+    hidden: Option<EncryptedValue>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum StreamingKind {
     Message(Role),
     Thought,
 }
 
 /// What only the provider can read.
 #[derive(Clone, Debug)]
-struct Hidden {
+struct EncryptedValue {
     value: Text<'static>,
     is_signature: bool,
 }
 
-impl Texts {
+impl AgUiTexts {
     fn find(&self, id: &str, is_thought: bool) -> Option<usize> {
-        self.open
-            .iter()
-            .rposition(|it| it.id == id && (it.kind == Kind::Thought) == is_thought && !it.is_ended)
+        self.open.iter().rposition(|it| {
+            it.id == id && (it.kind == StreamingKind::Thought) == is_thought && !it.is_ended
+        })
     }
 }
 
 impl AgUi {
-    pub(super) fn text_start<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>) {
+    pub(super) fn text_start<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
         let id = line.message_id.take().unwrap_or_default();
         if self.texts.find(&id, false).is_some() {
             return self.debug(cx, "late", Text::new("a message that is open"));
@@ -57,7 +57,7 @@ impl AgUi {
         self.open_text(cx, &id, role(line.role.as_deref()));
     }
 
-    pub(super) fn open_text(&mut self, cx: &mut Context<'_>, id: &str, role: Role) -> usize {
+    pub(super) fn open_text(&mut self, cx: &mut FrameContext<'_>, id: &str, role: Role) -> usize {
         let key = self.free_key(id, "message");
         self.shown.note(id);
         let group = (role == Role::Assistant).then(|| Cow::Owned(id.to_owned()));
@@ -69,15 +69,15 @@ impl AgUi {
             parts: Vec::new(),
         };
         self.lifecycle.open(cx, Item::Message(message));
-        self.remember(id, key, Kind::Message(role))
+        self.remember(id, key, StreamingKind::Message(role))
     }
 
-    fn remember(&mut self, id: &str, key: ItemId<'static>, kind: Kind) -> usize {
+    fn remember(&mut self, id: &str, key: ItemId<'static>, kind: StreamingKind) -> usize {
         let open = &mut self.texts.open;
         if open.len() >= MAX_OPEN {
             open.remove(0);
         }
-        open.push(OpenText {
+        open.push(StreamingText {
             id: id.to_owned(),
             key,
             kind,
@@ -87,7 +87,7 @@ impl AgUi {
         open.len() - 1
     }
 
-    pub(super) fn text_content<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>) {
+    pub(super) fn text_content<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
         let id = line.message_id.as_deref().unwrap_or_default();
         let at = match self.texts.find(id, false) {
             Some(at) => at,
@@ -100,7 +100,7 @@ impl AgUi {
         }
     }
 
-    pub(super) fn text_end<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>) {
+    pub(super) fn text_end<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
         self.keep_metadata(cx, line.metadata);
         let meta = metadata(line.metadata);
         let mut parts: Vec<Part<'c>> = meta.linkspan.parts.parse().unwrap_or_default();
@@ -109,7 +109,7 @@ impl AgUi {
         self.end_text(cx, line.message_id.as_deref().unwrap_or_default(), parts);
     }
 
-    pub(super) fn end_text(&mut self, cx: &mut Context<'_>, id: &str, parts: Vec<Part<'_>>) {
+    pub(super) fn end_text(&mut self, cx: &mut FrameContext<'_>, id: &str, parts: Vec<Part<'_>>) {
         let Some(at) = self.texts.find(id, false) else {
             return self.debug(
                 cx,
@@ -122,7 +122,7 @@ impl AgUi {
             .lifecycle
             .path_of(&open.key)
             .is_some_and(<[_]>::is_empty);
-        if open.kind == Kind::Message(Role::Assistant) && is_main {
+        if open.kind == StreamingKind::Message(Role::Assistant) && is_main {
             let text = self.lifecycle.streamed(&open.key, Channel::Text);
             let text = text.filter(|it| !it.is_empty());
             let text = text.map(|it| Text::new(it.decode()));
@@ -135,7 +135,7 @@ impl AgUi {
         });
     }
 
-    pub(super) fn span_start<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>) {
+    pub(super) fn span_start<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
         self.close_ended_thoughts(cx);
         let spans = &mut self.texts.spans;
         if spans.len() >= MAX_OPEN {
@@ -144,13 +144,13 @@ impl AgUi {
         spans.push(line.message_id.as_deref().unwrap_or_default().to_owned());
     }
 
-    pub(super) fn span_end<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>) {
+    pub(super) fn span_end<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
         self.close_ended_thoughts(cx);
         let id = line.message_id.as_deref().unwrap_or_default();
         self.texts.spans.retain(|it| it != id);
     }
 
-    pub(super) fn thought_start<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>) {
+    pub(super) fn thought_start<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
         let id = line.message_id.as_deref().unwrap_or_default();
         if self.texts.find(id, true).is_some() {
             return self.debug(cx, "late", Text::new("a thought that is open"));
@@ -159,16 +159,16 @@ impl AgUi {
         self.open_thought(cx, id);
     }
 
-    pub(super) fn open_thought(&mut self, cx: &mut Context<'_>, id: &str) -> usize {
+    pub(super) fn open_thought(&mut self, cx: &mut FrameContext<'_>, id: &str) -> usize {
         let key = self.free_key(id, "reasoning");
         self.shown.note(id);
         let span = self.texts.spans.last().cloned();
         let item = thought(key.clone(), span, Text::EMPTY);
         self.lifecycle.open(cx, item);
-        self.remember(id, key, Kind::Thought)
+        self.remember(id, key, StreamingKind::Thought)
     }
 
-    pub(super) fn thought_content<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>) {
+    pub(super) fn thought_content<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
         let id = line.message_id.as_deref().unwrap_or_default();
         let at = match self.texts.find(id, true) {
             Some(at) => at,
@@ -181,11 +181,11 @@ impl AgUi {
         }
     }
 
-    pub(super) fn thought_end<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>) {
+    pub(super) fn thought_end<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
         self.end_thought(cx, line.message_id.as_deref().unwrap_or_default());
     }
 
-    pub(super) fn end_thought(&mut self, cx: &mut Context<'_>, id: &str) {
+    pub(super) fn end_thought(&mut self, cx: &mut FrameContext<'_>, id: &str) {
         match self.texts.find(id, true) {
             Some(at) => self.texts.open[at].is_ended = true,
             None => self.debug(
@@ -197,27 +197,32 @@ impl AgUi {
     }
 
     /// The hidden form of a thought; of a call it is only kept.
-    pub(super) fn hidden_value<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>, text: &str) {
+    pub(super) fn hidden_value<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        line: &Line<'c>,
+        text: &str,
+    ) {
         let id = line.entity_id.as_deref().unwrap_or_default();
         let at = self
             .texts
             .open
             .iter()
-            .rposition(|it| it.id == id && it.kind == Kind::Thought);
+            .rposition(|it| it.id == id && it.kind == StreamingKind::Thought);
         let (Some(at), Some(value)) = (at, line.encrypted_value.0) else {
             return self
                 .lifecycle
                 .unmapped(cx, "hidden value of something else".to_owned(), text);
         };
         let kind = metadata(line.metadata).linkspan.kind;
-        self.texts.open[at].hidden = Some(Hidden {
+        self.texts.open[at].hidden = Some(EncryptedValue {
             value: Text::from_json(value).into_owned(),
             is_signature: kind.as_deref() == Some("signature"),
         });
     }
 
     /// Closes the thoughts that have ended and can learn no more.
-    pub(super) fn close_ended_thoughts(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn close_ended_thoughts(&mut self, cx: &mut FrameContext<'_>) {
         while let Some(at) = self.texts.open.iter().position(|it| it.is_ended) {
             let open = self.texts.open.remove(at);
             self.lifecycle.close(cx, &open.key, Status::Ok, |item| {
@@ -232,14 +237,14 @@ impl AgUi {
         }
     }
 
-    pub(super) fn thinking_start(&mut self, cx: &mut Context<'_>, kind: &str) {
+    pub(super) fn thinking_start(&mut self, cx: &mut FrameContext<'_>, kind: &str) {
         self.thinking_end(cx);
         if kind == "THINKING_TEXT_MESSAGE_START" {
             self.open_thinking(cx);
         }
     }
 
-    fn open_thinking(&mut self, cx: &mut Context<'_>) -> ItemId<'static> {
+    fn open_thinking(&mut self, cx: &mut FrameContext<'_>) -> ItemId<'static> {
         self.texts.n_thoughts += 1;
         let key = ItemId::new(format!("thinking.{}", self.texts.n_thoughts));
         self.lifecycle
@@ -248,7 +253,7 @@ impl AgUi {
         key
     }
 
-    pub(super) fn thinking_content<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>) {
+    pub(super) fn thinking_content<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
         let key = match self.texts.thinking.clone() {
             Some(key) => key,
             None => self.open_thinking(cx),
@@ -259,7 +264,7 @@ impl AgUi {
         }
     }
 
-    pub(super) fn thinking_end(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn thinking_end(&mut self, cx: &mut FrameContext<'_>) {
         if let Some(key) = self.texts.thinking.take() {
             self.lifecycle.close(cx, &key, Status::Ok, |_| ());
         }
@@ -268,9 +273,9 @@ impl AgUi {
     /// A run is over, and with it everything in it.
     pub(super) fn forget_texts(&mut self) {
         let n_thoughts = self.texts.n_thoughts;
-        self.texts = Texts {
+        self.texts = AgUiTexts {
             n_thoughts,
-            ..Texts::default()
+            ..AgUiTexts::default()
         };
     }
 }
@@ -294,7 +299,7 @@ pub(super) fn role(name: Option<&str>) -> Role {
 }
 
 /// The words and pictures of a message.
-pub(super) fn words(content: crate::wire::lenient::Any<'_>) -> (Text<'_>, Vec<Part<'_>>) {
+pub(super) fn text_and_parts(content: crate::wire::lenient::Any<'_>) -> (Text<'_>, Vec<Part<'_>>) {
     let Some(raw) = content.0 else {
         return (Text::EMPTY, Vec::new());
     };

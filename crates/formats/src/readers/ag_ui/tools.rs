@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use model::{Channel, Item, ItemId, Raw, Status, Text, Tool, ToolKind, ToolResult, Why};
 use serde::Serialize;
 
-use super::{AgUi, Context, Line, MAX_OPEN, metadata, status, wire};
+use super::{AgUi, FrameContext, Line, MAX_OPEN, metadata, status, wire};
 use crate::readers::arguments::arguments;
 use crate::tools;
 use crate::wire::lenient::Any;
@@ -14,12 +14,12 @@ use crate::wire::lenient::Any;
 const MAX_ARGS: usize = 16 * 1024 * 1024;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Calls {
-    open: Vec<Call>,
+pub(super) struct AgUiCalls {
+    open: Vec<AgUiCall>,
 }
 
 #[derive(Clone, Debug)]
-struct Call {
+struct AgUiCall {
     id: String,
     key: ItemId<'static>,
     /// The arguments so far; nothing when none came.
@@ -29,14 +29,14 @@ struct Call {
     is_ended: bool,
 }
 
-impl Calls {
+impl AgUiCalls {
     fn find(&self, id: &str) -> Option<usize> {
         self.open.iter().rposition(|it| it.id == id)
     }
 }
 
 impl AgUi {
-    pub(super) fn call_start<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>) {
+    pub(super) fn call_start<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
         let id = line.tool_call_id.take().unwrap_or_default();
         if self.calls.find(&id).is_some() {
             return self.debug(cx, "late", Text::new("a call that is open"));
@@ -50,7 +50,7 @@ impl AgUi {
 
     pub(super) fn open_call(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         id: &str,
         name: &str,
         parent: Option<&str>,
@@ -73,7 +73,7 @@ impl AgUi {
         if self.calls.open.len() >= MAX_OPEN {
             self.calls.open.remove(0);
         }
-        self.calls.open.push(Call {
+        self.calls.open.push(AgUiCall {
             id: id.to_owned(),
             key,
             args: String::new(),
@@ -83,7 +83,7 @@ impl AgUi {
         self.calls.open.len() - 1
     }
 
-    pub(super) fn call_args<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>) {
+    pub(super) fn call_args<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
         let id = line.tool_call_id.as_deref().unwrap_or_default();
         let at = match self.calls.find(id) {
             Some(at) => at,
@@ -92,7 +92,7 @@ impl AgUi {
         self.add_args(cx, at, line.delta);
     }
 
-    pub(super) fn add_args<'c>(&mut self, cx: &mut Context<'c>, at: usize, delta: Any<'c>) {
+    pub(super) fn add_args<'c>(&mut self, cx: &mut FrameContext<'c>, at: usize, delta: Any<'c>) {
         let Some(delta) = delta.0.map(Text::from_json).filter(|it| !it.is_empty()) else {
             return;
         };
@@ -107,14 +107,14 @@ impl AgUi {
         self.lifecycle.delta(cx, &call.key, Channel::Input, delta);
     }
 
-    pub(super) fn call_end(&mut self, cx: &mut Context<'_>, id: Option<&str>) {
+    pub(super) fn call_end(&mut self, cx: &mut FrameContext<'_>, id: Option<&str>) {
         match self.calls.find(id.unwrap_or_default()) {
             Some(at) => self.end_args(cx, at),
             None => self.debug(cx, "late", Text::new("the end of a call that is not open")),
         }
     }
 
-    fn end_args(&mut self, cx: &mut Context<'_>, at: usize) {
+    fn end_args(&mut self, cx: &mut FrameContext<'_>, at: usize) {
         let call = &mut self.calls.open[at];
         if std::mem::replace(&mut call.is_ended, true) || !call.has_args {
             return;
@@ -126,7 +126,7 @@ impl AgUi {
 
     pub(super) fn set_input(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         key: &ItemId<'static>,
         input: Raw<'static>,
     ) {
@@ -140,7 +140,7 @@ impl AgUi {
         self.lifecycle.update(cx, Item::Tool(Box::new(tool)));
     }
 
-    pub(super) fn call_result<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>) {
+    pub(super) fn call_result<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
         let id = line.tool_call_id.take().unwrap_or_default();
         if let Some(message) = line.message_id.as_deref() {
             self.shown.note(message);
@@ -153,7 +153,7 @@ impl AgUi {
 
     pub(super) fn close_call<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         id: &str,
         content: Any<'c>,
         status: Status,
@@ -181,7 +181,7 @@ impl AgUi {
     }
 
     /// The run is over: these calls are the application's to answer.
-    pub(super) fn hand_over(&mut self, cx: &mut Context<'_>, pending: &[&str]) {
+    pub(super) fn hand_over(&mut self, cx: &mut FrameContext<'_>, pending: &[&str]) {
         for id in pending {
             if let Some(at) = self.calls.find(id) {
                 self.end_args(cx, at);
@@ -204,7 +204,7 @@ impl AgUi {
     }
 
     pub(super) fn forget_calls(&mut self) {
-        self.calls = Calls::default();
+        self.calls = AgUiCalls::default();
     }
 }
 
@@ -220,14 +220,14 @@ fn exit_code(tool: &mut Tool<'_>) {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Block<'a> {
+enum ResultBlock<'a> {
     Text { text: Text<'a> },
-    Image { source: Source<'a> },
+    Image { source: ResultImage<'a> },
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Source<'a> {
+enum ResultImage<'a> {
     Base64 {
         media_type: Cow<'a, str>,
         data: Text<'a>,
@@ -260,15 +260,15 @@ fn block(raw: &serde_json::value::RawValue) -> Raw<'_> {
         return arguments(&Text::from_json(text));
     }
     let block = match (part.r#type.as_deref(), part.text.0, part.source.value.0) {
-        (Some("text"), Some(text), _) => Block::Text {
+        (Some("text"), Some(text), _) => ResultBlock::Text {
             text: Text::from_json(text),
         },
-        (Some("image"), _, Some(value)) => Block::Image {
+        (Some("image"), _, Some(value)) => ResultBlock::Image {
             source: match part.source.r#type.as_deref() {
-                Some("url") => Source::Url {
+                Some("url") => ResultImage::Url {
                     url: Text::from_json(value),
                 },
-                Some(_) | None => Source::Base64 {
+                Some(_) | None => ResultImage::Base64 {
                     media_type: part
                         .source
                         .mime_type

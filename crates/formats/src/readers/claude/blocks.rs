@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use model::{Item, ItemId, Level, Message, Notice, Part, Raw, Reasoning, Role, Status, Text, Tool};
 use serde::Deserialize;
 
-use super::{Claude, Context, RawValue};
+use super::{Claude, FrameContext, RawValue};
 use crate::tools;
 use crate::wire::claude::{self as wire, Block, Line};
 use crate::wire::lenient::{Any, Object as _, Words};
@@ -16,7 +16,7 @@ const MAX_ANSWER: usize = 1024 * 1024;
 impl Claude {
     pub(super) fn assistant<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         line: &mut Line<'c>,
         text: &'c str,
     ) {
@@ -69,7 +69,7 @@ impl Claude {
 
     fn assistant_block<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         group: Option<&str>,
         mut block: Block<'c>,
         status: Status,
@@ -113,13 +113,13 @@ impl Claude {
 
     fn text_block(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         group: Option<&str>,
         text: Text<'_>,
         status: Status,
     ) {
         if cx.path.is_empty() && !text.is_empty() {
-            self.said(&text);
+            self.user_blocks(&text);
         }
         let id = self.block_id(group, "text");
         let group = group.map(|it| Cow::Owned(it.to_owned()));
@@ -136,7 +136,7 @@ impl Claude {
 
     fn reasoning_block(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         group: Option<&str>,
         text: Text<'_>,
         signature: Option<Text<'_>>,
@@ -173,7 +173,7 @@ impl Claude {
 
     pub(super) fn tool_use<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         group: Option<&str>,
         block: Block<'c>,
         server_side: bool,
@@ -200,7 +200,12 @@ impl Claude {
         self.lifecycle.update(cx, Item::Tool(Box::new(tool)));
     }
 
-    pub(super) fn user<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>, text: &'c str) {
+    pub(super) fn user<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        line: &mut Line<'c>,
+        text: &'c str,
+    ) {
         let session = line.session_id.str();
         if !self.same_session(cx, session.as_deref(), false) {
             return;
@@ -214,12 +219,12 @@ impl Claude {
         }
         self.bind_without_init(cx);
         let Words::Blocks(blocks) = content else {
-            let (words, _) = words(content);
+            let (words, _) = text_and_parts(content);
             if parent.is_none() && !is_echo(line, &words) {
                 self.begin_turn(cx);
             }
             self.enter(cx, parent.as_deref());
-            return self.user_words(cx, line, words, Vec::new());
+            return self.user_text(cx, line, words, Vec::new());
         };
         let is_results = blocks.iter().any(|it| it.tool_use_id.0.is_some());
         if parent.is_none() && (is_results || !is_marker(&blocks)) {
@@ -240,27 +245,27 @@ impl Claude {
                     );
                 }
                 Some("text") | None if block.text.0.is_some() => {
-                    said.push(Said::Text(
+                    said.push(UserBlock::Text(
                         block.text.raw().map(Text::from).unwrap_or_default(),
                     ));
                 }
-                Some("image") => said.push(Said::Part(image(&block, nth_block(text, at)))),
+                Some("image") => said.push(UserBlock::Part(image(&block, nth_block(text, at)))),
                 Some("document") => said.extend(
-                    nth_block(text, at).map(|raw| Said::Part(Part::Other(Raw::borrowed(raw)))),
+                    nth_block(text, at).map(|raw| UserBlock::Part(Part::Other(Raw::borrowed(raw)))),
                 ),
                 other => self.unmapped_block(cx, other, nth_block(text, at)),
             }
         }
         if !said.is_empty() {
             let (words, parts) = join(said);
-            self.user_words(cx, line, words, parts);
+            self.user_text(cx, line, words, parts);
         }
     }
 
     /// Words in a user line: a prompt, its echo, a marker, or the program speaking to its model.
-    fn user_words(
+    fn user_text(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         line: &Line<'_>,
         text: Text<'_>,
         parts: Vec<Part<'_>>,
@@ -310,7 +315,12 @@ impl Claude {
         self.show_message(cx, role, text, parts);
     }
 
-    fn unmapped_block(&mut self, cx: &mut Context<'_>, kind: Option<&str>, raw: Option<&RawValue>) {
+    fn unmapped_block(
+        &mut self,
+        cx: &mut FrameContext<'_>,
+        kind: Option<&str>,
+        raw: Option<&RawValue>,
+    ) {
         let what = kind.map_or_else(
             || "block without a type".to_owned(),
             |kind| format!("block `{kind}`"),
@@ -320,7 +330,7 @@ impl Claude {
     }
 
     /// A line of the type `error`: whatever prints it for the agent says that the turn has failed.
-    pub(super) fn error_line(&mut self, cx: &mut Context<'_>, json: &str) {
+    pub(super) fn error_line(&mut self, cx: &mut FrameContext<'_>, json: &str) {
         let line: wire::ErrorLine<'_> = serde_json::from_str(json).unwrap_or_default();
         let error: wire::ErrorBody<'_> = line.error.parse().unwrap_or_default();
         let words = |it: Any<'_>| {
@@ -340,24 +350,25 @@ impl Claude {
             .map(Cow::into_owned)
             .or(self.api_error.take());
         self.error = Some(said.clone());
-        self.lifecycle.say(cx, Level::Error, "error", said, json);
+        self.lifecycle
+            .notice_with_frame(cx, Level::Error, "error", said, json);
     }
 
     /// What the agent said last, in case that no result repeats it.
-    fn said(&mut self, text: &Text<'_>) {
+    fn user_blocks(&mut self, text: &Text<'_>) {
         let is_kept = text.len_bound() <= MAX_ANSWER;
         self.last_text = is_kept.then(|| text.clone().into_owned());
     }
 
     /// A failure of the model's API comes as an assistant's text, and is none.
-    fn api_error(&mut self, cx: &mut Context<'_>, message: wire::Message<'_>) {
+    fn api_error(&mut self, cx: &mut FrameContext<'_>, message: wire::Message<'_>) {
         let word = cx
             .extra
             .iter()
             .find(|(key, _)| key == "error")
             .map(|(_, value)| Text::from(value.by_ref()).to_str().into_owned());
         self.api_error = word;
-        let (text, _) = words(message.content);
+        let (text, _) = text_and_parts(message.content);
         self.lifecycle
             .notice(cx, notice(Level::Error, "api_error", text));
     }
@@ -374,13 +385,13 @@ pub(super) fn notice<'a>(level: Level, code: &'static str, text: Text<'a>) -> No
 }
 
 /// What a person said: words and pictures.
-enum Said<'a> {
+enum UserBlock<'a> {
     Text(Text<'a>),
     Part(Part<'a>),
 }
 
 /// The words of any content, and what is not words.
-pub(super) fn words<'a>(content: Words<'a, Block<'a>>) -> (Text<'a>, Vec<Part<'a>>) {
+pub(super) fn text_and_parts<'a>(content: Words<'a, Block<'a>>) -> (Text<'a>, Vec<Part<'a>>) {
     match content {
         Words::None => (Text::EMPTY, Vec::new()),
         Words::Text(text) => (Text::Plain(text), Vec::new()),
@@ -388,8 +399,8 @@ pub(super) fn words<'a>(content: Words<'a, Block<'a>>) -> (Text<'a>, Vec<Part<'a
             blocks
                 .into_iter()
                 .filter_map(|block| match block.text.0 {
-                    Some(text) => Some(Said::Text(Text::from_json(text))),
-                    None if block.source.0.is_some() => Some(Said::Part(image(&block, None))),
+                    Some(text) => Some(UserBlock::Text(Text::from_json(text))),
+                    None if block.source.0.is_some() => Some(UserBlock::Part(image(&block, None))),
                     None => None,
                 })
                 .collect(),
@@ -397,13 +408,13 @@ pub(super) fn words<'a>(content: Words<'a, Block<'a>>) -> (Text<'a>, Vec<Part<'a
     }
 }
 
-fn join<'a>(said: Vec<Said<'a>>) -> (Text<'a>, Vec<Part<'a>>) {
+fn join<'a>(said: Vec<UserBlock<'a>>) -> (Text<'a>, Vec<Part<'a>>) {
     let mut texts = Vec::new();
     let mut parts = Vec::new();
     for it in said {
         match it {
-            Said::Text(text) => texts.push(text),
-            Said::Part(part) => parts.push(part),
+            UserBlock::Text(text) => texts.push(text),
+            UserBlock::Part(part) => parts.push(part),
         }
     }
     let text = match <[Text<'a>; 1]>::try_from(texts) {
@@ -451,18 +462,18 @@ fn is_echo(line: &Line<'_>, words: &Text<'_>) -> bool {
 /// The JSON text of one content block, for a block whose type nobody knows.
 fn nth_block(line: &str, at: usize) -> Option<&RawValue> {
     #[derive(Deserialize)]
-    struct Outer<'a> {
+    struct ApiErrorLine<'a> {
         #[serde(borrow)]
-        message: Option<Inner<'a>>,
+        message: Option<ApiErrorBody<'a>>,
         #[serde(borrow)]
         content: Option<Vec<&'a RawValue>>,
     }
     #[derive(Deserialize)]
-    struct Inner<'a> {
+    struct ApiErrorBody<'a> {
         #[serde(borrow)]
         content: Vec<&'a RawValue>,
     }
-    let outer: Outer<'_> = serde_json::from_str(line).ok()?;
+    let outer: ApiErrorLine<'_> = serde_json::from_str(line).ok()?;
     outer
         .message
         .map(|it| it.content)

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use model::{Ask, AskId, AskKind, AskSettled, Decision, ItemId, Level, Notice, Raw, Text};
 
-use super::{Claude, Context, Direction};
+use super::{Claude, Direction, FrameContext};
 use crate::tools;
 use crate::wire::claude as wire;
 
 impl Claude {
     pub(super) fn control_request<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         text: &'c str,
         direction: Direction,
     ) {
@@ -24,7 +24,7 @@ impl Claude {
             .unwrap_or_default()
             .to_owned();
         match (direction, &*subtype) {
-            (Direction::FromAgent, "can_use_tool") => self.permission_asked(cx, control, text),
+            (Direction::FromAgent, "can_use_tool") => self.on_permission_request(cx, control, text),
             (Direction::ToAgent, "interrupt") => {
                 self.was_interrupted |= self.lifecycle.has_run() && self.held.is_none();
                 self.control_notice(
@@ -56,9 +56,9 @@ impl Claude {
         }
     }
 
-    fn permission_asked<'c>(
+    fn on_permission_request<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         control: wire::Control<'c>,
         text: &'c str,
     ) {
@@ -100,7 +100,7 @@ impl Claude {
 
     pub(super) fn control_response<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         text: &'c str,
         direction: Direction,
     ) {
@@ -136,7 +136,7 @@ impl Claude {
             _ => Decision::Denied,
         };
         if decision == Decision::Denied
-            && let Some(item) = self.lifecycle.asked_about(&id)
+            && let Some(item) = self.lifecycle.item_of_ask(&id)
         {
             self.remember_denied(&item);
         }
@@ -159,7 +159,7 @@ impl Claude {
         );
     }
 
-    pub(super) fn control_cancel<'c>(&mut self, cx: &mut Context<'c>, text: &'c str) {
+    pub(super) fn control_cancel<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
         cx.extra.clear();
         let control: wire::Control<'c> = serde_json::from_str(text).unwrap_or_default();
         if let Some(id) = control.request_id.0 {
@@ -177,7 +177,7 @@ impl Claude {
 
     fn control_notice(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         level: Level,
         code: &'static str,
         text: String,

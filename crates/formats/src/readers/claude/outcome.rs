@@ -11,7 +11,7 @@ use model::{
 };
 
 use super::partial::{Partials, tokens};
-use super::{Claude, Context, RunEnds};
+use super::{Claude, FrameContext, RunEnds};
 use crate::readers::lifecycle::raw;
 use crate::wire::claude as wire;
 
@@ -23,7 +23,7 @@ const MAX_DETAIL: usize = 1024 * 1024;
 
 /// A `result` that has not ended its run yet.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct HeldResult {
     json: String,
     native: Option<String>,
     at: Option<Timestamp>,
@@ -36,7 +36,7 @@ pub(super) struct Held {
 impl Claude {
     pub(super) fn result<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         line: &mut wire::Line<'c>,
         text: &'c str,
     ) {
@@ -48,7 +48,7 @@ impl Claude {
 
     fn result_of<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         session: Option<Cow<'c, str>>,
         text: &'c str,
     ) {
@@ -76,7 +76,7 @@ impl Claude {
             denials.truncate(MAX_DENIALS);
         }
         let native = cx.native.as_deref().map(str::to_owned);
-        self.held = Some(Held {
+        self.held = Some(HeldResult {
             json: text.to_owned(),
             native,
             at: cx.at,
@@ -91,14 +91,14 @@ impl Claude {
         }
     }
 
-    fn begin_turn_for_result(&mut self, cx: &mut Context<'_>) {
+    fn begin_turn_for_result(&mut self, cx: &mut FrameContext<'_>) {
         if !self.lifecycle.has_run() {
             self.start_turn(cx);
         }
     }
 
     /// Ends the run with the result that was held.
-    pub(super) fn finish_held(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn finish_held(&mut self, cx: &mut FrameContext<'_>) {
         let Some(held) = self.held.take() else { return };
         self.was_woken = false;
         let outcome: wire::Outcome<'_> = serde_json::from_str(&held.json).unwrap_or_default();
@@ -130,7 +130,11 @@ impl Claude {
         self.denied.clear();
     }
 
-    fn ended<'h>(&self, held: &'h Held, mut outcome: wire::Outcome<'h>) -> (RunEnded<'h>, Status) {
+    fn ended<'h>(
+        &self,
+        held: &'h HeldResult,
+        mut outcome: wire::Outcome<'h>,
+    ) -> (RunEnded<'h>, Status) {
         let verdict = match self.outcome(&outcome) {
             Outcome::Completed if self.error.is_some() => Outcome::Failed,
             verdict => verdict,
@@ -259,7 +263,7 @@ impl Claude {
     }
 
     /// The stream is over.
-    pub(super) fn finish(&mut self, cx: &mut Context<'_>, end: &End) {
+    pub(super) fn finish(&mut self, cx: &mut FrameContext<'_>, end: &End) {
         if self.is_lost {
             return self.lifecycle.ignored(cx, self.n_ignored);
         }
@@ -271,9 +275,9 @@ impl Claude {
         if let Some(error) = self.error.take().filter(|_| outcome != Outcome::Aborted) {
             (outcome, code, message) = (Outcome::Failed, "failed", error.to_str().into_owned());
         }
-        if self.session.is_none() && self.config.expect.is_some() {
+        if self.session.is_none() && self.config.expected_session.is_some() {
             // Nobody answered, but whoever asked for a session can ask for it again.
-            self.session = self.config.expect.clone();
+            self.session = self.config.expected_session.clone();
             cx.why = Some(why);
             self.bind_without_init(cx);
             cx.why = None;
@@ -340,11 +344,11 @@ impl Claude {
     }
 
     /// Another session answers than the one asked for, or the one this run began with.
-    pub(super) fn wrong_session(&mut self, cx: &mut Context<'_>, got: &str) {
+    pub(super) fn wrong_session(&mut self, cx: &mut FrameContext<'_>, got: &str) {
         let wanted = self
             .session
             .clone()
-            .or(self.config.expect.clone())
+            .or(self.config.expected_session.clone())
             .unwrap_or_default();
         self.held = None;
         cx.extra.clear();
@@ -354,7 +358,7 @@ impl Claude {
             cx,
             Body::SessionBound(SessionBound::new(native, Binding::Mismatch)),
         );
-        let message = match self.config.expect {
+        let message = match self.config.expected_session {
             Some(_) => format!("session `{wanted}` was asked for, the agent answered as `{got}`"),
             None => format!("the agent changed its session from `{wanted}` to `{got}`"),
         };
@@ -369,7 +373,7 @@ impl Claude {
         self.lifecycle.end_run(cx, ended, Status::Lost);
         cx.why = before;
         self.forget_run();
-        self.is_lost = self.config.expect.is_some();
+        self.is_lost = self.config.expected_session.is_some();
         self.session = None;
         self.has_init = false;
     }

@@ -10,7 +10,7 @@ use model::{
     Tool, Usage,
 };
 
-use super::{Claude, Context};
+use super::{Claude, FrameContext};
 use crate::tools;
 use crate::wire::claude::{self as wire, Block, Line};
 use crate::wire::lenient::{Any, Object as _};
@@ -103,7 +103,7 @@ impl Partial {
 impl Claude {
     pub(super) fn stream_event<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         line: &mut Line<'c>,
         text: &'c str,
     ) {
@@ -163,7 +163,7 @@ impl Claude {
 
     fn block_start<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         index: Any<'_>,
         block: &Block<'c>,
         response: Any<'_>,
@@ -189,7 +189,7 @@ impl Claude {
     /// Opens the item that a block's deltas will fill.
     fn open_block<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         index: u64,
         kind: &'static str,
         response: Any<'_>,
@@ -258,7 +258,7 @@ impl Claude {
 
     fn block_delta<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         event: &wire::StreamEvent<'c>,
         response: Any<'_>,
     ) {
@@ -287,7 +287,7 @@ impl Claude {
     }
 
     /// A block ends; usually its whole form has closed it already.
-    fn block_stop(&mut self, cx: &mut Context<'_>, index: u64) {
+    fn block_stop(&mut self, cx: &mut FrameContext<'_>, index: u64) {
         let Some(at) = self
             .partials
             .now()
@@ -305,7 +305,7 @@ impl Claude {
         self.close_streamed(cx, &block);
     }
 
-    fn stop_blocks(&mut self, cx: &mut Context<'_>) {
+    fn stop_blocks(&mut self, cx: &mut FrameContext<'_>) {
         for block in std::mem::take(&mut self.partials.now().blocks) {
             if !block.is_whole {
                 self.close_streamed(cx, &block);
@@ -315,7 +315,7 @@ impl Claude {
     }
 
     /// Closes a text of which only the pieces came; a tool call still waits for its result.
-    fn close_streamed(&mut self, cx: &mut Context<'_>, block: &Streaming) {
+    fn close_streamed(&mut self, cx: &mut FrameContext<'_>, block: &Streaming) {
         if block.kind == "tool_use" {
             return;
         }
@@ -337,7 +337,7 @@ impl Claude {
     /// What a request to the model took, told once per response.
     pub(super) fn call_usage(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         group: Option<&str>,
         message: &wire::Message<'_>,
     ) {
@@ -366,7 +366,7 @@ impl Claude {
         }
     }
 
-    fn response_usage(&mut self, cx: &mut Context<'_>, end: Any<'_>) {
+    fn response_usage(&mut self, cx: &mut FrameContext<'_>, end: Any<'_>) {
         let Some(start) = self.partials.now().tokens.take() else {
             return;
         };
@@ -389,7 +389,7 @@ impl Claude {
 }
 
 /// True when the frame says something of that name.
-fn has(cx: &Context<'_>, name: &str) -> bool {
+fn has(cx: &FrameContext<'_>, name: &str) -> bool {
     cx.extra.iter().any(|(key, _)| key == name)
 }
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use model::{Item, ItemId, Plan, PlanEntry, PlanStatus, Raw, Text};
 use serde::Deserialize;
 
-use super::{Claude, Context};
+use super::{Claude, FrameContext};
 use crate::wire::claude as wire;
 
 /// Entries kept; the rest of a longer list is not shown.
@@ -18,9 +18,9 @@ pub(super) struct Tasks {
 }
 
 #[derive(Default, Deserialize)]
-struct Input {
+struct TaskToolInput {
     #[serde(default)]
-    todos: Vec<Todo>,
+    todos: Vec<TodoTask>,
     #[serde(default)]
     subject: Option<String>,
     #[serde(default, rename = "activeForm")]
@@ -32,7 +32,7 @@ struct Input {
 }
 
 #[derive(Deserialize)]
-struct Todo {
+struct TodoTask {
     content: String,
     #[serde(default)]
     status: Option<String>,
@@ -44,7 +44,7 @@ impl Claude {
     /// A call of a task tool has worked: shows the plan it leaves.
     pub(super) fn task_tool_done(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         id: &ItemId<'_>,
         result: &wire::ToolUseResult<'_>,
     ) {
@@ -71,7 +71,7 @@ impl Claude {
 }
 
 impl Tasks {
-    fn replace(&mut self, todos: Vec<Todo>) -> bool {
+    fn replace(&mut self, todos: Vec<TodoTask>) -> bool {
         self.entries = todos
             .into_iter()
             .take(MAX_ENTRIES)
@@ -85,7 +85,7 @@ impl Tasks {
         true
     }
 
-    fn create(&mut self, input: Input, id: Option<&str>) -> bool {
+    fn create(&mut self, input: TaskToolInput, id: Option<&str>) -> bool {
         let Some(subject) = input.subject.filter(|_| self.entries.len() < MAX_ENTRIES) else {
             return false;
         };
@@ -98,7 +98,7 @@ impl Tasks {
         true
     }
 
-    fn update(&mut self, input: Input) -> bool {
+    fn update(&mut self, input: TaskToolInput) -> bool {
         let Some(at) = self
             .entries
             .iter()
@@ -124,7 +124,7 @@ impl Tasks {
     }
 }
 
-fn read(input: &Raw<'_>) -> Input {
+fn read(input: &Raw<'_>) -> TaskToolInput {
     serde_json::from_str(input.get()).unwrap_or_default()
 }
 

@@ -6,14 +6,14 @@ use model::{
     AskSettled, Class, Decision, Item, ItemId, Raw, Status, Text, Tool, ToolKind, ToolResult, Why,
 };
 
-use super::{Claude, Context};
+use super::{Claude, FrameContext};
 use crate::tools;
 use crate::wire::claude::{self as wire, Block};
 
 impl Claude {
     pub(super) fn tool_result<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         block: Block<'c>,
         structured: Option<Raw<'c>>,
         meta: Option<Raw<'c>>,
@@ -62,7 +62,7 @@ impl Claude {
     }
 
     /// A result nobody asked for still counts; the call is made up so that it has a place.
-    fn never_opened(&mut self, cx: &mut Context<'_>, id: &ItemId<'_>) {
+    fn never_opened(&mut self, cx: &mut FrameContext<'_>, id: &ItemId<'_>) {
         let class = Class::plain(ToolKind::Other, Text::new("tool result"));
         let tool = Tool {
             id: id.by_ref(),
@@ -97,7 +97,7 @@ impl Claude {
         let is_rejected = note.permission_decision.decision.as_deref() == Some("reject");
         match note.non_execution_kind.as_deref() {
             // An interrupt rejects everything that was running, without a decision of anybody.
-            Some("user-rejected") if !is_rejected && self.lifecycle.ask_about(id).is_none() => {
+            Some("user-rejected") if !is_rejected && self.lifecycle.ask_of_item(id).is_none() => {
                 Status::Cancelled
             }
             Some(_) => Status::Denied,
@@ -107,8 +107,8 @@ impl Claude {
     }
 
     /// An ask whose answer was not seen is settled by what became of its call.
-    fn settle_by_result(&mut self, cx: &mut Context<'_>, id: &ItemId<'_>, verdict: Status) {
-        let Some(ask) = self.lifecycle.ask_about(id) else {
+    fn settle_by_result(&mut self, cx: &mut FrameContext<'_>, id: &ItemId<'_>, verdict: Status) {
+        let Some(ask) = self.lifecycle.ask_of_item(id) else {
             return;
         };
         let decision = match verdict {

@@ -5,31 +5,31 @@ use std::borrow::Cow;
 use model::{Item, ItemId, Raw, Status, Subagent, Text};
 use serde::Deserialize;
 
-use super::{Context, Lifecycle};
+use super::{FrameContext, Lifecycle};
 use crate::wire::claude as wire;
 
 /// Sub-agents remembered at once; the oldest is forgotten first.
 const MAX_SUBAGENTS: usize = 256;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Subagents {
-    known: Vec<Known>,
+pub(super) struct ClaudeSubagents {
+    known: Vec<ClaudeSubagent>,
 }
 
 #[derive(Clone, Debug)]
-struct Known {
+struct ClaudeSubagent {
     call: String,
     task: Option<String>,
     /// The path of what it does: its parent's, and its own call.
     path: Vec<ItemId<'static>>,
 }
 
-impl Subagents {
+impl ClaudeSubagents {
     /// The path of a frame that names `call` as its parent; the sub-agent is opened if it is not.
     pub(super) fn path_of(
         &mut self,
         lifecycle: &mut Lifecycle,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         call: &str,
     ) -> Vec<ItemId<'static>> {
         if let Some(known) = self.known.iter().find(|it| it.call == call)
@@ -43,7 +43,7 @@ impl Subagents {
     pub(super) fn started(
         &mut self,
         lifecycle: &mut Lifecycle,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         call: &str,
         system: &wire::System<'_>,
     ) {
@@ -64,7 +64,7 @@ impl Subagents {
     fn open(
         &mut self,
         lifecycle: &mut Lifecycle,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         call: &str,
         parent: Option<Vec<ItemId<'static>>>,
         system: &wire::System<'_>,
@@ -82,7 +82,7 @@ impl Subagents {
         let asked = lifecycle
             .open_tool(&call_id)
             .and_then(|it| it.input.clone())
-            .map(|it| Asked::read(&it));
+            .map(|it| TaskInput::read(&it));
         let asked = asked.unwrap_or_default();
         let said = |value: crate::wire::lenient::Any<'_>| {
             value.raw().map(|it| Text::from(it).into_owned())
@@ -112,7 +112,7 @@ impl Subagents {
         if self.known.len() >= MAX_SUBAGENTS {
             self.known.remove(0);
         }
-        self.known.push(Known {
+        self.known.push(ClaudeSubagent {
             call: call.to_owned(),
             task: None,
             path: path.clone(),
@@ -133,7 +133,7 @@ impl Subagents {
     pub(super) fn ended<'c>(
         &self,
         lifecycle: &mut Lifecycle,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         key: &ItemId<'_>,
         status: Status,
         report: Option<Text<'c>>,
@@ -151,7 +151,7 @@ impl Subagents {
     pub(super) fn call_ended(
         &mut self,
         lifecycle: &mut Lifecycle,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         call: &ItemId<'_>,
         status: Status,
     ) {
@@ -166,7 +166,7 @@ fn item_id(call: &str) -> ItemId<'static> {
 
 /// What a call asked of its sub-agent.
 #[derive(Default, Deserialize)]
-struct Asked {
+struct TaskInput {
     #[serde(default, rename = "subagent_type")]
     name: Option<String>,
     #[serde(default)]
@@ -175,7 +175,7 @@ struct Asked {
     prompt: Option<String>,
 }
 
-impl Asked {
+impl TaskInput {
     fn read(input: &Raw<'_>) -> Self {
         serde_json::from_str(input.get()).unwrap_or_default()
     }

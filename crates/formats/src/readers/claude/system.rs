@@ -7,7 +7,7 @@ use model::{
     Text,
 };
 
-use super::{Claude, Context};
+use super::{Claude, FrameContext};
 use crate::wire::claude::{self as wire, Line, System};
 
 /// True for a line that only a turn begins with.
@@ -26,7 +26,12 @@ pub(super) fn begins_turn(line: &Line<'_>) -> bool {
 }
 
 impl Claude {
-    pub(super) fn system<'c>(&mut self, cx: &mut Context<'c>, line: &mut Line<'c>, text: &'c str) {
+    pub(super) fn system<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        line: &mut Line<'c>,
+        text: &'c str,
+    ) {
         // An SDK puts the fields of a system message under `data`.
         let text = line
             .data
@@ -63,7 +68,7 @@ impl Claude {
             "task_progress" => self.task(cx, Level::Debug, "task_progress", &system, text),
             "task_updated" => self.task(cx, Level::Debug, "task_updated", &system, text),
             "task_notification" => self.task_notification(cx, &system, text),
-            "background_tasks_changed" => self.lifecycle.say(
+            "background_tasks_changed" => self.lifecycle.notice_with_frame(
                 cx,
                 Level::Debug,
                 "background_tasks",
@@ -79,9 +84,10 @@ impl Claude {
                 } else {
                     Level::Info
                 };
-                self.lifecycle.say(cx, level, "informational", said, text);
+                self.lifecycle
+                    .notice_with_frame(cx, level, "informational", said, text);
             }
-            "ui_invalidate" => self.lifecycle.say(
+            "ui_invalidate" => self.lifecycle.notice_with_frame(
                 cx,
                 Level::Debug,
                 "ui_invalidate",
@@ -95,7 +101,12 @@ impl Claude {
     }
 
     /// Something hardly worth telling; what else the line says stays in `extra`.
-    pub(super) fn debug(&mut self, cx: &mut Context<'_>, code: &'static str, said: &'static str) {
+    pub(super) fn debug(
+        &mut self,
+        cx: &mut FrameContext<'_>,
+        code: &'static str,
+        said: &'static str,
+    ) {
         let notice = Notice {
             level: Level::Debug,
             code: Cow::Borrowed(code),
@@ -106,7 +117,7 @@ impl Claude {
         self.lifecycle.notice(cx, notice);
     }
 
-    fn status(&mut self, cx: &mut Context<'_>, system: &System<'_>, json: &str) {
+    fn status(&mut self, cx: &mut FrameContext<'_>, system: &System<'_>, json: &str) {
         if let (Some(mode), Some(session)) =
             (system.permission_mode.as_deref(), self.session.clone())
         {
@@ -123,12 +134,12 @@ impl Claude {
             Some(_) | None => {
                 let said = system.status.as_deref().unwrap_or("idle").to_owned();
                 self.lifecycle
-                    .say(cx, Level::Debug, "status", Text::new(said), json);
+                    .notice_with_frame(cx, Level::Debug, "status", Text::new(said), json);
             }
         }
     }
 
-    fn open_compaction(&mut self, cx: &mut Context<'_>) -> ItemId<'static> {
+    fn open_compaction(&mut self, cx: &mut FrameContext<'_>) -> ItemId<'static> {
         if let Some(key) = self
             .compaction
             .clone()
@@ -151,7 +162,7 @@ impl Claude {
     }
 
     /// The conversation was cut; its summary follows in a line of its own.
-    fn compacted(&mut self, cx: &mut Context<'_>, system: &System<'_>, json: &str) {
+    fn compacted(&mut self, cx: &mut FrameContext<'_>, system: &System<'_>, json: &str) {
         self.announce_turn();
         self.begin_turn(cx);
         let key = self.open_compaction(cx);
@@ -170,7 +181,7 @@ impl Claude {
         self.lifecycle.update(cx, Item::Compaction(compaction));
     }
 
-    fn api_retry(&mut self, cx: &mut Context<'_>, system: &System<'_>, json: &str) {
+    fn api_retry(&mut self, cx: &mut FrameContext<'_>, system: &System<'_>, json: &str) {
         let count = |it: Option<u64>| it.map_or_else(|| "?".to_owned(), |it| it.to_string());
         let attempt = count(system.attempt.as_u64());
         let most = count(system.max_retries.as_u64());
@@ -183,10 +194,10 @@ impl Claude {
             .unwrap_or_default();
         let said = format!("retry {attempt} of {most} in {wait:.1} s: {error}{status}");
         self.lifecycle
-            .say(cx, Level::Warning, "api_retry", Text::new(said), json);
+            .notice_with_frame(cx, Level::Warning, "api_retry", Text::new(said), json);
     }
 
-    fn permission_denied(&mut self, cx: &mut Context<'_>, system: &System<'_>, json: &str) {
+    fn permission_denied(&mut self, cx: &mut FrameContext<'_>, system: &System<'_>, json: &str) {
         let call = system.tool_use_id.as_deref();
         let item = call.map(|it| ItemId::new(it.to_owned()));
         if let Some(item) = &item {
@@ -211,7 +222,7 @@ impl Claude {
 
     fn task(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         level: Level,
         code: &'static str,
         system: &System<'_>,
@@ -245,7 +256,12 @@ impl Claude {
         );
     }
 
-    fn task_notification<'c>(&mut self, cx: &mut Context<'c>, system: &System<'c>, json: &'c str) {
+    fn task_notification<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        system: &System<'c>,
+        json: &'c str,
+    ) {
         self.was_woken |= self.has_result();
         let found = self
             .subagents
@@ -265,13 +281,13 @@ impl Claude {
     }
 
     /// A background sub-agent may start while its run's result is held.
-    fn begin_turn_unless_held(&mut self, cx: &mut Context<'_>) {
+    fn begin_turn_unless_held(&mut self, cx: &mut FrameContext<'_>) {
         if self.held.is_none() {
             self.begin_turn(cx);
         }
     }
 
-    fn hook(&mut self, cx: &mut Context<'_>, subtype: &str, system: &System<'_>, json: &str) {
+    fn hook(&mut self, cx: &mut FrameContext<'_>, subtype: &str, system: &System<'_>, json: &str) {
         let name = system.hook_name.as_deref().unwrap_or("hook");
         let outcome = system.outcome.as_deref();
         let (code, said) = match subtype {
@@ -283,10 +299,11 @@ impl Claude {
         };
         let is_fine = outcome.is_none_or(|it| it == "success");
         let level = if is_fine { Level::Info } else { Level::Warning };
-        self.lifecycle.say(cx, level, code, Text::new(said), json);
+        self.lifecycle
+            .notice_with_frame(cx, level, code, Text::new(said), json);
     }
 
-    pub(super) fn rate_limit(&mut self, cx: &mut Context<'_>, json: &str) {
+    pub(super) fn rate_limit(&mut self, cx: &mut FrameContext<'_>, json: &str) {
         let line: wire::RateLimitLine<'_> = serde_json::from_str(json).unwrap_or_default();
         let status = line.info.status.as_deref().unwrap_or("unknown");
         let level = match status {
@@ -306,7 +323,7 @@ impl Claude {
             .0
             .map(|it| format!(", {:.0} % used", it * 100.0))
             .unwrap_or_default();
-        self.lifecycle.say(
+        self.lifecycle.notice_with_frame(
             cx,
             level,
             "rate_limit",

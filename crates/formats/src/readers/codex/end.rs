@@ -6,7 +6,7 @@ use model::{
 };
 use std::borrow::Cow;
 
-use super::{Codex, Context, Line, raw};
+use super::{Codex, FrameContext, Line, raw};
 use crate::wire::codex as wire;
 use crate::wire::lenient::{Any, Num};
 use crate::wire::thread::OF_THE_RUN;
@@ -14,7 +14,7 @@ use crate::wire::thread::OF_THE_RUN;
 impl Codex {
     pub(super) fn turn_completed<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         line: &Line<'c>,
         text: &'c str,
     ) {
@@ -49,7 +49,7 @@ impl Codex {
 
     pub(super) fn turn_failed<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         line: &mut Line<'c>,
         text: &'c str,
     ) {
@@ -69,7 +69,7 @@ impl Codex {
     }
 
     /// The stream goes on as if the run were over.
-    pub(super) fn end_as_lost(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn end_as_lost(&mut self, cx: &mut FrameContext<'_>) {
         if !self.lifecycle.has_run() {
             return;
         }
@@ -90,7 +90,7 @@ impl Codex {
     }
 
     /// The stream is over.
-    pub(super) fn finish(&mut self, cx: &mut Context<'_>, end: &End) {
+    pub(super) fn finish(&mut self, cx: &mut FrameContext<'_>, end: &End) {
         if self.is_lost {
             return self.lifecycle.ignored(cx, self.n_ignored);
         }
@@ -103,7 +103,7 @@ impl Codex {
             self.lifecycle.start_run(cx, Cause::Prompt);
             return self.end_run(cx, Outcome::Failed, Some(("request_failed", refusal)));
         }
-        if let (None, Some(expect)) = (&self.session, &self.config.expect) {
+        if let (None, Some(expect)) = (&self.session, &self.config.expected_session) {
             // Nobody answered, but whoever asked for a session can ask for it again.
             let bound = SessionBound::new(SessionId::new(expect.clone()), Binding::Resume);
             self.lifecycle.emit(cx, Body::SessionBound(bound));

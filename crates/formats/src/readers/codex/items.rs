@@ -11,8 +11,8 @@ use model::{
     PlanStatus, Raw, Reasoning, Role, Status, Text, Tool, ToolResult,
 };
 
-use super::{Codex, Context, MAX_DENIALS};
-use crate::tools::{self, Input};
+use super::{Codex, FrameContext, MAX_DENIALS};
+use crate::tools::{self, ToolInput};
 use crate::wire::codex as wire;
 use crate::wire::lenient::{Any, Object as _, Str};
 
@@ -27,7 +27,7 @@ pub(super) enum Phase {
 impl Codex {
     pub(super) fn item<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         mut item: wire::Item<'c>,
         phase: Phase,
         text: &'c str,
@@ -52,7 +52,7 @@ impl Codex {
                 let call = self.command(id, &item);
                 let output = item.aggregated_output.raw();
                 let output = output.or(item.aggregated_output_camel.raw());
-                self.call(cx, call, &item, phase, output.map(said));
+                self.call(cx, call, &item, phase, output.map(tool_result));
             }
             "file_change" | "fileChange" => {
                 let call = self.file_change(id, &item);
@@ -100,7 +100,7 @@ impl Codex {
 
     fn agent_message<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         id: ItemId<'c>,
         item: &wire::Item<'c>,
         phase: Phase,
@@ -134,7 +134,7 @@ impl Codex {
 
     fn user_message<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         id: ItemId<'c>,
         item: wire::Item<'c>,
         phase: Phase,
@@ -166,7 +166,7 @@ impl Codex {
 
     fn reasoning<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         id: ItemId<'c>,
         item: &wire::Item<'c>,
         phase: Phase,
@@ -199,7 +199,7 @@ impl Codex {
     /// A call, from its start to its result.
     fn call<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         mut call: Tool<'c>,
         item: &wire::Item<'c>,
         phase: Phase,
@@ -223,7 +223,7 @@ impl Codex {
             });
         }
         if status != Status::Lost {
-            let mut result = result.unwrap_or_else(|| said(Raw::of(&"")));
+            let mut result = result.unwrap_or_else(|| tool_result(Raw::of(&"")));
             result.is_error = status != Status::Ok;
             call.result = Some(result);
         }
@@ -234,7 +234,7 @@ impl Codex {
     }
 
     fn command<'c>(&self, id: ItemId<'c>, item: &wire::Item<'c>) -> Tool<'c> {
-        let mut fields = Input::default();
+        let mut fields = ToolInput::default();
         fields.command = item.command;
         let cwd = item.cwd.as_deref();
         let name = Cow::Borrowed("command_execution");
@@ -245,7 +245,7 @@ impl Codex {
     }
 
     fn file_change<'c>(&self, id: ItemId<'c>, item: &wire::Item<'c>) -> Tool<'c> {
-        let mut fields = Input::default();
+        let mut fields = ToolInput::default();
         fields.changes = item.changes.parse().unwrap_or_default();
         let name = Cow::Borrowed("file_change");
         let class = tools::classify_fields(&name, &fields, self.cwd.as_deref());
@@ -256,7 +256,7 @@ impl Codex {
     }
 
     fn image_view<'c>(&self, id: ItemId<'c>, item: &wire::Item<'c>) -> Tool<'c> {
-        let mut fields = Input::default();
+        let mut fields = ToolInput::default();
         fields.path = item.path;
         let name = Cow::Borrowed("view_image");
         let class = tools::classify_fields(&name, &fields, self.cwd.as_deref());
@@ -266,7 +266,7 @@ impl Codex {
 
     fn todo_list<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         id: ItemId<'c>,
         item: &wire::Item<'c>,
         phase: Phase,
@@ -291,7 +291,12 @@ impl Codex {
     }
 
     /// A warning that Codex dresses as an item; it may come before any turn.
-    fn error_item<'c>(&mut self, cx: &mut Context<'c>, id: &ItemId<'c>, item: &wire::Item<'c>) {
+    fn error_item<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        id: &ItemId<'c>,
+        item: &wire::Item<'c>,
+    ) {
         let message = item.message.raw().unwrap_or_else(|| Raw::of(&""));
         let text = Text::from(message.clone());
         let id = id.as_str();
@@ -299,7 +304,7 @@ impl Codex {
         self.notice(cx, Level::Warning, "warning", text, Some(detail));
     }
 
-    fn compaction<'c>(&mut self, cx: &mut Context<'c>, id: ItemId<'c>, phase: Phase) {
+    fn compaction<'c>(&mut self, cx: &mut FrameContext<'c>, id: ItemId<'c>, phase: Phase) {
         self.begin(cx);
         let compaction = Item::Compaction(Compaction {
             id,
@@ -318,7 +323,7 @@ impl Codex {
     /// A plan in words, put before the user; the list of steps is something else.
     fn proposal<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         id: ItemId<'c>,
         item: &wire::Item<'c>,
         phase: Phase,
@@ -360,7 +365,7 @@ fn tool<'c>(id: ItemId<'c>, name: Cow<'c, str>, input: Raw<'c>, class: Class<'c>
     }
 }
 
-fn said(content: Raw<'_>) -> ToolResult<'_> {
+fn tool_result(content: Raw<'_>) -> ToolResult<'_> {
     ToolResult {
         content,
         is_error: false,
@@ -397,7 +402,7 @@ fn mcp_call<'c>(id: ItemId<'c>, item: &wire::Item<'c>) -> Tool<'c> {
 /// What the server answered, or why it could not be asked.
 fn mcp_result<'c>(item: &mut wire::Item<'c>) -> Option<ToolResult<'c>> {
     if let Some(message) = item.error.take().message.raw() {
-        return Some(said(message));
+        return Some(tool_result(message));
     }
     let result: wire::McpResult<'c> = item.result.parse()?;
     let content = result.content.raw();
@@ -410,7 +415,7 @@ fn mcp_result<'c>(item: &mut wire::Item<'c>) -> Option<ToolResult<'c>> {
 }
 
 fn web_search<'c>(id: ItemId<'c>, item: &wire::Item<'c>) -> Tool<'c> {
-    let mut fields = Input::default();
+    let mut fields = ToolInput::default();
     fields.query = item.query;
     let is_blank = |it: Any<'c>| it.raw().is_none_or(|raw| Text::from(raw).is_blank());
     if is_blank(fields.query) {
@@ -431,7 +436,7 @@ fn web_search<'c>(id: ItemId<'c>, item: &wire::Item<'c>) -> Tool<'c> {
 
 fn agents_call<'c>(id: ItemId<'c>, item: &wire::Item<'c>) -> Tool<'c> {
     let name = item.tool.0.clone().unwrap_or(Cow::Borrowed("spawn_agent"));
-    let mut fields = Input::default();
+    let mut fields = ToolInput::default();
     fields.prompt = item.prompt;
     let class = tools::classify_fields(&name, &fields, None);
     let sender = item.sender.raw().or(item.sender_camel.raw());
@@ -450,7 +455,7 @@ fn agents_result<'c>(item: &wire::Item<'c>) -> Option<ToolResult<'c>> {
     let agents: wire::AgentsStates<'c> = Any(Some(states)).parse().unwrap_or_default();
     let words = agents.0.iter().filter_map(|(_, it)| it.message.raw());
     let words = words.map(Text::from).collect();
-    let mut result = said(Raw::of(&joined(words, "\n")));
+    let mut result = tool_result(Raw::of(&joined(words, "\n")));
     result.structured = Some(Raw::borrowed(states));
     Some(result)
 }

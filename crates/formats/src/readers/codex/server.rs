@@ -13,8 +13,8 @@ use model::{
 
 use super::end::tokens;
 use super::items::Phase;
-use super::{Asked, Codex, Context, Direction, Line, MAX_WAITING, raw};
-use crate::tools::{self, Input};
+use super::{Codex, Direction, FrameContext, HostRequest, Line, MAX_WAITING, raw};
+use crate::tools::{self, ToolInput};
 use crate::wire::codex as wire;
 use crate::wire::lenient::Any;
 
@@ -50,7 +50,7 @@ impl Codex {
     /// A line without a type: a notification, a request or an answer.
     pub(super) fn message<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         line: &mut Line<'c>,
         text: &'c str,
         direction: Direction,
@@ -58,7 +58,7 @@ impl Codex {
         let id = line.id.raw();
         let Some(method) = line.method.take() else {
             return match id {
-                Some(id) => self.answered(cx, &id, line, text),
+                Some(id) => self.on_host_answer(cx, &id, line, text),
                 None => self
                     .lifecycle
                     .unmapped(cx, "no type and no method".to_owned(), text),
@@ -80,25 +80,25 @@ impl Codex {
                 self.notice(cx, Level::Info, "interrupt", said, raw(text));
             }
             (_, Some(id)) if direction == Direction::FromAgent && is_question(&method) => {
-                self.asked(cx, &method, &id, params, text);
+                self.on_server_request(cx, &method, &id, params, text);
             }
             (_, Some(id)) => {
                 cx.origin = Origin::Client;
-                self.requested(&method, &id);
+                self.on_host_request(&method, &id);
                 let said = Text::new(format!("the host asked: {method}"));
                 self.notice(cx, Level::Debug, "request", said, raw(text));
             }
-            (_, None) => self.notified(cx, &method, params, text),
+            (_, None) => self.on_notification(cx, &method, params, text),
         }
     }
 
     /// Remembers a request whose refusal ends the run, or keeps one from beginning.
-    fn requested(&mut self, method: &str, id: &Raw<'_>) {
+    fn on_host_request(&mut self, method: &str, id: &Raw<'_>) {
         self.is_server = true;
         let asked = match method {
-            "initialize" | "thread/start" | "thread/fork" => Asked::Thread,
-            "thread/resume" => Asked::OldThread,
-            "turn/start" => Asked::Turn,
+            "initialize" | "thread/start" | "thread/fork" => HostRequest::Thread,
+            "thread/resume" => HostRequest::OldThread,
+            "turn/start" => HostRequest::Turn,
             _ => return,
         };
         if self.requests.len() >= MAX_WAITING {
@@ -107,7 +107,7 @@ impl Codex {
         self.requests.push_back((id.get().to_owned(), asked));
     }
 
-    fn take_requested(&mut self, id: &Raw<'_>) -> Option<Asked> {
+    fn take_requested(&mut self, id: &Raw<'_>) -> Option<HostRequest> {
         let at = self.requests.iter().position(|it| it.0 == id.get())?;
         self.requests.remove(at).map(|it| it.1)
     }
@@ -119,15 +119,17 @@ impl Codex {
         matches!((known, told), (Some(known), Some(told)) if known != told)
     }
 
-    fn notified<'c>(
+    fn on_notification<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         method: &str,
         mut params: wire::Params<'c>,
         text: &'c str,
     ) {
         match method {
-            "thread/started" => self.thread_told(cx, params.thread.take(), None, None, None, text),
+            "thread/started" => {
+                self.on_thread_info(cx, params.thread.take(), None, None, None, text)
+            }
             "turn/started" => self.turn_started(cx),
             "turn/completed" => self.turn_over(cx, params.turn.take(), text),
             "item/started" => self.item(cx, params.item.take(), Phase::Started, text),
@@ -146,10 +148,10 @@ impl Codex {
                     self.lifecycle.delta(cx, &item, Channel::Text, between);
                 }
             }
-            "turn/plan/updated" => self.plan_told(cx, params),
-            "thread/tokenUsage/updated" => self.usage_told(cx, params.token_usage.take()),
+            "turn/plan/updated" => self.on_plan(cx, params),
+            "thread/tokenUsage/updated" => self.on_usage(cx, params.token_usage.take()),
             "serverRequest/resolved" => self.resolved(cx, params.request_id),
-            "error" => self.error_told(cx, params, text),
+            "error" => self.on_error(cx, params, text),
             "configWarning" | "deprecationNotice" | "warning" => {
                 let said = params.summary.raw().or(params.message.raw());
                 let said = said.map(Text::from).unwrap_or_default();
@@ -167,13 +169,13 @@ impl Codex {
     }
 
     /// A thread introduces itself, in a notification or in the answer to a request.
-    fn thread_told<'c>(
+    fn on_thread_info<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         mut thread: wire::Thread<'c>,
         model: Option<Cow<'c, str>>,
         permission_mode: Option<Cow<'c, str>>,
-        asked: Option<Asked>,
+        asked: Option<HostRequest>,
         text: &'c str,
     ) {
         let Some(id) = thread.id.take().filter(|it| !it.is_empty()) else {
@@ -188,7 +190,9 @@ impl Codex {
         }
         let how = match self.binding(&id) {
             // A thread that was forked once says so whenever it is resumed.
-            Binding::Init | Binding::Resume if asked == Some(Asked::OldThread) => Binding::Resume,
+            Binding::Init | Binding::Resume if asked == Some(HostRequest::OldThread) => {
+                Binding::Resume
+            }
             Binding::Init | Binding::Resume if thread.forked_from.0.is_some() => Binding::Fork,
             how => how,
         };
@@ -205,7 +209,12 @@ impl Codex {
         self.lifecycle.emit(cx, Body::SessionBound(bound));
     }
 
-    fn turn_over<'c>(&mut self, cx: &mut Context<'c>, mut turn: wire::Turn<'c>, text: &'c str) {
+    fn turn_over<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        mut turn: wire::Turn<'c>,
+        text: &'c str,
+    ) {
         self.begin(cx);
         cx.extra.clear();
         let message = turn.error.take().message.raw().map(Text::from);
@@ -232,7 +241,7 @@ impl Codex {
 
     fn piece<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         params: wire::Params<'c>,
         channel: Channel,
         text: &'c str,
@@ -246,7 +255,7 @@ impl Codex {
         self.lifecycle.delta(cx, &item, channel, Text::from(delta));
     }
 
-    fn plan_told<'c>(&mut self, cx: &mut Context<'c>, params: wire::Params<'c>) {
+    fn on_plan<'c>(&mut self, cx: &mut FrameContext<'c>, params: wire::Params<'c>) {
         self.begin(cx);
         let entries = params.plan.0.iter().map(|step| PlanEntry {
             key: None,
@@ -264,7 +273,7 @@ impl Codex {
     }
 
     /// One call of the model has ended.
-    fn usage_told<'c>(&mut self, cx: &mut Context<'c>, told: wire::TokenUsage<'c>) {
+    fn on_usage<'c>(&mut self, cx: &mut FrameContext<'c>, told: wire::TokenUsage<'c>) {
         if let Some(last) = tokens(told.last) {
             let sum = self.calls.unwrap_or_default().plus(&last);
             self.calls = self.lifecycle.has_run().then_some(sum);
@@ -280,9 +289,9 @@ impl Codex {
         }
     }
 
-    fn error_told<'c>(
+    fn on_error<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         mut params: wire::Params<'c>,
         text: &'c str,
     ) {
@@ -297,9 +306,9 @@ impl Codex {
         self.notice(cx, level, code, message, raw(text));
     }
 
-    fn asked<'c>(
+    fn on_server_request<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         method: &str,
         id: &Raw<'c>,
         params: wire::Params<'c>,
@@ -318,7 +327,7 @@ impl Codex {
             .or(params.message.raw())
             .map(Text::from);
         let title = if params.command.0.is_some() {
-            let mut fields = Input::default();
+            let mut fields = ToolInput::default();
             fields.command = params.command;
             tools::classify_fields("command_execution", &fields, None).title
         } else {
@@ -346,9 +355,9 @@ impl Codex {
     }
 
     /// The answer to a request of either side.
-    fn answered<'c>(
+    fn on_host_answer<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         id: &Raw<'c>,
         line: &mut Line<'c>,
         text: &'c str,
@@ -362,7 +371,7 @@ impl Codex {
             self.refusal = None;
             let model = answer.model.take();
             let mode = answer.approval_policy.take();
-            return self.thread_told(cx, answer.thread.take(), model, mode, asked, text);
+            return self.on_thread_info(cx, answer.thread.take(), model, mode, asked, text);
         }
         cx.extra.clear();
         let is_answer = answer.decision.0.is_some()
@@ -386,11 +395,11 @@ impl Codex {
             let words = said.to_str().into_owned();
             self.notice(cx, Level::Error, "request_failed", said, raw(text));
             match asked {
-                Some(Asked::Turn) => {
+                Some(HostRequest::Turn) => {
                     self.begin(cx);
                     self.end_run(cx, Outcome::Failed, Some(("request_failed", words)));
                 }
-                Some(Asked::Thread | Asked::OldThread) => self.refusal = Some(words),
+                Some(HostRequest::Thread | HostRequest::OldThread) => self.refusal = Some(words),
                 None => (),
             }
             return;
@@ -400,7 +409,7 @@ impl Codex {
     }
 
     /// A question is off the table; who saw no answer cannot know it.
-    fn resolved(&mut self, cx: &mut Context<'_>, request: Any<'_>) {
+    fn resolved(&mut self, cx: &mut FrameContext<'_>, request: Any<'_>) {
         cx.extra.clear();
         let Some(id) = request.raw() else { return };
         let decision = if self.was_interrupted {

@@ -12,11 +12,11 @@ fn check(lines: &str, end: End, expect: Expect) {
 
 fn check_as(wanted: Option<&str>, lines: &str, end: End, expect: Expect) {
     let mut reader = Codex::new(&ReaderConfig {
-        expect: wanted.map(str::to_owned),
+        expected_session: wanted.map(str::to_owned),
         ..ReaderConfig::default()
     });
     let mut out = String::new();
-    let mut sink = |event: &Event<'_>| told(event, &mut out);
+    let mut sink = |event: &Event<'_>| write_event(event, &mut out);
     for line in lines.lines().map(str::trim).filter(|it| !it.is_empty()) {
         reader.frame(Frame::Data(line.as_bytes()), &mut sink);
     }
@@ -24,7 +24,7 @@ fn check_as(wanted: Option<&str>, lines: &str, end: End, expect: Expect) {
     expect.assert_eq(&out);
 }
 
-fn told(event: &Event<'_>, out: &mut String) {
+fn write_event(event: &Event<'_>, out: &mut String) {
     let json = serde_json::to_string(event).unwrap();
     let (_, data) = json.split_once("\"data\":").unwrap();
     let why = event.why.map(|it| format!(" ({it:?})"));
@@ -216,7 +216,7 @@ fn items_without_a_start_are_opened_first() {
 }
 
 #[test]
-fn commands_may_be_lists_of_words() {
+fn commands_may_be_lists_of_arguments() {
     check(
         r#"
         {"type":"turn.started"}
@@ -436,8 +436,8 @@ fn a_later_process_of_a_session_uses_names_that_are_new() {
         r#"{"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"ho"}}"#,
     ];
     let mut config = ReaderConfig::default();
-    config.earlier.n_runs = 4;
-    config.earlier.items.note(&ItemId::new("item_0"));
+    config.previous.n_runs = 4;
+    config.previous.items.reserve(&ItemId::new("item_0"));
     let mut reader = Codex::new(&config);
     let mut names = Vec::new();
     let mut sink = |event: &Event<'_>| match &event.body {

@@ -5,7 +5,7 @@ use model::{End, Exit};
 
 use super::{Gemini, recognises};
 use crate::readers::ReaderConfig;
-use crate::readers::shown::show;
+use crate::readers::test_summary::summarize;
 
 const INIT: &str =
     r#"{"type":"init","timestamp":"2026-11-15T18:17:16.193Z","session_id":"s1","model":"m"}"#;
@@ -13,11 +13,11 @@ const INIT: &str =
 fn check(lines: &[&str], exit: Option<Exit>, expect: Expect) {
     let reader = Box::new(Gemini::new(&ReaderConfig::default()));
     let aborted = false;
-    expect.assert_eq(&show(reader, lines, &End { exit, aborted }));
+    expect.assert_eq(&summarize(reader, lines, &End { exit, aborted }));
 }
 
 #[test]
-fn whatever_is_no_chunk_ends_the_words() {
+fn any_other_event_ends_the_chunks() {
     check(
         &[
             r#"{"type":"message","role":"assistant","content":"a","delta":true}"#,
@@ -143,10 +143,10 @@ fn two_recordings_in_one_file_are_two_runs() {
 #[test]
 fn another_session_than_the_one_asked_for_is_a_failure() {
     let reader = Gemini::new(&ReaderConfig {
-        expect: Some("s9".to_owned()),
+        expected_session: Some("s9".to_owned()),
         ..ReaderConfig::default()
     });
-    let shown = show(Box::new(reader), &[INIT, INIT], &End::default());
+    let shown = summarize(Box::new(reader), &[INIT, INIT], &End::default());
     expect![[r#"
         started
         bound s1 Mismatch -

@@ -4,10 +4,14 @@ use std::borrow::Cow;
 
 use model::{Channel, Item, Raw, Text};
 
-use super::streamed::Streamed;
+use super::streamed::StreamedText;
 
 /// An item with what was streamed of it filled in.
-pub(super) fn folded(mut item: Item<'static>, text: &Streamed, input: &Streamed) -> Item<'static> {
+pub(super) fn folded(
+    mut item: Item<'static>,
+    text: &StreamedText,
+    input: &StreamedText,
+) -> Item<'static> {
     match &mut item {
         Item::Message(it) if !text.is_empty() => it.text = Text::new(text.decode()),
         Item::Reasoning(it) if !text.is_empty() => it.text = Text::new(text.decode()),
@@ -78,7 +82,7 @@ pub(super) fn text_of<'i>(item: &'i Item<'_>) -> &'i Text<'i> {
 }
 
 /// True when pieces of the channel are pieces of such an item.
-pub(super) fn is_told_in(item: &Item<'_>, channel: Channel) -> bool {
+pub(super) fn is_contained_in(item: &Item<'_>, channel: Channel) -> bool {
     match item {
         Item::Message(_) | Item::Reasoning(_) => channel == Channel::Text,
         Item::Tool(_) => channel != Channel::Text,

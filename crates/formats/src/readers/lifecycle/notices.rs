@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use model::{Body, Level, Notice, Origin, Raw, Text, Unmapped};
 use serde_json::value::RawValue;
 
-use super::{Context, Lifecycle};
+use super::{FrameContext, Lifecycle};
 
 /// Bytes shown of a line that is no message; the whole is in the notice's detail.
 const MAX_SHOWN: usize = 200;
@@ -17,14 +17,14 @@ pub(crate) const MAX_KEPT: usize = 1 << 20;
 const MAX_LAST_WORDS: usize = 2048;
 
 impl Lifecycle {
-    pub(crate) fn notice(&mut self, cx: &mut Context<'_>, notice: Notice<'_>) {
+    pub(crate) fn notice(&mut self, cx: &mut FrameContext<'_>, notice: Notice<'_>) {
         self.emit(cx, Body::NoticeRaised(notice));
     }
 
     /// A notice that keeps the whole message.
-    pub(crate) fn say(
+    pub(crate) fn notice_with_frame(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         level: Level,
         code: &'static str,
         text: Text<'_>,
@@ -44,7 +44,7 @@ impl Lifecycle {
     /// A warning of linkspan's own about the input.
     pub(crate) fn warn(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         code: &'static str,
         text: String,
         detail: Option<Raw<'_>>,
@@ -62,7 +62,7 @@ impl Lifecycle {
     }
 
     /// A line that is not what the format says; its text is kept.
-    pub(crate) fn bad_line(&mut self, cx: &mut Context<'_>, text: &str, why: &str) {
+    pub(crate) fn bad_line(&mut self, cx: &mut FrameContext<'_>, text: &str, why: &str) {
         let kept = &text[..text.floor_char_boundary(MAX_KEPT)];
         let why = match text.len() - kept.len() {
             0 => why.to_owned(),
@@ -72,7 +72,7 @@ impl Lifecycle {
     }
 
     /// A line of plain words where a message should be: what a program says before it leaves.
-    pub(crate) fn plain_words(&mut self, cx: &mut Context<'_>, text: &str) {
+    pub(crate) fn plain_text_line(&mut self, cx: &mut FrameContext<'_>, text: &str) {
         let words = text.trim();
         let start = char_boundary(words, MAX_SHOWN);
         let cut = if start < words.len() { "…" } else { "" };
@@ -89,12 +89,12 @@ impl Lifecycle {
     }
 
     /// A message has come: the words before it were not the last.
-    pub(crate) fn goes_on(&mut self) {
+    pub(crate) fn note_continued(&mut self) {
         self.last_words = None;
     }
 
     /// Lines that came after another session than the one asked for had ended the run.
-    pub(crate) fn ignored(&mut self, cx: &mut Context<'_>, n_lines: u64) {
+    pub(crate) fn ignored(&mut self, cx: &mut FrameContext<'_>, n_lines: u64) {
         if n_lines > 0 {
             let text = format!("{n_lines} lines after the end were ignored");
             self.warn(cx, "ignored", text, None);
@@ -102,17 +102,17 @@ impl Lifecycle {
     }
 
     /// A frame that comes after the end of its run. It changes nothing of the run; it is kept, once.
-    pub(crate) fn after_end(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn after_end(&mut self, cx: &mut FrameContext<'_>) {
         if cx.message.is_empty() {
             return;
         }
         let message = std::mem::take(&mut cx.message);
         let text = Text::new("a line after the end of the run");
-        self.say(cx, Level::Debug, "after_end", text, message);
+        self.notice_with_frame(cx, Level::Debug, "after_end", text, message);
     }
 
     /// A frame or block that no rule knows; its bytes are kept.
-    pub(crate) fn unmapped(&mut self, cx: &mut Context<'_>, what: String, json: &str) {
+    pub(crate) fn unmapped(&mut self, cx: &mut FrameContext<'_>, what: String, json: &str) {
         cx.extra.clear();
         let unmapped = Unmapped {
             what: Cow::Owned(what),
@@ -122,7 +122,7 @@ impl Lifecycle {
     }
 
     /// The frame said nothing that makes an event, but it may have had fields nobody reads.
-    pub(crate) fn unread(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn unread(&mut self, cx: &mut FrameContext<'_>) {
         if cx.extra.is_empty() {
             return;
         }

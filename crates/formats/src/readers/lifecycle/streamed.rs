@@ -9,11 +9,11 @@ use model::{Raw, Text};
 const ROOM: usize = 1024;
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Streamed {
+pub(crate) struct StreamedText {
     json: String,
 }
 
-impl Streamed {
+impl StreamedText {
     pub(crate) fn push(&mut self, text: &Text<'_>) {
         if self.json.capacity() == 0 {
             self.json.reserve(ROOM);
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn pieces_of_any_spelling_add_up() {
-        let mut streamed = Streamed::default();
+        let mut streamed = StreamedText::default();
         streamed.push(&serde_json::from_str(r#""a\n""#).unwrap());
         streamed.push(&Text::new("\"b\""));
         assert_eq!(streamed.decode(), "a\n\"b\"");

@@ -9,9 +9,9 @@ use model::{
     Basis, Denial, End, Exit, Level, Outcome, RunEnded, RunError, Scope, Text, Tokens, Usage, Why,
 };
 
-use super::{Context, OpenCode};
+use super::{FrameContext, OpenCode};
 use crate::errors;
-use crate::readers::native;
+use crate::readers::session_tracker;
 use crate::wire::lenient::Any;
 use crate::wire::opencode as wire;
 
@@ -25,7 +25,7 @@ const ABORTED: &str = "aborted";
 
 /// The run that is under way.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Run {
+pub(super) struct RunState {
     in_step: bool,
     n_finished: u64,
     /// Why the model ended its last step.
@@ -50,7 +50,7 @@ struct Failure {
 
 /// What ends a run.
 #[derive(Clone, Copy, Debug)]
-enum Ending<'e> {
+enum RunEndCause<'e> {
     /// The server says that the session is idle.
     Idle,
     /// A line of another run follows.
@@ -58,7 +58,7 @@ enum Ending<'e> {
     Stream(&'e End),
 }
 
-impl Run {
+impl RunState {
     pub(super) fn is_in_step(&self) -> bool {
         self.in_step
     }
@@ -82,7 +82,7 @@ impl Run {
     }
 
     /// The assistant said something; the words of the last message are the answer.
-    pub(super) fn said(&mut self, message: Option<&str>, text: &Text<'_>) {
+    pub(super) fn add_text(&mut self, message: Option<&str>, text: &Text<'_>) {
         if text.is_empty() {
             return;
         }
@@ -121,7 +121,7 @@ impl Run {
 
 impl OpenCode {
     /// An error of the session; whether it is the run's is known at the end.
-    pub(super) fn failed<'c>(&mut self, cx: &mut Context<'c>, error: Any<'c>, is_news: bool) {
+    pub(super) fn failed<'c>(&mut self, cx: &mut FrameContext<'c>, error: Any<'c>, is_news: bool) {
         let mut it: wire::Error<'c> = error.parse().unwrap_or_default();
         let name = match it.name.take() {
             // Somebody asked for it: that is no failure, and needs no other word than elsewhere.
@@ -149,32 +149,33 @@ impl OpenCode {
                 Level::Error
             };
             let code = Cow::Owned(name.into_owned());
-            self.say(cx, level, code, message, error.raw());
+            self.emit_notice(cx, level, code, message, error.raw());
         }
     }
 
     /// The server says that the session waits for a prompt.
-    pub(super) fn finish_idle(&mut self, cx: &mut Context<'_>) {
-        self.finish(cx, Ending::Idle);
+    pub(super) fn finish_idle(&mut self, cx: &mut FrameContext<'_>) {
+        self.finish(cx, RunEndCause::Idle);
     }
 
     /// Another run begins.
-    pub(super) fn finish_before_next(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn finish_before_next(&mut self, cx: &mut FrameContext<'_>) {
         if self.lifecycle.has_run() {
             let extra = std::mem::take(&mut cx.extra);
-            self.finish(cx, Ending::Next);
+            self.finish(cx, RunEndCause::Next);
             cx.extra = extra;
         }
     }
 
     /// The stream is over.
-    pub(super) fn finish_at_end(&mut self, cx: &mut Context<'_>, end: &End) {
+    pub(super) fn finish_at_end(&mut self, cx: &mut FrameContext<'_>, end: &End) {
         let missing = self.native.missing_end("opencode", end);
-        self.native.begin_last(&mut self.lifecycle, cx, missing.why);
-        self.finish(cx, Ending::Stream(end));
+        self.native
+            .start_last_run(&mut self.lifecycle, cx, missing.why);
+        self.finish(cx, RunEndCause::Stream(end));
     }
 
-    fn finish(&mut self, cx: &mut Context<'_>, ending: Ending<'_>) {
+    fn finish(&mut self, cx: &mut FrameContext<'_>, ending: RunEndCause<'_>) {
         let (mut ended, why) = self.verdict(ending);
         let mut run = std::mem::take(&mut self.run);
         ended.answer = run.answer();
@@ -188,7 +189,7 @@ impl OpenCode {
         });
         ended.stop_reason = run.reason.as_deref().map(Cow::Borrowed);
         ended.denials = run.denials;
-        let left_open = native::left_open(ended.outcome);
+        let left_open = session_tracker::left_open(ended.outcome);
         let before = cx.why;
         cx.why = why.or(before);
         self.lifecycle.end_run(cx, ended, left_open);
@@ -197,13 +198,13 @@ impl OpenCode {
         self.sessions.forget_run();
     }
 
-    fn verdict(&self, ending: Ending<'_>) -> (RunEnded<'static>, Option<Why>) {
+    fn verdict(&self, ending: RunEndCause<'_>) -> (RunEnded<'static>, Option<Why>) {
         let nobody = End::default();
         let (end, why) = match ending {
-            Ending::Idle | Ending::Next => (&nobody, None),
-            Ending::Stream(end) if end.exit.is_some() => (end, Some(Why::ProcessExit)),
+            RunEndCause::Idle | RunEndCause::Next => (&nobody, None),
+            RunEndCause::Stream(end) if end.exit.is_some() => (end, Some(Why::ProcessExit)),
             // A file holds no exit; its last step has said how the run ended.
-            Ending::Stream(end) => (end, None),
+            RunEndCause::Stream(end) => (end, None),
         };
         let missing = self.native.missing_end("opencode", end);
         let has_exited_well = end.exit == Some(Exit::Code(0));
@@ -216,7 +217,7 @@ impl OpenCode {
             return (RunEnded::new(outcome_of(&error.code), Some(error)), why);
         }
         let has_exited_badly = end.exit.is_some() && !has_exited_well;
-        let is_idle = matches!(ending, Ending::Idle);
+        let is_idle = matches!(ending, RunEndCause::Idle);
         let has_finished = self.run.n_finished > 0 && !self.run.in_step;
         if has_exited_badly || !(has_finished || is_idle) {
             return (missing.ended(), Some(missing.why));

@@ -7,7 +7,7 @@ use model::{
     Status, Text, Tokens, Usage, Why,
 };
 
-use super::{Context, OpenCode, has_ended};
+use super::{FrameContext, OpenCode, has_ended};
 use crate::readers::lifecycle::raw;
 use crate::wire::lenient::{Any, Object as _};
 use crate::wire::opencode::{self as wire, Part};
@@ -16,7 +16,7 @@ impl OpenCode {
     /// A part of a server's message, as far as it has come.
     pub(super) fn part<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         part: Part<'c>,
         delta: Any<'c>,
         json: &'c str,
@@ -42,12 +42,12 @@ impl OpenCode {
                 let said = super::outcome::message_of(part.error);
                 let text = said.unwrap_or(Text::new("the model's provider failed"));
                 let detail = Some(raw(json));
-                self.say(cx, Level::Warning, "api_retry", text, detail);
+                self.emit_notice(cx, Level::Warning, "api_retry", text, detail);
             }
             Some("snapshot" | "patch" | "agent" | "subtask") => {
                 let kind = part.r#type.as_deref().unwrap_or_default().to_owned();
                 let detail = Some(raw(json));
-                self.say(cx, Level::Debug, "part", Text::new(kind), detail);
+                self.emit_notice(cx, Level::Debug, "part", Text::new(kind), detail);
             }
             other => {
                 let what = format!("part `{}`", other.unwrap_or_default());
@@ -57,7 +57,12 @@ impl OpenCode {
     }
 
     /// True for a part that has ended before; what comes after that is no news.
-    pub(super) fn is_again(&mut self, cx: &mut Context<'_>, id: Option<&str>, json: &str) -> bool {
+    pub(super) fn is_again(
+        &mut self,
+        cx: &mut FrameContext<'_>,
+        id: Option<&str>,
+        json: &str,
+    ) -> bool {
         let Some(id) = id.map(ItemId::new) else {
             return false;
         };
@@ -66,40 +71,40 @@ impl OpenCode {
             cx.extra.clear();
             let detail = Some(raw(json));
             let text = Text::new("a part that had ended was told again");
-            self.say(cx, Level::Debug, "part_again", text, detail);
+            self.emit_notice(cx, Level::Debug, "part_again", text, detail);
         }
         is_again
     }
 
-    pub(super) fn text<'c>(&mut self, cx: &mut Context<'c>, part: Part<'c>, role: Role) {
+    pub(super) fn text<'c>(&mut self, cx: &mut FrameContext<'c>, part: Part<'c>, role: Role) {
         self.begin(cx);
         keep_time(cx, part.time);
         let text = part.text.raw().map(Text::from).unwrap_or_default();
         if role == Role::Assistant && cx.path.is_empty() {
-            self.run.said(part.message_id.as_deref(), &text);
+            self.run.add_text(part.message_id.as_deref(), &text);
         }
         let id = part.id.0.unwrap_or(Cow::Borrowed("text"));
         let item = message(ItemId::new(id), role, part.message_id.0, text);
-        self.close_words(cx, item);
+        self.close_texts(cx, item);
     }
 
-    pub(super) fn reasoning<'c>(&mut self, cx: &mut Context<'c>, part: Part<'c>) {
+    pub(super) fn reasoning<'c>(&mut self, cx: &mut FrameContext<'c>, part: Part<'c>) {
         self.begin(cx);
         keep_time(cx, part.time);
         let text = part.text.raw().map(Text::from).unwrap_or_default();
         let id = part.id.0.unwrap_or(Cow::Borrowed("reasoning"));
         let item = reasoning(ItemId::new(id), part.message_id.0, text);
-        self.close_words(cx, item);
+        self.close_texts(cx, item);
     }
 
-    fn close_words(&mut self, cx: &mut Context<'_>, item: Item<'_>) {
+    fn close_texts(&mut self, cx: &mut FrameContext<'_>, item: Item<'_>) {
         let id = item.id().clone().into_owned();
         self.lifecycle.close_text(cx, item, Status::Ok);
         self.growing.end(&id);
     }
 
     /// Words that go on: shows what is new of them.
-    fn grow<'c>(&mut self, cx: &mut Context<'c>, part: &Part<'c>, role: Role, delta: Any<'c>) {
+    fn grow<'c>(&mut self, cx: &mut FrameContext<'c>, part: &Part<'c>, role: Role, delta: Any<'c>) {
         self.begin(cx);
         let Some(id) = part.id.0.clone().map(ItemId::new) else {
             return;
@@ -128,7 +133,7 @@ impl OpenCode {
     /// A piece of a part's text.
     pub(super) fn part_delta<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         properties: &mut wire::Properties<'c>,
         json: &str,
     ) {
@@ -157,7 +162,7 @@ impl OpenCode {
     }
 
     /// A message is complete: so are its words.
-    pub(super) fn end_words(&mut self, cx: &mut Context<'_>, message_id: &str) {
+    pub(super) fn end_texts(&mut self, cx: &mut FrameContext<'_>, message_id: &str) {
         for id in self.growing.of_message(message_id) {
             let is_main = self.lifecycle.path_of(&id).is_some_and(<[_]>::is_empty);
             let run = &mut self.run;
@@ -166,7 +171,7 @@ impl OpenCode {
                     if let Item::Message(message) = item
                         && is_main
                     {
-                        run.said(Some(message_id), &message.text);
+                        run.add_text(Some(message_id), &message.text);
                     }
                 });
             self.growing.end(&id);
@@ -174,7 +179,7 @@ impl OpenCode {
     }
 
     /// A file that came with a prompt.
-    fn file<'c>(&mut self, cx: &mut Context<'c>, part: Part<'c>, role: Role, json: &str) {
+    fn file<'c>(&mut self, cx: &mut FrameContext<'c>, part: Part<'c>, role: Role, json: &str) {
         self.begin(cx);
         let id = ItemId::new(part.id.0.unwrap_or(Cow::Borrowed("file")));
         let url = part.url.raw().map(Text::from).unwrap_or_default();
@@ -196,10 +201,10 @@ impl OpenCode {
         if let Item::Message(message) = &mut item {
             message.parts.push(content);
         }
-        self.close_words(cx, item);
+        self.close_texts(cx, item);
     }
 
-    fn compaction<'c>(&mut self, cx: &mut Context<'c>, part: &Part<'c>) {
+    fn compaction<'c>(&mut self, cx: &mut FrameContext<'c>, part: &Part<'c>) {
         self.begin(cx);
         let trigger = if part.auto.is_true() {
             "auto"
@@ -217,16 +222,16 @@ impl OpenCode {
         self.lifecycle.open(cx, item);
     }
 
-    pub(super) fn step_start(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn step_start(&mut self, cx: &mut FrameContext<'_>) {
         self.begin(cx);
         if cx.path.is_empty() {
             self.run.step_started();
         }
         let text = Text::new("a step begins");
-        self.say(cx, Level::Debug, "step_start", text, None);
+        self.emit_notice(cx, Level::Debug, "step_start", text, None);
     }
 
-    pub(super) fn step_finish<'c>(&mut self, cx: &mut Context<'c>, part: Part<'c>) {
+    pub(super) fn step_finish<'c>(&mut self, cx: &mut FrameContext<'c>, part: Part<'c>) {
         self.begin(cx);
         let is_main = cx.path.is_empty();
         if is_main {
@@ -234,7 +239,7 @@ impl OpenCode {
         }
         let Some(tokens) = tokens(part.tokens) else {
             let text = Text::new("a step ends");
-            return self.say(cx, Level::Debug, "step_finish", text, None);
+            return self.emit_notice(cx, Level::Debug, "step_finish", text, None);
         };
         if is_main {
             self.run.used(&tokens, part.cost.0);
@@ -255,7 +260,7 @@ impl OpenCode {
 }
 
 /// One compaction goes on at a time in each session.
-pub(super) fn compaction_id(cx: &Context<'_>) -> ItemId<'static> {
+pub(super) fn compaction_id(cx: &FrameContext<'_>) -> ItemId<'static> {
     match cx.path.last() {
         Some(call) => ItemId::new(format!("compaction:{call}")),
         None => ItemId::new("compaction"),
@@ -281,7 +286,7 @@ pub(super) fn tokens(value: Any<'_>) -> Option<Tokens> {
 }
 
 /// When a part began and ended has no place of its own.
-pub(super) fn keep_time<'c>(cx: &mut Context<'c>, time: Any<'c>) {
+pub(super) fn keep_time<'c>(cx: &mut FrameContext<'c>, time: Any<'c>) {
     if let Some(time) = time.raw() {
         cx.extra.push((Cow::Borrowed("time"), time));
     }

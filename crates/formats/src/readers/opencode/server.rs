@@ -8,9 +8,9 @@ use model::{
 };
 
 use super::parts::{compaction_id, tokens};
-use super::{About, Context, OpenCode, model_name};
+use super::{FrameContext, OpenCode, SessionAbout, model_name};
 use crate::readers::lifecycle::raw;
-use crate::readers::native::{self, Met};
+use crate::readers::session_tracker::{self, SessionMatch};
 use crate::readers::todos;
 use crate::wire::lenient::{Any, Object as _};
 use crate::wire::opencode::{self as wire, Line, Properties};
@@ -39,17 +39,22 @@ const NOISE: &[&str] = &[
 
 /// Whose event it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Whose {
+enum EventOwner {
     Main,
     Child,
     /// Of no session at all.
-    Nobody,
+    Unowned,
     /// Of a session that is not being read.
     Other,
 }
 
 impl OpenCode {
-    pub(super) fn event<'c>(&mut self, cx: &mut Context<'c>, mut line: Line<'c>, json: &'c str) {
+    pub(super) fn event<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        mut line: Line<'c>,
+        json: &'c str,
+    ) {
         let mut properties = line.properties.take();
         let kind = line.r#type.take().unwrap_or_default();
         cx.native = line.id.take();
@@ -71,20 +76,20 @@ impl OpenCode {
         let session = session.or(part.session_id.take()).or(info.id.0.clone());
         let whose = self.whose(cx, &kind, session.as_deref(), info.parent_id.as_deref());
         match &*kind {
-            _ if whose == Whose::Other => {
+            _ if whose == EventOwner::Other => {
                 self.lifecycle
                     .unmapped(cx, "event of another session".to_owned(), json);
             }
             "message.part.delta" => self.part_delta(cx, &mut properties, json),
             "message.part.updated" => self.part(cx, part, properties.delta, json),
             "message.updated" => self.message(cx, &properties, json),
-            "session.created" | "session.updated" if whose == Whose::Main => {
+            "session.created" | "session.updated" if whose == EventOwner::Main => {
                 self.session(cx, info, &kind, json);
             }
             "session.status" => self.status(cx, &properties, whose, json),
-            "session.idle" if whose == Whose::Main => self.idle(cx, &kind, json),
+            "session.idle" if whose == EventOwner::Main => self.idle(cx, &kind, json),
             "session.error" => {
-                if whose != Whose::Child {
+                if whose != EventOwner::Child {
                     self.begin(cx);
                 }
                 self.failed(cx, properties.error, true);
@@ -115,29 +120,29 @@ impl OpenCode {
     }
 
     /// Something hardly worth telling.
-    fn noise(&mut self, cx: &mut Context<'_>, kind: &str, json: &str) {
+    fn noise(&mut self, cx: &mut FrameContext<'_>, kind: &str, json: &str) {
         cx.extra.clear();
         let detail = Some(raw(json));
         let text = Text::new(kind.to_owned());
-        self.say(cx, Level::Debug, "server_event", text, detail);
+        self.emit_notice(cx, Level::Debug, "server_event", text, detail);
     }
 
     /// Whose event it is; what a sub-agent does gets its path.
     fn whose(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         kind: &str,
         session: Option<&str>,
         parent: Option<&str>,
-    ) -> Whose {
+    ) -> EventOwner {
         let Some(session) = session.filter(|it| !it.is_empty()) else {
-            return Whose::Nobody;
+            return EventOwner::Unowned;
         };
         if let Some(parent) = parent {
             let is_ours = self.native.id() == Some(parent) || self.sessions.is_child(parent);
             if is_ours {
                 self.sessions.learn(session, parent);
-                return Whose::Child;
+                return EventOwner::Child;
             }
         }
         if self.sessions.is_child(session) {
@@ -146,24 +151,27 @@ impl OpenCode {
             if is_work || matches!(kind, "session.error" | "session.compacted") {
                 self.enter(cx, session);
             }
-            return Whose::Child;
+            return EventOwner::Child;
         }
         let is_first = kind == "session.created" && self.native.expected().is_none();
-        if self.native.meet(session) == Met::Other && is_first && !self.lifecycle.has_run() {
+        if self.native.observe(session) == SessionMatch::Other
+            && is_first
+            && !self.lifecycle.has_run()
+        {
             // The server goes on with a session of its own; the one before is over.
             self.native.forget();
-            self.about = About::default();
+            self.about = SessionAbout::default();
             self.about_tokens = None;
         }
-        match self.native.meet(session) {
-            Met::Same => Whose::Main,
-            Met::Other | Met::Wrong => Whose::Other,
+        match self.native.observe(session) {
+            SessionMatch::Same => EventOwner::Main,
+            SessionMatch::Other | SessionMatch::Wrong => EventOwner::Other,
         }
     }
 
     fn session<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         mut info: wire::Session<'c>,
         kind: &str,
         json: &str,
@@ -172,17 +180,17 @@ impl OpenCode {
         let mut model = info.model.take();
         let model_id = model.id.take().or(model.model_id.take());
         let owned = |it: Option<Cow<'_, str>>| it.map(Cow::into_owned);
-        let about = About {
+        let about = SessionAbout {
             model: model_name(model.provider_id.as_deref(), model_id.as_deref())
                 .or(self.about.model.clone()),
             cwd: owned(info.directory.take()).or(self.about.cwd.clone()),
             version: owned(info.version.take()).or(self.about.version.clone()),
         };
-        if self.about == about && self.native.is_told() {
+        if self.about == about && self.native.is_bound() {
             self.noise(cx, kind, json);
         } else if let Some(id) = self.native.id().map(str::to_owned) {
             self.about = about.clone();
-            let mut bound = native::bound(&id);
+            let mut bound = session_tracker::bound(&id);
             bound.model = about.model.map(Cow::Owned);
             bound.cwd = about.cwd.map(Cow::Owned);
             bound.version = about.version.map(Cow::Owned);
@@ -192,7 +200,7 @@ impl OpenCode {
     }
 
     /// What the session has used so far.
-    fn session_usage(&mut self, cx: &mut Context<'_>, value: Any<'_>, cost_usd: Option<f64>) {
+    fn session_usage(&mut self, cx: &mut FrameContext<'_>, value: Any<'_>, cost_usd: Option<f64>) {
         let Some(tokens) = tokens(value).filter(|it| self.about_tokens != Some(*it)) else {
             return;
         };
@@ -211,7 +219,7 @@ impl OpenCode {
         self.lifecycle.emit(cx, Body::UsageReported(usage));
     }
 
-    fn message<'c>(&mut self, cx: &mut Context<'c>, properties: &Properties<'c>, json: &str) {
+    fn message<'c>(&mut self, cx: &mut FrameContext<'c>, properties: &Properties<'c>, json: &str) {
         let mut info: wire::Message<'c> = properties.info.parse().unwrap_or_default();
         let Some(id) = info.id.take() else {
             return self
@@ -238,7 +246,7 @@ impl OpenCode {
         }
         let time: wire::Time<'c> = info.time.parse().unwrap_or_default();
         if time.completed.0.is_some() {
-            self.end_words(cx, &id);
+            self.end_texts(cx, &id);
         }
         if info.error.0.is_some() && self.lifecycle.has_run() {
             self.failed(cx, info.error, false);
@@ -248,21 +256,21 @@ impl OpenCode {
 
     fn status<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         properties: &Properties<'c>,
-        whose: Whose,
+        whose: EventOwner,
         json: &str,
     ) {
         let status: wire::Status<'c> = properties.status.parse().unwrap_or_default();
         match status.r#type.as_deref() {
-            Some("idle") if whose == Whose::Main => self.idle(cx, "session.status", json),
+            Some("idle") if whose == EventOwner::Main => self.idle(cx, "session.status", json),
             Some("retry") => {
                 let said = status.message.raw().map(Text::from);
                 let text = said.unwrap_or(Text::new("the model's provider failed"));
                 let detail = properties.status.raw();
-                self.say(cx, Level::Warning, "api_retry", text, detail);
+                self.emit_notice(cx, Level::Warning, "api_retry", text, detail);
             }
-            Some("busy") if whose == Whose::Main && !self.lifecycle.has_run() => {
+            Some("busy") if whose == EventOwner::Main && !self.lifecycle.has_run() => {
                 self.begin(cx);
                 self.noise(cx, "session.status", json);
             }
@@ -270,7 +278,7 @@ impl OpenCode {
         }
     }
 
-    fn idle(&mut self, cx: &mut Context<'_>, kind: &str, json: &str) {
+    fn idle(&mut self, cx: &mut FrameContext<'_>, kind: &str, json: &str) {
         if self.lifecycle.has_run() {
             self.finish_idle(cx);
         } else {
@@ -278,17 +286,22 @@ impl OpenCode {
         }
     }
 
-    fn compacted(&mut self, cx: &mut Context<'_>) {
+    fn compacted(&mut self, cx: &mut FrameContext<'_>) {
         let id = compaction_id(cx);
         if !self.lifecycle.is_open(&id) {
             let text = Text::new("the conversation was compacted");
-            return self.say(cx, Level::Info, "compacted", text, None);
+            return self.emit_notice(cx, Level::Info, "compacted", text, None);
         }
         self.lifecycle
             .close(cx, &id, Status::Ok, |_: &mut Item<'_>| ());
     }
 
-    fn permission<'c>(&mut self, cx: &mut Context<'c>, mut properties: Properties<'c>, json: &str) {
+    fn permission<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        mut properties: Properties<'c>,
+        json: &str,
+    ) {
         let Some(id) = properties.id.take() else {
             return self
                 .lifecycle
@@ -323,7 +336,12 @@ impl OpenCode {
         self.lifecycle.ask(cx, ask);
     }
 
-    fn question<'c>(&mut self, cx: &mut Context<'c>, mut properties: Properties<'c>, json: &str) {
+    fn question<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        mut properties: Properties<'c>,
+        json: &str,
+    ) {
         let Some(id) = properties.id.take() else {
             return self
                 .lifecycle
@@ -351,7 +369,7 @@ impl OpenCode {
     /// The call that is asked about; what is asked happens where the call does.
     fn asked_item<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         properties: &mut Properties<'c>,
     ) -> Option<ItemId<'c>> {
         let mut call: wire::Call<'c> = properties.tool.parse().unwrap_or_default();
@@ -364,7 +382,7 @@ impl OpenCode {
 
     fn replied<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         kind: &str,
         mut properties: Properties<'c>,
         json: &str,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use model::{Item, ItemId, Status, Subagent, Text};
 
-use super::{Context, OpenCode};
+use super::{FrameContext, OpenCode};
 use crate::wire::lenient::Any;
 use crate::wire::opencode as wire;
 
@@ -14,14 +14,14 @@ const MAX_CHILDREN: usize = 256;
 const MAX_TASKS: usize = 256;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sessions {
-    children: Vec<Child>,
+pub(super) struct ChildSessions {
+    children: Vec<ChildSession>,
     /// Open calls of `task`, in the order they came.
     tasks: Vec<ItemId<'static>>,
 }
 
 #[derive(Clone, Debug)]
-struct Child {
+struct ChildSession {
     session: String,
     parent: Option<String>,
     /// The call that started it, once it is known.
@@ -30,7 +30,7 @@ struct Child {
     path: Vec<ItemId<'static>>,
 }
 
-impl Sessions {
+impl ChildSessions {
     /// A session names its parent.
     pub(super) fn learn(&mut self, session: &str, parent: &str) {
         if let Some(child) = self.children.iter_mut().find(|it| it.session == session) {
@@ -40,7 +40,7 @@ impl Sessions {
         if self.children.len() >= MAX_CHILDREN {
             self.children.remove(0);
         }
-        self.children.push(Child {
+        self.children.push(ChildSession {
             session: session.to_owned(),
             parent: Some(parent.to_owned()),
             call: None,
@@ -63,7 +63,7 @@ impl Sessions {
         self.tasks.clear();
     }
 
-    fn find(&self, session: &str) -> Option<&Child> {
+    fn find(&self, session: &str) -> Option<&ChildSession> {
         self.children.iter().find(|it| it.session == session)
     }
 
@@ -76,7 +76,7 @@ impl Sessions {
 
 impl OpenCode {
     /// A frame of a sub-agent: its events happen inside of the call that started it.
-    pub(super) fn enter(&mut self, cx: &mut Context<'_>, session: &str) {
+    pub(super) fn enter(&mut self, cx: &mut FrameContext<'_>, session: &str) {
         let Some(child) = self.sessions.find(session) else {
             return;
         };
@@ -101,7 +101,7 @@ impl OpenCode {
     }
 
     /// A call names the session of the sub-agent it started.
-    pub(super) fn link(&mut self, cx: &mut Context<'_>, session: &str, call: &ItemId<'_>) {
+    pub(super) fn link(&mut self, cx: &mut FrameContext<'_>, session: &str, call: &ItemId<'_>) {
         let child = self.sessions.find(session);
         let is_linked = child.is_some_and(|it| it.call.as_ref() == Some(call));
         if is_linked && self.lifecycle.is_open(&agent_id(call)) {
@@ -129,7 +129,7 @@ impl OpenCode {
 
     fn open_subagent(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         call: ItemId<'static>,
         around: Vec<ItemId<'static>>,
     ) {
@@ -157,7 +157,7 @@ impl OpenCode {
     /// The call that started a sub-agent has its result.
     pub(super) fn task_done<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         call: &ItemId<'_>,
         status: Status,
         output: Any<'c>,

@@ -5,11 +5,11 @@ use model::{End, Exit};
 
 use super::{OpenCode, recognises};
 use crate::readers::ReaderConfig;
-use crate::readers::shown::show;
+use crate::readers::test_summary::summarize;
 
 fn check_end(lines: &[&str], end: &End, expect: Expect) {
     let reader = Box::new(OpenCode::new(&ReaderConfig::default()));
-    expect.assert_eq(&show(reader, lines, end));
+    expect.assert_eq(&summarize(reader, lines, end));
 }
 
 fn check(lines: &[&str], expect: Expect) {
@@ -30,7 +30,7 @@ const ERROR: &str =
     r#"{"type":"error","sessionID":"ses_1","error":{"name":"APIError","data":{"message":"rl"}}}"#;
 
 #[test]
-fn the_last_step_says_how_a_file_ends() {
+fn the_last_step_decides_how_a_file_ends() {
     check(
         &[START, STOP],
         expect![[r#"
@@ -100,7 +100,7 @@ fn the_last_step_says_how_a_file_ends() {
 }
 
 #[test]
-fn the_exit_code_has_the_last_word() {
+fn the_exit_code_decides() {
     check_end(
         &[START, CALLS],
         &exit(0),
@@ -193,7 +193,7 @@ fn the_exit_code_has_the_last_word() {
 }
 
 #[test]
-fn the_words_of_the_last_message_are_the_answer() {
+fn the_text_of_the_last_message_is_the_answer() {
     let text = |message: &str, text: &str| {
         format!(
             r#"{{"type":"text","sessionID":"ses_1","part":{{"messageID":"{message}","text":"{text}"}}}}"#
@@ -218,7 +218,7 @@ fn the_words_of_the_last_message_are_the_answer() {
 }
 
 #[test]
-fn a_line_told_twice_counts_once() {
+fn a_repeated_line_counts_once() {
     let text = r#"{"type":"text","sessionID":"ses_1","part":{"id":"p","text":"a"}}"#;
     let tool = r#"{"type":"tool_use","sessionID":"ses_1","part":{"callID":"c","tool":"glob","state":{"status":"completed","input":{"pattern":"*"},"output":"x"}}}"#;
     check(
@@ -268,10 +268,10 @@ fn another_session_is_another_run_or_a_failure() {
     "#]],
     );
     let reader = OpenCode::new(&ReaderConfig {
-        expect: Some("ses_9".to_owned()),
+        expected_session: Some("ses_9".to_owned()),
         ..ReaderConfig::default()
     });
-    let shown = show(Box::new(reader), &[START, STOP], &End::default());
+    let shown = summarize(Box::new(reader), &[START, STOP], &End::default());
     expect![[r#"
         started
         bound ses_1 Mismatch -
@@ -306,7 +306,7 @@ fn odd_lines_are_kept() {
 }
 
 #[test]
-fn what_tools_tell_only_at_their_end() {
+fn results_sent_only_at_the_end_of_a_call() {
     let tool = |tool: &str, input: &str, metadata: &str| {
         format!(
             r#"{{"type":"tool_use","sessionID":"ses_1","part":{{"tool":"{tool}","callID":"{tool}","state":{{"status":"completed","input":{input},"output":"ok","title":"T","metadata":{metadata}}}}}}}"#
@@ -429,7 +429,7 @@ fn texts_grow_by_snapshots_and_by_pieces() {
 }
 
 #[test]
-fn a_stream_that_was_joined_late_still_shows_its_words() {
+fn a_stream_joined_late_still_shows_its_text() {
     let delta = r#""messageID":"m1","partID":"p","field":"text","delta":"end""#;
     check(
         &[
@@ -639,10 +639,10 @@ fn other_sessions_of_the_server_do_not_count() {
         "#]],
     );
     let reader = OpenCode::new(&ReaderConfig {
-        expect: Some("ses_7".to_owned()),
+        expected_session: Some("ses_7".to_owned()),
         ..ReaderConfig::default()
     });
-    let shown = show(
+    let shown = summarize(
         Box::new(reader),
         &[&text, &idle(), &other(&text), &other(&idle())],
         &End::default(),
@@ -769,7 +769,7 @@ fn a_long_text_in_many_snapshots_is_shown_once() {
         .collect();
     let lines: Vec<&str> = lines.iter().map(|it| &**it).collect();
     let reader = Box::new(OpenCode::new(&ReaderConfig::default()));
-    let shown = show(reader, &lines, &End::default());
+    let shown = summarize(reader, &lines, &End::default());
     let pieces = shown.lines().filter(|it| it.starts_with("  p Text"));
     assert_eq!(pieces.count(), 2000);
     assert!(shown.contains(&format!("{text:?}")));

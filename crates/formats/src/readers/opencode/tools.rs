@@ -10,7 +10,7 @@ use model::{
 use serde_json::value::RawValue;
 
 use super::parts::{image_data, keep_time};
-use super::{Context, OpenCode};
+use super::{FrameContext, OpenCode};
 use crate::readers::todos;
 use crate::tools;
 use crate::wire::lenient::{Any, Object as _};
@@ -26,7 +26,7 @@ const DENIED: &[&str] = &[
 const ABORTED: &[&str] = &["Tool execution aborted", "Aborted"];
 
 impl OpenCode {
-    pub(super) fn tool<'c>(&mut self, cx: &mut Context<'c>, mut part: Part<'c>, json: &str) {
+    pub(super) fn tool<'c>(&mut self, cx: &mut FrameContext<'c>, mut part: Part<'c>, json: &str) {
         let id = part.call_id.take().or(part.id.take());
         if self.is_again(cx, id.as_deref(), json) {
             return;
@@ -65,7 +65,7 @@ impl OpenCode {
 
     fn open_or_update<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         id: &ItemId<'c>,
         part: &mut Part<'c>,
         state: &State<'c>,
@@ -105,7 +105,7 @@ impl OpenCode {
     }
 
     /// A command's output, which comes whole each time.
-    fn printed_so_far(&mut self, cx: &mut Context<'_>, id: &ItemId<'_>, output: Any<'_>) {
+    fn printed_so_far(&mut self, cx: &mut FrameContext<'_>, id: &ItemId<'_>, output: Any<'_>) {
         let Some(output) = output.raw().filter(Raw::is_string).map(Text::from) else {
             return;
         };
@@ -120,7 +120,7 @@ impl OpenCode {
 
     fn tool_done<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         id: &ItemId<'c>,
         state: &State<'c>,
         metadata: Metadata<'c>,
@@ -168,7 +168,7 @@ impl OpenCode {
 
     pub(super) fn show_plan(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         entries: Option<Vec<model::PlanEntry<'static>>>,
     ) {
         let Some(entries) = entries else { return };

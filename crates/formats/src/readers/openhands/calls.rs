@@ -7,12 +7,12 @@ use model::{
     Reasoning, Role, Status, Text, Tool, ToolKind, ToolResult, Why,
 };
 
-use super::end::Ending;
+use super::end::PossibleEnd;
+use super::texts::{self, ResponseThinking};
 use super::wire::{self, Action, Event, Observation};
-use super::words::{self, Thinking};
-use super::{Context, MAX_CARDS, MAX_SILENT, OpenHands};
-use crate::readers::cards;
-use crate::readers::pieces::{self, Piece};
+use super::{FrameContext, MAX_CARDS, MAX_SILENT, OpenHands};
+use crate::readers::acp_tool_content;
+use crate::readers::content::{self, ContentPiece};
 use crate::tools;
 use crate::wire::lenient::{Any, Map};
 use crate::wire::openhands::{CALL_FAILED, CALL_LOST, CALL_STOPPED, RUN_ENDED, STREAM_ENDED};
@@ -25,7 +25,7 @@ const MAX_DENIALS: usize = 256;
 const MAX_ENTRIES: usize = 1024;
 
 #[derive(Clone, Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingCall {
     pub(super) id: ItemId<'static>,
 }
 
@@ -35,11 +35,11 @@ impl OpenHands {
         self.lifecycle.open_tool(&id).is_some() || self.nested.knows(id.as_str())
     }
 
-    pub(super) fn action<'c>(&mut self, cx: &mut Context<'c>, mut event: Event<'c>) {
+    pub(super) fn action<'c>(&mut self, cx: &mut FrameContext<'c>, mut event: Event<'c>) {
         self.work(cx);
         let id = self.id(cx);
         let group = event.llm_response_id.take();
-        let thinking = Thinking {
+        let thinking = ResponseThinking {
             content: event.reasoning_content,
             blocks: std::mem::take(&mut event.thinking_blocks),
             item: std::mem::take(&mut event.responses_reasoning_item),
@@ -62,7 +62,7 @@ impl OpenHands {
                         Vec::new(),
                     );
                 }
-                self.ending = Some(Ending::said(cx));
+                self.ending = Some(PossibleEnd::by_message(cx));
             }
             (Some("ThinkAction"), _, Some(thought)) => {
                 self.silence(event.tool_call_id.as_deref());
@@ -82,7 +82,7 @@ impl OpenHands {
 
     fn call<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         id: String,
         group: Option<Cow<'c, str>>,
         action: &Action<'c>,
@@ -123,7 +123,7 @@ impl OpenHands {
         if self.pending.len() >= MAX_PENDING {
             self.pending.remove(0);
         }
-        self.pending.push(Pending { id });
+        self.pending.push(PendingCall { id });
     }
 
     /// A call that is told as words: what comes back says nothing.
@@ -140,7 +140,7 @@ impl OpenHands {
     }
 
     /// The call that an event is the result of; one that nobody made is made up.
-    fn answered(&mut self, cx: &mut Context<'_>, event: &Event<'_>) -> ItemId<'static> {
+    fn answered(&mut self, cx: &mut FrameContext<'_>, event: &Event<'_>) -> ItemId<'static> {
         let id = match event.tool_call_id.as_deref() {
             Some(id) => ItemId::new(id.to_owned()),
             None => ItemId::new(self.id(cx)),
@@ -164,7 +164,7 @@ impl OpenHands {
         id
     }
 
-    pub(super) fn observation<'c>(&mut self, cx: &mut Context<'c>, mut event: Event<'c>) {
+    pub(super) fn observation<'c>(&mut self, cx: &mut FrameContext<'c>, mut event: Event<'c>) {
         let frame_id = self.id(cx);
         let extended = std::mem::take(&mut event.extended_content);
         let call = ItemId::new(event.tool_call_id.as_deref().unwrap_or_default().to_owned());
@@ -174,7 +174,7 @@ impl OpenHands {
         self.extended(cx, &frame_id, extended);
     }
 
-    fn observed<'c>(&mut self, cx: &mut Context<'c>, event: &Event<'c>) {
+    fn observed<'c>(&mut self, cx: &mut FrameContext<'c>, event: &Event<'c>) {
         let id = self.answered(cx, event);
         let raw = event.observation;
         let mut observation: Observation<'c> = raw.parse().unwrap_or_default();
@@ -186,7 +186,7 @@ impl OpenHands {
         if !is_error && observation.kind.as_deref() == Some("TaskTrackerObservation") {
             self.plan(cx, &observation);
         }
-        let structured = raw.raw().filter(|_| says_more(&mut observation));
+        let structured = raw.raw().filter(|_| has_more(&mut observation));
         let result = ToolResult {
             content: content(&mut observation),
             is_error,
@@ -197,7 +197,7 @@ impl OpenHands {
             .close_tool(cx, &id, status, result, |tool| refine(tool, &observation));
     }
 
-    fn plan(&mut self, cx: &mut Context<'_>, observation: &Observation<'_>) {
+    fn plan(&mut self, cx: &mut FrameContext<'_>, observation: &Observation<'_>) {
         let tasks = observation.task_list.0.iter().take(MAX_ENTRIES);
         let entry = |task: &wire::Task<'_>| PlanEntry {
             key: None,
@@ -221,7 +221,7 @@ impl OpenHands {
         self.lifecycle.update(cx, Item::Plan(plan));
     }
 
-    pub(super) fn rejection<'c>(&mut self, cx: &mut Context<'c>, event: Event<'c>) {
+    pub(super) fn rejection<'c>(&mut self, cx: &mut FrameContext<'c>, event: Event<'c>) {
         let reason = event.rejection_reason.raw();
         let call = ItemId::new(event.tool_call_id.as_deref().unwrap_or_default().to_owned());
         if self.is_silent(&call) {
@@ -250,7 +250,7 @@ impl OpenHands {
             .close_tool(cx, &id, Status::Denied, result, |_| ());
     }
 
-    pub(super) fn agent_error<'c>(&mut self, cx: &mut Context<'c>, event: Event<'c>) {
+    pub(super) fn agent_error<'c>(&mut self, cx: &mut FrameContext<'c>, event: Event<'c>) {
         let call = ItemId::new(event.tool_call_id.as_deref().unwrap_or_default().to_owned());
         if self.is_silent(&call) {
             return self.not_done(cx, "agent_error", event.error.raw());
@@ -281,7 +281,7 @@ impl OpenHands {
     }
 
     /// What the agent meant to say last was not accepted: it goes on.
-    fn not_done(&mut self, cx: &mut Context<'_>, code: &'static str, why: Option<Raw<'_>>) {
+    fn not_done(&mut self, cx: &mut FrameContext<'_>, code: &'static str, why: Option<Raw<'_>>) {
         self.ending = None;
         let notice = Notice {
             level: Level::Warning,
@@ -294,7 +294,7 @@ impl OpenHands {
     }
 
     /// A call that another agent made over ACP: every card says all that is known by then.
-    pub(super) fn card<'c>(&mut self, cx: &mut Context<'c>, event: Event<'c>) {
+    pub(super) fn card<'c>(&mut self, cx: &mut FrameContext<'c>, event: Event<'c>) {
         let id = match event.tool_call_id.as_deref() {
             Some(id) => ItemId::new(id.to_owned()),
             None => ItemId::new(self.id(cx)),
@@ -321,8 +321,8 @@ impl OpenHands {
         let input = event.raw_input.raw();
         let title = event.title.raw().map(Text::from);
         let kind = event.tool_kind.as_deref();
-        let mut class = tools::card(None, kind, title, input.as_ref(), self.cwd.as_deref());
-        let blocks = cards::contents(event.content);
+        let mut class = tools::classify_acp(None, kind, title, input.as_ref(), self.cwd.as_deref());
+        let blocks = acp_tool_content::contents(event.content);
         if !blocks.diffs.is_empty() {
             class.diffs = blocks.diffs;
         }
@@ -352,12 +352,12 @@ impl OpenHands {
     }
 }
 
-fn result<'a>(output: Any<'a>, pieces: Vec<Piece<'a>>, status: Status) -> ToolResult<'a> {
+fn result<'a>(output: Any<'a>, pieces: Vec<ContentPiece<'a>>, status: Status) -> ToolResult<'a> {
     let output = output.raw();
     let is_content = |it: &Raw<'_>| it.is_string() || it.get().starts_with('[');
     let (content, structured) = match output {
         Some(output) if is_content(&output) => (output, None),
-        output => (pieces::content(pieces), output),
+        output => (content::content(pieces), output),
     };
     ToolResult {
         content,
@@ -420,7 +420,7 @@ fn without_kind(action: &str) -> Option<String> {
 }
 
 /// True when an observation holds more than what was said and whether it was an error.
-fn says_more(observation: &mut Observation<'_>) -> bool {
+fn has_more(observation: &mut Observation<'_>) -> bool {
     use crate::wire::lenient::Object as _;
     observation
         .extra()
@@ -438,14 +438,14 @@ fn content<'c>(observation: &mut Observation<'c>) -> Raw<'c> {
     if let Some(result) = observation.result.raw() {
         return result;
     }
-    let mut pieces = words::contents(std::mem::take(&mut observation.content));
+    let mut pieces = texts::contents(std::mem::take(&mut observation.content));
     if let Some(data) = observation.screenshot_data.0 {
-        pieces.push(Piece::Part(model::Part::Image {
+        pieces.push(ContentPiece::Part(model::Part::Image {
             media_type: Cow::Borrowed("image/png"),
             data: Text::from_json(data),
         }));
     }
-    pieces::content(pieces)
+    content::content(pieces)
 }
 
 /// What only the observation tells: the exit code, and the file before and after.

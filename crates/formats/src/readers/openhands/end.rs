@@ -12,12 +12,12 @@ use model::{
 };
 
 use super::wire::Event;
-use super::{Context, OpenHands};
-use crate::readers::{RunEnds, cut_off};
+use super::{FrameContext, OpenHands};
+use crate::readers::{RunEnds, missing_end};
 
 /// What looks like the end of the run, and where it was seen.
 #[derive(Clone, Debug)]
-pub(super) struct Ending {
+pub(super) struct PossibleEnd {
     outcome: Outcome,
     error: Option<RunError<'static>>,
     /// A status said so: what follows is another run.
@@ -27,8 +27,8 @@ pub(super) struct Ending {
     native: Option<String>,
 }
 
-impl Ending {
-    fn new(cx: &Context<'_>, outcome: Outcome, error: Option<RunError<'static>>) -> Self {
+impl PossibleEnd {
+    fn new(cx: &FrameContext<'_>, outcome: Outcome, error: Option<RunError<'static>>) -> Self {
         Self {
             outcome,
             error,
@@ -40,20 +40,20 @@ impl Ending {
     }
 
     /// The agent has spoken without calling a tool, or said that it is done.
-    pub(super) fn said(cx: &Context<'_>) -> Self {
+    pub(super) fn by_message(cx: &FrameContext<'_>) -> Self {
         Self::new(cx, Outcome::Completed, None)
     }
 }
 
 impl OpenHands {
     /// The user speaks: what looked like an end was one.
-    pub(super) fn begin(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn begin(&mut self, cx: &mut FrameContext<'_>) {
         self.finish_ending(cx);
         self.lifecycle.start_run(cx, Cause::Prompt);
     }
 
     /// The agent does something: what only looked like an end was none.
-    pub(super) fn work(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn work(&mut self, cx: &mut FrameContext<'_>) {
         if self.ending.as_ref().is_some_and(|it| it.is_certain) {
             self.finish_ending(cx);
         } else if let Some(error) = self.ending.take().and_then(|it| it.error)
@@ -71,7 +71,12 @@ impl OpenHands {
         self.lifecycle.start_run(cx, Cause::Prompt);
     }
 
-    pub(super) fn stop(&mut self, cx: &mut Context<'_>, code: &'static str, text: &'static str) {
+    pub(super) fn stop(
+        &mut self,
+        cx: &mut FrameContext<'_>,
+        code: &'static str,
+        text: &'static str,
+    ) {
         let notice = Notice {
             level: Level::Info,
             code: Cow::Borrowed(code),
@@ -81,13 +86,13 @@ impl OpenHands {
         };
         self.lifecycle.notice(cx, notice);
         if self.lifecycle.has_run() && self.ending.is_none() {
-            self.ending = Some(Ending::new(cx, Outcome::Aborted, Some(aborted())));
+            self.ending = Some(PossibleEnd::new(cx, Outcome::Aborted, Some(aborted())));
         }
     }
 
     pub(super) fn conversation_error(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         event: &Event<'_>,
         was_interrupt: bool,
     ) {
@@ -115,10 +120,10 @@ impl OpenHands {
             };
             self.lifecycle.notice(cx, notice);
         }
-        self.ending = Some(Ending::new(cx, outcome, Some(error)));
+        self.ending = Some(PossibleEnd::new(cx, outcome, Some(error)));
     }
 
-    pub(super) fn status(&mut self, cx: &mut Context<'_>, status: &str) {
+    pub(super) fn status(&mut self, cx: &mut FrameContext<'_>, status: &str) {
         let failed = |code: &'static str, text: &'static str| RunError {
             code: Cow::Borrowed(code),
             message: Text::new(text),
@@ -142,14 +147,14 @@ impl OpenHands {
         if !self.lifecycle.has_run() {
             return;
         }
-        let is_told = |it: &Ending| it.error.is_some() && outcome == Outcome::Failed;
+        let is_told = |it: &PossibleEnd| it.error.is_some() && outcome == Outcome::Failed;
         let mut ending = match self.ending.take().filter(is_told) {
-            Some(told) => Ending {
+            Some(told) => PossibleEnd {
                 outcome: told.outcome,
                 error: told.error,
-                ..Ending::new(cx, outcome, None)
+                ..PossibleEnd::new(cx, outcome, None)
             },
-            None => Ending::new(cx, outcome, error),
+            None => PossibleEnd::new(cx, outcome, error),
         };
         // A pause may be taken back; the other statuses end what the agent was asked for.
         ending.is_certain = status != "paused";
@@ -160,17 +165,17 @@ impl OpenHands {
         }
     }
 
-    fn running(&mut self, cx: &mut Context<'_>) {
+    fn running(&mut self, cx: &mut FrameContext<'_>) {
         self.allow(cx);
         if self.ending.as_ref().is_some_and(|it| it.is_certain) {
             self.finish_ending(cx);
         }
-        let is_stopped = |it: &Ending| it.outcome == Outcome::Aborted;
+        let is_stopped = |it: &PossibleEnd| it.outcome == Outcome::Aborted;
         self.ending.take_if(|it| is_stopped(it));
         self.lifecycle.start_run(cx, Cause::Prompt);
     }
 
-    pub(super) fn finish_ending(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn finish_ending(&mut self, cx: &mut FrameContext<'_>) {
         let Some(ending) = self.ending.take() else {
             return;
         };
@@ -192,7 +197,12 @@ impl OpenHands {
         (cx.native, cx.at, cx.frame, cx.extra) = before;
     }
 
-    fn end_run(&mut self, cx: &mut Context<'_>, mut ended: RunEnded<'static>, left_open: Status) {
+    fn end_run(
+        &mut self,
+        cx: &mut FrameContext<'_>,
+        mut ended: RunEnded<'static>,
+        left_open: Status,
+    ) {
         ended.answer = self.last_text.take();
         ended.denials = std::mem::take(&mut self.denials);
         self.used.end(&mut ended);
@@ -207,7 +217,7 @@ impl OpenHands {
     }
 
     /// The stream is over.
-    pub(super) fn finish(&mut self, cx: &mut Context<'_>, end: &End) {
+    pub(super) fn finish(&mut self, cx: &mut FrameContext<'_>, end: &End) {
         if self.is_lost {
             return self.lifecycle.ignored(cx, self.n_ignored);
         }
@@ -215,10 +225,10 @@ impl OpenHands {
         if self.lifecycle.n_runs() > 0 && !self.lifecycle.has_run() {
             return;
         }
-        let (ended, why, left_open) = cut_off::ended("openhands", end);
+        let (ended, why, left_open) = missing_end::synthesize("openhands", end);
         cx.why = Some(why);
         if self.session.is_none()
-            && let Some(session) = self.config.expect.clone()
+            && let Some(session) = self.config.expected_session.clone()
         {
             // Nobody answered, but whoever asked for a session can ask for it again.
             let bound = SessionBound::new(SessionId::new(session), Binding::Resume);
@@ -231,8 +241,8 @@ impl OpenHands {
     }
 
     /// Checks the session an event names; false when the run has failed over it.
-    pub(super) fn same_session(&mut self, cx: &mut Context<'_>, id: &str) -> bool {
-        let wanted = self.config.expect.clone();
+    pub(super) fn same_session(&mut self, cx: &mut FrameContext<'_>, id: &str) -> bool {
+        let wanted = self.config.expected_session.clone();
         if wanted.as_deref().is_none_or(|it| it == id) {
             self.session = Some(id.to_owned());
             return true;

@@ -9,7 +9,7 @@ use model::{
 use serde_json::json;
 
 use super::wire::{self, Event, FullState, Stats};
-use super::{Context, OpenHands};
+use super::{FrameContext, OpenHands};
 use crate::wire::lenient::Any;
 
 /// Usage ids of producers that count cached tokens apart from `prompt_tokens`; litellm, which
@@ -28,7 +28,7 @@ const APART: [&str; 9] = [
 
 /// What the conversation has used, at the end of the last run and now.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Used {
+pub(super) struct ConversationUsage {
     before: Vec<ModelUsage<'static>>,
     now: Vec<ModelUsage<'static>>,
     /// Tokens in the context at the last call.
@@ -36,7 +36,7 @@ pub(super) struct Used {
 }
 
 impl OpenHands {
-    pub(super) fn state<'c>(&mut self, cx: &mut Context<'c>, event: Event<'c>, json: &'c str) {
+    pub(super) fn state<'c>(&mut self, cx: &mut FrameContext<'c>, event: Event<'c>, json: &'c str) {
         match (event.key.as_deref(), event.value.0) {
             (Some("execution_status"), Some(value)) => {
                 let status: Option<Cow<'_, str>> = serde_json::from_str(value.get()).ok();
@@ -58,12 +58,12 @@ impl OpenHands {
             (Some("full_state"), Some(_)) => self.full_state(cx, event.value, json),
             (key, _) => {
                 let text = format!("state: {}", key.unwrap_or("unknown"));
-                self.say(cx, Level::Debug, "state", &text, json);
+                self.emit_notice(cx, Level::Debug, "state", &text, json);
             }
         }
     }
 
-    fn full_state<'c>(&mut self, cx: &mut Context<'c>, value: Any<'c>, json: &str) {
+    fn full_state<'c>(&mut self, cx: &mut FrameContext<'c>, value: Any<'c>, json: &str) {
         let state: FullState<'c> = value.parse().unwrap_or_default();
         if let Some(id) = state.id.as_deref().filter(|it| !it.is_empty()) {
             let is_known = self.session.as_deref() == Some(id);
@@ -85,7 +85,7 @@ impl OpenHands {
             };
             self.lifecycle.emit(cx, Body::SessionBound(bound));
         }
-        self.say(cx, Level::Debug, "state", "state: full_state", json);
+        self.emit_notice(cx, Level::Debug, "state", "state: full_state", json);
         self.stats(cx, state.stats);
         if !self.lifecycle.has_run() {
             // What was used by then belongs to no run that is told here.
@@ -97,7 +97,7 @@ impl OpenHands {
         }
     }
 
-    fn stats<'c>(&mut self, cx: &mut Context<'c>, value: Any<'c>) {
+    fn stats<'c>(&mut self, cx: &mut FrameContext<'c>, value: Any<'c>) {
         let stats: Stats<'c> = value.parse().unwrap_or_default();
         if stats.usage_to_metrics.0.is_empty() {
             return;
@@ -141,7 +141,7 @@ impl OpenHands {
     }
 
     /// How full the model's context was; OpenHands does not tell input and output apart there.
-    fn context(&mut self, cx: &mut Context<'_>, tokens: u64, model: Option<&str>) {
+    fn context(&mut self, cx: &mut FrameContext<'_>, tokens: u64, model: Option<&str>) {
         let usage = Usage {
             scope: Scope::Call,
             basis: Basis::Cumulative,
@@ -157,7 +157,7 @@ impl OpenHands {
     }
 
     /// The agent waits: every call without a result is one that somebody has to allow.
-    pub(super) fn ask(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn ask(&mut self, cx: &mut FrameContext<'_>) {
         for pending in self.pending.clone() {
             let Some(tool) = self.lifecycle.open_tool(&pending.id) else {
                 continue;
@@ -182,7 +182,7 @@ impl OpenHands {
     }
 
     /// The agent goes on: what it waited for was allowed.
-    pub(super) fn allow(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn allow(&mut self, cx: &mut FrameContext<'_>) {
         for pending in self.pending.clone() {
             self.settle(cx, &pending.id, Decision::Allowed);
         }
@@ -190,11 +190,11 @@ impl OpenHands {
 
     pub(super) fn settle(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         call: &model::ItemId<'_>,
         decision: Decision,
     ) {
-        if let Some(id) = self.lifecycle.ask_about(call) {
+        if let Some(id) = self.lifecycle.ask_of_item(call) {
             let settled = AskSettled {
                 id,
                 decision,
@@ -207,7 +207,7 @@ impl OpenHands {
     }
 }
 
-impl Used {
+impl ConversationUsage {
     fn cost_usd(&self) -> Option<f64> {
         let costs = self.now.iter().filter_map(|it| it.cost_usd);
         costs.reduce(|sum, cost| sum + cost)

@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 use model::{End, Reader};
 
 use super::{OpenHands, recognises};
-use crate::readers::told::{config, told};
+use crate::readers::test_support::{config, read_lines};
 use crate::readers::{ReaderConfig, RunEnds};
 
 const USER: &str = r#"{"kind":"MessageEvent","id":"u","source":"user","llm_message":{"role":"user","content":"go"}}"#;
@@ -21,7 +21,7 @@ fn reader(config: &ReaderConfig) -> Box<dyn Reader> {
 }
 
 fn check(lines: &[&str], expect: Expect) {
-    expect.assert_eq(&told(reader(&config()), lines, &End::default()));
+    expect.assert_eq(&read_lines(reader(&config()), lines, &End::default()));
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn a_message_of_the_user_begins_a_run_and_ends_the_one_before() {
 }
 
 #[test]
-fn a_run_that_goes_on_after_a_message_is_one_run() {
+fn a_run_that_continues_after_a_message_is_one_run() {
     check(
         &[USER, SAID, ACTION],
         expect![[r#"
@@ -127,11 +127,11 @@ fn errors_of_the_conversation() {
 }
 
 #[test]
-fn whoever_waits_sees_the_end_with_its_status() {
+fn a_waiting_client_sees_the_end_with_its_status() {
     let mut config = config();
     config.run_ends = RunEnds::AtResult;
     let late = r#"{"kind":"TokenEvent","id":"t","source":"agent","prompt_token_ids":[1],"response_token_ids":[2]}"#;
-    let told = told(
+    let emitted = read_lines(
         reader(&config),
         &[USER, SAID, FINISHED, late],
         &End::default(),
@@ -141,21 +141,21 @@ fn whoever_waits_sees_the_end_with_its_status() {
         item.closed {"item":{"id":"u","kind":"message","role":"user","text":"go"},"status":"ok"}
         item.closed {"item":{"group":"r","id":"m","kind":"message","role":"assistant","text":"done"},"status":"ok"}
         run.ended {"answer":"done","outcome":"completed"}
-    "#]].assert_eq(&told);
+    "#]].assert_eq(&emitted);
 }
 
 #[test]
 fn another_session_than_the_one_asked_for_is_a_failure() {
     let mut config = config();
-    config.expect = Some("mine".to_owned());
+    config.expected_session = Some("mine".to_owned());
     let state = r#"{"kind":"ConversationStateUpdateEvent","id":"s","source":"environment","key":"full_state","value":{"id":"other","execution_status":"idle"}}"#;
-    let told = told(reader(&config), &[state, USER, SAID], &End::default());
+    let emitted = read_lines(reader(&config), &[state, USER, SAID], &End::default());
     expect![[r#"
         run.started {"cause":"prompt"}
         session.bound {"how":"mismatch","native":"other"}
         run.ended why="wrong_session" {"error":{"code":"wrong_session","message":"session `mine` was asked for, the agent answered as `other`"},"outcome":"failed"}
         notice.raised {"code":"ignored","level":"warning","text":"2 lines after the end were ignored"}
-    "#]].assert_eq(&told);
+    "#]].assert_eq(&emitted);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn an_end_that_was_not_accepted_is_none() {
 }
 
 #[test]
-fn streamed_words_become_the_thought_of_an_action() {
+fn streamed_text_becomes_the_thought_of_an_action() {
     check(
         &[
             r#"{"kind":"StreamingDeltaEvent","id":"d1","source":"agent","reasoning_content":"Hm"}"#,
@@ -275,7 +275,7 @@ fn a_result_without_a_call_still_counts() {
 }
 
 #[test]
-fn arguments_that_say_more_than_the_action_are_the_input() {
+fn arguments_that_hold_more_than_the_action_are_the_input() {
     let action = ACTION.replace(
         r#"{\"command\":\"ls\"}"#,
         r#"{\"command\":\"ls\",\"description\":\"List\",\"summary\":\"s\"}"#,
@@ -393,7 +393,7 @@ fn a_rejected_call_is_denied_and_its_question_settled() {
 }
 
 #[test]
-fn what_nobody_knows_is_kept() {
+fn unknown_frames_are_kept() {
     check(
         &[
             r#"{"kind":"NewEvent","id":"n","source":"agent","x":1}"#,

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use model::{Channel, Item, ItemId, Raw, Status, Text, Tool, ToolResult, Why};
 
-use super::output::{Kind, status};
-use super::{Context, OpenResponses};
+use super::output::{OutputKind, status};
+use super::{FrameContext, OpenResponses};
 use crate::readers::arguments::arguments;
-use crate::readers::lifecycle::Streamed;
+use crate::readers::lifecycle::StreamedText;
 use crate::tools;
 use crate::wire::lenient::Any;
 use crate::wire::openresponses::{self as wire, Line};
@@ -16,7 +16,12 @@ use crate::wire::openresponses::{self as wire, Line};
 const MAX_HELD: usize = 1024 * 1024;
 
 impl OpenResponses {
-    pub(super) fn open_call(&mut self, cx: &mut Context<'_>, at: usize, item: &mut wire::Item<'_>) {
+    pub(super) fn open_call(
+        &mut self,
+        cx: &mut FrameContext<'_>,
+        at: usize,
+        item: &mut wire::Item<'_>,
+    ) {
         self.has_said = true;
         let slot = &self.output.slots[at];
         let id = item.call_id.0.as_deref().filter(|it| !it.is_empty());
@@ -40,15 +45,15 @@ impl OpenResponses {
         self.output.slots[at].key = Some(id);
     }
 
-    pub(super) fn input_delta<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>) {
+    pub(super) fn input_delta<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>) {
         let Some(text) = line.delta.0.map(Text::from_json) else {
             return;
         };
         let index = (line.output_index.as_u64(), line.item_id.as_deref());
-        let hosted = self.output.find(index.0, index.1, Some(Kind::Hosted));
+        let hosted = self.output.find(index.0, index.1, Some(OutputKind::Hosted));
         let at = match hosted {
             Some(at) => at,
-            None => self.slot(cx, line, Kind::Call),
+            None => self.slot(cx, line, OutputKind::Call),
         };
         let slot = &mut self.output.slots[at];
         let Some(key) = slot.key.take() else {
@@ -62,16 +67,25 @@ impl OpenResponses {
         self.output.slots[at].key = Some(key);
     }
 
-    pub(super) fn input_done<'c>(&mut self, cx: &mut Context<'c>, line: &Line<'c>, whole: Any<'c>) {
+    pub(super) fn input_done<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        line: &Line<'c>,
+        whole: Any<'c>,
+    ) {
         cx.extra.clear();
         let (index, id) = (line.output_index.as_u64(), line.item_id.as_deref());
-        if self.output.find(index, id, Some(Kind::Hosted)).is_some() {
+        if self
+            .output
+            .find(index, id, Some(OutputKind::Hosted))
+            .is_some()
+        {
             return; // The item says it once more.
         }
         let Some(text) = whole.0.map(Text::from_json) else {
             return;
         };
-        let at = self.slot(cx, line, Kind::Call);
+        let at = self.slot(cx, line, OutputKind::Call);
         let slot = &mut self.output.slots[at];
         if slot.key.is_some() {
             self.set_input(cx, at, &text);
@@ -81,7 +95,7 @@ impl OpenResponses {
     }
 
     /// The arguments are whole; what did not stream of them is told now.
-    fn set_input(&mut self, cx: &mut Context<'_>, at: usize, text: &Text<'_>) {
+    fn set_input(&mut self, cx: &mut FrameContext<'_>, at: usize, text: &Text<'_>) {
         let slot = &mut self.output.slots[at];
         let Some(key) = slot.key.clone() else { return };
         if std::mem::replace(&mut slot.has_input, true) {
@@ -89,7 +103,7 @@ impl OpenResponses {
         }
         let so_far = self.lifecycle.streamed(&key, Channel::Input);
         if slot.has_streamed && !so_far.is_some_and(|it| it.is_all_of(text)) {
-            let so_far = so_far.map(Streamed::decode);
+            let so_far = so_far.map(StreamedText::decode);
             let whole = text.to_str();
             match so_far.as_deref().and_then(|it| whole.strip_prefix(it)) {
                 Some("") => (),
@@ -115,7 +129,7 @@ impl OpenResponses {
 
     pub(super) fn call_done<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         at: usize,
         item: &mut wire::Item<'c>,
     ) {
@@ -132,7 +146,11 @@ impl OpenResponses {
         }
     }
 
-    pub(super) fn call_returned<'c>(&mut self, cx: &mut Context<'c>, item: &mut wire::Item<'c>) {
+    pub(super) fn call_returned<'c>(
+        &mut self,
+        cx: &mut FrameContext<'c>,
+        item: &mut wire::Item<'c>,
+    ) {
         let Some(call) = item.call_id.take().or(item.id.take()) else {
             return;
         };
@@ -157,7 +175,7 @@ impl OpenResponses {
     }
 
     /// Shows the arguments of calls whose name never came.
-    pub(super) fn show_held(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn show_held(&mut self, cx: &mut FrameContext<'_>) {
         for at in 0..self.output.slots.len() {
             let held = std::mem::take(&mut self.output.slots[at].held);
             if held.is_empty() {

@@ -7,7 +7,7 @@ use model::{
     SessionBound, SessionId, Status, Text, Tokens, Usage, Why,
 };
 
-use super::{Context, OpenResponses, seconds};
+use super::{FrameContext, OpenResponses, seconds};
 use crate::wire::lenient::{Any, Str};
 use crate::wire::openresponses::{self as wire, Response};
 
@@ -15,7 +15,7 @@ impl OpenResponses {
     /// A terminal event; `kind` is its type, or the status of a response that was not streamed.
     pub(super) fn terminal<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         kind: &str,
         mut response: Response<'c>,
     ) {
@@ -97,13 +97,13 @@ impl OpenResponses {
     }
 
     /// An `error` event: held, because `response.failed` is to follow.
-    pub(super) fn error_event(&mut self, cx: &mut Context<'_>, text: &str) {
+    pub(super) fn error_event(&mut self, cx: &mut FrameContext<'_>, text: &str) {
         cx.extra.clear();
         self.resume(cx);
         self.error = Some(Raw::parse(text.to_owned()));
     }
 
-    fn error_notice(&mut self, cx: &mut Context<'_>, raw: &Raw<'_>) {
+    fn error_notice(&mut self, cx: &mut FrameContext<'_>, raw: &Raw<'_>) {
         let error = failure(Some(raw), "error", "the server reported an error");
         let notice = Notice {
             level: Level::Error,
@@ -116,7 +116,7 @@ impl OpenResponses {
     }
 
     /// The stream stops, or says `[DONE]`, before the response has ended.
-    pub(super) fn cut(&mut self, cx: &mut Context<'_>, end: &End) {
+    pub(super) fn cut(&mut self, cx: &mut FrameContext<'_>, end: &End) {
         if !self.lifecycle.has_run() {
             return;
         }
@@ -157,9 +157,9 @@ impl OpenResponses {
     }
 
     /// The stream is over.
-    pub(super) fn finish(&mut self, cx: &mut Context<'_>, end: &End) {
+    pub(super) fn finish(&mut self, cx: &mut FrameContext<'_>, end: &End) {
         if self.lifecycle.n_runs() == 0 {
-            if let Some(expected) = self.config.expect.clone() {
+            if let Some(expected) = self.config.expected_session.clone() {
                 // Nobody answered, but whoever asked for a session can ask for it again.
                 cx.why = Some(Why::MissingEnd);
                 let bound = SessionBound::new(SessionId::new(expected), Binding::Resume);
@@ -172,7 +172,7 @@ impl OpenResponses {
     }
 
     fn forget(&mut self) {
-        self.output = super::Output::default();
+        self.output = super::OutputItems::default();
         self.response = None;
         self.error = None;
         self.last_text = None;
@@ -191,7 +191,7 @@ fn unfinished(reason: Option<&str>) -> Outcome {
 
 /// The error of a response, of an `error` event, or of an HTTP answer.
 fn failure<'a>(said: Option<&Raw<'_>>, code: &'static str, text: &'static str) -> RunError<'a> {
-    let outer: Outer<'_> = said
+    let outer: ErrorEnvelope<'_> = said
         .and_then(|it| serde_json::from_str(it.get()).ok())
         .unwrap_or_default();
     let flat = said.and_then(|it| serde_json::from_str(it.get()).ok());
@@ -211,7 +211,7 @@ fn failure<'a>(said: Option<&Raw<'_>>, code: &'static str, text: &'static str) -
 }
 
 object! {
-    Outer {
+    ErrorEnvelope {
         error: Any<'a> = "error",
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::output::status;
 use super::patch::patch;
-use super::{Context, OpenResponses};
+use super::{FrameContext, OpenResponses};
 use crate::readers::arguments::arguments;
 use crate::tools;
 use crate::wire::lenient::{Any, List, Str};
@@ -53,7 +53,7 @@ impl OpenResponses {
 
     pub(super) fn open_hosted<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         at: usize,
         tool: Tool<'c>,
         raw: Any<'c>,
@@ -69,7 +69,7 @@ impl OpenResponses {
 
     pub(super) fn close_hosted<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         at: usize,
         mut tool: Tool<'c>,
         raw: Any<'c>,
@@ -236,14 +236,14 @@ fn string(json: &str) -> Raw<'static> {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Block<'a> {
+enum HostedBlock<'a> {
     Text { text: Text<'a> },
-    Image { source: Source<'a> },
+    Image { source: HostedImage<'a> },
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Source<'a> {
+enum HostedImage<'a> {
     Base64 {
         media_type: &'static str,
         data: &'a Text<'a>,
@@ -262,15 +262,15 @@ pub(super) fn content<'c>(output: Any<'c>) -> Raw<'c> {
         return Raw::borrowed(raw);
     }
     let parts: Option<Vec<wire::Part<'c>>> = output.parse();
-    let blocks: Option<Vec<Block<'c>>> = parts.and_then(|parts| {
+    let blocks: Option<Vec<HostedBlock<'c>>> = parts.and_then(|parts| {
         parts
             .into_iter()
             .map(|part| match (part.text.0, part.image_url.0) {
-                (Some(text), _) => Some(Block::Text {
+                (Some(text), _) => Some(HostedBlock::Text {
                     text: Text::from_json(text),
                 }),
-                (None, Some(url)) => Some(Block::Image {
-                    source: Source::Url {
+                (None, Some(url)) => Some(HostedBlock::Image {
+                    source: HostedImage::Url {
                         url: Text::from_json(url),
                     },
                 }),
@@ -297,9 +297,9 @@ pub(super) fn printed(output: Any<'_>) -> Option<(String, Option<i32>)> {
 }
 
 fn picture(data: &Text<'_>) -> Raw<'static> {
-    let source = Source::Base64 {
+    let source = HostedImage::Base64 {
         media_type: "image/png",
         data,
     };
-    Raw::of(&[Block::Image { source }])
+    Raw::of(&[HostedBlock::Image { source }])
 }

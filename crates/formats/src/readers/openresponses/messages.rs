@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use model::{Channel, Item, ItemId, Message, Part, Raw, Role, Status, Text};
 
-use super::output::Kind;
-use super::{Context, OpenResponses};
+use super::output::OutputKind;
+use super::{FrameContext, OpenResponses};
 use crate::wire::lenient::{Any, List};
 use crate::wire::openresponses::{self as wire, Line};
 
@@ -13,7 +13,7 @@ impl OpenResponses {
     /// Words of a message, or of a refusal.
     pub(super) fn text_delta<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         line: &Line<'c>,
         piece: Any<'c>,
         is_refusal: bool,
@@ -21,7 +21,7 @@ impl OpenResponses {
         let Some(text) = piece.0.map(Text::from_json).filter(|it| !it.is_empty()) else {
             return;
         };
-        let at = self.slot(cx, line, Kind::Message);
+        let at = self.slot(cx, line, OutputKind::Message);
         let key = match self.output.slots[at].key.take() {
             Some(key) => key,
             None => self.open_message(cx, at, is_refusal),
@@ -36,12 +36,12 @@ impl OpenResponses {
     /// The whole text of a part: news only when it did not stream.
     pub(super) fn text_done<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         line: &Line<'c>,
         whole: Any<'c>,
         is_refusal: bool,
     ) {
-        let at = self.slot(cx, line, Kind::Message);
+        let at = self.slot(cx, line, OutputKind::Message);
         if !self.output.slots[at].has_streamed {
             self.text_delta(cx, line, whole, is_refusal);
         }
@@ -58,7 +58,7 @@ impl OpenResponses {
 
     fn open_message(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         at: usize,
         is_refusal: bool,
     ) -> ItemId<'static> {
@@ -77,7 +77,7 @@ impl OpenResponses {
     }
 
     /// What a message is besides its words, kept beside the event that opens it.
-    fn message_facts(&mut self, cx: &mut Context<'_>, at: usize, is_refusal: bool) {
+    fn message_facts(&mut self, cx: &mut FrameContext<'_>, at: usize, is_refusal: bool) {
         if let Some(phase) = self.output.slots[at].phase.clone() {
             cx.extra.retain(|(key, _)| key != "phase");
             cx.extra.push((Cow::Borrowed("phase"), phase));
@@ -89,7 +89,7 @@ impl OpenResponses {
 
     pub(super) fn message_done<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         at: usize,
         item: wire::Item<'c>,
     ) {
@@ -99,7 +99,7 @@ impl OpenResponses {
         if slot.phase.is_none() {
             slot.phase = item.phase.raw().map(Raw::into_owned);
         }
-        let words = words(item.content);
+        let words = message_text(item.content);
         let is_open = self.output.slots[at].key.take().is_some();
         if !words.text.is_empty() {
             self.spoke(words.is_refusal);
@@ -131,14 +131,14 @@ pub(super) fn role(said: Option<&str>) -> Role {
     }
 }
 
-struct Words<'c> {
+struct MessageText<'c> {
     text: Text<'c>,
     parts: Vec<Part<'c>>,
     is_refusal: bool,
 }
 
 /// The words of a message; what points out of them, or is none, comes along.
-fn words<'c>(content: List<Any<'c>>) -> Words<'c> {
+fn message_text<'c>(content: List<Any<'c>>) -> MessageText<'c> {
     let mut texts: Vec<Text<'c>> = Vec::new();
     let mut parts = Vec::new();
     let (mut n_refusals, mut n_texts) = (0, 0);
@@ -166,7 +166,7 @@ fn words<'c>(content: List<Any<'c>>) -> Words<'c> {
         Ok([text]) => text,
         Err(texts) => Text::new(texts.iter().map(Text::to_str).collect::<String>()),
     };
-    Words {
+    MessageText {
         text,
         parts,
         is_refusal: n_refusals > 0 && n_texts == 0,

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use model::{Channel, Compaction, Item, ItemId, Other, Raw, Role, Status, Text};
 
 use super::messages::role;
-use super::{Context, OpenResponses, UNNAMED};
+use super::{FrameContext, OpenResponses, UNNAMED};
 use crate::wire::lenient::{Any, Object as _};
 use crate::wire::openresponses::{self as wire, Line};
 
@@ -16,17 +16,17 @@ use crate::wire::openresponses::{self as wire, Line};
 const MAX_SLOTS: usize = 1024;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Output {
-    pub(super) slots: Vec<Slot>,
+pub(super) struct OutputItems {
+    pub(super) slots: Vec<OutputSlot>,
 }
 
 /// One place in the output.
 #[derive(Clone, Debug)]
-pub(super) struct Slot {
+pub(super) struct OutputSlot {
     index: u64,
     /// The first id that was used for it.
     pub(super) id: String,
-    pub(super) kind: Kind,
+    pub(super) kind: OutputKind,
     /// The item that is open for it.
     pub(super) key: Option<ItemId<'static>>,
     pub(super) is_done: bool,
@@ -37,12 +37,12 @@ pub(super) struct Slot {
     /// Arguments of a call that nobody announced.
     pub(super) held: String,
     /// The part of the reasoning that streams.
-    pub(super) thought: Option<super::reasoning::Thought>,
+    pub(super) thought: Option<super::reasoning::ReasoningPart>,
     pub(super) n_thoughts: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum OutputKind {
     Message,
     Reasoning,
     Call,
@@ -54,20 +54,20 @@ pub(super) enum Kind {
     Other,
 }
 
-fn kind_of(name: &str) -> Kind {
+fn kind_of(name: &str) -> OutputKind {
     let name = name.rsplit(':').next().unwrap_or(name);
     match name {
-        "message" => Kind::Message,
-        "reasoning" => Kind::Reasoning,
-        "function_call" | "custom_tool_call" => Kind::Call,
-        "compaction" => Kind::Compaction,
-        _ if name.ends_with("_call_output") => Kind::Result,
-        _ if name.ends_with("_call") => Kind::Hosted,
-        _ => Kind::Other,
+        "message" => OutputKind::Message,
+        "reasoning" => OutputKind::Reasoning,
+        "function_call" | "custom_tool_call" => OutputKind::Call,
+        "compaction" => OutputKind::Compaction,
+        _ if name.ends_with("_call_output") => OutputKind::Result,
+        _ if name.ends_with("_call") => OutputKind::Hosted,
+        _ => OutputKind::Other,
     }
 }
 
-impl Output {
+impl OutputItems {
     /// The item an event speaks of.
     pub(super) fn key_at(&self, line: &Line<'_>) -> Option<ItemId<'static>> {
         let at = self.find(line.output_index.as_u64(), line.item_id.as_deref(), None)?;
@@ -78,9 +78,9 @@ impl Output {
         &self,
         index: Option<u64>,
         id: Option<&str>,
-        kind: Option<Kind>,
+        kind: Option<OutputKind>,
     ) -> Option<usize> {
-        let fits = |slot: &Slot| kind.is_none_or(|kind| slot.kind == kind);
+        let fits = |slot: &OutputSlot| kind.is_none_or(|kind| slot.kind == kind);
         match (index, id) {
             (Some(index), _) => self
                 .slots
@@ -98,7 +98,12 @@ impl Output {
 
 impl OpenResponses {
     /// The place of an event, made up when nobody announced it.
-    pub(super) fn slot(&mut self, cx: &mut Context<'_>, line: &Line<'_>, kind: Kind) -> usize {
+    pub(super) fn slot(
+        &mut self,
+        cx: &mut FrameContext<'_>,
+        line: &Line<'_>,
+        kind: OutputKind,
+    ) -> usize {
         let (index, id) = (line.output_index.as_u64(), line.item_id.as_deref());
         match self.output.find(index, id, Some(kind)) {
             Some(at) if !self.output.slots[at].is_done => at,
@@ -108,10 +113,10 @@ impl OpenResponses {
 
     fn new_slot(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         index: Option<u64>,
         id: Option<&str>,
-        kind: Kind,
+        kind: OutputKind,
     ) -> usize {
         self.resume(cx);
         let index = index.unwrap_or_else(|| self.output.next_index());
@@ -123,7 +128,7 @@ impl OpenResponses {
         if slots.len() >= MAX_SLOTS {
             slots.remove(0);
         }
-        slots.push(Slot {
+        slots.push(OutputSlot {
             index,
             id,
             kind,
@@ -146,7 +151,7 @@ impl OpenResponses {
 
     pub(super) fn item_added<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         mut line: Line<'c>,
         text: &'c str,
     ) {
@@ -166,19 +171,19 @@ impl OpenResponses {
         let at = self.new_slot(cx, index, id, kind);
         cx.extra.append(item.extra());
         match kind {
-            Kind::Message => {
+            OutputKind::Message => {
                 let slot = &mut self.output.slots[at];
                 slot.role = role(item.role.as_deref());
                 slot.phase = item.phase.raw().map(Raw::into_owned);
             }
-            Kind::Call => {
+            OutputKind::Call => {
                 self.open_call(cx, at, &mut item);
             }
-            Kind::Hosted => {
+            OutputKind::Hosted => {
                 let tool = self.hosted(at, &mut item);
                 self.open_hosted(cx, at, tool, item_in(text));
             }
-            Kind::Other => {
+            OutputKind::Other => {
                 let id = &self.output.slots[at].id;
                 let other = other(id, item.r#type.take(), item_in(text));
                 cx.extra.clear();
@@ -186,13 +191,13 @@ impl OpenResponses {
                 self.lifecycle.open(cx, other);
             }
             // Told when it is whole.
-            Kind::Reasoning | Kind::Result | Kind::Compaction => cx.extra.clear(),
+            OutputKind::Reasoning | OutputKind::Result | OutputKind::Compaction => cx.extra.clear(),
         }
     }
 
     pub(super) fn item_done<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         mut line: Line<'c>,
         text: &'c str,
     ) {
@@ -201,7 +206,7 @@ impl OpenResponses {
     }
 
     /// An item of a finished response that the stream did not finish.
-    pub(super) fn missed_item<'c>(&mut self, cx: &mut Context<'c>, index: u64, raw: Any<'c>) {
+    pub(super) fn missed_item<'c>(&mut self, cx: &mut FrameContext<'c>, index: u64, raw: Any<'c>) {
         let mut done = self.output.slots.iter().filter(|it| it.is_done);
         if done.clone().any(|it| it.index == index) {
             return;
@@ -215,7 +220,7 @@ impl OpenResponses {
     /// Few items are kept as they came: `raw` looks for it.
     fn whole_item<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         index: Option<u64>,
         mut item: wire::Item<'c>,
         raw: impl FnOnce() -> Any<'c>,
@@ -234,10 +239,10 @@ impl OpenResponses {
         cx.extra.append(item.extra());
         self.output.slots[at].is_done = true;
         match kind {
-            Kind::Message => self.message_done(cx, at, item),
-            Kind::Reasoning => self.reasoning_item_done(cx, at, item),
-            Kind::Call => self.call_done(cx, at, &mut item),
-            Kind::Hosted => {
+            OutputKind::Message => self.message_done(cx, at, item),
+            OutputKind::Reasoning => self.reasoning_item_done(cx, at, item),
+            OutputKind::Call => self.call_done(cx, at, &mut item),
+            OutputKind::Hosted => {
                 let is_server_side = super::hosted::is_server_side(&item);
                 let tool = self.hosted(at, &mut item);
                 if is_server_side {
@@ -246,8 +251,8 @@ impl OpenResponses {
                     self.open_hosted(cx, at, tool, raw());
                 }
             }
-            Kind::Result => self.call_returned(cx, &mut item),
-            Kind::Compaction => {
+            OutputKind::Result => self.call_returned(cx, &mut item),
+            OutputKind::Compaction => {
                 cx.extra.clear();
                 let compaction = Compaction {
                     id: ItemId::new(self.output.slots[at].id.clone()),
@@ -260,7 +265,7 @@ impl OpenResponses {
                 self.lifecycle
                     .close_whole(cx, Item::Compaction(compaction), Status::Ok);
             }
-            Kind::Other => {
+            OutputKind::Other => {
                 cx.extra.clear();
                 let status = status(item.status.as_deref());
                 let other = other(&self.output.slots[at].id, item.r#type.take(), raw());
@@ -271,21 +276,21 @@ impl OpenResponses {
     }
 
     /// Closes what the response has finished: its words, and the calls somebody else will answer.
-    pub(super) fn close_output(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn close_output(&mut self, cx: &mut FrameContext<'_>) {
         self.show_held(cx);
         for at in 0..self.output.slots.len() {
             let slot = &mut self.output.slots[at];
             let (kind, is_done) = (slot.kind, slot.is_done);
             let Some(key) = slot.key.take() else { continue };
             let is_over = match kind {
-                Kind::Message | Kind::Reasoning | Kind::Other => true,
-                Kind::Call | Kind::Hosted => is_done,
-                Kind::Result | Kind::Compaction => false,
+                OutputKind::Message | OutputKind::Reasoning | OutputKind::Other => true,
+                OutputKind::Call | OutputKind::Hosted => is_done,
+                OutputKind::Result | OutputKind::Compaction => false,
             };
             if !is_over {
                 continue;
             }
-            if kind == Kind::Message {
+            if kind == OutputKind::Message {
                 let text = self.lifecycle.streamed(&key, Channel::Text);
                 let text = text.map(|it| Text::new(it.decode()));
                 self.last_text = text.or(self.last_text.take());

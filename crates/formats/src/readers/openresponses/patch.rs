@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_sides_are_told_apart() {
+    fn both_sides_are_kept_apart() {
         let text = Text::new("@@ def f\n a\n-b\n+c\n\n");
         let diff = patch(Text::new("x"), &text, false);
         assert_eq!(diff.old, Some(Text::new("a\nb\n\n")));

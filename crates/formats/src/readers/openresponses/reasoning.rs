@@ -5,14 +5,14 @@
 
 use model::{Channel, Item, ItemId, Reasoning, Status, Text};
 
-use super::output::Kind;
-use super::{Context, OpenResponses};
+use super::output::OutputKind;
+use super::{FrameContext, OpenResponses};
 use crate::wire::lenient::{Any, List};
 use crate::wire::openresponses::{self as wire, Line};
 
 /// The part that streams.
 #[derive(Clone, Debug)]
-pub(super) struct Thought {
+pub(super) struct ReasoningPart {
     is_summary: bool,
     index: u64,
     is_done: bool,
@@ -21,7 +21,7 @@ pub(super) struct Thought {
 impl OpenResponses {
     pub(super) fn reasoning_delta<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         line: &Line<'c>,
         is_summary: bool,
     ) {
@@ -31,12 +31,12 @@ impl OpenResponses {
     /// The whole text of a part: news only when it did not stream.
     pub(super) fn reasoning_done<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         line: &Line<'c>,
         is_summary: bool,
     ) {
         cx.extra.clear();
-        let at = self.slot(cx, line, Kind::Reasoning);
+        let at = self.slot(cx, line, OutputKind::Reasoning);
         let index = line.summary_index.as_u64();
         let has_streamed = self.output.slots[at].thought.as_ref().is_some_and(|it| {
             it.is_summary == is_summary
@@ -53,7 +53,7 @@ impl OpenResponses {
 
     fn think<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         line: &Line<'c>,
         piece: Any<'c>,
         is_summary: bool,
@@ -61,7 +61,7 @@ impl OpenResponses {
         let Some(text) = piece.0.map(Text::from_json).filter(|it| !it.is_empty()) else {
             return;
         };
-        let at = self.slot(cx, line, Kind::Reasoning);
+        let at = self.slot(cx, line, OutputKind::Reasoning);
         let slot = &self.output.slots[at];
         let index = line.summary_index.as_u64().filter(|_| is_summary);
         let goes_on = slot.key.is_some()
@@ -85,7 +85,7 @@ impl OpenResponses {
     /// Closes the part before and opens another.
     fn next_thought(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut FrameContext<'_>,
         at: usize,
         is_summary: bool,
         index: Option<u64>,
@@ -103,7 +103,7 @@ impl OpenResponses {
         };
         let key = thought_id(&slot.id, is_summary, index);
         slot.key = Some(key.clone());
-        slot.thought = Some(Thought {
+        slot.thought = Some(ReasoningPart {
             is_summary,
             index,
             is_done: false,
@@ -129,7 +129,7 @@ impl OpenResponses {
 
     pub(super) fn reasoning_item_done<'c>(
         &mut self,
-        cx: &mut Context<'c>,
+        cx: &mut FrameContext<'c>,
         at: usize,
         item: wire::Item<'c>,
     ) {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::*;
 
 /// Reads lines and prints the events, each with its type and data.
-fn told(config: &ReaderConfig, lines: &str, end: &End) -> String {
+fn read_all(config: &ReaderConfig, lines: &str, end: &End) -> String {
     let mut reader = OpenResponses::new(config);
     let mut out = String::new();
     let mut sink = |event: &Event<'_>| {
@@ -29,7 +29,7 @@ fn told(config: &ReaderConfig, lines: &str, end: &End) -> String {
 
 #[track_caller]
 fn check(lines: &str, expect: Expect) {
-    expect.assert_eq(&told(&ReaderConfig::default(), lines, &End::default()));
+    expect.assert_eq(&read_all(&ReaderConfig::default(), lines, &End::default()));
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_call_may_be_answered_in_the_stream() {
 }
 
 #[test]
-fn hosted_tools_are_told_by_what_they_do() {
+fn hosted_tools_are_classified_by_what_they_do() {
     check(
         r#"
         {"type":"response.created","response":{"id":"r"}}
@@ -229,7 +229,7 @@ fn hosted_tools_are_told_by_what_they_do() {
 
 /// The run's end that a stream comes to.
 fn ends(lines: &str) -> String {
-    let told = told(&ReaderConfig::default(), lines, &End::default());
+    let told = read_all(&ReaderConfig::default(), lines, &End::default());
     let ends = told
         .lines()
         .filter(|it| it.starts_with("run.ended") || it.starts_with("notice"));
@@ -333,16 +333,16 @@ fn only_a_terminal_event_is_a_good_end() {
 }
 
 #[test]
-fn a_response_that_names_another_one_before_it_goes_on() {
+fn a_response_that_names_a_previous_one_continues_it() {
     let config = ReaderConfig {
-        expect: Some("before".to_owned()),
+        expected_session: Some("before".to_owned()),
         ..ReaderConfig::default()
     };
     let answer = |id: &str| {
         let line = format!(
             r#"{{"type":"response.completed","response":{{"id":"r","previous_response_id":{id}}}}}"#
         );
-        told(&config, &(line.clone() + "\n" + &line), &End::default())
+        read_all(&config, &(line.clone() + "\n" + &line), &End::default())
     };
     expect![[r#"
         session.bound {"how":"resume","native":"before"}
@@ -369,7 +369,7 @@ fn a_response_that_names_another_one_before_it_goes_on() {
         session.bound (missing_end) {"how":"resume","native":"before"}
         run.started {"cause":"prompt"}
         run.ended (missing_end) {"error":{"code":"upstream_truncated","message":"the stream ended before the response did"},"outcome":"lost"}
-    "#]].assert_eq(&told(&config, "", &End::default()));
+    "#]].assert_eq(&read_all(&config, "", &End::default()));
 }
 
 #[test]
@@ -408,7 +408,7 @@ fn an_aborted_stream_is_no_failure() {
         item.delta {"channel":"text","item":"m","text":"hm"}
         item.closed (abort) {"item":{"group":"response","id":"m","kind":"message","role":"assistant","text":"hm"},"status":"cancelled"}
         run.ended (abort) {"error":{"code":"aborted","message":"aborted"},"outcome":"aborted"}
-    "#]].assert_eq(&told(&ReaderConfig::default(), lines, &end));
+    "#]].assert_eq(&read_all(&ReaderConfig::default(), lines, &end));
 }
 
 #[test]

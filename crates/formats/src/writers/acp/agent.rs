@@ -9,7 +9,7 @@
 use model::{Ask, Event, Timestamp, Writer};
 use serde::Serialize;
 
-use super::texts::Voice;
+use super::texts::ChunkSource;
 use super::{Acp, WriterConfig, line, wire};
 
 /// What is shown of an output that is not whole.
@@ -35,7 +35,7 @@ pub(super) struct Connection {
     /// What was said before is told again, the user's words with it.
     pub(super) is_history: bool,
     pub(super) knows_commands: bool,
-    pending: Option<Pending>,
+    pending: Option<HeldText>,
     requests: Vec<AcpRequest>,
     pub(super) ended: Option<String>,
 }
@@ -53,8 +53,8 @@ pub struct AcpRequest {
 
 /// Words that wait for more of them.
 #[derive(Clone, Debug)]
-struct Pending {
-    voice: Voice,
+struct HeldText {
+    voice: ChunkSource,
     item: String,
     parent: Option<String>,
     text: String,
@@ -62,7 +62,7 @@ struct Pending {
 
 /// What a tool has printed so far: the end of it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Printed {
+pub(super) struct OutputTail {
     text: String,
     told_at: Option<Timestamp>,
 }
@@ -137,9 +137,9 @@ impl Connection {
     }
 
     /// Keeps words back that belong to those before them.
-    fn hold(&mut self, voice: Voice, item: &str, parent: Option<&str>, text: &str) -> bool {
+    fn hold(&mut self, voice: ChunkSource, item: &str, parent: Option<&str>, text: &str) -> bool {
         let pending = self.pending.as_mut();
-        let fits = |it: &&mut Pending| {
+        let fits = |it: &&mut HeldText| {
             it.voice == voice && it.item == item && it.parent.as_deref() == parent
         };
         match pending.filter(fits) {
@@ -154,10 +154,10 @@ impl Connection {
 
 impl Acp {
     /// Words for a client that is there: they may wait for more of them.
-    pub(super) fn say_soon(
+    pub(super) fn send_later(
         &mut self,
         event: &Event<'_>,
-        voice: Voice,
+        voice: ChunkSource,
         item: &str,
         text: &str,
         out: &mut Vec<u8>,
@@ -171,7 +171,7 @@ impl Acp {
         }
         self.flush(out);
         if let Some(connection) = &mut self.connection {
-            connection.pending = Some(Pending {
+            connection.pending = Some(HeldText {
                 voice,
                 item: item.to_owned(),
                 parent: parent.map(str::to_owned),
@@ -201,12 +201,12 @@ impl Acp {
         }
     }
 
-    pub(super) fn is_told_notices(&self) -> bool {
+    pub(super) fn sends_notices(&self) -> bool {
         let connection = self.connection.as_ref();
         connection.is_none_or(|it| it.client.has_notices)
     }
 
-    pub(super) fn is_told_compactions(&self) -> bool {
+    pub(super) fn sends_compactions(&self) -> bool {
         let connection = self.connection.as_ref();
         connection.is_none_or(|it| it.client.has_compactions)
     }
@@ -255,7 +255,7 @@ impl Acp {
     }
 }
 
-impl Printed {
+impl OutputTail {
     /// Takes what was printed; true when it is time to show it.
     fn more(&mut self, text: &str, at: Option<Timestamp>) -> bool {
         self.text.push_str(text);

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use model::{Ask, AskId, AskSettled, Class, Decision, Event, Text};
 
-use super::{Acp, Shape, hash, line, meta, wire};
+use super::{Acp, AcpProfile, hash, line, meta, wire};
 
 #[derive(Clone, Debug)]
-pub(super) struct OpenAsk {
+pub(super) struct AcpOpenAsk {
     id: AskId<'static>,
     pub(super) request: String,
     /// The call it is about.
@@ -23,7 +23,7 @@ const MAX_ASKED: usize = 65_536;
 
 /// The asks there were, by hash: no two requests may have the same id.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct UsedRequestIds {
     n: u64,
     hashes: HashSet<u64>,
 }
@@ -46,7 +46,7 @@ const REJECT: wire::PermissionOption = wire::PermissionOption {
 const ONCE: &[wire::PermissionOption] = &[ALLOW, REJECT];
 const LASTING: &[wire::PermissionOption] = &[ALLOW, ALLOW_ALWAYS, REJECT];
 
-impl Asked {
+impl UsedRequestIds {
     fn request_id(&mut self, ask: &AskId<'_>) -> String {
         self.n += 1;
         if self.hashes.len() < MAX_ASKED && self.hashes.insert(hash(ask)) {
@@ -97,7 +97,7 @@ impl Acp {
             None => line(out, &message),
         }
         self.session.is_told = true;
-        self.asks.push(OpenAsk {
+        self.asks.push(AcpOpenAsk {
             id: ask.id.clone().into_owned(),
             request,
             tool: tool.to_owned(),
@@ -130,7 +130,7 @@ impl Acp {
         }
         let input = settled.input.as_ref();
         let update = wire::ToolCallUpdate {
-            status: (self.shape == Shape::Default).then_some(wire::ToolCallStatus::InProgress),
+            status: (self.shape == AcpProfile::Default).then_some(wire::ToolCallStatus::InProgress),
             raw_input: input.filter(|it| Some(hash(&it.get())) != ask.input),
             meta: meta(event),
             ..wire::ToolCallUpdate::of(&ask.tool)

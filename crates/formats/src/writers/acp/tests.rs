@@ -70,7 +70,7 @@ const TEXT: &str = r#"
 "#;
 
 #[test]
-fn texts_are_said_once() {
+fn texts_are_written_once() {
     check(
         TEXT,
         expect![[r#"
@@ -86,7 +86,7 @@ fn texts_are_said_once() {
 }
 
 #[test]
-fn the_seed_profile_says_thoughts_aloud_and_keeps_the_user_quiet() {
+fn the_seed_profile_sends_thoughts_and_omits_the_user() {
     expect![[r#"
         {"n1","update":{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"help","description":"/help"}]}}}
         {"n1","update":{"sessionUpdate":"current_mode_update","currentModeId":"default"}}}
@@ -187,7 +187,7 @@ fn a_denied_call_waits_for_its_answer_and_fails() {
 }
 
 #[test]
-fn an_allowed_call_goes_on() {
+fn an_allowed_call_continues() {
     check(
         r#"
         run.started {"cause":"prompt"}
@@ -209,7 +209,7 @@ fn an_allowed_call_goes_on() {
 }
 
 #[test]
-fn an_input_changed_with_the_permission_is_told() {
+fn an_input_changed_with_the_permission_is_sent() {
     check(
         r#"
         run.started {"cause":"prompt"}
@@ -296,7 +296,7 @@ fn plans_show_what_is_being_done_and_are_not_repeated() {
 }
 
 #[test]
-fn usage_is_told_once_the_window_is_known() {
+fn usage_is_sent_once_the_window_is_known() {
     check(
         r#"
         run.started {"cause":"prompt"}
@@ -340,7 +340,7 @@ fn every_outcome_has_a_response() {
 }
 
 #[test]
-fn warnings_and_compactions_are_told() {
+fn warnings_and_compactions_are_sent() {
     check(
         r#"
         run.started {"cause":"prompt"}
@@ -361,7 +361,7 @@ fn warnings_and_compactions_are_told() {
 }
 
 #[test]
-fn what_cannot_be_said_is_counted() {
+fn unsupported_events_are_counted_as_losses() {
     check_losses(
         r#"
         run.started {"cause":"prompt"}

@@ -6,44 +6,44 @@ use std::borrow::Cow;
 
 use model::{Channel, Delta, Event, Message, Part, Role, Text};
 
-use super::{Acp, Shape, meta, wire};
+use super::{Acp, AcpProfile, meta, wire};
 
 #[derive(Clone, Debug)]
-pub(super) struct OpenText {
+pub(super) struct AcpOpenText {
     id: String,
-    voice: Voice,
+    voice: ChunkSource,
     has_deltas: bool,
 }
 
 /// Who a chunk comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Voice {
+pub(super) enum ChunkSource {
     User,
     Agent,
     Thought,
     /// ACP has no chunk for it.
-    Unheard,
+    Hidden,
 }
 
 impl Acp {
-    pub(super) fn voice(&mut self, event: &Event<'_>, message: &Message<'_>) -> Voice {
+    pub(super) fn voice(&mut self, event: &Event<'_>, message: &Message<'_>) -> ChunkSource {
         match (message.role, self.shape) {
-            (Role::Assistant, _) => Voice::Agent,
+            (Role::Assistant, _) => ChunkSource::Agent,
             // The user did not say this; it is in the input of the call already.
             (Role::User, _) if !event.path.is_empty() => self.unheard("sub-agent prompt"),
-            (Role::User, Shape::Default) if !self.is_live => Voice::User,
-            (Role::User, Shape::Default | Shape::Seed) => self.unheard("user message"),
+            (Role::User, AcpProfile::Default) if !self.is_live => ChunkSource::User,
+            (Role::User, AcpProfile::Default | AcpProfile::Seed) => self.unheard("user message"),
             (Role::Harness, _) => self.unheard("harness message"),
         }
     }
 
-    fn unheard(&mut self, what: &'static str) -> Voice {
+    fn unheard(&mut self, what: &'static str) -> ChunkSource {
         self.losses.count(what);
-        Voice::Unheard
+        ChunkSource::Hidden
     }
 
-    pub(super) fn open_text(&mut self, id: &str, voice: Voice) {
-        self.texts.push(OpenText {
+    pub(super) fn open_text(&mut self, id: &str, voice: ChunkSource) {
+        self.texts.push(AcpOpenText {
             id: id.to_owned(),
             voice,
             has_deltas: false,
@@ -106,9 +106,9 @@ impl Acp {
         id: &str,
         text: &Text<'_>,
         out: &mut Vec<u8>,
-    ) -> Voice {
+    ) -> ChunkSource {
         let Some(at) = self.texts.iter().rposition(|it| it.id == id) else {
-            return Voice::Unheard;
+            return ChunkSource::Hidden;
         };
         let open = self.texts.remove(at);
         if !open.has_deltas && !text.is_blank() {
@@ -120,12 +120,12 @@ impl Acp {
 
     /// A message begins. Clients that join the chunks of a turn would glue it to the one before, so
     /// a break goes onto the end of that one.
-    fn begin_text(&mut self, voice: Voice, id: &str, out: &mut Vec<u8>) {
+    fn begin_text(&mut self, voice: ChunkSource, id: &str, out: &mut Vec<u8>) {
         let Some(run) = &mut self.run else { return };
         let last = match voice {
-            Voice::Agent => run.last_message.replace(id.to_owned()),
-            Voice::Thought => run.last_thought.replace(id.to_owned()),
-            Voice::User | Voice::Unheard => None,
+            ChunkSource::Agent => run.last_message.replace(id.to_owned()),
+            ChunkSource::Thought => run.last_thought.replace(id.to_owned()),
+            ChunkSource::User | ChunkSource::Hidden => None,
         };
         let Some(last) = last.filter(|it| it != id) else {
             return;
@@ -148,7 +148,7 @@ impl Acp {
     fn text_chunk(
         &mut self,
         event: &Event<'_>,
-        voice: Voice,
+        voice: ChunkSource,
         id: &str,
         text: &Text<'_>,
         out: &mut Vec<u8>,
@@ -158,14 +158,14 @@ impl Acp {
         }
         if self.connection.is_some() {
             self.heard(event, voice);
-            return self.say_soon(event, voice, id, &text.to_str(), out);
+            return self.send_later(event, voice, id, &text.to_str(), out);
         }
         let text = text.by_ref();
         self.chunk(event, voice, id, wire::ContentBlock::Text { text }, out);
     }
 
-    fn heard(&mut self, event: &Event<'_>, voice: Voice) {
-        if voice == Voice::Agent
+    fn heard(&mut self, event: &Event<'_>, voice: ChunkSource) {
+        if voice == ChunkSource::Agent
             && let Some(run) = &mut self.run
         {
             run.has_said |= event.path.is_empty();
@@ -175,7 +175,7 @@ impl Acp {
     fn chunk(
         &mut self,
         event: &Event<'_>,
-        voice: Voice,
+        voice: ChunkSource,
         id: &str,
         content: wire::ContentBlock<'_>,
         out: &mut Vec<u8>,
@@ -192,13 +192,13 @@ impl Acp {
     }
 }
 
-impl Voice {
+impl ChunkSource {
     pub(super) fn update(self, chunk: wire::ContentChunk<'_>) -> Option<wire::SessionUpdate<'_>> {
         match self {
             Self::User => Some(wire::SessionUpdate::UserMessageChunk(chunk)),
             Self::Thought => Some(wire::SessionUpdate::AgentThoughtChunk(chunk)),
             Self::Agent => Some(wire::SessionUpdate::AgentMessageChunk(chunk)),
-            Self::Unheard => None,
+            Self::Hidden => None,
         }
     }
 }

@@ -10,20 +10,20 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use model::{Class, Event, Location, Raw, Status, Text, Tool, ToolKind, ToolResult};
 use serde::Deserialize;
 
-use super::agent::Printed;
+use super::agent::OutputTail;
 use super::asks::answer;
-use super::{Acp, Shape, meta, wire};
-use crate::writers::content::{Block, blocks};
+use super::{Acp, AcpProfile, meta, wire};
+use crate::writers::content::{ResultPart, blocks};
 
 #[derive(Clone, Debug)]
-pub(super) struct OpenTool {
+pub(super) struct AcpOpenTool {
     pub(super) id: String,
     pub(super) kind: wire::ToolKind,
     /// What it is to do, for whoever is there to be asked about it.
     pub(super) class: Option<Box<Class<'static>>>,
     has_input: bool,
     has_output: bool,
-    pub(super) printed: Printed,
+    pub(super) printed: OutputTail,
     /// The diffs that the client has, by hash.
     diffs: u64,
 }
@@ -33,16 +33,16 @@ impl Acp {
         let id = tool.id.as_str();
         let has_input = tool.input.is_some();
         let kind = self.kind(tool);
-        self.tools.push(OpenTool {
+        self.tools.push(AcpOpenTool {
             id: id.to_owned(),
             kind,
             class: self.asked_for(&tool.class),
             has_input,
             has_output: false,
-            printed: Printed::default(),
+            printed: OutputTail::default(),
             diffs: diffs_hash(&tool.class),
         });
-        let is_running = has_input && self.shape == Shape::Default && !self.is_asked(id);
+        let is_running = has_input && self.shape == AcpProfile::Default && !self.is_asked(id);
         let call = wire::ToolCall {
             tool_call_id: id,
             title: title(tool),
@@ -72,7 +72,7 @@ impl Acp {
         open.diffs = diffs_hash(&tool.class);
         open.has_input = tool.input.is_some();
         let mut update = self.described(tool);
-        let is_running = self.shape == Shape::Default && !self.is_asked(id);
+        let is_running = self.shape == AcpProfile::Default && !self.is_asked(id);
         update.status = is_running.then_some(wire::ToolCallStatus::InProgress);
         update.meta = meta(event);
         self.send(out, wire::SessionUpdate::ToolCallUpdate(update));
@@ -173,12 +173,12 @@ impl Acp {
 
     fn kind(&self, tool: &Tool<'_>) -> wire::ToolKind {
         match self.shape {
-            Shape::Default => kind(tool.class.kind),
-            Shape::Seed => seed_kind(tool),
+            AcpProfile::Default => kind(tool.class.kind),
+            AcpProfile::Seed => seed_kind(tool),
         }
     }
 
-    pub(super) fn find_tool(&self, id: &str) -> Option<&OpenTool> {
+    pub(super) fn find_tool(&self, id: &str) -> Option<&AcpOpenTool> {
         self.tools.iter().find(|it| it.id == id)
     }
 
@@ -275,28 +275,28 @@ fn content<'a>(result: &'a ToolResult<'_>) -> Vec<wire::ToolCallContent<'a>> {
         .collect()
 }
 
-fn block(block: Block<'_>) -> Option<wire::ContentBlock<'_>> {
+fn block(block: ResultPart<'_>) -> Option<wire::ContentBlock<'_>> {
     Some(match block {
-        Block::Text(text) if text.is_empty() => return None,
-        Block::Text(text) => wire::ContentBlock::Text { text },
-        Block::Image { media_type, data } => wire::ContentBlock::Image {
+        ResultPart::Text(text) if text.is_empty() => return None,
+        ResultPart::Text(text) => wire::ContentBlock::Text { text },
+        ResultPart::Image { media_type, data } => wire::ContentBlock::Image {
             data,
             mime_type: media_type,
         },
-        Block::ImageUrl(url) => link(url.clone(), url),
-        Block::Other(raw) => other(&raw),
+        ResultPart::ImageUrl(url) => link(url.clone(), url),
+        ResultPart::Other(raw) => other(&raw),
     })
 }
 
 /// A page that a web search found, a tool that a tool search found, or anything else as it is.
 fn other<'a>(raw: &Raw<'_>) -> wire::ContentBlock<'a> {
     #[derive(Default, Deserialize)]
-    struct Found {
+    struct FoundTool {
         title: Option<String>,
         url: Option<String>,
         tool_name: Option<String>,
     }
-    let found: Found = serde_json::from_str(raw.get()).unwrap_or_default();
+    let found: FoundTool = serde_json::from_str(raw.get()).unwrap_or_default();
     let text = match (found.title, found.url, found.tool_name) {
         (Some(title), Some(url), _) => return link(Text::new(title), Text::new(url)),
         (_, _, Some(tool)) => tool,
@@ -323,9 +323,10 @@ fn diffs_hash(class: &Class<'_>) -> u64 {
 fn unsaid<'a>(tool: &'a Tool<'_>, content: &[wire::ToolCallContent<'_>]) -> Option<&'a Raw<'a>> {
     let result = tool.result.as_ref()?;
     result.structured.as_ref()?;
-    let is_plain = |it: &Block<'_>| matches!(it, Block::Text(_) | Block::Image { .. });
+    let is_plain =
+        |it: &ResultPart<'_>| matches!(it, ResultPart::Text(_) | ResultPart::Image { .. });
     let blocks = blocks(&result.content);
-    let is_one_text = matches!(&*blocks, [Block::Text(_)]);
+    let is_one_text = matches!(&*blocks, [ResultPart::Text(_)]);
     let is_said = blocks.iter().all(is_plain)
         && is_one_text == result.content.is_string()
         && blocks.len() == content.len()

@@ -11,7 +11,7 @@ use super::{Acp, line, wire};
 
 /// How full the model's context is.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Context {
+pub(super) struct ContextWindow {
     model: Option<String>,
     used: Option<u64>,
     size: Option<u64>,
@@ -25,7 +25,7 @@ impl Acp {
         match usage.scope {
             Scope::Call if event.path.is_empty() => {
                 self.context.call(usage);
-                if !self.say_usage(out)
+                if !self.send_usage(out)
                     && let Some(run) = &mut self.run
                 {
                     run.has_unsaid_usage = true;
@@ -38,7 +38,7 @@ impl Acp {
     }
 
     /// Tells how full the context is, if that is known.
-    fn say_usage(&mut self, out: &mut Vec<u8>) -> bool {
+    fn send_usage(&mut self, out: &mut Vec<u8>) -> bool {
         let (Some(used), Some(size)) = (self.context.used, self.context.size) else {
             return false;
         };
@@ -59,7 +59,7 @@ impl Acp {
         self.close_left_open(out);
         self.texts.clear();
         self.context.end(ended);
-        if !self.say_usage(out) && (run.has_unsaid_usage || ended.usage.is_some()) {
+        if !self.send_usage(out) && (run.has_unsaid_usage || ended.usage.is_some()) {
             self.losses.count("usage report");
         }
         let stop_reason = match ended.outcome {
@@ -172,7 +172,7 @@ fn tokens(ended: &RunEnded<'_>) -> Option<wire::TokenUsage> {
     })
 }
 
-impl Context {
+impl ContextWindow {
     fn call(&mut self, usage: &Usage<'_>) {
         let tokens = &usage.tokens;
         let output = tokens.output.unwrap_or_default();

@@ -8,32 +8,32 @@ use model::{
     Status,
 };
 
-use super::texts::{OpenText, Span, TextKind};
-use super::tools::{OpenTool, Parent};
-use super::{Lane, Run, Shape, status_name, wire};
+use super::texts::{AgUiOpenText, ReasoningSpan, TextKind};
+use super::tools::{AgUiOpenTool, ParentMessage};
+use super::{AgUiProfile, EventLane, Run, status_name, wire};
 use crate::wire::lenient::Str;
 
 #[derive(Clone, Debug)]
 pub(super) struct Items {
-    pub(super) shape: Shape,
-    pub(super) texts: Vec<OpenText>,
-    pub(super) tools: Vec<OpenTool>,
-    plans: Vec<OpenPlan>,
+    pub(super) shape: AgUiProfile,
+    pub(super) texts: Vec<AgUiOpenText>,
+    pub(super) tools: Vec<AgUiOpenTool>,
+    plans: Vec<AgUiOpenPlan>,
     /// The reasoning that speaks: the old names have no ids to keep two apart.
     pub(super) thinking: Option<String>,
-    pub(super) parents: Vec<Parent>,
+    pub(super) parents: Vec<ParentMessage>,
     /// Calls that are whole and that somebody else has to answer.
     pub(super) pending: Vec<String>,
     /// Calls that are shown as what the provider says of them.
     activities: Vec<String>,
     /// Reasoning whose last message has ended, while another may follow.
-    pub(super) span: Option<Span>,
+    pub(super) span: Option<ReasoningSpan>,
     /// The model has spoken to the user.
     pub(super) has_said: bool,
 }
 
 #[derive(Clone, Debug)]
-struct OpenPlan {
+struct AgUiOpenPlan {
     id: String,
     shown: u64,
 }
@@ -43,7 +43,7 @@ impl Run {
         &mut self,
         item: &Item<'_>,
         extra: &Extra<'_>,
-        lane: &mut Lane<'_>,
+        lane: &mut EventLane<'_>,
         losses: &mut Losses,
     ) {
         match item {
@@ -64,8 +64,8 @@ impl Run {
             },
             Item::Plan(it) => self.items.plan(it, lane),
             Item::Subagent(it) => match self.items.shape {
-                Shape::Current => self.subagents.opened(it, lane),
-                Shape::Thinking => losses.count("sub-agent"),
+                AgUiProfile::Current => self.subagents.opened(it, lane),
+                AgUiProfile::Thinking => losses.count("sub-agent"),
             },
             Item::Compaction(it) => lane.emit(compaction(it, "in_progress")),
             Item::Other(it) if is_object(&&it.data) => lane.emit(activity(it, None)),
@@ -77,7 +77,7 @@ impl Run {
         &mut self,
         closed: &ItemClosed<'_>,
         extra: &Extra<'_>,
-        lane: &mut Lane<'_>,
+        lane: &mut EventLane<'_>,
         losses: &mut Losses,
     ) {
         let status = closed.status;
@@ -105,7 +105,7 @@ impl Run {
 }
 
 impl Items {
-    pub(super) fn new(shape: Shape) -> Self {
+    pub(super) fn new(shape: AgUiProfile) -> Self {
         Self {
             shape,
             texts: Vec::new(),
@@ -124,7 +124,7 @@ impl Items {
         &mut self,
         item: &Item<'_>,
         extra: &Extra<'_>,
-        lane: &mut Lane<'_>,
+        lane: &mut EventLane<'_>,
         losses: &mut Losses,
     ) {
         match item {
@@ -142,7 +142,7 @@ impl Items {
         }
     }
 
-    pub(super) fn delta(&mut self, delta: &Delta<'_>, lane: &mut Lane<'_>) {
+    pub(super) fn delta(&mut self, delta: &Delta<'_>, lane: &mut EventLane<'_>) {
         let id = delta.item.as_str();
         match delta.channel {
             Channel::Text => self.text_delta(id, &delta.text, lane),
@@ -151,14 +151,14 @@ impl Items {
         }
     }
 
-    fn plan(&mut self, plan: &Plan<'_>, lane: &mut Lane<'_>) {
+    fn plan(&mut self, plan: &Plan<'_>, lane: &mut EventLane<'_>) {
         let shown = hash(plan);
         let id = plan.id.as_str();
         match self.plans.iter_mut().find(|it| it.id == id) {
             Some(open) if open.shown == shown => return,
             Some(open) => open.shown = shown,
             None if plan.entries.is_empty() => return,
-            None => self.plans.push(OpenPlan {
+            None => self.plans.push(AgUiOpenPlan {
                 id: id.to_owned(),
                 shown,
             }),
@@ -181,12 +181,12 @@ impl Items {
     }
 
     /// Some calls only their provider can describe: an activity shows them as it does.
-    fn activity_opened(&mut self, id: &str, said: &Raw<'_>, lane: &mut Lane<'_>) {
+    fn activity_opened(&mut self, id: &str, said: &Raw<'_>, lane: &mut EventLane<'_>) {
         self.activities.push(id.to_owned());
         lane.emit(provider_activity(id, said, &type_of(said)));
     }
 
-    fn activity_updated(&mut self, id: &str, extra: &Extra<'_>, lane: &mut Lane<'_>) {
+    fn activity_updated(&mut self, id: &str, extra: &Extra<'_>, lane: &mut EventLane<'_>) {
         if let Some(said) = find(extra, "item").filter(is_object) {
             lane.emit(provider_activity(id, said, &type_of(said)));
         }
@@ -197,7 +197,7 @@ impl Items {
     }
 
     /// Ends what nobody ended, so that the run can end.
-    pub(super) fn close_left_open(&mut self, lane: &mut Lane<'_>) {
+    pub(super) fn close_left_open(&mut self, lane: &mut EventLane<'_>) {
         while let Some(at) = self.texts.len().checked_sub(1) {
             self.end_text(at, lane);
         }
@@ -208,7 +208,7 @@ impl Items {
     }
 
     /// Ends what is open for as long as nobody listens; what goes on afterwards starts again.
-    pub(super) fn suspend(&mut self, lane: &mut Lane<'_>) {
+    pub(super) fn suspend(&mut self, lane: &mut EventLane<'_>) {
         self.end_span(lane);
         self.suspend_texts(lane);
         for tool in &mut self.tools {

@@ -23,14 +23,14 @@ pub(super) fn parts(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Where the events of one moment and one agent go.
-pub(super) struct Lane<'a> {
+pub(super) struct EventLane<'a> {
     pub(super) out: &'a mut Vec<u8>,
     pub(super) at: Option<i64>,
     /// The sub-agent that speaks.
     pub(super) subagent: Option<&'a str>,
 }
 
-impl Lane<'_> {
+impl EventLane<'_> {
     pub(super) fn emit(&mut self, body: wire::Body<'_>) {
         // The client splits on `\n\n` and knows no other framing.
         self.out.extend_from_slice(b"data: ");

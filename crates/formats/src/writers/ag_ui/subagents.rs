@@ -5,21 +5,21 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use model::{ItemId, Status, Subagent, Text};
 
-use super::{Lane, status_name, wire};
+use super::{EventLane, status_name, wire};
 
 /// Sub-agents introduced per run. The events of more still carry their id, which is legal.
 const MAX_STARTED: usize = 65_536;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Subagents {
+pub(super) struct StartedSubagents {
     /// Every id of this run, by hash: the protocol lets each be used once.
     started: HashSet<u64>,
     active: Vec<String>,
 }
 
-impl Subagents {
+impl StartedSubagents {
     /// Makes sure that everybody on the path has been introduced.
-    pub(super) fn enter(&mut self, path: &[ItemId<'static>], lane: &mut Lane<'_>) {
+    pub(super) fn enter(&mut self, path: &[ItemId<'static>], lane: &mut EventLane<'_>) {
         let Some(last) = path.last() else { return };
         if self.is_started(last.as_str()) {
             return;
@@ -31,7 +31,7 @@ impl Subagents {
         }
     }
 
-    pub(super) fn opened(&mut self, item: &Subagent<'_>, lane: &mut Lane<'_>) {
+    pub(super) fn opened(&mut self, item: &Subagent<'_>, lane: &mut EventLane<'_>) {
         let description = item.description.as_ref();
         let parent = lane.subagent.take();
         self.start(item.call.as_str(), &item.name, description, parent, lane);
@@ -44,7 +44,7 @@ impl Subagents {
         name: &str,
         description: Option<&Text<'_>>,
         parent: Option<&str>,
-        lane: &mut Lane<'_>,
+        lane: &mut EventLane<'_>,
     ) {
         if self.started.len() >= MAX_STARTED || !self.started.insert(hash(call)) {
             return;
@@ -59,7 +59,7 @@ impl Subagents {
         });
     }
 
-    pub(super) fn closed(&mut self, item: &Subagent<'_>, status: Status, lane: &mut Lane<'_>) {
+    pub(super) fn closed(&mut self, item: &Subagent<'_>, status: Status, lane: &mut EventLane<'_>) {
         let call = item.call.as_str();
         let Some(at) = self.active.iter().position(|it| it == call) else {
             return;
@@ -83,7 +83,7 @@ impl Subagents {
         lane.subagent = parent;
     }
 
-    pub(super) fn close_left_open(&mut self, lane: &mut Lane<'_>) {
+    pub(super) fn close_left_open(&mut self, lane: &mut EventLane<'_>) {
         while let Some(call) = self.active.pop() {
             lane.emit(wire::Body::SubagentFinished {
                 subagent_run_id: &call,

@@ -89,7 +89,7 @@ const TEXT: &str = r#"
 "#;
 
 #[test]
-fn texts_are_said_once_and_empty_ones_never() {
+fn texts_are_written_once_and_empty_ones_never() {
     check(
         TEXT,
         expect![[r#"
@@ -296,7 +296,7 @@ fn sub_agents_are_introduced_and_end() {
 }
 
 #[test]
-fn plans_asks_compactions_and_the_unknown_are_told() {
+fn plans_asks_compactions_and_unknown_items_are_sent() {
     check(
         r#"
         run.started {"cause":"prompt"}
@@ -329,7 +329,7 @@ fn plans_asks_compactions_and_the_unknown_are_told() {
 }
 
 #[test]
-fn what_only_the_provider_can_describe_is_an_activity() {
+fn provider_specific_items_are_activities() {
     check(
         r#"
         run.started {"cause":"prompt"}
@@ -353,7 +353,7 @@ fn what_only_the_provider_can_describe_is_an_activity() {
 }
 
 #[test]
-fn messages_say_how_they_are_meant_and_what_came_along() {
+fn messages_carry_their_role_and_attachments() {
     check(
         r#"
         run.started {"cause":"prompt"}
@@ -472,7 +472,7 @@ fn failures_are_run_errors() {
 }
 
 #[test]
-fn what_cannot_be_said_is_counted() {
+fn unsupported_events_are_counted_as_losses() {
     let script = r#"
         session.bound {"native":"n0","how":"init"}
         session.bound {"native":"n1","how":"init"}

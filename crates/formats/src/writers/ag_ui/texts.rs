@@ -5,11 +5,11 @@
 use model::{Body, Extra, Item, Level, Losses, Message, Part, Raw, Reasoning, Role, Text};
 
 use super::items::{Items, find, type_of};
-use super::lane::{Lane, MAX_PIECE, parts};
-use super::{Shape, wire};
+use super::lane::{EventLane, MAX_PIECE, parts};
+use super::{AgUiProfile, wire};
 
 #[derive(Clone, Debug)]
-pub(super) struct OpenText {
+pub(super) struct AgUiOpenText {
     id: String,
     kind: TextKind,
     group: Option<String>,
@@ -24,7 +24,7 @@ pub(super) struct OpenText {
 
 /// Reasoning of one model response: its messages follow each other.
 #[derive(Clone, Debug)]
-pub(super) struct Span {
+pub(super) struct ReasoningSpan {
     id: String,
     group: String,
     subagent: Option<String>,
@@ -38,7 +38,7 @@ pub(super) enum TextKind {
 
 impl Items {
     pub(super) fn open_text(&mut self, id: &str, kind: TextKind, group: Option<&str>) {
-        self.texts.push(OpenText {
+        self.texts.push(AgUiOpenText {
             id: id.to_owned(),
             kind,
             group: group.map(str::to_owned),
@@ -52,7 +52,7 @@ impl Items {
 
     /// Reads from the frame that opened the last text how it is meant.
     pub(super) fn mark_manner(&mut self, extra: &Extra<'_>) {
-        if extra.is_empty() || self.shape == Shape::Thinking {
+        if extra.is_empty() || self.shape == AgUiProfile::Thinking {
             return;
         }
         if let Some(open) = self.texts.last_mut() {
@@ -62,7 +62,7 @@ impl Items {
         }
     }
 
-    pub(super) fn text_delta(&mut self, id: &str, text: &Text<'_>, lane: &mut Lane<'_>) {
+    pub(super) fn text_delta(&mut self, id: &str, text: &Text<'_>, lane: &mut EventLane<'_>) {
         if let Some(at) = self.find_text(id) {
             self.texts[at].has_deltas = true;
             self.say(at, text, lane);
@@ -70,7 +70,7 @@ impl Items {
     }
 
     /// A piece of text, behind whatever must come before the first.
-    fn say(&mut self, at: usize, text: &Text<'_>, lane: &mut Lane<'_>) {
+    fn say(&mut self, at: usize, text: &Text<'_>, lane: &mut EventLane<'_>) {
         if text.is_empty() {
             return;
         }
@@ -81,13 +81,13 @@ impl Items {
             (TextKind::Message(_), _) => {
                 lane.piece("TEXT_MESSAGE_CONTENT", "messageId", message_id, text);
             }
-            (TextKind::Reasoning, Shape::Current) => {
+            (TextKind::Reasoning, AgUiProfile::Current) => {
                 lane.piece("REASONING_MESSAGE_CONTENT", "messageId", message_id, text);
             }
-            (TextKind::Reasoning, Shape::Thinking) if text.len_bound() <= MAX_PIECE => {
+            (TextKind::Reasoning, AgUiProfile::Thinking) if text.len_bound() <= MAX_PIECE => {
                 lane.emit(wire::Body::ThinkingTextMessageContent { delta: text });
             }
-            (TextKind::Reasoning, Shape::Thinking) => {
+            (TextKind::Reasoning, AgUiProfile::Thinking) => {
                 for part in parts(&text.to_str()) {
                     let delta = &Text::new(part);
                     lane.emit(wire::Body::ThinkingTextMessageContent { delta });
@@ -96,9 +96,9 @@ impl Items {
         }
     }
 
-    fn start(&mut self, at: usize, lane: &mut Lane<'_>) {
+    fn start(&mut self, at: usize, lane: &mut EventLane<'_>) {
         let open = &mut self.texts[at];
-        if open.kind == TextKind::Reasoning && self.shape == Shape::Thinking {
+        if open.kind == TextKind::Reasoning && self.shape == AgUiProfile::Thinking {
             return self.think(at, lane);
         }
         if std::mem::replace(&mut open.is_started, true) {
@@ -136,7 +136,7 @@ impl Items {
     }
 
     /// Goes on with the reasoning that may go on, or begins another.
-    fn enter_span(&mut self, id: String, group: Option<&str>, lane: &mut Lane<'_>) -> String {
+    fn enter_span(&mut self, id: String, group: Option<&str>, lane: &mut EventLane<'_>) -> String {
         if let Some(span) = &self.span
             && Some(&*span.group) == group
             && span.subagent.as_deref() == lane.subagent
@@ -151,7 +151,7 @@ impl Items {
     }
 
     /// True when an event cannot be the end of the reasoning before it.
-    pub(super) fn goes_on_thinking(&self, body: &Body<'_>) -> bool {
+    pub(super) fn continues_reasoning(&self, body: &Body<'_>) -> bool {
         let Some(span) = &self.span else {
             return true;
         };
@@ -176,9 +176,9 @@ impl Items {
     }
 
     /// Nothing more is thought: says so.
-    pub(super) fn end_span(&mut self, lane: &mut Lane<'_>) {
+    pub(super) fn end_span(&mut self, lane: &mut EventLane<'_>) {
         if let Some(span) = self.span.take() {
-            let mut lane = Lane {
+            let mut lane = EventLane {
                 out: &mut *lane.out,
                 at: lane.at,
                 subagent: span.subagent.as_deref(),
@@ -190,7 +190,7 @@ impl Items {
     }
 
     /// Gives the word to one reasoning, and takes it from another.
-    fn think(&mut self, at: usize, lane: &mut Lane<'_>) {
+    fn think(&mut self, at: usize, lane: &mut EventLane<'_>) {
         let open = &mut self.texts[at];
         open.is_started = true;
         if self.thinking.as_deref() == Some(&open.id) {
@@ -203,7 +203,7 @@ impl Items {
         lane.emit(wire::Body::ThinkingTextMessageStart);
     }
 
-    fn stop_thinking(&mut self, lane: &mut Lane<'_>) {
+    fn stop_thinking(&mut self, lane: &mut EventLane<'_>) {
         if self.thinking.take().is_some() {
             lane.emit(wire::Body::ThinkingTextMessageEnd);
             lane.emit(wire::Body::ThinkingEnd);
@@ -213,7 +213,7 @@ impl Items {
     pub(super) fn message_closed(
         &mut self,
         it: &Message<'_>,
-        lane: &mut Lane<'_>,
+        lane: &mut EventLane<'_>,
         losses: &mut Losses,
     ) {
         let Some(at) = self.find_text(it.id.as_str()) else {
@@ -226,7 +226,7 @@ impl Items {
             return self.end_text(at, lane);
         }
         match self.shape {
-            Shape::Current => {
+            AgUiProfile::Current => {
                 // They belong to a message, even to one without words.
                 self.start(at, lane);
                 let open = self.texts.remove(at);
@@ -235,7 +235,7 @@ impl Items {
                     metadata: Some(attached(&it.parts)),
                 });
             }
-            Shape::Thinking => {
+            AgUiProfile::Thinking => {
                 for part in &it.parts {
                     losses.count(match part {
                         Part::Image { .. } | Part::ImageUrl { .. } => "image in a message",
@@ -250,7 +250,7 @@ impl Items {
     pub(super) fn reasoning_closed(
         &mut self,
         it: &Reasoning<'_>,
-        lane: &mut Lane<'_>,
+        lane: &mut EventLane<'_>,
         losses: &mut Losses,
     ) {
         let Some(at) = self.find_text(it.id.as_str()) else {
@@ -264,7 +264,7 @@ impl Items {
             return self.end_text(at, lane);
         };
         match self.shape {
-            Shape::Current => {
+            AgUiProfile::Current => {
                 // It belongs to a message, even to one without words.
                 self.start(at, lane);
                 let is_signature = it.encrypted.as_ref().is_none_or(Text::is_empty);
@@ -279,7 +279,7 @@ impl Items {
                     });
                 });
             }
-            Shape::Thinking => {
+            AgUiProfile::Thinking => {
                 losses.count("hidden reasoning");
                 self.end_text(at, lane);
             }
@@ -290,8 +290,8 @@ impl Items {
     fn end_reasoning(
         &mut self,
         at: usize,
-        lane: &mut Lane<'_>,
-        behind: impl FnOnce(&mut Lane<'_>),
+        lane: &mut EventLane<'_>,
+        behind: impl FnOnce(&mut EventLane<'_>),
     ) {
         let open = self.texts.remove(at);
         let message_id = &open.id;
@@ -301,7 +301,7 @@ impl Items {
         let id = open.span.unwrap_or(open.id);
         match open.group {
             Some(group) => {
-                self.span = Some(Span {
+                self.span = Some(ReasoningSpan {
                     id,
                     group,
                     subagent: lane.subagent.map(str::to_owned),
@@ -311,12 +311,12 @@ impl Items {
         }
     }
 
-    pub(super) fn end_text(&mut self, at: usize, lane: &mut Lane<'_>) {
+    pub(super) fn end_text(&mut self, at: usize, lane: &mut EventLane<'_>) {
         if !self.texts[at].is_started {
             self.texts.remove(at);
             return;
         }
-        if self.texts[at].kind == TextKind::Reasoning && self.shape == Shape::Current {
+        if self.texts[at].kind == TextKind::Reasoning && self.shape == AgUiProfile::Current {
             return self.end_reasoning(at, lane, |_| ());
         }
         let open = self.texts.remove(at);
@@ -326,8 +326,8 @@ impl Items {
                 message_id,
                 metadata: None,
             }),
-            (TextKind::Reasoning, Shape::Current) => (),
-            (TextKind::Reasoning, Shape::Thinking) => {
+            (TextKind::Reasoning, AgUiProfile::Current) => (),
+            (TextKind::Reasoning, AgUiProfile::Thinking) => {
                 if self.thinking.as_deref() == Some(&open.id) {
                     self.stop_thinking(lane);
                 }
@@ -336,7 +336,7 @@ impl Items {
     }
 
     /// Ends the texts that have started, and keeps them: with their next piece they start again.
-    pub(super) fn suspend_texts(&mut self, lane: &mut Lane<'_>) {
+    pub(super) fn suspend_texts(&mut self, lane: &mut EventLane<'_>) {
         let texts = std::mem::take(&mut self.texts);
         for open in &texts {
             if open.is_started {
@@ -353,7 +353,7 @@ impl Items {
     }
 
     /// An answer that no message had: a local command's, for example.
-    pub(super) fn unsaid_answer(&mut self, run: &str, answer: &Text<'_>, lane: &mut Lane<'_>) {
+    pub(super) fn unsaid_answer(&mut self, run: &str, answer: &Text<'_>, lane: &mut EventLane<'_>) {
         if self.has_said {
             return;
         }

@@ -6,8 +6,8 @@
 use model::{Losses, Raw, Status, Text, Tool, ToolResult};
 
 use super::items::Items;
-use super::{Lane, Shape, status_name, wire};
-use crate::writers::content::{self, Block, blocks};
+use super::{AgUiProfile, EventLane, status_name, wire};
+use crate::writers::content::{self, ResultPart, blocks};
 
 /// Calls of one run that wait for the application; no model makes as many at once.
 const MAX_PENDING: usize = 1024;
@@ -18,7 +18,7 @@ const MAX_RESULT: usize = 8 * 1024 * 1024;
 const RESULT_HEAD: usize = 1024 * 1024;
 
 #[derive(Clone, Debug)]
-pub(super) struct OpenTool {
+pub(super) struct AgUiOpenTool {
     id: String,
     has_args: bool,
     has_output: bool,
@@ -28,14 +28,14 @@ pub(super) struct OpenTool {
 
 /// The assistant message that the next call of a model response belongs to, one for each agent.
 #[derive(Clone, Debug)]
-pub(super) struct Parent {
+pub(super) struct ParentMessage {
     subagent: Option<String>,
     group: String,
     message: String,
 }
 
 impl Items {
-    pub(super) fn tool_opened(&mut self, tool: &Tool<'_>, lane: &mut Lane<'_>) {
+    pub(super) fn tool_opened(&mut self, tool: &Tool<'_>, lane: &mut EventLane<'_>) {
         let id = tool.id.as_str();
         let parent = self.find_parent(tool, lane);
         lane.emit(wire::Body::ToolCallStart {
@@ -51,7 +51,7 @@ impl Items {
             let group = tool.group.as_deref().map(str::to_owned);
             self.set_parent(id.to_owned(), group, lane);
         }
-        let mut open = OpenTool {
+        let mut open = AgUiOpenTool {
             id: id.to_owned(),
             has_args: false,
             has_output: false,
@@ -63,7 +63,7 @@ impl Items {
         self.tools.push(open);
     }
 
-    pub(super) fn input_delta(&mut self, id: &str, piece: &Text<'_>, lane: &mut Lane<'_>) {
+    pub(super) fn input_delta(&mut self, id: &str, piece: &Text<'_>, lane: &mut EventLane<'_>) {
         if let Some(tool) = self.find_tool(id)
             && !tool.is_complete
         {
@@ -82,7 +82,7 @@ impl Items {
     pub(super) fn tool_updated(
         &mut self,
         tool: &Tool<'_>,
-        lane: &mut Lane<'_>,
+        lane: &mut EventLane<'_>,
         losses: &mut Losses,
     ) {
         let Some(open) = self.find_tool(tool.id.as_str()) else {
@@ -99,7 +99,7 @@ impl Items {
         &mut self,
         tool: &Tool<'_>,
         status: Status,
-        lane: &mut Lane<'_>,
+        lane: &mut EventLane<'_>,
         losses: &mut Losses,
     ) {
         let id = tool.id.as_str();
@@ -139,20 +139,25 @@ impl Items {
             losses.count("cut tool result");
             return wire::Content::Text(beginning(&flat(blocks, losses)));
         }
-        if blocks.iter().all(|it| matches!(it, Block::Text(_))) {
+        if blocks.iter().all(|it| matches!(it, ResultPart::Text(_))) {
             return wire::Content::Text(content::text(&result.content));
         }
         match self.shape {
-            Shape::Current => wire::Content::Parts(blocks.into_iter().map(part).collect()),
-            Shape::Thinking => wire::Content::Text(flat(blocks, losses)),
+            AgUiProfile::Current => wire::Content::Parts(blocks.into_iter().map(part).collect()),
+            AgUiProfile::Thinking => wire::Content::Text(flat(blocks, losses)),
         }
     }
 
-    pub(super) fn set_parent(&mut self, message: String, group: Option<String>, lane: &Lane<'_>) {
+    pub(super) fn set_parent(
+        &mut self,
+        message: String,
+        group: Option<String>,
+        lane: &EventLane<'_>,
+    ) {
         let Some(group) = group else { return };
         self.parents
             .retain(|it| it.subagent.as_deref() != lane.subagent);
-        self.parents.push(Parent {
+        self.parents.push(ParentMessage {
             subagent: lane.subagent.map(str::to_owned),
             group,
             message,
@@ -165,7 +170,7 @@ impl Items {
             .retain(|it| it.subagent.as_deref() != Some(subagent));
     }
 
-    fn find_parent(&self, tool: &Tool<'_>, lane: &Lane<'_>) -> Option<&str> {
+    fn find_parent(&self, tool: &Tool<'_>, lane: &EventLane<'_>) -> Option<&str> {
         let group = tool.group.as_deref()?;
         let parent = self
             .parents
@@ -174,14 +179,14 @@ impl Items {
         Some(&parent.message)
     }
 
-    fn find_tool(&mut self, id: &str) -> Option<&mut OpenTool> {
+    fn find_tool(&mut self, id: &str) -> Option<&mut AgUiOpenTool> {
         self.tools.iter_mut().find(|it| it.id == id)
     }
 }
 
-impl OpenTool {
+impl AgUiOpenTool {
     /// Sends the arguments, unless their pieces were sent, and says that there are no more.
-    pub(super) fn complete(&mut self, input: Option<&Raw<'_>>, lane: &mut Lane<'_>) {
+    pub(super) fn complete(&mut self, input: Option<&Raw<'_>>, lane: &mut EventLane<'_>) {
         if std::mem::replace(&mut self.is_complete, true) {
             return;
         }
@@ -197,22 +202,22 @@ impl OpenTool {
     }
 }
 
-fn part(block: Block<'_>) -> wire::ContentPart<'_> {
+fn part(block: ResultPart<'_>) -> wire::ContentPart<'_> {
     match block {
-        Block::Text(text) => wire::ContentPart::Text {
+        ResultPart::Text(text) => wire::ContentPart::Text {
             text,
             metadata: None,
         },
-        Block::Image { media_type, data } => wire::ContentPart::Image {
+        ResultPart::Image { media_type, data } => wire::ContentPart::Image {
             source: wire::Source::Data {
                 value: data,
                 mime_type: media_type,
             },
         },
-        Block::ImageUrl(url) => wire::ContentPart::Image {
+        ResultPart::ImageUrl(url) => wire::ContentPart::Image {
             source: wire::Source::Url { value: url },
         },
-        Block::Other(raw) => wire::ContentPart::Text {
+        ResultPart::Other(raw) => wire::ContentPart::Text {
             text: Text::new(raw.get().to_owned()),
             metadata: Some(wire::Metadata {
                 linkspan: wire::Block { block: true },
@@ -233,13 +238,15 @@ fn beginning(text: &Text<'_>) -> Text<'static> {
 }
 
 /// A result for clients that only know text.
-fn flat(blocks: Vec<Block<'_>>, losses: &mut Losses) -> Text<'static> {
+fn flat(blocks: Vec<ResultPart<'_>>, losses: &mut Losses) -> Text<'static> {
     let mut texts = Vec::new();
     for block in blocks {
         match block {
-            Block::Text(text) => texts.push(text.to_str().into_owned()),
-            Block::Other(raw) => texts.push(raw.get().to_owned()),
-            Block::Image { .. } | Block::ImageUrl(_) => losses.count("image in a tool result"),
+            ResultPart::Text(text) => texts.push(text.to_str().into_owned()),
+            ResultPart::Other(raw) => texts.push(raw.get().to_owned()),
+            ResultPart::Image { .. } | ResultPart::ImageUrl(_) => {
+                losses.count("image in a tool result")
+            }
         }
     }
     Text::new(texts.join("\n"))

@@ -4,10 +4,10 @@ use model::{Timestamp, ToolKind};
 
 use super::escape::escape;
 use crate::writers::diff::{self, Side};
-use crate::writers::facts::{self, plural};
-use crate::writers::story::card::{Card, Piece};
-use crate::writers::story::{DIFF_CONTEXT, Foot};
-use crate::writers::words::{cut, size};
+use crate::writers::labels::{cut, size};
+use crate::writers::page_transcript::card::{CardPart, ToolCard};
+use crate::writers::page_transcript::{DIFF_CONTEXT, Footer};
+use crate::writers::summary::{self, plural};
 
 /// Base64 of one picture that a page carries.
 const MAX_PICTURE: usize = 8 * 1024 * 1024;
@@ -87,10 +87,10 @@ pub(super) fn lines(old: &str, new: &str, out: &mut Vec<u8>) {
 }
 
 /// Lines that came and went, if a card is about a change.
-pub(super) fn changed(card: &Card<'_>) -> Option<(usize, usize)> {
+pub(super) fn changed(card: &ToolCard<'_>) -> Option<(usize, usize)> {
     let mut counts = None;
     for piece in &card.pieces {
-        if let Piece::Diff { old, new, .. } = piece {
+        if let CardPart::Diff { old, new, .. } = piece {
             let (plus, minus) = counts.get_or_insert((0, 0));
             for (side, _) in diff::lines(old.as_deref().unwrap_or_default(), new, 0) {
                 match side {
@@ -112,9 +112,9 @@ pub(super) fn plus_minus(plus: usize, minus: usize) -> String {
     }
 }
 
-pub(super) fn usage(foot: &Foot<'_>, out: &mut Vec<u8>) {
+pub(super) fn usage(foot: &Footer<'_>, out: &mut Vec<u8>) {
     let totals = foot.totals;
-    let facts = facts::totals(totals.n_runs, totals.duration_ms, totals.cost_usd);
+    let facts = summary::totals(totals.n_runs, totals.duration_ms, totals.cost_usd);
     put!(
         out,
         "<p class=\"sum\">",
@@ -133,7 +133,7 @@ pub(super) fn usage(foot: &Foot<'_>, out: &mut Vec<u8>) {
     for row in &totals.rows {
         let tokens = &row.tokens;
         let input = tokens.input.saturating_add(tokens.cache_write);
-        let cost = row.cost_usd.map(facts::dollars).unwrap_or_default();
+        let cost = row.cost_usd.map(summary::dollars).unwrap_or_default();
         put!(
             out,
             "<tr><th scope=\"row\">",
@@ -142,14 +142,14 @@ pub(super) fn usage(foot: &Foot<'_>, out: &mut Vec<u8>) {
         );
         put!(
             out,
-            facts::count(input),
+            summary::count(input),
             "</td><td>",
-            facts::count(tokens.cache_read)
+            summary::count(tokens.cache_read)
         );
         put!(
             out,
             "</td><td>",
-            facts::count(tokens.output.unwrap_or_default()),
+            summary::count(tokens.output.unwrap_or_default()),
             "</td><td>"
         );
         put!(out, cost, "</td></tr>\n");

@@ -16,7 +16,7 @@ const OPTIONS: Options = Options::ENABLE_TABLES
 
 pub(super) fn render(text: &str, out: &mut Vec<u8>) {
     let safe = display_safe(text);
-    let mut page = Page {
+    let mut page = HtmlProse {
         out,
         links: Vec::new(),
         cells: Vec::new(),
@@ -61,7 +61,7 @@ fn put(out: &mut Vec<u8>, markup: &str) {
     out.extend_from_slice(markup.as_bytes());
 }
 
-struct Page<'a> {
+struct HtmlProse<'a> {
     out: &'a mut Vec<u8>,
     /// What closes each open link and picture.
     links: Vec<String>,
@@ -70,7 +70,7 @@ struct Page<'a> {
     in_head: bool,
 }
 
-impl Page<'_> {
+impl HtmlProse<'_> {
     fn put(&mut self, markup: &str) {
         put(self.out, markup);
     }

@@ -161,7 +161,7 @@ fn orders_to_a_terminal_and_reversed_text_are_visible() {
 }
 
 #[test]
-fn only_pictures_that_are_what_they_say_are_shown() {
+fn only_images_of_their_declared_type_are_shown() {
     assert!(is_picture("image/png", "iVBORw0KGgoAAAA="));
     assert!(!is_picture("image/png", "aGk="));
     assert!(!is_picture("image/svg+xml", "PHN2Zz4="));

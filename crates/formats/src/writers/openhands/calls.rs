@@ -2,13 +2,13 @@
 
 use model::{Event, ItemId, Raw, Status, Text, Tool};
 
-use super::held::Held;
-use super::{OpenHands, Profile, tools};
+use super::agent_buffer::PendingResponse;
+use super::{OpenHands, OpenHandsProfile, tools};
 use crate::wire::openhands::{self as wire, Event as Line, Id, Source};
 
 /// A call that waits for its result.
 #[derive(Clone, Debug)]
-pub(super) struct OpenCall {
+pub(super) struct PendingAction {
     id: ItemId<'static>,
     name: String,
     action: Id,
@@ -18,7 +18,7 @@ pub(super) struct OpenCall {
 }
 
 /// What a card of the ACP profile says at the end of its call.
-struct Ending<'a> {
+struct CardEnd<'a> {
     is_error: bool,
     output: Option<Raw<'a>>,
 }
@@ -37,19 +37,24 @@ impl OpenHands {
             self.run_on(out);
         }
         let action = match self.profile {
-            Profile::Message => return,
-            Profile::Acp => {
+            OpenHandsProfile::Message => return,
+            OpenHandsProfile::Acp => {
                 let lane = self.response(event, tool.group.as_deref(), out);
                 self.pause(lane, out);
                 self.card(tool, None, out)
             }
-            Profile::Mcp | Profile::External | Profile::Native => self.action(event, tool, out),
+            OpenHandsProfile::Mcp | OpenHandsProfile::External | OpenHandsProfile::Native => {
+                self.action(event, tool, out)
+            }
         };
         let title = match self.profile {
-            Profile::Acp => tool.class.title.clone().into_owned(),
-            Profile::Mcp | Profile::External | Profile::Native | Profile::Message => Text::EMPTY,
+            OpenHandsProfile::Acp => tool.class.title.clone().into_owned(),
+            OpenHandsProfile::Mcp
+            | OpenHandsProfile::External
+            | OpenHandsProfile::Native
+            | OpenHandsProfile::Message => Text::EMPTY,
         };
-        self.calls.push(OpenCall {
+        self.calls.push(PendingAction {
             id: tool.id.clone().into_owned(),
             name: tool.name.to_string(),
             action,
@@ -79,13 +84,16 @@ impl OpenHands {
             self.losses.count("structured result");
         }
         match self.profile {
-            Profile::Acp => {
+            OpenHandsProfile::Acp => {
                 let is_error = status != Status::Ok;
                 let result = tool.result.as_ref();
                 let output = result.map(|it| tools::loadable(&it.content));
-                self.card(tool, Some(Ending { is_error, output }), out);
+                self.card(tool, Some(CardEnd { is_error, output }), out);
             }
-            Profile::Mcp | Profile::External | Profile::Native | Profile::Message => {
+            OpenHandsProfile::Mcp
+            | OpenHandsProfile::External
+            | OpenHandsProfile::Native
+            | OpenHandsProfile::Message => {
                 self.result(tool, call.action, status, out);
             }
         }
@@ -99,7 +107,7 @@ impl OpenHands {
         for call in std::mem::take(&mut self.calls) {
             let head = self.pen.head(Source::Agent);
             let line = match self.profile {
-                Profile::Acp => Line::ACPToolCallEvent {
+                OpenHandsProfile::Acp => Line::ACPToolCallEvent {
                     head,
                     tool_call_id: call.id.as_str(),
                     title: call.title.by_ref(),
@@ -110,14 +118,15 @@ impl OpenHands {
                     content: Vec::new(),
                     is_error: true,
                 },
-                Profile::Mcp | Profile::External | Profile::Native | Profile::Message => {
-                    Line::AgentErrorEvent {
-                        head,
-                        tool_name: &call.name,
-                        tool_call_id: call.id.as_str(),
-                        error: Text::new(error),
-                    }
-                }
+                OpenHandsProfile::Mcp
+                | OpenHandsProfile::External
+                | OpenHandsProfile::Native
+                | OpenHandsProfile::Message => Line::AgentErrorEvent {
+                    head,
+                    tool_name: &call.name,
+                    tool_call_id: call.id.as_str(),
+                    error: Text::new(error),
+                },
             };
             self.pen.write(out, &line);
         }
@@ -148,12 +157,12 @@ impl OpenHands {
     }
 
     /// The words that go with an action: only the first of a response has any.
-    fn thoughts(&mut self, lane: usize, response: &str, out: &mut Vec<u8>) -> Held {
+    fn thoughts(&mut self, lane: usize, response: &str, out: &mut Vec<u8>) -> PendingResponse {
         if self.pen.is_in_batch(response) {
             // A message in between would part calls that the model made at once: words between
             // two of them wait until after the results.
             self.lanes[lane].held.new_paragraph();
-            return Held::default();
+            return PendingResponse::default();
         }
         if self.lanes[lane].has_acted {
             self.flush(lane, out);
@@ -163,7 +172,7 @@ impl OpenHands {
 
     fn result(&mut self, tool: &Tool<'_>, action_id: Id, status: Status, out: &mut Vec<u8>) {
         let (tool_name, tool_call_id) = (&*tool.name, tool.id.as_str());
-        let failed = |pen: &mut super::Pen, error: &'static str| Line::AgentErrorEvent {
+        let failed = |pen: &mut super::LineWriter, error: &'static str| Line::AgentErrorEvent {
             head: pen.head(Source::Agent),
             tool_name,
             tool_call_id,
@@ -199,7 +208,7 @@ impl OpenHands {
     }
 
     /// One of the two cards of a call in the ACP profile.
-    fn card(&mut self, tool: &Tool<'_>, ending: Option<Ending<'_>>, out: &mut Vec<u8>) -> Id {
+    fn card(&mut self, tool: &Tool<'_>, ending: Option<CardEnd<'_>>, out: &mut Vec<u8>) -> Id {
         let head = self.pen.head(Source::Agent);
         let (status, is_error) = match &ending {
             None => ("in_progress", false),

@@ -2,8 +2,8 @@
 
 use model::{Basis, Outcome, RunEnded, Scope, Text, Tokens, Usage};
 
-use super::held::Lane;
-use super::{OpenHands, Profile, text};
+use super::agent_buffer::AgentBuffer;
+use super::{OpenHands, OpenHandsProfile, text};
 use crate::wire::openhands::{
     Action, Event as Line, ExecutionStatus, Metrics, Observation, ObservationDetail, RUN_ENDED,
     STREAM_ENDED, Source, StateUpdate, Stats, TokenUsage, ToolCall,
@@ -11,7 +11,7 @@ use crate::wire::openhands::{
 
 /// What the conversation has used so far; the SDK's numbers only ever grow.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Totals {
+pub(super) struct UsageTotals {
     tokens: Tokens,
     cost_usd: f64,
     context_window: u64,
@@ -22,7 +22,7 @@ pub(super) struct Totals {
     is_whole: bool,
 }
 
-impl Totals {
+impl UsageTotals {
     pub(super) fn reported(&mut self, usage: &Usage<'_>, is_root: bool) {
         let tokens = &usage.tokens;
         match (usage.scope, usage.basis) {
@@ -73,7 +73,7 @@ fn sum(a: &Tokens, b: &Tokens) -> Tokens {
 impl OpenHands {
     pub(super) fn ended(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
         self.end_open_calls(RUN_ENDED, out);
-        self.last_words(ended, out);
+        self.final_text(ended, out);
         self.totals.add(ended);
         if ended.models.len() > 1 {
             self.losses.count("usage by model");
@@ -95,7 +95,7 @@ impl OpenHands {
     /// The events stop inside a run.
     pub(super) fn cut_off(&mut self, out: &mut Vec<u8>) {
         self.end_open_calls(STREAM_ENDED, out);
-        self.last_words(&RunEnded::new(Outcome::Lost, None), out);
+        self.final_text(&RunEnded::new(Outcome::Lost, None), out);
         self.stats(out);
         self.error(&RunEnded::new(Outcome::Lost, None), out);
         self.close(Outcome::Lost, out);
@@ -120,28 +120,28 @@ impl OpenHands {
     }
 
     /// Writes all that is held, and the answer if nobody has said it.
-    fn last_words(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
+    fn final_text(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
         let root = self.lane(None, out);
         for lane in 0..self.lanes.len() {
             self.pause(lane, out);
         }
         let answer = ended.answer.as_ref().filter(|it| !it.is_empty());
-        let unsaid = answer.filter(|it| !self.lanes[root].has_said(it));
+        let unsaid = answer.filter(|it| !self.lanes[root].has_written(it));
         if let Some(answer) = unsaid {
             let lane = &mut self.lanes[root];
             lane.response = None;
             lane.held.new_paragraph();
-            lane.held.say(answer.by_ref().into_owned());
+            lane.held.push_text(answer.by_ref().into_owned());
         }
-        if self.profile == Profile::Acp && ended.outcome == Outcome::Completed {
-            let lane = std::mem::replace(&mut self.lanes[root], Lane::new(None));
+        if self.profile == OpenHandsProfile::Acp && ended.outcome == Outcome::Completed {
+            let lane = std::mem::replace(&mut self.lanes[root], AgentBuffer::new(None));
             return self.finish(&lane, out);
         }
         self.flush(root, out);
     }
 
     /// The pair by which an agent of OpenHands says that it is done.
-    fn finish(&mut self, lane: &Lane, out: &mut Vec<u8>) {
+    fn finish(&mut self, lane: &AgentBuffer, out: &mut Vec<u8>) {
         let held = &lane.held;
         let message = held.text().unwrap_or_default();
         let head = self.pen.head(Source::Agent);
@@ -185,7 +185,7 @@ impl OpenHands {
             return;
         }
         let model = self.model.as_deref().unwrap_or("default");
-        let Totals {
+        let UsageTotals {
             tokens,
             cost_usd,
             context_window,

@@ -11,7 +11,7 @@ use crate::wire::lenient::{Any, Flag, List, Num, Str};
 use crate::wire::openhands::{Action, EditorCommand, ObservationDetail, Task, TaskStatus};
 
 /// A call in OpenHands' own terms.
-pub(super) enum Shape<'a> {
+pub(super) enum NativeCall<'a> {
     Shell {
         command: Text<'a>,
         timeout: Option<f64>,
@@ -43,18 +43,18 @@ pub(super) enum Shape<'a> {
 
 object! {
     /// The keys that the classification has no field for.
-    Input {
+    NativeInput {
         timeout: Num = "timeout",
         offset: Num = "offset",
         limit: Num = "limit",
         path: Any<'a> = "path",
         glob: Any<'a> = "glob",
-        todos: List<Todo<'a>> = "todos",
+        todos: List<NativeTodo<'a>> = "todos",
     }
 }
 
 object! {
-    Todo {
+    NativeTodo {
         content: Any<'a> = "content",
         status: Str<'a> = "status",
     }
@@ -62,7 +62,7 @@ object! {
 
 object! {
     /// What Claude Code tells besides the text of a result.
-    Structured {
+    ClaudeDetails {
         filenames: List<Str<'a>> = "filenames",
         truncated: Flag = "truncated",
         original_file: Any<'a> = "originalFile",
@@ -71,10 +71,10 @@ object! {
     }
 }
 
-impl<'a> Shape<'a> {
+impl<'a> NativeCall<'a> {
     pub(super) fn of(tool: &'a Tool<'_>) -> Option<Self> {
         let class = &tool.class;
-        let input = Input::read(tool.input.as_ref()?)?;
+        let input = NativeInput::read(tool.input.as_ref()?)?;
         match class.kind {
             ToolKind::Shell => Some(Self::Shell {
                 command: class.command.as_ref()?.by_ref(),
@@ -153,7 +153,7 @@ impl<'a> Shape<'a> {
         tool: &'a Tool<'_>,
         is_error: bool,
     ) -> ObservationDetail<'a> {
-        let structured = Structured::of(tool);
+        let structured = ClaudeDetails::of(tool);
         match self {
             Self::Shell { command, .. } => ObservationDetail::TerminalObservation {
                 command,
@@ -196,7 +196,7 @@ impl<'a> Shape<'a> {
     }
 }
 
-impl<'a> Input<'a> {
+impl<'a> NativeInput<'a> {
     /// An input of any other type than an object has nothing to offer.
     fn read(raw: &'a Raw<'_>) -> Option<Self> {
         let input: Self = serde_json::from_str(raw.get()).ok()?;
@@ -204,7 +204,7 @@ impl<'a> Input<'a> {
     }
 }
 
-impl<'a> Structured<'a> {
+impl<'a> ClaudeDetails<'a> {
     fn of(tool: &'a Tool<'_>) -> Self {
         let raw = tool.result.as_ref().and_then(|it| it.structured.as_ref());
         raw.and_then(|it| serde_json::from_str(it.get()).ok())
@@ -254,25 +254,25 @@ fn file<'a>(
 }
 
 /// One replacement, or one whole file; the text before a write is only known at its end.
-fn edit<'a>(tool: &'a Tool<'_>) -> Option<Shape<'a>> {
+fn edit<'a>(tool: &'a Tool<'_>) -> Option<NativeCall<'a>> {
     let [diff] = &*tool.class.diffs else {
         return None;
     };
     let (path, new) = (diff.path.by_ref(), diff.new.by_ref());
     if tool.class.kind == ToolKind::Write {
-        return Some(Shape::Create { path, text: new });
+        return Some(NativeCall::Create { path, text: new });
     }
     let old = diff.old.as_ref().filter(|it| !it.is_empty())?.by_ref();
-    Some(Shape::Replace { path, old, new })
+    Some(NativeCall::Replace { path, old, new })
 }
 
-fn search<'a>(tool: &'a Tool<'_>, input: &Input<'a>) -> Option<Shape<'a>> {
+fn search<'a>(tool: &'a Tool<'_>, input: &NativeInput<'a>) -> Option<NativeCall<'a>> {
     let pattern = tool.class.query.as_ref()?.by_ref();
     let path = input.path.0.map(Text::from_json);
     // Finding files by name and by content is one kind to us and two tools to OpenHands.
     match &*tool.name.to_ascii_lowercase() {
-        "glob" => Some(Shape::Glob { pattern, path }),
-        "grep" => Some(Shape::Grep {
+        "glob" => Some(NativeCall::Glob { pattern, path }),
+        "grep" => Some(NativeCall::Grep {
             pattern,
             path,
             include: input.glob.0.map(Text::from_json),
@@ -281,7 +281,7 @@ fn search<'a>(tool: &'a Tool<'_>, input: &Input<'a>) -> Option<Shape<'a>> {
     }
 }
 
-fn task<'a>(todo: &Todo<'a>) -> Task<'a> {
+fn task<'a>(todo: &NativeTodo<'a>) -> Task<'a> {
     Task {
         title: todo.content.0.map(Text::from_json).unwrap_or_default(),
         notes: "",
@@ -294,7 +294,7 @@ fn task<'a>(todo: &Todo<'a>) -> Task<'a> {
 }
 
 /// Lines from and to, both included; -1 is the end of the file.
-fn range(input: &Input<'_>) -> Option<[i64; 2]> {
+fn range(input: &NativeInput<'_>) -> Option<[i64; 2]> {
     let whole = |it: Num| it.as_u64().and_then(|it| i64::try_from(it).ok());
     let from = whole(input.offset).map(|it| it.max(1));
     match (from, whole(input.limit)) {

@@ -222,7 +222,7 @@ fn a_response_is_one_batch_with_its_thoughts_on_the_first_call() {
 }
 
 #[test]
-fn words_between_calls_wait_for_the_results() {
+fn text_between_calls_waits_for_the_results() {
     Script::run("mcp")
         .call("g1", "t1", "Bash", LS)
         .say("g1", "And this.")
@@ -246,7 +246,7 @@ fn words_between_calls_wait_for_the_results() {
 }
 
 #[test]
-fn an_agent_without_response_ids_is_told_as_it_speaks() {
+fn an_agent_without_response_ids_is_written_as_it_streams() {
     Script::run("mcp")
         .think(None, "Hm.", None)
         .message(Role::Assistant, None, "One.")
@@ -352,7 +352,7 @@ fn runs_that_do_not_complete_end_in_an_error() {
 }
 
 #[test]
-fn an_answer_nobody_said_is_said_at_the_end() {
+fn an_answer_without_a_message_is_written_at_the_end() {
     let ended = |answer: &'static str| {
         let mut ended = RunEnded::new(Outcome::Completed, None);
         ended.answer = Some(Text::new(answer));
@@ -554,7 +554,7 @@ fn people_hooks_and_compactions_have_their_places() {
 }
 
 #[test]
-fn deltas_are_for_those_who_watch() {
+fn deltas_are_written_for_live_clients_only() {
     let open = |item| Body::ItemOpened(item);
     let delta = |item: &'static str, text: &'static str| {
         Body::ItemDelta(Delta {

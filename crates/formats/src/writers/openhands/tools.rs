@@ -9,12 +9,12 @@ use std::borrow::Cow;
 
 use model::{Part, Raw, Status, Text, Tool, ToolKind, ToolResult};
 
-use super::{Profile, native};
+use super::{OpenHandsProfile, native};
 use crate::wire::lenient::{List, Str};
 use crate::wire::openhands::{
     AcpContent, Action, Content, Observation, ObservationDetail, RejectionSource, ToolCall, Url,
 };
-use crate::writers::content::{self, Block};
+use crate::writers::content::{self, ResultPart};
 
 /// Levels of nesting in a payload; pydantic's JSON parser stops at 200 for the whole line.
 const MAX_DEPTH: usize = 128;
@@ -38,26 +38,26 @@ fn arguments<'a>(tool: &'a Tool<'_>) -> Text<'a> {
 }
 
 /// The action of a call, if a consumer can load it.
-pub(super) fn action<'a>(profile: Profile, tool: &'a Tool<'_>) -> Option<Action<'a>> {
+pub(super) fn action<'a>(profile: OpenHandsProfile, tool: &'a Tool<'_>) -> Option<Action<'a>> {
     let input = tool.input.as_ref()?;
-    let native = || native::Shape::of(tool).map(native::Shape::into_action);
+    let native = || native::NativeCall::of(tool).map(native::NativeCall::into_action);
     let wrapped = || {
         (input.get().starts_with('{') && is_loadable(input)).then(|| Action::MCPToolAction {
             data: input.by_ref(),
         })
     };
     match profile {
-        Profile::Native => native().or_else(wrapped),
-        Profile::External => wrapped().map(|_| Action::ExternalToolAction {
+        OpenHandsProfile::Native => native().or_else(wrapped),
+        OpenHandsProfile::External => wrapped().map(|_| Action::ExternalToolAction {
             tool: &tool.name,
             args: input.by_ref(),
         }),
-        Profile::Mcp | Profile::Acp | Profile::Message => wrapped(),
+        OpenHandsProfile::Mcp | OpenHandsProfile::Acp | OpenHandsProfile::Message => wrapped(),
     }
 }
 
 pub(super) fn observation<'a>(
-    profile: Profile,
+    profile: OpenHandsProfile,
     tool: &'a Tool<'_>,
     result: Option<&'a ToolResult<'_>>,
     status: Status,
@@ -67,14 +67,13 @@ pub(super) fn observation<'a>(
     };
     let is_error = status != Status::Ok || result.is_some_and(|it| it.is_error);
     let detail = match profile {
-        Profile::Native => {
-            native::Shape::of(tool).map_or_else(wrapped, |it| it.into_observation(tool, is_error))
-        }
-        Profile::External => ObservationDetail::ExternalToolObservation {
+        OpenHandsProfile::Native => native::NativeCall::of(tool)
+            .map_or_else(wrapped, |it| it.into_observation(tool, is_error)),
+        OpenHandsProfile::External => ObservationDetail::ExternalToolObservation {
             tool: &tool.name,
             result: result.and_then(external_result),
         },
-        Profile::Mcp | Profile::Acp | Profile::Message => wrapped(),
+        OpenHandsProfile::Mcp | OpenHandsProfile::Acp | OpenHandsProfile::Message => wrapped(),
     };
     let blocks = result.map_or_else(Vec::new, |it| content::blocks(&it.content));
     Observation {
@@ -146,12 +145,12 @@ fn is_by_hook(id: &str, meta: &Raw<'_>) -> bool {
     entries.any(|it| it.permission_decision.source.as_deref() == Some("hook"))
 }
 
-fn from_block(block: Block<'_>) -> Content<'_> {
+fn from_block(block: ResultPart<'_>) -> Content<'_> {
     match block {
-        Block::Text(text) => Content::Text { text },
-        Block::Image { media_type, data } => image(Url::Data { media_type, data }),
-        Block::ImageUrl(url) => image(Url::Link(url)),
-        Block::Other(raw) => Content::Text {
+        ResultPart::Text(text) => Content::Text { text },
+        ResultPart::Image { media_type, data } => image(Url::Data { media_type, data }),
+        ResultPart::ImageUrl(url) => image(Url::Link(url)),
+        ResultPart::Other(raw) => Content::Text {
             text: Text::new(raw.get().to_owned()),
         },
     }

@@ -3,9 +3,9 @@
 use model::{Event, ItemId, Status, Text, Tool, Why};
 
 use super::super::line;
-use super::session::Session;
+use super::session::TakopiSession;
 use super::upstream::opencode;
-use super::{Profile, Takopi, tools, upstream, write_action};
+use super::{Takopi, TakopiProfile, tools, upstream, write_action};
 use crate::wire::takopi as wire;
 
 /// A tool call that is open; its completed title has to be its started title.
@@ -22,19 +22,19 @@ impl Takopi {
         if tool.input.is_none() {
             return; // It is still streaming; an action is told with its whole input.
         }
-        let is_upstream = self.profile == Profile::Upstream;
+        let is_upstream = self.profile == TakopiProfile::Upstream;
         let known = self.run.actions.iter().position(|it| it.id == tool.id);
         if let Some(at) = known {
             if !is_upstream {
                 let action = &self.run.actions[at];
-                self.write_tool(event, tool, action, Stage::Updated, out);
+                self.write_tool(event, tool, action, ActionPhase::Updated, out);
             }
             return;
         }
         let is_orphan = event.why == Some(Why::NeverOpened);
         let action = self.action(event, tool, is_orphan);
         if !(is_upstream && is_orphan) {
-            self.write_tool(event, tool, &action, Stage::Started, out);
+            self.write_tool(event, tool, &action, ActionPhase::Started, out);
         }
         self.run.actions.push(action);
     }
@@ -51,7 +51,7 @@ impl Takopi {
             Some(at) => self.run.actions.remove(at),
             None => self.action(event, tool, true),
         };
-        if self.profile == Profile::Upstream && tool.result.is_none() {
+        if self.profile == TakopiProfile::Upstream && tool.result.is_none() {
             return; // Takopi leaves a call without a result open.
         }
         if tool
@@ -61,13 +61,13 @@ impl Takopi {
         {
             self.losses.count("structured tool result");
         }
-        self.write_tool(event, tool, &action, Stage::Completed(status), out);
+        self.write_tool(event, tool, &action, ActionPhase::Completed(status), out);
     }
 
     /// Closes actions whose items nobody closed: the events stopped before the run ended.
     pub(super) fn left_open(&mut self, out: &mut Vec<u8>) {
         for action in std::mem::take(&mut self.run.actions) {
-            if self.profile == Profile::Upstream {
+            if self.profile == TakopiProfile::Upstream {
                 continue;
             }
             let id = action.id.as_str();
@@ -96,13 +96,13 @@ impl Takopi {
     }
 
     fn action(&self, event: &Event<'_>, tool: &Tool<'_>, is_orphan: bool) -> Action {
-        let cwd = self.session.as_ref().and_then(Session::cwd);
+        let cwd = self.session.as_ref().and_then(TakopiSession::cwd);
         let (kind, title) = match self.profile {
-            Profile::Upstream if self.engine == opencode::ENGINE => {
+            TakopiProfile::Upstream if self.engine == opencode::ENGINE => {
                 opencode::heading(event, tool, cwd)
             }
-            Profile::Upstream => upstream::heading(tool, is_orphan, cwd),
-            Profile::Seed | Profile::Debug => tools::heading(tool, cwd),
+            TakopiProfile::Upstream => upstream::heading(tool, is_orphan, cwd),
+            TakopiProfile::Seed | TakopiProfile::Debug => tools::heading(tool, cwd),
         };
         Action {
             id: tool.id.clone().into_owned(),
@@ -116,19 +116,19 @@ impl Takopi {
         event: &Event<'_>,
         tool: &Tool<'_>,
         action: &Action,
-        stage: Stage,
+        stage: ActionPhase,
         out: &mut Vec<u8>,
     ) {
         let (id, kind, title) = (tool.id.as_str(), action.kind, action.title.by_ref());
         let parent = event.path.last().map(ItemId::as_str);
         let (phase, status) = match stage {
-            Stage::Started => (wire::Phase::Started, None),
-            Stage::Updated => (wire::Phase::Updated, None),
-            Stage::Completed(status) => (wire::Phase::Completed, Some(status)),
+            ActionPhase::Started => (wire::Phase::Started, None),
+            ActionPhase::Updated => (wire::Phase::Updated, None),
+            ActionPhase::Completed(status) => (wire::Phase::Completed, Some(status)),
         };
         let engine = &self.engine;
         match self.profile {
-            Profile::Upstream if self.engine == opencode::ENGINE => {
+            TakopiProfile::Upstream if self.engine == opencode::ENGINE => {
                 let error = opencode::error(tool);
                 let detail = opencode::detail(tool, kind);
                 let action = wire::Action {
@@ -147,7 +147,7 @@ impl Takopi {
                 };
                 line(out, &event);
             }
-            Profile::Upstream => {
+            TakopiProfile::Upstream => {
                 let detail = upstream::detail(tool, kind, parent, status.is_some());
                 let action = wire::Action {
                     id,
@@ -158,7 +158,7 @@ impl Takopi {
                 let ok = tool.result.as_ref().map(|it| !it.is_error);
                 write_action(engine, action, phase, ok, out);
             }
-            Profile::Seed | Profile::Debug => {
+            TakopiProfile::Seed | TakopiProfile::Debug => {
                 let detail = tools::detail(tool, kind, parent, status.is_some());
                 let action = wire::Action {
                     id,
@@ -184,7 +184,7 @@ impl Takopi {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Stage {
+enum ActionPhase {
     Started,
     Updated,
     Completed(Status),

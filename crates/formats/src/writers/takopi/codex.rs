@@ -13,19 +13,19 @@ use serde::Serialize;
 use super::super::line;
 use super::actions::Action;
 use super::notes::{Note, plan_title};
-use super::session::Session;
-use super::{MAX_WAITING, Run, Takopi, end, write_action};
+use super::session::TakopiSession;
+use super::{MAX_WAITING, Takopi, TakopiRun, end, write_action};
 use crate::tools::FileChanges;
 use crate::wire::codex;
 use crate::wire::lenient::Str;
 use crate::wire::takopi as wire;
 
 /// A notice that Codex told as an item or as a line.
-enum Said {
+enum CodexNotice {
     Item(String),
     Line,
     /// linkspan's own.
-    No,
+    None,
 }
 
 impl Takopi {
@@ -49,7 +49,7 @@ impl Takopi {
         if bound.how == Binding::Mismatch {
             return;
         }
-        Session::learn(&mut self.session, event, bound);
+        TakopiSession::learn(&mut self.session, event, bound);
         if self.run.is_open {
             self.codex_started(out);
         }
@@ -140,7 +140,7 @@ impl Takopi {
                 let title = class.command.as_ref().map_or_else(title, Text::by_ref);
                 let detail = wire::CodexCommand {
                     exit_code: status.map(|_| class.exit_code),
-                    status: status.map(word),
+                    status: status.map(status_name),
                 };
                 self.codex_action(tool, wire::Kind::Command, title, detail, phase, status, out);
             }
@@ -151,7 +151,7 @@ impl Takopi {
                 let title = Text::new(paths.join(", "));
                 let detail = wire::CodexChanges {
                     changes,
-                    status: word(status),
+                    status: status_name(status),
                 };
                 let kind = wire::Kind::FileChange;
                 self.codex_action(tool, kind, title, detail, phase, Some(status), out);
@@ -281,14 +281,14 @@ impl Takopi {
             Level::Info => return self.losses.count("info notice"),
             Level::Warning | Level::Error => wire::Level::Warning,
         };
-        match said(notice) {
-            Said::Item(id) => self.codex_warning(&id, notice, level, out),
-            Said::Line if &*notice.code == "api_retry" => self.codex_retry(notice, out),
-            Said::Line => {
+        match codex_source(notice) {
+            CodexNotice::Item(id) => self.codex_warning(&id, notice, level, out),
+            CodexNotice::Line if &*notice.code == "api_retry" => self.codex_retry(notice, out),
+            CodexNotice::Line => {
                 let title = notice.text.by_ref();
                 self.note(out, Note::new(level, title, wire::NoDetail {}));
             }
-            Said::No => self.losses.count("warning"),
+            CodexNotice::None => self.losses.count("warning"),
         }
     }
 
@@ -389,24 +389,24 @@ impl Takopi {
             model_usage: None,
         };
         line(out, &completed);
-        self.run = Run::default();
+        self.run = TakopiRun::default();
     }
 }
 
-fn said(notice: &Notice<'_>) -> Said {
+fn codex_source(notice: &Notice<'_>) -> CodexNotice {
     let Some(detail) = &notice.detail else {
-        return Said::No;
+        return CodexNotice::None;
     };
     let line: codex::Item<'_> = serde_json::from_str(detail.get()).unwrap_or_default();
     match (line.r#type.as_deref(), line.id.0) {
-        (Some("error"), Some(id)) => Said::Item(id.into_owned()),
-        (Some("error"), None) => Said::Line,
-        _ => Said::No,
+        (Some("error"), Some(id)) => CodexNotice::Item(id.into_owned()),
+        (Some("error"), None) => CodexNotice::Line,
+        _ => CodexNotice::None,
     }
 }
 
 /// Codex' word for how a call ended.
-fn word(status: Status) -> &'static str {
+fn status_name(status: Status) -> &'static str {
     match status {
         Status::Ok => "completed",
         Status::Denied => "declined",
@@ -439,7 +439,7 @@ fn mcp_detail<'t>(
     wire::CodexMcp {
         server,
         tool: name,
-        status: status.map_or("in_progress", word),
+        status: status.map_or("in_progress", status_name),
         arguments: tool.input.as_ref(),
         result_summary: blocks.map(|it| wire::CodexSummary {
             content_blocks: it.len(),

@@ -6,8 +6,8 @@ use model::{ItemId, Outcome, Raw, RunEnded, RunError, Text, Usage};
 
 use super::super::line;
 use super::notes::Note;
-use super::session::Session;
-use super::{Profile, Takopi};
+use super::session::TakopiSession;
+use super::{Takopi, TakopiProfile};
 use crate::resume;
 use crate::wire::takopi as wire;
 
@@ -25,10 +25,10 @@ impl Takopi {
     /// Ends the run in the default shape.
     pub(super) fn end_run(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
         self.denials(ended, out);
-        let is_debug = self.profile == Profile::Debug;
+        let is_debug = self.profile == TakopiProfile::Debug;
         let model_usage = if is_debug { model_usage(ended) } else { None };
         self.count_rest(ended, model_usage.is_some());
-        let session = self.session.as_ref().map(Session::native);
+        let session = self.session.as_ref().map(TakopiSession::native);
         let completed = wire::Completed {
             engine: &self.engine,
             ok: is_ok(ended.outcome),

@@ -7,7 +7,7 @@ use model::{
 use serde::Serialize;
 
 use super::super::line;
-use super::{Denied, MAX_DENIED, MAX_WAITING, Profile, Takopi, next_id, write_action};
+use super::{DeniedCall, MAX_DENIED, MAX_WAITING, Takopi, TakopiProfile, next_id, write_action};
 use crate::wire::takopi as wire;
 
 /// A completed action that stands for itself.
@@ -40,7 +40,7 @@ impl Takopi {
             }
             return;
         }
-        let is_upstream = self.profile == Profile::Upstream;
+        let is_upstream = self.profile == TakopiProfile::Upstream;
         if is_upstream && reasoning.signature.is_none() {
             return self.losses.count("thinking without signature");
         }
@@ -62,7 +62,7 @@ impl Takopi {
 
     /// How far the plan has come; an action of its own each time, because an action keeps its title.
     pub(super) fn plan(&mut self, plan: &Plan<'_>, out: &mut Vec<u8>) {
-        if self.profile != Profile::Debug {
+        if self.profile != TakopiProfile::Debug {
             return self.losses.count("plan update");
         }
         let (title, detail) = plan_title(plan);
@@ -76,7 +76,7 @@ impl Takopi {
         status: Status,
         out: &mut Vec<u8>,
     ) {
-        if self.profile == Profile::Upstream {
+        if self.profile == TakopiProfile::Upstream {
             return self.losses.count("compaction");
         }
         let detail = wire::CompactionDetail {
@@ -96,17 +96,17 @@ impl Takopi {
     }
 
     pub(super) fn notice(&mut self, notice: &Notice<'_>, out: &mut Vec<u8>) {
-        let is_upstream = self.profile == Profile::Upstream;
+        let is_upstream = self.profile == TakopiProfile::Upstream;
         let is_denial = notice.code == "permission_denied";
         if is_denial && !is_upstream && self.run.is_open && self.run.denied.len() < MAX_DENIED {
             let item = notice.item.clone().map(ItemId::into_owned);
             let text = notice.text.clone().into_owned();
-            self.run.denied.push(Denied { item, text });
+            self.run.denied.push(DeniedCall { item, text });
             return;
         }
         let level = match notice.level {
             Level::Debug => return self.losses.count("debug notice"),
-            Level::Info if self.profile != Profile::Debug => {
+            Level::Info if self.profile != TakopiProfile::Debug => {
                 return self.losses.count("info notice");
             }
             Level::Warning | Level::Error if is_upstream => return self.losses.count("warning"),
@@ -123,7 +123,7 @@ impl Takopi {
     }
 
     pub(super) fn unmapped(&mut self, unmapped: &Unmapped<'_>, out: &mut Vec<u8>) {
-        if self.profile != Profile::Debug {
+        if self.profile != TakopiProfile::Debug {
             return self.losses.count("unmapped frame");
         }
         let title = Text::new(format!("unmapped: {}", unmapped.what));

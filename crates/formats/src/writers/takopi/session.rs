@@ -6,7 +6,7 @@ use super::super::line;
 use crate::wire::takopi as wire;
 
 #[derive(Clone, Debug)]
-pub(super) struct Session {
+pub(super) struct TakopiSession {
     native: String,
     model: Option<String>,
     cwd: Option<String>,
@@ -21,7 +21,7 @@ pub(super) struct Session {
     had_run: bool,
 }
 
-impl Session {
+impl TakopiSession {
     /// Takes over what a binding says; true when the session is another one than before.
     pub(super) fn learn(
         known: &mut Option<Self>,
@@ -68,7 +68,7 @@ impl Session {
                 .map(|it| it.clone().into_owned())
                 .collect();
             self.mcp_servers = Some(servers(event, bound));
-            self.servers = in_words(bound);
+            self.servers = describe(bound);
         }
         if let Some(style) = extra(event, "output_style") {
             self.output_style = Some(style.clone().into_owned());
@@ -162,7 +162,7 @@ fn servers(event: &Event<'_>, bound: &SessionBound<'_>) -> Raw<'static> {
     Raw::of(&servers.collect::<Vec<_>>())
 }
 
-fn in_words(bound: &SessionBound<'_>) -> String {
+fn describe(bound: &SessionBound<'_>) -> String {
     let servers = bound.mcp_servers.iter().map(|it| match &it.status {
         Some(status) => format!("{} ({status})", it.name),
         None => it.name.clone().into_owned(),

@@ -166,7 +166,7 @@ fn a_call_inside_a_sub_agent_names_its_parent() {
 }
 
 #[test]
-fn a_streamed_input_is_told_when_it_is_whole() {
+fn a_streamed_input_is_sent_when_complete() {
     check(
         &[
             BOUND,
@@ -189,7 +189,7 @@ fn a_streamed_input_is_told_when_it_is_whole() {
 }
 
 #[test]
-fn what_has_no_result_ends_not_ok() {
+fn calls_without_a_result_end_not_ok() {
     check(
         &[
             BOUND,
@@ -238,7 +238,7 @@ fn bad_lines_and_denials_are_warnings_before_the_end() {
 }
 
 #[test]
-fn thinking_is_a_note_and_words_before_the_answer_are_counted() {
+fn thinking_is_a_note_and_text_before_the_answer_is_counted() {
     let lines = [
         BOUND,
         STARTED,
@@ -400,7 +400,7 @@ fn another_session_than_the_one_asked_for_gives_no_token() {
 }
 
 #[test]
-fn a_refusal_is_an_answer_and_is_told() {
+fn a_refusal_is_an_answer_and_is_emitted() {
     check(
         &[
             STARTED,

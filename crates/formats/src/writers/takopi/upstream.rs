@@ -9,7 +9,7 @@ use model::{Raw, RunEnded, Text, Tool};
 
 use super::super::{content, line};
 use super::notes::Note;
-use super::session::Session;
+use super::session::TakopiSession;
 use super::{Takopi, end, tools};
 use crate::wire::lenient::{Any, Object as _};
 use crate::wire::takopi as wire;
@@ -27,7 +27,7 @@ pub(super) fn heading<'t>(
     let name = || Text::new(&*tool.name);
     match &*tool.name.to_ascii_lowercase() {
         "bash" | "shell" | "killshell" => {
-            let command = words(input.command).map(|it| without_cwd(it, cwd));
+            let command = text_of(input.command).map(|it| without_cwd(it, cwd));
             (wire::Kind::Command, command.unwrap_or_else(name))
         }
         "edit" | "write" | "notebookedit" | "multiedit" => {
@@ -37,23 +37,29 @@ pub(super) fn heading<'t>(
         "ls" => (wire::Kind::Tool, labelled("ls", path(), "`")),
         "glob" => (
             wire::Kind::Tool,
-            labelled("glob", words(input.pattern), "`"),
+            labelled("glob", text_of(input.pattern), "`"),
         ),
-        "grep" => (wire::Kind::Tool, labelled("grep", words(input.pattern), "")),
-        "find" => (wire::Kind::Tool, labelled("find", words(input.pattern), "")),
+        "grep" => (
+            wire::Kind::Tool,
+            labelled("grep", text_of(input.pattern), ""),
+        ),
+        "find" => (
+            wire::Kind::Tool,
+            labelled("find", text_of(input.pattern), ""),
+        ),
         "websearch" | "web_search" => (
             wire::Kind::WebSearch,
-            words(input.query).unwrap_or(Text::new("search")),
+            text_of(input.query).unwrap_or(Text::new("search")),
         ),
         "webfetch" | "web_fetch" => (
             wire::Kind::WebSearch,
-            words(input.url).unwrap_or(Text::new("fetch")),
+            text_of(input.url).unwrap_or(Text::new("fetch")),
         ),
         "todowrite" => (wire::Kind::Note, Text::new("update todos")),
         "todoread" => (wire::Kind::Note, Text::new("read todos")),
         "askuserquestion" => (wire::Kind::Note, Text::new("ask user")),
         "task" | "agent" => {
-            let title = words(input.description).or_else(|| words(input.prompt));
+            let title = text_of(input.description).or_else(|| text_of(input.prompt));
             (wire::Kind::Subagent, title.unwrap_or_else(name))
         }
         _ => (wire::Kind::Tool, name()),
@@ -103,7 +109,7 @@ impl Takopi {
         }
         let frame = ended.detail.as_ref().and_then(|it| parse(it));
         let named = frame.as_ref().and_then(|it| it.session_id.as_deref());
-        self.session = named.map(Session::new);
+        self.session = named.map(TakopiSession::new);
     }
 
     pub(super) fn upstream_end(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
@@ -120,7 +126,7 @@ impl Takopi {
         } else {
             answer
         };
-        let session = self.session.as_ref().map(Session::native);
+        let session = self.session.as_ref().map(TakopiSession::native);
         let completed = wire::Completed {
             engine: &self.engine,
             ok: error.is_none(),
@@ -143,7 +149,7 @@ impl Takopi {
         ended: &'a RunEnded<'_>,
         frame: &wire::ResultFrame<'a>,
     ) -> (Text<'a>, Option<Text<'a>>) {
-        let said = words(frame.result);
+        let said = text_of(frame.result);
         if !frame.is_error.is_true() {
             let answer = said.or_else(|| ended.answer.as_ref().map(Text::by_ref));
             let error = end::error(ended).filter(|_| !end::is_ok(ended.outcome));
@@ -201,11 +207,11 @@ fn input<'t>(tool: &'t Tool<'_>) -> wire::ToolInput<'t> {
 }
 
 fn path<'t>(input: &wire::ToolInput<'t>) -> Option<Text<'t>> {
-    words(input.file_path).or_else(|| words(input.path))
+    text_of(input.file_path).or_else(|| text_of(input.path))
 }
 
 /// A value that is a string with something in it.
-fn words(any: Any<'_>) -> Option<Text<'_>> {
+fn text_of(any: Any<'_>) -> Option<Text<'_>> {
     let raw = any.raw().filter(Raw::is_string)?;
     Some(Text::from(raw)).filter(|it| !it.is_empty())
 }

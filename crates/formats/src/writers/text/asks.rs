@@ -4,19 +4,19 @@
 
 use model::{AskSettled, Decision, ItemId};
 
-use super::page::{DIM, GREEN, Indent, Kind, Page, RED, Safe, YELLOW};
+use super::page::{BlockKind, DIM, GREEN, Indent, RED, SafeText, TerminalPage, YELLOW};
 use crate::writers::asks::OpenAsk;
 
 impl OpenAsk {
     /// Asks.
-    pub(super) fn write(&self, path: &[ItemId<'_>], page: &mut Page, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, path: &[ItemId<'_>], page: &mut TerminalPage, out: &mut Vec<u8>) {
         page.begin(self.block(), path, out);
-        let safe = Safe::new(&self.question);
+        let safe = SafeText::new(&self.question);
         // All of it: somebody may decide by it.
         for (n, line) in safe.lines().enumerate() {
             if n == 0 {
                 page.start(Indent(""), out);
-                page.put(YELLOW, &Safe::new("? "), out);
+                page.put(YELLOW, &SafeText::new("? "), out);
                 page.put(YELLOW, &line, out);
                 page.end_line(out);
             } else {
@@ -30,7 +30,7 @@ impl OpenAsk {
         &self,
         settled: &AskSettled<'_>,
         path: &[ItemId<'_>],
-        page: &mut Page,
+        page: &mut TerminalPage,
         out: &mut Vec<u8>,
     ) {
         if !page.is_last(&self.block()) {
@@ -43,12 +43,12 @@ impl OpenAsk {
             Decision::Withdrawn | Decision::Lost => YELLOW,
         };
         page.start(Indent("  "), out);
-        page.put(DIM, &Safe::new("→ "), out);
-        page.put(style, &Safe::new(&self.decision(settled)), out);
+        page.put(DIM, &SafeText::new("→ "), out);
+        page.put(style, &SafeText::new(&self.decision(settled)), out);
         page.end_line(out);
     }
 
-    fn block(&self) -> Kind {
-        Kind::Ask(self.id.clone(), self.call.clone())
+    fn block(&self) -> BlockKind {
+        BlockKind::Ask(self.id.clone(), self.call.clone())
     }
 }

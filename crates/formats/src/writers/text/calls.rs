@@ -3,10 +3,12 @@
 use anstyle::Style;
 use model::{ItemId, Losses, Status, Subagent, Text, Tool};
 
-use super::page::{BOLD, CYAN, DIM, GREEN, Indent, Kind, PLAIN, Page, RED, Safe, YELLOW};
-use crate::writers::content::{Block, blocks};
+use super::page::{
+    BOLD, BlockKind, CYAN, DIM, GREEN, Indent, PLAIN, RED, SafeText, TerminalPage, YELLOW,
+};
+use crate::writers::content::{ResultPart, blocks};
 use crate::writers::diff::{self, Side};
-use crate::writers::words::{compact, size, unwrapped, words};
+use crate::writers::labels::{compact, label_and_target, size, unwrapped};
 
 /// Lines of output that are shown; a person who wants more has the recording.
 pub(super) const MAX_LINES: usize = 12;
@@ -25,11 +27,11 @@ pub(super) fn announce(
     tool: &Tool<'_>,
     took: Option<String>,
     path: &[ItemId<'_>],
-    page: &mut Page,
+    page: &mut TerminalPage,
     losses: &mut Losses,
     out: &mut Vec<u8>,
 ) {
-    page.begin(Kind::Call(tool.id.clone().into_owned()), path, out);
+    page.begin(BlockKind::Call(tool.id.clone().into_owned()), path, out);
     headline(tool, took, CYAN, page, losses, out);
     change(tool, page, losses, out);
 }
@@ -39,16 +41,16 @@ pub(super) fn remind(
     tool: &Tool<'_>,
     took: Option<String>,
     path: &[ItemId<'_>],
-    page: &mut Page,
+    page: &mut TerminalPage,
     losses: &mut Losses,
     out: &mut Vec<u8>,
 ) {
-    page.begin(Kind::Call(tool.id.clone().into_owned()), path, out);
+    page.begin(BlockKind::Call(tool.id.clone().into_owned()), path, out);
     headline(tool, took, DIM, page, losses, out);
 }
 
 /// How a call ended.
-pub(super) struct Ending {
+pub(super) struct CallEnd {
     pub(super) status: Status,
     pub(super) exit_code: Option<i32>,
     /// How long it took, unless the headline says so.
@@ -57,13 +59,13 @@ pub(super) struct Ending {
 
 /// Writes how a call ended under its headline.
 pub(super) fn ending(
-    end: &Ending,
+    end: &CallEnd,
     text: &str,
-    page: &Page,
+    page: &TerminalPage,
     losses: &mut Losses,
     out: &mut Vec<u8>,
 ) {
-    let Ending {
+    let CallEnd {
         status,
         exit_code,
         took,
@@ -80,7 +82,7 @@ pub(super) fn ending(
         unwrapped(text.trim())
     };
     let (head, n_more) = beginning(text.trim_matches('\n').trim_end());
-    let safe = Safe::new(head);
+    let safe = SafeText::new(head);
     let mark = match (status, exit_code) {
         (Status::Ok, None) => None,
         (Status::Ok, Some(code)) => Some((YELLOW, format!("exit {code}"))),
@@ -99,20 +101,20 @@ pub(super) fn ending(
         (None, "") => {
             let took = took.as_ref().map(|it| format!(" · {it}"));
             let text = format!("(no output){}", took.unwrap_or_default());
-            rows.row(DIM, &Safe::new(&text));
+            rows.row(DIM, &SafeText::new(&text));
         }
         (None, _) => {
             if let Some(took) = took {
-                rows.row(DIM, &Safe::new(took));
+                rows.row(DIM, &SafeText::new(took));
             }
             write_lines(&safe, n_more, &mut rows, losses);
         }
-        (Some((style, mark)), "") => rows.row(style, &Safe::new(&mark)),
+        (Some((style, mark)), "") => rows.row(style, &SafeText::new(&mark)),
         (Some((style, mark)), line) if !line.contains('\n') && line.len() < MAX_COLUMNS => {
-            rows.row(style, &Safe::new(&format!("{mark}: {line}")));
+            rows.row(style, &SafeText::new(&format!("{mark}: {line}")));
         }
         (Some((style, mark)), _) => {
-            rows.row(style, &Safe::new(&mark));
+            rows.row(style, &SafeText::new(&mark));
             write_lines(&safe, n_more, &mut rows, losses);
         }
     }
@@ -123,11 +125,11 @@ pub(super) fn agent(
     agent: &Subagent<'_>,
     status: Status,
     path: &[ItemId<'_>],
-    page: &mut Page,
+    page: &mut TerminalPage,
     losses: &mut Losses,
     out: &mut Vec<u8>,
 ) {
-    page.begin(Kind::Call(agent.call.clone().into_owned()), path, out);
+    page.begin(BlockKind::Call(agent.call.clone().into_owned()), path, out);
     let about = agent.description.as_ref().or(agent.prompt.as_ref());
     let about = about.map(Text::to_str).unwrap_or_default();
     let name = match page.agent_name(&agent.call) {
@@ -139,11 +141,11 @@ pub(super) fn agent(
         ),
     };
     page.start(Indent(""), out);
-    page.put(CYAN, &Safe::new("● "), out);
-    page.put(BOLD, &Safe::new(&name).cut(MAX_COLUMNS), out);
+    page.put(CYAN, &SafeText::new("● "), out);
+    page.put(BOLD, &SafeText::new(&name).cut(MAX_COLUMNS), out);
     page.end_line(out);
     let report = agent.report.as_ref().map(Text::to_str).unwrap_or_default();
-    let end = Ending {
+    let end = CallEnd {
         status,
         exit_code: None,
         took: None,
@@ -152,10 +154,10 @@ pub(super) fn agent(
 }
 
 /// Text under a line of ours.
-pub(super) fn note(text: &str, page: &Page, losses: &mut Losses, out: &mut Vec<u8>) {
+pub(super) fn note(text: &str, page: &TerminalPage, losses: &mut Losses, out: &mut Vec<u8>) {
     let (head, n_more) = beginning(text.trim());
     let mut rows = Rows::new(page, out);
-    write_lines(&Safe::new(head), n_more, &mut rows, losses);
+    write_lines(&SafeText::new(head), n_more, &mut rows, losses);
 }
 
 /// Text behind a mark; the lines after the first are indented.
@@ -163,12 +165,12 @@ pub(super) fn marked(
     mark: &str,
     style: Style,
     text: &str,
-    page: &Page,
+    page: &TerminalPage,
     losses: &mut Losses,
     out: &mut Vec<u8>,
 ) {
     let text = format!("{mark}{}", text.trim());
-    let safe = Safe::new(&text);
+    let safe = SafeText::new(&text);
     for (n, line) in safe.lines().take(MAX_LINES).enumerate() {
         let indent = Indent(if n == 0 { "" } else { "  " });
         page.line(indent, style, &line, out);
@@ -177,7 +179,7 @@ pub(super) fn marked(
     if n > MAX_LINES {
         losses.count("cut text");
         let text = format!("… +{} lines", n - MAX_LINES);
-        page.line(Indent("  "), DIM, &Safe::new(&text), out);
+        page.line(Indent("  "), DIM, &SafeText::new(&text), out);
     }
 }
 
@@ -186,11 +188,11 @@ pub(super) fn marked(
 pub(super) fn reason(
     style: Style,
     text: &str,
-    page: &Page,
+    page: &TerminalPage,
     losses: &mut Losses,
     out: &mut Vec<u8>,
 ) {
-    let safe = Safe::new(text.trim());
+    let safe = SafeText::new(text.trim());
     let n = safe.lines().count();
     let n_left_out = if n > MAX_LINES {
         // One line says what stands first, another that some are missing.
@@ -204,7 +206,7 @@ pub(super) fn reason(
             1 if n_left_out > 0 => {
                 losses.count("cut text");
                 let text = format!("… {n_left_out} lines left out");
-                page.line(Indent("  "), DIM, &Safe::new(&text), out);
+                page.line(Indent("  "), DIM, &SafeText::new(&text), out);
             }
             _ if n <= n_left_out => (),
             _ => page.line(Indent("  "), style, &line, out),
@@ -225,13 +227,13 @@ pub(super) fn result_text(tool: &Tool<'_>, losses: &mut Losses) -> String {
     let parts = blocks(&result.content)
         .into_iter()
         .map(|block| match block {
-            Block::Text(text) => text.to_str().into_owned(),
-            Block::Image { media_type, data } => {
+            ResultPart::Text(text) => text.to_str().into_owned(),
+            ResultPart::Image { media_type, data } => {
                 losses.count("image");
                 format!("[{media_type}, {}]", size(data.len_bound() / 4 * 3))
             }
-            Block::ImageUrl(url) => format!("[image {url}]"),
-            Block::Other(raw) => compact(&raw),
+            ResultPart::ImageUrl(url) => format!("[image {url}]"),
+            ResultPart::Other(raw) => compact(&raw),
         });
     parts.collect::<Vec<_>>().join("\n")
 }
@@ -240,25 +242,25 @@ fn headline(
     tool: &Tool<'_>,
     took: Option<String>,
     bullet: Style,
-    page: &Page,
+    page: &TerminalPage,
     losses: &mut Losses,
     out: &mut Vec<u8>,
 ) {
-    let (name, about) = words(tool);
+    let (name, about) = label_and_target(tool);
     page.start(Indent(""), out);
-    page.put(bullet, &Safe::new("● "), out);
+    page.put(bullet, &SafeText::new("● "), out);
     let style = if bullet == DIM { DIM } else { BOLD };
-    page.put(style, &Safe::new(&name), out);
+    page.put(style, &SafeText::new(&name), out);
     let about = about.unwrap_or_default();
-    let safe = Safe::new(about.trim());
+    let safe = SafeText::new(about.trim());
     let mut lines = safe.lines();
     if let Some(first) = lines.next().filter(|it| !it.as_str().is_empty()) {
         let style = if bullet == DIM { DIM } else { PLAIN };
-        page.put(PLAIN, &Safe::new("  "), out);
+        page.put(PLAIN, &SafeText::new("  "), out);
         page.put(style, &first.cut_counted(MAX_COMMAND), out);
     }
     if let Some(took) = took {
-        page.put(DIM, &Safe::new(&format!(" · {took}")), out);
+        page.put(DIM, &SafeText::new(&format!(" · {took}")), out);
     }
     page.end_line(out);
     let n_more = safe.lines().skip(1).count();
@@ -273,7 +275,7 @@ fn headline(
     if n_more > MAX_LINES {
         losses.count("cut tool input");
         let text = format!("… +{} lines", n_more - MAX_LINES);
-        page.line(UNDER, DIM, &Safe::new(&text), out);
+        page.line(UNDER, DIM, &SafeText::new(&text), out);
     }
 }
 
@@ -281,7 +283,7 @@ fn style_of_more(bullet: Style) -> Style {
     if bullet == DIM { DIM } else { PLAIN }
 }
 
-fn change(tool: &Tool<'_>, page: &Page, losses: &mut Losses, out: &mut Vec<u8>) {
+fn change(tool: &Tool<'_>, page: &TerminalPage, losses: &mut Losses, out: &mut Vec<u8>) {
     let mut shown = 0;
     let mut more = 0;
     for it in &tool.class.diffs {
@@ -300,12 +302,12 @@ fn change(tool: &Tool<'_>, page: &Page, losses: &mut Losses, out: &mut Vec<u8>) 
             }
             shown += 1;
             let text = format!("{sign} {line}");
-            page.line(UNDER, style, &Safe::new(&text).cut(MAX_COLUMNS), out);
+            page.line(UNDER, style, &SafeText::new(&text).cut(MAX_COLUMNS), out);
         }
     }
     if more > 0 {
         losses.count("cut diff");
-        page.line(UNDER, DIM, &Safe::new(&format!("… +{more} lines")), out);
+        page.line(UNDER, DIM, &SafeText::new(&format!("… +{more} lines")), out);
     }
 }
 
@@ -324,25 +326,25 @@ fn beginning(text: &str) -> (&str, usize) {
     }
 }
 
-fn write_lines(text: &Safe<'_>, n_more: usize, rows: &mut Rows<'_>, losses: &mut Losses) {
+fn write_lines(text: &SafeText<'_>, n_more: usize, rows: &mut Rows<'_>, losses: &mut Losses) {
     for line in text.lines() {
         rows.row(DIM, &line.cut(MAX_COLUMNS));
     }
     if n_more > 0 {
         losses.count("cut tool output");
-        rows.row(DIM, &Safe::new(&format!("… +{n_more} lines")));
+        rows.row(DIM, &SafeText::new(&format!("… +{n_more} lines")));
     }
 }
 
 /// Lines under a headline, the first of them behind a corner.
 struct Rows<'a> {
-    page: &'a Page,
+    page: &'a TerminalPage,
     out: &'a mut Vec<u8>,
     is_first: bool,
 }
 
 impl<'a> Rows<'a> {
-    fn new(page: &'a Page, out: &'a mut Vec<u8>) -> Self {
+    fn new(page: &'a TerminalPage, out: &'a mut Vec<u8>) -> Self {
         Self {
             page,
             out,
@@ -350,13 +352,13 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn row(&mut self, style: Style, text: &Safe<'_>) {
+    fn row(&mut self, style: Style, text: &SafeText<'_>) {
         let is_first = std::mem::replace(&mut self.is_first, false);
         if !is_first {
             return self.page.line(UNDER, style, text, self.out);
         }
         self.page.start(Indent("  "), self.out);
-        self.page.put(DIM, &Safe::new("⎿ "), self.out);
+        self.page.put(DIM, &SafeText::new("⎿ "), self.out);
         self.page.put(style, text, self.out);
         self.page.end_line(self.out);
     }

@@ -1,6 +1,6 @@
 //! The page a transcript is written on: lines, their indentation and colour, and the space between blocks.
 //!
-//! Only a [`Safe`] string can be put on a page, and only `display_safe` makes one of foreign text.
+//! Only a [`SafeText`] string can be put on a page, and only `display_safe` makes one of foreign text.
 //! What a sub-agent does stands behind a bar; when agents take turns, a line says whose turn it is.
 
 use std::borrow::Cow;
@@ -29,9 +29,9 @@ const MAX_BARS: usize = 8;
 
 /// Text that a terminal only shows.
 #[derive(Clone, Debug)]
-pub(super) struct Safe<'a>(Cow<'a, str>);
+pub(super) struct SafeText<'a>(Cow<'a, str>);
 
-impl<'a> Safe<'a> {
+impl<'a> SafeText<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         Self(display_safe(text))
     }
@@ -40,40 +40,40 @@ impl<'a> Safe<'a> {
         &self.0
     }
 
-    pub(super) fn lines(&self) -> impl Iterator<Item = Safe<'_>> {
-        self.0.split('\n').map(|line| Safe(Cow::Borrowed(line)))
+    pub(super) fn lines(&self) -> impl Iterator<Item = SafeText<'_>> {
+        self.0.split('\n').map(|line| SafeText(Cow::Borrowed(line)))
     }
 
     /// Spaces at the end of a line are only ever in the way.
-    pub(super) fn trim_end(&self) -> Safe<'_> {
-        Safe(Cow::Borrowed(self.0.trim_end_matches(' ')))
+    pub(super) fn trim_end(&self) -> SafeText<'_> {
+        SafeText(Cow::Borrowed(self.0.trim_end_matches(' ')))
     }
 
     /// The first `n` characters; says so when there are more.
-    /// Like [`Safe::cut`], and says how much is missing.
-    pub(super) fn cut_counted(&self, n: usize) -> Safe<'_> {
+    /// Like [`SafeText::cut`], and says how much is missing.
+    pub(super) fn cut_counted(&self, n: usize) -> SafeText<'_> {
         let mut ends = self.0.char_indices().skip(n);
         match ends.next() {
             Some((end, _)) => {
                 let n_more = 1 + ends.count();
                 let head = &self.0[..end];
-                Safe(Cow::Owned(format!("{head}… ({n_more} more characters)")))
+                SafeText(Cow::Owned(format!("{head}… ({n_more} more characters)")))
             }
-            None => Safe(Cow::Borrowed(&self.0)),
+            None => SafeText(Cow::Borrowed(&self.0)),
         }
     }
 
-    pub(super) fn cut(&self, n: usize) -> Safe<'_> {
+    pub(super) fn cut(&self, n: usize) -> SafeText<'_> {
         match self.0.char_indices().nth(n) {
-            Some((end, _)) => Safe(Cow::Owned(format!("{}…", &self.0[..end]))),
-            None => Safe(Cow::Borrowed(&self.0)),
+            Some((end, _)) => SafeText(Cow::Owned(format!("{}…", &self.0[..end]))),
+            None => SafeText(Cow::Borrowed(&self.0)),
         }
     }
 }
 
 /// What a block is: decides how much space goes before it, and what may be added under it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum BlockKind {
     Header,
     Text,
     Call(ItemId<'static>),
@@ -84,15 +84,15 @@ pub(super) enum Kind {
 }
 
 #[derive(Clone, Debug)]
-struct Block {
-    kind: Kind,
+struct TextBlock {
+    kind: BlockKind,
     path: Vec<ItemId<'static>>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Page {
+pub(super) struct TerminalPage {
     color: bool,
-    last: Option<Block>,
+    last: Option<TextBlock>,
     depth: usize,
     /// The calls that started the agents now at work, with a name for each.
     agents: Vec<(ItemId<'static>, String)>,
@@ -102,7 +102,7 @@ pub(super) struct Page {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Indent(pub(super) &'static str);
 
-impl Page {
+impl TerminalPage {
     pub(super) fn new(color: bool) -> Self {
         Self {
             color,
@@ -128,37 +128,41 @@ impl Page {
     pub(super) fn is_under(&self, call: &ItemId<'_>) -> bool {
         self.last.as_ref().is_some_and(|last| {
             let is_about = match &last.kind {
-                Kind::Call(it) | Kind::Ask(_, Some(it)) => it == call,
-                Kind::Header | Kind::Text | Kind::Ask(_, None) | Kind::Notice | Kind::End => false,
+                BlockKind::Call(it) | BlockKind::Ask(_, Some(it)) => it == call,
+                BlockKind::Header
+                | BlockKind::Text
+                | BlockKind::Ask(_, None)
+                | BlockKind::Notice
+                | BlockKind::End => false,
             };
             is_about || last.path.contains(call)
         })
     }
 
-    pub(super) fn is_last(&self, kind: &Kind) -> bool {
+    pub(super) fn is_last(&self, kind: &BlockKind) -> bool {
         self.last.as_ref().is_some_and(|last| last.kind == *kind)
     }
 
     /// Begins a block that stands where `path` says.
-    pub(super) fn begin(&mut self, kind: Kind, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    pub(super) fn begin(&mut self, kind: BlockKind, path: &[ItemId<'_>], out: &mut Vec<u8>) {
         self.separate(&kind, path, out);
         self.depth = path.len();
         if self.changes_agent(path) {
             self.depth = path.len() - 1;
             let name = path.last().and_then(|call| self.agent_name(call));
             let line = format!("↳ {}", name.unwrap_or("sub-agent"));
-            self.line(Indent(""), DIM, &Safe::new(&line), out);
+            self.line(Indent(""), DIM, &SafeText::new(&line), out);
             self.depth = path.len();
         }
         let path = path.iter().cloned().map(ItemId::into_owned).collect();
-        self.last = Some(Block { kind, path });
+        self.last = Some(TextBlock { kind, path });
     }
 
     /// Goes on with the last block: what follows belongs to `path`.
-    pub(super) fn resume(&mut self, kind: Kind, path: &[ItemId<'_>]) {
+    pub(super) fn resume(&mut self, kind: BlockKind, path: &[ItemId<'_>]) {
         self.depth = path.len();
         let path = path.iter().cloned().map(ItemId::into_owned).collect();
-        self.last = Some(Block { kind, path });
+        self.last = Some(TextBlock { kind, path });
     }
 
     /// What follows stands where `path` says.
@@ -167,7 +171,13 @@ impl Page {
     }
 
     /// A whole line in one style.
-    pub(super) fn line(&self, indent: Indent, style: Style, text: &Safe<'_>, out: &mut Vec<u8>) {
+    pub(super) fn line(
+        &self,
+        indent: Indent,
+        style: Style,
+        text: &SafeText<'_>,
+        out: &mut Vec<u8>,
+    ) {
         self.start(indent, out);
         self.put(style, &text.trim_end(), out);
         self.end_line(out);
@@ -177,13 +187,13 @@ impl Page {
     pub(super) fn start(&self, indent: Indent, out: &mut Vec<u8>) {
         for _ in 0..self.depth.min(MAX_BARS) {
             out.extend(b"  ");
-            self.put(DIM, &Safe(Cow::Borrowed("┃")), out);
+            self.put(DIM, &SafeText(Cow::Borrowed("┃")), out);
             out.push(b' ');
         }
         out.extend(indent.0.as_bytes());
     }
 
-    pub(super) fn put(&self, style: Style, text: &Safe<'_>, out: &mut Vec<u8>) {
+    pub(super) fn put(&self, style: Style, text: &SafeText<'_>, out: &mut Vec<u8>) {
         if !self.color || style.is_plain() || text.as_str().is_empty() {
             out.extend(text.as_str().as_bytes());
             return;
@@ -201,11 +211,11 @@ impl Page {
         out.push(b'\n');
     }
 
-    fn separate(&mut self, kind: &Kind, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    fn separate(&mut self, kind: &BlockKind, path: &[ItemId<'_>], out: &mut Vec<u8>) {
         let Some(last) = &self.last else { return };
-        let are_notices = *kind == Kind::Notice && last.kind == Kind::Notice;
+        let are_notices = *kind == BlockKind::Notice && last.kind == BlockKind::Notice;
         let is_first_of_agent =
-            matches!((&last.kind, path.last()), (Kind::Call(it), Some(call)) if it == call);
+            matches!((&last.kind, path.last()), (BlockKind::Call(it), Some(call)) if it == call);
         if are_notices && *path == *last.path || is_first_of_agent {
             return;
         }
@@ -219,7 +229,7 @@ impl Page {
         let (Some(last), Some(call)) = (&self.last, path.last()) else {
             return !path.is_empty();
         };
-        !last.path.starts_with(path) && !matches!(&last.kind, Kind::Call(it) if it == call)
+        !last.path.starts_with(path) && !matches!(&last.kind, BlockKind::Call(it) if it == call)
     }
 
     pub(super) fn agent_name(&self, call: &ItemId<'_>) -> Option<&str> {

@@ -6,11 +6,11 @@
 use anstyle::Style;
 use model::ItemId;
 
-use super::page::{Indent, Kind, Page, Safe};
+use super::page::{BlockKind, Indent, SafeText, TerminalPage};
 
 /// How a kind of speech looks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Voice {
+pub(super) struct SpeechStyle {
     /// A line of its own before the text.
     pub(super) heading: Option<&'static str>,
     /// What the first line begins with.
@@ -25,7 +25,7 @@ pub(super) struct Voice {
 /// A text that is being written.
 #[derive(Clone, Debug)]
 pub(super) struct Speech {
-    voice: Voice,
+    voice: SpeechStyle,
     path: Vec<ItemId<'static>>,
     held: String,
     has_begun: bool,
@@ -33,7 +33,7 @@ pub(super) struct Speech {
 }
 
 impl Speech {
-    pub(super) fn new(voice: Voice, path: &[ItemId<'_>]) -> Self {
+    pub(super) fn new(voice: SpeechStyle, path: &[ItemId<'_>]) -> Self {
         Self {
             voice,
             path: path.iter().cloned().map(ItemId::into_owned).collect(),
@@ -48,7 +48,7 @@ impl Speech {
         self.has_begun
     }
 
-    pub(super) fn push(&mut self, text: &str, page: &mut Page, out: &mut Vec<u8>) {
+    pub(super) fn push(&mut self, text: &str, page: &mut TerminalPage, out: &mut Vec<u8>) {
         let end = text.trim_end().len();
         if end == 0 {
             self.held.push_str(text);
@@ -58,7 +58,7 @@ impl Speech {
         self.held.push_str(&text[end..]);
         piece.push_str(&text[..end]);
         page.stand_at(&self.path);
-        let safe = Safe::new(&piece);
+        let safe = SafeText::new(&piece);
         // White space at the end of the piece is held back, so the last line needs no trimming either.
         for (n, line) in safe.lines().enumerate() {
             let line = line.trim_end();
@@ -72,7 +72,7 @@ impl Speech {
     }
 
     /// Ends the last line; true when lines were left out.
-    pub(super) fn finish(self, page: &mut Page, out: &mut Vec<u8>) -> bool {
+    pub(super) fn finish(self, page: &mut TerminalPage, out: &mut Vec<u8>) -> bool {
         if !self.has_begun {
             return false;
         }
@@ -81,12 +81,17 @@ impl Speech {
         let more = self.n_lines.saturating_sub(self.voice.max_lines);
         if more > 0 {
             let text = format!("… +{more} lines");
-            page.line(self.voice.indent, super::page::DIM, &Safe::new(&text), out);
+            page.line(
+                self.voice.indent,
+                super::page::DIM,
+                &SafeText::new(&text),
+                out,
+            );
         }
         more > 0
     }
 
-    fn next_line(&mut self, line: &Safe<'_>, page: &mut Page, out: &mut Vec<u8>) {
+    fn next_line(&mut self, line: &SafeText<'_>, page: &mut TerminalPage, out: &mut Vec<u8>) {
         let is_blank = line.as_str().trim().is_empty();
         if !self.has_begun && is_blank {
             return;
@@ -104,19 +109,19 @@ impl Speech {
         self.put(line, page, out);
     }
 
-    fn begin(&mut self, page: &mut Page, out: &mut Vec<u8>) {
+    fn begin(&mut self, page: &mut TerminalPage, out: &mut Vec<u8>) {
         self.has_begun = true;
-        page.begin(Kind::Text, &self.path, out);
+        page.begin(BlockKind::Text, &self.path, out);
         if let Some(heading) = self.voice.heading {
-            page.line(Indent(""), self.voice.style, &Safe::new(heading), out);
+            page.line(Indent(""), self.voice.style, &SafeText::new(heading), out);
             page.start(self.voice.indent, out);
         } else {
             page.start(Indent(""), out);
         }
-        page.put(self.voice.style, &Safe::new(self.voice.mark), out);
+        page.put(self.voice.style, &SafeText::new(self.voice.mark), out);
     }
 
-    fn put(&self, text: &Safe<'_>, page: &Page, out: &mut Vec<u8>) {
+    fn put(&self, text: &SafeText<'_>, page: &TerminalPage, out: &mut Vec<u8>) {
         if self.n_lines <= self.voice.max_lines {
             page.put(self.voice.style, text, out);
         }

@@ -179,7 +179,7 @@ fn every_way_to_end() {
 }
 
 #[test]
-fn the_end_tells_no_error_twice() {
+fn the_end_prints_no_error_twice() {
     let events = [
         started(),
         notice(Level::Warning, "retry"),
@@ -203,7 +203,7 @@ fn the_end_tells_no_error_twice() {
 }
 
 #[test]
-fn a_session_is_introduced_once_and_its_changes_are_told() {
+fn a_session_is_introduced_once_and_its_changes_are_shown() {
     let events = [
         bound("n1", "opus"),
         started(),
@@ -370,7 +370,7 @@ fn how_calls_look() {
 }
 
 #[test]
-fn what_a_stopped_command_had_printed_is_shown() {
+fn the_output_of_an_aborted_command_is_shown() {
     let ls = || tool("t", "Bash", class(ToolKind::Shell, "ls"), None);
     let events = [
         started(),
@@ -437,7 +437,7 @@ fn a_call_is_named_again_when_something_came_between() {
 }
 
 #[test]
-fn others_wait_for_the_speaker() {
+fn others_wait_for_the_current_speaker() {
     let events = [
         started(),
         opened(message("m", Role::Assistant, "")),
@@ -461,7 +461,7 @@ fn others_wait_for_the_speaker() {
 }
 
 #[test]
-fn a_speaker_with_nothing_to_say_lets_others_go_first() {
+fn an_idle_speaker_yields_to_others() {
     let events = [
         started(),
         opened(message("m", Role::Assistant, "")),
@@ -484,7 +484,7 @@ fn a_speaker_with_nothing_to_say_lets_others_go_first() {
 }
 
 #[test]
-fn too_much_waiting_interrupts_the_speaker() {
+fn a_full_queue_interrupts_the_speaker() {
     let long = "w".repeat(70_000);
     let events = [
         started(),
@@ -528,7 +528,7 @@ fn an_answer_that_no_message_held_is_shown() {
 }
 
 #[test]
-fn words_in_pieces_are_the_same_words() {
+fn streamed_text_equals_the_whole_text() {
     let pieces = [
         "a", "b", " ", "\n", "\r", "\r\n", "\t", "é", "\x1b[2J", "\u{202e}", "\n\n", "  ",
     ];
@@ -558,7 +558,7 @@ fn words_in_pieces_are_the_same_words() {
 }
 
 #[test]
-fn nothing_foreign_commands_the_terminal() {
+fn foreign_text_cannot_control_the_terminal() {
     let evil = "\x1b]0;owned\x07\x1b[2J\u{9b}2J\u{202e}\r";
     let mut class = class(ToolKind::Mcp, evil);
     class.command = Some(Text::new(evil));
@@ -646,7 +646,7 @@ fn without_sgr(text: &str) -> String {
 }
 
 #[test]
-fn a_long_error_keeps_its_last_words() {
+fn a_long_error_keeps_its_end() {
     let crash = |n: usize| {
         let lines = (1..=n).map(|n| format!("trace {n}\n"));
         format!("the agent crashed\n{}", lines.collect::<String>())
@@ -696,7 +696,7 @@ fn a_session_that_was_not_found_is_not_offered_again() {
 }
 
 #[test]
-fn a_call_that_took_long_says_how_long() {
+fn a_slow_call_shows_its_duration() {
     let shell = |result| tool("t", "Bash", class(ToolKind::Shell, "npm test"), result);
     let run = |config, millis, status, result| {
         let mut opened = opened(shell(None));

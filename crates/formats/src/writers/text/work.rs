@@ -10,14 +10,14 @@ use model::{
     Timestamp, Tool, ToolKind,
 };
 
-use super::page::{BOLD, DIM, Indent, Kind, MAGENTA, PLAIN, Safe, YELLOW};
+use super::page::{BOLD, BlockKind, DIM, Indent, MAGENTA, PLAIN, SafeText, YELLOW};
 use super::{Transcript, calls};
 use crate::writers::asks::OpenAsk;
-use crate::writers::facts;
-use crate::writers::words::label;
+use crate::writers::labels::label;
+use crate::writers::summary;
 
 #[derive(Clone, Debug)]
-pub(super) struct OpenCall {
+pub(super) struct TranscriptCall {
     pub(super) item: ItemId<'static>,
     is_announced: bool,
     /// When it began; later by as long as it waited for a person.
@@ -34,13 +34,13 @@ pub(super) struct OpenCall {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct OpenPlan {
+pub(super) struct TranscriptPlan {
     pub(super) item: ItemId<'static>,
     /// By their text, as they were written last.
     entries: HashMap<String, PlanStatus>,
 }
 
-impl OpenCall {
+impl TranscriptCall {
     fn new(item: &ItemId<'_>, began: Option<Timestamp>) -> Self {
         Self {
             item: item.clone().into_owned(),
@@ -62,7 +62,7 @@ impl OpenCall {
         }
         let millis = millis_between(self.began, now)?;
         let millis = u64::try_from(millis).ok()?;
-        (millis >= 1000).then(|| facts::duration(millis))
+        (millis >= 1000).then(|| summary::duration(millis))
     }
 
     /// What to show under the headline.
@@ -80,7 +80,7 @@ impl OpenCall {
 impl Transcript {
     pub(super) fn call_opened(&mut self, tool: &Tool<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
         if !self.calls.iter().any(|it| it.item == tool.id) {
-            self.calls.push(OpenCall::new(&tool.id, self.now));
+            self.calls.push(TranscriptCall::new(&tool.id, self.now));
         }
         self.call_updated(tool, path, out);
     }
@@ -133,13 +133,14 @@ impl Transcript {
             calls::remind(tool, took, path, &mut self.page, &mut self.losses, out);
         }
         self.page
-            .resume(Kind::Call(tool.id.clone().into_owned()), path);
+            .resume(BlockKind::Call(tool.id.clone().into_owned()), path);
         for decision in open.iter().flat_map(|it| &it.decisions) {
-            if status == Status::Denied && is_told(decision, tool) {
+            if status == Status::Denied && is_shown(decision, tool) {
                 continue;
             }
             let line = format!("→ {decision}");
-            self.page.line(Indent("  "), YELLOW, &Safe::new(&line), out);
+            self.page
+                .line(Indent("  "), YELLOW, &SafeText::new(&line), out);
         }
         if is_ok && calls::speaks_for_itself(tool) {
             return self.losses.count("edit result");
@@ -148,7 +149,7 @@ impl Transcript {
             Some(open) => open.outcome(tool, status, &mut self.losses),
             None => calls::result_text(tool, &mut self.losses),
         };
-        let end = calls::Ending {
+        let end = calls::CallEnd {
             status,
             exit_code: tool.class.exit_code.filter(|code| *code != 0),
             took,
@@ -157,7 +158,7 @@ impl Transcript {
     }
 
     /// Somebody who watches sees a question when it is asked.
-    pub(super) fn asked(&mut self, ask: &Ask<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
+    pub(super) fn on_ask(&mut self, ask: &Ask<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
         let open = OpenAsk::new(ask);
         let call = (self.calls.iter_mut()).find(|it| Some(&it.item) == open.call.as_ref());
         if let Some(call) = call {
@@ -225,9 +226,9 @@ impl Transcript {
         let is_done = |it: &&PlanEntry<'_>| it.status == PlanStatus::Completed;
         let n_done = plan.entries.iter().filter(is_done).count();
         let heading = format!("▤ plan {n_done}/{}", plan.entries.len());
-        self.page.begin(Kind::Text, path, out);
+        self.page.begin(BlockKind::Text, path, out);
         self.page
-            .line(Indent(""), MAGENTA, &Safe::new(&heading), out);
+            .line(Indent(""), MAGENTA, &SafeText::new(&heading), out);
         for entry in &plan.entries {
             let text = entry.text.to_str();
             if before.get(&*text) != Some(&entry.status) {
@@ -236,7 +237,7 @@ impl Transcript {
             entries.insert(text.into_owned(), entry.status);
         }
         let item = plan.id.clone().into_owned();
-        self.plans.push(OpenPlan { item, entries });
+        self.plans.push(TranscriptPlan { item, entries });
     }
 
     fn plan_entry(&self, text: &str, status: PlanStatus, out: &mut Vec<u8>) {
@@ -246,7 +247,8 @@ impl Transcript {
             PlanStatus::Completed => ('☑', DIM),
         };
         let line = format!("{mark} {}", text.replace('\n', " "));
-        self.page.line(Indent("  "), style, &Safe::new(&line), out);
+        self.page
+            .line(Indent("  "), style, &SafeText::new(&line), out);
     }
 }
 
@@ -255,7 +257,7 @@ fn millis_between(from: Option<Timestamp>, to: Option<Timestamp>) -> Option<i64>
 }
 
 /// The result says that it was denied, and why.
-fn is_told(decision: &str, tool: &Tool<'_>) -> bool {
+fn is_shown(decision: &str, tool: &Tool<'_>) -> bool {
     let Some(reason) = decision.strip_prefix("denied") else {
         return false;
     };

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 
 use model::{ItemId, Status, Subagent};
 
-use super::{Profile, Thread, calls};
+use super::{Thread, ThreadProfile, calls};
 use crate::wire::thread as wire;
 
 #[derive(Clone, Debug)]
-pub(super) struct OpenAgent {
+pub(super) struct ThreadOpenAgent {
     item: ItemId<'static>,
     pub(super) call: ItemId<'static>,
     /// The call that started it is shown.
@@ -19,7 +19,7 @@ pub(super) struct OpenAgent {
 
 impl Thread {
     pub(super) fn agent_opened(&mut self, agent: &Subagent<'_>) {
-        self.agents.push(OpenAgent {
+        self.agents.push(ThreadOpenAgent {
             item: agent.id.clone().into_owned(),
             call: agent.call.clone().into_owned(),
             is_shown: self.calls.iter().any(|it| it.item == agent.call),
@@ -43,7 +43,7 @@ impl Thread {
     ) {
         let at = self.agents.iter().position(|it| it.item == agent.id);
         let is_shown = at.is_some_and(|at| self.agents.remove(at).is_shown);
-        if self.turns.profile == Profile::Seed {
+        if self.turns.profile == ThreadProfile::Seed {
             return self.losses.count("sub-agent");
         }
         if is_shown && !agent.background {
@@ -74,6 +74,6 @@ impl Thread {
             }]),
             status,
         };
-        self.said("", details, out);
+        self.write_item("", details, out);
     }
 }

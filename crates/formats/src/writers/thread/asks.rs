@@ -11,7 +11,7 @@ use super::{Thread, line, turn};
 use crate::display_safe::display_safe;
 use crate::tools;
 use crate::wire::thread as wire;
-use crate::writers::Served;
+use crate::writers::ServedThread;
 
 /// Bytes of a command or an input in the row; the message of the bridge has all of it.
 const MAX_SHOWN: usize = 8 * 1024;
@@ -20,9 +20,9 @@ const MAX_OPEN: usize = 256;
 const DECISIONS: &[&str] = &["allow", "allow_always", "deny"];
 
 #[derive(Clone, Debug)]
-pub(super) struct OpenAsk {
+pub(super) struct ThreadOpenAsk {
     id: AskId<'static>,
-    row: Row,
+    row: AskNames,
     what: String,
     kind: AskKind,
     tool: String,
@@ -31,12 +31,12 @@ pub(super) struct OpenAsk {
 
 /// Under which names a question is known.
 #[derive(Clone, Debug)]
-struct Row {
+struct AskNames {
     item_id: String,
     ask_id: String,
 }
 
-impl Row {
+impl AskNames {
     fn new(session: &str, seq: u64) -> Self {
         Self {
             item_id: format!("ask_{seq}"),
@@ -64,9 +64,9 @@ impl Thread {
         self.turns.begin(out);
         write_ask(event, ask, served, out);
         if self.asks.len() < MAX_OPEN {
-            self.asks.push(OpenAsk {
+            self.asks.push(ThreadOpenAsk {
                 id: ask.id.clone().into_owned(),
-                row: Row::new(event.session.as_str(), event.seq),
+                row: AskNames::new(event.session.as_str(), event.seq),
                 what: what(ask),
                 kind: ask.kind,
                 tool: ask.tool.to_string(),
@@ -138,15 +138,15 @@ impl Thread {
 
 /// Shows a question that waits to somebody who comes later: the row and, on the bridge, its message.
 /// Nothing is written for an event that is no question.
-pub fn waiting_ask(event: &Event<'_>, served: &Served, out: &mut Vec<u8>) {
+pub fn waiting_ask(event: &Event<'_>, served: &ServedThread, out: &mut Vec<u8>) {
     if let model::Body::AskOpened(ask) = &event.body {
         write_ask(event, ask, served, out);
     }
 }
 
-fn write_ask(event: &Event<'_>, ask: &Ask<'_>, served: &Served, out: &mut Vec<u8>) {
+fn write_ask(event: &Event<'_>, ask: &Ask<'_>, served: &ServedThread, out: &mut Vec<u8>) {
     let session = event.session.as_str();
-    let row = Row::new(session, event.seq);
+    let row = AskNames::new(session, event.seq);
     let (base, ask_id) = (&*served.base, &*row.ask_id);
     let page = format!("{base}/#/s/{session}");
     let input = ask.input.as_ref().map(Raw::by_ref);
@@ -238,7 +238,7 @@ fn fenced(shown: &str, ask_id: &str, message: &str) -> String {
     block
 }
 
-fn decision(settled: &AskSettled<'_>, open: &OpenAsk) -> String {
+fn decision(settled: &AskSettled<'_>, open: &ThreadOpenAsk) -> String {
     let word = match settled.decision {
         Decision::Allowed => "Allowed",
         Decision::AllowedAlways => "Always allowed",

@@ -8,30 +8,30 @@ use std::borrow::Cow;
 
 use model::{Change, Losses, Raw, Status, Text, Tool, ToolKind, ToolResult};
 
-use super::Profile;
-use super::output::{Outputs, Source, Written};
-use super::own;
+use super::ThreadProfile;
+use super::codex_passthrough;
+use super::output::{OutputSource, OutputText, Outputs};
 use crate::wire::lenient::Any;
 use crate::wire::thread as wire;
 
 /// A call between its `item.started` and its `item.completed`.
 #[derive(Clone, Debug)]
-pub(super) struct Call {
+pub(super) struct ThreadCall {
     /// The id it is written under.
     pub(super) id: String,
-    shape: Shape,
+    shape: ThreadItemKind,
 }
 
 #[derive(Clone, Debug)]
-enum Shape {
+enum ThreadItemKind {
     /// A command line.
     Shell(Text<'static>),
     /// A tool that only its name stands for; its input has no place.
     Named(Text<'static>),
     Files(Vec<FileChange>),
-    Mcp(Mcp),
-    Agent(Agent),
-    Search(Search),
+    Mcp(McpCall),
+    Agent(AgentCall),
+    Search(SearchCall),
     /// A todo list speaks for itself, as a plan.
     Silent,
     /// Any tool in the seed's shape.
@@ -45,20 +45,20 @@ pub(super) struct FileChange {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Search {
+pub(super) struct SearchCall {
     pub(super) query: Text<'static>,
     pub(super) action: wire::WebSearchAction,
 }
 
 #[derive(Clone, Debug)]
-struct Mcp {
+struct McpCall {
     server: String,
     tool: String,
     arguments: Option<Raw<'static>>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Agent {
+pub(super) struct AgentCall {
     pub(super) tool: wire::CollabTool,
     pub(super) sender: String,
     /// The threads it speaks to, where they are known; else the call's own id names the new one.
@@ -76,7 +76,7 @@ pub(super) struct AgentState<'a> {
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ending<'a> {
+pub(super) struct ThreadCallEnd<'a> {
     pub(super) status: Status,
     pub(super) result: Option<&'a ToolResult<'a>>,
     /// What it printed, for a call that ended without a result.
@@ -89,11 +89,11 @@ pub(super) struct Ending<'a> {
     pub(super) is_own: bool,
     pub(super) outputs: &'a Outputs,
     /// The event that holds the result.
-    pub(super) source: Option<Source<'a>>,
+    pub(super) source: Option<OutputSource<'a>>,
     pub(super) session: &'a str,
 }
 
-impl<'a> Ending<'a> {
+impl<'a> ThreadCallEnd<'a> {
     /// Nobody said how.
     pub(super) fn lost(printed: &'a str, outputs: &'a Outputs, session: &'a str) -> Self {
         Self {
@@ -110,12 +110,12 @@ impl<'a> Ending<'a> {
         }
     }
 
-    fn written(&self, losses: &mut Losses) -> Written<'a> {
+    fn written(&self, losses: &mut Losses) -> OutputText<'a> {
         let is_whole = self.is_own && !self.outputs.cuts_own();
         match self.result {
-            Some(result) if is_whole && result.content.is_string() => Written {
+            Some(result) if is_whole && result.content.is_string() => OutputText {
                 text: Text::from(result.content.by_ref()),
-                ..Written::default()
+                ..OutputText::default()
             },
             Some(result) => self.outputs.text(result, self.source, losses),
             None => self.outputs.cut(Text::new(self.printed), None),
@@ -176,11 +176,11 @@ impl<'a> Ending<'a> {
     }
 }
 
-impl Call {
-    pub(super) fn new(id: String, tool: &Tool<'_>, sender: &str, profile: Profile) -> Self {
+impl ThreadCall {
+    pub(super) fn new(id: String, tool: &Tool<'_>, sender: &str, profile: ThreadProfile) -> Self {
         let shape = match profile {
-            Profile::Typed => Shape::typed(tool, sender),
-            Profile::Seed => Shape::Seed(owned(&Text::new(&*tool.name))),
+            ThreadProfile::Typed => ThreadItemKind::typed(tool, sender),
+            ThreadProfile::Seed => ThreadItemKind::Seed(owned(&Text::new(&*tool.name))),
         };
         Self { id, shape }
     }
@@ -188,23 +188,27 @@ impl Call {
     /// Takes over what only the end knows, such as all the files of a patch.
     pub(super) fn learn(&mut self, tool: &Tool<'_>) {
         match &mut self.shape {
-            Shape::Files(changes) => {
-                let own = own::changes(tool);
+            ThreadItemKind::Files(changes) => {
+                let own = codex_passthrough::changes(tool);
                 if !own.is_empty() {
                     *changes = own;
                 }
             }
-            Shape::Search(search) => {
-                if let Some(own) = own::search(tool) {
+            ThreadItemKind::Search(search) => {
+                if let Some(own) = codex_passthrough::search(tool) {
                     *search = own;
                 }
             }
-            Shape::Agent(agent) => {
-                if let Some(own) = own::agent(tool) {
+            ThreadItemKind::Agent(agent) => {
+                if let Some(own) = codex_passthrough::agent(tool) {
                     *agent = own;
                 }
             }
-            Shape::Shell(_) | Shape::Named(_) | Shape::Mcp(_) | Shape::Silent | Shape::Seed(_) => {}
+            ThreadItemKind::Shell(_)
+            | ThreadItemKind::Named(_)
+            | ThreadItemKind::Mcp(_)
+            | ThreadItemKind::Silent
+            | ThreadItemKind::Seed(_) => {}
         }
     }
 
@@ -212,21 +216,21 @@ impl Call {
     pub(super) fn started(&self) -> Option<wire::ThreadItem<'_>> {
         let status = wire::Status::InProgress;
         let details = match &self.shape {
-            Shape::Shell(it) | Shape::Named(it) => {
-                command(it, Written::default(), Some(None), status)
+            ThreadItemKind::Shell(it) | ThreadItemKind::Named(it) => {
+                command(it, OutputText::default(), Some(None), status)
             }
-            Shape::Seed(name) => command(name, Written::default(), None, status),
-            Shape::Files(changes) => files(changes, None, status, |_| None),
-            Shape::Mcp(mcp) => mcp.details(None, None, status),
-            Shape::Agent(agent) if agent.receivers.is_some() => {
+            ThreadItemKind::Seed(name) => command(name, OutputText::default(), None, status),
+            ThreadItemKind::Files(changes) => files(changes, None, status, |_| None),
+            ThreadItemKind::Mcp(mcp) => mcp.details(None, None, status),
+            ThreadItemKind::Agent(agent) if agent.receivers.is_some() => {
                 agent.details(&self.id, Vec::new(), status)
             }
-            Shape::Agent(agent) => {
+            ThreadItemKind::Agent(agent) => {
                 let states = self.one_agent(wire::AgentStatus::PendingInit, None);
                 agent.details(&self.id, states, status)
             }
-            Shape::Search(search) => search.details(),
-            Shape::Silent => return None,
+            ThreadItemKind::Search(search) => search.details(),
+            ThreadItemKind::Silent => return None,
         };
         Some(self.item(details))
     }
@@ -234,25 +238,25 @@ impl Call {
     /// Absent for a call that is not shown.
     pub(super) fn completed<'a>(
         &'a self,
-        ending: &Ending<'a>,
+        ending: &ThreadCallEnd<'a>,
         losses: &mut Losses,
     ) -> Option<wire::ThreadItem<'a>> {
         self.count_losses(ending, losses);
         let status = ending.status();
         let details = match &self.shape {
-            Shape::Shell(it) | Shape::Named(it) => {
+            ThreadItemKind::Shell(it) | ThreadItemKind::Named(it) => {
                 let exit_code = ending.exit_code();
                 let status = ending.command_status();
                 command(it, ending.written(losses), Some(exit_code), status)
             }
-            Shape::Seed(name) => {
+            ThreadItemKind::Seed(name) => {
                 let exit_code = i32::from(ending.status != Status::Ok);
                 command(name, ending.written(losses), Some(Some(exit_code)), status)
             }
-            Shape::Files(changes) => files(changes, ending.change, status, |path| {
+            ThreadItemKind::Files(changes) => files(changes, ending.change, status, |path| {
                 ending.outputs.file(ending.session, path)
             }),
-            Shape::Mcp(mcp) => match (ending.status, ending.result) {
+            ThreadItemKind::Mcp(mcp) => match (ending.status, ending.result) {
                 (Status::Ok, Some(result)) => {
                     let result = ending.outputs.mcp_result(result, ending.source);
                     mcp.details(Some(result), None, status)
@@ -268,39 +272,50 @@ impl Call {
                     mcp.details(None, Some(wire::Error { message }), status)
                 }
             },
-            Shape::Agent(agent) if agent.receivers.is_some() => {
+            ThreadItemKind::Agent(agent) if agent.receivers.is_some() => {
                 let structured = ending.result.and_then(|it| it.structured.as_ref());
-                let states = structured.map(own::states).unwrap_or_default();
+                let states = structured
+                    .map(codex_passthrough::states)
+                    .unwrap_or_default();
                 agent.details(&self.id, states, status)
             }
-            Shape::Agent(agent) => {
+            ThreadItemKind::Agent(agent) => {
                 let message = Some(ending.output(losses)).filter(|it| !it.is_empty());
                 let states = self.one_agent(ending.agent_status(), message);
                 agent.details(&self.id, states, status)
             }
-            Shape::Search(search) => search.details(),
-            Shape::Silent => return None,
+            ThreadItemKind::Search(search) => search.details(),
+            ThreadItemKind::Silent => return None,
         };
         Some(self.item(details))
     }
 
     /// What went wrong, where the item itself has no field for it.
-    pub(super) fn error<'a>(&self, ending: &Ending<'a>, losses: &mut Losses) -> Option<Text<'a>> {
+    pub(super) fn error<'a>(
+        &self,
+        ending: &ThreadCallEnd<'a>,
+        losses: &mut Losses,
+    ) -> Option<Text<'a>> {
         let has_field = match self.shape {
-            Shape::Files(_) | Shape::Search(_) | Shape::Silent => false,
-            Shape::Shell(_) | Shape::Named(_) | Shape::Seed(_) => true,
-            Shape::Mcp(_) | Shape::Agent(_) => true,
+            ThreadItemKind::Files(_) | ThreadItemKind::Search(_) | ThreadItemKind::Silent => false,
+            ThreadItemKind::Shell(_) | ThreadItemKind::Named(_) | ThreadItemKind::Seed(_) => true,
+            ThreadItemKind::Mcp(_) | ThreadItemKind::Agent(_) => true,
         };
         (!has_field && ending.status != Status::Ok).then(|| ending.reason(losses))
     }
 
-    fn count_losses(&self, ending: &Ending<'_>, losses: &mut Losses) {
+    fn count_losses(&self, ending: &ThreadCallEnd<'_>, losses: &mut Losses) {
         match &self.shape {
-            Shape::Named(_) | Shape::Seed(_) => losses.count("tool input"),
-            Shape::Files(_) => losses.count("edit diff"),
-            Shape::Search(_) if ending.status == Status::Ok => losses.count("search result"),
-            Shape::Silent => losses.count("todo call"),
-            Shape::Shell(_) | Shape::Mcp(_) | Shape::Agent(_) | Shape::Search(_) => (),
+            ThreadItemKind::Named(_) | ThreadItemKind::Seed(_) => losses.count("tool input"),
+            ThreadItemKind::Files(_) => losses.count("edit diff"),
+            ThreadItemKind::Search(_) if ending.status == Status::Ok => {
+                losses.count("search result")
+            }
+            ThreadItemKind::Silent => losses.count("todo call"),
+            ThreadItemKind::Shell(_)
+            | ThreadItemKind::Mcp(_)
+            | ThreadItemKind::Agent(_)
+            | ThreadItemKind::Search(_) => (),
         }
     }
 
@@ -324,7 +339,7 @@ impl Call {
     }
 }
 
-impl Shape {
+impl ThreadItemKind {
     fn typed(tool: &Tool<'_>, sender: &str) -> Self {
         let class = &tool.class;
         let named = || Self::Named(owned(&Text::new(&*tool.name)));
@@ -342,26 +357,30 @@ impl Shape {
                 }
             }
             ToolKind::Mcp => class.mcp.as_ref().map_or_else(named, |mcp| {
-                Self::Mcp(Mcp {
+                Self::Mcp(McpCall {
                     server: mcp.server.clone().into_owned(),
                     tool: mcp.tool.clone().into_owned(),
                     arguments: tool.input.clone().map(Raw::into_owned),
                 })
             }),
-            ToolKind::Task => Self::Agent(own::agent(tool).unwrap_or_else(|| Agent {
-                tool: wire::CollabTool::SpawnAgent,
-                sender: sender.to_owned(),
-                receivers: None,
-                prompt: tool.input.as_ref().and_then(prompt),
-            })),
-            ToolKind::WebSearch => class.query.as_ref().map_or_else(named, |it| {
-                Self::Search(own::search(tool).unwrap_or_else(|| Search {
-                    query: owned(it),
-                    action: wire::WebSearchAction::Search {
-                        query: Some(owned(it)),
-                        queries: None,
-                    },
+            ToolKind::Task => {
+                Self::Agent(codex_passthrough::agent(tool).unwrap_or_else(|| AgentCall {
+                    tool: wire::CollabTool::SpawnAgent,
+                    sender: sender.to_owned(),
+                    receivers: None,
+                    prompt: tool.input.as_ref().and_then(prompt),
                 }))
+            }
+            ToolKind::WebSearch => class.query.as_ref().map_or_else(named, |it| {
+                Self::Search(
+                    codex_passthrough::search(tool).unwrap_or_else(|| SearchCall {
+                        query: owned(it),
+                        action: wire::WebSearchAction::Search {
+                            query: Some(owned(it)),
+                            queries: None,
+                        },
+                    }),
+                )
             }),
             ToolKind::Todo => Self::Silent,
             ToolKind::Read
@@ -375,7 +394,7 @@ impl Shape {
     }
 }
 
-impl Mcp {
+impl McpCall {
     fn details<'a>(
         &'a self,
         result: Option<wire::McpResult<'a>>,
@@ -393,7 +412,7 @@ impl Mcp {
     }
 }
 
-impl Agent {
+impl AgentCall {
     fn details<'a>(
         &'a self,
         thread_id: &'a str,
@@ -415,7 +434,7 @@ impl Agent {
     }
 }
 
-impl Search {
+impl SearchCall {
     fn details(&self) -> wire::Details<'_> {
         let Self { query, action } = self;
         wire::Details::WebSearch { query, action }
@@ -432,7 +451,7 @@ pub(super) fn agents_states(states: Vec<AgentState<'_>>) -> wire::AgentsStates<'
 
 fn command<'a>(
     command: &'a Text<'a>,
-    output: Written<'a>,
+    output: OutputText<'a>,
     exit_code: Option<Option<i32>>,
     status: wire::Status,
 ) -> wire::Details<'a> {
@@ -472,7 +491,7 @@ fn files<'a>(
 }
 
 fn changes(tool: &Tool<'_>) -> Vec<FileChange> {
-    let own = own::changes(tool);
+    let own = codex_passthrough::changes(tool);
     if !own.is_empty() {
         return own;
     }
@@ -503,14 +522,14 @@ pub(super) fn kind(change: Change) -> wire::FileUpdateKind {
 }
 
 object! {
-    TaskInput {
+    AgentCallInput {
         prompt: Any<'a> = "prompt",
     }
 }
 
 /// What a new agent is asked to do; the classification does not tell.
 fn prompt(input: &Raw<'_>) -> Option<Text<'static>> {
-    let input: TaskInput<'_> = serde_json::from_str(input.get()).ok()?;
+    let input: AgentCallInput<'_> = serde_json::from_str(input.get()).ok()?;
     Some(owned(&Text::from(input.prompt.raw()?)))
 }
 

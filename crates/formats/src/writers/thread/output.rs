@@ -9,8 +9,8 @@ use model::{Losses, Raw, Text, ToolResult};
 
 use crate::wire::lenient::Any;
 use crate::wire::thread as wire;
-use crate::writers::Served;
-use crate::writers::content::{Block, blocks};
+use crate::writers::ServedThread;
+use crate::writers::content::{ResultPart, blocks};
 
 /// Longer outputs are cut: a consumer keeps these lines in memory and shows a screen of them.
 pub(super) const MAX_OUTPUT: usize = 64 * 1024;
@@ -26,7 +26,7 @@ pub(super) struct Outputs {
 
 /// The event that holds an output.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Source<'a> {
+pub(super) struct OutputSource<'a> {
     pub(super) session: &'a str,
     pub(super) item: &'a str,
     pub(super) seq: u64,
@@ -34,13 +34,13 @@ pub(super) struct Source<'a> {
 
 /// An output as it is written.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Written<'a> {
+pub(super) struct OutputText<'a> {
     pub(super) text: Text<'a>,
     pub(super) more: wire::More,
 }
 
 impl Outputs {
-    pub(super) fn new(is_full: bool, served: Option<&Served>) -> Self {
+    pub(super) fn new(is_full: bool, served: Option<&ServedThread>) -> Self {
         let max = served.map_or(Some(MAX_OUTPUT), |it| it.max_output);
         Self {
             max: max.filter(|_| !is_full),
@@ -57,17 +57,17 @@ impl Outputs {
     pub(super) fn text<'a>(
         &self,
         result: &'a ToolResult<'_>,
-        source: Option<Source<'_>>,
+        source: Option<OutputSource<'_>>,
         losses: &mut Losses,
-    ) -> Written<'a> {
+    ) -> OutputText<'a> {
         if result.content.is_string() {
             return self.cut(Text::from(result.content.by_ref()), source);
         }
         let mut attachments = Vec::new();
         let mut parts =
             (blocks(&result.content).into_iter().enumerate()).map(|(at, block)| match block {
-                Block::Text(text) => text,
-                Block::Image { media_type, data } => {
+                ResultPart::Text(text) => text,
+                ResultPart::Image { media_type, data } => {
                     let Some(url) = self.picture(source, at) else {
                         losses.count("image");
                         let n_chars = data.len_bound();
@@ -83,11 +83,11 @@ impl Outputs {
                     });
                     text
                 }
-                Block::ImageUrl(url) => url,
-                Block::Other(raw) => Text::new(raw.get().to_owned()),
+                ResultPart::ImageUrl(url) => url,
+                ResultPart::Other(raw) => Text::new(raw.get().to_owned()),
             });
         let Some(first) = parts.next() else {
-            return Written::default();
+            return OutputText::default();
         };
         let text = match parts.next() {
             None => first,
@@ -106,9 +106,13 @@ impl Outputs {
     }
 
     /// The text, or its beginning and its length in bytes. Not decoded unless it may be too long.
-    pub(super) fn cut<'a>(&self, text: Text<'a>, source: Option<Source<'_>>) -> Written<'a> {
+    pub(super) fn cut<'a>(
+        &self,
+        text: Text<'a>,
+        source: Option<OutputSource<'_>>,
+    ) -> OutputText<'a> {
         let max = self.max.unwrap_or(usize::MAX);
-        let all = |text| Written {
+        let all = |text| OutputText {
             text,
             more: wire::More::default(),
         };
@@ -127,7 +131,7 @@ impl Outputs {
             Some(url) => format!("{head}… [{n_bytes} bytes, all of it: {url}]"),
             None => format!("{head}… [{n_bytes} bytes]"),
         };
-        Written {
+        OutputText {
             text: Text::new(text),
             more: wire::More {
                 output_bytes: url.is_some().then_some(n_bytes),
@@ -141,14 +145,14 @@ impl Outputs {
     pub(super) fn mcp_result<'a>(
         &self,
         result: &'a ToolResult<'_>,
-        source: Option<Source<'_>>,
+        source: Option<OutputSource<'_>>,
     ) -> wire::McpResult<'a> {
         let blocks = blocks(&result.content).into_iter().enumerate();
         let content = blocks.map(|(at, block)| match block {
-            Block::Text(text) => wire::McpContent::Text {
+            ResultPart::Text(text) => wire::McpContent::Text {
                 text: self.cut(text, source).text,
             },
-            Block::Image { media_type, data } => match self.picture(source, at) {
+            ResultPart::Image { media_type, data } => match self.picture(source, at) {
                 Some(url) => wire::McpContent::ResourceLink {
                     uri: Text::new(url),
                     name: "image",
@@ -159,12 +163,12 @@ impl Outputs {
                     mime_type: media_type,
                 },
             },
-            Block::ImageUrl(uri) => wire::McpContent::ResourceLink {
+            ResultPart::ImageUrl(uri) => wire::McpContent::ResourceLink {
                 uri,
                 name: "image",
                 mime_type: None,
             },
-            Block::Other(raw) => wire::McpContent::Other(raw),
+            ResultPart::Other(raw) => wire::McpContent::Other(raw),
         });
         let mut content: Vec<_> = content.collect();
         let mut structured_content = result.structured.as_ref().and_then(structured);
@@ -196,7 +200,7 @@ impl Outputs {
         ))
     }
 
-    fn output(&self, source: Option<Source<'_>>) -> Option<String> {
+    fn output(&self, source: Option<OutputSource<'_>>) -> Option<String> {
         let (base, source) = (self.base.as_deref()?, source?);
         let (session, item) = (encoded(source.session), encoded(source.item));
         let seq = source.seq;
@@ -205,7 +209,7 @@ impl Outputs {
         ))
     }
 
-    fn picture(&self, source: Option<Source<'_>>, block: usize) -> Option<String> {
+    fn picture(&self, source: Option<OutputSource<'_>>, block: usize) -> Option<String> {
         Some(format!("{}&block={block}", self.output(source)?))
     }
 }
@@ -232,7 +236,7 @@ fn decoded_len(base64: &str) -> usize {
 }
 
 object! {
-    Structured {
+    McpStructured {
         structured_content: Any<'a> = "structuredContent",
         content: Any<'a> = "content",
     }
@@ -240,7 +244,7 @@ object! {
 
 /// The structured content proper: some agents keep it beside the content, some by itself.
 fn structured<'a>(raw: &'a Raw<'_>) -> Option<Raw<'a>> {
-    let object: Structured<'a> = serde_json::from_str(raw.get()).ok()?;
+    let object: McpStructured<'a> = serde_json::from_str(raw.get()).ok()?;
     match (object.structured_content.raw(), object.content.0) {
         (Some(raw), _) => Some(raw),
         (None, None) if object.is_object => Some(raw.by_ref()),

@@ -2,11 +2,11 @@
 
 use model::{ItemId, Plan, PlanStatus};
 
-use super::{Profile, Thread, line};
+use super::{Thread, ThreadProfile, line};
 use crate::wire::thread as wire;
 
 #[derive(Clone, Debug)]
-pub(super) struct OpenPlan {
+pub(super) struct ThreadPlan {
     item: ItemId<'static>,
     id: String,
     todos: Vec<wire::TodoItem>,
@@ -14,11 +14,11 @@ pub(super) struct OpenPlan {
 
 impl Thread {
     pub(super) fn plan_opened(&mut self, plan: &Plan<'_>, out: &mut Vec<u8>) {
-        if self.turns.profile == Profile::Seed {
+        if self.turns.profile == ThreadProfile::Seed {
             return self.losses.count("plan");
         }
         self.turns.begin(out);
-        let open = OpenPlan {
+        let open = ThreadPlan {
             item: plan.id.clone().into_owned(),
             id: self.turns.kept_id(plan.id.as_str()),
             todos: todos(plan),
@@ -51,7 +51,7 @@ impl Thread {
     }
 }
 
-impl OpenPlan {
+impl ThreadPlan {
     pub(super) fn todo_list(&self) -> wire::ThreadItem<'_> {
         let details = wire::Details::TodoList { items: &self.todos };
         let id = &self.id;

@@ -89,7 +89,7 @@ fn ended(outcome: Outcome) -> Body<'static> {
     Body::RunEnded(RunEnded::new(outcome, None))
 }
 
-fn said<'a>(group: &'a str, text: &'a str) -> Body<'a> {
+fn message<'a>(group: &'a str, text: &'a str) -> Body<'a> {
     closed(
         Status::Ok,
         Item::Message(Message {
@@ -213,12 +213,12 @@ fn adjacent_texts_of_one_response_are_one_message() {
         vec![
             bound("n1"),
             started(),
-            said("g1", "one "),
-            said("g1", "two"),
-            said("g2", "three"),
-            said("g2", ""),
+            message("g1", "one "),
+            message("g1", "two"),
+            message("g2", "three"),
+            message("g2", ""),
             warning("between"),
-            said("g2", "four"),
+            message("g2", "four"),
             ended(Outcome::Completed),
         ],
         expect![[r#"
@@ -234,13 +234,13 @@ fn adjacent_texts_of_one_response_are_one_message() {
 }
 
 #[test]
-fn a_sub_agents_words_are_kept_apart() {
+fn a_sub_agents_text_is_kept_apart() {
     check_at(
         vec![
             (vec![], bound("n1")),
             (vec![], started()),
-            (vec![], said("g1", "outer")),
-            (vec!["t1"], said("g1", "inner")),
+            (vec![], message("g1", "outer")),
+            (vec!["t1"], message("g1", "inner")),
             (vec![], ended(Outcome::Completed)),
         ],
         expect![[r#"
@@ -258,7 +258,7 @@ fn a_session_known_late_is_announced_between_turns() {
     check(
         vec![
             started(),
-            said("g", "hi"),
+            message("g", "hi"),
             bound("n1"),
             ended(Outcome::Completed),
             started(),
@@ -283,13 +283,13 @@ fn a_session_known_late_is_announced_between_turns() {
 }
 
 #[test]
-fn a_session_known_before_the_first_word_is_the_thread() {
+fn a_session_known_before_the_first_text_is_the_thread() {
     check(
         vec![
             started(),
             warning("early"),
             bound("n1"),
-            said("g", "hi"),
+            message("g", "hi"),
             ended(Outcome::Refused),
         ],
         expect![[r#"
@@ -328,12 +328,12 @@ fn ids_never_meet_those_of_calls() {
         vec![
             bound("n1"),
             started(),
-            said("g", "a"),
+            message("g", "a"),
             Body::ItemOpened(tool("item_0", shell("ls"), None)),
             Body::ItemOpened(tool("item_5", shell("pwd"), None)),
             closed(Status::Ok, tool("item_5", shell("pwd"), Some(r#""/""#))),
             closed(Status::Ok, tool("item_0", shell("ls"), Some(r#""x""#))),
-            said("g", "b"),
+            message("g", "b"),
             ended(Outcome::Completed),
         ],
         expect![[r#"
@@ -580,7 +580,7 @@ fn a_background_agent_is_waited_for() {
 }
 
 #[test]
-fn an_answer_that_no_message_held_is_said() {
+fn an_answer_without_a_message_is_written() {
     let mut end = RunEnded::new(Outcome::Completed, None);
     end.answer = Some(Text::new("only here"));
     check(
@@ -601,7 +601,7 @@ fn a_stream_that_stops_inside_a_run_is_closed() {
             bound("n1"),
             started(),
             Body::ItemOpened(tool("t1", shell("ls"), None)),
-            said("g", "a"),
+            message("g", "a"),
         ],
         expect![[r#"
             {"type":"thread.started","thread_id":"n1"}
@@ -615,10 +615,10 @@ fn a_stream_that_stops_inside_a_run_is_closed() {
 }
 
 #[test]
-fn what_has_no_place_is_counted() {
+fn unsupported_items_are_counted() {
     let mut writer = writer(None);
     let mut out = Vec::new();
-    let mut user = said("g", "hello");
+    let mut user = message("g", "hello");
     if let Body::ItemClosed(ItemClosed {
         item: Item::Message(message),
         ..
@@ -634,15 +634,15 @@ fn what_has_no_place_is_counted() {
 }
 
 #[test]
-fn ids_go_on_over_turns() {
+fn ids_continue_over_turns() {
     check(
         vec![
             bound("t"),
             started(),
-            said("a", "one"),
+            message("a", "one"),
             ended(Outcome::Completed),
             started(),
-            said("b", "two"),
+            message("b", "two"),
             warning("odd"),
             ended(Outcome::Aborted),
         ],
@@ -705,7 +705,7 @@ fn an_error_that_the_agent_reports_is_an_error_line() {
 
 fn served(bridge: bool) -> Thread {
     Thread::new(&WriterConfig {
-        served: Some(Served {
+        served: Some(ServedThread {
             base: "http://h".to_owned(),
             max_output: Some(8),
             bridge,
@@ -723,7 +723,7 @@ fn check_served(bridge: bool, bodies: Vec<Body<'_>>, expect: Expect) {
     expect.assert_eq(&String::from_utf8(out).unwrap());
 }
 
-fn asked(command: &str) -> Body<'static> {
+fn ask(command: &str) -> Body<'static> {
     let input = serde_json::json!({ "command": command }).to_string();
     Body::AskOpened(model::Ask {
         id: model::AskId::new("q1"),
@@ -749,13 +749,13 @@ fn settled(decision: model::Decision) -> Body<'static> {
 }
 
 #[test]
-fn a_server_shows_what_is_asked_and_tells_its_bridge() {
+fn a_server_shows_asks_and_sends_them_to_its_bridge() {
     check_served(
         true,
         vec![
             bound("t"),
             started(),
-            asked("echo ``` /w"),
+            ask("echo ``` /w"),
             settled(model::Decision::Allowed),
             ended(Outcome::Completed),
         ],
@@ -773,7 +773,7 @@ fn a_server_shows_what_is_asked_and_tells_its_bridge() {
 }
 
 #[test]
-fn the_row_of_a_question_says_what_runs_instead() {
+fn the_row_of_a_question_names_the_replacement() {
     let changed = |input: &'static str| {
         Body::AskSettled(model::AskSettled {
             id: model::AskId::new("q1"),
@@ -786,7 +786,7 @@ fn the_row_of_a_question_says_what_runs_instead() {
     let row = |input: &'static str| {
         let mut writer = served(false);
         let mut out = Vec::new();
-        for body in [started(), asked("touch a"), changed(input)] {
+        for body in [started(), ask("touch a"), changed(input)] {
             writer.event(&event(3, vec![], body), &mut out);
         }
         let out = String::from_utf8(out).unwrap();
@@ -806,7 +806,7 @@ fn a_question_is_no_message_of_the_agent_when_it_is_read_back() {
     let mut out = Vec::new();
     let bodies = [
         started(),
-        asked("ls"),
+        ask("ls"),
         settled(model::Decision::Denied),
         ended(Outcome::Completed),
     ];

@@ -6,15 +6,15 @@
 
 use model::{ModelUsage, Outcome, RunEnded, Text, Tokens, Usage};
 
-use super::{Profile, line, own};
+use super::{ThreadProfile, codex_passthrough, line};
 use crate::wire::thread as wire;
-use crate::writers::facts;
+use crate::writers::summary;
 
 /// Warnings kept between turns, where the target has no place for them; the rest is counted.
 const MAX_POSTPONED: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum TurnState {
     None,
     /// A run has started of which nothing is written yet.
     Waiting,
@@ -23,8 +23,8 @@ pub(super) enum Turn {
 
 #[derive(Clone, Debug)]
 pub(super) struct Turns {
-    pub(super) profile: Profile,
-    pub(super) turn: Turn,
+    pub(super) profile: ThreadProfile,
+    pub(super) turn: TurnState,
     /// The main agent has said something in this turn.
     pub(super) has_answer: bool,
     /// linkspan's id of the session, until the agent's own is known.
@@ -38,10 +38,10 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    pub(super) fn new(profile: Profile) -> Self {
+    pub(super) fn new(profile: ThreadProfile) -> Self {
         Self {
             profile,
-            turn: Turn::None,
+            turn: TurnState::None,
             has_answer: false,
             session: String::new(),
             native: None,
@@ -68,20 +68,20 @@ impl Turns {
 
     /// True when nothing speaks against telling a warning between two turns.
     pub(super) fn is_between(&self) -> bool {
-        self.turn == Turn::None && self.announced.is_some()
+        self.turn == TurnState::None && self.announced.is_some()
     }
 
     pub(super) fn bind(&mut self, native: &str, out: &mut Vec<u8>) {
         self.native = Some(native.to_owned());
         match self.turn {
-            Turn::None => self.announce(out),
-            Turn::Waiting => self.begin(out),
-            Turn::Open => (),
+            TurnState::None => self.announce(out),
+            TurnState::Waiting => self.begin(out),
+            TurnState::Open => (),
         }
     }
 
     pub(super) fn start(&mut self, out: &mut Vec<u8>) {
-        self.turn = Turn::Waiting;
+        self.turn = TurnState::Waiting;
         if self.native.is_some() {
             self.begin(out);
         }
@@ -89,11 +89,11 @@ impl Turns {
 
     /// Makes sure that a turn is open.
     pub(super) fn begin(&mut self, out: &mut Vec<u8>) {
-        if self.turn == Turn::Open {
+        if self.turn == TurnState::Open {
             return;
         }
         self.announce(out);
-        self.turn = Turn::Open;
+        self.turn = TurnState::Open;
         self.has_answer = false;
         line(out, &wire::ThreadEvent::TurnStarted);
         for text in std::mem::take(&mut self.postponed) {
@@ -103,7 +103,7 @@ impl Turns {
 
     pub(super) fn end(&mut self, terminal: &wire::ThreadEvent<'_>, out: &mut Vec<u8>) {
         line(out, terminal);
-        self.turn = Turn::None;
+        self.turn = TurnState::None;
         if self.native.is_some() {
             self.announce(out);
         }
@@ -130,13 +130,13 @@ impl Turns {
     /// A warning under the id it had, if it had one that fits.
     pub(super) fn error_item(&mut self, id: Option<&str>, message: &Text<'_>, out: &mut Vec<u8>) {
         match self.profile {
-            Profile::Typed => {
+            ThreadProfile::Typed => {
                 let id = &*self.kept_id(id.unwrap_or_default());
                 let details = wire::Details::Error { message };
                 let item = wire::ThreadItem { id, details };
                 line(out, &wire::ThreadEvent::ItemCompleted { item });
             }
-            Profile::Seed => line(out, &wire::ThreadEvent::Error { message }),
+            ThreadProfile::Seed => line(out, &wire::ThreadEvent::Error { message }),
         }
     }
 
@@ -217,13 +217,13 @@ pub(super) fn terminal<'a>(ended: &'a RunEnded<'_>) -> wire::ThreadEvent<'a> {
 
 /// What linkspan knows besides the counts that Codex prints.
 pub(super) fn figures<'a>(ended: &'a RunEnded<'_>) -> wire::Figures<'a> {
-    let is_of_run = |it: &Usage<'_>| own::usage(it).is_none();
+    let is_of_run = |it: &Usage<'_>| codex_passthrough::usage(it).is_none();
     wire::Figures {
         usage_scope: (ended.usage.as_ref())
             .is_some_and(is_of_run)
             .then_some(wire::OF_THE_RUN),
         model_usage: ended.models.iter().map(model_usage).collect(),
-        cost_usd: facts::cost(ended),
+        cost_usd: summary::cost(ended),
         session_cost_usd: ended.session_cost_usd,
         duration_ms: ended.duration_ms,
     }
@@ -240,7 +240,7 @@ fn model_usage<'a>(of_model: &'a ModelUsage<'_>) -> wire::ModelUsage<'a> {
 
 pub(super) fn usage(ended: &RunEnded<'_>) -> Option<wire::Usage> {
     let usage = ended.usage.as_ref()?;
-    Some(own::usage(usage).unwrap_or_else(|| counts(&usage.tokens)))
+    Some(codex_passthrough::usage(usage).unwrap_or_else(|| counts(&usage.tokens)))
 }
 
 fn counts(tokens: &Tokens) -> wire::Usage {

@@ -320,7 +320,7 @@ fn block(text: &str) -> String {
 }
 
 /// OpenHands tells a call once, at its begin, and its meaning only by its name and input.
-fn is_told_late(from: &str, name: &str) -> bool {
+fn is_emitted_late(from: &str, name: &str) -> bool {
     // Says only at its end whom it started.
     (from, name) == ("codex", "subagent") || is_hosted(from, name)
 }
@@ -337,7 +337,7 @@ fn is_hosted(from: &str, name: &str) -> bool {
 
 #[test]
 fn openhands_comes_back() {
-    check("openhands", None, sayable_by_openhands, is_told_late);
+    check("openhands", None, sayable_by_openhands, is_emitted_late);
 }
 
 #[test]
@@ -346,7 +346,7 @@ fn openhands_external_comes_back() {
         "openhands",
         Some("external"),
         sayable_by_openhands,
-        is_told_late,
+        is_emitted_late,
     );
 }
 
@@ -356,7 +356,7 @@ fn openhands_native_comes_back() {
         "openhands",
         Some("native"),
         sayable_by_openhands,
-        is_told_late,
+        is_emitted_late,
     );
 }
 

@@ -13,8 +13,8 @@ use crate::sqlite::{open, sessions};
 use crate::watch::Scope;
 
 struct Disk {
-    store: Store,
-    hints: Hints,
+    store: WriteStore,
+    hints: Watchers,
     _dir: TempDir,
 }
 
@@ -25,9 +25,9 @@ impl Disk {
         let dir = tempfile::tempdir().unwrap();
         Self {
             store: open::writer(&dir.path().join("journal.db"), &mut |_| ())
-                .and_then(Store::new)
+                .and_then(WriteStore::new)
                 .unwrap(),
-            hints: Hints::default(),
+            hints: Watchers::default(),
             _dir: dir,
         }
     }
@@ -100,7 +100,7 @@ fn a_commit_is_synced() {
 }
 
 #[test]
-fn a_job_that_breaks_a_rule_leaves_nothing_and_hurts_nobody() {
+fn a_job_that_breaks_a_rule_is_rolled_back_alone() {
     let mut disk = Disk::new();
     let half = job(|conn, _| {
         conn.execute("DELETE FROM sessions", [])?;
@@ -126,7 +126,7 @@ fn a_job_that_breaks_a_rule_leaves_nothing_and_hurts_nobody() {
 }
 
 #[test]
-fn a_full_disk_is_told_to_all_of_the_group_and_is_over_when_there_is_room() {
+fn a_full_disk_fails_the_whole_group_until_there_is_space() {
     let mut disk = Disk::new();
     assert_eq!(disk.commit(vec![create("a", 0)]), ["stored"]);
     let n_pages: i64 = disk
@@ -159,7 +159,7 @@ fn a_full_disk_is_told_to_all_of_the_group_and_is_over_when_there_is_room() {
 }
 
 #[test]
-fn a_read_only_store_is_told_and_is_over_when_it_can_be_written() {
+fn a_read_only_store_is_reported_until_it_is_writable() {
     let mut disk = Disk::new();
     disk.store
         .conn

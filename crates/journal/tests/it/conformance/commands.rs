@@ -1,11 +1,13 @@
 //! Commands wait for the owner, in order, until it says that they are done.
 
 use bytes::Bytes;
-use journal::{Batch, Command, Enqueued, Entry, Error, Home, NewSession, Order, State};
+use journal::{
+    Batch, Command, CommandBody, Enqueued, Entry, Error, NewSession, PromptTarget, State,
+};
 use model::{Origin, SessionId};
 
 use super::for_every_engine;
-use crate::bench::{Bench, Engine, START, TTL, entries, event, note, started};
+use crate::harness::{Engine, Harness, START, TTL, entries, event, note, started};
 
 for_every_engine!(
     commands_come_in_order_until_they_are_done,
@@ -13,25 +15,29 @@ for_every_engine!(
     the_next_owner_gets_what_was_not_done,
     a_queue_has_an_end,
     a_session_and_its_first_prompt_are_made_together,
-    a_session_tells_what_it_does_all_of_one_moment,
+    an_overview_is_a_consistent_snapshot,
 );
 
-fn prompt(text: &'static str) -> Order {
-    Order::Prompt(Bytes::from_static(text.as_bytes()))
+fn prompt(text: &'static str) -> CommandBody {
+    CommandBody::Prompt(Bytes::from_static(text.as_bytes()))
 }
 
 async fn commands_come_in_order_until_they_are_done(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let lease = bench.lease("s").await;
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("s").await;
     let session = &lease.session;
     let orders = [
         prompt("one"),
-        Order::Abort(Bytes::from_static(b"\xFF")),
+        CommandBody::Abort(Bytes::from_static(b"\xFF")),
         prompt("three"),
     ];
     let mut commands = Vec::new();
     for (number, order) in (1..).zip(orders) {
-        let given = bench.journal.command(session, order.clone()).await.unwrap();
+        let given = harness
+            .journal
+            .command(session, order.clone())
+            .await
+            .unwrap();
         assert_eq!(given, number);
         commands.push(Command {
             number,
@@ -39,11 +45,14 @@ async fn commands_come_in_order_until_they_are_done(engine: Engine) {
             order,
         });
     }
-    assert_eq!(bench.journal.commands(session, 0).await.unwrap(), commands);
-    let pending = bench.journal.pending().await.unwrap();
+    assert_eq!(
+        harness.journal.commands(session, 0).await.unwrap(),
+        commands
+    );
+    let pending = harness.journal.pending().await.unwrap();
     assert_eq!(pending, std::slice::from_ref(session));
     assert_eq!(
-        bench.journal.commands(session, 2).await.unwrap(),
+        harness.journal.commands(session, 2).await.unwrap(),
         commands[2..]
     );
 
@@ -52,54 +61,62 @@ async fn commands_come_in_order_until_they_are_done(engine: Engine) {
         entries: entries(&lease, 1, vec![note("aborted")]),
         done: vec![2],
     };
-    bench.journal.append(&lease, batch).await.unwrap();
+    harness.journal.append(&lease, batch).await.unwrap();
     commands.remove(1);
-    assert_eq!(bench.journal.commands(session, 0).await.unwrap(), commands);
-    let number = bench.journal.command(session, prompt("four")).await;
+    assert_eq!(
+        harness.journal.commands(session, 0).await.unwrap(),
+        commands
+    );
+    let number = harness.journal.command(session, prompt("four")).await;
     assert_eq!(number.unwrap(), 4);
     let batch = Batch {
         entries: Vec::new(),
         done: vec![1, 3, 4],
     };
-    bench.journal.append(&lease, batch).await.unwrap();
-    assert_eq!(bench.journal.pending().await.unwrap(), []);
+    harness.journal.append(&lease, batch).await.unwrap();
+    assert_eq!(harness.journal.pending().await.unwrap(), []);
 }
 
 async fn a_fenced_owner_cannot_finish_a_command(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let old = bench.lease("s").await;
-    bench
+    let harness = Harness::new(engine).await;
+    let old = harness.lease("s").await;
+    harness
         .journal
         .command(&old.session, prompt("x"))
         .await
         .unwrap();
-    bench.clock.pass(TTL);
-    bench.acquire("s", "other").await.unwrap();
+    harness.clock.pass(TTL);
+    harness.acquire("s", "other").await.unwrap();
     let batch = Batch {
         entries: vec![],
         done: vec![1],
     };
     assert!(matches!(
-        bench.journal.append(&old, batch).await,
+        harness.journal.append(&old, batch).await,
         Err(Error::Fenced { .. })
     ));
     assert_eq!(
-        bench.journal.commands(&old.session, 0).await.unwrap().len(),
+        harness
+            .journal
+            .commands(&old.session, 0)
+            .await
+            .unwrap()
+            .len(),
         1
     );
 }
 
 async fn the_next_owner_gets_what_was_not_done(engine: Engine) {
-    let bench = Bench::new(engine).await;
+    let harness = Harness::new(engine).await;
     let session = SessionId::new("s");
-    bench.create("s").await;
-    bench
+    harness.create("s").await;
+    harness
         .journal
         .command(&session, prompt("before"))
         .await
         .unwrap();
-    let dead = bench.acquire("s", "one").await.unwrap();
-    bench
+    let dead = harness.acquire("s", "one").await.unwrap();
+    harness
         .journal
         .command(&session, prompt("under"))
         .await
@@ -108,10 +125,10 @@ async fn the_next_owner_gets_what_was_not_done(engine: Engine) {
         entries: entries(&dead, 1, vec![note("did the first")]),
         done: vec![1],
     };
-    bench.journal.append(&dead, batch).await.unwrap();
-    bench.clock.pass(TTL);
-    bench.acquire("s", "two").await.unwrap();
-    let commands = bench.journal.commands(&session, 0).await.unwrap();
+    harness.journal.append(&dead, batch).await.unwrap();
+    harness.clock.pass(TTL);
+    harness.acquire("s", "two").await.unwrap();
+    let commands = harness.journal.commands(&session, 0).await.unwrap();
     let orders: Vec<_> = commands
         .into_iter()
         .map(|it| (it.number, it.order))
@@ -120,11 +137,11 @@ async fn the_next_owner_gets_what_was_not_done(engine: Engine) {
 }
 
 async fn a_queue_has_an_end(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    bench.create("s").await;
+    let harness = Harness::new(engine).await;
+    harness.create("s").await;
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..1001 {
-        let journal = bench.journal.clone();
+        let journal = harness.journal.clone();
         let session = SessionId::new("s");
         tasks.spawn(async move { journal.command(&session, prompt("again")).await });
     }
@@ -136,7 +153,7 @@ async fn a_queue_has_an_end(engine: Engine) {
     );
     let nobody = SessionId::new("nobody");
     assert!(matches!(
-        bench.journal.command(&nobody, prompt("x")).await,
+        harness.journal.command(&nobody, prompt("x")).await,
         Err(Error::NoSession { .. })
     ));
 }
@@ -152,57 +169,79 @@ fn new(id: &str) -> NewSession {
 }
 
 async fn a_session_and_its_first_prompt_are_made_together(engine: Engine) {
-    let bench = Bench::new(engine).await;
+    let harness = Harness::new(engine).await;
     let enqueue = async |home| {
         let prompt = Bytes::from_static(b"go");
-        bench.journal.enqueue(home, prompt).await
+        harness.journal.enqueue(home, prompt).await
     };
     let placed = |number, position| Enqueued { number, position };
     let session = SessionId::new("s");
-    assert_eq!(enqueue(Home::New(new("s"))).await.unwrap(), placed(1, 0));
+    assert_eq!(
+        enqueue(PromptTarget::New(new("s"))).await.unwrap(),
+        placed(1, 0)
+    );
     assert!(matches!(
-        enqueue(Home::New(new("s"))).await,
+        enqueue(PromptTarget::New(new("s"))).await,
         Err(Error::SessionExists { .. })
     ));
-    assert_eq!(enqueue(Home::Either(new("s"))).await.unwrap(), placed(2, 1));
-    assert_eq!(enqueue(Home::Either(new("t"))).await.unwrap(), placed(1, 0));
-    let at = Home::Session(session.clone());
+    assert_eq!(
+        enqueue(PromptTarget::Either(new("s"))).await.unwrap(),
+        placed(2, 1)
+    );
+    assert_eq!(
+        enqueue(PromptTarget::Either(new("t"))).await.unwrap(),
+        placed(1, 0)
+    );
+    let at = PromptTarget::Session(session.clone());
     assert_eq!(enqueue(at).await.unwrap(), placed(3, 2));
-    let nobody = Home::Session(SessionId::new("nobody"));
+    let nobody = PromptTarget::Session(SessionId::new("nobody"));
     assert!(matches!(
         enqueue(nobody).await,
         Err(Error::NoSession { .. })
     ));
-    let found = bench.find("s").await;
+    let found = harness.find("s").await;
     assert_eq!((found.state, found.queued), (State::Queued, 3));
     // One that is refused leaves no session behind.
     for _ in 0..997 {
-        enqueue(Home::Session(session.clone())).await.unwrap();
+        enqueue(PromptTarget::Session(session.clone()))
+            .await
+            .unwrap();
     }
-    let refused = enqueue(Home::Either(new("s"))).await;
+    let refused = enqueue(PromptTarget::Either(new("s"))).await;
     assert!(matches!(refused, Err(Error::TooManyCommands { .. })));
-    assert_eq!(bench.find("s").await.queued, 1000);
+    assert_eq!(harness.find("s").await.queued, 1000);
 }
 
-async fn a_session_tells_what_it_does_all_of_one_moment(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let lease = bench.lease("s").await;
+async fn an_overview_is_a_consistent_snapshot(engine: Engine) {
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("s").await;
     let session = &lease.session;
-    bench.journal.command(session, prompt("one")).await.unwrap();
+    harness
+        .journal
+        .command(session, prompt("one"))
+        .await
+        .unwrap();
     let mut begun = event(&lease, 1, started());
     begun.origin = Origin::Linkspan;
     let batch = Batch {
         entries: vec![Entry::of(&begun, None).unwrap()],
         done: vec![1],
     };
-    bench.journal.append(&lease, batch).await.unwrap();
-    let look = async || bench.journal.overview(session, 10).await.unwrap().unwrap();
+    harness.journal.append(&lease, batch).await.unwrap();
+    let look = async || {
+        harness
+            .journal
+            .overview(session, 10)
+            .await
+            .unwrap()
+            .unwrap()
+    };
     let found = look().await;
-    assert_eq!(found.session, bench.find("s").await);
+    assert_eq!(found.session, harness.find("s").await);
     assert_eq!(found.session.state, State::Starting);
     assert_eq!((found.runs.len(), found.commands), (1, vec![]));
-    bench.append(&lease, 2, vec![note("x")]).await.unwrap();
+    harness.append(&lease, 2, vec![note("x")]).await.unwrap();
     assert_eq!(look().await.session.state, State::Running);
     let nobody = SessionId::new("nobody");
-    assert_eq!(bench.journal.overview(&nobody, 1).await.unwrap(), None);
+    assert_eq!(harness.journal.overview(&nobody, 1).await.unwrap(), None);
 }

@@ -5,8 +5,8 @@ use journal::{Batch, Deltas, Entry, Error, Kind, Page, Read, Stored, StoredFrame
 use model::{Outcome, SessionId, Timestamp};
 
 use super::for_every_engine;
-use crate::bench::{
-    Bench, Engine, START, delta, ended, entries, event, everything, note, started, with_frame,
+use crate::harness::{
+    Engine, Harness, START, delta, ended, entries, event, everything, note, started, with_frame,
 };
 
 for_every_engine!(
@@ -14,7 +14,7 @@ for_every_engine!(
     only_the_next_number_is_taken,
     a_batch_is_taken_whole_or_not_at_all,
     an_empty_batch_is_nothing,
-    pages_end_at_their_limits_and_the_cursor_goes_on,
+    pages_end_at_their_limits_and_the_cursor_continues,
     a_page_holds_at_least_one_event,
     a_cursor_at_or_past_the_end_reads_nothing,
     deltas_can_be_left_out_and_the_cursor_passes_them,
@@ -25,8 +25,8 @@ for_every_engine!(
 );
 
 async fn events_come_back_as_they_were_appended(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let lease = bench.lease("s").await;
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("s").await;
     let mut first = event(&lease, 1, note("at its own time"));
     first.at = Some(Timestamp::from_millis(5));
     let first = Entry::of(&first, None).unwrap();
@@ -36,10 +36,10 @@ async fn events_come_back_as_they_were_appended(engine: Engine) {
         entries: vec![first, second],
         done: vec![],
     };
-    assert_eq!(bench.journal.append(&lease, batch).await.unwrap(), 1..3);
+    assert_eq!(harness.journal.append(&lease, batch).await.unwrap(), 1..3);
     let [first, second] = lines;
     assert_eq!(
-        bench.read("s").await,
+        harness.read("s").await,
         Page {
             events: vec![
                 Stored {
@@ -66,26 +66,26 @@ async fn events_come_back_as_they_were_appended(engine: Engine) {
 }
 
 async fn only_the_next_number_is_taken(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let lease = bench.lease("s").await;
-    bench.append(&lease, 1, vec![note("a")]).await.unwrap();
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("s").await;
+    harness.append(&lease, 1, vec![note("a")]).await.unwrap();
     for wrong in [0, 1, 3, u64::MAX - 1] {
-        let refused = bench.append(&lease, wrong, vec![note("b")]).await;
+        let refused = harness.append(&lease, wrong, vec![note("b")]).await;
         assert!(
             matches!(refused, Err(Error::OutOfOrder { next: 2, got, .. }) if got == wrong),
             "{refused:?}"
         );
     }
-    assert_eq!(bench.read("s").await.head, 1);
+    assert_eq!(harness.read("s").await.head, 1);
 }
 
 async fn a_batch_is_taken_whole_or_not_at_all(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let lease = bench.lease("s").await;
-    let before = bench.find("s").await;
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("s").await;
+    let before = harness.find("s").await;
     let bad = vec![started(), note("x"), ended(Outcome::Completed), started()];
     assert!(matches!(
-        bench.append(&lease, 1, bad).await,
+        harness.append(&lease, 1, bad).await,
         Err(Error::RunStarted { .. })
     ));
     let mut gap = entries(&lease, 1, vec![started(), note("x")]);
@@ -95,32 +95,32 @@ async fn a_batch_is_taken_whole_or_not_at_all(engine: Engine) {
         done: vec![],
     };
     assert!(matches!(
-        bench.journal.append(&lease, batch).await,
+        harness.journal.append(&lease, batch).await,
         Err(Error::OutOfOrder {
             next: 3,
             got: 4,
             ..
         })
     ));
-    assert_eq!(bench.find("s").await, before);
-    assert_eq!(bench.journal.open_runs().await.unwrap(), []);
-    bench.append(&lease, 1, vec![started()]).await.unwrap();
+    assert_eq!(harness.find("s").await, before);
+    assert_eq!(harness.journal.open_runs().await.unwrap(), []);
+    harness.append(&lease, 1, vec![started()]).await.unwrap();
 }
 
 async fn an_empty_batch_is_nothing(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let lease = bench.lease("s").await;
-    let range = bench.journal.append(&lease, Batch::default()).await;
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("s").await;
+    let range = harness.journal.append(&lease, Batch::default()).await;
     assert_eq!(range.unwrap(), 1..1);
-    assert_eq!(bench.read("s").await.head, 0);
+    assert_eq!(harness.read("s").await.head, 0);
 }
 
-async fn pages_end_at_their_limits_and_the_cursor_goes_on(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let lease = bench.lease("s").await;
+async fn pages_end_at_their_limits_and_the_cursor_continues(engine: Engine) {
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("s").await;
     let bodies = (0..25).map(|_| note("a body of some length")).collect();
-    bench.append(&lease, 1, bodies).await.unwrap();
-    let length = bench.read("s").await.events[0].line.len();
+    harness.append(&lease, 1, bodies).await.unwrap();
+    let length = harness.read("s").await.events[0].line.len();
 
     let mut seen = Vec::new();
     let mut after = 0;
@@ -136,7 +136,7 @@ async fn pages_end_at_their_limits_and_the_cursor_goes_on(engine: Engine) {
             },
             ..everything(0)
         };
-        let page = bench.journal.read(&lease.session, read).await.unwrap();
+        let page = harness.journal.read(&lease.session, read).await.unwrap();
         if page.events.is_empty() {
             break;
         }
@@ -148,9 +148,9 @@ async fn pages_end_at_their_limits_and_the_cursor_goes_on(engine: Engine) {
 }
 
 async fn a_page_holds_at_least_one_event(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let lease = bench.lease("s").await;
-    bench
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("s").await;
+    harness
         .append(&lease, 1, vec![note("a"), note("b")])
         .await
         .unwrap();
@@ -159,16 +159,19 @@ async fn a_page_holds_at_least_one_event(engine: Engine) {
         max_bytes: 0,
         ..everything(0)
     };
-    let page = bench.journal.read(&lease.session, read).await.unwrap();
+    let page = harness.journal.read(&lease.session, read).await.unwrap();
     assert_eq!((page.events.len(), page.next, page.head), (1, 1, 2));
 }
 
 async fn a_cursor_at_or_past_the_end_reads_nothing(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let lease = bench.lease("s").await;
-    bench.append(&lease, 1, vec![note("a")]).await.unwrap();
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("s").await;
+    harness.append(&lease, 1, vec![note("a")]).await.unwrap();
     for after in [1, 2, 1 << 36, u64::MAX] {
-        let page = bench.journal.read(&lease.session, everything(after)).await;
+        let page = harness
+            .journal
+            .read(&lease.session, everything(after))
+            .await;
         assert_eq!(
             page.unwrap(),
             Page {
@@ -181,10 +184,10 @@ async fn a_cursor_at_or_past_the_end_reads_nothing(engine: Engine) {
 }
 
 async fn deltas_can_be_left_out_and_the_cursor_passes_them(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let lease = bench.lease("s").await;
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("s").await;
     let bodies = vec![delta("1"), note("2"), delta("3"), note("4"), delta("5")];
-    bench.append(&lease, 1, bodies).await.unwrap();
+    harness.append(&lease, 1, bodies).await.unwrap();
     let read = |after| Read {
         after,
         deltas: Deltas::Skip,
@@ -193,7 +196,7 @@ async fn deltas_can_be_left_out_and_the_cursor_passes_them(engine: Engine) {
     };
     let mut seen = Vec::new();
     for after in [0, 2, 4] {
-        let page = bench
+        let page = harness
             .journal
             .read(&lease.session, read(after))
             .await
@@ -205,20 +208,20 @@ async fn deltas_can_be_left_out_and_the_cursor_passes_them(engine: Engine) {
 }
 
 async fn sessions_do_not_mix(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let (one, two) = (bench.lease("one").await, bench.lease("two").await);
-    bench.append(&two, 1, vec![note("two")]).await.unwrap();
-    bench.append(&one, 1, vec![note("one")]).await.unwrap();
-    bench.append(&two, 2, vec![note("two")]).await.unwrap();
-    let (one, two) = (bench.read("one").await, bench.read("two").await);
+    let harness = Harness::new(engine).await;
+    let (one, two) = (harness.lease("one").await, harness.lease("two").await);
+    harness.append(&two, 1, vec![note("two")]).await.unwrap();
+    harness.append(&one, 1, vec![note("one")]).await.unwrap();
+    harness.append(&two, 2, vec![note("two")]).await.unwrap();
+    let (one, two) = (harness.read("one").await, harness.read("two").await);
     assert_eq!((one.events.len(), one.head), (1, 1));
     assert_eq!((two.events.len(), two.head), (2, 2));
     assert!(one.events[0].line.ends_with(br#""text":"one"}}"#));
 }
 
 async fn frames_are_kept_beside_the_event_they_came_with(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let lease = bench.lease("s").await;
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("s").await;
     let mut entries = entries(&lease, 1, vec![note("no frame")]);
     entries.push(with_frame(&lease, 2, b"not \xFF JSON"));
     entries.push(with_frame(&lease, 3, b""));
@@ -227,7 +230,7 @@ async fn frames_are_kept_beside_the_event_they_came_with(engine: Engine) {
         entries,
         done: vec![],
     };
-    bench.journal.append(&lease, batch).await.unwrap();
+    harness.journal.append(&lease, batch).await.unwrap();
     let frame = |seq, bytes| StoredFrame {
         seq,
         bytes: Bytes::from_static(bytes),
@@ -235,22 +238,30 @@ async fn frames_are_kept_beside_the_event_they_came_with(engine: Engine) {
     };
     let session = SessionId::new("s");
     assert_eq!(
-        bench.journal.frames(&session, everything(0)).await.unwrap(),
+        harness
+            .journal
+            .frames(&session, everything(0))
+            .await
+            .unwrap(),
         [frame(2, b"not \xFF JSON"), frame(3, b"")]
     );
     assert_eq!(
-        bench.journal.frames(&session, everything(2)).await.unwrap(),
+        harness
+            .journal
+            .frames(&session, everything(2))
+            .await
+            .unwrap(),
         [frame(3, b"")]
     );
-    assert_eq!(bench.find("s").await.bytes, bytes as u64 + 10);
+    assert_eq!(harness.find("s").await.bytes, bytes as u64 + 10);
 }
 
 async fn appends_of_many_sessions_at_once_all_arrive(engine: Engine) {
-    let bench = Bench::new(engine).await;
+    let harness = Harness::new(engine).await;
     let mut tasks = tokio::task::JoinSet::new();
     for n in 0..16 {
-        let lease = bench.lease(&format!("s{n}")).await;
-        let journal = bench.journal.clone();
+        let lease = harness.lease(&format!("s{n}")).await;
+        let journal = harness.journal.clone();
         tasks.spawn(async move {
             for first in (1..40).step_by(3) {
                 let bodies = vec![note("a"), note("b"), note("c")];
@@ -264,15 +275,15 @@ async fn appends_of_many_sessions_at_once_all_arrive(engine: Engine) {
     }
     tasks.join_all().await;
     for n in 0..16 {
-        let page = bench.read(&format!("s{n}")).await;
+        let page = harness.read(&format!("s{n}")).await;
         let numbers: Vec<_> = page.events.iter().map(|it| it.seq).collect();
         assert_eq!(numbers, (1..40).collect::<Vec<_>>());
     }
 }
 
 async fn an_unknown_session_cannot_be_read(engine: Engine) {
-    let bench = Bench::new(engine).await;
+    let harness = Harness::new(engine).await;
     let session = SessionId::new("nobody");
-    let page = bench.journal.read(&session, everything(0)).await;
+    let page = harness.journal.read(&session, everything(0)).await;
     assert!(matches!(page, Err(Error::NoSession { .. })));
 }

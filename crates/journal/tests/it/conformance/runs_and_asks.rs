@@ -3,16 +3,18 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use journal::{Error, Holder, OpenRun, Order, Owner, Run, RunEnd, State, WaitingAsk};
+use journal::{CommandBody, Error, Holder, OpenRun, Owner, Run, RunEnd, State, WaitingAsk};
 use model::{AskId, Decision, Outcome, RunId, SessionId};
 
 use super::for_every_engine;
-use crate::bench::{Bench, Engine, START, TTL, asked, ended, entries, note, settled, started};
+use crate::harness::{
+    Engine, Harness, START, TTL, ask_opened, ended, entries, note, settled, started,
+};
 
 for_every_engine!(
     a_run_is_open_until_it_ends_and_ends_once,
     runs_are_listed_from_the_newest,
-    open_runs_say_who_should_end_them,
+    open_runs_name_their_holder,
     a_session_runs_waits_and_rests,
     an_ask_is_answered_once,
     an_ask_the_agent_took_back_cannot_be_answered,
@@ -21,15 +23,17 @@ for_every_engine!(
 );
 
 async fn a_run_is_open_until_it_ends_and_ends_once(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let lease = bench.lease("s").await;
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("s").await;
     let run = RunId::new("run");
-    assert_eq!(bench.journal.find_run(&run).await.unwrap(), None);
+    assert_eq!(harness.journal.find_run(&run).await.unwrap(), None);
     assert!(matches!(
-        bench.append(&lease, 1, vec![ended(Outcome::Failed)]).await,
+        harness
+            .append(&lease, 1, vec![ended(Outcome::Failed)])
+            .await,
         Err(Error::RunNotOpen { .. })
     ));
-    bench
+    harness
         .append(&lease, 1, vec![started(), note("x")])
         .await
         .unwrap();
@@ -41,11 +45,11 @@ async fn a_run_is_open_until_it_ends_and_ends_once(engine: Engine) {
         activity: 2,
         end: None,
     };
-    let found = bench.journal.find_run(&run).await.unwrap();
+    let found = harness.journal.find_run(&run).await.unwrap();
     assert_eq!(found.as_ref(), Some(&expected));
 
-    bench.clock.pass(Duration::from_millis(7));
-    bench
+    harness.clock.pass(Duration::from_millis(7));
+    harness
         .append(&lease, 3, vec![ended(Outcome::Limit)])
         .await
         .unwrap();
@@ -54,27 +58,27 @@ async fn a_run_is_open_until_it_ends_and_ends_once(engine: Engine) {
         at: START.plus_millis(7),
         outcome: Outcome::Limit,
     });
-    let found = bench.journal.find_run(&run).await.unwrap();
+    let found = harness.journal.find_run(&run).await.unwrap();
     assert_eq!(found.as_ref(), Some(&expected));
     assert!(matches!(
-        bench.append(&lease, 4, vec![ended(Outcome::Lost)]).await,
+        harness.append(&lease, 4, vec![ended(Outcome::Lost)]).await,
         Err(Error::RunNotOpen { .. })
     ));
     assert!(matches!(
-        bench.append(&lease, 4, vec![started()]).await,
+        harness.append(&lease, 4, vec![started()]).await,
         Err(Error::RunStarted { .. })
     ));
-    assert_eq!(bench.read("s").await.head, 3);
+    assert_eq!(harness.read("s").await.head, 3);
 }
 
 async fn runs_are_listed_from_the_newest(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let lease = bench.lease("s").await;
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("s").await;
     for n in 0..3 {
         let name = format!("run {n}");
         let bodies = [started(), ended(Outcome::Completed)];
         let entries = bodies.into_iter().zip(1..).map(|(body, place)| {
-            let mut event = crate::bench::event(&lease, n * 2 + place, body);
+            let mut event = crate::harness::event(&lease, n * 2 + place, body);
             event.run = Some(RunId::new(name.clone()));
             journal::Entry::of(&event, None).unwrap()
         });
@@ -82,10 +86,10 @@ async fn runs_are_listed_from_the_newest(engine: Engine) {
             entries: entries.collect(),
             done: vec![],
         };
-        bench.journal.append(&lease, batch).await.unwrap();
+        harness.journal.append(&lease, batch).await.unwrap();
     }
     let list = async |before, limit| {
-        let runs = bench.journal.runs(&lease.session, before, limit).await;
+        let runs = harness.journal.runs(&lease.session, before, limit).await;
         let runs = runs.unwrap().into_iter();
         runs.map(|it| it.run.to_string()).collect::<Vec<_>>()
     };
@@ -94,10 +98,10 @@ async fn runs_are_listed_from_the_newest(engine: Engine) {
     assert_eq!(list(Some(3), 10).await, ["run 0"]);
 }
 
-async fn open_runs_say_who_should_end_them(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let lease = bench.lease("s").await;
-    bench.append(&lease, 1, vec![started()]).await.unwrap();
+async fn open_runs_name_their_holder(engine: Engine) {
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("s").await;
+    harness.append(&lease, 1, vec![started()]).await.unwrap();
     let open = |holder| OpenRun {
         run: Run {
             session: SessionId::new("s"),
@@ -117,51 +121,57 @@ async fn open_runs_say_who_should_end_them(engine: Engine) {
         })
     };
     assert_eq!(
-        bench.journal.open_runs().await.unwrap(),
+        harness.journal.open_runs().await.unwrap(),
         [open(holder(false))]
     );
-    bench.clock.pass(TTL);
+    harness.clock.pass(TTL);
     assert_eq!(
-        bench.journal.open_runs().await.unwrap(),
+        harness.journal.open_runs().await.unwrap(),
         [open(holder(true))]
     );
-    bench.journal.release(&lease).await.unwrap();
-    assert_eq!(bench.journal.open_runs().await.unwrap(), [open(None)]);
+    harness.journal.release(&lease).await.unwrap();
+    assert_eq!(harness.journal.open_runs().await.unwrap(), [open(None)]);
 
-    let lease = bench.acquire("s", "finder").await.unwrap();
-    bench
+    let lease = harness.acquire("s", "finder").await.unwrap();
+    harness
         .append(&lease, lease.head + 1, vec![ended(Outcome::Lost)])
         .await
         .unwrap();
-    assert_eq!(bench.journal.open_runs().await.unwrap(), []);
+    assert_eq!(harness.journal.open_runs().await.unwrap(), []);
 }
 
 async fn a_session_runs_waits_and_rests(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let lease = bench.lease("s").await;
-    let state = async || bench.find("s").await.state;
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("s").await;
+    let state = async || harness.find("s").await.state;
     assert_eq!(state().await, State::Idle);
-    bench.append(&lease, 1, vec![started()]).await.unwrap();
+    harness.append(&lease, 1, vec![started()]).await.unwrap();
     assert_eq!(state().await, State::Running);
-    bench.append(&lease, 2, vec![asked("a")]).await.unwrap();
+    harness
+        .append(&lease, 2, vec![ask_opened("a")])
+        .await
+        .unwrap();
     assert_eq!(state().await, State::Waiting);
-    bench
+    harness
         .journal
         .settle(&lease.session, 2, Bytes::new())
         .await
         .unwrap();
     assert_eq!(state().await, State::Running);
     let bodies = vec![settled("a", Decision::Allowed), ended(Outcome::Completed)];
-    bench.append(&lease, 3, bodies).await.unwrap();
+    harness.append(&lease, 3, bodies).await.unwrap();
     assert_eq!(state().await, State::Idle);
 }
 
 async fn an_ask_is_answered_once(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let lease = bench.lease("s").await;
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("s").await;
     let session = &lease.session;
-    let lines = entries(&lease, 1, vec![asked("a")]);
-    bench.append(&lease, 1, vec![asked("a")]).await.unwrap();
+    let lines = entries(&lease, 1, vec![ask_opened("a")]);
+    harness
+        .append(&lease, 1, vec![ask_opened("a")])
+        .await
+        .unwrap();
     let mut waiting = WaitingAsk {
         session: SessionId::new("s"),
         seq: 1,
@@ -171,46 +181,50 @@ async fn an_ask_is_answered_once(engine: Engine) {
         answered: false,
         line: lines[0].line().clone(),
     };
-    assert_eq!(bench.journal.asks().await.unwrap(), [waiting.clone()]);
+    assert_eq!(harness.journal.asks().await.unwrap(), [waiting.clone()]);
     assert!(matches!(
-        bench.journal.settle(session, 2, Bytes::new()).await,
+        harness.journal.settle(session, 2, Bytes::new()).await,
         Err(Error::NoAsk { seq: 2, .. })
     ));
 
     let yes = Bytes::from_static(b"yes");
-    let number = bench.journal.settle(session, 1, yes.clone()).await.unwrap();
-    let commands = bench.journal.commands(session, 0).await.unwrap();
+    let number = harness
+        .journal
+        .settle(session, 1, yes.clone())
+        .await
+        .unwrap();
+    let commands = harness.journal.commands(session, 0).await.unwrap();
     assert_eq!(
         (commands[0].number, &commands[0].order),
         (
             number,
-            &Order::Settle {
+            &CommandBody::Settle {
                 ask: 1,
                 answer: yes
             }
         )
     );
     waiting.answered = true;
-    assert_eq!(bench.journal.asks().await.unwrap(), [waiting]);
+    assert_eq!(harness.journal.asks().await.unwrap(), [waiting]);
     let no = Bytes::from_static(b"no");
     assert!(matches!(
-        bench.journal.settle(session, 1, no.clone()).await,
+        harness.journal.settle(session, 1, no.clone()).await,
         Err(Error::Answered { decision: None, .. })
     ));
 
     let bodies = vec![settled("a", Decision::Allowed)];
-    bench.append(&lease, 2, bodies).await.unwrap();
+    harness.append(&lease, 2, bodies).await.unwrap();
     assert!(matches!(
-        bench.journal.settle(session, 1, no).await,
+        harness.journal.settle(session, 1, no).await,
         Err(Error::Answered {
             decision: Some(Decision::Allowed),
             ..
         })
     ));
-    assert_eq!(bench.journal.asks().await.unwrap(), []);
-    assert_eq!(bench.journal.commands(session, 0).await.unwrap().len(), 1);
+    assert_eq!(harness.journal.asks().await.unwrap(), []);
+    assert_eq!(harness.journal.commands(session, 0).await.unwrap().len(), 1);
     assert!(matches!(
-        bench
+        harness
             .append(&lease, 3, vec![settled("a", Decision::Denied)])
             .await,
         Err(Error::AskNotOpen { .. })
@@ -218,35 +232,47 @@ async fn an_ask_is_answered_once(engine: Engine) {
 }
 
 async fn an_ask_the_agent_took_back_cannot_be_answered(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let lease = bench.lease("s").await;
-    let bodies = vec![asked("a"), settled("a", Decision::Withdrawn)];
-    bench.append(&lease, 1, bodies).await.unwrap();
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("s").await;
+    let bodies = vec![ask_opened("a"), settled("a", Decision::Withdrawn)];
+    harness.append(&lease, 1, bodies).await.unwrap();
     assert!(matches!(
-        bench.journal.settle(&lease.session, 1, Bytes::new()).await,
+        harness
+            .journal
+            .settle(&lease.session, 1, Bytes::new())
+            .await,
         Err(Error::Answered {
             decision: Some(Decision::Withdrawn),
             ..
         })
     ));
-    assert_eq!(bench.journal.commands(&lease.session, 0).await.unwrap(), []);
+    assert_eq!(
+        harness.journal.commands(&lease.session, 0).await.unwrap(),
+        []
+    );
 }
 
 async fn an_id_that_is_used_again_is_another_ask(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let lease = bench.lease("s").await;
-    bench.append(&lease, 1, vec![asked("1")]).await.unwrap();
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("s").await;
+    harness
+        .append(&lease, 1, vec![ask_opened("1")])
+        .await
+        .unwrap();
     assert!(matches!(
-        bench.append(&lease, 2, vec![asked("1")]).await,
+        harness.append(&lease, 2, vec![ask_opened("1")]).await,
         Err(Error::AskOpen { .. })
     ));
-    let bodies = vec![settled("1", Decision::Denied), asked("1")];
-    bench.append(&lease, 2, bodies).await.unwrap();
+    let bodies = vec![settled("1", Decision::Denied), ask_opened("1")];
+    harness.append(&lease, 2, bodies).await.unwrap();
     assert!(matches!(
-        bench.journal.settle(&lease.session, 1, Bytes::new()).await,
+        harness
+            .journal
+            .settle(&lease.session, 1, Bytes::new())
+            .await,
         Err(Error::Answered { .. })
     ));
-    bench
+    harness
         .journal
         .settle(&lease.session, 3, Bytes::new())
         .await
@@ -254,12 +280,15 @@ async fn an_id_that_is_used_again_is_another_ask(engine: Engine) {
 }
 
 async fn of_many_answers_at_once_one_counts(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let lease = bench.lease("s").await;
-    bench.append(&lease, 1, vec![asked("a")]).await.unwrap();
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("s").await;
+    harness
+        .append(&lease, 1, vec![ask_opened("a")])
+        .await
+        .unwrap();
     let mut tasks = tokio::task::JoinSet::new();
     for n in 0..32_u8 {
-        let journal = bench.journal.clone();
+        let journal = harness.journal.clone();
         let session = lease.session.clone();
         tasks.spawn(async move {
             let answer = Bytes::from(vec![n]);
@@ -269,7 +298,7 @@ async fn of_many_answers_at_once_one_counts(engine: Engine) {
     let counted = tasks.join_all().await;
     assert_eq!(counted.iter().filter(|it| **it).count(), 1);
     assert_eq!(
-        bench
+        harness
             .journal
             .commands(&lease.session, 0)
             .await

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use journal::{Error, NewSession, Parent, Place, Session, SessionQuery, State};
+use journal::{Error, ListCursor, NewSession, Parent, Session, SessionQuery, State};
 use model::{Binding, Outcome, SessionId};
 
 use super::for_every_engine;
-use crate::bench::{Bench, Engine, START, asked, bound, ended, note, started};
+use crate::harness::{Engine, Harness, START, ask_opened, bound, ended, note, started};
 
 for_every_engine!(
     a_session_is_made_once,
@@ -21,7 +21,7 @@ for_every_engine!(
 );
 
 async fn a_session_is_made_once(engine: Engine) {
-    let bench = Bench::new(engine).await;
+    let harness = Harness::new(engine).await;
     let new = NewSession {
         id: SessionId::new("s"),
         engine: "codex".to_owned(),
@@ -44,18 +44,18 @@ async fn a_session_is_made_once(engine: Engine) {
         queued: 0,
         parent: None,
     };
-    assert_eq!(bench.journal.create(new.clone()).await.unwrap(), session);
-    assert_eq!(bench.find("s").await, session);
+    assert_eq!(harness.journal.create(new.clone()).await.unwrap(), session);
+    assert_eq!(harness.find("s").await, session);
     assert!(matches!(
-        bench.journal.create(new).await,
+        harness.journal.create(new).await,
         Err(Error::SessionExists { .. })
     ));
     let nobody = SessionId::new("nobody");
-    assert_eq!(bench.journal.find_session(&nobody).await.unwrap(), None);
+    assert_eq!(harness.journal.find_session(&nobody).await.unwrap(), None);
 }
 
 async fn ids_are_values_whatever_they_look_like(engine: Engine) {
-    let bench = Bench::new(engine).await;
+    let harness = Harness::new(engine).await;
     let long = "x".repeat(4096);
     let odd = [
         "",
@@ -71,51 +71,51 @@ async fn ids_are_values_whatever_they_look_like(engine: Engine) {
         &long,
     ];
     for id in odd {
-        bench.create(id).await;
+        harness.create(id).await;
     }
     for id in odd {
-        assert_eq!(bench.find(id).await.id, SessionId::new(id));
+        assert_eq!(harness.find(id).await.id, SessionId::new(id));
     }
 }
 
 async fn a_session_is_found_by_every_native_id_it_had(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let lease = bench.lease("s").await;
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("s").await;
     let bodies = vec![
         bound("first", Binding::Init),
         bound("second", Binding::Fork),
         bound("stranger", Binding::Mismatch),
     ];
-    bench.append(&lease, 1, bodies).await.unwrap();
+    harness.append(&lease, 1, bodies).await.unwrap();
     let find = async |native: &str| {
         let native = SessionId::new(native);
-        bench.journal.find_native(&native).await.unwrap()
+        harness.journal.find_native(&native).await.unwrap()
     };
-    let session = bench.find("s").await;
+    let session = harness.find("s").await;
     assert_eq!(session.native, Some(SessionId::new("second")));
     assert_eq!(find("first").await.as_ref(), Some(&session));
     assert_eq!(find("second").await.as_ref(), Some(&session));
     assert_eq!(find("stranger").await, None);
 
-    bench.clock.pass(Duration::from_millis(1));
-    let newer = bench.lease("newer").await;
+    harness.clock.pass(Duration::from_millis(1));
+    let newer = harness.lease("newer").await;
     let bodies = vec![bound("first", Binding::Resume)];
-    bench.append(&newer, 1, bodies).await.unwrap();
+    harness.append(&newer, 1, bodies).await.unwrap();
     assert_eq!(find("first").await.unwrap().id, SessionId::new("newer"));
 }
 
 async fn the_list_is_paged_from_the_newest(engine: Engine) {
-    let bench = Bench::new(engine).await;
+    let harness = Harness::new(engine).await;
     // Two share a moment; the id decides.
     for (id, pause) in [("a", 1), ("b", 0), ("c", 1), ("d", 1)] {
-        bench.create(id).await;
-        bench.clock.pass(Duration::from_millis(pause));
+        harness.create(id).await;
+        harness.clock.pass(Duration::from_millis(pause));
     }
     let mut pages = Vec::new();
-    let mut after: Option<Place> = None;
+    let mut after: Option<ListCursor> = None;
     loop {
         let query = SessionQuery::default();
-        let listing = bench.journal.list(query, after.take(), 3).await.unwrap();
+        let listing = harness.journal.list(query, after.take(), 3).await.unwrap();
         let ids: Vec<_> = listing
             .sessions
             .iter()
@@ -130,33 +130,36 @@ async fn the_list_is_paged_from_the_newest(engine: Engine) {
     assert_eq!(pages, [vec!["d", "c", "b"], vec!["a"]]);
 }
 
-async fn list(bench: &Bench, query: SessionQuery) -> Vec<String> {
-    let listing = bench.journal.list(query, None, 100).await.unwrap();
+async fn list(harness: &Harness, query: SessionQuery) -> Vec<String> {
+    let listing = harness.journal.list(query, None, 100).await.unwrap();
     let sessions = listing.sessions.into_iter();
     sessions.map(|it| it.id.to_string()).collect()
 }
 
 async fn runs_move_a_session_up_and_events_do_not(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let lease = bench.lease("a").await;
-    bench.clock.pass(Duration::from_millis(1));
-    bench.create("b").await;
-    bench.clock.pass(Duration::from_millis(1));
-    bench.append(&lease, 1, vec![note("x")]).await.unwrap();
-    assert_eq!(list(&bench, SessionQuery::default()).await, ["b", "a"]);
-    bench.append(&lease, 2, vec![started()]).await.unwrap();
-    assert_eq!(list(&bench, SessionQuery::default()).await, ["a", "b"]);
-    bench.clock.pass(Duration::from_millis(1));
-    bench.create("c").await;
-    bench.clock.pass(Duration::from_millis(1));
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("a").await;
+    harness.clock.pass(Duration::from_millis(1));
+    harness.create("b").await;
+    harness.clock.pass(Duration::from_millis(1));
+    harness.append(&lease, 1, vec![note("x")]).await.unwrap();
+    assert_eq!(list(&harness, SessionQuery::default()).await, ["b", "a"]);
+    harness.append(&lease, 2, vec![started()]).await.unwrap();
+    assert_eq!(list(&harness, SessionQuery::default()).await, ["a", "b"]);
+    harness.clock.pass(Duration::from_millis(1));
+    harness.create("c").await;
+    harness.clock.pass(Duration::from_millis(1));
     let bodies = vec![ended(Outcome::Completed)];
-    bench.append(&lease, 3, bodies).await.unwrap();
-    assert_eq!(list(&bench, SessionQuery::default()).await, ["a", "c", "b"]);
-    assert_eq!(bench.find("a").await.active_at, START.plus_millis(4));
+    harness.append(&lease, 3, bodies).await.unwrap();
+    assert_eq!(
+        list(&harness, SessionQuery::default()).await,
+        ["a", "c", "b"]
+    );
+    assert_eq!(harness.find("a").await.active_at, START.plus_millis(4));
 }
 
 async fn the_list_is_filtered(engine: Engine) {
-    let bench = Bench::new(engine).await;
+    let harness = Harness::new(engine).await;
     for (id, engine, title, cwd) in [
         ("one", "claude", Some("ÄRGER im Lager"), None),
         ("two", "codex", None, Some("/home/Ann/shop")),
@@ -169,15 +172,15 @@ async fn the_list_is_filtered(engine: Engine) {
             title: title.map(str::to_owned),
             parent: None,
         };
-        bench.journal.create(new).await.unwrap();
-        bench.clock.pass(Duration::from_millis(1));
+        harness.journal.create(new).await.unwrap();
+        harness.clock.pass(Duration::from_millis(1));
     }
-    let lease = bench.acquire("two", "owner").await.unwrap();
+    let lease = harness.acquire("two", "owner").await.unwrap();
     let bodies = vec![bound("Native-7", Binding::Init), started()];
-    bench.append(&lease, 1, bodies).await.unwrap();
-    let lease = bench.acquire("three", "owner").await.unwrap();
-    bench
-        .append(&lease, 1, vec![started(), asked("a")])
+    harness.append(&lease, 1, bodies).await.unwrap();
+    let lease = harness.acquire("three", "owner").await.unwrap();
+    harness
+        .append(&lease, 1, vec![started(), ask_opened("a")])
         .await
         .unwrap();
 
@@ -187,7 +190,7 @@ async fn the_list_is_filtered(engine: Engine) {
             text,
             ..SessionQuery::default()
         };
-        list(&bench, query).await
+        list(&harness, query).await
     };
     assert_eq!(text("ärger IM").await, ["one"]);
     assert_eq!(text("ann/SHOP").await, ["two"]);
@@ -201,7 +204,7 @@ async fn the_list_is_filtered(engine: Engine) {
         engine: Some("codex".to_owned()),
         ..SessionQuery::default()
     };
-    assert_eq!(list(&bench, codex.clone()).await, ["three", "two"]);
+    assert_eq!(list(&harness, codex.clone()).await, ["three", "two"]);
     for (state, expected) in [
         (State::Idle, vec![]),
         (State::Running, vec!["two"]),
@@ -211,46 +214,52 @@ async fn the_list_is_filtered(engine: Engine) {
             state: Some(state),
             ..codex.clone()
         };
-        assert_eq!(list(&bench, query).await, expected);
+        assert_eq!(list(&harness, query).await, expected);
     }
 }
 
 async fn a_session_is_renamed(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    bench.create("s").await;
+    let harness = Harness::new(engine).await;
+    harness.create("s").await;
     let session = SessionId::new("s");
-    bench
+    harness
         .journal
         .rename(&session, "New".to_owned())
         .await
         .unwrap();
-    assert_eq!(bench.find("s").await.title.as_deref(), Some("New"));
+    assert_eq!(harness.find("s").await.title.as_deref(), Some("New"));
     let query = SessionQuery {
         text: Some("new".to_owned()),
         ..SessionQuery::default()
     };
-    assert_eq!(list(&bench, query).await, ["s"]);
+    assert_eq!(list(&harness, query).await, ["s"]);
     let nobody = SessionId::new("nobody");
     assert!(matches!(
-        bench.journal.rename(&nobody, String::new()).await,
+        harness.journal.rename(&nobody, String::new()).await,
         Err(Error::NoSession { .. })
     ));
 }
 
 async fn the_list_stays_in_order_when_the_clock_goes_back(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    let lease = bench.lease("a").await;
-    bench.create("b").await;
-    bench.clock.set_wall(START.plus_millis(-3_600_000));
-    bench.create("c").await;
-    assert_eq!(list(&bench, SessionQuery::default()).await, ["c", "b", "a"]);
-    bench.append(&lease, 1, vec![started()]).await.unwrap();
-    assert_eq!(list(&bench, SessionQuery::default()).await, ["a", "c", "b"]);
+    let harness = Harness::new(engine).await;
+    let lease = harness.lease("a").await;
+    harness.create("b").await;
+    harness.clock.set_wall(START.plus_millis(-3_600_000));
+    harness.create("c").await;
+    assert_eq!(
+        list(&harness, SessionQuery::default()).await,
+        ["c", "b", "a"]
+    );
+    harness.append(&lease, 1, vec![started()]).await.unwrap();
+    assert_eq!(
+        list(&harness, SessionQuery::default()).await,
+        ["a", "c", "b"]
+    );
 }
 
 async fn a_fork_names_what_it_began_with(engine: Engine) {
-    let bench = Bench::new(engine).await;
-    bench.create("source").await;
+    let harness = Harness::new(engine).await;
+    harness.create("source").await;
     let parent = Some(Parent {
         session: SessionId::new("source"),
         seq: 7,
@@ -262,7 +271,7 @@ async fn a_fork_names_what_it_began_with(engine: Engine) {
         title: None,
         parent: parent.clone(),
     };
-    assert_eq!(bench.journal.create(new).await.unwrap().parent, parent);
-    assert_eq!(bench.find("fork").await.parent, parent);
-    assert_eq!(bench.find("source").await.parent, None);
+    assert_eq!(harness.journal.create(new).await.unwrap().parent, parent);
+    assert_eq!(harness.find("fork").await.parent, parent);
+    assert_eq!(harness.find("source").await.parent, None);
 }

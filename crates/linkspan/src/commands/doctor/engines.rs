@@ -8,7 +8,7 @@ use super::Finding;
 
 pub(super) fn check(config: Option<&Config>, findings: &mut Vec<Finding>) {
     let Some(config) = config else { return };
-    let survey = engines::survey(config, &find_on_path);
+    let survey = engines::detect_installed(config, &find_on_path);
     for engine in &survey {
         findings.push(one(engine, config));
     }

@@ -14,17 +14,17 @@ const LITTLE_ROOM: u64 = 100 << 20;
 
 /// What others may do with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Others {
+pub(super) enum OthersAccess {
     Nothing,
     Read,
     Write,
 }
 
-pub(super) fn others(path: &Path) -> Others {
+pub(super) fn others(path: &Path) -> OthersAccess {
     match fs::metadata(path).map_or(0, |it| it.mode()) & 0o077 {
-        0 => Others::Nothing,
-        bits if bits & 0o022 != 0 => Others::Write,
-        _ => Others::Read,
+        0 => OthersAccess::Nothing,
+        bits if bits & 0o022 != 0 => OthersAccess::Write,
+        _ => OthersAccess::Read,
     }
 }
 
@@ -69,14 +69,14 @@ fn rights(folder: &Path, found: &Metadata) -> Finding {
             .hint("sessions can be looked at, and no prompt is taken");
     }
     match others(folder) {
-        Others::Write => Finding::problem(about, format!("others can write to `{place}`"))
+        OthersAccess::Write => Finding::problem(about, format!("others can write to `{place}`"))
             .hint("`chmod 700` it: tokens and sessions are kept there"),
-        Others::Read => Finding::warn(about, format!("others can enter `{place}`"))
+        OthersAccess::Read => Finding::warn(about, format!("others can enter `{place}`"))
             .hint("`chmod 700` it; what is in it is readable by you alone"),
-        Others::Nothing if found.uid() != mine => {
+        OthersAccess::Nothing if found.uid() != mine => {
             Finding::warn(about, format!("`{place}` belongs to another user"))
         }
-        Others::Nothing => Finding::ok(about, format!("`{place}` is yours alone")),
+        OthersAccess::Nothing => Finding::ok(about, format!("`{place}` is yours alone")),
     }
 }
 

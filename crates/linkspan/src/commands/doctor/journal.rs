@@ -5,7 +5,7 @@ use std::path::Path;
 use journal::{Damage, DamagedRow, Fault, LostSession, Report, Sqlite};
 
 use super::Finding;
-use super::folder::{Others, others, size};
+use super::folder::{OthersAccess, others, size};
 use crate::exit::{Code, Failure, chain};
 use crate::store;
 
@@ -29,7 +29,7 @@ pub(super) fn check(folder: &Path, findings: &mut Vec<Finding>) {
         return;
     }
     match Sqlite::examine(&path) {
-        Ok(report) => told(&path, &report, findings),
+        Ok(report) => finding_text(&path, &report, findings),
         Err(fault) => findings.push(unusable(&path, &fault)),
     }
 }
@@ -53,7 +53,7 @@ fn unusable(path: &Path, fault: &Fault) -> Finding {
     }
 }
 
-fn told(path: &Path, report: &Report, findings: &mut Vec<Finding>) {
+fn finding_text(path: &Path, report: &Report, findings: &mut Vec<Finding>) {
     let place = path.display();
     let sizes = match report.wal_bytes {
         0 => size(report.bytes),
@@ -68,18 +68,18 @@ fn told(path: &Path, report: &Report, findings: &mut Vec<Finding>) {
         return;
     }
     match (others(path), report.version) {
-        (Others::Nothing, version) if version == report.known => findings.push(Finding::ok(
+        (OthersAccess::Nothing, version) if version == report.known => findings.push(Finding::ok(
             ABOUT,
             format!(
                 "`{place}`: {} sessions, {} events, {sizes}",
                 report.sessions, report.events
             ),
         )),
-        (Others::Nothing, _) => findings.push(Finding::ok(
+        (OthersAccess::Nothing, _) => findings.push(Finding::ok(
             ABOUT,
             format!("`{place}`, {sizes}, is of an earlier version; the next use upgrades it"),
         )),
-        (Others::Read | Others::Write, _) => findings.push(
+        (OthersAccess::Read | OthersAccess::Write, _) => findings.push(
             Finding::problem(ABOUT, format!("others can read `{place}`"))
                 .hint("`chmod 600` it; the next use does so too"),
         ),
@@ -185,7 +185,7 @@ pub(super) fn repair(folder: &Path) -> Result<Vec<Finding>, Failure> {
             }
             _ => "move the file away to begin anew, and use a backup",
         };
-        Failure::Said {
+        Failure::Message {
             code: Code::Io,
             message: format!("cannot repair `{}`: {}", path.display(), chain(&fault)),
             hint: Some(hint.to_owned()),

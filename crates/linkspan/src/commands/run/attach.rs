@@ -6,10 +6,10 @@
 use journal::{Deltas, Journal, Read, Scope, State};
 use model::{Body, Outcome, SessionId, Sink};
 
-use super::output::Output;
-use super::stops::Stops;
-use super::view::TICK;
-use super::{every, told_by};
+use super::output::RunOutput;
+use super::signals::InterruptSignals;
+use super::status_line::TICK;
+use super::{every, exit_of};
 use crate::cli::RunArgs;
 use crate::exit::{Code, Failure};
 use crate::store;
@@ -20,8 +20,8 @@ const PAGE: (u32, usize) = (1024, 1 << 20);
 pub(super) async fn run(
     args: &RunArgs,
     id: &str,
-    output: Output,
-    stops: Stops,
+    output: RunOutput,
+    stops: InterruptSignals,
 ) -> Result<(), Failure> {
     let folder = store::folder(&args.data)?;
     if !store::exists(&folder) {
@@ -39,7 +39,7 @@ pub(super) async fn run(
     };
     attached.follow(stops).await?;
     attached.output.end()?;
-    told_by(attached.outcome)
+    exit_of(attached.outcome)
 }
 
 struct Attached<'a> {
@@ -48,12 +48,12 @@ struct Attached<'a> {
     after: u64,
     /// Of the last run that has ended.
     outcome: Option<Outcome>,
-    output: Output,
+    output: RunOutput,
 }
 
 impl Attached<'_> {
     /// Shows everything until nothing runs and nothing waits.
-    async fn follow(&mut self, mut stops: Stops) -> Result<(), Failure> {
+    async fn follow(&mut self, mut stops: InterruptSignals) -> Result<(), Failure> {
         let mut watch = self.journal.watch(Scope::Session(self.session.clone()));
         let mut ticks = every(TICK);
         loop {

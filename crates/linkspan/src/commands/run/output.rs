@@ -7,27 +7,27 @@ use formats::{WriterConfig, registry};
 use model::{Body, Event, Sink, Writer};
 use runner::Mode;
 
-use super::view::View;
+use super::status_line::StatusLine;
 use crate::cli::RunArgs;
 use crate::exit::Failure;
-use crate::unknown;
+use crate::suggestions;
 
 /// What is held back while somebody is asked; past it the transcript goes on.
 const MAX_HELD: usize = 1024 * 1024;
 
 /// Where the events go.
-pub(super) struct Output {
+pub(super) struct RunOutput {
     writer: Box<dyn Writer>,
     /// Written, and not yet allowed to be shown.
     bytes: Vec<u8>,
     stdout: StdoutLock<'static>,
-    pub(super) view: Option<View>,
+    pub(super) view: Option<StatusLine>,
     pub(super) is_gone: bool,
     /// The tools that were not allowed.
     denied: Vec<String>,
 }
 
-impl Output {
+impl RunOutput {
     pub(super) fn new(args: &RunArgs) -> Result<Self, Failure> {
         let is_terminal = io::stdout().is_terminal();
         let color = args.color.is_wanted(is_terminal);
@@ -38,14 +38,14 @@ impl Output {
             color,
             served: None,
         };
-        let writer = registry::writer(&args.to, &config).map_err(unknown::target)?;
+        let writer = registry::writer(&args.to, &config).map_err(suggestions::target)?;
         let is_dumb = env::var_os("TERM").is_some_and(|it| it == "dumb");
         let is_watched = is_terminal && args.to == "text" && !is_dumb;
         Ok(Self {
             writer,
             bytes: Vec::new(),
             stdout: io::stdout().lock(),
-            view: is_watched.then(|| View::new(color)),
+            view: is_watched.then(|| StatusLine::new(color)),
             is_gone: false,
             denied: Vec::new(),
         })
@@ -58,7 +58,7 @@ impl Output {
             return Ok(());
         }
         // Somebody is being asked; what comes meanwhile is shown afterwards.
-        let is_paused = self.view.as_ref().is_some_and(View::is_paused);
+        let is_paused = self.view.as_ref().is_some_and(StatusLine::is_paused);
         if is_paused && bytes.len() < MAX_HELD {
             return Ok(());
         }
@@ -144,7 +144,7 @@ impl Output {
     }
 }
 
-impl Sink for Output {
+impl Sink for RunOutput {
     fn event(&mut self, event: &Event<'_>) {
         let n_before = self.bytes.len();
         self.writer.event(event, &mut self.bytes);

@@ -4,29 +4,31 @@ use std::path::{Path, PathBuf};
 use std::{env, io};
 
 use formats::ag_ui::History;
-use journal::Cut;
+use journal::Truncate;
 use responses::{Conversation, Endpoint};
 use runner::config::Config;
-use runner::engines::{self, Machine, Recording, Selected, Surroundings};
+use runner::engines::{self, LaunchContext, Machine, Recording, Selected};
 use runner::locks::Locks;
 use runner::process::{Guard, find_on_path};
-use runner::{AskLimit, Mode, Permissions, RecordingError, Request, Resume, Setup, Talk, Work};
+use runner::{
+    AskLimit, Backend, Interaction, Mode, Permissions, RecordingError, Request, Resume, Setup,
+};
 
-use super::prompt::Prompt;
+use super::prompt::PromptSource;
 use crate::cli::RunArgs;
-use crate::exit::{Code, Failure, chain, shown};
-use crate::streams::Input;
+use crate::exit::{Code, Failure, chain, printable};
+use crate::streams::InputStream;
 use crate::{settings, store};
 
 /// What is to be done.
-pub(super) struct Plan {
+pub(super) struct RunPlan {
     pub(super) setup: Setup,
     pub(super) permissions: Permissions,
     /// For how long an ask may wait.
     pub(super) ask_limit: Option<AskLimit>,
-    pub(super) kept: Kept,
+    pub(super) kept: SessionMeta,
     /// What an agent was told; it may have come from stdin, which cannot be read again.
-    pub(super) prompt: Option<Prompt>,
+    pub(super) prompt: Option<PromptSource>,
     /// The settings; their file may be a pipe, which cannot be read again.
     pub(super) config: Config,
     /// What the user is told when it starts, a line each.
@@ -37,7 +39,7 @@ pub(super) struct Plan {
 
 /// Under which name the journal keeps it.
 #[derive(Clone)]
-pub(super) struct Kept {
+pub(super) struct SessionMeta {
     pub(super) engine: String,
     pub(super) cwd: Option<PathBuf>,
     pub(super) title: String,
@@ -48,10 +50,10 @@ pub(super) struct Kept {
     /// The agent's session that it begins with, when it is a fork.
     pub(super) forked: Option<String>,
     /// How long a text may be there.
-    pub(super) cut: Option<Cut>,
+    pub(super) cut: Option<Truncate>,
 }
 
-impl Plan {
+impl RunPlan {
     /// `is_attended`: somebody at a terminal can be asked.
     pub(super) fn new(args: &RunArgs, is_attended: bool) -> Result<Self, Failure> {
         let mut config = settings::with_permissions(&args.file, args.permissions)?;
@@ -71,7 +73,7 @@ impl Plan {
             args,
             &config,
             is_attended,
-            Prompt::read(&args.prompt)?,
+            PromptSource::read(&args.prompt)?,
             None,
         )
     }
@@ -81,7 +83,7 @@ impl Plan {
         args: &RunArgs,
         config: &Config,
         is_attended: bool,
-        prompt: Prompt,
+        prompt: PromptSource,
         known: Option<&str>,
     ) -> Result<Self, Failure> {
         let chosen = choose(args, config, &prompt)?;
@@ -95,7 +97,7 @@ impl Plan {
             deny: args.deny.clone(),
         };
         let request = Request {
-            talk: talk(&chosen, permissions.mode, is_attended),
+            talk: interaction(&chosen, permissions.mode, is_attended),
             resume: match known {
                 Some(id) => Resume::Session(id.to_owned()),
                 None => native(args, &chosen, resume(args, &prompt)?)?,
@@ -109,7 +111,7 @@ impl Plan {
         };
         let mut setup = agent(args, config, &chosen, &request)?;
         let said = [setup.notice.take(), listed(&chosen, &request.permissions)];
-        let kept = Kept {
+        let kept = SessionMeta {
             engine: chosen.name.clone(),
             cwd: Some(request.cwd),
             title: hub::title(&request.prompt),
@@ -122,7 +124,7 @@ impl Plan {
                 Resume::Session(native) => Some(native),
                 Resume::Fresh | Resume::Latest | Resume::Fork(_) => None,
             },
-            cut: hub::cut(config),
+            cut: hub::truncation(config),
         };
         let permissions = request.permissions;
         Ok(Self {
@@ -139,7 +141,7 @@ impl Plan {
 }
 
 /// What `listed` lets run: nobody is asked, so it is said.
-fn listed(chosen: &engines::Agent, permissions: &Permissions) -> Option<String> {
+fn listed(chosen: &engines::SelectedAgent, permissions: &Permissions) -> Option<String> {
     match permissions.mode {
         Mode::Listed => (),
         Mode::Plan | Mode::Deny | Mode::Ask | Mode::AcceptEdits | Mode::Allow => return None,
@@ -161,7 +163,7 @@ pub(crate) fn refused(err: engines::Error) -> Failure {
         engines::Error::NoneInstalled | engines::Error::NotFound { .. } => Code::Failed,
         _ => Code::Usage,
     };
-    Failure::Said {
+    Failure::Message {
         code,
         hint: err.hint(),
         message: chain(&err),
@@ -170,7 +172,11 @@ pub(crate) fn refused(err: engines::Error) -> Failure {
 
 /// The engine that was asked for by a flag, by the prompt, by the session to go on with, by the config, or
 /// by being there.
-fn choose(args: &RunArgs, config: &Config, prompt: &Prompt) -> Result<engines::Agent, Failure> {
+fn choose(
+    args: &RunArgs,
+    config: &Config,
+    prompt: &PromptSource,
+) -> Result<engines::SelectedAgent, Failure> {
     let by_prompt = prompt.resume.as_ref().map(|it| &*it.0);
     if let (Some(flag), Some(said)) = (args.engine.as_deref(), by_prompt)
         && flag != said
@@ -208,18 +214,18 @@ fn choose(args: &RunArgs, config: &Config, prompt: &Prompt) -> Result<engines::A
 }
 
 /// An agent is talked with when it has no other way, or when its questions can be answered.
-fn talk(chosen: &engines::Agent, mode: Mode, is_attended: bool) -> Talk {
+fn interaction(chosen: &engines::SelectedAgent, mode: Mode, is_attended: bool) -> Interaction {
     let can_answer = match mode {
         Mode::Ask | Mode::AcceptEdits | Mode::Plan => is_attended,
         Mode::Allow | Mode::Deny | Mode::Listed => false,
     };
     match chosen.engine.one_shot {
-        Some(_) if !(can_answer && chosen.engine.can.ask) => Talk::OneShot,
-        Some(_) | None => Talk::Dialogue,
+        Some(_) if !(can_answer && chosen.engine.capabilities.ask) => Interaction::OneShot,
+        Some(_) | None => Interaction::Dialogue,
     }
 }
 
-fn resume(args: &RunArgs, prompt: &Prompt) -> Result<Resume, Failure> {
+fn resume(args: &RunArgs, prompt: &PromptSource) -> Result<Resume, Failure> {
     let said = prompt.resume.as_ref().map(|it| &it.1);
     let flag = args.resume.as_ref().or(args.fork.as_ref());
     if let (true, Some(said)) = (args.r#continue, said) {
@@ -257,7 +263,7 @@ fn stored(args: &RunArgs, id: &str) -> Result<Option<journal::Session>, Failure>
     });
     match found {
         // A journal that cannot be used keeps nobody from running, and is told of later.
-        Err(Failure::Said { code: Code::Io, .. }) => Ok(None),
+        Err(Failure::Message { code: Code::Io, .. }) => Ok(None),
         found => found,
     }
 }
@@ -271,7 +277,11 @@ fn engine_of_session(args: &RunArgs) -> Result<Option<String>, Failure> {
 }
 
 /// A session that is named as it is here is one that its agent has another name for.
-fn native(args: &RunArgs, chosen: &engines::Agent, resume: Resume) -> Result<Resume, Failure> {
+fn native(
+    args: &RunArgs,
+    chosen: &engines::SelectedAgent,
+    resume: Resume,
+) -> Result<Resume, Failure> {
     let (Resume::Session(id) | Resume::Fork(id)) = &resume else {
         return Ok(resume);
     };
@@ -281,11 +291,11 @@ fn native(args: &RunArgs, chosen: &engines::Agent, resume: Resume) -> Result<Res
         return Ok(resume);
     };
     if session.engine != chosen.name {
-        let engine = shown(&session.engine);
+        let engine = printable(&session.engine);
         return Err(Failure::usage(
             format!(
                 "session `{}` is one of {engine}, not of {}",
-                shown(id),
+                printable(id),
                 chosen.name
             ),
             format!("add `--engine {engine}`"),
@@ -295,7 +305,7 @@ fn native(args: &RunArgs, chosen: &engines::Agent, resume: Resume) -> Result<Res
         return Err(Failure::usage(
             format!(
                 "the agent has not named session `{}`, so it cannot go on",
-                shown(id)
+                printable(id)
             ),
             "leave `--resume` and `--fork` out to begin a new one",
         ));
@@ -327,15 +337,15 @@ fn cwd(said: Option<&Path>) -> Result<PathBuf, Failure> {
 fn agent(
     args: &RunArgs,
     config: &Config,
-    chosen: &engines::Agent,
+    chosen: &engines::SelectedAgent,
     request: &Request,
 ) -> Result<Setup, Failure> {
-    let around = Surroundings {
+    let around = LaunchContext {
         limits: config.into(),
         guard: Guard::own(),
         locks: Some(locks()?),
         holder: "linkspan run".to_owned(),
-        is_hasty: args.no_wait,
+        no_wait: args.no_wait,
     };
     chosen
         .setup(request, around, find_on_path, Machine::own())
@@ -343,23 +353,23 @@ fn agent(
 }
 
 /// A model behind an endpoint: it has no process, and what was said before is in the journal.
-fn model(args: &RunArgs, endpoint: Box<Endpoint>, config: &Config) -> Result<Plan, Failure> {
+fn model(args: &RunArgs, endpoint: Box<Endpoint>, config: &Config) -> Result<RunPlan, Failure> {
     if args.fork.is_some() || args.r#continue {
         return Err(Failure::usage(
             "a model has no sessions of its own to fork or to continue",
             "name the session with `--resume`",
         ));
     }
-    let prompt = Prompt::read(&args.prompt)?;
+    let prompt = PromptSource::read(&args.prompt)?;
     let native = args.resume.clone();
-    let kept = Kept {
+    let kept = SessionMeta {
         engine: format!("responses:{}", endpoint.name),
         cwd: Some(cwd(args.cwd.as_deref())?),
         title: hub::title(&prompt.text),
         native: native.clone(),
         is_latest: false,
         forked: None,
-        cut: hub::cut(config),
+        cut: hub::truncation(config),
     };
     // The session is not known yet; the conversation gets its name when it starts.
     let mut told = Conversation::of_prompt("", History::default(), &prompt.text);
@@ -367,7 +377,7 @@ fn model(args: &RunArgs, endpoint: Box<Endpoint>, config: &Config) -> Result<Pla
     if let Some(response) = &native {
         told.follow(response);
     }
-    Ok(Plan {
+    Ok(RunPlan {
         setup: Setup::responses(endpoint, told, &prompt.text, config.into()),
         permissions: Permissions::default(),
         ask_limit: None,
@@ -384,7 +394,7 @@ fn replay(
     engine: &str,
     recording: &Recording,
     config: &Config,
-) -> Result<Plan, Failure> {
+) -> Result<RunPlan, Failure> {
     if args.resume.is_some() || args.fork.is_some() || args.r#continue {
         return Err(Failure::usage(
             "a recording has no sessions to go on with",
@@ -393,33 +403,37 @@ fn replay(
     }
     let name = recording.name();
     let (input, format) = recording.open().map_err(|err| match &err {
-        RecordingError::Read(cause) if cause.kind() == io::ErrorKind::NotFound => Failure::Said {
-            code: Code::Io,
-            message: format!("there is no recording `{}`", shown(&name)),
-            hint: Some(shown(&recording.offer())),
-        },
-        RecordingError::Read(_) | RecordingError::Unsure(_) => Input::refused(&name, err.into()),
+        RecordingError::Read(cause) if cause.kind() == io::ErrorKind::NotFound => {
+            Failure::Message {
+                code: Code::Io,
+                message: format!("there is no recording `{}`", printable(&name)),
+                hint: Some(printable(&recording.offer())),
+            }
+        }
+        RecordingError::Read(_) | RecordingError::Detect(_) => {
+            InputStream::refused(&name, err.into())
+        }
     })?;
     let prompt = match &*args.prompt {
         [] => None,
-        words => Some(Prompt::read(words)?.text),
+        words => Some(PromptSource::read(words)?.text),
     };
-    let kept = Kept {
+    let kept = SessionMeta {
         engine: engine.to_owned(),
         cwd: env::current_dir().ok(),
         title: hub::title(prompt.as_deref().unwrap_or(&name)),
         native: None,
         is_latest: false,
         forked: None,
-        cut: hub::cut(config),
+        cut: hub::truncation(config),
     };
     let speed = args.speed;
-    let work = Work::Replay {
+    let work = Backend::Replay {
         input,
         speed,
         prompt,
     };
-    Ok(Plan {
+    Ok(RunPlan {
         setup: Setup::replay(format, work, config.into()),
         permissions: Permissions::default(),
         ask_limit: None,

@@ -6,20 +6,20 @@ use formats::resume;
 use runner::engines;
 
 use crate::exit::Failure;
-use crate::streams::Input;
+use crate::streams::InputStream;
 
 /// More than that is a mistake: no model takes it.
 const MAX_PROMPT: u64 = 32 * 1024 * 1024;
 
 /// What was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Prompt {
+pub(super) struct PromptSource {
     pub(super) text: String,
     /// The engine and the session of the last resume line.
     pub(super) resume: Option<(String, String)>,
 }
 
-impl Prompt {
+impl PromptSource {
     /// From the words of the command line; `-` among them, or no words at all, is stdin.
     pub(super) fn read(words: &[String]) -> Result<Self, Failure> {
         let text = match words {
@@ -74,7 +74,7 @@ fn stdin() -> Result<String, Failure> {
     let mut bytes = Vec::new();
     let mut input = io::stdin().lock().take(MAX_PROMPT + 1);
     let read = input.read_to_end(&mut bytes);
-    read.map_err(|err| Input::failure("stdin", &err))?;
+    read.map_err(|err| InputStream::failure("stdin", &err))?;
     if bytes.len() as u64 > MAX_PROMPT {
         return Err(Failure::usage(
             "the prompt is longer than 32 MB",
@@ -93,32 +93,32 @@ mod tests {
 
     #[test]
     fn a_resume_line_is_taken_out_of_the_prompt() {
-        let prompt = Prompt::of("go on\n`claude --resume a-1`").unwrap();
+        let prompt = PromptSource::of("go on\n`claude --resume a-1`").unwrap();
         let resume = Some(("claude".to_owned(), "a-1".to_owned()));
         let text = "go on".to_owned();
-        assert_eq!(prompt, Prompt { text, resume });
-        let prompt = Prompt::of("`codex resume b`").unwrap();
+        assert_eq!(prompt, PromptSource { text, resume });
+        let prompt = PromptSource::of("`codex resume b`").unwrap();
         assert_eq!(prompt.text, "continue");
     }
 
     #[test]
-    fn a_program_that_nobody_knows_is_prose() {
+    fn an_unknown_program_is_prose() {
         let said = "what does `vagrant resume box` do?\n`vagrant resume box`";
-        let prompt = Prompt::of(said).unwrap();
+        let prompt = PromptSource::of(said).unwrap();
         assert_eq!((&*prompt.text, prompt.resume), (said, None));
     }
 
     #[test]
     fn any_other_prompt_stays_as_it_is() {
         let said = " a\r\nb \n";
-        let prompt = Prompt::of(said).unwrap();
+        let prompt = PromptSource::of(said).unwrap();
         assert_eq!((&*prompt.text, prompt.resume), (said, None));
     }
 
     #[test]
     fn a_prompt_of_spaces_is_none() {
         assert_eq!(
-            Prompt::of(" \n").unwrap_err().message(),
+            PromptSource::of(" \n").unwrap_err().message(),
             "linkspan: the prompt is empty"
         );
     }

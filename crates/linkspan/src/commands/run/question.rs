@@ -5,7 +5,7 @@
 
 use formats::{display_safe, visible};
 use model::AskKind;
-use runner::{Answer, Asked};
+use runner::{Answer, PendingAsk};
 use serde_json::{Map, Value};
 
 /// What follows from a typed line.
@@ -20,24 +20,24 @@ pub(super) enum Reply {
 
 #[derive(Debug)]
 pub(super) struct Question {
-    asked: Asked,
+    asked: PendingAsk,
     can_change: bool,
-    stage: Stage,
+    stage: QuestionStep,
     input: Map<String, Value>,
     answers: Map<String, Value>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Stage {
+enum QuestionStep {
     Permission,
     Reason,
     Plan,
     /// The questions that are left, the next one last.
-    Choices(Vec<Choice>),
+    Choices(Vec<AnswerChoice>),
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Choice {
+struct AnswerChoice {
     question: String,
     options: Vec<(String, String)>,
     is_many: bool,
@@ -45,16 +45,16 @@ struct Choice {
 
 impl Question {
     /// `can_change`: the agent runs what it is given instead of what it asked for.
-    pub(super) fn new(asked: Asked, can_change: bool) -> Self {
+    pub(super) fn new(asked: PendingAsk, can_change: bool) -> Self {
         let raw = asked.ask.input.as_ref().map(|it| it.get().to_owned());
         let input: Map<String, Value> = raw
             .and_then(|it| serde_json::from_str(&it).ok())
             .unwrap_or_default();
         let choices = choices(&input);
         let stage = match asked.ask.kind {
-            AskKind::Question if !choices.is_empty() => Stage::Choices(choices),
-            AskKind::Plan => Stage::Plan,
-            AskKind::Permission | AskKind::Question => Stage::Permission,
+            AskKind::Question if !choices.is_empty() => QuestionStep::Choices(choices),
+            AskKind::Plan => QuestionStep::Plan,
+            AskKind::Permission | AskKind::Question => QuestionStep::Permission,
         };
         Self {
             asked,
@@ -89,7 +89,7 @@ impl Question {
     /// What can be typed.
     pub(super) fn prompt(&self) -> String {
         match &self.stage {
-            Stage::Permission => {
+            QuestionStep::Permission => {
                 let always = self.asked.ask.suggestions.is_some();
                 let always = if always {
                     "  [a] allow from now on"
@@ -104,9 +104,11 @@ impl Question {
                 };
                 format!("  [y] allow once{always}  [n] deny{edit}{view}\n  › ")
             }
-            Stage::Reason => "  why not? (return for no reason)\n  › ".to_owned(),
-            Stage::Plan => "  [y] go ahead  [n] keep planning\n  › ".to_owned(),
-            Stage::Choices(left) => left.last().map(Choice::prompt).unwrap_or_default(),
+            QuestionStep::Reason => "  why not? (return for no reason)\n  › ".to_owned(),
+            QuestionStep::Plan => "  [y] go ahead  [n] keep planning\n  › ".to_owned(),
+            QuestionStep::Choices(left) => {
+                left.last().map(AnswerChoice::prompt).unwrap_or_default()
+            }
         }
     }
 
@@ -114,7 +116,7 @@ impl Question {
         let line = line.trim();
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match &mut self.stage {
-            Stage::Permission => match &*word.to_lowercase() {
+            QuestionStep::Permission => match &*word.to_lowercase() {
                 "y" | "yes" => Reply::Settle(Answer::Allow { input: None }),
                 "a" | "always" if self.asked.ask.suggestions.is_some() => {
                     Reply::Settle(Answer::AllowAlways { input: None })
@@ -125,15 +127,15 @@ impl Question {
                 "v" | "view" => Reply::Show(format!("{}{}", self.whole_input(), self.prompt())),
                 _ => Reply::Show(self.prompt()),
             },
-            Stage::Plan => match &*word.to_lowercase() {
+            QuestionStep::Plan => match &*word.to_lowercase() {
                 "y" | "yes" => Reply::Settle(Answer::Allow { input: None }),
                 "n" | "no" if rest.is_empty() => self.ask_why(),
                 "n" | "no" => deny(rest),
                 _ => Reply::Show(self.prompt()),
             },
-            Stage::Reason if line.is_empty() => deny("the user said no"),
-            Stage::Reason => deny(line),
-            Stage::Choices(left) => {
+            QuestionStep::Reason if line.is_empty() => deny("the user said no"),
+            QuestionStep::Reason => deny(line),
+            QuestionStep::Choices(left) => {
                 let Some(answer) = left.last().and_then(|it| it.answer(line)) else {
                     return Reply::Show(self.prompt());
                 };
@@ -160,7 +162,7 @@ impl Question {
     }
 
     fn ask_why(&mut self) -> Reply {
-        self.stage = Stage::Reason;
+        self.stage = QuestionStep::Reason;
         Reply::Show(self.prompt())
     }
 
@@ -202,7 +204,7 @@ impl Question {
     }
 }
 
-impl Choice {
+impl AnswerChoice {
     fn prompt(&self) -> String {
         let mut text = format!("  {}\n", self.question);
         for (n, (label, description)) in self.options.iter().enumerate() {
@@ -250,19 +252,23 @@ fn deny(message: &str) -> Reply {
 }
 
 /// The questions of an input, the first one last.
-fn choices(input: &Map<String, Value>) -> Vec<Choice> {
+fn choices(input: &Map<String, Value>) -> Vec<AnswerChoice> {
     let text = |it: &Value, key: &str| it[key].as_str().unwrap_or_default().to_owned();
     let questions = input.get("questions").and_then(Value::as_array);
-    let choices = questions.into_iter().flatten().rev().map(|it| Choice {
-        question: text(it, "question"),
-        options: it["options"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|it| (text(it, "label"), text(it, "description")))
-            .collect(),
-        is_many: it["multiSelect"].as_bool().unwrap_or_default(),
-    });
+    let choices = questions
+        .into_iter()
+        .flatten()
+        .rev()
+        .map(|it| AnswerChoice {
+            question: text(it, "question"),
+            options: it["options"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|it| (text(it, "label"), text(it, "description")))
+                .collect(),
+            is_many: it["multiSelect"].as_bool().unwrap_or_default(),
+        });
     choices.collect()
 }
 
@@ -285,7 +291,7 @@ mod tests {
             deadline: None,
         };
         let kind = ToolKind::Shell;
-        let asked = Asked {
+        let asked = PendingAsk {
             ask,
             kind,
             paths: Vec::new(),
@@ -375,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_cannot_drive_the_terminal() {
+    fn a_question_cannot_control_the_terminal() {
         let asked = question(AskKind::Permission, "{}", false);
         assert_eq!(asked.heading(), "? Bash  ls\u{241b}[2J\n  List\n");
         let mut asked = asked;

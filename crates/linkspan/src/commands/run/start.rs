@@ -2,10 +2,10 @@
 
 use hub::{Announced, SessionLog, Worker};
 use runner::StartError;
-use runner::locks::Held;
+use runner::locks::LockHolder;
 
-use super::keep;
-use super::plan::{Kept, Plan};
+use super::plan::{RunPlan, SessionMeta};
+use super::recording;
 use crate::cli::RunArgs;
 use crate::exit::{self, Code, Failure};
 
@@ -18,12 +18,12 @@ pub(super) struct Started {
 
 /// A run in the newest session, of which nobody knows yet where the journal keeps it.
 pub(super) struct Unplaced {
-    pub(super) kept: Kept,
+    pub(super) kept: SessionMeta,
     pub(super) prompt: Option<String>,
 }
 
 impl Unplaced {
-    pub(super) fn of(plan: &Plan) -> Option<Self> {
+    pub(super) fn of(plan: &RunPlan) -> Option<Self> {
         plan.setup.is_latest.then(|| Self {
             kept: plan.kept.clone(),
             prompt: plan.setup.prompt().map(str::to_owned),
@@ -33,8 +33,8 @@ impl Unplaced {
 
 /// Starts the agent, with the journal open for what it tells. The prompt is stored before, but not before
 /// the session is free: who does not want to wait for it leaves nothing behind.
-pub(super) async fn started(args: &RunArgs, plan: Plan) -> Result<Started, Failure> {
-    let Plan {
+pub(super) async fn started(args: &RunArgs, plan: RunPlan) -> Result<Started, Failure> {
+    let RunPlan {
         mut setup,
         kept,
         permissions,
@@ -44,16 +44,19 @@ pub(super) async fn started(args: &RunArgs, plan: Plan) -> Result<Started, Failu
     let mut log = match setup.is_latest {
         // It is opened when the agent has named the session.
         true => SessionLog::off(),
-        false => keep::open(args, &kept).await?,
+        false => recording::open(args, &kept).await?,
     };
-    keep::recall(&mut log, &mut setup).await;
-    if let Err(err) = setup.take_lock(|held| exit::say(&waiting(held))).await {
-        keep::discard(log).await;
+    recording::recall(&mut log, &mut setup).await;
+    if let Err(err) = setup
+        .take_lock(|held| exit::print_line(&waiting(held)))
+        .await
+    {
+        recording::discard(log).await;
         return Err(not_started(err));
     }
-    let announced = keep::announce(&mut log, setup.prompt()).await;
+    let announced = recording::announce(&mut log, setup.prompt()).await;
     if let Some(place) = log.place(announced.as_ref()) {
-        (setup.session, setup.earlier) = (place.session, place.earlier);
+        (setup.session, setup.resume_point) = (place.session, place.earlier);
         setup.announced = place.announced;
     }
     let mut worker = Worker::new(log, permissions);
@@ -61,13 +64,13 @@ pub(super) async fn started(args: &RunArgs, plan: Plan) -> Result<Started, Failu
     match worker.start_now(setup, |_| ()).await {
         Ok(()) => Ok(Started { worker, announced }),
         Err(err) => {
-            keep::not_started(worker.into_log(), &err, announced.as_ref()).await;
+            recording::not_started(worker.into_log(), &err, announced.as_ref()).await;
             Err(not_started(err))
         }
     }
 }
 
-fn waiting(held: &Held) -> String {
+fn waiting(held: &LockHolder) -> String {
     format!("linkspan: waiting for {held}\n")
 }
 
@@ -80,7 +83,7 @@ fn not_started(err: StartError) -> Failure {
         | StartError::Marker(_)
         | StartError::Lock { .. } => (Code::Failed, None),
     };
-    Failure::Said {
+    Failure::Message {
         code,
         message: exit::chain(&err),
         hint: hint.map(str::to_owned),

@@ -55,7 +55,7 @@ fn an_agent_of_the_protocol_is_passed_through_and_recorded() {
     let prompt = client.prompt(&session, "hello");
     let answer = client.answer(prompt);
     assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
-    let through = told(&client.heard);
+    let through = texts(&client.heard);
     assert_eq!(client.leave(), 0);
     assert_eq!(ends(&folder, &session), ["completed"]);
 
@@ -65,11 +65,11 @@ fn an_agent_of_the_protocol_is_passed_through_and_recorded() {
     let session = client.new_session(&folder);
     let prompt = client.prompt(&session, "hello");
     client.answer(prompt);
-    assert_eq!(through, told(&client.heard));
+    assert_eq!(through, texts(&client.heard));
 }
 
 /// What was said, in one piece, and which calls came to which end.
-fn told(heard: &[Value]) -> String {
+fn texts(heard: &[Value]) -> String {
     let mut told = String::new();
     for message in heard {
         let update = &message["params"]["update"];

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use expect_test::Expect;
 use serde_json::{Value, json};
 
-use super::schema::{self, Asked};
+use super::schema::{self, SentRequests};
 use crate::program::{Folder, linkspan, machine, ran};
 
 /// Speaks Claude Code's side of a conversation: what the prompt says is what it does.
@@ -72,7 +72,7 @@ pub(super) struct Client {
     pub(super) stdin: Option<ChildStdin>,
     said: Receiver<Value>,
     n_asked: u64,
-    asked: Asked,
+    asked: SentRequests,
     /// What came while an answer was waited for.
     pub(super) heard: Vec<Value>,
 }
@@ -92,8 +92,8 @@ impl Client {
         let mut child = command.spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let (tx, said) = mpsc::channel();
-        let asked = Asked::default();
-        let known = Asked::clone(&asked);
+        let asked = SentRequests::default();
+        let known = SentRequests::clone(&asked);
         thread::spawn(move || {
             for line in stdout.lines() {
                 let message: Value = serde_json::from_str(&line.unwrap()).unwrap();
@@ -257,7 +257,7 @@ pub(super) fn ends(folder: &Folder, session: &str) -> Vec<Value> {
 }
 
 /// The updates of a run as short lines.
-pub(super) fn shown(messages: &[Value], session: &str) -> String {
+pub(super) fn transcript(messages: &[Value], session: &str) -> String {
     let mut text = String::new();
     for message in messages {
         let line = match message["params"].get("update") {
@@ -271,5 +271,5 @@ pub(super) fn shown(messages: &[Value], session: &str) -> String {
 }
 
 pub(super) fn check(messages: &[Value], session: &str, expect: Expect) {
-    expect.assert_eq(&shown(messages, session));
+    expect.assert_eq(&transcript(messages, session));
 }

@@ -62,7 +62,7 @@ fn an_agent_that_does_not_stop_is_made_to_and_its_run_has_an_end() {
 }
 
 #[test]
-fn an_agent_that_ignores_everything_is_gone_nine_seconds_after_a_cancel() {
+fn an_unresponsive_agent_is_killed_nine_seconds_after_a_cancel() {
     let folder = made_with("acp-deaf", "");
     let mut client = Client::ready(&folder, &[]);
     let session = client.new_session(&folder);
@@ -78,7 +78,7 @@ fn an_agent_that_ignores_everything_is_gone_nine_seconds_after_a_cancel() {
 }
 
 #[test]
-fn a_client_that_does_not_read_holds_nobody_up() {
+fn a_client_that_does_not_read_blocks_no_one() {
     let folder = made("acp-unread");
     let mut command = linkspan(&["acp", "--engine", "claude"]);
     let mut child = at_home(&mut command, &folder).spawn().unwrap();

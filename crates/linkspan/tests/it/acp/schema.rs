@@ -7,7 +7,7 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 /// The methods that were asked for, by the id of the request.
-pub(super) type Asked = Arc<Mutex<HashMap<u64, String>>>;
+pub(super) type SentRequests = Arc<Mutex<HashMap<u64, String>>>;
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     let path = concat!(
@@ -20,7 +20,7 @@ static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
 static VALIDATORS: LazyLock<Mutex<HashMap<String, Arc<Validator>>>> = LazyLock::new(Mutex::default);
 
 /// Fails with what is wrong with a message.
-pub(super) fn check(message: &Value, asked: &Asked) {
+pub(super) fn check(message: &Value, asked: &SentRequests) {
     assert_eq!(message["jsonrpc"], "2.0", "{message}");
     let method = message["method"].as_str().map(str::to_owned);
     match (method, message["id"].as_u64()) {

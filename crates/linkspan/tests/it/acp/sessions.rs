@@ -96,7 +96,7 @@ fn looking_at_a_session_leaves_no_trace_in_it() {
 }
 
 #[test]
-fn a_session_and_its_fork_both_go_on() {
+fn a_session_and_its_fork_can_both_be_resumed() {
     let folder = made("acp-fork");
     let mut client = Client::ready(&folder, &[]);
     let session = client.new_session(&folder);
@@ -198,7 +198,7 @@ fn a_session_that_cannot_be_loaded_here_is_free_for_others() {
 }
 
 #[test]
-fn an_open_session_is_told_again_as_it_was_told() {
+fn an_open_session_is_replayed_as_it_was_sent() {
     let folder = made("acp-again");
     let mut client = Client::ready(&folder, &[]);
     let session = client.new_session(&folder);

@@ -69,7 +69,7 @@ fn a_request_that_is_over_cancels_nothing() {
 }
 
 #[test]
-fn a_permission_shows_what_it_is_for_after_the_words_before_it() {
+fn a_permission_is_shown_after_the_text_before_it() {
     let folder = made("acp-edit");
     let mut client = Client::ready(&folder, &[]);
     let session = client.new_session(&folder);

@@ -4,7 +4,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use model::Exit;
-use runner::process::{Guard, Ladder, Marker, Patience, Process, SpawnError, Step};
+use runner::process::{
+    Escalation, EscalationStep, GracePeriods, Guard, Process, ProcessTag, SpawnError,
+};
 use runner::{Launch, Stdin};
 use tokio::io::AsyncReadExt;
 
@@ -52,7 +54,7 @@ async fn the_end_of_the_agent_passes_through_the_guard() {
 
 /// Some programs ignore the ends of their children, and whatever they start inherits that.
 #[test]
-fn the_end_of_the_agent_is_known_whoever_started_us() {
+fn the_agents_exit_is_seen_for_any_parent() {
     let folder = Folder::new("ignored-children");
     for guard in [env!("CARGO_BIN_EXE_linkspan"), ""] {
         let ignoring = Command::new("env")
@@ -68,24 +70,24 @@ fn the_end_of_the_agent_is_known_whoever_started_us() {
 }
 
 #[tokio::test]
-async fn text_is_written_to_stdin_and_nobody_has_to_read_it() {
+async fn text_is_written_to_stdin_and_may_stay_unread() {
     let text = "x".repeat(1 << 20);
     for (script, exit) in [("read", Exit::Code(0)), ("exit=3", Exit::Code(3))] {
         let launch = launch(&[script], Stdin::Text(text.clone()));
-        let process = Process::spawn(&launch, &guard(), Marker::random().unwrap()).unwrap();
+        let process = Process::spawn(&launch, &guard(), ProcessTag::random().unwrap()).unwrap();
         assert_eq!(outcome(process).await, said(exit, ""));
     }
 }
 
 #[tokio::test]
-async fn a_program_that_cannot_be_executed_says_so() {
+async fn a_program_that_cannot_be_executed_is_an_error() {
     let run = async |program: &str| {
         let program = program.into();
         let launch = Launch {
             program,
             ..launch(&[], Stdin::Closed)
         };
-        outcome(Process::spawn(&launch, &guard(), Marker::random().unwrap()).unwrap()).await
+        outcome(Process::spawn(&launch, &guard(), ProcessTag::random().unwrap()).unwrap()).await
     };
     let missing = "cannot start `/nowhere/agent`: No such file or directory\n";
     let denied = "cannot start `/etc/passwd`: Permission denied\n";
@@ -104,7 +106,7 @@ async fn a_missing_folder_is_not_blamed_on_the_program() {
         cwd: "/nowhere".into(),
         ..launch(&[], Stdin::Closed)
     };
-    let err = Process::spawn(&launch, &guard(), Marker::random().unwrap()).unwrap_err();
+    let err = Process::spawn(&launch, &guard(), ProcessTag::random().unwrap()).unwrap_err();
     assert!(matches!(err, SpawnError::Cwd { .. }));
     assert_eq!(err.to_string(), "cannot work in `/nowhere`");
 }
@@ -133,13 +135,13 @@ async fn an_interrupted_agent_ends_at_once() {
 }
 
 /// Climbs the ladder until the agent is gone.
-pub(super) async fn abort(process: &mut Process, patience: Patience) -> Exit {
-    let mut ladder = Ladder::signals(Instant::now(), patience);
+pub(super) async fn abort(process: &mut Process, patience: GracePeriods) -> Exit {
+    let mut ladder = Escalation::signals(Instant::now(), patience);
     loop {
         match ladder.step(Instant::now()) {
-            Some(Step::Interrupt) => process.interrupt(),
-            Some(Step::Terminate) => process.terminate(),
-            Some(Step::Kill) => process.kill(),
+            Some(EscalationStep::Interrupt) => process.interrupt(),
+            Some(EscalationStep::Terminate) => process.terminate(),
+            Some(EscalationStep::Kill) => process.kill(),
             None => (),
         }
         let Some(due) = ladder.due() else {
@@ -153,7 +155,7 @@ pub(super) async fn abort(process: &mut Process, patience: Patience) -> Exit {
 
 #[tokio::test]
 async fn an_agent_that_ignores_everything_is_killed() {
-    let patience = Patience {
+    let patience = GracePeriods {
         interrupted: Duration::from_millis(50),
         terminated: Duration::from_millis(50),
     };
@@ -171,18 +173,18 @@ async fn an_agent_that_ignores_everything_is_killed() {
             .await
             .unwrap();
         assert_eq!(abort(&mut process, patience).await, Exit::Signal(9));
-        assert!(!process.marker().is_alive());
+        assert!(!process.tag().is_alive());
     }
 }
 
 #[tokio::test]
-async fn a_grandchild_that_holds_stdout_is_gone_with_its_agent() {
+async fn a_grandchild_that_holds_stdout_ends_with_its_agent() {
     for guard in [guard(), Guard::None] {
         let process = start(
             "start ( session start ( ignore hold ) hold ) sleep=100 say=done",
             &guard,
         );
-        let marker = process.marker();
+        let tag = process.tag();
         let start = Instant::now();
         assert_eq!(outcome(process).await, said(Exit::Code(0), "done\n"));
         assert!(
@@ -190,7 +192,7 @@ async fn a_grandchild_that_holds_stdout_is_gone_with_its_agent() {
             "{:?}",
             start.elapsed()
         );
-        assert!(!marker.is_alive());
+        assert!(!tag.is_alive());
     }
 }
 
@@ -201,7 +203,7 @@ async fn a_stopped_or_killed_guard_changes_nothing() {
         tokio::time::sleep(Duration::from_millis(50)).await;
         process.kill();
         assert_eq!(process.wait().await, Exit::Signal(9), "{script}");
-        assert!(!process.marker().is_alive());
+        assert!(!process.tag().is_alive());
     }
 }
 
@@ -209,9 +211,9 @@ async fn a_stopped_or_killed_guard_changes_nothing() {
 async fn a_dropped_process_is_killed() {
     for guard in [guard(), Guard::None] {
         let process = start("ignore start ( session hold ) hold", &guard);
-        let marker = process.marker();
+        let tag = process.tag();
         tokio::time::sleep(Duration::from_millis(50)).await;
         drop(process);
-        within(Duration::from_secs(10), "all gone", || !marker.is_alive());
+        within(Duration::from_secs(10), "all gone", || !tag.is_alive());
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use model::Exit;
 use runner::Stdin;
-use runner::process::{Marker, Process};
+use runner::process::{Process, ProcessTag};
 use serde_json::json;
 use tokio::io::AsyncReadExt;
 
@@ -107,7 +107,7 @@ async fn hostile_arguments_and_input_arrive_byte_for_byte() {
         args.extend(prompts.iter().map(String::as_str));
         let stdin = prompts.join("\0");
         let launch = launch(&args, Stdin::Text(stdin.clone()));
-        let mut process = Process::spawn(&launch, &guard(), Marker::random().unwrap()).unwrap();
+        let mut process = Process::spawn(&launch, &guard(), ProcessTag::random().unwrap()).unwrap();
         let mut stdout = String::new();
         let mut pipe = process.stdout.take().unwrap();
         let (exit, _) = tokio::join!(process.wait(), pipe.read_to_string(&mut stdout));
@@ -125,6 +125,6 @@ async fn hostile_arguments_and_input_arrive_byte_for_byte() {
 #[tokio::test]
 async fn an_argument_with_nul_is_refused() {
     let launch = launch(&["echo", "a\0b"], Stdin::Closed);
-    let err = Process::spawn(&launch, &guard(), Marker::random().unwrap()).unwrap_err();
+    let err = Process::spawn(&launch, &guard(), ProcessTag::random().unwrap()).unwrap_err();
     assert!(err.to_string().starts_with("cannot start `"), "{err}");
 }

@@ -6,7 +6,7 @@ use std::process;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use runner::process::{Guard, Marker, Patience, Process};
+use runner::process::{GracePeriods, Guard, Process, ProcessTag};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -39,7 +39,7 @@ const SCRIPTS: &[&str] = &[
 /// How many agents run at a time.
 const AT_ONCE: usize = 8;
 
-const PATIENCE: Patience = Patience {
+const PATIENCE: GracePeriods = GracePeriods {
     interrupted: Duration::from_millis(20),
     terminated: Duration::from_millis(20),
 };
@@ -73,11 +73,11 @@ async fn read(pipe: impl AsyncRead) {
     while matches!(pipe.read(&mut buf).await, Ok(n) if n > 0) {}
 }
 
-async fn run(n: usize, script: &str) -> Marker {
-    let marker = Marker::random().unwrap();
+async fn run(n: usize, script: &str) -> ProcessTag {
+    let tag = ProcessTag::random().unwrap();
     // Some start others with an empty environment; their arguments give those away.
-    let script = script.replace("hold", &format!("hold={marker}"));
-    let mut process = start_marked(&script, &guard(), marker);
+    let script = script.replace("hold", &format!("hold={tag}"));
+    let mut process = start_marked(&script, &guard(), tag);
     let readers = [
         tokio::spawn(read(process.stdout.take().unwrap())),
         tokio::spawn(read(process.stderr.take().unwrap())),
@@ -91,7 +91,7 @@ async fn run(n: usize, script: &str) -> Marker {
             .unwrap()
             .unwrap();
     }
-    marker
+    tag
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -102,9 +102,9 @@ async fn hundreds_of_hostile_runs_leave_nothing_behind() {
     for n in 0..rounds(RUNS) {
         let place = Arc::clone(&places).acquire_owned().await.unwrap();
         runs.spawn(async move {
-            let marker = run(n, SCRIPTS[n % SCRIPTS.len()]).await;
+            let tag = run(n, SCRIPTS[n % SCRIPTS.len()]).await;
             drop(place);
-            marker
+            tag
         });
     }
     let markers = runs.join_all().await;
@@ -112,8 +112,8 @@ async fn hundreds_of_hostile_runs_leave_nothing_behind() {
     let limit = Duration::from_secs(10);
     within(limit, "no process is left", || {
         let command_lines = command_lines();
-        let is_held = |marker: &Marker| {
-            let argument = format!("hold={marker}");
+        let is_held = |tag: &ProcessTag| {
+            let argument = format!("hold={tag}");
             command_lines.iter().any(|it| it.contains(&argument))
         };
         !markers.iter().any(|it| it.is_alive() || is_held(it))

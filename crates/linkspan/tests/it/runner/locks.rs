@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use runner::locks::{Lock, Locks};
-use runner::process::Marker;
+use runner::process::ProcessTag;
 use tokio::time::{sleep, timeout};
 
 use super::{example, rounds, soaked, within};
@@ -89,9 +89,9 @@ async fn killed_holders_and_waiters_do_not_keep_the_session() {
 async fn enter_after_a_kill(guard: &str) {
     let folder = Folder::new(&format!("orphan-{}", guard.len()));
     let agent = example("scripted_agent");
-    let marker = Marker::random().unwrap();
+    let tag = ProcessTag::random().unwrap();
     let mut args = vec!["run", "", "", guard, agent.to_str().unwrap()];
-    let (dir, mark) = (folder.path(""), marker.to_string());
+    let (dir, mark) = (folder.path(""), tag.to_string());
     (args[1], args[2]) = (&dir, &mark);
     args.extend("ignore start ( ignore session hold ) hold".split(' '));
     let mut killed = stand_in(&args);
@@ -102,7 +102,7 @@ async fn enter_after_a_kill(guard: &str) {
     sleep(Duration::from_millis(u64::from(killed.id()) % 40)).await;
     killed.kill().unwrap();
     let _lock = enter(&folder).await;
-    assert!(!marker.is_alive());
+    assert!(!tag.is_alive());
     killed.wait().unwrap();
 }
 

@@ -1,139 +1,139 @@
 //! The keys of `[engines.NAME]`, for agents that are started as a process.
 
-use super::{Key, Kind, Preset};
+use super::{KeySpec, Preset, ValueKind};
 use crate::ask_limit::AskDefault;
 use crate::engines::{CLAUDE_TOOLS, GEMINI_TOOLS, OPENCODE_TOOLS, OPENHANDS_TOOLS};
 
-pub(super) const PROCESS: &[Key] = &[
-    Key {
+pub(super) const PROCESS: &[KeySpec] = &[
+    KeySpec {
         name: "program",
-        kind: Kind::Text,
+        kind: ValueKind::Text,
         preset: Preset::Unset,
         variable: None,
         summary: "the program, as a path or a name to look for",
     },
-    Key {
+    KeySpec {
         name: "args",
-        kind: Kind::List,
+        kind: ValueKind::List,
         preset: Preset::List(&[]),
         variable: None,
         summary: "arguments added to every start, before the prompt",
     },
-    Key {
+    KeySpec {
         name: "env",
-        kind: Kind::Table,
+        kind: ValueKind::Table,
         preset: Preset::Unset,
         variable: None,
         summary: "environment variables of the agent",
     },
-    Key {
+    KeySpec {
         name: "ask_timeout",
-        kind: Kind::Seconds,
+        kind: ValueKind::Seconds,
         preset: Preset::Unset,
         variable: None,
         summary: "the general `ask_timeout`, for this agent",
     },
-    Key {
+    KeySpec {
         name: "ask_default",
-        kind: Kind::Choice(AskDefault::NAMES),
+        kind: ValueKind::Choice(AskDefault::NAMES),
         preset: Preset::Unset,
         variable: None,
         summary: "the general `ask_default`, for this agent",
     },
 ];
 
-pub(super) const AGENT: &[Key] = &[
-    Key {
+pub(super) const AGENT: &[KeySpec] = &[
+    KeySpec {
         name: "model",
-        kind: Kind::Text,
+        kind: ValueKind::Text,
         preset: Preset::Unset,
         variable: None,
         summary: "the model, by the agent's own name for it",
     },
-    Key {
+    KeySpec {
         name: "dangerously_skip_permissions",
-        kind: Kind::Switch,
+        kind: ValueKind::Switch,
         preset: Preset::Off,
         variable: None,
         summary: "allow everything, as `permissions = \"allow\"` for this engine",
     },
 ];
 
-pub(super) const CLAUDE: &[Key] = &[
-    Key {
+pub(super) const CLAUDE: &[KeySpec] = &[
+    KeySpec {
         name: "allowed_tools",
-        kind: Kind::List,
+        kind: ValueKind::List,
         preset: Preset::List(CLAUDE_TOOLS),
         variable: None,
         summary: "tools that run without a question, unless the caller lists others; the default holds in `listed` only",
     },
-    Key {
+    KeySpec {
         name: "use_api_billing",
-        kind: Kind::SwitchOrAuto,
+        kind: ValueKind::SwitchOrAuto,
         preset: Preset::Auto,
         variable: None,
         summary: "hand `ANTHROPIC_API_KEY` on to Claude Code; `auto` does so if it has no login of its own",
     },
-    Key {
+    KeySpec {
         name: "output_style",
-        kind: Kind::Text,
+        kind: ValueKind::Text,
         preset: Preset::Unset,
         variable: None,
         summary: "Claude Code's `outputStyle`",
     },
 ];
 
-pub(super) const CODEX: &[Key] = &[
-    Key {
+pub(super) const CODEX: &[KeySpec] = &[
+    KeySpec {
         name: "sandbox",
-        kind: Kind::Choice(&["read-only", "workspace-write", "danger-full-access"]),
+        kind: ValueKind::Choice(&["read-only", "workspace-write", "danger-full-access"]),
         preset: Preset::Unset,
         variable: None,
         summary: "what commands can do; unset, it follows the permissions",
     },
-    Key {
+    KeySpec {
         name: "verbosity",
-        kind: Kind::Choice(&["low", "medium", "high"]),
+        kind: ValueKind::Choice(&["low", "medium", "high"]),
         preset: Preset::Unset,
         variable: None,
         summary: "how much the model says, Codex's `model_verbosity`",
     },
-    Key {
+    KeySpec {
         name: "use_api_billing",
-        kind: Kind::SwitchOrAuto,
+        kind: ValueKind::SwitchOrAuto,
         preset: Preset::Auto,
         variable: None,
         summary: "hand `CODEX_API_KEY`, else `OPENAI_API_KEY`, on to Codex; `auto` does so if it has no login of its own",
     },
 ];
 
-pub(super) const OPENCODE: &[Key] = &[Key {
+pub(super) const OPENCODE: &[KeySpec] = &[KeySpec {
     name: "allowed_tools",
-    kind: Kind::List,
+    kind: ValueKind::List,
     preset: Preset::List(OPENCODE_TOOLS),
     variable: None,
     summary: "tools that run without a question, such as `bash(git *)`, unless the caller lists others; the default holds in `listed` only",
 }];
 
-pub(super) const GEMINI: &[Key] = &[Key {
+pub(super) const GEMINI: &[KeySpec] = &[KeySpec {
     name: "allowed_tools",
-    kind: Kind::List,
+    kind: ValueKind::List,
     preset: Preset::List(GEMINI_TOOLS),
     variable: None,
     summary: "tools that run without a question, unless the caller lists others; the default holds in `listed` only",
 }];
 
-pub(super) const OPENHANDS: &[Key] = &[Key {
+pub(super) const OPENHANDS: &[KeySpec] = &[KeySpec {
     name: "allowed_tools",
-    kind: Kind::List,
+    kind: ValueKind::List,
     preset: Preset::List(OPENHANDS_TOOLS),
     variable: None,
     summary: "tools that run without a question, unless the caller lists others; the default holds in `listed` only",
 }];
 
-pub(super) const LOGIN: &[Key] = &[Key {
+pub(super) const LOGIN: &[KeySpec] = &[KeySpec {
     name: "auth_method",
-    kind: Kind::Text,
+    kind: ValueKind::Text,
     preset: Preset::Unset,
     variable: None,
     summary: "how to log in when the agent wants it, by the id of one of the agent's own methods",

@@ -2,137 +2,137 @@
 
 use responses::Provider;
 
-use super::{Key, Kind, Preset};
+use super::{KeySpec, Preset, ValueKind};
 
-pub(super) const ENDPOINT: &[Key] = &[
-    Key {
+pub(super) const ENDPOINT: &[KeySpec] = &[
+    KeySpec {
         name: "base_url",
-        kind: Kind::Text,
+        kind: ValueKind::Text,
         preset: Preset::Unset,
         variable: None,
         summary: "the address, such as `https://api.openai.com/v1`",
     },
-    Key {
+    KeySpec {
         name: "model",
-        kind: Kind::Text,
+        kind: ValueKind::Text,
         preset: Preset::Unset,
         variable: None,
         summary: "the model; unset, the provider's usual one",
     },
-    Key {
+    KeySpec {
         name: "api_key_env",
-        kind: Kind::Text,
+        kind: ValueKind::Text,
         preset: Preset::Unset,
         variable: None,
         summary: "the environment variable that has the key",
     },
-    Key {
+    KeySpec {
         name: "api_key_file",
-        kind: Kind::Text,
+        kind: ValueKind::Text,
         preset: Preset::Unset,
         variable: None,
         summary: "the file that has the key",
     },
-    Key {
+    KeySpec {
         name: "provider",
-        kind: Kind::Choice(Provider::NAMES),
+        kind: ValueKind::Choice(Provider::NAMES),
         preset: Preset::Unset,
         variable: None,
         summary: "whose endpoint it is; unset, the address tells",
     },
-    Key {
+    KeySpec {
         name: "headers",
-        kind: Kind::Table,
+        kind: ValueKind::Table,
         preset: Preset::Unset,
         variable: None,
         summary: "headers of every request",
     },
-    Key {
+    KeySpec {
         name: "stateful",
-        kind: Kind::Switch,
+        kind: ValueKind::Switch,
         preset: Preset::On,
         variable: None,
         summary: "let the provider keep the conversation, and send it what is new",
     },
-    Key {
+    KeySpec {
         name: "max_retries",
-        kind: Kind::Count,
+        kind: ValueKind::Count,
         preset: Preset::Count(3),
         variable: None,
         summary: "how often a request is repeated that nothing has come back for",
     },
-    Key {
+    KeySpec {
         name: "connect_timeout",
-        kind: Kind::Seconds,
+        kind: ValueKind::Seconds,
         preset: Preset::Seconds(10),
         variable: None,
         summary: "seconds until the endpoint must have been reached",
     },
-    Key {
+    KeySpec {
         name: "first_byte_timeout",
-        kind: Kind::Seconds,
+        kind: ValueKind::Seconds,
         preset: Preset::Seconds(300),
         variable: None,
         summary: "seconds until its answer must have begun",
     },
-    Key {
+    KeySpec {
         name: "idle_timeout",
-        kind: Kind::Seconds,
+        kind: ValueKind::Seconds,
         preset: Preset::Seconds(120),
         variable: None,
         summary: "seconds of silence in the middle of an answer",
     },
-    Key {
+    KeySpec {
         name: "profile",
-        kind: Kind::Choice(&["thinking"]),
+        kind: ValueKind::Choice(&["thinking"]),
         preset: Preset::Unset,
         variable: None,
         summary: "the profile of `ag-ui` for clients of this endpoint",
     },
-    Key {
+    KeySpec {
         name: "client_state",
-        kind: Kind::Switch,
+        kind: ValueKind::Switch,
         preset: Preset::Off,
         variable: None,
         summary: "tell AG-UI clients the response's id as a part of their state",
     },
 ];
 
-pub(super) const AZURE: &[Key] = &[
-    Key {
+pub(super) const AZURE: &[KeySpec] = &[
+    KeySpec {
         name: "api_version",
-        kind: Kind::Text,
+        kind: ValueKind::Text,
         preset: Preset::Unset,
         variable: None,
         summary: "the `api-version` of every request",
     },
-    Key {
+    KeySpec {
         name: "deployment_name",
-        kind: Kind::Text,
+        kind: ValueKind::Text,
         preset: Preset::Unset,
         variable: None,
         summary: "what Azure calls the model",
     },
 ];
 
-pub(super) const OPENCLAW: &[Key] = &[
-    Key {
+pub(super) const OPENCLAW: &[KeySpec] = &[
+    KeySpec {
         name: "agent_id",
-        kind: Kind::Text,
+        kind: ValueKind::Text,
         preset: Preset::Unset,
         variable: None,
         summary: "the agent that requests are routed to",
     },
-    Key {
+    KeySpec {
         name: "session_key",
-        kind: Kind::Secret,
+        kind: ValueKind::Secret,
         preset: Preset::Unset,
         variable: None,
         summary: "the session that all requests belong to",
     },
-    Key {
+    KeySpec {
         name: "nested_tools",
-        kind: Kind::Switch,
+        kind: ValueKind::Switch,
         preset: Preset::On,
         variable: None,
         summary: "tools as `{type, function: {…}}`",

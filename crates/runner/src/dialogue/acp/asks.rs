@@ -6,24 +6,24 @@ use serde_json::{Value, json};
 use super::super::rpc::{Params, Rpc};
 use super::super::{NotSettled, Outbox, in_one_line};
 use super::wire::{Outcome, PermissionAnswer, PermissionOption, RequestPermission};
-use super::{Acp, Asked, Run};
+use super::{Acp, AcpRequest, AcpTurn};
 use crate::request::Answer;
 
 /// An ask that waits.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct AcpAsk {
     id: Box<RawValue>,
-    what: What,
+    what: AcpAskKind,
 }
 
 #[derive(Debug)]
-enum What {
+enum AcpAskKind {
     Permission(Vec<PermissionOption>),
     Form,
 }
 
 impl Acp {
-    pub(super) fn wanted(
+    pub(super) fn on_request(
         &mut self,
         id: &RawValue,
         method: &str,
@@ -33,16 +33,16 @@ impl Acp {
         let what = match method {
             "session/request_permission" => {
                 let request: RequestPermission = params.read();
-                What::Permission(request.options)
+                AcpAskKind::Permission(request.options)
             }
-            "elicitation/create" => What::Form,
+            "elicitation/create" => AcpAskKind::Form,
             _ => return self.rpc.refuse(id, method, out),
         };
-        let wanted = Wanted {
+        let wanted = AcpAsk {
             id: id.to_owned(),
             what,
         };
-        if self.run == Run::Stopping {
+        if self.run == AcpTurn::Stopping {
             return wanted.withdraw(&self.rpc, out);
         }
         self.asks.insert(ask_id(id), wanted);
@@ -56,30 +56,30 @@ impl Acp {
     }
 }
 
-impl Wanted {
+impl AcpAsk {
     pub(super) fn settle(
         &self,
-        rpc: &Rpc<Asked>,
+        rpc: &Rpc<AcpRequest>,
         answer: &Answer,
         out: &mut Outbox,
     ) -> Result<(), NotSettled> {
         match &self.what {
-            What::Permission(options) => {
+            AcpAskKind::Permission(options) => {
                 let outcome = choose(options, answer)?;
                 rpc.answer(&self.id, PermissionAnswer { outcome }, out);
             }
-            What::Form => rpc.answer(&self.id, filled_in(answer)?, out),
+            AcpAskKind::Form => rpc.answer(&self.id, filled_in(answer)?, out),
         }
         Ok(())
     }
 
-    fn withdraw(&self, rpc: &Rpc<Asked>, out: &mut Outbox) {
+    fn withdraw(&self, rpc: &Rpc<AcpRequest>, out: &mut Outbox) {
         match &self.what {
-            What::Permission(_) => {
+            AcpAskKind::Permission(_) => {
                 let outcome = Outcome::Cancelled;
                 rpc.answer(&self.id, PermissionAnswer { outcome }, out);
             }
-            What::Form => rpc.answer(&self.id, json!({"action": "cancel"}), out),
+            AcpAskKind::Form => rpc.answer(&self.id, json!({"action": "cancel"}), out),
         }
     }
 }

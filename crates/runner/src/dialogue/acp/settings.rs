@@ -2,7 +2,7 @@
 
 use super::super::{Offer, Outbox};
 use super::wire::{self, Choice, ConfigOption, Models, Modes};
-use super::{Acp, Asked};
+use super::{Acp, AcpRequest};
 use crate::request::Mode;
 
 /// What agents call the mode in which they change files without a question.
@@ -18,14 +18,14 @@ fn is_free(mode: &str) -> bool {
 
 /// What a session lets its client choose.
 #[derive(Debug, Default)]
-pub(super) struct Offers {
-    model: Option<Setting>,
-    mode: Option<Setting>,
+pub(super) struct SessionSettings {
+    model: Option<SessionSetting>,
+    mode: Option<SessionSetting>,
 }
 
 #[derive(Debug)]
-struct Setting {
-    how: How,
+struct SessionSetting {
+    kind: SettingKind,
     /// How the session began.
     first: String,
     current: String,
@@ -36,13 +36,13 @@ struct Setting {
 }
 
 #[derive(Clone, Debug)]
-enum How {
+enum SettingKind {
     Option { id: String },
     Model,
     Mode,
 }
 
-impl Offers {
+impl SessionSettings {
     pub(super) fn new(
         options: Option<Vec<ConfigOption>>,
         modes: Option<Modes>,
@@ -57,30 +57,31 @@ impl Offers {
                 _ => continue,
             };
             let current = option.current_value.as_str().unwrap_or_default();
-            let how = How::Option {
+            let how = SettingKind::Option {
                 id: option.id.clone(),
             };
             let mut choices = Vec::new();
             flatten(option.options, &mut choices);
             let values = choices.iter().map(|it| it.id.clone()).collect();
-            let mut setting = Setting::new(how, current, values);
+            let mut setting = SessionSetting::new(how, current, values);
             setting.offers = choices;
             place.get_or_insert(setting);
         }
         if let Some(it) = models {
-            let mut setting = Setting::new(How::Model, &it.current_model_id, Vec::new());
+            let mut setting =
+                SessionSetting::new(SettingKind::Model, &it.current_model_id, Vec::new());
             setting.offers = it.available_models.into_iter().map(Offer::from).collect();
             offers.model.get_or_insert(setting);
         }
         if let Some(it) = modes {
             let ids = it.available_modes.into_iter().map(|it| it.id).collect();
-            let setting = Setting::new(How::Mode, &it.current_mode_id, ids);
+            let setting = SessionSetting::new(SettingKind::Mode, &it.current_mode_id, ids);
             offers.mode.get_or_insert(setting);
         }
         offers
     }
 
-    pub(super) fn told(&self) -> super::super::Offers {
+    pub(super) fn offers(&self) -> super::super::Offers {
         let model = self.model.as_ref();
         super::super::Offers {
             models: model.map(|it| it.offers.clone()).unwrap_or_default(),
@@ -90,10 +91,10 @@ impl Offers {
     }
 }
 
-impl Setting {
-    fn new(how: How, current: &str, values: Vec<String>) -> Self {
+impl SessionSetting {
+    fn new(how: SettingKind, current: &str, values: Vec<String>) -> Self {
         Self {
-            how,
+            kind: how,
             first: current.to_owned(),
             current: current.to_owned(),
             values,
@@ -145,8 +146,8 @@ impl Acp {
         };
         if setting.current != model {
             setting.current = model.to_owned();
-            let how = setting.how.clone();
-            let asked = Asked::Setting {
+            let how = setting.kind.clone();
+            let asked = AcpRequest::Setting {
                 what: format!("model `{model}`"),
                 is_vital: false,
             };
@@ -167,8 +168,8 @@ impl Acp {
             // An agent that stays where it is must not do more than was asked for.
             let is_vital = mode == Mode::Plan || is_free(&setting.current);
             setting.current.clone_from(&value);
-            let how = setting.how.clone();
-            let asked = Asked::Setting {
+            let how = setting.kind.clone();
+            let asked = AcpRequest::Setting {
                 what: format!("mode `{value}`"),
                 is_vital,
             };
@@ -181,8 +182,8 @@ impl Acp {
     /// first run. What is asked meanwhile is answered afterwards: the mode is set as it is.
     pub(super) fn wait_for_history(&mut self, out: &mut Outbox) {
         if let Some(mode) = &self.offers.mode {
-            let (how, current) = (mode.how.clone(), mode.current.clone());
-            let asked = Asked::Setting {
+            let (how, current) = (mode.kind.clone(), mode.current.clone());
+            let asked = AcpRequest::Setting {
                 what: format!("mode `{current}`"),
                 is_vital: false,
             };
@@ -190,34 +191,34 @@ impl Acp {
         }
     }
 
-    fn set(&mut self, how: How, value: &str, asked: Asked, out: &mut Outbox) {
+    fn set(&mut self, how: SettingKind, value: &str, asked: AcpRequest, out: &mut Outbox) {
         let Some(session_id) = self.session.as_deref() else {
             return;
         };
         self.n_settings += 1;
         let rpc = &mut self.rpc;
         match how {
-            How::Option { id } => {
+            SettingKind::Option { id } => {
                 let params = wire::SetConfigOption {
                     session_id,
                     config_id: &id,
                     value,
                 };
-                rpc.ask(asked, "session/set_config_option", params, out);
+                rpc.request(asked, "session/set_config_option", params, out);
             }
-            How::Model => {
+            SettingKind::Model => {
                 let params = wire::SetModel {
                     session_id,
                     model_id: value,
                 };
-                rpc.ask(asked, "session/set_model", params, out);
+                rpc.request(asked, "session/set_model", params, out);
             }
-            How::Mode => {
+            SettingKind::Mode => {
                 let params = wire::SetMode {
                     session_id,
                     mode_id: value,
                 };
-                rpc.ask(asked, "session/set_mode", params, out);
+                rpc.request(asked, "session/set_mode", params, out);
             }
         }
     }

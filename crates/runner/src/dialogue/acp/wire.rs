@@ -121,7 +121,7 @@ impl AuthMethod {
     }
 
     /// Its name, how it is done, and the id by which it is chosen.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn description(&self) -> String {
         let mut words = match &self.description {
             Some(description) => format!("{} ({description})", self.name),
             None => self.name.clone(),

@@ -6,18 +6,18 @@ use serde_json::{Value, json};
 
 use super::super::rpc::{Params, Rpc};
 use super::super::{NotSettled, Outbox, in_one_line};
-use super::{Asked, Codex};
+use super::{Codex, CodexRequest};
 use crate::request::Answer;
 
 /// An ask that waits.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct CodexAsk {
     id: Box<RawValue>,
-    what: What,
+    what: CodexAskKind,
 }
 
 #[derive(Debug)]
-enum What {
+enum CodexAskKind {
     /// A command or a change of files, and the answers that are offered.
     Approval(Option<Vec<Box<RawValue>>>),
     /// More rights than the sandbox gives.
@@ -36,12 +36,12 @@ struct Approval {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Permissions {
+struct PermissionsRequest {
     permissions: Option<Box<RawValue>>,
 }
 
 impl Codex {
-    pub(super) fn wanted(
+    pub(super) fn on_request(
         &mut self,
         id: &RawValue,
         method: &str,
@@ -51,18 +51,18 @@ impl Codex {
         let what = match method {
             "item/commandExecution/requestApproval" | "item/fileChange/requestApproval" => {
                 let approval: Approval = params.read();
-                What::Approval(approval.available_decisions)
+                CodexAskKind::Approval(approval.available_decisions)
             }
             "item/permissions/requestApproval" => {
-                let asked: Permissions = params.read();
-                What::Permissions(asked.permissions)
+                let asked: PermissionsRequest = params.read();
+                CodexAskKind::Permissions(asked.permissions)
             }
-            "item/tool/requestUserInput" => What::Questions,
-            "mcpServer/elicitation/request" => What::Form,
+            "item/tool/requestUserInput" => CodexAskKind::Questions,
+            "mcpServer/elicitation/request" => CodexAskKind::Form,
             // Tools and tokens of the client, and the questions of an older protocol.
             _ => return self.rpc.refuse(id, method, out),
         };
-        let wanted = Wanted {
+        let wanted = CodexAsk {
             id: id.to_owned(),
             what,
         };
@@ -70,10 +70,10 @@ impl Codex {
     }
 }
 
-impl Wanted {
+impl CodexAsk {
     pub(super) fn settle(
         &self,
-        rpc: &Rpc<Asked>,
+        rpc: &Rpc<CodexRequest>,
         answer: &Answer,
         out: &mut Outbox,
     ) -> Result<(), NotSettled> {
@@ -83,25 +83,25 @@ impl Wanted {
             Answer::Deny { .. } => (false, false, None),
         };
         let result = match &self.what {
-            What::Approval(_) | What::Permissions(_) if input.is_some() => {
+            CodexAskKind::Approval(_) | CodexAskKind::Permissions(_) if input.is_some() => {
                 return Err(NotSettled::FixedInput);
             }
-            What::Approval(_) if !is_allowed => json!({"decision": "decline"}),
-            What::Approval(offered) if is_lasting => {
+            CodexAskKind::Approval(_) if !is_allowed => json!({"decision": "decline"}),
+            CodexAskKind::Approval(offered) if is_lasting => {
                 json!({"decision": lasting(offered.as_deref())})
             }
-            What::Approval(_) => json!({"decision": "accept"}),
-            What::Permissions(asked) if is_allowed => {
+            CodexAskKind::Approval(_) => json!({"decision": "accept"}),
+            CodexAskKind::Permissions(asked) if is_allowed => {
                 let scope = if is_lasting { "session" } else { "turn" };
                 json!({"permissions": asked, "scope": scope})
             }
-            What::Permissions(_) => json!({"permissions": {}}),
-            What::Questions => json!({"answers": answers(input)?}),
-            What::Form if is_allowed => {
+            CodexAskKind::Permissions(_) => json!({"permissions": {}}),
+            CodexAskKind::Questions => json!({"answers": answers(input)?}),
+            CodexAskKind::Form if is_allowed => {
                 let content = input.map(in_one_line).transpose()?;
                 json!({"action": "accept", "content": content})
             }
-            What::Form => json!({"action": "decline"}),
+            CodexAskKind::Form => json!({"action": "decline"}),
         };
         rpc.answer(&self.id, result, out);
         Ok(())

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::engines::codex_limits;
-use crate::request::{Image, Permissions, Prompt, Talk};
+use crate::request::{Image, Interaction, Permissions, Prompt};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -87,7 +87,7 @@ pub(super) struct Limits<'a> {
 
 impl<'a> Limits<'a> {
     pub(super) fn of(permissions: &Permissions, sandbox: Option<&'a str>) -> Self {
-        let limits = codex_limits(permissions, Talk::Dialogue, sandbox);
+        let limits = codex_limits(permissions, Interaction::Dialogue, sandbox);
         Self {
             approval_policy: limits.approval,
             sandbox: limits.sandbox,
@@ -182,7 +182,7 @@ struct SandboxPolicy {
 
 impl TurnLimits {
     pub(super) fn of(permissions: &Permissions, sandbox: Option<&str>) -> Self {
-        let limits = codex_limits(permissions, Talk::Dialogue, sandbox);
+        let limits = codex_limits(permissions, Interaction::Dialogue, sandbox);
         let (r#type, has_folders) = match limits.sandbox {
             "danger-full-access" => ("dangerFullAccess", false),
             "workspace-write" => ("workspaceWrite", true),
@@ -237,7 +237,7 @@ pub(super) struct Interrupt<'a> {
 /// A notification.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Told {
+pub(super) struct Notification {
     pub(super) thread_id: Option<String>,
     pub(super) request_id: Value,
 }

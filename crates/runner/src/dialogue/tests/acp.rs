@@ -4,8 +4,8 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::super::{Acp, NotSettled};
-use super::{Stage, recording};
-use crate::request::{Answer, Mode, Permissions, Request, Resume, Talk};
+use super::{DialogueTest, recording};
+use crate::request::{Answer, Interaction, Mode, Permissions, Request, Resume};
 
 fn request(resume: Resume) -> Request {
     Request {
@@ -19,16 +19,16 @@ fn request(resume: Resume) -> Request {
             mode: Mode::Ask,
             ..Permissions::default()
         },
-        talk: Talk::Dialogue,
+        talk: Interaction::Dialogue,
     }
 }
 
-fn stage(request: &Request) -> Stage {
+fn stage(request: &Request) -> DialogueTest {
     let expect = match &request.resume {
         Resume::Session(id) => Some(id.as_str()),
         Resume::Fresh | Resume::Latest | Resume::Fork(_) => None,
     };
-    Stage::new(Acp::new(request), "acp", expect)
+    DialogueTest::new(Acp::new(request), "acp", expect)
 }
 
 const ALLOW: Answer = Answer::Allow { input: None };
@@ -92,7 +92,7 @@ fn gemini_is_talked_with_as_recorded() {
     );
 }
 
-impl Stage {
+impl DialogueTest {
     /// The agent answers the last request with a result.
     fn result(&mut self, result: Value) {
         let id = self.sent.last().unwrap()["id"].clone();
@@ -107,7 +107,7 @@ impl Stage {
 }
 
 /// An agent that has introduced itself.
-fn met(request: &Request, capabilities: Value) -> Stage {
+fn handshake(request: &Request, capabilities: Value) -> DialogueTest {
     let mut stage = stage(request);
     stage.result(json!({"protocolVersion": 1, "agentCapabilities": capabilities}));
     stage.sent.remove(0);
@@ -115,8 +115,8 @@ fn met(request: &Request, capabilities: Value) -> Stage {
 }
 
 /// An agent that works on a prompt.
-fn working() -> Stage {
-    let mut stage = met(&request(Resume::Fresh), json!({}));
+fn working() -> DialogueTest {
+    let mut stage = handshake(&request(Resume::Fresh), json!({}));
     stage.result(json!({"sessionId": "s"}));
     stage.act(|it, out| it.prompt(&"go".into(), out));
     stage.sent.clear();
@@ -210,21 +210,21 @@ fn what_the_client_does_not_offer_is_refused() {
 fn a_session_is_resumed_rather_than_loaded() {
     let request = request(Resume::Session("s".to_owned()));
     let both = json!({"loadSession": true, "sessionCapabilities": {"resume": {}}});
-    let mut said = met(&request, both).said();
-    said += &met(&request, json!({"loadSession": true})).said();
+    let mut said = handshake(&request, both).said();
+    said += &handshake(&request, json!({"loadSession": true})).said();
     expect![[r#"
         session/resume {"cwd":"/workspace","mcpServers":[],"sessionId":"s"}
         session/load {"cwd":"/workspace","mcpServers":[],"sessionId":"s"}
     "#]]
     .assert_eq(&said);
-    let failure = met(&request, json!({})).failure();
+    let failure = handshake(&request, json!({})).failure();
     expect!["cannot_resume: the agent cannot resume sessions; start a new one"].assert_eq(&failure);
 }
 
 #[test]
-fn a_loaded_session_tells_only_the_new_run() {
+fn a_loaded_session_emits_only_the_new_run() {
     let request = request(Resume::Session("s".to_owned()));
-    let mut stage = met(&request, json!({"loadSession": true}));
+    let mut stage = handshake(&request, json!({"loadSession": true}));
     stage.act(|it, out| it.prompt(&"go".into(), out));
     let said = |who: &str, text: &str| {
         let update = json!({"sessionUpdate": who, "content": {"type": "text", "text": text}});
@@ -250,7 +250,7 @@ fn a_loaded_session_tells_only_the_new_run() {
 
 #[test]
 fn an_unknown_session_is_a_failure() {
-    let mut stage = met(
+    let mut stage = handshake(
         &request(Resume::Session("nope".to_owned())),
         json!({"loadSession": true}),
     );
@@ -269,7 +269,7 @@ fn an_unknown_session_is_a_failure() {
 #[test]
 fn the_latest_session_of_the_directory_is_found() {
     let can = json!({"loadSession": true, "sessionCapabilities": {"list": {}}});
-    let mut stage = met(&request(Resume::Latest), can);
+    let mut stage = handshake(&request(Resume::Latest), can);
     stage.result(json!({"sessions": [
         {"sessionId": "old", "cwd": "/workspace", "updatedAt": "2026-01-01T00:00:00Z"},
         {"sessionId": "new", "cwd": "/workspace", "updatedAt": "2026-01-02T00:00:00Z"},
@@ -285,14 +285,14 @@ fn the_latest_session_of_the_directory_is_found() {
 #[test]
 fn a_fork_is_a_session_of_its_own() {
     let can = json!({"sessionCapabilities": {"fork": {}}});
-    let mut stage = met(&request(Resume::Fork("s".to_owned())), can);
+    let mut stage = handshake(&request(Resume::Fork("s".to_owned())), can);
     stage.result(json!({"sessionId": "t"}));
     expect![[r#"
         session/fork {"cwd":"/workspace","mcpServers":[],"sessionId":"s"}
         session Fork t
     "#]]
     .assert_eq(&(stage.said() + &stage.told));
-    let failure = met(&request(Resume::Fork("s".to_owned())), json!({})).failure();
+    let failure = handshake(&request(Resume::Fork("s".to_owned())), json!({})).failure();
     expect!["cannot_fork: the agent cannot fork sessions; resume it instead"].assert_eq(&failure);
 }
 
@@ -322,14 +322,14 @@ fn a_key_logs_in_and_a_user_does_not() {
 }
 
 #[test]
-fn the_login_that_was_chosen_is_used_or_it_is_said_why_not() {
+fn the_chosen_login_is_used_or_the_reason_is_reported() {
     let methods = json!([
         {"id": "browser", "name": "Sign in", "description": "opens a browser"},
         {"type": "terminal", "id": "tty", "name": "Terminal", "args": ["auth", "login"]},
     ]);
     let meet = |chosen: &str| {
         let dialogue = Acp::new(&request(Resume::Fresh)).with_login(Some(chosen.to_owned()));
-        let mut stage = Stage::new(dialogue, "acp", None);
+        let mut stage = DialogueTest::new(dialogue, "acp", None);
         stage.result(json!({"protocolVersion": 1, "authMethods": methods}));
         stage.error(-32000, "Authentication required");
         stage
@@ -354,7 +354,7 @@ fn model_and_mode_are_set_before_the_first_prompt() {
     request.model = Some("big".to_owned());
     request.permissions.mode = Mode::Plan;
     let meet = |session: Value| {
-        let mut stage = met(&request, json!({}));
+        let mut stage = handshake(&request, json!({}));
         stage.act(|it, out| it.prompt(&"go".into(), out));
         stage.said();
         // The first request after the handshake has this number.
@@ -388,13 +388,13 @@ fn model_and_mode_are_set_before_the_first_prompt() {
 }
 
 #[test]
-fn what_cannot_be_chosen_is_told() {
+fn invalid_choices_are_reported() {
     let mut request = request(Resume::Fresh);
     request.model = Some("big".to_owned());
-    let mut stage = met(&request, json!({}));
+    let mut stage = handshake(&request, json!({}));
     stage.result(json!({"sessionId": "s"}));
     request.permissions.mode = Mode::Plan;
-    let mut planning = met(&request, json!({}));
+    let mut planning = handshake(&request, json!({}));
     planning.result(json!({"sessionId": "s"}));
     expect![[r#"
         session Init s
@@ -407,7 +407,7 @@ fn what_cannot_be_chosen_is_told() {
 fn a_session_that_was_left_planning_works_again() {
     let modes =
         json!({"currentModeId": "plan", "availableModes": [{"id": "build"}, {"id": "plan"}]});
-    let mut stage = met(&request(Resume::Fresh), json!({}));
+    let mut stage = handshake(&request(Resume::Fresh), json!({}));
     stage.result(json!({"sessionId": "s", "modes": modes}));
     stage.error(-32603, "not today");
     expect![[r#"
@@ -425,7 +425,7 @@ fn an_agent_that_will_not_plan_is_not_let_loose() {
     request.permissions.mode = Mode::Plan;
     let modes =
         json!({"currentModeId": "build", "availableModes": [{"id": "build"}, {"id": "plan"}]});
-    let mut stage = met(&request, json!({}));
+    let mut stage = handshake(&request, json!({}));
     stage.act(|it, out| it.prompt(&"go".into(), out));
     stage.result(json!({"sessionId": "s", "modes": modes}));
     stage.error(-32603, "not today");

@@ -4,12 +4,12 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::super::{Claude, NotSettled, Offer, Offers, SlashCommand};
-use super::{Stage, recording};
+use super::{DialogueTest, recording};
 use crate::request::{Answer, Image, Mode, Prompt};
 
 /// Does what the host of a recording did, and returns what that host sent and what was sent now.
-fn replay(name: &str) -> (Stage, Vec<Value>) {
-    let mut stage = Stage::new(Claude::default(), "claude", None);
+fn replay(name: &str) -> (DialogueTest, Vec<Value>) {
+    let mut stage = DialogueTest::new(Claude::default(), "claude", None);
     let mut recorded = Vec::new();
     for step in recording(&format!("claude/{name}.duplex.jsonl")) {
         if !step.is_sent {
@@ -18,7 +18,7 @@ fn replay(name: &str) -> (Stage, Vec<Value>) {
         }
         let message: Value = serde_json::from_str(&step.line).unwrap();
         stage.act(|dialogue, out| match message["type"].as_str().unwrap() {
-            "user" => dialogue.prompt(&words(&message["message"]["content"]).into(), out),
+            "user" => dialogue.prompt(&text_of(&message["message"]["content"]).into(), out),
             "control_response" => {
                 let response = &message["response"];
                 let ask = response["request_id"].as_str().unwrap();
@@ -41,7 +41,7 @@ fn replay(name: &str) -> (Stage, Vec<Value>) {
     (stage, recorded)
 }
 
-fn words(content: &Value) -> &str {
+fn text_of(content: &Value) -> &str {
     content.as_str().or(content[0]["text"].as_str()).unwrap()
 }
 
@@ -207,7 +207,7 @@ fn interrupts_end_runs_and_the_next_prompt_has_its_own() {
 }
 
 #[test]
-fn a_denial_goes_on_where_the_host_also_ended_the_turn() {
+fn a_denial_continues_when_the_host_also_ended_the_turn() {
     let change = |recorded: &mut Vec<Value>| {
         let response = recorded[1]["response"]["response"].as_object_mut().unwrap();
         response.remove("interrupt");
@@ -350,8 +350,8 @@ fn a_command_is_a_prompt_too() {
 
 const ASK: &str = r#"{"type":"control_request","request_id":"q1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls","n":1.0},"tool_use_id":"t1"}}"#;
 
-fn asked() -> Stage {
-    let mut stage = Stage::new(Claude::default(), "claude", None);
+fn with_open_ask() -> DialogueTest {
+    let mut stage = DialogueTest::new(Claude::default(), "claude", None);
     stage.act(|dialogue, out| dialogue.prompt(&"go".into(), out));
     stage.hear(ASK);
     stage.sent.clear();
@@ -365,7 +365,7 @@ fn allow(input: Option<&str>) -> Answer {
 
 #[test]
 fn an_edited_input_of_many_lines_is_sent_as_one() {
-    let mut stage = asked();
+    let mut stage = with_open_ask();
     let edited = allow(Some("{\n  \"command\": \"ls -l\"\n}"));
     stage.act(|it, out| it.settle("q1", &edited, out)).unwrap();
     let response = json!({"behavior": "allow", "updatedInput": {"command": "ls -l"}});
@@ -376,7 +376,7 @@ fn an_edited_input_of_many_lines_is_sent_as_one() {
 
 #[test]
 fn an_ask_is_settled_once_and_only_with_json() {
-    let mut stage = asked();
+    let mut stage = with_open_ask();
     let bad = stage.act(|it, out| it.settle("q1", &allow(Some("{")), out));
     let first = stage.act(|it, out| it.settle("q1", &allow(None), out));
     let second = stage.act(|it, out| it.settle("q1", &allow(None), out));
@@ -388,7 +388,7 @@ fn an_ask_is_settled_once_and_only_with_json() {
 fn granted(suggestions: &Value) -> Value {
     let mut ask: Value = serde_json::from_str(ASK).unwrap();
     ask["request"]["permission_suggestions"] = suggestions.clone();
-    let mut stage = Stage::new(Claude::default(), "claude", None);
+    let mut stage = DialogueTest::new(Claude::default(), "claude", None);
     stage.act(|dialogue, out| dialogue.prompt(&"go".into(), out));
     stage.hear(&ask.to_string());
     let always = Answer::AllowAlways { input: None };
@@ -424,7 +424,7 @@ fn always_is_for_this_session_and_for_what_was_asked() {
 
 #[test]
 fn what_the_host_does_not_offer_is_refused() {
-    let mut stage = asked();
+    let mut stage = with_open_ask();
     stage.hear(r#"{"type":"control_request","request_id":"q2","request":{"subtype":"mcp_message","server_name":"x"}}"#);
     let error = "unsupported request: mcp_message";
     let response = json!({"subtype": "error", "request_id": "q2", "error": error});
@@ -434,7 +434,7 @@ fn what_the_host_does_not_offer_is_refused() {
 
 #[test]
 fn asks_that_the_run_leaves_behind_are_refused() {
-    let mut stage = asked();
+    let mut stage = with_open_ask();
     stage.hear(r#"{"type":"result","subtype":"success","is_error":false,"session_id":"s","result":"done"}"#);
     let error = "the run is over";
     let response = json!({"subtype": "error", "request_id": "q1", "error": error});
@@ -444,7 +444,7 @@ fn asks_that_the_run_leaves_behind_are_refused() {
 
 #[test]
 fn a_setting_that_is_refused_is_a_warning() {
-    let mut stage = Stage::new(Claude::default(), "claude", None);
+    let mut stage = DialogueTest::new(Claude::default(), "claude", None);
     stage.act(|it, out| it.set_model("nonsense", out));
     stage.hear(r#"{"type":"control_response","response":{"subtype":"error","request_id":"1","error":"no such model"}}"#);
     expect![[r#"
@@ -454,8 +454,8 @@ fn a_setting_that_is_refused_is_a_warning() {
 }
 
 #[test]
-fn who_has_no_prompt_yet_hears_what_is_offered() {
-    let mut stage = Stage::new(Claude::new(true), "claude", None);
+fn options_are_sent_before_the_first_prompt() {
+    let mut stage = DialogueTest::new(Claude::new(true), "claude", None);
     let told = json!({
         "commands": [
             {"name": "compact", "description": "Free up context", "argumentHint": "[focus]"},
@@ -489,8 +489,8 @@ fn who_has_no_prompt_yet_hears_what_is_offered() {
 }
 
 #[test]
-fn images_go_before_the_words() {
-    let mut stage = Stage::new(Claude::default(), "claude", None);
+fn images_come_before_the_text() {
+    let mut stage = DialogueTest::new(Claude::default(), "claude", None);
     let prompt = Prompt {
         text: "what is it?".to_owned(),
         images: vec![Image {

@@ -4,8 +4,8 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use super::super::Codex;
-use super::{Stage, recording};
-use crate::request::{Answer, Mode, Permissions, Request, Resume, Talk};
+use super::{DialogueTest, recording};
+use crate::request::{Answer, Interaction, Mode, Permissions, Request, Resume};
 
 fn request(resume: Resume, mode: Mode) -> Request {
     Request {
@@ -19,12 +19,12 @@ fn request(resume: Resume, mode: Mode) -> Request {
             mode,
             ..Permissions::default()
         },
-        talk: Talk::Dialogue,
+        talk: Interaction::Dialogue,
     }
 }
 
-fn stage(resume: Resume, mode: Mode) -> Stage {
-    let mut stage = Stage::new(Codex::new(&request(resume, mode), None), "codex", None);
+fn stage(resume: Resume, mode: Mode) -> DialogueTest {
+    let mut stage = DialogueTest::new(Codex::new(&request(resume, mode), None), "codex", None);
     stage.act(|it, out| it.prompt(&"go".into(), out));
     stage
 }
@@ -108,7 +108,7 @@ fn threads_are_opened_by_what_was_asked_for() {
 }
 
 /// A thread that works on a turn.
-fn working() -> Stage {
+fn working() -> DialogueTest {
     let mut stage = stage(Resume::Fresh, Mode::Ask);
     stage.hear(r#"{"id":1,"result":{}}"#);
     stage.hear(r#"{"id":2,"result":{"thread":{"id":"t"}}}"#);
@@ -246,7 +246,7 @@ fn a_turn_that_is_refused_is_a_run_that_failed() {
 fn codex_is_logged_in_with_a_key_that_is_shown_to_nobody() {
     let codex = Codex::new(&request(Resume::Fresh, Mode::Ask), None).with_key(Some("sk-canary"));
     assert!(!format!("{codex:?}").contains("sk-canary"));
-    let mut stage = Stage::new(codex, "codex", None);
+    let mut stage = DialogueTest::new(codex, "codex", None);
     stage.act(|it, out| it.prompt(&"go".into(), out));
     stage.hear(r#"{"id":1,"result":{}}"#);
     expect![[r#"
@@ -276,7 +276,7 @@ fn codex_is_logged_in_with_a_key_that_is_shown_to_nobody() {
 #[test]
 fn a_key_that_codex_does_not_take_ends_the_run() {
     let codex = Codex::new(&request(Resume::Fresh, Mode::Ask), None).with_key(Some("sk-canary"));
-    let mut stage = Stage::new(codex, "codex", None);
+    let mut stage = DialogueTest::new(codex, "codex", None);
     stage.hear(r#"{"id":1,"result":{}}"#);
     stage.out.private.clear();
     stage.hear(r#"{"id":2,"error":{"code":-32600,"message":"API key login is disabled"}}"#);

@@ -6,10 +6,10 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use super::super::{NotSettled, OpenHands};
-use super::Stage;
+use super::DialogueTest;
 use crate::engines::EngineConfig;
 use crate::request::{
-    Answer, Image, McpServer, McpVia, Mode, Permissions, Prompt, Request, Resume, Talk,
+    Answer, Image, Interaction, McpServer, McpVia, Mode, Permissions, Prompt, Request, Resume,
 };
 
 const ALLOW: Answer = Answer::Allow { input: None };
@@ -27,16 +27,16 @@ fn request(resume: Resume, mode: Mode) -> Request {
             mode,
             ..Permissions::default()
         },
-        talk: Talk::Dialogue,
+        talk: Interaction::Dialogue,
     }
 }
 
-fn stage(request: &Request, config: &EngineConfig) -> Stage {
-    Stage::new(OpenHands::new(request, config), "openhands", None)
+fn stage(request: &Request, config: &EngineConfig) -> DialogueTest {
+    DialogueTest::new(OpenHands::new(request, config), "openhands", None)
 }
 
 /// A conversation that works on a prompt.
-fn working() -> Stage {
+fn working() -> DialogueTest {
     let config = EngineConfig::default();
     let mut stage = stage(&request(Resume::Fresh, Mode::Ask), &config);
     stage.act(|it, out| it.prompt(&"go".into(), out));
@@ -180,7 +180,7 @@ fn every_call_that_waits_is_answered_once() {
     let finish = json!({"message": "done", "kind": "FinishAction"});
     stage.hear(&action("f", "finish", finish));
     stage.hear(&rejection("d"));
-    let settle = |stage: &mut Stage, ask: &str, answer: &Answer| {
+    let settle = |stage: &mut DialogueTest, ask: &str, answer: &Answer| {
         stage.act(|it, out| it.settle(ask, answer, out))
     };
     let early = settle(&mut stage, "a", &ALLOW);

@@ -29,12 +29,12 @@ fn by_message(config: &Config, request: &Request) -> (String, String) {
 }
 
 /// The limits of every mode, in the order of the table.
-fn row(title: &str, config: &Config, talk: Talk) -> String {
+fn row(title: &str, config: &Config, talk: Interaction) -> String {
     let mut row = format!("| {title} |");
     for mode in MODES.iter().map(|it| it.mode) {
         let request = request(mode, talk, Resume::Fresh);
         let limits = by_arguments(config, &request);
-        if talk == Talk::Dialogue {
+        if talk == Interaction::Dialogue {
             assert_eq!(by_message(config, &request), limits, "{mode:?}");
         }
         let asks = match &*limits.1 {
@@ -53,8 +53,8 @@ fn the_sandbox_of_the_config_narrows_and_is_the_list_of_listed() {
     for sandbox in ["read-only", "workspace-write", "danger-full-access"] {
         let config = config(&format!("[engines.codex]\nsandbox = '{sandbox}'"));
         rows += &format!("{sandbox}\n");
-        rows += &format!("{}\n", row("one prompt", &config, Talk::OneShot));
-        rows += &format!("{}\n", row("talked with", &config, Talk::Dialogue));
+        rows += &format!("{}\n", row("one prompt", &config, Interaction::OneShot));
+        rows += &format!("{}\n", row("talked with", &config, Interaction::Dialogue));
     }
     expect![[r#"
         read-only
@@ -71,7 +71,7 @@ fn the_sandbox_of_the_config_narrows_and_is_the_list_of_listed() {
 }
 
 /// How the environment and the arguments differ with a key that Codex is to use.
-fn with_key(talk: Talk, set: &[(&str, &str)]) -> (Vec<(String, String)>, Vec<String>) {
+fn with_key(talk: Interaction, set: &[(&str, &str)]) -> (Vec<(String, String)>, Vec<String>) {
     let variable = |name: &str| {
         let found = set.iter().find(|it| it.0 == name);
         found.map(|it| it.1.into())
@@ -82,17 +82,17 @@ fn with_key(talk: Talk, set: &[(&str, &str)]) -> (Vec<(String, String)>, Vec<Str
         read: &|_| None,
     };
     let request = request(Mode::Ask, talk, Resume::Fresh);
-    let around = Surroundings {
+    let around = LaunchContext {
         limits: (&config("")).into(),
         guard: crate::process::Guard::None,
         locks: None,
         holder: "test".to_owned(),
-        is_hasty: false,
+        no_wait: false,
     };
     let find = |_: &str| Ok("/bin/codex".into());
     let setup = agent("codex", &config("")).setup(&request, around, find, machine);
-    let (crate::Work::OneShot { launch, .. } | crate::Work::Dialogue { launch, .. }) =
-        setup.unwrap().work
+    let (crate::Backend::OneShot { launch, .. } | crate::Backend::Dialogue { launch, .. }) =
+        setup.unwrap().backend
     else {
         panic!("Codex is a process");
     };
@@ -106,16 +106,16 @@ fn with_key(talk: Talk, set: &[(&str, &str)]) -> (Vec<(String, String)>, Vec<Str
 fn any_key_reaches_codex_where_it_has_no_login() {
     let pair = |name: &str| vec![(name.to_owned(), "k".to_owned())];
     for name in ["CODEX_API_KEY", "OPENAI_API_KEY"] {
-        let (env, _) = with_key(Talk::OneShot, &[(name, "k")]);
+        let (env, _) = with_key(Interaction::OneShot, &[(name, "k")]);
         assert_eq!(env, pair("CODEX_API_KEY"), "{name}");
-        let (env, last) = with_key(Talk::Dialogue, &[(name, "k")]);
+        let (env, last) = with_key(Interaction::Dialogue, &[(name, "k")]);
         let setting = r#"cli_auth_credentials_store="ephemeral""#;
         assert_eq!(
             (env, last),
             (vec![], vec!["-c".to_owned(), setting.to_owned()])
         );
     }
-    let (env, last) = with_key(Talk::Dialogue, &[]);
+    let (env, last) = with_key(Interaction::Dialogue, &[]);
     assert_eq!(env, vec![]);
     assert!(!last[1].contains("ephemeral"), "{last:?}");
 }

@@ -150,8 +150,8 @@ fn ids_that_could_be_read_as_something_else_are_refused() {
                     continue;
                 }
                 let talk = match name {
-                    "acp:x" => Talk::Dialogue,
-                    _ => Talk::OneShot,
+                    "acp:x" => Interaction::Dialogue,
+                    _ => Interaction::OneShot,
                 };
                 let launch = launch(name, &config(""), &request(Mode::Deny, talk, resume));
                 let Err(Error::BadValue {
@@ -180,7 +180,7 @@ fn other_ids_arrive_whole_as_one_argument() {
             }
             for resume in ids(id).into_iter().take(places) {
                 let count = |resume| {
-                    let request = request(Mode::Deny, Talk::OneShot, resume);
+                    let request = request(Mode::Deny, Interaction::OneShot, resume);
                     let launch = launch(name, &config(""), &request).unwrap();
                     let same = launch.args.iter().filter(|it| *it == id).count();
                     (launch.args.len(), same)
@@ -202,7 +202,7 @@ fn codex_takes_uuids_alone_and_gemini_no_places() {
         let launch = launch(
             name,
             &config(""),
-            &request(Mode::Deny, Talk::OneShot, resume),
+            &request(Mode::Deny, Interaction::OneShot, resume),
         );
         launch.map(|_| ()).map_err(|it| it.to_string())
     };
@@ -252,11 +252,11 @@ fn claude_is_never_given_a_file_or_an_address_as_a_session() {
 }
 
 /// Every place where an id goes, in both ways to run an agent.
-fn ids_and_talks(id: &str) -> impl Iterator<Item = (Resume, Talk)> {
-    let one_shot = ids(id).map(|it| (it, Talk::OneShot));
+fn ids_and_talks(id: &str) -> impl Iterator<Item = (Resume, Interaction)> {
+    let one_shot = ids(id).map(|it| (it, Interaction::OneShot));
     one_shot
         .into_iter()
-        .chain(ids(id).map(|it| (it, Talk::Dialogue)))
+        .chain(ids(id).map(|it| (it, Interaction::Dialogue)))
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn prompts_arrive_byte_for_byte_in_one_place() {
     let prompts = REFUSED.iter().map(|it| it.0).chain(TAKEN.iter().copied());
     for prompt in prompts {
         for name in ["claude", "codex", "opencode", "gemini", "openhands"] {
-            let mut request = request(Mode::Deny, Talk::OneShot, Resume::Fresh);
+            let mut request = request(Mode::Deny, Interaction::OneShot, Resume::Fresh);
             request.prompt = prompt.to_owned();
             let launch = launch(name, &config(""), &request).unwrap();
             let last = launch.args.last().unwrap().to_str().unwrap();
@@ -290,7 +290,7 @@ fn prompts_arrive_byte_for_byte_in_one_place() {
 fn models_and_tools_are_never_flags() {
     for (value, _) in REFUSED {
         for name in ["claude", "codex", "opencode", "gemini", "openhands"] {
-            let mut with_model = request(Mode::Deny, Talk::OneShot, Resume::Fresh);
+            let mut with_model = request(Mode::Deny, Interaction::OneShot, Resume::Fresh);
             with_model.model = Some((*value).to_owned());
             let launched = launch(name, &config(""), &with_model);
             assert!(
@@ -303,7 +303,7 @@ fn models_and_tools_are_never_flags() {
                 ),
                 "{name} {value:?}"
             );
-            let mut with_tool = request(Mode::Deny, Talk::OneShot, Resume::Fresh);
+            let mut with_tool = request(Mode::Deny, Interaction::OneShot, Resume::Fresh);
             with_tool.permissions.allow = Some(vec![(*value).to_owned()]);
             assert!(
                 launch(name, &config(""), &with_tool).is_err(),

@@ -6,12 +6,12 @@ use super::*;
 fn check(name: &str, allow: &[&str], deny: &[&str], expect: Expect) {
     let own = |it: &[&str]| -> Vec<String> { it.iter().map(|it| (*it).to_owned()).collect() };
     let mut text = String::new();
-    for talk in [Talk::OneShot, Talk::Dialogue] {
+    for talk in [Interaction::OneShot, Interaction::Dialogue] {
         for mode in [Mode::Ask, Mode::Deny, Mode::Allow] {
             let mut request = request(mode, talk, Resume::Fresh);
             request.permissions.allow = (!allow.is_empty()).then(|| own(allow));
             request.permissions.deny = own(deny);
-            text += &shown(&launch(name, &config(""), &request));
+            text += &launch_line(&launch(name, &config(""), &request));
             text.push('\n');
         }
     }
@@ -107,7 +107,7 @@ fn a_tool_is_allowed_by_a_flag_or_by_an_answer_or_not_at_all() {
 #[test]
 fn a_pattern_is_an_error_where_tools_have_only_names() {
     for name in ["codex", "gemini", "acp:helper"] {
-        let mut request = request(Mode::Ask, Talk::Dialogue, Resume::Fresh);
+        let mut request = request(Mode::Ask, Interaction::Dialogue, Resume::Fresh);
         request.permissions.allow = Some(vec!["read".to_owned(), "shell(rm *)".to_owned()]);
         assert_eq!(
             launch(name, &config(""), &request),

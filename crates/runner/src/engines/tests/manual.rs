@@ -9,7 +9,7 @@ use model::{Ask, AskId, AskKind, Text, ToolKind};
 use serde_json::Value;
 
 use super::*;
-use crate::policy::{Asked, Verdict, verdict};
+use crate::policy::{PendingAsk, PolicyDecision, decide};
 use crate::request::Answer;
 
 const MANUAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/engines.md");
@@ -56,8 +56,8 @@ fn engines() -> String {
     table += &format!("|{}\n", " --- |".repeat(MODES.len() + 1));
     for name in ["claude", "codex", "opencode", "gemini", "openhands"] {
         for (talk_name, talk) in [
-            ("one prompt", Talk::OneShot),
-            ("talked with", Talk::Dialogue),
+            ("one prompt", Interaction::OneShot),
+            ("talked with", Interaction::Dialogue),
         ] {
             let cells = MODES.iter().map(|it| cell(name, it.mode, talk));
             let title = format!("`{name}`, {talk_name}");
@@ -68,7 +68,7 @@ fn engines() -> String {
     table + &row(["`acp:…`".to_owned()].into_iter().chain(answers))
 }
 
-fn cell(name: &str, mode: Mode, talk: Talk) -> String {
+fn cell(name: &str, mode: Mode, talk: Interaction) -> String {
     let launch = launch(name, &config(""), &request(mode, talk, Resume::Fresh)).unwrap();
     let args: Vec<&str> = launch.args.iter().map(|it| it.to_str().unwrap()).collect();
     match name {
@@ -139,7 +139,7 @@ fn rules(args: &[&str], launch: &Launch) -> String {
     shown
 }
 
-fn limits(mode: Mode, talk: Talk) -> String {
+fn limits(mode: Mode, talk: Interaction) -> String {
     let limits = openhands::limits(
         &EngineConfig::default(),
         &request(mode, talk, Resume::Fresh),
@@ -179,7 +179,7 @@ fn answers(mode: Mode) -> String {
             suggestions: None,
             deadline: None,
         };
-        let asked = Asked {
+        let asked = PendingAsk {
             ask,
             kind,
             paths: vec!["Cargo.toml".into()],
@@ -189,10 +189,10 @@ fn answers(mode: Mode) -> String {
             mode,
             ..Permissions::default()
         };
-        match verdict(&permissions, &asked) {
-            Verdict::Ask => "asked",
-            Verdict::Settle(Answer::Allow { .. } | Answer::AllowAlways { .. }) => "yes",
-            Verdict::Settle(Answer::Deny { .. }) => "no",
+        match decide(&permissions, &asked) {
+            PolicyDecision::Ask => "asked",
+            PolicyDecision::Settle(Answer::Allow { .. } | Answer::AllowAlways { .. }) => "yes",
+            PolicyDecision::Settle(Answer::Deny { .. }) => "no",
         }
     };
     let kinds = [

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::{end, events, input, said, types, user};
-use crate::house::House;
+use super::{end, events, input, texts, types, user};
+use crate::test_server::TestServer;
 
 #[tokio::test]
 async fn a_recording_is_a_run_under_the_clients_own_names() {
-    let house = House::new().await;
+    let test_server = TestServer::new().await;
     let request = input("thread-1", "run-1", json!([user("m1", "go")]));
-    let events = house.run("replay:tools", &request).await;
+    let events = test_server.run("replay:tools", &request).await;
     let started = json!({
         "type": "RUN_STARTED", "threadId": "thread-1", "runId": "run-1", "protocolVersion": "1.0",
     });
@@ -30,46 +30,46 @@ async fn a_recording_is_a_run_under_the_clients_own_names() {
 
 #[tokio::test]
 async fn without_a_name_the_default_engine_runs() {
-    let house = House::with(|config| {
+    let test_server = TestServer::with(|config| {
         let settings = "default_engine = \"replay:tools\"";
         let file = Some((Path::new("test.toml"), settings));
         config.hub.settings = Config::parse(file, |_| None).unwrap();
     })
     .await;
     let request = input("t", "r1", json!([user("m1", "go")]));
-    let answer = house.post("/ag-ui", &request).await;
+    let answer = test_server.post("/ag-ui", &request).await;
     let told = events(&answer);
     assert_eq!(end(&told)["outcome"]["type"], "success");
     // The thread is the same by either address.
-    assert_eq!(house.run("replay:tools", &request).await, told);
+    assert_eq!(test_server.run("replay:tools", &request).await, told);
 }
 
 #[tokio::test]
-async fn the_next_run_of_a_thread_goes_on_with_its_session() {
-    let house = House::new().await;
-    let first = house
+async fn the_next_run_of_a_thread_resumes_its_session() {
+    let test_server = TestServer::new().await;
+    let first = test_server
         .run("claude", &input("t", "r1", json!([user("m1", "hello")])))
         .await;
-    assert_eq!(said(&first), "done");
+    assert_eq!(texts(&first), "done");
     let messages = json!([
         user("m1", "hello"),
         { "id": "a1", "role": "assistant", "content": "done" },
         user("m2", "and now"),
     ]);
-    let second = house.run("claude", &input("t", "r2", messages)).await;
-    assert_eq!(said(&second), "done");
-    let sessions = house.get("/api/sessions").await.json();
+    let second = test_server.run("claude", &input("t", "r2", messages)).await;
+    assert_eq!(texts(&second), "done");
+    let sessions = test_server.get("/api/sessions").await.json();
     let sessions = sessions["sessions"].as_array().unwrap();
     assert_eq!(sessions.len(), 1);
     let id = sessions[0]["id"].as_str().unwrap();
-    let detail = house.get(&format!("/api/sessions/{id}")).await.json();
+    let detail = test_server.get(&format!("/api/sessions/{id}")).await.json();
     assert_eq!(detail["runs"].as_array().unwrap().len(), 2);
 }
 
 #[tokio::test]
-async fn a_question_ends_the_run_and_its_answer_goes_on() {
-    let house = House::new().await;
-    let asked = house
+async fn a_question_ends_the_run_and_its_answer_resumes_it() {
+    let test_server = TestServer::new().await;
+    let asked = test_server
         .run("claude", &input("t", "r1", json!([user("m1", "ask me")])))
         .await;
     let interrupt = end(&asked).clone();
@@ -87,7 +87,7 @@ async fn a_question_ends_the_run_and_its_answer_goes_on() {
         .unwrap();
     assert_eq!(interrupts[0]["toolCallId"], call["toolCallId"]);
 
-    let silent = house
+    let silent = test_server
         .run("claude", &input("t", "r2", json!([user("m1", "ask me")])))
         .await;
     assert_eq!(end(&silent)["code"], "interrupt_open");
@@ -96,21 +96,21 @@ async fn a_question_ends_the_run_and_its_answer_goes_on() {
     resume["resume"] = json!([{
         "interruptId": interrupts[0]["id"], "status": "resolved", "payload": { "approved": true },
     }]);
-    let answer = house
+    let answer = test_server
         .request(
             "POST",
             "/ag-ui/claude",
-            &house.bearer("prompt"),
+            &test_server.bearer("prompt"),
             &resume.to_string(),
         )
         .await;
     assert_eq!(answer.status, 403);
-    let resumed = house.run("claude", &resume).await;
+    let resumed = test_server.run("claude", &resume).await;
     assert_eq!(resumed[0]["runId"], "r3");
     assert_eq!(end(&resumed)["outcome"]["type"], "success");
-    assert_eq!(said(&resumed), "allowed");
+    assert_eq!(texts(&resumed), "allowed");
 
-    let again = house.run("claude", &resume).await;
+    let again = test_server.run("claude", &resume).await;
     assert_eq!(
         types(&again),
         types(&resumed),
@@ -119,12 +119,14 @@ async fn a_question_ends_the_run_and_its_answer_goes_on() {
 }
 
 #[tokio::test]
-async fn who_comes_late_is_asked_too() {
-    let house = House::new().await;
-    let asked = house
+async fn a_late_client_gets_the_open_asks() {
+    let test_server = TestServer::new().await;
+    let asked = test_server
         .run("claude", &input("t", "r1", json!([user("m1", "ask me")])))
         .await;
-    let late = house.run("claude", &input("t", "r2", json!([]))).await;
+    let late = test_server
+        .run("claude", &input("t", "r2", json!([])))
+        .await;
     assert_eq!(late[1]["type"], "MESSAGES_SNAPSHOT");
     assert_eq!(end(&late)["outcome"], end(&asked)["outcome"]);
     let mut resume = input("t", "r3", json!([]));
@@ -132,39 +134,39 @@ async fn who_comes_late_is_asked_too() {
         "interruptId": end(&late)["outcome"]["interrupts"][0]["id"],
         "status": "resolved", "payload": { "approved": true },
     }]);
-    assert_eq!(said(&house.run("claude", &resume).await), "allowed");
+    assert_eq!(texts(&test_server.run("claude", &resume).await), "allowed");
 }
 
 #[tokio::test]
 async fn a_refusal_reaches_the_agent() {
-    let house = House::new().await;
-    let asked = house
+    let test_server = TestServer::new().await;
+    let asked = test_server
         .run("claude", &input("t", "r1", json!([user("m1", "ask me")])))
         .await;
     let id = &end(&asked)["outcome"]["interrupts"][0]["id"];
     let mut resume = input("t", "r2", json!([]));
     resume["resume"] = json!([{ "interruptId": id, "status": "cancelled" }]);
-    let resumed = house.run("claude", &resume).await;
-    assert_eq!(said(&resumed), "denied");
+    let resumed = test_server.run("claude", &resume).await;
+    assert_eq!(texts(&resumed), "denied");
 }
 
 #[tokio::test]
 async fn an_answer_to_nothing_is_refused_in_the_stream() {
-    let house = House::new().await;
+    let test_server = TestServer::new().await;
     let mut resume = input("t", "r1", json!([]));
     resume["resume"] = json!([{ "interruptId": "s:1", "status": "resolved", "payload": true }]);
-    let events = house.run("claude", &resume).await;
+    let events = test_server.run("claude", &resume).await;
     assert_eq!(end(&events)["code"], "no_such_interrupt");
 }
 
 #[tokio::test]
 async fn an_abort_is_the_outcome_cancelled() {
-    let house = House::new().await;
+    let test_server = TestServer::new().await;
     let request = input("t", "r1", json!([user("m1", "wait for me")]));
-    let run = house.run("claude", &request);
+    let run = test_server.run("claude", &request);
     let abort = async {
         loop {
-            let answer = house
+            let answer = test_server
                 .post("/ag-ui/claude/abort", &json!({ "threadId": "t" }))
                 .await;
             if answer.json()["aborted"] == true {
@@ -178,14 +180,14 @@ async fn an_abort_is_the_outcome_cancelled() {
 }
 
 /// Sends a request, waits until it is told this, and hangs up.
-async fn leave(house: &House, query: &str, run: &str, told: &str) {
+async fn leave(test_server: &TestServer, query: &str, run: &str, told: &str) {
     let body = input("t", run, json!([user("m1", "wait for me")])).to_string();
-    let mut stream = TcpStream::connect(house.address).await.unwrap();
+    let mut stream = TcpStream::connect(test_server.address).await.unwrap();
     let request = format!(
         "POST /ag-ui/claude{query} HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n{}\r\n{body}",
-        house.address,
+        test_server.address,
         body.len(),
-        house.bearer("first")
+        test_server.bearer("first")
     );
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut seen = Vec::new();
@@ -196,33 +198,36 @@ async fn leave(house: &House, query: &str, run: &str, told: &str) {
     }
 }
 
-async fn only_session(house: &House) -> Value {
-    house.get("/api/sessions").await.json()["sessions"][0].clone()
+async fn only_session(test_server: &TestServer) -> Value {
+    test_server.get("/api/sessions").await.json()["sessions"][0].clone()
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_ends_the_run_only_if_it_said_so() {
-    let house = House::new().await;
-    leave(&house, "", "r1", "linkspan.session").await;
-    let session = only_session(&house).await;
+async fn a_disconnect_aborts_the_run_only_if_requested() {
+    let test_server = TestServer::new().await;
+    leave(&test_server, "", "r1", "linkspan.session").await;
+    let session = only_session(&test_server).await;
     let id = session["id"].as_str().unwrap();
     assert_eq!(session["state"], "running");
     // Who comes back with the same run is told all of it.
     let request = input("t", "r1", json!([user("m1", "wait for me")]));
-    let back = house.run("claude", &request);
+    let back = test_server.run("claude", &request);
     let abort = async {
-        house
+        test_server
             .post("/ag-ui/claude/abort", &json!({ "threadId": "t" }))
             .await;
     };
     let (events, ()) = tokio::join!(back, abort);
     assert_eq!(end(&events)["outcome"]["type"], "cancelled");
     assert_eq!(
-        house.ended(id, 1).await["runs"].as_array().unwrap().len(),
+        test_server.ended(id, 1).await["runs"]
+            .as_array()
+            .unwrap()
+            .len(),
         1
     );
 
-    let other = House::new().await;
+    let other = TestServer::new().await;
     leave(&other, "?on_disconnect=abort", "r1", "linkspan.session").await;
     let id = only_session(&other).await["id"]
         .as_str()
@@ -234,36 +239,36 @@ async fn a_client_that_leaves_ends_the_run_only_if_it_said_so() {
 
 #[tokio::test]
 async fn a_client_that_leaves_takes_back_its_own_prompt_and_no_other() {
-    let house = House::new().await;
-    leave(&house, "", "r1", "linkspan.session").await;
-    let id = only_session(&house).await["id"]
+    let test_server = TestServer::new().await;
+    leave(&test_server, "", "r1", "linkspan.session").await;
+    let id = only_session(&test_server).await["id"]
         .as_str()
         .unwrap()
         .to_owned();
     // One waits behind the run, the other one only looks at it.
-    leave(&house, "?on_disconnect=abort", "r2", "RUN_STARTED").await;
-    house
+    leave(&test_server, "?on_disconnect=abort", "r2", "RUN_STARTED").await;
+    test_server
         .until(&id, |it| it["queue"].as_array().unwrap().is_empty())
         .await;
     let look = input("t", "r3", json!([]));
-    let looked = house.run("claude?on_disconnect=abort", &look);
+    let looked = test_server.run("claude?on_disconnect=abort", &look);
     let wait = std::time::Duration::from_millis(200);
     assert!(tokio::time::timeout(wait, looked).await.is_err());
-    let session = only_session(&house).await;
+    let session = only_session(&test_server).await;
     assert_eq!(
         (&session["state"], &session["queue"]),
         (&json!("running"), &json!(0))
     );
-    house
+    test_server
         .post("/ag-ui/claude/abort", &json!({ "threadId": "t" }))
         .await;
-    let ended = house.ended(&id, 1).await;
+    let ended = test_server.ended(&id, 1).await;
     assert_eq!(ended["runs"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_request_is_told_by_its_field() {
-    let house = House::new().await;
+async fn request_errors_name_the_field() {
+    let test_server = TestServer::new().await;
     let rows = [
         (json!({ "threadId": "t" }), "`runId` is missing"),
         (
@@ -284,16 +289,16 @@ async fn what_is_wrong_with_a_request_is_told_by_its_field() {
         ),
     ];
     for (body, message) in rows {
-        let answer = house.post("/ag-ui/claude", &body).await;
+        let answer = test_server.post("/ag-ui/claude", &body).await;
         assert_eq!(answer.status, 400);
         let expected = json!({ "error": { "code": "bad_input", "message": message } });
         assert_eq!(answer.json(), expected);
     }
-    let answer = house
+    let answer = test_server
         .post("/ag-ui/nonsense", &input("t", "r", json!([])))
         .await;
     assert_eq!((answer.status, answer.code().as_str()), (400, "bad_engine"));
-    let answer = house
+    let answer = test_server
         .post(
             "/ag-ui/claude?profile=nonsense",
             &input("t", "r", json!([])),
@@ -306,11 +311,11 @@ async fn what_is_wrong_with_a_request_is_told_by_its_field() {
 }
 
 #[tokio::test]
-async fn what_an_agent_cannot_take_is_said() {
-    let house = House::new().await;
+async fn unsupported_options_are_reported() {
+    let test_server = TestServer::new().await;
     let mut request = input("t", "r1", json!([user("m1", "hello")]));
     request["tools"] = json!([{ "name": "f", "description": "", "parameters": {} }]);
-    let events = house.run("claude", &request).await;
+    let events = test_server.run("claude", &request).await;
     let notice = events
         .iter()
         .find(|it| it["name"] == "linkspan.notice")
@@ -321,17 +326,22 @@ async fn what_an_agent_cannot_take_is_said() {
 
 #[tokio::test]
 async fn a_watcher_may_not_run_anything() {
-    let house = House::new().await;
+    let test_server = TestServer::new().await;
     let body = input("t", "r1", json!([user("m1", "hello")])).to_string();
-    let refused = house
-        .request("POST", "/ag-ui/claude", &house.bearer("watch"), &body)
+    let refused = test_server
+        .request("POST", "/ag-ui/claude", &test_server.bearer("watch"), &body)
         .await;
     assert_eq!(refused.status, 403);
-    let command = house
-        .request("POST", "/ag-ui/acp:sh", &house.bearer("prompt"), &body)
+    let command = test_server
+        .request(
+            "POST",
+            "/ag-ui/acp:sh",
+            &test_server.bearer("prompt"),
+            &body,
+        )
         .await;
     assert_eq!(command.status, 403, "a command line is the owner's to name");
-    let answer = house.get("/ag-ui/claude/capabilities").await;
+    let answer = test_server.get("/ag-ui/claude/capabilities").await;
     let capabilities = answer.json();
     assert_eq!(capabilities["humanInTheLoop"]["interrupts"], true);
     assert_eq!(capabilities["tools"]["clientProvided"], false);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::models::{World, text};
-use super::{end, input, said, user};
+use super::{end, input, texts, user};
 
 /// A thread before the model has said `one`.
 fn first() -> Value {
@@ -35,7 +35,7 @@ async fn only_what_is_new_is_sent_with_the_response_before() {
     for (n, word) in ["one", "two", "three"].iter().enumerate() {
         let request = input("t", &format!("r{n}"), messages.clone().into());
         let events = world.run(&request).await;
-        assert_eq!(said(&events), *word);
+        assert_eq!(texts(&events), *word);
         let start = events
             .iter()
             .find(|it| it["type"] == "TEXT_MESSAGE_START")
@@ -57,20 +57,20 @@ async fn only_what_is_new_is_sent_with_the_response_before() {
 }
 
 /// A response that the provider says it does not have.
-fn gone(status: u16, code: Option<&str>) -> Value {
+fn forgotten(status: u16, code: Option<&str>) -> Value {
     json!({ "status": status, "body": { "error": { "code": code, "message": "gone", "type": "invalid_request_error" } } })
 }
 
 #[tokio::test]
-async fn a_provider_that_has_forgotten_is_told_everything_once() {
+async fn a_provider_that_forgot_gets_the_whole_thread_once() {
     for gone in [
-        gone(400, Some("previous_response_not_found")),
-        gone(404, None),
+        forgotten(400, Some("previous_response_not_found")),
+        forgotten(404, None),
     ] {
         let world = World::new(json!([text("one"), gone, text("two")])).await;
         end(&world.run(&input("t", "r1", first())).await);
         let events = world.run(&input("t", "r2", second())).await;
-        assert_eq!(said(&events), "two");
+        assert_eq!(texts(&events), "two");
         let is_notice = |it: &&Value| it["name"] == "linkspan.notice";
         let notice = events.iter().find(is_notice).unwrap();
         assert_eq!(notice["value"]["code"], "history_resent");
@@ -83,7 +83,7 @@ async fn a_provider_that_has_forgotten_is_told_everything_once() {
 }
 
 #[tokio::test]
-async fn what_was_forgotten_in_the_middle_of_an_answer_is_told_with_the_next_prompt() {
+async fn a_thread_forgotten_mid_answer_is_resent_with_the_next_prompt() {
     let gone = json!({
         "blocks": [{ "text": "half" }],
         "failed": { "code": "previous_response_not_found", "message": "gone" },
@@ -93,7 +93,7 @@ async fn what_was_forgotten_in_the_middle_of_an_answer_is_told_with_the_next_pro
     let failed = world.run(&input("t", "r2", second())).await;
     assert_eq!(end(&failed)["code"], "previous_response_not_found");
     let events = world.run(&input("t", "r3", second())).await;
-    assert_eq!(said(&events), "two");
+    assert_eq!(texts(&events), "two");
     let requests = world.requests();
     assert_eq!(requests[1]["previous_response_id"], "resp_main_1_1");
     assert_eq!(requests[2].get("previous_response_id"), None);
@@ -101,7 +101,7 @@ async fn what_was_forgotten_in_the_middle_of_an_answer_is_told_with_the_next_pro
 }
 
 #[tokio::test]
-async fn two_threads_with_the_same_words_go_on_with_their_own_responses() {
+async fn equal_threads_continue_from_their_own_responses() {
     let world = World::new(json!([text("one"), text("one"), text("two"), text("two")])).await;
     for (thread, run, messages) in [
         ("t", "r1", first()),
@@ -131,7 +131,7 @@ async fn what_the_applications_tools_answered_is_part_of_the_thread() {
         { "id": "a", "role": "assistant", "content": "one", "toolCalls": calls },
         { "id": "x1", "role": "tool", "toolCallId": call, "content": "cold" },
     ]);
-    assert_eq!(said(&world.run(&input("t", "r2", answered)).await), "two");
+    assert_eq!(texts(&world.run(&input("t", "r2", answered)).await), "two");
     let late = world.run(&input("t", "r3", json!([]))).await;
     let messages = late[1]["messages"].as_array().unwrap();
     let told: Vec<(&str, &Value)> = messages
@@ -142,12 +142,15 @@ async fn what_the_applications_tools_answered_is_part_of_the_thread() {
     let roles = ["user", "assistant", "tool", "assistant"];
     assert_eq!(told, roles.into_iter().zip(&words).collect::<Vec<_>>());
     // A failed run goes on from nothing, so the next prompt has to tell everything.
-    let sessions = world.house.get("/api/sessions").await.json();
+    let sessions = world.test_server.get("/api/sessions").await.json();
     let session = sessions["sessions"][0]["id"].as_str().unwrap();
     for n in [3, 4] {
         let prompt = json!({ "session": session, "prompt": "go on" });
-        assert_eq!(world.house.post("/api/runs", &prompt).await.status, 202);
-        world.house.ended(session, n).await;
+        assert_eq!(
+            world.test_server.post("/api/runs", &prompt).await.status,
+            202
+        );
+        world.test_server.ended(session, n).await;
     }
     let output = json!({ "type": "function_call_output", "call_id": call, "output": "cold" });
     let whole = &world.requests()[3]["input"];
@@ -155,7 +158,7 @@ async fn what_the_applications_tools_answered_is_part_of_the_thread() {
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_answers_does_not_jam_the_thread() {
+async fn an_unanswered_call_does_not_block_the_thread() {
     let call = json!({ "blocks": [{ "text": "one" }, { "tool": "f", "input": {} }] });
     let world = World::new(json!([call, text("two"), text("three")])).await;
     let called = world.run(&input("t", "r1", first())).await;
@@ -164,22 +167,22 @@ async fn a_call_that_nobody_answers_does_not_jam_the_thread() {
     messages[1]["toolCalls"] =
         json!([{ "id": call, "type": "function", "function": { "name": "f", "arguments": "{}" } }]);
     let events = world.run(&input("t", "r2", messages)).await;
-    assert_eq!(said(&events), "two");
+    assert_eq!(texts(&events), "two");
     let requests = world.requests();
     assert_eq!(requests[1].get("previous_response_id"), None);
     assert_eq!(requests[1]["input"], whole());
     // A prompt that comes by another door meets the same history.
-    let sessions = world.house.get("/api/sessions").await.json();
+    let sessions = world.test_server.get("/api/sessions").await.json();
     let session = &sessions["sessions"][0]["id"];
     let prompt = json!({ "session": session, "prompt": "third" });
-    let answer = world.house.post("/api/runs", &prompt).await;
+    let answer = world.test_server.post("/api/runs", &prompt).await;
     assert_eq!(answer.status, 202, "{answer:?}");
-    world.house.ended(session.as_str().unwrap(), 3).await;
+    world.test_server.ended(session.as_str().unwrap(), 3).await;
     assert_eq!(world.requests()[2]["previous_response_id"], "resp_main_3_2");
 }
 
 #[tokio::test]
-async fn a_client_that_changed_its_story_and_another_thread_are_told_everything() {
+async fn an_edited_thread_and_another_thread_are_sent_in_full() {
     let world = World::new(json!([text("one"), text("two"), text("three")])).await;
     end(&world
         .run(&input("t", "r1", json!([user("m1", "first")])))

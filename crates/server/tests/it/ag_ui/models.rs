@@ -7,14 +7,14 @@ use jsonschema::Validator;
 use scripted_model::{Scenario, Server};
 use serde_json::{Value, json};
 
-use super::{end, input, said, types, user};
-use crate::house::House;
+use super::{end, input, texts, types, user};
+use crate::test_server::TestServer;
 
 /// Nobody may see it.
 const CANARY: &str = "sk-canary-6f1d0c2b9a";
 
 pub(super) struct World {
-    pub(super) house: House,
+    pub(super) test_server: TestServer,
     pub(super) model: Server,
     _key: tempfile::NamedTempFile,
 }
@@ -29,21 +29,21 @@ impl World {
         let model = Server::start(script(turns)).unwrap();
         let mut key = tempfile::NamedTempFile::new().unwrap();
         writeln!(key, "{CANARY}").unwrap();
-        let house = House::with_settings(&format!(
+        let test_server = TestServer::with_settings(&format!(
             "[engines.responses.local]\nbase_url = \"{}\"\nmodel = \"m1\"\napi_key_file = {:?}\n{more}\n",
             model.url(),
             key.path()
         ))
         .await;
         Self {
-            house,
+            test_server,
             model,
             _key: key,
         }
     }
 
     pub(super) async fn run(&self, input: &Value) -> Vec<Value> {
-        self.house.run("responses:local", input).await
+        self.test_server.run("responses:local", input).await
     }
 
     /// What the model was asked, in the words of the specification.
@@ -87,7 +87,7 @@ async fn a_text_is_streamed() {
     let events = world
         .run(&input("t", "r1", json!([user("m1", "hi")])))
         .await;
-    assert_eq!(said(&events), "Hello there");
+    assert_eq!(texts(&events), "Hello there");
     let finished = end(&events);
     assert_eq!(finished["outcome"], json!({ "type": "success" }));
     assert_eq!(finished["usage"][0]["model"], "m1");
@@ -143,7 +143,7 @@ async fn the_applications_tools_are_called_and_answered() {
     );
     next["tools"] = tools;
     let events = world.run(&next).await;
-    assert_eq!(said(&events), "Cold and warm.");
+    assert_eq!(texts(&events), "Cold and warm.");
     let output = |id: &Value, text: &str| json!({ "type": "function_call_output", "call_id": id, "output": text });
     assert_eq!(
         world.requests()[1]["input"],
@@ -187,7 +187,7 @@ async fn what_may_pass_is_tried_again_before_the_first_byte() {
     let events = world
         .run(&input("t", "r1", json!([user("m1", "hi")])))
         .await;
-    assert_eq!(said(&events), "at last");
+    assert_eq!(texts(&events), "at last");
     assert_eq!(world.model.requests().len(), 3);
     let notices = events.iter().filter(|it| it["name"] == "linkspan.notice");
     assert_eq!(
@@ -207,7 +207,7 @@ async fn what_may_pass_is_tried_again_before_the_first_byte() {
 
 #[tokio::test]
 async fn a_refused_connection_and_a_missing_key_are_run_errors() {
-    let house = House::with_settings(
+    let test_server = TestServer::with_settings(
         "[engines.responses.dead]\nbase_url = \"http://127.0.0.1:9\"\nmodel = \"m\"\nmax_retries = 0\n\
          [engines.responses.keyless]\nbase_url = \"http://127.0.0.1:9\"\nmodel = \"m\"\napi_key_env = \"LINKSPAN_TEST_NO_SUCH_KEY\"\n",
     )
@@ -216,7 +216,7 @@ async fn a_refused_connection_and_a_missing_key_are_run_errors() {
         ("responses:dead", "unreachable"),
         ("responses:keyless", "bad_endpoint"),
     ] {
-        let events = house
+        let events = test_server
             .run(engine, &input("t", "r1", json!([user("m1", "hi")])))
             .await;
         assert_eq!(end(&events)["code"], code, "{events:#?}");
@@ -230,7 +230,7 @@ async fn what_a_model_cannot_take_is_refused_by_its_field() {
         { "type": "video", "source": { "type": "url", "value": "https://x/v.mp4" } },
     ] }]);
     let answer = world
-        .house
+        .test_server
         .post("/ag-ui/responses:local", &input("t", "r", video))
         .await;
     assert_eq!(answer.status, 400);
@@ -239,7 +239,7 @@ async fn what_a_model_cannot_take_is_refused_by_its_field() {
 }
 
 #[tokio::test]
-async fn the_key_is_seen_by_the_endpoint_and_by_nobody_else() {
+async fn the_key_is_sent_to_the_endpoint_only() {
     let echo = json!({
         "blocks": [{ "text": "half" }],
         "failed": { "code": "server_error", "message": format!("your key is {CANARY}, is it not") },
@@ -253,13 +253,16 @@ async fn the_key_is_seen_by_the_endpoint_and_by_nobody_else() {
         .await;
     assert_eq!(end(&second)["type"], "RUN_ERROR");
     assert!(!format!("{first:?}{second:?}").contains(CANARY));
-    let sessions = world.house.get("/api/sessions").await.json();
+    let sessions = world.test_server.get("/api/sessions").await.json();
     for session in sessions["sessions"].as_array().unwrap() {
         let id = session["id"].as_str().unwrap();
-        let rows = world.house.get(&format!("/api/sessions/{id}/events")).await;
+        let rows = world
+            .test_server
+            .get(&format!("/api/sessions/{id}/events"))
+            .await;
         assert!(!rows.body.contains(CANARY));
     }
-    let engines = world.house.get("/api/engines").await;
+    let engines = world.test_server.get("/api/engines").await;
     assert!(!engines.body.contains(CANARY));
     let headers = format!("{:?}", world.model.requests()[0].headers);
     assert!(headers.contains("authorization"), "{headers}");

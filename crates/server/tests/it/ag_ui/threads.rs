@@ -11,18 +11,18 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::{end, events, ids, input, types, user};
-use crate::house::House;
+use crate::test_server::TestServer;
 
 #[tokio::test]
 async fn the_same_run_again_is_the_same_run() {
-    let house = House::new().await;
+    let test_server = TestServer::new().await;
     let request = input("t", "r1", json!([user("m1", "go")]));
-    let first = house.run("replay:tools", &request).await;
-    let again = house.run("replay:tools", &request).await;
+    let first = test_server.run("replay:tools", &request).await;
+    let again = test_server.run("replay:tools", &request).await;
     assert_eq!(first, again);
-    let sessions = house.get("/api/sessions").await.json();
+    let sessions = test_server.get("/api/sessions").await.json();
     let id = sessions["sessions"][0]["id"].as_str().unwrap();
-    let detail = house.get(&format!("/api/sessions/{id}")).await.json();
+    let detail = test_server.get(&format!("/api/sessions/{id}")).await.json();
     assert_eq!(detail["runs"].as_array().unwrap().len(), 1);
 }
 
@@ -36,28 +36,28 @@ async fn the_same_run_asked_for_at_once_is_one_run() {
     };
     let journal = Sqlite::open(&dir.path().join("journal.db"), config).await;
     let journal = Arc::new(journal.unwrap());
-    let house = House::with(|config| config.hub.journal = journal).await;
+    let test_server = TestServer::with(|config| config.hub.journal = journal).await;
     for n in 0..8 {
         let thread = format!("t{n}");
         let request = input(&thread, "r1", json!([user("m1", "hello")]));
-        let told = join_all((0..8).map(|_| house.run("claude", &request))).await;
+        let told = join_all((0..8).map(|_| test_server.run("claude", &request))).await;
         for events in &told {
             assert_eq!(events, &told[0], "{thread}");
         }
     }
-    let sessions = house.get("/api/sessions").await.json();
+    let sessions = test_server.get("/api/sessions").await.json();
     for session in sessions["sessions"].as_array().unwrap() {
         let id = session["id"].as_str().unwrap();
-        let detail = house.get(&format!("/api/sessions/{id}")).await.json();
+        let detail = test_server.get(&format!("/api/sessions/{id}")).await.json();
         assert_eq!(detail["runs"].as_array().unwrap().len(), 1);
     }
 }
 
 #[tokio::test]
-async fn the_last_events_id_tells_where_to_go_on() {
-    let house = House::new().await;
+async fn last_event_id_resumes_the_stream() {
+    let test_server = TestServer::new().await;
     let request = input("t", "r1", json!([user("m1", "go")]));
-    let whole = house.post("/ag-ui/replay:tools", &request).await;
+    let whole = test_server.post("/ag-ui/replay:tools", &request).await;
     let (all, cursors) = (events(&whole), ids(&whole));
     assert_eq!(
         all.len(),
@@ -65,8 +65,8 @@ async fn the_last_events_id_tells_where_to_go_on() {
         "all but RUN_STARTED have an id"
     );
     for (n, cursor) in cursors.iter().enumerate() {
-        let headers = format!("{}Last-Event-ID: {cursor}\r\n", house.bearer("first"));
-        let rest = house
+        let headers = format!("{}Last-Event-ID: {cursor}\r\n", test_server.bearer("first"));
+        let rest = test_server
             .request(
                 "POST",
                 "/ag-ui/replay:tools",
@@ -76,8 +76,8 @@ async fn the_last_events_id_tells_where_to_go_on() {
             .await;
         assert_eq!(events(&rest), all[n + 2..], "after {cursor}");
     }
-    let headers = format!("{}Last-Event-ID: x\r\n", house.bearer("first"));
-    let wrong = house
+    let headers = format!("{}Last-Event-ID: x\r\n", test_server.bearer("first"));
+    let wrong = test_server
         .request(
             "POST",
             "/ag-ui/replay:tools",
@@ -89,12 +89,14 @@ async fn the_last_events_id_tells_where_to_go_on() {
 }
 
 #[tokio::test]
-async fn who_comes_late_is_told_the_thread() {
-    let house = House::new().await;
-    house
+async fn a_late_client_gets_the_thread() {
+    let test_server = TestServer::new().await;
+    test_server
         .run("claude", &input("t", "r1", json!([user("m1", "hello")])))
         .await;
-    let late = house.run("claude", &input("t", "r2", json!([]))).await;
+    let late = test_server
+        .run("claude", &input("t", "r2", json!([])))
+        .await;
     assert_eq!(
         types(&late),
         ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
@@ -113,27 +115,27 @@ async fn who_comes_late_is_told_the_thread() {
 }
 
 #[tokio::test]
-async fn who_comes_during_a_run_is_told_what_goes_on() {
-    let house = House::new().await;
-    let asked = house
+async fn a_client_that_joins_during_a_run_gets_its_state() {
+    let test_server = TestServer::new().await;
+    let asked = test_server
         .run("claude", &input("t", "r1", json!([user("m1", "hello")])))
         .await;
     end(&asked);
     let request = input("t", "r2", json!([user("m2", "wait")]));
-    let running = house.run("claude", &request);
+    let running = test_server.run("claude", &request);
     let late = async {
         loop {
-            let sessions = house.get("/api/sessions").await.json();
+            let sessions = test_server.get("/api/sessions").await.json();
             if sessions["sessions"][0]["state"] == "running" {
                 break;
             }
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
         let join = input("t", "r3", json!([]));
-        let joined = house.run("claude", &join);
+        let joined = test_server.run("claude", &join);
         let abort = async {
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-            house
+            test_server
                 .post("/ag-ui/claude/abort", &json!({ "threadId": "t" }))
                 .await;
         };
@@ -149,24 +151,24 @@ async fn who_comes_during_a_run_is_told_what_goes_on() {
 
 #[tokio::test]
 async fn two_engines_and_two_threads_are_kept_apart() {
-    let house = House::new().await;
+    let test_server = TestServer::new().await;
     for (engine, thread) in [("claude", "a"), ("claude", "b"), ("replay:tools", "a")] {
         let request = input(thread, "r", json!([user("m", "hello")]));
-        end(&house.run(engine, &request).await);
+        end(&test_server.run(engine, &request).await);
     }
-    let sessions = house.get("/api/sessions").await.json();
+    let sessions = test_server.get("/api/sessions").await.json();
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 3);
 }
 
 #[tokio::test]
-async fn protobuf_is_for_those_who_name_it() {
-    let house = House::new().await;
+async fn protobuf_is_sent_on_request() {
+    let test_server = TestServer::new().await;
     let request = input("t", "r1", json!([user("m1", "go")]));
-    let accept = |kind: &str| format!("{}Accept: {kind}\r\n", house.bearer("first"));
+    let accept = |kind: &str| format!("{}Accept: {kind}\r\n", test_server.bearer("first"));
     let proto = "application/vnd.ag-ui.event+proto";
     let rows = [("*/*", "text/event-stream"), (proto, proto)];
     for (accepted, kind) in rows {
-        let answer = house
+        let answer = test_server
             .request(
                 "POST",
                 "/ag-ui/replay:tools",
@@ -184,20 +186,20 @@ async fn protobuf_is_for_those_who_name_it() {
 }
 
 #[tokio::test]
-async fn protobuf_says_what_the_text_says() {
-    let house = House::new().await;
+async fn protobuf_and_text_are_equal() {
+    let test_server = TestServer::new().await;
     let body = input("t", "r1", json!([user("m1", "go")])).to_string();
-    let told = house
+    let told = test_server
         .run("replay:tools", &serde_json::from_str(&body).unwrap())
         .await;
     // The old version of HTTP has no chunks.
     let request = format!(
         "POST /ag-ui/replay:tools HTTP/1.0\r\nHost: {}\r\nAccept: {PROTO_TYPE}\r\nContent-Length: {}\r\n{}\r\n{body}",
-        house.address,
+        test_server.address,
         body.len(),
-        house.bearer("first")
+        test_server.bearer("first")
     );
-    let mut stream = TcpStream::connect(house.address).await.unwrap();
+    let mut stream = TcpStream::connect(test_server.address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).await.unwrap();
@@ -212,19 +214,21 @@ async fn protobuf_says_what_the_text_says() {
 
 #[tokio::test]
 async fn the_thinking_profile_can_be_chosen() {
-    let house = House::new().await;
+    let test_server = TestServer::new().await;
     let request = input("t", "r1", json!([user("m1", "go")]));
-    let events = house.run("replay:tools?profile=thinking", &request).await;
+    let events = test_server
+        .run("replay:tools?profile=thinking", &request)
+        .await;
     assert!(!types(&events).iter().any(|it| it.starts_with("REASONING")));
     end(&events);
 }
 
 #[tokio::test]
 async fn an_abort_names_a_thread() {
-    let house = House::new().await;
+    let test_server = TestServer::new().await;
     for thread in ["", "a\nb", &"x".repeat(513)] {
         let body = json!({ "threadId": thread });
-        let answer = house.post("/ag-ui/replay:tools/abort", &body).await;
+        let answer = test_server.post("/ag-ui/replay:tools/abort", &body).await;
         assert_eq!(
             (answer.status, answer.code().as_str()),
             (400, "bad_input"),
@@ -232,7 +236,7 @@ async fn an_abort_names_a_thread() {
         );
     }
     let body = json!({ "threadId": "none" });
-    let answer = house.post("/ag-ui/replay:tools/abort", &body).await;
+    let answer = test_server.post("/ag-ui/replay:tools/abort", &body).await;
     assert_eq!(
         (answer.status, answer.json()),
         (200, json!({ "aborted": false }))

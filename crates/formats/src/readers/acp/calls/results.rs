@@ -3,15 +3,15 @@
 use model::{Raw, Status, Text, Tool, ToolKind, ToolResult};
 
 use super::super::wire::{self, Meta};
-use super::Call;
-use crate::readers::cards;
-use crate::readers::pieces::{self, Piece};
+use super::AcpCall;
+use crate::readers::acp_tool_content;
+use crate::readers::content::{self, ContentPiece};
 use crate::tools;
 use crate::wire::lenient::{Any, Num};
 
 object! {
     /// What agents put into `rawOutput` of a command.
-    Output {
+    RawOutput {
         exit_code: Num = "exitCode",
         exit_code_snake: Num = "exit_code",
         metadata: OutputMeta<'a> = "metadata",
@@ -24,11 +24,11 @@ object! {
     }
 }
 
-impl Call {
+impl AcpCall {
     /// What came back. Agents send what the model saw, an object of their own, or both.
     pub(super) fn result<'r>(&'r self, status: Status, meta: &Meta<'r>) -> Option<ToolResult<'r>> {
         let content = self.content.as_ref().map(Raw::as_raw_value);
-        let mut pieces = cards::contents(Any(content)).pieces;
+        let mut pieces = acp_tool_content::contents(Any(content)).pieces;
         let has_output = self.output.as_ref().is_some_and(Raw::is_string);
         if self.is_description && has_output {
             // Nothing replaced the words that the call was introduced with.
@@ -39,7 +39,7 @@ impl Call {
             pieces.retain(|it| !is_terminal(it));
         }
         if pieces.is_empty() && !self.streamed.is_empty() {
-            pieces.push(Piece::Text(Text::new(&*self.streamed)));
+            pieces.push(ContentPiece::Text(Text::new(&*self.streamed)));
         }
         let is_silent = pieces.is_empty() && self.output.is_none();
         if is_silent && meta.status.0.is_some() {
@@ -52,7 +52,7 @@ impl Call {
             (None, Some(output)) if output.get().starts_with('[') => (output, None),
             (None, Some(output)) if output.is_string() && pieces.is_empty() => (output, None),
             (None, output) => {
-                let content = pieces::content(pieces);
+                let content = content::content(pieces);
                 // An object is not compared with a text: neither has to be decoded.
                 let is_other = |it: &Raw<'_>| {
                     !it.is_string() || Text::from(it.by_ref()) != Text::from(content.by_ref())
@@ -74,7 +74,7 @@ impl Call {
         if self.terminal_exit.is_some() || tool.class.kind != ToolKind::Shell {
             return self.terminal_exit;
         }
-        let output: Output<'_> = (self.output.as_ref())
+        let output: RawOutput<'_> = (self.output.as_ref())
             .and_then(|it| serde_json::from_str(it.get()).ok())
             .unwrap_or_default();
         let codes = [
@@ -92,13 +92,13 @@ impl Call {
 }
 
 /// True for a block that only names a terminal.
-fn is_terminal(piece: &Piece<'_>) -> bool {
+fn is_terminal(piece: &ContentPiece<'_>) -> bool {
     match piece {
-        Piece::Part(model::Part::Other(raw)) => {
+        ContentPiece::Part(model::Part::Other(raw)) => {
             let content: wire::ToolContent<'_> =
                 serde_json::from_str(raw.get()).unwrap_or_default();
             content.r#type.as_deref() == Some("terminal")
         }
-        Piece::Part(_) | Piece::Text(_) => false,
+        ContentPiece::Part(_) | ContentPiece::Text(_) => false,
     }
 }

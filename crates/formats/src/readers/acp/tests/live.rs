@@ -4,7 +4,7 @@ use expect_test::expect;
 use model::{End, Event, Frame};
 
 use super::{chunk, prompt, reader, stop};
-use crate::readers::told::{config, told};
+use crate::readers::test_support::{config, read_lines};
 use crate::readers::{ReaderConfig, RunEnds};
 
 const LOAD: &str = r#"{"jsonrpc":"2.0","id":1,"method":"session/load","params":{"sessionId":"s","cwd":"/w","mcpServers":[]}}"#;
@@ -37,7 +37,7 @@ fn a_live_session_that_is_loaded_begins_no_run() {
         item.delta {"channel":"text","item":"text-1","text":"now"}
         item.closed {"item":{"id":"text-1","kind":"message","role":"assistant","text":"now"},"status":"ok"}
         run.ended {"answer":"now","detail":{"stopReason":"end_turn"},"outcome":"completed","stop_reason":"end_turn"}
-    "#]].assert_eq(&told(reader(&live()), &lines, &End::default()));
+    "#]].assert_eq(&read_lines(reader(&live()), &lines, &End::default()));
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_session_that_is_refused_is_why_the_run_failed() {
         notice.raised {"code":"request_failed","detail":{"error":{"code":-32602,"data":{"details":"no such session"},"message":"Internal error"},"id":1,"jsonrpc":"2.0"},"level":"error","text":"Internal error"}
         run.started {"cause":"prompt"}
         run.ended why="missing_end" {"error":{"code":"failed","message":"Internal error: no such session"},"outcome":"failed"}
-    "#]].assert_eq(&told(reader(&live()), &lines, &End::default()));
+    "#]].assert_eq(&read_lines(reader(&live()), &lines, &End::default()));
 }
 
 #[test]
@@ -70,13 +70,13 @@ fn a_session_after_a_login_was_not_refused() {
         run.started {"cause":"prompt"}
         item.closed {"item":{"id":"prompt-1","kind":"message","role":"user","text":"go"},"status":"ok"}
         run.ended why="missing_end" {"error":{"code":"missing_end","message":"the stream ended without a result"},"outcome":"lost"}
-    "#]].assert_eq(&told(reader(&live()), &lines, &End::default()));
+    "#]].assert_eq(&read_lines(reader(&live()), &lines, &End::default()));
 }
 
 #[test]
 fn a_fork_is_another_session_than_the_one_asked_for() {
     let config = ReaderConfig {
-        expect: Some("old".to_owned()),
+        expected_session: Some("old".to_owned()),
         ..live()
     };
     let lines = [
@@ -92,7 +92,7 @@ fn a_fork_is_another_session_than_the_one_asked_for() {
         run.started {"cause":"prompt"}
         item.closed {"item":{"id":"prompt-1","kind":"message","role":"user","text":"go"},"status":"ok"}
         run.ended {"detail":{"stopReason":"end_turn"},"outcome":"completed","stop_reason":"end_turn"}
-    "#]].assert_eq(&told(reader(&config), &lines, &End::default()));
+    "#]].assert_eq(&read_lines(reader(&config), &lines, &End::default()));
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn an_agent_is_called_by_its_name() {
 }
 
 #[test]
-fn a_denied_call_that_nobody_speaks_of_again_was_denied() {
+fn a_denied_call_without_further_lines_is_denied() {
     let lines = [
         &*prompt(1, "go"),
         r#"{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"sessionId":"s","options":[{"optionId":"n","kind":"reject_once"}],"toolCall":{"toolCallId":"c","title":"ls","kind":"execute"}}}"#,
@@ -121,5 +121,5 @@ fn a_denied_call_that_nobody_speaks_of_again_was_denied() {
         ask.settled {"decision":"denied","id":"0"}
         item.closed {"item":{"class":{"kind":"shell","title":"ls"},"id":"c","kind":"tool","name":"execute"},"status":"denied"}
         run.ended {"detail":{"stopReason":"end_turn"},"outcome":"completed","stop_reason":"end_turn"}
-    "#]].assert_eq(&told(reader(&live()), &lines, &End::default()));
+    "#]].assert_eq(&read_lines(reader(&live()), &lines, &End::default()));
 }

@@ -20,10 +20,10 @@ fn an_answer_that_is_sent_settles_its_question() {
             RUNNING.to_owned(),
         ];
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        let told = told(reader(&config()), &lines, &End::default());
+        let emitted = read_lines(reader(&config()), &lines, &End::default());
         let about = |it: &&str| it.starts_with("ask") || it.starts_with("frame");
-        let told: Vec<&str> = told.lines().filter(about).collect();
-        expect.assert_eq(&told.join("\n"));
+        let emitted: Vec<&str> = emitted.lines().filter(about).collect();
+        expect.assert_eq(&emitted.join("\n"));
     };
     check(
         r#"{"type":"answer","call":"c","allow":true}"#,
@@ -54,8 +54,8 @@ fn a_summary_that_openhands_made_up_is_no_title() {
         |summary: &str| ACTION.replace(r#""source""#, &format!(r#""summary":{summary},"source""#));
     let titles = [r#""look around""#, r#""terminal: {\"command\": \"ls\"}""#].map(|summary| {
         let action = with(summary);
-        let told = told(reader(&config()), &[USER, &action], &End::default());
-        let opened = told
+        let emitted = read_lines(reader(&config()), &[USER, &action], &End::default());
+        let opened = emitted
             .lines()
             .find(|it| it.starts_with("item.opened"))
             .unwrap()
@@ -86,7 +86,7 @@ fn what_was_used_before_a_resumed_run_is_not_its_own() {
         &state("stats", &stats(5)),
         FINISHED,
     ];
-    let told = told(reader(&config()), &lines, &End::default());
-    let ended = told.lines().last().unwrap();
+    let emitted = read_lines(reader(&config()), &lines, &End::default());
+    let ended = emitted.lines().last().unwrap();
     expect![[r#"run.ended {"answer":"done","models":[{"cost_usd":2.0,"model":"m","tokens":{"cache_read":0,"cache_write":0,"input":2,"output":2}}],"outcome":"completed","session_cost_usd":5.0,"usage":{"basis":"delta","scope":"run","tokens":{"cache_read":0,"cache_write":0,"input":2,"output":2}}}"#]].assert_eq(ended);
 }

@@ -178,7 +178,7 @@ fn native_tools_are_openhands_own() {
 }
 
 #[test]
-fn held_words_are_bounded() {
+fn held_text_is_bounded() {
     let long = "x".repeat(3 * 1024 * 1024);
     let script = Script::run("message").say("g1", &long).say("g2", &long);
     assert!(script.out.len() > 2 * long.len());

@@ -3,7 +3,7 @@
 
 use model::{Event, Raw, Text, Tool};
 
-use super::{heading as by_name, labelled, words};
+use super::{heading as by_name, labelled, text_of};
 use crate::wire::takopi as wire;
 use crate::writers::content;
 use crate::writers::takopi::tools::relative;
@@ -16,7 +16,7 @@ const PREVIEW: usize = 500;
 const MAX_WORDS: usize = 16 * 1024 * 1024;
 
 /// Adds to the words that will be the answer.
-pub(in crate::writers::takopi) fn add_words(answer: &mut String, text: &Text<'_>) {
+pub(in crate::writers::takopi) fn push_text(answer: &mut String, text: &Text<'_>) {
     if answer.len() + text.len_bound() <= MAX_WORDS {
         answer.push_str(&text.to_str());
     }
@@ -83,5 +83,5 @@ pub(in crate::writers::takopi) fn is_ok(tool: &Tool<'_>) -> bool {
 fn path<'t>(tool: &'t Tool<'_>) -> Option<Text<'t>> {
     let input = tool.input.as_ref().map_or("null", Raw::get);
     let input: wire::OpenCodeInput<'t> = serde_json::from_str(input).unwrap_or_default();
-    words(input.file_path).or_else(|| words(input.file_path_camel))
+    text_of(input.file_path).or_else(|| text_of(input.file_path_camel))
 }

@@ -1,0 +1,144 @@
+//! What the user chooses, and what the agent offers and changes by itself.
+
+use runner::{Mode, Offers, Permissions};
+use serde_json::Value;
+
+use super::Session;
+use crate::options::{DEFAULT, mode_id};
+use crate::rpc::{self, Error, Id};
+use crate::wire::{self, About};
+
+impl Session {
+    pub(super) fn set_mode(&mut self, id: &Id, mode: &str) {
+        let line = match self.choices.mode(mode) {
+            Some(mode) => {
+                self.change_mode(mode);
+                rpc::result(id, &wire::Empty {})
+            }
+            None => rpc::refusal(Some(id), &self.no_such("mode", mode)),
+        };
+        self.lines.extend(line);
+        self.send_options();
+    }
+
+    pub(super) fn set_option(&mut self, id: &Id, option: &str, value: &Value) {
+        let chosen = value.as_str().unwrap_or_default();
+        let error = match option {
+            "mode" => match self.choices.mode(chosen) {
+                Some(mode) => {
+                    self.change_mode(mode);
+                    self.update(About::CurrentModeUpdate {
+                        current_mode_id: mode_id(mode),
+                    });
+                    None
+                }
+                None => Some(self.no_such("mode", chosen)),
+            },
+            "model" if !chosen.is_empty() && self.choices.has_modes => {
+                self.change_model(chosen);
+                None
+            }
+            "effort" if chosen == DEFAULT || self.choices.efforts.contains(&chosen) => {
+                let effort = (chosen != DEFAULT).then(|| chosen.to_owned());
+                let has_agent = self.worker.agent().is_some() || self.worker.is_starting();
+                self.is_stale |= has_agent && self.chosen.effort != effort;
+                self.chosen.effort = effort;
+                None
+            }
+            _ => Some(self.no_such(option, chosen)),
+        };
+        let line = match error {
+            Some(error) => rpc::refusal(Some(id), &error),
+            None => {
+                let config_options = self.choices.options(&self.chosen, &self.offers);
+                rpc::result(id, &wire::ConfigOptions { config_options })
+            }
+        };
+        self.lines.extend(line);
+    }
+
+    fn no_such(&self, option: &str, value: &str) -> Error {
+        Error::params(format!("there is no {option} `{value}` to choose"))
+    }
+
+    fn change_mode(&mut self, mode: Mode) {
+        // One that is being started begins with what was chosen before.
+        self.is_stale |= self.worker.is_starting() && self.chosen.mode != mode;
+        self.set_chosen_mode(mode);
+        if let Some(agent) = self.worker.agent_mut() {
+            // One that cannot change is started anew for the next prompt.
+            self.is_stale |= !agent.set_mode(mode);
+        }
+    }
+
+    fn set_chosen_mode(&mut self, mode: Mode) {
+        self.chosen.mode = mode;
+        self.worker.set_permissions(Permissions {
+            mode,
+            ..self.shared.config.permissions.clone()
+        });
+    }
+
+    fn change_model(&mut self, model: &str) {
+        let model = (model != DEFAULT).then(|| model.to_owned());
+        if self.chosen.model == model {
+            return;
+        }
+        let is_starting = self.worker.is_starting();
+        match (self.worker.agent_mut(), &model) {
+            (Some(agent), Some(model)) => self.is_stale |= !agent.set_model(model),
+            (Some(_), None) => self.is_stale = true,
+            (None, _) => self.is_stale |= is_starting,
+        }
+        self.chosen.model = model;
+    }
+
+    fn send_options(&mut self) {
+        let config_options = self.choices.options(&self.chosen, &self.offers);
+        self.update(About::ConfigOptionUpdate { config_options });
+    }
+
+    /// Tells what the agent offers, once it has said so.
+    pub(super) fn apply_offers(&mut self) {
+        if self.offers != Offers::default() {
+            return;
+        }
+        let Some(agent) = self.worker.agent() else {
+            return;
+        };
+        let offers = agent.offers();
+        if offers == self.offers {
+            return;
+        }
+        let command = |it: &runner::SlashCommand| wire::Command {
+            name: it.name.clone(),
+            description: it.description.clone(),
+            input: it.hint.clone().map(|hint| wire::Hint { hint }),
+        };
+        let available_commands: Vec<wire::Command> = offers.commands.iter().map(command).collect();
+        self.offers = offers;
+        if !available_commands.is_empty() {
+            self.writer.set_knows_commands();
+            self.update(About::AvailableCommandsUpdate { available_commands });
+        }
+        self.send_options();
+    }
+
+    /// An agent that leaves its plan, or was allowed all edits, is in another mode.
+    pub(super) fn apply_mode(&mut self) {
+        let Some(heard) = self.heard_mode.take() else {
+            return;
+        };
+        let is_ours = matches!(self.chosen.mode, Mode::Allow | Mode::Listed | Mode::Deny);
+        let Some(mode) = self.choices.mode(&heard).filter(|_| !is_ours) else {
+            return;
+        };
+        if self.chosen.mode != mode {
+            self.set_chosen_mode(mode);
+            self.update(About::CurrentModeUpdate {
+                current_mode_id: mode_id(mode),
+            });
+            self.send_options();
+        }
+    }
+}

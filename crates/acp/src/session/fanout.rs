@@ -1,0 +1,51 @@
+//! What the agent tells, on its way to the client.
+
+use formats::AcpAgent;
+use model::{Body, Cause, Event, Sink};
+
+use super::turn::{CANCELLED, Turn};
+use crate::rpc;
+use crate::stats::Stats;
+
+pub(super) struct Fanout<'a> {
+    pub(super) writer: &'a mut AcpAgent,
+    pub(super) turn: &'a mut Option<Turn>,
+    pub(super) lines: &'a mut Vec<u8>,
+    pub(super) stats: &'a Stats,
+    pub(super) heard_mode: &'a mut Option<String>,
+}
+
+impl Sink for Fanout<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        self.stats.record_event(1);
+        let run = event.run.as_ref().map(|it| it.as_str());
+        match &event.body {
+            // What background work begins is not what was asked for.
+            Body::RunStarted(it) if it.cause == Cause::Prompt => {
+                if let Some(turn) = self.turn
+                    && turn.run.is_none()
+                {
+                    turn.run = run.map(str::to_owned);
+                }
+            }
+            Body::SessionBound(bound) => {
+                if let Some(mode) = &bound.permission_mode {
+                    *self.heard_mode = Some(mode.to_string());
+                }
+            }
+            _ => (),
+        }
+        let Some(end) = self.writer.event(event, self.lines) else {
+            return;
+        };
+        let is_its = |it: &mut Turn| it.run.as_deref() == run;
+        if let Some(turn) = self.turn.take_if(is_its) {
+            let end = match turn.is_cancelled {
+                // Whatever the agent made of it, this is what the client waits for.
+                true => CANCELLED,
+                false => &end,
+            };
+            self.lines.extend(rpc::rest(&turn.id, end));
+        }
+    }
+}

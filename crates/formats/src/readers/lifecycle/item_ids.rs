@@ -1,0 +1,115 @@
+//! Which ids were given out, so that none is used twice.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use model::ItemId;
+
+/// Ids remembered; a session with more items than this forgets the oldest.
+const MAX_USED: usize = 65_536;
+
+/// Ids that were given out, by hash: enough to keep them apart, small enough to keep many.
+#[derive(Clone, Debug, Default)]
+pub struct ItemIds {
+    hashes: HashSet<u64>,
+    order: VecDeque<u64>,
+    n_repeated: u64,
+    /// What ids mean that were given out before and had to be changed.
+    renamed: HashMap<ItemId<'static>, ItemId<'static>>,
+}
+
+impl ItemIds {
+    /// An item of this id exists.
+    pub fn reserve(&mut self, id: &ItemId<'_>) {
+        self.insert(id);
+    }
+
+    /// `id`, or `id` with a number behind it. Numbers are never tried twice: an agent that repeats
+    /// one id for ever must not make each try longer than the last.
+    pub(super) fn unique(&mut self, id: &ItemId<'static>) -> ItemId<'static> {
+        let mut candidate = id.clone();
+        while !self.insert(&candidate) {
+            self.n_repeated += 1;
+            candidate = ItemId::new(format!("{id}~{}", self.n_repeated + 1));
+        }
+        if self.renamed.len() > MAX_USED {
+            self.renamed.clear();
+        }
+        if candidate == *id {
+            self.renamed.remove(id);
+        } else {
+            self.renamed.insert(id.clone(), candidate.clone());
+        }
+        candidate
+    }
+
+    /// The id under which the last item of this id was told.
+    pub(super) fn renamed(&self, id: &ItemId<'_>) -> Option<ItemId<'static>> {
+        if self.renamed.is_empty() {
+            return None;
+        }
+        self.renamed.get(&id.clone().into_owned()).cloned()
+    }
+
+    /// The same for all of a path.
+    pub(super) fn renamed_path<'a>(
+        &self,
+        path: &'a [ItemId<'static>],
+    ) -> Cow<'a, [ItemId<'static>]> {
+        if self.renamed.is_empty() || path.is_empty() {
+            return Cow::Borrowed(path);
+        }
+        let told = |id: &ItemId<'static>| self.renamed(id).unwrap_or_else(|| id.clone());
+        Cow::Owned(path.iter().map(told).collect())
+    }
+
+    fn insert(&mut self, id: &ItemId<'_>) -> bool {
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        let hash = hasher.finish();
+        if !self.hashes.insert(hash) {
+            return false;
+        }
+        self.order.push_back(hash);
+        if self.order.len() > MAX_USED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.hashes.remove(&oldest);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_ids_are_forgotten() {
+        let mut ids = ItemIds::default();
+        let id = |n: usize| ItemId::new(format!("id{n}"));
+        for n in 0..=MAX_USED {
+            assert_eq!(ids.unique(&id(n)), id(n));
+        }
+        assert_eq!((ids.hashes.len(), ids.order.len()), (MAX_USED, MAX_USED));
+        assert_eq!(
+            ids.unique(&id(MAX_USED)),
+            ItemId::new(format!("id{MAX_USED}~2"))
+        );
+        assert_eq!(ids.unique(&id(0)), id(0));
+    }
+
+    #[test]
+    fn renamed_ids_are_bounded() {
+        let mut ids = ItemIds::default();
+        let id = |n: usize| ItemId::new(format!("id{n}"));
+        // Twice as many as are remembered, each given out twice.
+        for n in 0..2 * MAX_USED {
+            ids.unique(&id(n));
+            ids.unique(&id(n));
+        }
+        assert!(ids.renamed.len() <= MAX_USED + 1);
+        assert!(ids.hashes.len() <= MAX_USED);
+    }
+}

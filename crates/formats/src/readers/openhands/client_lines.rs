@@ -1,0 +1,46 @@
+//! What is sent to a conversation that linkspan runs: lines of its own, not of OpenHands.
+//!
+//! Answers tell something that no event does: who allowed a call, and when. The first line tells that
+//! the conversation is linkspan's. OpenHands tells all else itself, prompts and interrupts too.
+
+use model::{AskSettled, Decision, ItemId, Text};
+
+use super::wire::Sent;
+use super::{FrameContext, OpenHands};
+use crate::wire::lenient::read;
+
+impl OpenHands {
+    pub(super) fn sent(&mut self, cx: &mut FrameContext<'_>, text: &str) {
+        let mut sent = Sent::default();
+        let is_read = read(text, &mut sent).is_ok();
+        match sent.r#type.as_deref().filter(|_| is_read) {
+            Some("answer") => self.answer(cx, &sent),
+            Some("open") => self.is_ours = true,
+            Some("prompt" | "interrupt" | "model" | "permissions") => (),
+            _ => {
+                let what = "message to the agent".to_owned();
+                self.lifecycle.unmapped(cx, what, text);
+            }
+        }
+    }
+
+    fn answer(&mut self, cx: &mut FrameContext<'_>, sent: &Sent<'_>) {
+        let call = ItemId::new(sent.call.as_deref().unwrap_or_default().to_owned());
+        let Some(id) = self.lifecycle.ask_of_item(&call) else {
+            return;
+        };
+        let decision = match (sent.allow.is_true(), sent.always.is_true()) {
+            (true, true) => Decision::AllowedAlways,
+            (true, false) => Decision::Allowed,
+            (false, _) => Decision::Denied,
+        };
+        let settled = AskSettled {
+            id,
+            decision,
+            message: sent.reason.0.map(Text::from_json),
+            input: None,
+            remembered: None,
+        };
+        self.lifecycle.settle(cx, settled);
+    }
+}

@@ -1,0 +1,219 @@
+//! The first and the last lines of a transcript: who ran where, how it ended, what it took.
+
+use model::{Compaction, Item, ModelUsage, Outcome, Role, RunEnded, SessionBound};
+
+use crate::resume;
+
+/// What is known of the session, as far as it was said.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct SessionSummary {
+    pub(crate) engine: String,
+    pub(crate) native: String,
+    pub(crate) model: Option<String>,
+    pub(crate) cwd: Option<String>,
+    pub(crate) mode: Option<String>,
+    version: Option<String>,
+}
+
+impl SessionSummary {
+    pub(crate) fn new(bound: &SessionBound<'_>, engine: &str) -> Self {
+        let own = |it: &Option<std::borrow::Cow<'_, str>>| it.as_deref().map(str::to_owned);
+        Self {
+            engine: engine.to_owned(),
+            native: bound.native.as_str().to_owned(),
+            model: own(&bound.model),
+            cwd: own(&bound.cwd),
+            mode: own(&bound.permission_mode).filter(|it| it != "default"),
+            version: own(&bound.version),
+        }
+    }
+
+    /// The agent and its version.
+    pub(crate) fn agent(&self) -> String {
+        let engine = &self.engine;
+        match &self.version {
+            Some(version) => format!("{engine} {version}"),
+            None => engine.clone(),
+        }
+    }
+
+    pub(crate) fn headline(&self) -> String {
+        let engine = self.agent();
+        let mode = self.mode.as_ref().map(|it| format!("{it} mode"));
+        let session = Some(&self.native).filter(|it| !it.is_empty());
+        let session = session.map(|it| format!("session {it}"));
+        let facts = [self.model.clone(), self.cwd.clone(), mode, session];
+        let facts = facts.into_iter().flatten();
+        std::iter::once(engine)
+            .chain(facts)
+            .collect::<Vec<_>>()
+            .join(" · ")
+    }
+
+    /// Takes over what `now` says and tells what is new about the same session.
+    pub(crate) fn update(&mut self, now: Self, says_mode: bool) -> Option<String> {
+        let mut news = Vec::new();
+        let mut take = |old: &mut Option<String>, new: Option<String>| {
+            if new.is_some() && *old != new {
+                news.extend(new.clone());
+                *old = new;
+            }
+        };
+        take(&mut self.model, now.model);
+        take(&mut self.cwd, now.cwd);
+        take(&mut self.version, now.version);
+        if says_mode && self.mode != now.mode {
+            let mode = now.mode.as_deref().unwrap_or("default");
+            news.push(format!("{mode} mode"));
+            self.mode = now.mode;
+        }
+        (!news.is_empty()).then(|| news.join(" · "))
+    }
+}
+
+/// The agent said or did it, and was not only told it.
+pub(crate) fn is_of_agent(item: &Item<'_>) -> bool {
+    match item {
+        Item::Message(message) => message.role == Role::Assistant,
+        Item::Reasoning(_)
+        | Item::Tool(_)
+        | Item::Plan(_)
+        | Item::Subagent(_)
+        | Item::Compaction(_)
+        | Item::Other(_) => true,
+    }
+}
+
+/// How a run ended and how long it took, in a few words.
+pub(crate) fn outcome_label(outcome: Outcome, duration_ms: Option<u64>) -> String {
+    let (verdict, word) = match outcome {
+        Outcome::Completed => ("✓ done", "in"),
+        Outcome::Failed => ("✗ failed", "after"),
+        Outcome::Aborted => ("⊘ aborted", "after"),
+        Outcome::Refused => ("⊘ refused", "after"),
+        Outcome::Limit => ("✗ stopped at a limit", "after"),
+        Outcome::Lost => ("? cut off", "after"),
+    };
+    match duration_ms {
+        Some(ms) => format!("{verdict} {word} {}", duration(ms)),
+        None => verdict.to_owned(),
+    }
+}
+
+/// What a run took; `request` is the caller's word for one answer of the model.
+pub(crate) fn summary_line(ended: &RunEnded<'_>, n_requests: u64, request: &str) -> Vec<String> {
+    let mut facts = Vec::new();
+    if n_requests > 0 {
+        facts.push(plural(n_requests, request));
+    }
+    if let Some(usage) = &ended.usage {
+        let input = usage.tokens.all_input();
+        let output = usage.tokens.output.unwrap_or_default();
+        if input > 0 || output > 0 {
+            facts.push(format!(
+                "{} in / {} out tokens",
+                count(input),
+                count(output)
+            ));
+        }
+    }
+    if let Some(cost) = cost(ended).filter(|it| *it > 0.0) {
+        facts.push(dollars(cost));
+    }
+    if !ended.denials.is_empty() {
+        facts.push(format!("{} denied", ended.denials.len()));
+    }
+    facts
+}
+
+/// What a compaction did.
+pub(crate) fn compacted(compaction: &Compaction<'_>) -> String {
+    let trigger = compaction.trigger.as_deref().map(|it| format!(" ({it})"));
+    let tokens = match (compaction.tokens_before, compaction.tokens_after) {
+        (Some(before), Some(after)) => format!(": {} → {} tokens", count(before), count(after)),
+        (Some(before), None) => format!(": {} tokens before", count(before)),
+        (None, _) => String::new(),
+    };
+    format!("context compacted{}{tokens}", trigger.unwrap_or_default())
+}
+
+/// What all runs took together.
+pub(crate) fn totals(n_runs: u64, duration_ms: u64, cost_usd: Option<f64>) -> Vec<String> {
+    let mut facts = Vec::new();
+    if n_runs > 0 {
+        facts.push(plural(n_runs, "turn"));
+    }
+    if duration_ms > 0 {
+        facts.push(duration(duration_ms));
+    }
+    if let Some(cost) = cost_usd.filter(|it| *it > 0.0) {
+        facts.push(dollars(cost));
+    }
+    facts
+}
+
+pub(crate) fn duration(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0..60 => format!("{}.{}s", seconds, ms % 1000 / 100),
+        60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h {:02}m", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// Engines that are programs with a command of that kind; a protocol or an endpoint has none.
+const RESUMABLE: [&str; 5] = ["claude", "codex", "opencode", "gemini", "qwen"];
+
+/// The command that goes on with a session. Nothing is offered that a shell would read as more than a word.
+pub(crate) fn resume_hint(session: &SessionSummary) -> Option<String> {
+    if !RESUMABLE.contains(&&*session.engine) {
+        return None;
+    }
+    let native = &*session.native;
+    let is_word = !native.is_empty()
+        && !native.starts_with('-')
+        && native
+            .bytes()
+            .all(|it| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_' | b'.'));
+    if !is_word {
+        return None;
+    }
+    let line = resume::format(&session.engine, native)?;
+    Some(line.trim_matches('`').to_owned())
+}
+
+/// What this run cost: by model where that is known, because it includes the sub-agents.
+pub(crate) fn cost(ended: &RunEnded<'_>) -> Option<f64> {
+    let by_model = |it: &ModelUsage<'_>| it.cost_usd;
+    ended
+        .models
+        .iter()
+        .map(by_model)
+        .sum::<Option<f64>>()
+        .filter(|_| !ended.models.is_empty())
+        .or(ended.usage.as_ref()?.cost_usd)
+}
+
+pub(crate) fn dollars(cost: f64) -> String {
+    if cost < 0.1 {
+        format!("${cost:.4}")
+    } else {
+        format!("${cost:.2}")
+    }
+}
+
+pub(crate) fn count(n: u64) -> String {
+    match n {
+        0..10_000 => n.to_string(),
+        10_000..1_000_000 => format!("{:.1}k", n as f64 / 1e3),
+        _ => format!("{:.1}M", n as f64 / 1e6),
+    }
+}
+
+pub(crate) fn plural(n: u64, thing: &str) -> String {
+    if n == 1 {
+        format!("1 {thing}")
+    } else {
+        format!("{n} {thing}s")
+    }
+}

@@ -1,0 +1,380 @@
+//! All sessions as one stream: each is rendered once, and its frames go into one ring.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::time::Duration;
+
+use journal::{Journal, Session, SessionQuery};
+use model::{SessionId, Timestamp};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use crate::catch_up::{Render, Style};
+use crate::channel::RETRY_READ;
+use crate::error::{Error, Result};
+use crate::follow::{Delivered, Detached, FollowOne, Followed};
+use crate::record::now;
+use crate::ring::{Frame, Poll, Ring};
+use crate::shared::Shared;
+
+/// A session that says nothing for so long is let go of, until it goes on.
+const IDLE_AFTER: Duration = Duration::from_secs(60);
+/// Sessions read at once.
+const PAGE: u32 = 100;
+
+/// Places of sessions without news that are kept.
+const MAX_TAILS: usize = 512;
+
+/// All sessions in one format. Lives as long as somebody follows it.
+#[derive(Debug)]
+pub(crate) struct Firehose {
+    pub(crate) ring: Ring,
+    style: Style,
+    sessions: Mutex<HashMap<SessionId<'static>, SessionTail>>,
+}
+
+/// Where a session is.
+#[derive(Debug)]
+struct SessionTail {
+    cursor: u64,
+    /// Somebody hands its frames on.
+    is_active: bool,
+    /// The last who did.
+    task: Option<JoinHandle<()>>,
+}
+
+impl Firehose {
+    pub(crate) fn new(style: Style) -> Self {
+        Self {
+            ring: Ring::new(),
+            style,
+            sessions: Mutex::default(),
+        }
+    }
+
+    /// A session has more than it had; `after` is where it was when it was looked at last.
+    pub(crate) fn resume(self: &Arc<Self>, shared: &Arc<Shared>, session: &Session, after: u64) {
+        let mut sessions = self.sessions();
+        let new = SessionTail {
+            cursor: after,
+            is_active: false,
+            task: None,
+        };
+        let place = sessions.entry(session.id.clone()).or_insert(new);
+        if !place.is_active && session.head > place.cursor {
+            place.is_active = true;
+            let id = Arc::new(session.id.clone());
+            let task = forward(Arc::downgrade(self), Arc::clone(shared), id, place.cursor);
+            place.task = Some(tokio::spawn(task));
+        }
+    }
+
+    fn mark_idle(&self, shared: &Shared, session: &SessionId<'static>, cursor: u64) {
+        let mut sessions = self.sessions();
+        if let Some(place) = sessions.get_mut(session) {
+            place.cursor = cursor;
+            place.is_active = false;
+        }
+        if sessions.len() > MAX_TAILS {
+            // Where the directory stands at the same event, it says where to go on.
+            sessions.retain(|id, it| {
+                let head = shared.directory.head(id);
+                it.is_active || head.is_some_and(|head| head != it.cursor)
+            });
+        }
+    }
+
+    /// False: somebody else has it.
+    fn mark_active(&self, session: &SessionId<'static>) -> bool {
+        let mut sessions = self.sessions();
+        let place = sessions.get_mut(session).filter(|it| !it.is_active);
+        place.map(|it| it.is_active = true).is_some()
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId<'static>, SessionTail>> {
+        self.sessions
+            .lock()
+            .expect("nobody panics while holding it")
+    }
+}
+
+impl Drop for Firehose {
+    fn drop(&mut self) {
+        for place in self.sessions().values() {
+            if let Some(task) = &place.task {
+                task.abort();
+            }
+        }
+    }
+}
+
+/// Hands the frames of a session on, until it has nothing to say for a while.
+async fn forward(
+    firehose: Weak<Firehose>,
+    shared: Arc<Shared>,
+    session: Arc<SessionId<'static>>,
+    mut cursor: u64,
+) {
+    let mut head = 0;
+    while let Some(style) = firehose.upgrade().map(|it| it.style.clone()) {
+        match FollowOne::new(&shared, Arc::clone(&session), style, cursor).await {
+            Ok(mut one) => {
+                pump(&firehose, &mut one).await;
+                cursor = one.cursor();
+            }
+            Err(Error::Journal(_)) => sleep(RETRY_READ).await,
+            // It was removed.
+            Err(_) => break,
+        }
+        let Some(all) = firehose.upgrade() else {
+            return;
+        };
+        all.mark_idle(&shared, &session, cursor);
+        // Whoever saw it go on meanwhile saw somebody at it, too.
+        let found = shared.config.journal.find_session(&session).await;
+        match found {
+            Ok(Some(found)) if found.head > head => head = found.head,
+            _ => return,
+        }
+        if !all.mark_active(&session) {
+            return;
+        }
+    }
+}
+
+async fn pump(firehose: &Weak<Firehose>, one: &mut FollowOne) {
+    let mut frames = Vec::new();
+    while let Ok(Ok(())) = timeout(IDLE_AFTER, one.frames(&mut frames)).await {
+        let Some(all) = firehose.upgrade().filter(|_| !frames.is_empty()) else {
+            return;
+        };
+        all.ring.push(&frames, 0, true);
+        frames.clear();
+        let rest = all.ring.flush_interval();
+        drop(all);
+        if let Some(rest) = rest {
+            sleep(rest).await;
+        }
+    }
+}
+
+/// Follows all sessions.
+#[derive(Debug)]
+pub(crate) struct FollowAll {
+    shared: Arc<Shared>,
+    firehose: Arc<Firehose>,
+    news: watch::Receiver<()>,
+    place: u64,
+    /// The last event of each session that was delivered.
+    seen: HashMap<SessionId<'static>, u64>,
+    /// Sessions made later are told from their beginning.
+    since: Timestamp,
+    /// Sessions that are read from the log.
+    behind: VecDeque<Render>,
+    /// What was read of the first of them.
+    read: VecDeque<Frame>,
+    buffer: VecDeque<Frame>,
+    /// Sessions that were not behind, and have not been said to be.
+    level: Vec<(SessionId<'static>, u64)>,
+    /// The ring may have gone on while the log was read.
+    was_behind: bool,
+    is_detached: bool,
+}
+
+impl FollowAll {
+    pub(crate) async fn new(
+        shared: &Arc<Shared>,
+        style: Style,
+        after: HashMap<SessionId<'static>, u64>,
+        since: Option<Timestamp>,
+    ) -> Result<Self> {
+        let firehose = shared.firehose(style);
+        let mut all = Self {
+            shared: Arc::clone(shared),
+            news: firehose.ring.subscribe(),
+            place: firehose.ring.end(),
+            firehose,
+            seen: after,
+            since: since.unwrap_or_else(now),
+            behind: VecDeque::new(),
+            read: VecDeque::new(),
+            buffer: VecDeque::new(),
+            level: Vec::new(),
+            was_behind: false,
+            is_detached: false,
+        };
+        all.scan().await?;
+        Ok(all)
+    }
+
+    pub(crate) async fn next(&mut self) -> Result<Followed> {
+        loop {
+            if let Some(frame) = self.read.pop_front() {
+                return Ok(Followed::Delivered(self.deliver(frame)));
+            }
+            if let Some(followed) = self.catch_up().await? {
+                return Ok(followed);
+            }
+            if !self.read.is_empty() || !self.behind.is_empty() {
+                continue;
+            }
+            if let Some((session, cursor)) = self.level.pop() {
+                let session = Arc::new(session);
+                return Ok(Followed::CaughtUp { session, cursor });
+            }
+            if self.is_detached {
+                return Ok(Followed::Detached(self.detached()));
+            }
+            if !self.buffer.is_empty() {
+                if let Some(frame) = self.pop().await? {
+                    return Ok(Followed::Delivered(self.deliver(frame)));
+                }
+                continue;
+            }
+            match self.firehose.ring.poll(&mut self.place, &mut self.buffer) {
+                Poll::Ready => self.was_behind = false,
+                Poll::Empty => {
+                    self.was_behind = false;
+                    self.news.changed().await.map_err(|_| Error::Stopped)?;
+                }
+                Poll::Overrun if self.was_behind => {
+                    self.place = self.firehose.ring.end();
+                    self.scan().await?;
+                }
+                Poll::Overrun => self.is_detached = true,
+            }
+        }
+    }
+
+    pub(crate) fn ready(&mut self) -> Option<Delivered> {
+        if !self.read.is_empty() {
+            return self.read.pop_front().map(|it| self.deliver(it));
+        }
+        if !self.behind.is_empty() || self.is_detached {
+            return None;
+        }
+        if self.buffer.is_empty() {
+            let taken = self.firehose.ring.poll(&mut self.place, &mut self.buffer);
+            // Whoever is at it again may find out what that means.
+            if taken != Poll::Ready {
+                return None;
+            }
+        }
+        while let Some(frame) = self.buffer.front() {
+            match self.seen.get(&*frame.session) {
+                Some(seen) if frame.seq <= *seen => drop(self.buffer.pop_front()),
+                Some(seen) if frame.after <= *seen => break,
+                Some(_) | None => return None,
+            }
+        }
+        let frame = self.buffer.pop_front()?;
+        Some(self.deliver(frame))
+    }
+
+    /// The next frame, if its session is not behind it.
+    async fn pop(&mut self) -> Result<Option<Frame>> {
+        let Some(frame) = self.buffer.front() else {
+            return Ok(None);
+        };
+        let seen = match self.seen.get(&*frame.session) {
+            Some(seen) => *seen,
+            None => begin(&*self.shared.config.journal, frame, self.since).await?,
+        };
+        if frame.after > seen {
+            let session = Arc::clone(&frame.session);
+            self.fall_behind(session, seen)?;
+            return Ok(None);
+        }
+        let is_new = frame.seq > seen;
+        Ok(self.buffer.pop_front().filter(|_| is_new))
+    }
+
+    fn deliver(&mut self, frame: Frame) -> Delivered {
+        match self.seen.get_mut(&*frame.session) {
+            Some(seen) => *seen = frame.seq,
+            None => {
+                self.seen.insert((*frame.session).clone(), frame.seq);
+            }
+        }
+        frame.into()
+    }
+
+    /// Reads some more of the first session that is behind.
+    async fn catch_up(&mut self) -> Result<Option<Followed>> {
+        let Some(render) = self.behind.front_mut() else {
+            return Ok(None);
+        };
+        self.was_behind = true;
+        let journal = &self.shared.config.journal;
+        let is_end = render.page(&**journal, &mut self.read).await?;
+        if !is_end || !self.read.is_empty() {
+            return Ok(None);
+        }
+        let (session, cursor) = (Arc::clone(render.session()), render.at);
+        self.behind.pop_front();
+        self.seen.insert((*session).clone(), cursor);
+        Ok(Some(Followed::CaughtUp { session, cursor }))
+    }
+
+    fn fall_behind(&mut self, session: Arc<SessionId<'static>>, seen: u64) -> Result<()> {
+        let render = Render::new(session, &self.firehose.style, seen);
+        self.behind.push_back(render.map_err(Error::Format)?);
+        Ok(())
+    }
+
+    /// Finds the sessions that have gone on without this follower.
+    async fn scan(&mut self) -> Result<()> {
+        let journal = Arc::clone(&self.shared.config.journal);
+        for session in created_since(&*journal, self.since).await? {
+            self.seen.entry(session).or_insert(0);
+        }
+        for (id, seen) in self.seen.clone() {
+            let found = journal.find_session(&id).await?;
+            match found {
+                Some(it) if it.head > seen => self.fall_behind(Arc::new(id), seen)?,
+                Some(_) => self.level.push((id, seen)),
+                None => (),
+            }
+        }
+        Ok(())
+    }
+
+    fn detached(&self) -> Detached {
+        Detached {
+            cursors: self.seen.clone(),
+            since: Some(self.since),
+        }
+    }
+}
+
+/// What is known of a session that was not heard of before this frame: nothing of a new one, else
+/// whatever came before.
+async fn begin(journal: &dyn Journal, frame: &Frame, since: Timestamp) -> journal::Result<u64> {
+    let found = journal.find_session(&frame.session).await?;
+    let is_new = found.is_some_and(|it| it.created_at >= since);
+    Ok(if is_new { 0 } else { frame.after })
+}
+
+/// The sessions that were made at that time or later.
+async fn created_since(
+    journal: &dyn Journal,
+    since: Timestamp,
+) -> journal::Result<Vec<SessionId<'static>>> {
+    let mut made = Vec::new();
+    let mut after = None;
+    loop {
+        let page = journal.list(SessionQuery::default(), after, PAGE).await?;
+        // Whatever was made since then was active since then.
+        let is_last = page.sessions.last().is_none_or(|it| it.active_at < since);
+        let new = page
+            .sessions
+            .into_iter()
+            .filter(|it| it.created_at >= since);
+        made.extend(new.map(|it| it.id));
+        after = page.next;
+        if is_last || after.is_none() {
+            return Ok(made);
+        }
+    }
+}

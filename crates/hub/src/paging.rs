@@ -1,0 +1,33 @@
+//! The log of a session from one event to another, page by page.
+
+use std::ops::Range;
+
+use journal::{Deltas, Journal, Read, Result, Stored};
+use model::SessionId;
+
+/// Events and bytes that are read at once.
+const PAGE: (u32, usize) = (1024, 4 << 20);
+
+/// Takes the events behind the first number of `span`, up to the second.
+pub(crate) async fn each_page(
+    journal: &dyn Journal,
+    session: &SessionId<'_>,
+    span: Range<u64>,
+    deltas: Deltas,
+    mut take: impl FnMut(&Stored),
+) -> Result<()> {
+    let mut after = span.start;
+    while after < span.end {
+        let read = Read {
+            after,
+            deltas,
+            max_events: PAGE.0,
+            max_bytes: PAGE.1,
+        };
+        let page = journal.read(session, read).await?;
+        let wanted = page.events.iter().filter(|it| it.seq <= span.end);
+        wanted.for_each(&mut take);
+        after = page.next.max(after + 1);
+    }
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! Runs whose owner died: they are closed as lost, by whoever holds the session next.
+//!
+//! The `linkspan` reader goes through what is there of the run, and what it tells at the end is what
+//! is missing: open items and asks are closed, and the run has its one end.
+
+use std::borrow::Cow;
+
+use formats::{ReaderConfig, registry};
+use journal::{Batch, Deltas, Entry, Journal, Lease, Result, Stored};
+use model::{Body, End, Event, Frame, Outcome, RunEnded, RunError, Text};
+
+use crate::paging;
+use crate::record::now;
+
+/// Closes every open run of the session that `lease` is for; returns the last event.
+pub(crate) async fn close(journal: &dyn Journal, lease: &Lease) -> Result<u64> {
+    let runs = journal.runs(&lease.session, None, u32::MAX).await?;
+    let open = runs.iter().filter(|it| it.end.is_none());
+    // Runs do not overlap: there is one at most.
+    let Some(first) = open.map(|it| it.first).min() else {
+        return Ok(lease.head);
+    };
+    let entries = missing(journal, lease, first).await?;
+    let head = lease.head + entries.len() as u64;
+    let done = Vec::new();
+    journal.append(lease, Batch { entries, done }).await?;
+    Ok(head)
+}
+
+async fn missing(journal: &dyn Journal, lease: &Lease, first: u64) -> Result<Vec<Entry>> {
+    let (_, reader) = registry::find_reader("linkspan").expect("the canonical form is read");
+    let mut reader = reader(&ReaderConfig::default());
+    let span = first - 1..lease.head;
+    let note = |stored: &Stored| {
+        reader.frame(Frame::Data(&stored.line), &mut |_: &Event<'_>| ());
+    };
+    paging::each_page(journal, &lease.session, span, Deltas::Keep, note).await?;
+    let mut entries = Vec::new();
+    let mut seq = lease.head;
+    reader.end(&End::default(), &mut |event: &Event<'_>| {
+        seq += 1;
+        let mut event = event.clone();
+        (event.seq, event.at) = (seq, Some(now()));
+        if let Body::RunEnded(ended) = &mut event.body {
+            *ended = lost_run();
+        }
+        entries.push(Entry::of(&event, None).expect("events are plain data with string keys"));
+    });
+    Ok(entries)
+}
+
+fn lost_run() -> RunEnded<'static> {
+    let message = "the program that looked after this run ended before the run did";
+    let error = RunError {
+        code: Cow::Borrowed("owner_lost"),
+        message: Text::new(message),
+        native: None,
+    };
+    RunEnded::new(Outcome::Lost, Some(error))
+}

@@ -1,0 +1,53 @@
+//! How much stays: the user's limits as the journal knows them, kept while the hub lives.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use journal::{Retention, Truncate};
+use runner::config::Config;
+use tokio::time::sleep;
+
+use crate::shared::Shared;
+
+/// Between two looks at what is over the limits. A look at ten thousand sessions takes milliseconds.
+const AGAIN: Duration = Duration::from_secs(600);
+const DAY: u64 = 24 * 60 * 60;
+
+/// What the user keeps; none keeps everything.
+pub fn retention(settings: &Config) -> Option<Retention> {
+    let keep = settings.keep();
+    let retention = Retention {
+        age: keep
+            .days
+            .map(|it| Duration::from_secs(it.saturating_mul(DAY))),
+        sessions: keep.sessions,
+        bytes: keep.bytes,
+    };
+    Some(retention).filter(|it| *it != Retention::default())
+}
+
+/// How long a text may be in the journal; none keeps all of it.
+pub fn truncation(settings: &Config) -> Option<Truncate> {
+    let limit = settings.keep().cut_above?;
+    Some(Truncate::above(
+        usize::try_from(limit).unwrap_or(usize::MAX),
+    ))
+}
+
+/// Removes what is over the limits, now and then.
+pub(crate) async fn enforce(shared: Arc<Shared>, retention: Retention) {
+    let journal = &shared.config.journal;
+    loop {
+        match journal.retain(retention).await {
+            Ok(removed) if removed.sessions > 0 => {
+                // What cannot be read now is forgotten the next time.
+                if let Err(err) = shared.directory.forget_gone(&**journal).await {
+                    shared.report_trouble(&err);
+                }
+            }
+            Ok(_) => (),
+            Err(err) => shared.report_trouble(&err),
+        }
+        sleep(AGAIN).await;
+    }
+}

@@ -1,0 +1,228 @@
+//! A session at work: its lease, its queue, its agent, one loop.
+//!
+//! A desk lives as long as there is something to do for its session or an agent is kept warm for it.
+//! It takes its orders from the journal alone, so that it does not matter which program left them.
+
+mod claim;
+mod transitions;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use model::{RunId, SessionId};
+use runner::Agent;
+use tokio::sync::{Notify, OwnedSemaphorePermit, watch};
+use tokio::time::sleep_until;
+
+use crate::command::{Prompt, Settings};
+use crate::record::{OpenAsk, Record};
+use crate::shared::{Shared, WorkerStatus};
+use crate::worker::{LogLost, Progress, Request, Worker};
+
+pub(crate) struct SessionTask {
+    shared: Arc<Shared>,
+    session: SessionId<'static>,
+    native: Option<String>,
+    worker: Worker,
+    queue: VecDeque<QueuedPrompt>,
+    current: Option<CurrentPrompt>,
+    /// What the agent was started with.
+    settings: Option<Settings>,
+    /// It was told to go.
+    is_releasing: bool,
+    /// It may stay without work, until then.
+    warm: Option<(OwnedSemaphorePermit, Instant)>,
+    is_stopping: bool,
+    /// Its run was told to stop.
+    is_aborting: bool,
+    /// Somebody else waits for the session.
+    release_requested: bool,
+}
+
+/// A prompt that waits.
+struct QueuedPrompt {
+    number: u64,
+    prompt: Prompt,
+}
+
+/// The prompt that is worked on.
+struct CurrentPrompt {
+    number: u64,
+    prompt: Prompt,
+    run: RunId<'static>,
+    /// The last event before its run.
+    before: u64,
+    /// The agent was there before it.
+    is_warm: bool,
+}
+
+/// How a desk came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exit {
+    Done,
+    /// Somebody else has the session.
+    Fenced,
+    /// What was told did not fit into the log: begin again.
+    Rejected,
+}
+
+/// What woke the loop.
+enum Wakeup {
+    Worker(Progress),
+    Idle,
+    Stop,
+    Abort,
+}
+
+/// Sees to a session until there is nothing more to do for it.
+/// `abort` stops its run when the journal cannot say so.
+pub(crate) async fn run(shared: Arc<Shared>, session: SessionId<'static>, abort: Arc<Notify>) {
+    let mut stop = shared.stop.subscribe();
+    while let Some(mut session_task) = claim::claim(&shared, &session, &mut stop).await {
+        let exit = session_task.serve(&mut stop, &abort).await;
+        shared.set_status(&session, WorkerStatus::default());
+        let log = session_task.worker.into_log();
+        if exit != Exit::Fenced {
+            log.release_lease().await;
+        }
+        if exit != Exit::Rejected {
+            break;
+        }
+    }
+}
+
+impl SessionTask {
+    async fn serve(&mut self, stop: &mut watch::Receiver<bool>, abort: &Notify) -> Exit {
+        let mut no_sink = NoSink;
+        loop {
+            self.start_next();
+            self.keep_warm();
+            self.publish_status();
+            if self.is_done() {
+                return Exit::Done;
+            }
+            let idle = self.warm.as_ref().map(|it| it.1);
+            let wakeup = tokio::select! {
+                progress = self.worker.step(&mut no_sink) => Wakeup::Worker(progress),
+                () = until(idle), if idle.is_some() => Wakeup::Idle,
+                _ = stop.wait_for(|it| *it), if !self.is_stopping => Wakeup::Stop,
+                () = abort.notified() => Wakeup::Abort,
+            };
+            match wakeup {
+                Wakeup::Worker(progress) => {
+                    if let Some(exit) = self.progressed(progress).await {
+                        return exit;
+                    }
+                }
+                Wakeup::Idle => self.release_agent(),
+                Wakeup::Stop => self.stop(),
+                Wakeup::Abort => {
+                    self.abort();
+                }
+            }
+        }
+    }
+
+    async fn progressed(&mut self, progress: Progress) -> Option<Exit> {
+        match progress {
+            Progress::Stored { has_effects } => {
+                self.shared.clear_trouble();
+                // Whoever follows its events is told by the journal.
+                if has_effects {
+                    self.shared.touch(&self.session);
+                }
+            }
+            Progress::StoreFailed(error) => self.shared.report_trouble(&error),
+            Progress::LogLost(LogLost { error, is_refused }) => {
+                self.shared.report_trouble(&error);
+                if !is_refused {
+                    return Some(Exit::Fenced);
+                }
+                // The journal does not take what the agent tells: neither the agent nor its prompt is of
+                // use any more.
+                if let Some(current) = self.current.take() {
+                    self.worker.log_mut().give_up(current.number).await;
+                }
+                return Some(Exit::Rejected);
+            }
+            Progress::Requests(requests) => {
+                for request in requests {
+                    self.requested(request);
+                }
+            }
+            // Nobody asks for the newest session here.
+            Progress::Started | Progress::Found => (),
+            Progress::NotStarted(err) => self.not_started(&err),
+            Progress::Events => self.note_native(),
+            Progress::Ended => self.ended(),
+            Progress::Gone(agent) | Progress::Busy(agent) => self.on_agent_exit(&agent),
+        }
+        None
+    }
+
+    fn requested(&mut self, request: Request) {
+        let (number, is_done) = match request {
+            Request::Prompt { number, body } => return self.on_prompt(number, &body),
+            Request::Leave { number } => {
+                self.release_requested = true;
+                (number, true)
+            }
+            Request::RemovePrompt { number, prompt } => (number, self.remove(prompt)),
+            Request::Abort { number, of } => {
+                (number, of.is_none_or(|it| self.is_at(it)) && self.abort())
+            }
+            Request::Damaged { number } => (number, false),
+        };
+        self.shared.reply(&self.session, number, is_done);
+    }
+
+    fn is_done(&self) -> bool {
+        let has_agent = self.worker.agent().is_some() || self.worker.is_starting();
+        let has_work = !self.queue.is_empty() && !self.is_stopping && !self.is_next_of_another();
+        let is_idle = self.current.is_none() && !has_agent;
+        // Commands that were left since are seen to by another desk.
+        is_idle && self.worker.log().is_stored() && !has_work && !self.worker.log().has_changed()
+    }
+
+    /// The next prompt is one that another hub works on, which waits for the session.
+    fn is_next_of_another(&self) -> bool {
+        let next = self.queue.front();
+        next.is_some_and(|it| !self.shared.may_work_on(it.prompt.accepted.as_ref()))
+    }
+
+    fn record(&mut self) -> &mut Record {
+        let record = self.worker.log_mut().record_mut();
+        record.expect("the log of a desk is open until it ends")
+    }
+
+    fn publish_status(&self) {
+        let asks = self
+            .worker
+            .log()
+            .record()
+            .map(Record::asks)
+            .unwrap_or_default();
+        let open = asks.iter().filter(|it| !self.worker.is_answered(&it.id));
+        let status = WorkerStatus {
+            current: self.current.as_ref().map(|it| it.number),
+            takes_changes: self.worker.agent().is_some_and(Agent::takes_changes),
+            asks: open.map(|it: &OpenAsk| it.seq).collect(),
+        };
+        self.shared.set_status(&self.session, status);
+    }
+}
+
+/// Followers read the journal, and nothing else.
+struct NoSink;
+
+impl model::Sink for NoSink {
+    fn event(&mut self, _: &model::Event<'_>) {}
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(at) => sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}

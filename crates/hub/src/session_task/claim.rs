@@ -1,0 +1,79 @@
+//! How a desk gets its session: by the lease, which one owner has at a time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use journal::{Error, Lease};
+use model::SessionId;
+use runner::Permissions;
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use super::SessionTask;
+use crate::acceptor::Due;
+use crate::shared::Shared;
+use crate::worker::{SessionLog, Worker};
+
+/// Between two tries to get a session that somebody else has.
+const TRY_AGAIN: Duration = Duration::from_millis(200);
+
+/// The desk of a session, with nothing left open in its log; none when there is nothing to do in it,
+/// or somebody else has done it meanwhile, or is to do it.
+pub(super) async fn claim(
+    shared: &Arc<Shared>,
+    session: &SessionId<'static>,
+    stop: &mut watch::Receiver<bool>,
+) -> Option<SessionTask> {
+    loop {
+        if *stop.borrow() {
+            return None;
+        }
+        match shared.due(session).await {
+            Ok(Due::OfOthers) | Err(Error::NoSession { .. }) => return None,
+            // Its turn comes when another hub is done with its own prompt.
+            Ok(Due::Later) => (),
+            Ok(due @ (Due::Nothing | Due::Now)) => match shared.acquire(session).await {
+                Ok(lease) => match open(shared, lease).await {
+                    Ok(session_task) => return Some(session_task),
+                    Err(err) => shared.report_trouble(&err),
+                },
+                Err(Error::NoSession { .. }) => return None,
+                Err(Error::Held { .. }) if due == Due::Nothing => return None,
+                Err(Error::Held { .. }) => (),
+                Err(err) => shared.report_trouble(&err),
+            },
+            Err(err) => shared.report_trouble(&err),
+        }
+        tokio::select! {
+            () = sleep(TRY_AGAIN) => (),
+            _ = stop.wait_for(|it| *it) => return None,
+        }
+    }
+}
+
+async fn open(shared: &Arc<Shared>, lease: Lease) -> journal::Result<SessionTask> {
+    let journal = &shared.config.journal;
+    let found = journal.find_session(&lease.session).await;
+    let ttl = shared.config.limits.lease;
+    let mut log = SessionLog::with_lease(Arc::clone(journal), lease.clone(), ttl).await?;
+    let session = found?.ok_or(Error::NoSession {
+        session: lease.session,
+    })?;
+    if let Some(record) = log.record_mut() {
+        record.count_in(&shared.counts);
+    }
+    Ok(SessionTask {
+        shared: Arc::clone(shared),
+        native: session.native.map(|it| it.to_string()),
+        session: session.id,
+        worker: Worker::new(log, Permissions::default()),
+        queue: Default::default(),
+        current: None,
+        settings: None,
+        is_releasing: false,
+        warm: None,
+        is_stopping: false,
+        is_aborting: false,
+        release_requested: false,
+    })
+}

@@ -1,0 +1,200 @@
+//! How an agent has its session: alone while it works, and as one among others while it idles.
+//!
+//! An agent that idles does not write, so its lock is set down: whoever wants to read the session, or to go
+//! on with it, need not wait until the agent is let go. Before the next prompt the lock is taken up again;
+//! if somebody else has written the session meanwhile, the agent is out of date and ends.
+
+use std::fmt;
+use std::pin::Pin;
+
+use model::{Level, Sink, error_chain};
+
+use super::{Agent, now};
+use crate::dialogue::Warning;
+use crate::locks::{self, IdleLock, Lock};
+
+/// What taking the lock of a session came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LockStep {
+    /// There was nothing to do.
+    Unchanged,
+    Acquired,
+    Busy,
+}
+
+/// A session that the agent uses.
+#[derive(Debug)]
+pub(super) enum SessionLock {
+    /// Nobody else uses it; `is_read` says that the agent only begins with what it holds, as others may.
+    Held {
+        session: String,
+        lock: Lock,
+        is_read: bool,
+    },
+    /// Anybody may use it, because the agent idles.
+    Idle { session: String, lock: IdleLock },
+}
+
+impl SessionLock {
+    fn is_of(&self, native: &str) -> bool {
+        match self {
+            Self::Held {
+                session, is_read, ..
+            } => session == native && !is_read,
+            Self::Idle { session, .. } => session == native,
+        }
+    }
+}
+
+type Reacquired = Result<Option<Lock>, locks::Error>;
+
+/// A lock on its way back.
+pub(super) struct Reacquiring(Pin<Box<dyn Future<Output = Reacquired> + Send + Sync>>);
+
+impl fmt::Debug for Reacquiring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Reacquiring")
+    }
+}
+
+/// Until the lock is back. May be dropped and called again, until it has answered.
+pub(super) async fn reacquired(reacquiring: &mut Option<Reacquiring>) -> Reacquired {
+    let Some(Reacquiring(taking)) = reacquiring else {
+        return std::future::pending().await;
+    };
+    let taken = taking.as_mut().await;
+    *reacquiring = None;
+    taken
+}
+
+impl Agent {
+    /// Takes the lock of a session that has become known.
+    pub(super) async fn lock_session<S: Sink>(&mut self, sink: &mut S) -> LockStep {
+        let (Some(locks), Some(native)) = (&self.locks, self.native()) else {
+            return LockStep::Unchanged;
+        };
+        if self
+            .session_lock
+            .as_ref()
+            .is_some_and(|it| it.is_of(native))
+        {
+            return LockStep::Unchanged;
+        }
+        let session = native.to_owned();
+        if let Some(SessionLock::Held {
+            session: source, ..
+        }) = &self.session_lock
+            && *source == session
+        {
+            // What was to be a fork writes the session that it began with: it would wait for itself.
+            self.session_lock = None;
+        }
+        let place = match locks.queue(&self.engine, &session, &self.holder).await {
+            Ok(place) => place,
+            Err(err) => return self.not_held(sink, &err),
+        };
+        if self.newest.is_some() && place.held().is_some() {
+            // Which session is the newest only its agent knows, and it must not work on this one.
+            self.source.kill();
+            self.is_gone = true;
+            return LockStep::Busy;
+        }
+        // Nobody else knows a session that is new, so this does not take long.
+        let lock = place.wait().await;
+        match lock.and_then(|it| it.protect(self.tag).map(|()| it)) {
+            // A fork leaves the session that it began with.
+            Ok(lock) => {
+                self.session_lock = Some(SessionLock::Held {
+                    session,
+                    lock,
+                    is_read: false,
+                });
+            }
+            Err(err) => return self.not_held(sink, &err),
+        }
+        LockStep::Acquired
+    }
+
+    /// Its agent works already; that nobody can be kept out is no reason to lose what it says.
+    fn not_held(&mut self, sink: &mut dyn Sink, err: &locks::Error) -> LockStep {
+        self.locks = None;
+        let code = "not_locked";
+        let text = format!("the session is not locked: {}", error_chain(err));
+        match self.newest {
+            // It is told when it is known where.
+            Some(_) => self.outbox.warnings.push(Warning { code, text }),
+            None => self.live.notice(sink, now(), Level::Warning, code, &text),
+        }
+        LockStep::Acquired
+    }
+
+    /// Sets the lock down while the agent idles.
+    pub(super) fn release_idle_lock(&mut self) {
+        let is_idle = self.dialogue.is_some()
+            && !self.has_prompt
+            && !self.live.has_run()
+            && self.outbox.is_empty()
+            && self.stopping.is_none();
+        if let (true, Some(SessionLock::Held { session, lock, is_read: false })) = (is_idle, &self.session_lock)
+            // A note that cannot be left keeps others out, which is safe.
+            && let Ok(idle) = lock.mark_idle()
+        {
+            let session = session.clone();
+            self.session_lock = Some(SessionLock::Idle {
+                session,
+                lock: idle,
+            });
+        }
+    }
+
+    /// Takes the lock up again for a prompt, or because the agent has gone to work by itself.
+    pub(super) fn reacquire_lock(&mut self) {
+        let is_wanted = self.waiting.is_some() || self.live.has_run();
+        if let (true, None, Some(SessionLock::Idle { lock, .. })) =
+            (is_wanted, &self.reacquiring, &self.session_lock)
+        {
+            let (lock, holder) = (lock.clone(), self.holder.clone());
+            let taking = async move { lock.reacquire(&holder).await };
+            self.reacquiring = Some(Reacquiring(Box::pin(taking)));
+        }
+    }
+
+    /// The lock is back, or never will be.
+    pub(super) fn on_reacquired(&mut self, sink: &mut dyn Sink, taken: Reacquired) {
+        let session = match self.session_lock.take() {
+            Some(SessionLock::Idle { session, .. } | SessionLock::Held { session, .. }) => session,
+            None => return,
+        };
+        let lock = match taken {
+            Ok(Some(lock)) => lock.protect(self.tag).map(|()| lock),
+            Ok(None) => return self.is_outdated(&session),
+            Err(err) => Err(err),
+        };
+        match lock {
+            Ok(lock) => {
+                self.session_lock = Some(SessionLock::Held {
+                    session,
+                    lock,
+                    is_read: false,
+                });
+            }
+            Err(err) => _ = self.not_held(sink, &err),
+        }
+        if let Some(prompt) = self.waiting.take() {
+            self.send_prompt(&prompt);
+        }
+    }
+
+    /// Somebody else has written the session, of which this agent knows nothing.
+    fn is_outdated(&mut self, session: &str) {
+        self.locks = None;
+        if self.live.has_run() {
+            let message = format!("another program has gone on with session `{session}`");
+            self.give_up("session_taken", message);
+        } else {
+            // It has no run to end.
+            self.is_prompted = false;
+        }
+        self.source.kill();
+    }
+}

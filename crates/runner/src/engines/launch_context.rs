@@ -1,0 +1,178 @@
+//! What an agent is at work: its format, its way of talking, and what it may be told on failure.
+
+use std::path::PathBuf;
+
+use super::invocation::allowed;
+use super::select::SelectedAgent;
+use super::{Error, Found, Machine};
+use crate::agent::{Backend, Limits, ResumePoint, Setup};
+use crate::config::Config;
+use crate::dialogue::{self, Dialogue};
+use crate::locks::Locks;
+use crate::permissions::MODES;
+use crate::process::{GracePeriods, Guard, NotFound};
+use crate::request::{Interaction, Mode, Request, Resume};
+use crate::state::new_id;
+
+/// What a start needs besides the request.
+#[derive(Clone, Debug)]
+pub struct LaunchContext {
+    pub limits: Limits,
+    pub guard: Guard,
+    /// Where sessions are locked; none locks nothing.
+    pub locks: Option<Locks>,
+    /// Who works on the session, for those who wait for it.
+    pub holder: String,
+    /// Go away rather than wait for a session that is in use.
+    pub no_wait: bool,
+}
+
+impl SelectedAgent {
+    /// Everything that [`crate::Agent::start`] has to know. `find` looks for the program, `machine` knows
+    /// variables and files.
+    pub fn setup(
+        &self,
+        request: &Request,
+        around: LaunchContext,
+        find: impl Fn(&str) -> Result<PathBuf, NotFound>,
+        machine: Machine<'_>,
+    ) -> Result<Setup, Error> {
+        let mut launch = self.launch(request, find)?;
+        let login = self.engine.login.as_ref();
+        let key = login.map(|it| (it, it.choose(&self.config, machine)));
+        if let Some((login, chosen)) = &key
+            && chosen.is_withheld()
+        {
+            launch.env_remove.push(login.first_key().into());
+        }
+        let used = key.as_ref().and_then(|(_, chosen)| chosen.key());
+        if let (Some(key), "codex") = (used, self.engine.name) {
+            super::codex::use_key(&mut launch, key, request.talk);
+        }
+        let name = self.engine.name;
+        let guard = around.guard;
+        let prompt = request.prompt.clone();
+        let (in_use, expect) = match &request.resume {
+            Resume::Session(id) => (Some(id.clone()), Some(id.clone())),
+            // It is only read, but while an agent works in it there is nothing whole to read.
+            Resume::Fork(id) => (Some(id.clone()), None),
+            Resume::Fresh | Resume::Latest => (None, None),
+        };
+        let work = match request.talk {
+            Interaction::OneShot => Backend::OneShot {
+                launch,
+                guard,
+                prompt,
+                echoes: self.engine.echoes,
+            },
+            Interaction::Dialogue => Backend::Dialogue {
+                launch,
+                guard,
+                prompt: (!prompt.is_empty()).then(|| prompt.as_str().into()),
+                dialogue: self.dialogue(request, used.and_then(|it| it.value.to_str())),
+            },
+        };
+        Ok(Setup {
+            engine: self.label().to_owned(),
+            session: new_id(),
+            format: self.format(request.talk),
+            expect,
+            in_use,
+            is_fork: matches!(request.resume, Resume::Fork(_)),
+            resume_point: ResumePoint::default(),
+            announced: None,
+            is_latest: request.resume == Resume::Latest,
+            backend: work,
+            limits: around.limits,
+            locks: around.locks,
+            lock: None,
+            holder: around.holder,
+            no_wait: around.no_wait,
+            login_hint: (key.as_ref()).and_then(|(login, chosen)| {
+                let is_set = || match login.find(&self.config, machine) {
+                    Some(Found::Variable(_)) => true,
+                    Some(Found::Login) | None => false,
+                };
+                let hint = chosen.hint(name, login);
+                hint.or_else(|| (!is_set()).then(|| login.hint()))
+            }),
+            notice: (key.as_ref())
+                .and_then(|(login, chosen)| chosen.notice(name, self.engine.summary, login)),
+            modes: self.modes(request),
+        })
+    }
+
+    /// What locks and events call it. An ACP agent is known by its command.
+    fn label(&self) -> &str {
+        match self.engine.argument {
+            Some(_) => &self.name,
+            None => self.engine.name,
+        }
+    }
+
+    /// The format it speaks.
+    fn format(&self, talk: Interaction) -> &'static str {
+        let format = match talk {
+            Interaction::OneShot => self.engine.one_shot,
+            Interaction::Dialogue => self.engine.dialogue,
+        };
+        // Its rules have refused what it cannot do.
+        format.unwrap_or(self.engine.name)
+    }
+
+    /// The machine that talks with it; `key` is the API key that it is to use.
+    pub(super) fn dialogue(&self, request: &Request, key: Option<&str>) -> Box<dyn Dialogue> {
+        let mut request = request.clone();
+        request.model = request.model.or_else(|| self.config.model.clone());
+        match self.format(Interaction::Dialogue) {
+            "claude" => Box::new(dialogue::Claude::new(request.prompt.is_empty())),
+            "openhands" => Box::new(dialogue::OpenHands::new(&request, &self.config)),
+            "codex" => {
+                let codex = dialogue::Codex::new(&request, self.config.sandbox.clone());
+                Box::new(codex.with_key(key))
+            }
+            _ => Box::new(dialogue::Acp::new(&request).with_login(self.config.auth_method.clone())),
+        }
+    }
+
+    /// The modes that this agent can be switched to while it works: what it was told at its start about
+    /// tools must be the same in them.
+    fn modes(&self, request: &Request) -> Vec<Mode> {
+        let fixed = |mode: Mode| {
+            let mut request = request.clone();
+            request.permissions.mode = mode;
+            self.fixed_rules(&request).ok()
+        };
+        let now = fixed(request.permissions.mode);
+        let modes = MODES.iter().map(|it| it.mode);
+        modes.filter(|it| fixed(*it) == now).collect()
+    }
+
+    /// What an agent is told about tools at its start, and cannot be told otherwise later.
+    fn fixed_rules(&self, request: &Request) -> Result<Vec<String>, Error> {
+        match self.engine.name {
+            "claude" => {
+                let mut rules = super::claude::refused_edits(request);
+                rules.extend(allowed(&self.config, request, super::CLAUDE_TOOLS));
+                Ok(rules)
+            }
+            "gemini" => Ok(allowed(&self.config, request, super::GEMINI_TOOLS)),
+            "opencode" => super::opencode::fixed_rules(&self.config, request),
+            _ => Ok(Vec::new()),
+        }
+    }
+}
+
+impl From<&Config> for Limits {
+    fn from(config: &Config) -> Self {
+        let timeouts = config.timeouts();
+        Self {
+            start: timeouts.start,
+            idle: timeouts.idle,
+            patience: GracePeriods {
+                interrupted: timeouts.interrupt_grace,
+                terminated: timeouts.terminate_grace,
+            },
+        }
+    }
+}

@@ -1,0 +1,485 @@
+//! What a live run adds to what its reader tells: the clock, the prompt, the words on stderr.
+//!
+//! The reader knows the agent's output and nothing else. Here its events get the numbers they keep,
+//! the time where the agent told none, the prompt that was given as an argument, and, when the agent
+//! ended without a word, the reason that its process or its stderr gives. No I/O, no clock.
+
+mod announced;
+mod deadlines;
+mod reason;
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use formats::ag_ui::ClientRun;
+use model::{
+    Ask, Binding, Body, Cause, Event, Frame, Item, ItemClosed, ItemId, Level, Message, Notice,
+    Origin, Outcome, Raw, Role, RunEnded, RunError, RunId, SessionId, Sink, Status, Text,
+    Timestamp, Tool, ToolKind, Why,
+};
+
+use self::announced::Announced;
+use self::deadlines::Deadlines;
+pub(crate) use self::reason::EndReason;
+use crate::policy::PendingAsk;
+use crate::stderr::StderrEvent;
+
+/// The code of an agent that does nothing before somebody has logged in.
+const LOGIN_REQUIRED: &str = "authentication_required";
+
+/// The now of one step, on both clocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Now {
+    pub(crate) at: Timestamp,
+    pub(crate) instant: Instant,
+}
+
+/// What is known of a live session; every event passes through here.
+#[derive(Debug)]
+pub(crate) struct LiveRun {
+    session: String,
+    engine: String,
+    seq: u64,
+    run: Option<RunId<'static>>,
+    /// The first run begins with the agent; its first word may be its last.
+    run_began: Option<Instant>,
+    /// A prompt that was not told yet.
+    prompt: Option<PendingPrompt>,
+    /// Whether the run is about a prompt.
+    is_prompted: bool,
+    n_prompts: u64,
+    native: Option<String>,
+    asks: Vec<PendingAsk>,
+    deadlines: Deadlines,
+    /// Calls that are under way.
+    calls: Vec<OpenCall>,
+    /// Where the agent works.
+    cwd: Option<PathBuf>,
+    last: Option<RunResult>,
+    n_ended: u64,
+    /// What to say when the agent has no login.
+    login_hint: Option<String>,
+    is_mismatch: bool,
+    reason: Option<EndReason>,
+    /// The reason is a failure, not a silence.
+    is_failure: bool,
+    /// What the next run is to the client that asked for it.
+    client: Option<ClientRun>,
+    /// The run that was told before its agent was started.
+    announced: Option<Announced>,
+    /// It was told to stop before it had begun for its reader, which takes the stop for a failure.
+    is_stopped_early: bool,
+}
+
+/// A call that is under way: what kind of tool it is of, and which files it names.
+#[derive(Debug)]
+struct OpenCall {
+    id: ItemId<'static>,
+    kind: ToolKind,
+    paths: Vec<PathBuf>,
+}
+
+/// A prompt, and who tells it.
+#[derive(Debug)]
+struct PendingPrompt {
+    text: String,
+    /// The stream does, unless the agent fails before.
+    is_echoed: bool,
+}
+
+/// How the last run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunResult {
+    pub outcome: Outcome,
+    /// The stable word of the error, if there was one.
+    pub code: Option<String>,
+    pub message: Option<String>,
+}
+
+impl LiveRun {
+    pub(crate) fn new(
+        session: &str,
+        engine: &str,
+        login_hint: Option<String>,
+        began: Instant,
+    ) -> Self {
+        Self {
+            session: session.to_owned(),
+            engine: engine.to_owned(),
+            seq: 0,
+            run: None,
+            run_began: Some(began),
+            prompt: None,
+            is_prompted: false,
+            n_prompts: 0,
+            native: None,
+            asks: Vec::new(),
+            deadlines: Deadlines::default(),
+            calls: Vec::new(),
+            cwd: None,
+            last: None,
+            n_ended: 0,
+            login_hint,
+            is_mismatch: false,
+            reason: None,
+            is_failure: false,
+            client: None,
+            announced: None,
+            is_stopped_early: false,
+        }
+    }
+
+    /// The agent works here.
+    pub(crate) fn set_cwd(&mut self, cwd: &Path) {
+        self.cwd = Some(cwd.to_owned());
+    }
+
+    /// The session is kept under this name.
+    pub(crate) fn is_kept_in(&mut self, session: &str) {
+        session.clone_into(&mut self.session);
+    }
+
+    /// The session has events and runs already.
+    pub(crate) fn continue_from(&mut self, seq: u64, n_runs: u64) {
+        self.seq = seq;
+        // No run has more than one prompt, so their names are new as well.
+        self.n_prompts = n_runs;
+    }
+
+    /// The next run is about this; `is_echoed` says that the agent's stream will tell it.
+    pub(crate) fn set_prompt(&mut self, prompt: &str, is_echoed: bool) {
+        self.prompt = Some(PendingPrompt {
+            text: prompt.to_owned(),
+            is_echoed,
+        });
+    }
+
+    /// Others have told the session's events up to this one.
+    pub(crate) fn skip_to(&mut self, seq: u64) {
+        self.seq = seq;
+    }
+
+    /// The next run is known to a client by this.
+    pub(crate) fn set_client_run(&mut self, run: ClientRun) {
+        self.client = Some(run);
+    }
+
+    /// The run ends because something went wrong, and it is known what.
+    pub(crate) fn mark_failed(&mut self) {
+        self.is_failure = true;
+    }
+
+    pub(crate) fn set_end_reason(&mut self, reason: EndReason) {
+        self.reason = Some(reason);
+    }
+
+    /// The agent's own id of the session, once it is known.
+    pub(crate) fn native(&self) -> Option<&str> {
+        self.native.as_deref()
+    }
+
+    pub(crate) fn is_mismatch(&self) -> bool {
+        self.is_mismatch
+    }
+
+    pub(crate) fn has_run(&self) -> bool {
+        self.run.is_some()
+    }
+
+    pub(crate) fn last(&self) -> Option<&RunResult> {
+        self.last.as_ref()
+    }
+
+    /// How many runs have ended.
+    pub(crate) fn n_ended(&self) -> u64 {
+        self.n_ended
+    }
+
+    pub(crate) fn asks(&self) -> &[PendingAsk] {
+        &self.asks
+    }
+
+    /// A sink for the reader that hands everything on to `out`.
+    pub(crate) fn sink<'a>(&'a mut self, out: &'a mut dyn Sink, now: Now) -> StampingSink<'a> {
+        StampingSink {
+            live: self,
+            out,
+            now,
+        }
+    }
+
+    fn emit(&mut self, out: &mut dyn Sink, now: Now, origin: Origin, body: Body<'_>) {
+        self.seq += 1;
+        out.event(&Event {
+            seq: self.seq,
+            at: Some(now.at),
+            session: SessionId::new(&*self.session),
+            run: self.run.as_ref().map(RunId::by_ref),
+            engine: Cow::Borrowed(&self.engine),
+            path: Cow::Borrowed(&[]),
+            origin,
+            frame: None,
+            native: None,
+            why: None,
+            extra: Cow::Borrowed(&[]),
+            body,
+        });
+    }
+
+    /// Something of the supervisor's own to tell.
+    pub(crate) fn notice(
+        &mut self,
+        out: &mut dyn Sink,
+        now: Now,
+        level: Level,
+        code: &'static str,
+        text: &str,
+    ) {
+        let origin = if code == "stderr" {
+            Origin::Agent
+        } else {
+            Origin::Linkspan
+        };
+        let notice = Notice {
+            level,
+            code: Cow::Borrowed(code),
+            text: Text::new(text),
+            item: None,
+            detail: None,
+        };
+        self.emit(out, now, origin, Body::NoticeRaised(notice));
+    }
+
+    /// What the agent said on stderr.
+    pub(crate) fn on_stderr(&mut self, out: &mut dyn Sink, now: Now, said: &[StderrEvent]) {
+        for it in said {
+            match it {
+                StderrEvent::Line(line) => self.notice(out, now, Level::Debug, "stderr", line),
+                StderrEvent::Dropped(n) => {
+                    let text = format!("{n} lines on stderr came too fast and were left out");
+                    self.notice(out, now, Level::Debug, "stderr_left_out", &text);
+                }
+            }
+        }
+    }
+
+    /// Notes what the run is to its client, so that it is found again.
+    fn show_client(&mut self, out: &mut dyn Sink, now: Now) {
+        if let Some(run) = self.client.take() {
+            let notice = client_notice(&run);
+            self.emit(out, now, Origin::Client, Body::NoticeRaised(notice));
+        }
+    }
+
+    fn show_prompt(&mut self, out: &mut dyn Sink, now: Now) {
+        let Some(prompt) = self.prompt.take() else {
+            return;
+        };
+        self.n_prompts += 1;
+        let message = |text| {
+            Item::Message(Message {
+                id: ItemId::new(format!("prompt-{}", self.n_prompts)),
+                role: Role::User,
+                group: None,
+                text: Text::new(text),
+                parts: Vec::new(),
+            })
+        };
+        let (opened, item) = (message(String::new()), message(prompt.text));
+        self.emit(out, now, Origin::Client, Body::ItemOpened(opened));
+        let status = Status::Ok;
+        let closed = Body::ItemClosed(ItemClosed { status, item });
+        self.emit(out, now, Origin::Client, closed);
+    }
+
+    fn observe(&mut self, event: &Event<'_>, now: Now) {
+        match &event.body {
+            Body::SessionBound(it) if it.how == Binding::Mismatch => self.is_mismatch = true,
+            Body::SessionBound(it) => self.native = Some(it.native.to_string()),
+            Body::RunStarted(started) => {
+                self.is_prompted = started.cause == Cause::Prompt;
+                self.run = event.run.clone().map(RunId::into_owned);
+                self.run_began.get_or_insert(now.instant);
+            }
+            Body::RunEnded(_) => {
+                self.run = None;
+                self.announced = None;
+                self.n_ended += 1;
+            }
+            Body::AskOpened(ask) => self.on_ask(ask, now),
+            Body::AskSettled(settled) => {
+                self.asks.retain(|it| it.ask.id != settled.id);
+                self.deadlines.settled(&settled.id);
+            }
+            Body::ItemOpened(Item::Tool(tool)) | Body::ItemUpdated(Item::Tool(tool)) => {
+                self.on_call(tool);
+            }
+            Body::ItemClosed(closed) => {
+                if self.run.is_some() && is_prompt(event, &closed.item) {
+                    self.prompt = None;
+                }
+                let id = closed.item.id();
+                self.calls.retain(|it| it.id != *id);
+            }
+            Body::ItemOpened(_)
+            | Body::ItemUpdated(_)
+            | Body::ItemDelta(_)
+            | Body::UsageReported(_)
+            | Body::NoticeRaised(_)
+            | Body::FrameUnmapped(_) => (),
+        }
+    }
+
+    fn on_ask(&mut self, ask: &Ask<'_>, now: Now) {
+        self.deadlines.asked(ask, now);
+        let call = ask.item.as_ref();
+        let call = call.and_then(|item| self.calls.iter().find(|it| it.id == *item));
+        self.asks.push(PendingAsk {
+            ask: self.with_deadline(ask, now).into_owned(),
+            kind: call.map_or(ToolKind::Other, |it| it.kind),
+            paths: call.map(|it| it.paths.clone()).unwrap_or_default(),
+            cwd: self.cwd.clone(),
+        });
+    }
+
+    fn on_call(&mut self, tool: &Tool<'_>) {
+        let class = &tool.class;
+        let named = class.paths.iter().map(|it| &it.path);
+        let changed = class.diffs.iter().map(|it| &it.path);
+        let mut paths: Vec<PathBuf> = Vec::new();
+        for path in named.chain(changed) {
+            let path = PathBuf::from(&*path.to_str());
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        let kind = class.kind;
+        match self.calls.iter_mut().find(|it| it.id == tool.id) {
+            Some(call) => (call.kind, call.paths) = (kind, paths),
+            None => self.calls.push(OpenCall {
+                id: tool.id.clone().into_owned(),
+                kind,
+                paths,
+            }),
+        }
+    }
+
+    /// The end of a run with what the reader could not know.
+    fn on_run_ended<'a>(
+        &mut self,
+        ended: &RunEnded<'a>,
+        why: Option<Why>,
+        now: Now,
+    ) -> RunEnded<'a> {
+        let mut ended = ended.clone();
+        let took = self.run_began.take();
+        let took = took.map(|it| millis(now.instant.saturating_duration_since(it)));
+        ended.duration_ms = ended.duration_ms.or(took);
+        let is_made_up = matches!(why, Some(Why::ProcessExit | Why::MissingEnd))
+            && matches!(ended.outcome, Outcome::Failed | Outcome::Lost);
+        if let Some(reason) = self.reason.as_ref().filter(|_| is_made_up) {
+            let before = ended.error.take();
+            ended.error = Some(reason.error(before));
+            if self.is_failure {
+                ended.outcome = Outcome::Failed;
+            }
+        }
+        if let (Some(error), Some(hint)) = (&mut ended.error, &self.login_hint)
+            && is_login(error)
+        {
+            error.message = Text::new(format!("{}\nhint: {hint}", error.message));
+        }
+        let is_stopped = std::mem::take(&mut self.is_stopped_early);
+        if is_stopped && matches!(ended.outcome, Outcome::Failed | Outcome::Lost) {
+            (ended.outcome, ended.error) = (Outcome::Aborted, None);
+        }
+        self.last = Some(RunResult {
+            outcome: ended.outcome,
+            code: ended.error.as_ref().map(|it| it.code.to_string()),
+            message: ended.error.as_ref().map(|it| it.message.to_string()),
+        });
+        ended
+    }
+}
+
+/// The notice beside a run that says what it is to its client.
+pub fn client_notice(run: &ClientRun) -> Notice<'static> {
+    Notice {
+        level: Level::Debug,
+        code: Cow::Borrowed(ClientRun::CODE),
+        text: Text::new(run.id.clone()),
+        item: None,
+        detail: Some(Raw::of(run)),
+    }
+}
+
+/// True for what the user said; prompts of sub-agents are further down.
+fn is_prompt(event: &Event<'_>, item: &Item<'_>) -> bool {
+    let is_user = matches!(item, Item::Message(it) if it.role == Role::User);
+    is_user && event.path.is_empty()
+}
+
+/// True when an agent ended because nobody has logged in to its provider.
+fn is_login(error: &RunError<'_>) -> bool {
+    error.code == "auth" || error.message.to_str().contains("/login")
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Hands events on, numbered and timed.
+pub(crate) struct StampingSink<'a> {
+    live: &'a mut LiveRun,
+    out: &'a mut dyn Sink,
+    now: Now,
+}
+
+impl Sink for StampingSink<'_> {
+    fn frame(&mut self, frame: Frame<'_>) {
+        self.out.frame(frame);
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        if self.is_known(event) {
+            return;
+        }
+        let Self { live, out, now } = self;
+        if matches!(event.body, Body::RunEnded(_)) && live.is_prompted {
+            live.show_prompt(*out, *now);
+        }
+        live.seq += 1;
+        let body = match &event.body {
+            Body::RunEnded(it) => Body::RunEnded(live.on_run_ended(it, event.why, *now)),
+            Body::AskSettled(it) => Body::AskSettled(live.settled(it)),
+            Body::AskOpened(it) => Body::AskOpened(live.with_deadline(it, *now)),
+            body => body.clone(),
+        };
+        let told = Event {
+            seq: live.seq,
+            at: event.at.or(Some(now.at)),
+            session: event.session.by_ref(),
+            run: event.run.as_ref().map(|it| live.run_name(it)),
+            engine: Cow::Borrowed(&event.engine),
+            path: Cow::Borrowed(&event.path),
+            origin: event.origin,
+            frame: event.frame,
+            native: event.native.as_deref().map(Cow::Borrowed),
+            why: event.why.or_else(|| live.is_deadline(&event.body)),
+            extra: Cow::Borrowed(&event.extra),
+            body,
+        };
+        out.event(&told);
+        live.observe(event, *now);
+        if matches!(&event.body, Body::RunStarted(it) if it.cause == Cause::Prompt) {
+            live.show_client(*out, *now);
+        }
+        if let Body::RunStarted(started) = &event.body
+            && started.cause == Cause::Prompt
+            && live.prompt.as_ref().is_some_and(|it| !it.is_echoed)
+        {
+            live.show_prompt(*out, *now);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Runs that are told before anything is heard of their agents: whoever gave the prompt sees it at once.
+//!
+//! The reader knows nothing of that, and tells the start of the run and the prompt when the agent does.
+//! What it says of them is left out here, and everything else goes on under the name the run has got.
+
+use model::{Body, Event, Item, ItemClosed, ItemId, RunId, Sink, Text};
+
+use super::{LiveRun, StampingSink, is_prompt};
+
+/// A run that was told, with its prompt, before anything was heard of its agent. What the reader says of its
+/// start and of the prompt is known already.
+#[derive(Debug)]
+pub(super) struct Announced {
+    run: RunId<'static>,
+    /// As the reader calls it, once it has begun there.
+    of_reader: Option<RunId<'static>>,
+    echo: Echo,
+}
+
+/// The prompt as the agent's stream repeats it.
+#[derive(Debug)]
+enum Echo {
+    /// It may come.
+    Expected { prompt: String },
+    /// It is on its way, under this id.
+    Open {
+        prompt: String,
+        item: ItemId<'static>,
+    },
+    /// It has come, or never will.
+    Over,
+}
+
+impl LiveRun {
+    /// The run that begins now was told already, with its prompt.
+    pub(crate) fn set_announced(&mut self, run: RunId<'static>) {
+        self.is_prompted = true;
+        self.client = None;
+        self.run = Some(run.clone());
+        let prompt = self.prompt.take();
+        self.n_prompts += 1;
+        let echo = match prompt {
+            Some(prompt) if prompt.is_echoed => Echo::Expected {
+                prompt: prompt.text,
+            },
+            Some(_) | None => Echo::Over,
+        };
+        self.announced = Some(Announced {
+            run,
+            of_reader: None,
+            echo,
+        });
+    }
+
+    /// The run is told to stop.
+    pub(crate) fn stops(&mut self) {
+        let announced = self.announced.as_ref();
+        self.is_stopped_early |= announced.is_some_and(|it| it.of_reader.is_none());
+    }
+
+    /// The name of a run as it was told: one that was announced has the name it got then.
+    pub(super) fn run_name<'a>(&'a self, run: &'a RunId<'_>) -> RunId<'a> {
+        match &self.announced {
+            Some(it) if it.of_reader.as_ref() == Some(run) => it.run.by_ref(),
+            Some(_) | None => run.by_ref(),
+        }
+    }
+}
+
+impl Announced {
+    /// Whether an event says only what was told before.
+    fn knows(&mut self, event: &Event<'_>) -> bool {
+        match &event.body {
+            Body::RunStarted(_) if self.of_reader.is_none() => {
+                self.of_reader = event.run.clone().map(RunId::into_owned);
+                true
+            }
+            Body::ItemOpened(item) if is_prompt(event, item) => {
+                let Echo::Expected { prompt } = &mut self.echo else {
+                    return false;
+                };
+                let prompt = std::mem::take(prompt);
+                let item = item.id().clone().into_owned();
+                self.echo = Echo::Open { prompt, item };
+                true
+            }
+            Body::ItemUpdated(item) => self.is_echo(item.id()),
+            Body::ItemDelta(delta) => self.is_echo(&delta.item),
+            Body::ItemOpened(_)
+            | Body::ItemClosed(_)
+            | Body::RunStarted(_)
+            | Body::SessionBound(_)
+            | Body::RunEnded(_)
+            | Body::AskOpened(_)
+            | Body::AskSettled(_)
+            | Body::UsageReported(_)
+            | Body::NoticeRaised(_)
+            | Body::FrameUnmapped(_) => false,
+        }
+    }
+
+    fn is_echo(&self, id: &ItemId<'_>) -> bool {
+        matches!(&self.echo, Echo::Open { item, .. } if item == id)
+    }
+
+    /// The echo is whole: true when it says something else than the prompt, and has to be told.
+    fn is_other(&mut self, closed: &ItemClosed<'_>) -> Option<bool> {
+        match std::mem::replace(&mut self.echo, Echo::Over) {
+            Echo::Open { prompt, item } if item == *closed.item.id() => {
+                let Item::Message(message) = &closed.item else {
+                    return Some(true);
+                };
+                Some(message.text.to_str().trim() != prompt.trim() || !message.parts.is_empty())
+            }
+            echo => {
+                self.echo = echo;
+                None
+            }
+        }
+    }
+}
+
+impl StampingSink<'_> {
+    /// Whether an event tells nothing that was not told when its run was announced.
+    pub(super) fn is_known(&mut self, event: &Event<'_>) -> bool {
+        let Some(announced) = &mut self.live.announced else {
+            return false;
+        };
+        if let Body::ItemClosed(closed) = &event.body
+            && let Some(is_other) = announced.is_other(closed)
+        {
+            if is_other {
+                self.emit_echo(event, closed);
+            }
+            return true;
+        }
+        let is_known = announced.knows(event);
+        if is_known {
+            let run = announced.run.clone();
+            self.live.observe(event, self.now);
+            self.live.run = Some(run);
+        }
+        is_known
+    }
+
+    /// The agent was told something else than was announced; its item was held back so far.
+    fn emit_echo<'a>(&mut self, event: &Event<'a>, closed: &ItemClosed<'a>) {
+        let mut opened = closed.item.clone();
+        if let Item::Message(message) = &mut opened {
+            message.text = Text::new("");
+        }
+        let opened = Event {
+            body: Body::ItemOpened(opened),
+            ..event.clone()
+        };
+        self.event(&opened);
+        self.event(event);
+    }
+}

@@ -1,0 +1,101 @@
+//! Asks that nobody answers in time: until when each one may wait, and which were settled because of that.
+
+use std::time::Instant;
+
+use model::{Ask, AskId, AskSettled, Body, Text, Why};
+
+use super::{LiveRun, Now};
+use crate::ask_limit::AskLimit;
+use crate::policy::PendingAsk;
+
+/// What is known of the deadlines of a session's asks.
+#[derive(Debug, Default)]
+pub(super) struct Deadlines {
+    /// For how long what is asked next may wait.
+    limit: Option<AskLimit>,
+    /// The open asks that have one. Their events have told it, so a later limit changes nothing.
+    due: Vec<Due>,
+}
+
+#[derive(Debug)]
+struct Due {
+    ask: AskId<'static>,
+    at: Instant,
+    limit: AskLimit,
+    /// It is settled because nobody answered in time.
+    is_late: bool,
+}
+
+impl Deadlines {
+    pub(super) fn asked(&mut self, ask: &Ask<'_>, now: Now) {
+        let Some(limit) = self.limit else { return };
+        // A time that no clock reaches is none.
+        let Some(at) = now.instant.checked_add(limit.timeout) else {
+            return;
+        };
+        self.due.push(Due {
+            ask: ask.id.clone().into_owned(),
+            at,
+            limit,
+            is_late: false,
+        });
+    }
+
+    pub(super) fn settled(&mut self, ask: &AskId<'_>) {
+        self.due.retain(|it| it.ask != *ask);
+    }
+}
+
+impl LiveRun {
+    /// What is asked from now on may wait for so long.
+    pub(crate) fn set_ask_limit(&mut self, limit: Option<AskLimit>) {
+        self.deadlines.limit = limit;
+    }
+
+    /// The open asks that have a deadline, with it and with what decides their answer then.
+    pub(crate) fn due(&self) -> impl Iterator<Item = (&PendingAsk, Instant, AskLimit)> {
+        self.deadlines.due.iter().filter_map(|due| {
+            let asked = self.asks.iter().find(|it| it.ask.id == due.ask)?;
+            Some((asked, due.at, due.limit))
+        })
+    }
+
+    /// Nobody has answered this ask in time.
+    pub(crate) fn is_late(&mut self, ask: &str) {
+        let mut due = self.deadlines.due.iter_mut();
+        if let Some(due) = due.find(|it| it.ask.as_str() == ask) {
+            due.is_late = true;
+        }
+    }
+
+    /// An ask as it is told: with the deadline that it has here. One that a recording tells is long over.
+    pub(super) fn with_deadline<'a>(&self, ask: &Ask<'a>, now: Now) -> Ask<'a> {
+        let limit = self.deadlines.limit;
+        Ask {
+            deadline: limit.map(|it| it.deadline(ask.kind, now.at)),
+            ..ask.clone()
+        }
+    }
+
+    /// Whether an ask is settled because nobody answered in time.
+    pub(super) fn is_deadline(&self, body: &Body<'_>) -> Option<Why> {
+        match body {
+            Body::AskSettled(settled) if self.late(settled).is_some() => Some(Why::Deadline),
+            _ => None,
+        }
+    }
+
+    /// A settlement with the reason for it, where the agent's protocol has no place for one.
+    pub(super) fn settled<'a>(&self, settled: &AskSettled<'a>) -> AskSettled<'a> {
+        let mut settled = settled.clone();
+        if let (None, Some(limit)) = (&settled.message, self.late(&settled)) {
+            settled.message = Some(Text::new(limit.message()));
+        }
+        settled
+    }
+
+    fn late(&self, settled: &AskSettled<'_>) -> Option<AskLimit> {
+        let mut late = self.deadlines.due.iter().filter(|it| it.is_late);
+        late.find(|it| it.ask == settled.id).map(|it| it.limit)
+    }
+}

@@ -1,0 +1,208 @@
+//! What every request passes: is it meant for us, where does it come from, who is it, may they do it.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::cors;
+use crate::error::ApiError;
+use crate::host_origin::OriginError;
+use crate::rights;
+use crate::routes::Access;
+use crate::state::App;
+use crate::tokens::MIN_TOKEN;
+use crate::unauthenticated::UnauthenticatedSlot;
+
+/// What a page from here may do: its own files and its own server, nothing inline, nobody else.
+pub(crate) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' blob:; frame-ancestors 'none'; form-action 'none'; base-uri 'none'";
+
+const HEADERS: [(HeaderName, HeaderValue); 7] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(POLICY),
+    ),
+    (
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    ),
+    (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+    (
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("no-referrer"),
+    ),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        HeaderValue::from_static("same-origin"),
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        HeaderValue::from_static("same-origin"),
+    ),
+    (
+        HeaderName::from_static("permissions-policy"),
+        HeaderValue::from_static("camera=(), geolocation=(), microphone=()"),
+    ),
+];
+
+/// A year, for the one name that the operator has given.
+const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
+/// Where a connection comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PeerAddr(pub(crate) SocketAddr);
+
+/// The outer door: checks that need no token, and headers for every answer.
+pub(crate) async fn outer_middleware(
+    State(app): State<Arc<App>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let began = Instant::now();
+    let is_open = !app.origins.allowed.is_empty() && cors::is_open(request.uri().path());
+    let allowed = app
+        .origins
+        .allowed
+        .find(request.uri().path(), request.headers());
+    let allowed = allowed.cloned();
+    let is_encrypted = app.origins.is_encrypted(request.headers());
+    let mut response = match check(&app, &request) {
+        Ok(()) if allowed.is_some() && cors::is_preflight(&request) => {
+            cors::preflight(request.headers())
+        }
+        Ok(()) => next.run(request).await,
+        Err(refused) => {
+            let lacks_port = app.origins.lacks_port(request.headers());
+            refusal(refused, lacks_port).into_response()
+        }
+    };
+    app.metrics.answered(response.status(), began.elapsed());
+    let is_misdirected = response.status() == StatusCode::MISDIRECTED_REQUEST;
+    let headers = response.headers_mut();
+    // Nothing is said to a page about a server that it did not mean.
+    if let Some(origin) = allowed.filter(|_| !is_misdirected) {
+        cors::allow(origin, headers);
+    }
+    if is_open {
+        cors::vary(headers);
+    }
+    if is_encrypted {
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, HSTS);
+    }
+    for (name, value) in HEADERS {
+        headers.insert(name, value);
+    }
+    // What the page's files say about themselves stays.
+    headers
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+fn check(app: &App, request: &Request) -> Result<(), OriginError> {
+    let (uri, headers) = (request.uri(), request.headers());
+    app.origins.check_host(uri, headers)?;
+    let is_page = request.method() == Method::GET && uri.path() == "/";
+    app.origins.check_origin(uri.path(), headers, is_page)
+}
+
+fn refusal(refused: OriginError, lacks_port: bool) -> ApiError {
+    match refused {
+        OriginError::NoHost => ApiError::new(
+            StatusCode::BAD_REQUEST,
+            "no_host",
+            "the request names no single host",
+        ),
+        OriginError::Misdirected => ApiError::new(
+            StatusCode::MISDIRECTED_REQUEST,
+            "other_host",
+            "this server has another name",
+        )
+        .hint(match lacks_port {
+            true => {
+                "`Host` lacks the port: a proxy has to pass on what the browser sent (in nginx \
+                 `proxy_set_header Host $http_host`)"
+            }
+            false => "`linkspan serve --origin` tells it more names",
+        }),
+        OriginError::ForeignPage => ApiError::new(
+            StatusCode::FORBIDDEN,
+            "foreign_page",
+            "requests of other pages are refused",
+        )
+        .hint("`linkspan serve --allow-origin` names pages that may use the API"),
+    }
+}
+
+/// The door of one route.
+pub(crate) async fn auth_middleware(
+    State((app, access)): State<(Arc<App>, Access)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let Access::Role(role) = access else {
+        return next.run(request).await;
+    };
+    let is_ws = request.uri().path() == "/ws";
+    let caller = token(request.headers(), is_ws)
+        .filter(|it| {
+            it.len() >= MIN_TOKEN || app.rate_limit.may_try(peer(&request), Instant::now())
+        })
+        .and_then(|it| app.find_caller(it));
+    let Some(caller) = caller else {
+        return unauthorized(&app, peer(&request)).into_response();
+    };
+    if let Some(slot) = request.extensions().get::<Arc<UnauthenticatedSlot>>() {
+        slot.mark_authenticated();
+    }
+    if caller.role < role {
+        return rights::too_low(&caller, role, "for this").into_response();
+    }
+    request.extensions_mut().insert(caller);
+    next.run(request).await
+}
+
+/// The token of a request: one header, or for browsers, which cannot set one, a subprotocol.
+fn token(headers: &HeaderMap, is_ws: bool) -> Option<&str> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) => {
+            let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then_some(token)
+        }
+        (None, _) if is_ws => {
+            let offered = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
+            let mut offered = offered
+                .filter_map(|it| it.to_str().ok())
+                .flat_map(|it| it.split(','));
+            offered.find_map(|it| it.trim().strip_prefix("token."))
+        }
+        _ => None,
+    }
+}
+
+fn peer(request: &Request) -> IpAddr {
+    let peer = request.extensions().get::<PeerAddr>();
+    peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |it| it.0.ip())
+}
+
+fn unauthorized(app: &App, peer: IpAddr) -> ApiError {
+    app.metrics.refused();
+    if app.rate_limit.record(peer, Instant::now()) {
+        return ApiError::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "too_many_failures",
+            "too many wrong tokens came from this address; wait a minute",
+        );
+    }
+    ApiError::new(
+        StatusCode::UNAUTHORIZED,
+        "unauthorized",
+        "the token is missing or wrong",
+    )
+    .hint("`linkspan token` prints the address of the page with its token")
+}

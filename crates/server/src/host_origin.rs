@@ -1,0 +1,142 @@
+//! Which requests are meant for this server: the names it answers to, and the pages it trusts.
+//!
+//! A name has to match to the letter, port included: a foreign name that leads here (DNS rebinding) and a
+//! foreign page that reaches here (CSRF) are both told apart by nothing else. Nothing is taken from
+//! `X-Forwarded-*` or `Forwarded`: anybody can write those.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::http::{HeaderMap, HeaderValue, Uri, header};
+
+use crate::cors::AllowedOrigins;
+
+/// What is wrong with where a request went or came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OriginError {
+    /// There is no single `Host`.
+    NoHost,
+    /// It was sent to somebody else.
+    Misdirected,
+    /// It comes from a page that is not ours.
+    ForeignPage,
+}
+
+/// The names of this server.
+#[derive(Clone, Debug)]
+pub(crate) struct HostNames {
+    /// As `Host` says it.
+    hosts: Vec<String>,
+    /// As `Origin` says it.
+    origins: Vec<String>,
+    /// Those of `hosts` that browsers may always reach encrypted.
+    encrypted: Vec<String>,
+    /// Other pages that the operator trusts with the API.
+    pub(crate) allowed: AllowedOrigins,
+}
+
+impl HostNames {
+    /// The names of a server at this address; `public` are those it has elsewhere, such as
+    /// `https://agents.example.com`.
+    pub(crate) fn new(
+        address: SocketAddr,
+        is_tls: bool,
+        public: &[String],
+        allowed: AllowedOrigins,
+    ) -> Self {
+        let (scheme, usual) = if is_tls { ("https", 443) } else { ("http", 80) };
+        let mut names = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
+        names.push("[::1]".to_owned());
+        match address.ip() {
+            ip if ip.is_unspecified() => (),
+            IpAddr::V4(ip) => names.push(ip.to_string()),
+            IpAddr::V6(ip) => names.push(format!("[{ip}]")),
+        }
+        names.dedup();
+        let port = address.port();
+        let mut hosts: Vec<String> = names.iter().map(|it| format!("{it}:{port}")).collect();
+        if port == usual {
+            // Browsers leave out the port that goes without saying.
+            hosts.extend(names);
+        }
+        let mut origins: Vec<String> = hosts.iter().map(|it| format!("{scheme}://{it}")).collect();
+        let mut encrypted = Vec::new();
+        for origin in public {
+            if let Some((scheme, host)) = origin.split_once("://") {
+                hosts.push(host.to_owned());
+                origins.push(origin.clone());
+                if scheme == "https" {
+                    encrypted.push(host.to_owned());
+                }
+            }
+        }
+        Self {
+            hosts,
+            origins,
+            encrypted,
+            allowed,
+        }
+    }
+
+    /// Whether a browser that used this name may be told to use it encrypted from now on. That holds
+    /// for a whole name, whatever the port: never for `localhost`, where other servers are.
+    pub(crate) fn is_encrypted(&self, headers: &HeaderMap) -> bool {
+        let host = headers.get(header::HOST).map(HeaderValue::as_bytes);
+        host.is_some_and(|it| self.encrypted.iter().any(|name| name.as_bytes() == it))
+    }
+
+    /// Whether a request was sent to one of our names, but without the port.
+    pub(crate) fn lacks_port(&self, headers: &HeaderMap) -> bool {
+        let host = headers.get(header::HOST).and_then(|it| it.to_str().ok());
+        host.is_some_and(|it| {
+            let named = |host: &String| {
+                let rest = host.strip_prefix(it);
+                rest.is_some_and(|it| it.starts_with(':'))
+            };
+            self.hosts.iter().any(named)
+        })
+    }
+
+    /// Whether a request was meant for us.
+    pub(crate) fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), OriginError> {
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let (Some(host), None) = (hosts.next(), hosts.next()) else {
+            return Err(OriginError::NoHost);
+        };
+        let is_ours = |it: &[u8]| self.hosts.iter().any(|host| host.as_bytes() == it);
+        let authority = uri.authority().map(|it| it.as_str().as_bytes());
+        match is_ours(host.as_bytes()) && authority.is_none_or(is_ours) {
+            true => Ok(()),
+            false => Err(OriginError::Misdirected),
+        }
+    }
+
+    /// Whether a request comes from our own page, from none at all, or from one that the operator has
+    /// named; that one may be of any other site, so `Sec-Fetch-Site` says nothing more. Anybody may lead a browser
+    /// to the page itself (`is_page`): it holds nothing.
+    pub(crate) fn check_origin(
+        &self,
+        path: &str,
+        headers: &HeaderMap,
+        is_page: bool,
+    ) -> Result<(), OriginError> {
+        if self.allowed.find(path, headers).is_some() {
+            return Ok(());
+        }
+        for origin in headers.get_all(header::ORIGIN) {
+            let is_ours = |it: &String| it.as_bytes() == origin.as_bytes();
+            if !self.origins.iter().any(is_ours) {
+                return Err(OriginError::ForeignPage);
+            }
+        }
+        let is_visit = is_page
+            && headers
+                .get("sec-fetch-mode")
+                .is_some_and(|it| it == "navigate");
+        for site in headers.get_all("sec-fetch-site") {
+            if !is_visit && site != "same-origin" && site != "none" {
+                return Err(OriginError::ForeignPage);
+            }
+        }
+        Ok(())
+    }
+}

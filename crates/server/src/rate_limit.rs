@@ -1,0 +1,154 @@
+//! How often somebody may come with a wrong token before they are told to slow down.
+//!
+//! A token as long as ours is always looked at: it is not found by trying, and behind one address there
+//! may be several people. One that somebody has chosen may be short, and such are looked at once a second
+//! where ten were wrong within a minute.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// Failures within [`WINDOW`] before the answer is "too many".
+const MAX_FAILURES: u32 = 10;
+const WINDOW: Duration = Duration::from_secs(60);
+/// Between two short tokens that are looked at after that.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Peers remembered; who comes after that waits until somebody is forgotten.
+const MAX_PEERS: usize = 4096;
+
+#[derive(Debug, Default)]
+pub(crate) struct AuthRateLimit(Mutex<HashMap<IpAddr, PeerFailures>>);
+
+#[derive(Debug)]
+struct PeerFailures {
+    n_failures: u32,
+    since: Instant,
+    /// When a short token was looked at last.
+    looked: Instant,
+}
+
+impl AuthRateLimit {
+    /// Whether a short token of this peer is looked at.
+    pub(crate) fn may_try(&self, peer: IpAddr, now: Instant) -> bool {
+        let mut peers = self.peers(now);
+        let is_full = peers.len() >= MAX_PEERS;
+        let Some(peer) = peers.get_mut(&network(peer)) else {
+            return !is_full;
+        };
+        if peer.n_failures < MAX_FAILURES || now.saturating_duration_since(peer.since) >= WINDOW {
+            return true;
+        }
+        let may_look = now.saturating_duration_since(peer.looked) >= PAUSE;
+        if may_look {
+            peer.looked = now;
+        }
+        may_look
+    }
+
+    /// Takes a failure down; true when there were too many.
+    pub(crate) fn record(&self, peer: IpAddr, now: Instant) -> bool {
+        let mut peers = self.peers(now);
+        let peer = network(peer);
+        if peers.len() >= MAX_PEERS && !peers.contains_key(&peer) {
+            return true;
+        }
+        let fresh = PeerFailures {
+            n_failures: 0,
+            since: now,
+            looked: now,
+        };
+        let peer = peers.entry(peer).or_insert(fresh);
+        if now.saturating_duration_since(peer.since) >= WINDOW {
+            (peer.n_failures, peer.since) = (0, now);
+        }
+        peer.n_failures = peer.n_failures.saturating_add(1);
+        if peer.n_failures == MAX_FAILURES {
+            peer.looked = now;
+        }
+        peer.n_failures > MAX_FAILURES
+    }
+
+    /// Those that are remembered; when they are many, those that need not be are forgotten.
+    fn peers(&self, now: Instant) -> MutexGuard<'_, HashMap<IpAddr, PeerFailures>> {
+        let mut peers = self.0.lock().expect("nobody panics while holding it");
+        if peers.len() >= MAX_PEERS {
+            peers.retain(|_, it| now.saturating_duration_since(it.since) < WINDOW);
+        }
+        peers
+    }
+}
+
+/// Whoever has one IPv6 address has the 2^64 beside it too.
+fn network(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX)).into(),
+        ip @ IpAddr::V4(_) => ip,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    #[test]
+    fn the_eleventh_failure_of_a_minute_is_one_too_many() {
+        let rate_limit = AuthRateLimit::default();
+        let now = Instant::now();
+        let other = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let noted: Vec<bool> = (0..12).map(|_| rate_limit.record(PEER, now)).collect();
+        let mut expected = vec![false; 10];
+        expected.extend([true, true]);
+        assert_eq!(noted, expected);
+        assert!(!rate_limit.record(other, now));
+        assert!(!rate_limit.record(PEER, now + WINDOW));
+    }
+
+    #[test]
+    fn after_ten_failures_a_short_token_is_looked_at_once_a_second() {
+        let rate_limit = AuthRateLimit::default();
+        let now = Instant::now();
+        for _ in 0..10 {
+            assert!(rate_limit.may_try(PEER, now));
+            rate_limit.record(PEER, now);
+        }
+        let at = |millis| rate_limit.may_try(PEER, now + Duration::from_millis(millis));
+        let looked: Vec<u64> = (0..5000).step_by(100).filter(|it| at(*it)).collect();
+        assert_eq!(looked, [1000, 2000, 3000, 4000]);
+        assert!(rate_limit.may_try(PEER, now + WINDOW));
+        assert!(rate_limit.may_try(PEER, now + WINDOW));
+    }
+
+    #[test]
+    fn the_addresses_of_one_network_are_one_peer() {
+        let rate_limit = AuthRateLimit::default();
+        let now = Instant::now();
+        let ip = |text: &str| text.parse().unwrap();
+        for n in 0..10 {
+            assert!(!rate_limit.record(ip(&format!("2001:db8::{n}")), now));
+        }
+        assert!(rate_limit.record(ip("2001:db8::ffff:1"), now));
+        assert!(!rate_limit.record(ip("2001:db8:0:1::1"), now));
+        assert_eq!(network(ip("::ffff:127.0.0.1")), PEER);
+    }
+
+    #[test]
+    fn a_flood_of_peers_is_bounded_and_forgotten() {
+        let rate_limit = AuthRateLimit::default();
+        let now = Instant::now();
+        for n in 0..MAX_PEERS {
+            let n = u32::try_from(n).unwrap();
+            assert!(!rate_limit.record(Ipv4Addr::from_bits(n).into(), now));
+        }
+        let late = IpAddr::V4(Ipv4Addr::BROADCAST);
+        assert!(rate_limit.record(late, now));
+        assert!(!rate_limit.may_try(late, now));
+        assert_eq!(rate_limit.0.lock().unwrap().len(), MAX_PEERS);
+        assert!(!rate_limit.record(late, now + WINDOW));
+        assert_eq!(rate_limit.0.lock().unwrap().len(), 1);
+    }
+}

@@ -1,4 +1,4 @@
-//! The client's side of the connection: what it says, and to which session.
+//! The connection to the client: dispatches its messages to sessions.
 
 mod initialize;
 mod stored_sessions;
@@ -25,18 +25,18 @@ use crate::rpc::{self, Error, Id, Message, Params};
 use crate::session::{Session, SessionCommand, SessionSetup, Shared};
 use crate::wire;
 
-/// Orders of one session that may wait.
+/// Capacity of a session's command queue.
 const MAX_ORDERS: usize = 16;
 /// Sessions of one connection.
 const MAX_SESSIONS: usize = 64;
-/// What all sessions together may take to leave, and then again when nobody waits for the client.
+/// Time limit for closing all sessions, and again once the client no longer reads.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 pub(crate) struct Connection {
     shared: Shared,
     is_initialized: bool,
     sessions: HashMap<String, SessionHandle>,
-    /// Those that were closed and are not gone yet.
+    /// Closed sessions whose tasks have not finished yet.
     leaving: Vec<JoinHandle<()>>,
 }
 
@@ -78,7 +78,7 @@ impl Connection {
                 }
                 true
             };
-            // Who does not read what it is answered must not keep us from stopping.
+            // Do not let a client that stopped reading block shutdown.
             tokio::select! {
                 is_open = next => if !is_open { break false },
                 () = said.closed() => break true,
@@ -98,7 +98,7 @@ impl Connection {
         let aborts: Vec<_> = tasks.iter().map(JoinHandle::abort_handle).collect();
         let mut all = pin!(async {
             for task in tasks {
-                // One that panicked has nothing more to say.
+                // A panicked task has no result.
                 task.await.ok();
             }
         });
@@ -123,7 +123,7 @@ impl Connection {
     }
 
     async fn send(&self, lines: Vec<u8>) {
-        // That nobody listens any more ends the loop.
+        // The loop ends when the client has closed the pipe.
         self.shared.outbound.send(lines).await;
     }
 
@@ -239,7 +239,7 @@ impl Connection {
             "$/cancel_request" => {
                 let cancelled = quiet::<wire::CancelRequest>(params);
                 let request = cancelled.map(|it| it.request_id);
-                // Whoever works on it knows it.
+                // The session that handles it knows the id.
                 for handle in self.sessions.values().filter(|_| request.is_some()) {
                     let request = request.clone();
                     handle
@@ -262,7 +262,7 @@ impl Connection {
     async fn on_answer(&mut self, id: &str, result: Option<Value>) {
         if let Some((session, request)) = id.split_once('/') {
             let request = request.to_owned();
-            // Nobody waits for the answer to what nobody asked.
+            // Ignore answers to unknown requests.
             let order = SessionCommand::Answer { request, result };
             self.order(session, order).await.ok();
         }
@@ -299,7 +299,7 @@ impl Connection {
         self.open(id, opening).await
     }
 
-    /// Opens a session that the client does not know yet. It is answered before anything is told.
+    /// Opens a session. The response is sent before any update.
     async fn open(&mut self, id: &Id, opening: SessionSetup) -> Result<Option<Vec<u8>>, Error> {
         self.make_room()?;
         let name = opening.id.clone();
@@ -403,7 +403,7 @@ impl Connection {
     }
 }
 
-/// Nobody can begin with what a session holds.
+/// A session cannot be forked while it is written.
 pub(crate) fn nothing_yet(session: &str) -> Error {
     Error::internal(format!("session `{session}` has nothing to begin with yet"))
 }
@@ -430,7 +430,7 @@ fn display_safe(word: &str) -> String {
     word.chars().take(80).flat_map(char::escape_debug).collect()
 }
 
-/// Notifications have no answer, so what is wrong with one is nobody's business.
+/// Notifications have no response, so errors in them are dropped.
 fn quiet<T: DeserializeOwned>(params: Params<'_>) -> Option<T> {
     params.read().ok()
 }

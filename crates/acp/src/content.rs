@@ -1,4 +1,4 @@
-//! What the client says, as an agent takes it.
+//! Converts the client's content blocks to prompts.
 
 use runner::{Image, McpServer, McpVia, Prompt};
 
@@ -12,8 +12,8 @@ pub(crate) const MAX_PROMPT: usize = 16 << 20;
 const OPEN: &str = "\n\n<context ref=\"";
 const CLOSE: &str = "\n</context>";
 
-/// A prompt of the blocks of a client. Links stay links; what is embedded follows the words it belongs
-/// to, marked with where it comes from.
+/// A prompt from a client's blocks. Links stay links; embedded content follows the text, marked
+/// with its origin.
 pub(crate) fn prompt(blocks: Vec<Block>) -> Result<Prompt, Error> {
     let mut words = Vec::new();
     let mut context = String::new();

@@ -1,4 +1,4 @@
-//! What comes in many small pieces is passed on at a pace: the first at once, the rest together.
+//! A flush timer for many small pieces: the first is sent at once, the rest in batches.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep_until};
 #[derive(Debug)]
 pub(crate) struct FlushTimer {
     length: Duration,
-    /// Before that, what comes has to wait.
+    /// The next flush is not before this.
     next: Instant,
     is_waiting: bool,
 }
@@ -37,13 +37,13 @@ impl FlushTimer {
         self.is_waiting = false;
     }
 
-    /// When what waits is to be passed on, if anything does.
+    /// When pending pieces are due, if there are any.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.is_waiting.then_some(self.next)
     }
 }
 
-/// Until then; for ever when nothing waits.
+/// Waits until then; forever when nothing is pending.
 pub(crate) async fn until(due: Option<Instant>) {
     match due {
         Some(due) => sleep_until(due).await,

@@ -1,4 +1,4 @@
-//! The past of a session: told again through the writer that told it first.
+//! The history of a session, replayed through the same writer as live events.
 
 use formats::AcpAgent;
 use journal::{Deltas, Journal, Read};
@@ -10,7 +10,7 @@ use crate::pipes::LineSender;
 /// Events and bytes read at once.
 const PAGE: (u32, usize) = (1024, 1 << 20);
 
-/// Tells everything that is stored.
+/// Replays all stored events.
 pub(crate) async fn replay(
     journal: &dyn Journal,
     session: &SessionId<'_>,
@@ -36,7 +36,7 @@ pub(crate) async fn replay(
             }
         }
         writer.flush(&mut lines);
-        // Who does not listen any more misses nothing.
+        // A closed connection ends the replay.
         said.send(lines).await;
         after = after.max(page.next);
         if page.next >= page.head {

@@ -1,9 +1,9 @@
 //! Any engine as an agent of the Agent Client Protocol, version 1: JSON-RPC on a pair of pipes.
 //!
-//! `connection` reads what the client says and knows its sessions; each session is a task of its own
-//! (`session`), which runs an agent, records it in the journal and tells the client through the writer
-//! of `formats`. The past of a session goes through the same writer, so that a session that is loaded
-//! looks as it looked live. Everything that is said goes through one thread, in order (`pipes`).
+//! `connection` reads the client's messages and knows its sessions; each session is a task
+//! (`session`) that runs an agent, records it in the journal and updates the client through the
+//! writer of `formats`. History goes through the same writer, so that a loaded session looks as it
+//! did live. All output goes through one thread, in order (`pipes`).
 
 mod connection;
 mod content;
@@ -62,8 +62,8 @@ impl fmt::Debug for AcpConfig {
     }
 }
 
-/// Serves one client until it has nothing more to say, or until `stop`. All sessions end with it.
-/// They are kept in the journal, which is opened while the client says hello.
+/// Serves one client until it closes the pipe, or until `stop`. All sessions end with it; they are
+/// stored in the journal, which is opened during the handshake.
 pub async fn serve(
     config: AcpConfig,
     journal: impl Future<Output = Arc<dyn Journal>>,
@@ -80,7 +80,7 @@ pub async fn serve(
         opened.send_replace(Some(journal.await));
     };
     tokio::join!(connection.run(pipes.heard, stop), opening);
-    // Who does not read does not hold up the end.
+    // A client that does not read must not block the end.
     timeout(LAST_WORDS, pipes.written).await.ok();
     stats.summary()
 }

@@ -1,4 +1,4 @@
-//! What the client lets its user choose: the mode, the model, how hard it thinks.
+//! The session's config options: mode, model, reasoning effort.
 
 use runner::{Mode, Offers};
 
@@ -57,7 +57,7 @@ pub(crate) struct Choices {
     pub(crate) efforts: &'static [&'static str],
 }
 
-/// What was chosen.
+/// The selected values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Selection {
     pub(crate) mode: Mode,
@@ -97,7 +97,7 @@ impl Choices {
         self.available().find(|it| it.1.id == id).map(|it| it.0)
     }
 
-    /// Everything that can be chosen, and what is.
+    /// All options with their current values.
     pub(crate) fn options(self, chosen: &Selection, offers: &Offers) -> Vec<ConfigOption> {
         let mode = |it: &(Mode, ModeInfo)| Choice {
             value: it.1.id.to_owned(),

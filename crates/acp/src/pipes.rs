@@ -1,7 +1,7 @@
 //! The two pipes: a thread that reads lines, and one that writes them.
 //!
-//! Threads rather than tasks: reading a pipe blocks, and a write that nobody takes has to hold up
-//! whoever has more to say, not the program.
+//! Threads rather than tasks: reading a pipe blocks, and a blocked write should apply backpressure
+//! to its senders, not to the whole program.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use crate::stats::Stats;
 
 /// What is read at a time.
 const READ_SIZE: usize = 64 * 1024;
-/// Lines that may wait on their way in.
+/// Capacity of the inbound queue.
 const MAX_HEARD: usize = 16;
-/// Pieces that may wait on their way out; whoever has more waits.
+/// Capacity of the outbound queue; senders wait when it is full.
 const MAX_SAID: usize = 64;
 /// Pieces are written together up to this many bytes.
 const MAX_WRITE: usize = 256 * 1024;
@@ -35,12 +35,12 @@ pub(crate) enum InboundLine {
 #[derive(Clone, Debug)]
 pub(crate) struct LineSender {
     lines: mpsc::Sender<(Instant, Vec<u8>)>,
-    /// Who has something to say does not wait for room any more.
+    /// Senders no longer wait for capacity.
     is_hasty: Arc<watch::Sender<bool>>,
 }
 
 impl LineSender {
-    /// Says whole lines, when there is room for them.
+    /// Sends whole lines, waiting for capacity.
     pub(crate) async fn send(&self, lines: Vec<u8>) {
         if lines.is_empty() {
             return;
@@ -48,7 +48,7 @@ impl LineSender {
         let mut is_hasty = self.is_hasty.subscribe();
         tokio::select! {
             biased;
-            // That nobody listens any more is heard from `closed`.
+            // A closed pipe is reported by `closed`.
             _ = self.lines.send((Instant::now(), lines)) => (),
             _ = is_hasty.wait_for(|it| *it) => (),
         }
@@ -59,13 +59,13 @@ impl LineSender {
         self.is_hasty.send_replace(true);
     }
 
-    /// Nobody listens any more.
+    /// The client has closed the pipe.
     pub(crate) async fn closed(&self) {
         self.lines.closed().await;
     }
 }
 
-/// Both ends, and the time when everything that was said is written.
+/// Both pipes, and a signal for when all output is written.
 pub(crate) struct Pipes {
     pub(crate) said: LineSender,
     pub(crate) heard: mpsc::Receiver<InboundLine>,
@@ -83,7 +83,7 @@ pub(crate) fn open(
     let (done, written) = oneshot::channel();
     thread::spawn(move || {
         write(output, said_rx, &stats);
-        // Nobody may wait for it.
+        // There may be no receiver.
         done.send(()).ok()
     });
     Pipes {
@@ -127,7 +127,7 @@ fn write(mut output: impl Write, mut said: mpsc::Receiver<(Instant, Vec<u8>)>, s
         {
             lines.extend_from_slice(&more);
         }
-        // Whoever reads it is gone; so is the reason to go on.
+        // The receiver is gone, so stop.
         if output
             .write_all(&lines)
             .and_then(|()| output.flush())

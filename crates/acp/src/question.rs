@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::rpc;
 
-/// The user's own words, where a form has room for them.
+/// The free text field of a form.
 const OTHER: &str = "other";
 
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Question {
         &self.id
     }
 
-    /// What the request that asks now is called. No two requests of an ask are called alike.
+    /// The id of the current request; unique among the requests of an ask.
     pub(crate) fn name(&self) -> String {
         match self.at {
             0 => self.id.clone(),
@@ -134,7 +134,7 @@ impl Question {
         })
     }
 
-    /// What the client has answered; none when there is more to ask.
+    /// The complete answer; `None` when there are more questions.
     pub(crate) fn answered(&mut self, result: Option<&Value>) -> Option<Answer> {
         let skipped = || Answer::Deny {
             message: "the user did not answer".to_owned(),

@@ -79,7 +79,7 @@ impl Id {
         &self.0
     }
 
-    /// Whether somebody means this one, however it is written.
+    /// Whether it equals this id in any spelling.
     pub(crate) fn is(&self, id: &Value) -> bool {
         serde_json::from_str::<Value>(&self.0).is_ok_and(|it| it == *id)
     }
@@ -104,7 +104,7 @@ impl Error {
 }
 
 impl<'a> Message<'a> {
-    /// Reads a line; what is wrong with it, and the id to answer it under.
+    /// Parses a line; the error comes with the id to respond to.
     pub(crate) fn read(line: &'a [u8]) -> Result<Option<Self>, (Option<Id>, Error)> {
         let text = std::str::from_utf8(line)
             .map_err(|_| (None, Error::new(PARSE_ERROR, "the message is no UTF-8")))?;
@@ -171,7 +171,7 @@ pub(crate) fn result(id: &Id, result: &impl Serialize) -> Vec<u8> {
     rest(id, &format!("\"result\":{result}"))
 }
 
-/// A line with the refusal of a request; without an id it is nobody's.
+/// An error response; without an id it refers to no request.
 pub(crate) fn refusal(id: Option<&Id>, error: &Error) -> Vec<u8> {
     let error = model::json_string(error).expect("errors are plain data with string keys");
     let id = id.map_or(Id::NONE, Id::json);

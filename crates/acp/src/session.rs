@@ -30,16 +30,16 @@ use crate::rpc::{self, Error, Id};
 use crate::stats::Stats;
 use crate::wire;
 
-/// Words come to the client at this pace, however fast the model is.
+/// The flush interval for streamed text.
 const PACE: Duration = Duration::from_millis(10);
-/// What an agent may take to stop, and then to leave, before it is made to.
+/// Grace periods for an agent to stop, and then to exit.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Appends to the journal are so far apart: one for every piece of text would cost more than all else that
 /// is done with it.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What the client wants from a session.
+/// A command of the client for a session.
 #[derive(Debug)]
 pub(crate) enum SessionCommand {
     Prompt {
@@ -50,7 +50,7 @@ pub(crate) enum SessionCommand {
     Cancel {
         request: Option<Value>,
     },
-    /// The answer to what an agent asked; none when it was refused.
+    /// The answer to an ask; `None` when the client refused the request.
     Answer {
         request: String,
         result: Option<Value>,
@@ -151,7 +151,7 @@ pub(crate) struct Session {
     /// What was said before it, for an engine that has to be told.
     said: History,
     asks: Asks,
-    /// The mode the agent has told last.
+    /// The last mode that the agent reported.
     heard_mode: Option<String>,
     pace: FlushTimer,
     lines: Vec<u8>,
@@ -161,7 +161,7 @@ pub(crate) struct Session {
 enum Wakeup {
     Ordered(Option<SessionCommand>),
     Worker(Progress),
-    /// Words have waited for more of them.
+    /// The flush interval has passed.
     Waited,
 }
 
@@ -219,7 +219,7 @@ impl Session {
             pace: FlushTimer::new(PACE),
             lines: Vec::new(),
         };
-        // What cannot be started is said now, not with the first prompt.
+        // Report start errors now, not with the first prompt.
         session.setup()?;
         Ok(session)
     }
@@ -328,7 +328,7 @@ impl Session {
                 self.set_option(&id, &option, &value)
             }
             SessionCommand::Reopen { id, is_told } => self.reopen(&id, is_told).await,
-            // Who does not wait any more needs no answer.
+            // The caller may have stopped waiting.
             SessionCommand::Branch { begun } => _ = begun.send(self.branch()).ok(),
             SessionCommand::Close { .. } => (), // The loop ends with it.
         }
@@ -353,14 +353,14 @@ impl Session {
         let unsent = agent.take_unsent();
         self.on_agent_exit();
         if unsent.is_some() {
-            // Another program has gone on with the session: the next agent knows of it.
+            // Another process has resumed the session; a new agent will see its changes.
             self.waiting = unsent;
             return;
         }
         self.fail(&Error::internal("the agent ended before it answered"));
     }
 
-    /// Says the words that wait for more.
+    /// Flushes pending text.
     fn flush_text(&mut self) {
         self.writer.flush(&mut self.lines);
         self.pace.record_flush();
@@ -378,7 +378,7 @@ impl Session {
     async fn send(&mut self) {
         if !self.lines.is_empty() {
             let lines = std::mem::take(&mut self.lines);
-            // Who does not listen any more hears nothing; the connection notices.
+            // The connection notices a closed pipe.
             self.shared.outbound.send(lines).await;
         }
     }

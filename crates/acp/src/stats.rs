@@ -20,7 +20,7 @@ pub(crate) struct Stats {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     pub n_prompts: u64,
-    /// Told by agents.
+    /// Events emitted by agents.
     pub n_events: u64,
     pub n_writes: u64,
     pub n_bytes: u64,

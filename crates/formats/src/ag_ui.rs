@@ -1,8 +1,9 @@
-//! AG-UI as a conversation: what a client asks for, what a thread holds, and what one client is told.
+//! AG-UI as a conversation: the client's request, the content of a thread, and the events for one
+//! client.
 //!
-//! The writer of the format `ag-ui` turns any recording into events. A server does more: it reads the
-//! request ([`RunAgentInput`]), knows what was said before ([`History`]), and speaks to one client under
-//! that client's own names ([`AgUiEndpoint`]), as text or in protobuf ([`proto`]).
+//! The writer of the format `ag-ui` turns any recording into events. A server does more: it reads
+//! the request ([`RunAgentInput`]), knows the history ([`History`]), and writes to one client under
+//! that client's own ids ([`AgUiEndpoint`]), as text or in protobuf ([`proto`]).
 
 mod history;
 mod input;

@@ -1,8 +1,8 @@
-//! Which format a stream has, told by its first frames.
+//! Format detection from the first frames of a stream.
 //!
-//! Every readable format says of a single frame whether it is unmistakably its own. The first frame
-//! that exactly one of them claims decides; what nobody claims (a warning somebody printed, a blank
-//! object) is passed over, for a while.
+//! Every readable format can tell whether a single frame is unmistakably its own. The first frame
+//! that exactly one format claims decides; unclaimed frames (a printed warning, an empty object)
+//! are skipped, up to a limit.
 
 use model::Frame;
 use serde::de::IgnoredAny;
@@ -36,7 +36,7 @@ const STORED: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What a file seems to be that an agent keeps for itself, told by its beginning.
+/// Recognises an agent's own session files by their beginning.
 pub fn stored_by(head: &[u8]) -> Option<&'static str> {
     let head = String::from_utf8_lossy(head);
     let has_all = |words: &&[&str]| words.iter().all(|it| head.contains(it));
@@ -61,7 +61,7 @@ pub struct Detector {
     stored: Option<&'static str>,
 }
 
-/// Why nobody can tell.
+/// Why the format could not be detected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DetectError {
     /// There was nothing to look at.
@@ -77,7 +77,7 @@ pub enum DetectError {
 }
 
 impl Detector {
-    /// Takes the next bytes; answers as soon as it can be told, or when it never will be.
+    /// Takes the next bytes; returns a result as soon as there is one.
     pub fn push(&mut self, chunk: &[u8]) -> Option<Result<&'static Format, DetectError>> {
         let mut framer = std::mem::take(&mut self.framer);
         framer.push(chunk, &mut |frame| self.frame(frame));

@@ -51,8 +51,8 @@ pub fn display_safe(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// A text that somebody is asked to approve, on one line and with nothing hidden in it: what
-/// [`display_safe`] does, and line ends, tabs, unusual spaces and spaces at either end made visible.
+/// A text for approval on one line with nothing hidden: [`display_safe`], plus visible line ends,
+/// tabs, unusual spaces and leading or trailing spaces.
 ///
 /// Ordinary text stays as it is. Applying it twice changes nothing more.
 pub fn visible(text: &str) -> Cow<'_, str> {

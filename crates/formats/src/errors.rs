@@ -190,7 +190,7 @@ pub const CODES: &[Code] = &[
     },
     Code {
         name: "failed",
-        meaning: "the agent says no more than that it failed",
+        meaning: "the agent gives no reason for its failure",
         advice: "see the message",
         statuses: &[],
         words: &[],
@@ -198,7 +198,7 @@ pub const CODES: &[Code] = &[
     },
 ];
 
-/// Words that say no more than that something failed: what is said beside them decides.
+/// Generic failure messages: other fields decide.
 const VAGUE: &[(&str, &str)] = &[
     ("failed", "failed"),
     ("error", "failed"),
@@ -230,7 +230,7 @@ pub fn settle(error: &mut RunError<'_>) {
     settle_with(error, None);
 }
 
-/// The same where the agent told the HTTP status that it met.
+/// The same where the agent reported the HTTP status.
 pub fn settle_with(error: &mut RunError<'_>, status: Option<u16>) {
     if error.native.is_some() {
         return;

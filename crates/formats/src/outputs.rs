@@ -1,4 +1,4 @@
-//! What an item gave back, whole: for who was shown only a part of it, or a link.
+//! The full output of an item, for clients that got only a part of it or a link.
 
 use model::{Body, Event, Item, Text, ToolResult};
 

@@ -26,14 +26,14 @@ mod todos;
 pub use lifecycle::ItemIds;
 use model::Timestamp;
 
-/// What a reader has to be told, because no stream says it.
+/// The configuration of a reader: facts that are not in the stream.
 #[derive(Clone, Debug)]
 pub struct ReaderConfig {
     /// linkspan's own id of the session.
     pub session: String,
-    /// The native session that was asked for; another one is a failure.
+    /// The requested native session; another one is a failure.
     pub expected_session: Option<String>,
-    /// When the stream began, for recordings that only tell seconds since then.
+    /// When the stream started, for recordings with relative times only.
     pub started_at: Option<Timestamp>,
     pub run_ends: RunEnds,
     /// What the agent is called, where many agents speak one format.
@@ -41,16 +41,16 @@ pub struct ReaderConfig {
     pub previous: PreviousStreams,
 }
 
-/// What a session holds before the stream begins, so that the names it goes on with are new.
-/// Of a session's first stream there is nothing.
+/// What earlier streams of a session have used, so that new ids are unique. Empty for a session's
+/// first stream.
 #[derive(Clone, Debug, Default)]
 pub struct PreviousStreams {
     pub n_runs: u64,
     pub items: ItemIds,
 }
 
-/// When a run is over. A stream may go on after its agent said so: what follows is kept in notices
-/// (`after_end`), and begins another run only if it is said that a turn begins.
+/// When a run ends. A stream may continue after the agent reported the end: later frames are kept
+/// in notices (`after_end`), and start another run only if a turn is announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunEnds {
     /// At the next turn or at the end of the stream: a recording may hold many turns, and background
@@ -59,7 +59,7 @@ pub enum RunEnds {
     /// At the end of the stream: the process was given one prompt, so there is one run, whatever it
     /// prints.
     AtExit,
-    /// As soon as the agent says so: a client of a process that stays alive waits for it.
+    /// As soon as the agent reports it: a client of a process that stays alive waits for it.
     AtResult,
 }
 

@@ -1,7 +1,7 @@
 //! What a tool call means: one place that turns a name and an input into a kind, a title and facts.
 //!
 //! Covers the tools of Claude Code, Codex, OpenCode, Gemini and OpenHands, and MCP names. Writers
-//! take what they show from here and never look at names themselves. A tool nobody knows is
+//! take what they show from here and never look at names themselves. An unknown tool is
 //! [`ToolKind::Other`], with its name as the title.
 
 mod approval;
@@ -468,7 +468,7 @@ fn lines(input: &ToolInput<'_>) -> String {
     }
 }
 
-/// The path as somebody in the working directory would write it.
+/// The path relative to the working directory.
 fn relative(path: &Text<'_>, cwd: Option<&str>) -> String {
     let path = path.to_str();
     let rest = cwd

@@ -27,12 +27,12 @@ pub(crate) mod thread;
 use model::{Timestamp, escape_line_breaks};
 use serde::Serialize;
 
-/// What a writer has to be told.
+/// The configuration of a writer.
 #[derive(Clone, Debug, Default)]
 pub struct WriterConfig {
     /// A name from the format's table; absent is the default shape.
     pub profile: Option<String>,
-    /// Somebody is watching: transient events are wanted too.
+    /// Live output: transient events are wanted, too.
     pub live: bool,
     /// The time of events that came before any the agent stated a time for.
     pub began: Option<Timestamp>,

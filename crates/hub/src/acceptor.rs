@@ -1,5 +1,5 @@
-//! Who works on a prompt: the hub that accepted it, with its own settings and environment. Another one
-//! takes it over only when that hub is gone.
+//! Prompt ownership: a prompt is run by the hub that accepted it, with that hub's settings and
+//! environment. Another hub takes it over only when the first one is gone.
 
 use std::collections::HashSet;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ use crate::shared::Shared;
 /// The hubs of this process that are open: a process outlives its hubs.
 static OPEN: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
 
-/// Who has accepted a prompt, and when.
+/// The hub that accepted a prompt, and when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Accepted {
     pub(crate) by: String,
@@ -25,7 +25,7 @@ pub(crate) struct Accepted {
     at: i64,
 }
 
-/// What the commands of a session mean for a hub.
+/// Whether a session's commands require work from this hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     Nothing,
@@ -36,7 +36,7 @@ pub(crate) enum Due {
     Now,
 }
 
-/// As much of a prompt as tells whose it is.
+/// The part of a prompt that names its acceptor.
 #[derive(Deserialize)]
 struct PromptHead {
     #[serde(default)]
@@ -81,8 +81,8 @@ fn is_open(owner: &str) -> Option<bool> {
 }
 
 impl Shared {
-    /// Whether this hub may work on a prompt. One whose hub cannot be seen from here (on another machine,
-    /// in another container) is left to it for as long as a lease lasts.
+    /// Whether this hub may run a prompt. If the accepting hub is not visible from here (another
+    /// machine or container), the prompt is left to it for the length of a lease.
     pub(crate) fn may_work_on(&self, accepted: Option<&Accepted>) -> bool {
         let Some(accepted) = accepted.filter(|it| it.by != self.owner.as_str()) else {
             return true;
@@ -93,7 +93,7 @@ impl Shared {
         }
     }
 
-    /// What waits in a session for this hub.
+    /// What is pending in a session for this hub.
     pub(crate) async fn due(&self, session: &SessionId<'_>) -> journal::Result<Due> {
         let commands = self.config.journal.commands(session, 0).await?;
         Ok(self.due_of(&commands))
@@ -104,7 +104,7 @@ impl Shared {
             return Due::Nothing;
         }
         let prompts: Vec<&Bytes> = commands.iter().filter_map(prompt).collect();
-        // Who aborts or answers does not mind who passes it on.
+        // Aborts and answers may be delivered by any hub.
         if prompts.len() < commands.len() {
             return Due::Now;
         }
@@ -117,7 +117,7 @@ impl Shared {
     }
 
     fn may_take(&self, prompt: &[u8]) -> bool {
-        // What cannot be read is nobody's, and whoever comes to it removes it.
+        // An unreadable command belongs to no hub; the first one to see it removes it.
         let head = serde_json::from_slice::<PromptHead>(prompt).ok();
         let accepted = head.and_then(|it| it.accepted);
         self.may_work_on(accepted.as_ref())

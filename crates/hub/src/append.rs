@@ -1,7 +1,7 @@
-//! One append at a time; what is told meanwhile goes with the next.
+//! One append at a time; events that arrive meanwhile go into the next batch.
 //!
-//! A store that cannot be written holds the run: what was told is kept and tried again, the agent waits
-//! once that is too much, and nobody is shown anything until it is stored.
+//! An unwritable store pauses the run: events are kept and retried, the agent is not read once the
+//! backlog is full, and nothing is published before it is stored.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use tokio::time::{sleep, sleep_until};
 
 use crate::record::Record;
 
-/// From one append to the next: most of them wait for a disk, and few events would share that otherwise.
-/// The first after a silence goes at once, and a store that is as fast as this many appends in the longest
-/// rest needs none.
+/// The minimum time between appends: each waits for a disk sync, which would otherwise be shared by
+/// few events. The first append after an idle period is immediate, and a store that is fast enough
+/// needs no interval.
 const MAX_FLUSH_INTERVAL: Duration = Duration::from_millis(10);
 const FLUSH_FACTOR: u32 = 30;
 /// Timers are not finer.
@@ -25,7 +25,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 type AppendFuture = Pin<Box<dyn Future<Output = Result<Appended, FailedAppend>> + Send>>;
 
-/// What was stored.
+/// A finished append.
 pub(crate) struct Appended {
     /// It changes more than the log.
     pub(crate) has_effects: bool,
@@ -33,19 +33,19 @@ pub(crate) struct Appended {
     next: Option<Instant>,
 }
 
-/// What was not stored, and why.
+/// A failed append and its batch.
 pub(crate) struct FailedAppend {
     pub(crate) error: Error,
     batch: Batch,
 }
 
-/// What is to be done about a failure.
+/// How to handle a failed append.
 pub(crate) enum AppendFailure {
     /// It is tried again.
     Retry,
-    /// Somebody else has the session.
+    /// Our lease was fenced.
     Fenced,
-    /// The session is ours, and what was told does not fit into it.
+    /// We hold the lease, but the journal rejects the batch.
     Discard,
 }
 
@@ -79,7 +79,7 @@ impl Appender {
         self.pending.is_some()
     }
 
-    /// Begins to store what is ready, unless something is on its way, or just was.
+    /// Starts the next append, unless one is in flight or the flush interval has not passed.
     pub(crate) fn begin(&mut self, record: &mut Record) {
         if self.pending.is_some() || !record.is_ready() {
             return;
@@ -111,7 +111,7 @@ impl Appender {
         stored
     }
 
-    /// What a failure means; what can be tried again is.
+    /// Classifies a failure, and retries what can be retried.
     pub(crate) fn failed(&mut self, failed: FailedAppend) -> AppendFailure {
         let FailedAppend { error, batch } = failed;
         match error {

@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use crate::hub::Hub;
 
 impl Hub {
-    /// Answers what the agent asked with event `seq`. Of several answers one is taken; the others are
-    /// told so with [`journal::Error::Answered`]. What a recording asks cannot be answered.
+    /// Answers the ask of event `seq`. The first answer wins; later ones fail with
+    /// [`journal::Error::Answered`]. What a recording asks cannot be answered.
     pub async fn settle(&self, session: &SessionId<'_>, seq: u64, answer: Answer) -> Result<()> {
         if self.is_recorded(session, seq).await? {
             return Err(Error::Recorded);
@@ -43,7 +43,7 @@ impl Hub {
             .iter()
             .any(|it| it.session == *session && it.seq == seq && !it.answered);
         let status = self.shared.status(session);
-        // A session that somebody else works on tells nothing but what is stored.
+        // For a session of another process only the journal is known.
         let is_put = status.current.is_none() || status.asks.contains(&seq);
         Ok(is_open && is_put && !self.is_recorded(session, seq).await?)
     }

@@ -1,7 +1,7 @@
-//! A log turned into one format, event by event, from wherever somebody was.
+//! Renders a log in one format, event by event, from any cursor.
 //!
-//! Writers are deterministic: whoever renders an event gets the same bytes. So a follower may render by
-//! itself what the others are past, and then go on with what is rendered for all.
+//! Writers are deterministic, so every rendering of an event has the same bytes. A follower that is
+//! behind renders for itself until it reaches the shared stream.
 
 use std::sync::Arc;
 
@@ -49,13 +49,13 @@ pub(crate) struct Render {
     writer: Option<Box<dyn Writer>>,
     /// The last event that was read.
     pub(crate) at: u64,
-    /// The last event that a frame stands for, or that is known already.
+    /// The last event that was rendered or is already known to the client.
     shown: u64,
     out: Vec<u8>,
 }
 
 impl Render {
-    /// Gives frames for what follows event `after`. A writer has to see what came before, too.
+    /// Emits frames for the events after `after`; the writer still has to see the earlier ones.
     pub(crate) fn new(
         session: Arc<SessionId<'static>>,
         style: &Style,

@@ -1,8 +1,8 @@
 //! Which sessions are new or have changed, for lists that stay live without asking again and again.
 //!
-//! Only some sessions are kept in mind: those at work, and those that were active last. Of all others it is
-//! known that nothing has happened in them since the last look, because the journal counts what happens
-//! (`Session::activity`) and the highest count of that look is kept.
+//! Only some sessions are cached: those with work and those active most recently. All others are
+//! known to be unchanged since the last scan, because the journal counts activity
+//! (`Session::activity`) and the highest count of that scan is kept.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,21 +17,21 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::firehose::Firehose;
 use crate::shared::Shared;
 
-/// Changes that may wait for one listener; who is later than that asks for the whole list again.
+/// Capacity of a listener's queue; a listener that falls behind further reads the whole list again.
 const MAX_CHANGES: usize = 256;
-/// Changes this close together are told as one.
+/// Changes this close together are reported as one.
 const PAUSE: Duration = Duration::from_millis(20);
-/// From one look at all sessions to the next. Most of what changes here is heard of at once; the journal
-/// also knows what other programs do, but hints at it with every event of every run.
+/// Interval between scans of all sessions. Local changes are noticed at once; the journal also
+/// reports those of other processes, but hints at every event of every run.
 const LOOK: Duration = Duration::from_millis(200);
-/// Sessions looked at when some session has changed and nobody knows which: those with the newest
-/// activity, besides those with an open run.
+/// Sessions scanned when it is unknown which one has changed: those with the newest activity,
+/// besides those with an open run.
 const NEWEST: u32 = 32;
 /// Sessions read at once where more than those have changed.
 const PAGE: u32 = 100;
 /// Runs of one session that may pass unseen between two looks.
 const MAX_UNSEEN: u32 = 1000;
-/// Sessions without work that are kept in mind.
+/// Cache size for sessions without work.
 const MAX_KNOWN: usize = 256;
 
 /// A session is new, or its state, title, queue or name has changed.
@@ -45,9 +45,8 @@ pub struct SessionChanged {
 pub struct Changes(broadcast::Receiver<Option<Arc<SessionChanged>>>);
 
 impl Changes {
-    /// The next change; none when the list has to be read again: so many were missed, or sessions
-    /// are gone.
-    /// Waits for ever when the hub is gone.
+    /// The next change; `None` when the list has to be read again because changes were missed or
+    /// sessions were removed. Never resolves once the hub is dropped.
     pub async fn next(&mut self) -> Option<Arc<SessionChanged>> {
         match self.0.recv().await {
             Ok(change) => change,
@@ -57,20 +56,20 @@ impl Changes {
     }
 }
 
-/// What is known of sessions, as far as lists show it.
+/// The cached state of sessions, as far as lists show it.
 pub(crate) struct Directory {
     changes: broadcast::Sender<Option<Arc<SessionChanged>>>,
     touched: Mutex<HashSet<SessionId<'static>>>,
     news: Notify,
     known: Mutex<HashMap<SessionId<'static>, KnownSession>>,
-    /// Of sessions that are not known, whatever was active up to here was told.
+    /// Activity up to this count has been reported for sessions outside the cache.
     mark: AtomicU64,
     firehose: Mutex<Vec<std::sync::Weak<Firehose>>>,
 }
 
 #[derive(Clone, Debug)]
 struct KnownSession {
-    /// As it was told last, or found when the hub was opened.
+    /// The last reported state, or the one found when the hub was opened.
     change: Arc<SessionChanged>,
 }
 
@@ -97,14 +96,14 @@ impl Directory {
         self.news.notify_one();
     }
 
-    /// A session is not there any more.
+    /// A session was removed.
     pub(crate) fn forget(&self, session: &SessionId<'static>) {
         self.known().remove(session);
-        // Nobody may be listening.
+        // There may be no listeners.
         self.changes.send(None).ok();
     }
 
-    /// Takes down where the sessions stand.
+    /// Fills the cache with the current state.
     pub(crate) async fn fill(&self, journal: &dyn Journal) -> journal::Result<()> {
         let newest = journal.list(SessionQuery::default(), None, NEWEST).await?;
         let mark = newest.sessions.first().map_or(0, |it| it.activity);
@@ -130,7 +129,7 @@ impl Directory {
         }
     }
 
-    /// Forgets those that have done nothing for the longest. What is forgotten has to lie behind the mark.
+    /// Evicts the sessions that were idle the longest; the activity mark must cover them.
     fn evict(&self, known: &mut HashMap<SessionId<'static>, KnownSession>) {
         let mark = self.mark.load(Ordering::Relaxed);
         let is_idle = |it: &KnownSession| {
@@ -147,8 +146,7 @@ impl Directory {
         known.retain(|_, it| !is_idle(it) || it.change.session.activity > newest_gone);
     }
 
-    /// What a session was when it was looked at last: for one that is not kept in mind, as far as its
-    /// events tell.
+    /// The last known state of a session; reconstructed from its events when it is not cached.
     async fn before(
         &self,
         journal: &dyn Journal,
@@ -176,7 +174,7 @@ impl Directory {
         })
     }
 
-    /// Forgets the sessions that are gone, and says that some are.
+    /// Drops removed sessions from the cache and reports the removal.
     pub(crate) async fn forget_gone(&self, journal: &dyn Journal) -> journal::Result<()> {
         let known: Vec<_> = self.known().keys().cloned().collect();
         for session in known {
@@ -184,12 +182,12 @@ impl Directory {
                 self.known().remove(&session);
             }
         }
-        // Nobody may be listening.
+        // There may be no listeners.
         self.changes.send(None).ok();
         Ok(())
     }
 
-    /// From now on `firehose` hears which sessions go on, and from where.
+    /// From now on `firehose` is notified which sessions have new events, and from which cursor.
     pub(crate) fn register(&self, firehose: &Arc<Firehose>) {
         let mut all = self.firehose();
         all.retain(|it| it.strong_count() > 0);
@@ -211,13 +209,13 @@ impl Directory {
         waiting.map(|it| it.0.clone()).collect()
     }
 
-    /// The last event of a session when it was looked at last, if that is kept in mind.
+    /// The last known event of a session, if it is cached.
     pub(crate) fn head(&self, session: &SessionId<'static>) -> Option<u64> {
         let known = self.known();
         known.get(session).map(|it| it.change.session.head)
     }
 
-    /// How many sessions are kept in mind.
+    /// The number of cached sessions.
     #[cfg(test)]
     pub(crate) fn n_known(&self) -> usize {
         self.known().len()
@@ -229,17 +227,19 @@ impl Directory {
     }
 
     fn touched(&self) -> MutexGuard<'_, HashSet<SessionId<'static>>> {
-        self.touched.lock().expect("nobody panics while holding it")
+        self.touched
+            .lock()
+            .expect("no panic while holding the lock")
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<SessionId<'static>, KnownSession>> {
-        self.known.lock().expect("nobody panics while holding it")
+        self.known.lock().expect("no panic while holding the lock")
     }
 
     fn firehose(&self) -> MutexGuard<'_, Vec<std::sync::Weak<Firehose>>> {
         self.firehose
             .lock()
-            .expect("nobody panics while holding it")
+            .expect("no panic while holding the lock")
     }
 }
 
@@ -262,7 +262,7 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
                 refresh_all(&shared).await
             }
         };
-        // What cannot be read now is read with the next change.
+        // A failed read is retried with the next change.
         if let Err(err) = looked {
             shared.report_trouble(&err);
         }
@@ -318,10 +318,10 @@ async fn changed(shared: &Arc<Shared>, session: Session) -> journal::Result<()> 
     let now = Arc::new(SessionChanged { session });
     directory.remember(Arc::clone(&now));
     if before.is_none_or(|it| !is_same(&it, &now)) {
-        // Nobody may be listening.
+        // There may be no listeners.
         directory.changes.send(Some(Arc::clone(&now))).ok();
     }
-    // Whoever hears of its events has been told that it is there.
+    // Report the session before its first events.
     if now.session.head > head {
         for firehose in directory.all() {
             firehose.resume(shared, &now.session, head);
@@ -330,7 +330,7 @@ async fn changed(shared: &Arc<Shared>, session: Session) -> journal::Result<()> 
     Ok(())
 }
 
-/// Whether a list would show them alike. The number of events changes too often to be told.
+/// Whether a list would show them alike; the number of events changes too often to be reported.
 fn is_same(a: &SessionChanged, b: &SessionChanged) -> bool {
     let (of_a, of_b) = (&a.session, &b.session);
     of_a.queued == of_b.queued

@@ -1,4 +1,4 @@
-//! One session in one format, rendered once for everybody who follows it.
+//! One session in one format, rendered once for all of its followers.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,11 +18,11 @@ pub(crate) const RETRY_READ: Duration = Duration::from_millis(200);
 
 type Key = (SessionId<'static>, Style);
 
-/// The channels that somebody follows.
+/// The channels that have followers.
 #[derive(Debug, Default)]
 pub(crate) struct Channels(Mutex<HashMap<Key, Weak<Channel>>>);
 
-/// Lives as long as somebody follows it.
+/// Lives as long as it has followers.
 pub(crate) struct Channel {
     pub(crate) ring: Arc<Ring>,
     task: JoinHandle<()>,
@@ -37,7 +37,7 @@ impl Channels {
         style: &Style,
         render: impl FnOnce() -> Render,
     ) -> Arc<Channel> {
-        let mut channels = self.0.lock().expect("nobody panics while holding it");
+        let mut channels = self.0.lock().expect("no panic while holding the lock");
         let key = ((**session).clone(), style.clone());
         if let Some(channel) = channels.get(&key).and_then(Weak::upgrade) {
             return channel;
@@ -63,7 +63,7 @@ impl fmt::Debug for Channel {
     }
 }
 
-/// Renders what is stored, as it is stored.
+/// Renders events as they are stored.
 async fn tail(journal: Arc<dyn Journal>, mut render: Render, ring: Arc<Ring>) {
     let session = (**render.session()).clone();
     let mut watch = journal.watch(Scope::Session(session));

@@ -1,4 +1,4 @@
-//! Prompts on their way to a session: as they are submitted, and as they wait in the journal.
+//! Commands of a session: prompts as submitted and as queued in the journal, aborts and answers.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,8 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::acceptor::Accepted;
 
-/// A prompt, and under which conditions it is to be worked on. What is absent is as in the session's
-/// settings, else as configured.
+/// A prompt with its options. Absent options default to the session's settings, then to the config.
 #[derive(Clone, Debug)]
 pub struct Submit {
     pub prompt: String,
@@ -30,18 +29,18 @@ pub struct Submit {
     pub verbosity: Option<String>,
     /// Of a recording: 2 is twice as fast. Absent is as fast as it can be.
     pub speed: Option<f64>,
-    /// For how long an ask may wait for an answer; nothing waits for ever.
+    /// The timeout of asks; `None` means no timeout.
     pub ask_timeout: Option<Duration>,
-    /// What an ask is answered with that nobody has answered in time.
+    /// The answer to an ask that times out.
     pub ask_default: Option<AskDefault>,
-    /// What the run is to the client that asks for it; noted beside the run.
+    /// The client's own name for the run; stored with it.
     pub client: Option<ClientRun>,
-    /// The whole conversation, for engines that are told one: an AG-UI request as JSON.
+    /// The whole conversation, for engines that take one: an AG-UI request as JSON.
     pub input: Option<String>,
 }
 
 impl Submit {
-    /// A prompt for a new session, with nothing said about it.
+    /// A prompt for a new session with default options.
     pub fn new(prompt: impl Into<String>) -> Self {
         Self {
             prompt: prompt.into(),
@@ -128,7 +127,7 @@ impl Prompt {
     }
 }
 
-/// What an agent is started with; another prompt with the same goes to the same process.
+/// The settings an agent is started with; a prompt with equal settings reuses its process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Settings {
     pub(crate) engine: String,
@@ -166,16 +165,16 @@ impl Settings {
     }
 }
 
-/// What the owner of a session is asked to stop.
+/// A request to the owner of a session to stop something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Abort {
-    /// A prompt that waits, by its number; absent is the run.
+    /// The number of a queued prompt to remove; absent means the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) prompt: Option<u64>,
-    /// The prompt whose run is meant; absent is any.
+    /// Only the run of this prompt; absent means any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) of: Option<u64>,
-    /// Nothing but keeping the session once it has nothing more to do: somebody else wants it.
+    /// Only release the session once it is idle, because another process wants it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) leave: bool,
 }
@@ -184,7 +183,7 @@ fn is_false(it: &bool) -> bool {
     !*it
 }
 
-/// Asks the owner of a session not to keep it any longer than it has work in it.
+/// Asks the owner of a session to release it as soon as it is idle.
 pub async fn request_release(
     journal: &dyn Journal,
     session: &SessionId<'_>,
@@ -197,13 +196,13 @@ pub async fn request_release(
     journal.command(session, order).await.map(drop)
 }
 
-/// An answer on its way to the agent.
+/// An answer as stored in the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub(crate) enum StoredAnswer {
     Allow {
         input: Option<String>,
-        /// Nobody has answered in time.
+        /// The ask timed out.
         #[serde(default, skip_serializing_if = "is_false")]
         is_late: bool,
     },
@@ -218,7 +217,7 @@ pub(crate) enum StoredAnswer {
 }
 
 impl StoredAnswer {
-    /// The answer to an ask that nobody has answered in time.
+    /// The answer to an ask that timed out.
     pub(crate) fn late(answer: Answer) -> Self {
         match Self::from(answer) {
             Self::Allow { input, .. } => Self::Allow {

@@ -15,7 +15,7 @@ pub struct HubConfig {
     pub journal: Arc<dyn Journal>,
     /// The user's settings: engines, timeouts, permissions.
     pub settings: Config,
-    /// Who looks after agents.
+    /// How agents are supervised.
     pub guard: Guard,
     /// Where the agents' own sessions are locked; none locks nothing.
     pub locks: Option<Locks>,
@@ -35,11 +35,11 @@ impl fmt::Debug for HubConfig {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// For how long a session is ours without a word; a dead owner blocks it for as long at most.
+    /// The length of a lease; a dead owner blocks its sessions for at most this long.
     pub lease: Duration,
-    /// For how long an agent without work is kept.
+    /// How long an idle agent is kept warm.
     pub warm: Duration,
-    /// How many agents without work are kept.
+    /// How many idle agents are kept warm.
     pub max_warm: usize,
 }
 
@@ -53,8 +53,8 @@ impl Default for Limits {
     }
 }
 
-/// A name for a hub of this process that no other hub has. It tells which process that is, so that
-/// whoever finds it can see whether the owner is dead.
+/// A name for a hub of this process that no other hub has. It identifies the process, so that
+/// others can check whether the owner is dead.
 pub fn own_name() -> String {
     format!("{}/{}", process::Owner::own(), runner::new_id())
 }

@@ -1,4 +1,4 @@
-//! Why the hub did not do what it was asked to.
+//! Why a request to the hub failed.
 
 use std::io;
 use std::path::PathBuf;

@@ -18,15 +18,15 @@ use crate::record::now;
 use crate::ring::{Frame, Poll, Ring};
 use crate::shared::Shared;
 
-/// A session that says nothing for so long is let go of, until it goes on.
+/// A session without events for this long is no longer tailed until it continues.
 const IDLE_AFTER: Duration = Duration::from_secs(60);
 /// Sessions read at once.
 const PAGE: u32 = 100;
 
-/// Places of sessions without news that are kept.
+/// Cursors kept for idle sessions.
 const MAX_TAILS: usize = 512;
 
-/// All sessions in one format. Lives as long as somebody follows it.
+/// All sessions in one format. Lives as long as it has followers.
 #[derive(Debug)]
 pub(crate) struct Firehose {
     pub(crate) ring: Ring,
@@ -38,9 +38,9 @@ pub(crate) struct Firehose {
 #[derive(Debug)]
 struct SessionTail {
     cursor: u64,
-    /// Somebody hands its frames on.
+    /// A task forwards its frames.
     is_active: bool,
-    /// The last who did.
+    /// The last such task.
     task: Option<JoinHandle<()>>,
 }
 
@@ -77,7 +77,7 @@ impl Firehose {
             place.is_active = false;
         }
         if sessions.len() > MAX_TAILS {
-            // Where the directory stands at the same event, it says where to go on.
+            // If the directory has the same cursor, the entry can be restored from it.
             sessions.retain(|id, it| {
                 let head = shared.directory.head(id);
                 it.is_active || head.is_some_and(|head| head != it.cursor)
@@ -85,7 +85,7 @@ impl Firehose {
         }
     }
 
-    /// False: somebody else has it.
+    /// False when another task is already active.
     fn mark_active(&self, session: &SessionId<'static>) -> bool {
         let mut sessions = self.sessions();
         let place = sessions.get_mut(session).filter(|it| !it.is_active);
@@ -95,7 +95,7 @@ impl Firehose {
     fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId<'static>, SessionTail>> {
         self.sessions
             .lock()
-            .expect("nobody panics while holding it")
+            .expect("no panic while holding the lock")
     }
 }
 
@@ -109,7 +109,7 @@ impl Drop for Firehose {
     }
 }
 
-/// Hands the frames of a session on, until it has nothing to say for a while.
+/// Forwards the frames of a session until it has been idle for a while.
 async fn forward(
     firehose: Weak<Firehose>,
     shared: Arc<Shared>,
@@ -131,7 +131,7 @@ async fn forward(
             return;
         };
         all.mark_idle(&shared, &session, cursor);
-        // Whoever saw it go on meanwhile saw somebody at it, too.
+        // An update in between found the task still active, so check again.
         let found = shared.config.journal.find_session(&session).await;
         match found {
             Ok(Some(found)) if found.head > head => head = found.head,
@@ -168,16 +168,16 @@ pub(crate) struct FollowAll {
     place: u64,
     /// The last event of each session that was delivered.
     seen: HashMap<SessionId<'static>, u64>,
-    /// Sessions made later are told from their beginning.
+    /// Sessions created later are sent from their start.
     since: Timestamp,
     /// Sessions that are read from the log.
     behind: VecDeque<Render>,
     /// What was read of the first of them.
     read: VecDeque<Frame>,
     buffer: VecDeque<Frame>,
-    /// Sessions that were not behind, and have not been said to be.
+    /// Sessions that were caught up and not yet reported as such.
     level: Vec<(SessionId<'static>, u64)>,
-    /// The ring may have gone on while the log was read.
+    /// The ring may have advanced while the log was read.
     was_behind: bool,
     is_detached: bool,
 }
@@ -256,7 +256,7 @@ impl FollowAll {
         }
         if self.buffer.is_empty() {
             let taken = self.firehose.ring.poll(&mut self.place, &mut self.buffer);
-            // Whoever is at it again may find out what that means.
+            // The next task will report the error.
             if taken != Poll::Ready {
                 return None;
             }
@@ -323,7 +323,7 @@ impl FollowAll {
         Ok(())
     }
 
-    /// Finds the sessions that have gone on without this follower.
+    /// Finds the sessions with events that this follower has missed.
     async fn scan(&mut self) -> Result<()> {
         let journal = Arc::clone(&self.shared.config.journal);
         for session in created_since(&*journal, self.since).await? {
@@ -348,8 +348,8 @@ impl FollowAll {
     }
 }
 
-/// What is known of a session that was not heard of before this frame: nothing of a new one, else
-/// whatever came before.
+/// The cursor for a session first seen with this frame: zero for a new one, otherwise the event
+/// before.
 async fn begin(journal: &dyn Journal, frame: &Frame, since: Timestamp) -> journal::Result<u64> {
     let found = journal.find_session(&frame.session).await?;
     let is_new = found.is_some_and(|it| it.created_at >= since);
@@ -365,7 +365,7 @@ async fn created_since(
     let mut after = None;
     loop {
         let page = journal.list(SessionQuery::default(), after, PAGE).await?;
-        // Whatever was made since then was active since then.
+        // Every session created since then was active since then.
         let is_last = page.sessions.last().is_none_or(|it| it.active_at < since);
         let new = page
             .sessions

@@ -1,4 +1,4 @@
-//! Following: what is stored first, then what happens, without a gap and without a duplicate.
+//! Followers: stored events first, then live ones, without gaps or duplicates.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::firehose::FollowAll;
 use crate::ring::{EncodedOnce, Frame, Poll};
 use crate::shared::Shared;
 
-/// What is to be followed, and how it is to look.
+/// What to follow, and in which format.
 #[derive(Clone, Debug)]
 pub struct Follow {
     pub scope: Scope,
@@ -26,7 +26,7 @@ pub struct Follow {
     pub served: Option<ServedThread>,
 }
 
-/// What is followed, and what is known of it already.
+/// What is followed, and the cursors that the client already has.
 #[derive(Clone, Debug)]
 pub enum Scope {
     Session {
@@ -35,9 +35,9 @@ pub enum Scope {
         after: u64,
     },
     All {
-        /// The last events that are known; of other sessions only what happens from now on is told.
+        /// The client's cursors; other sessions are followed from now on.
         after: HashMap<SessionId<'static>, u64>,
-        /// Sessions made since then are told from their beginning.
+        /// Sessions created since then are sent from their start.
         since: Option<Timestamp>,
     },
 }
@@ -46,7 +46,7 @@ pub enum Scope {
 #[derive(Clone, Debug)]
 pub enum Followed {
     Delivered(Delivered),
-    /// Everything that was stored when the follower came has been told.
+    /// All events that were stored when the follower attached have been delivered.
     CaughtUp {
         session: Arc<SessionId<'static>>,
         cursor: u64,
@@ -55,7 +55,7 @@ pub enum Followed {
     Detached(Detached),
 }
 
-/// What an event has become in the follower's format. Events that it has no words for are left out.
+/// An event rendered in the follower's format; events without a rendering are skipped.
 #[derive(Clone, Debug)]
 pub struct Delivered {
     pub session: Arc<SessionId<'static>>,
@@ -96,7 +96,7 @@ impl Delivered {
     }
 }
 
-/// Somebody who follows. It is never waited for: see [`Followed::Detached`].
+/// A follower. A slow one is detached rather than waited for: see [`Followed::Detached`].
 #[derive(Debug)]
 pub struct Follower(FollowerKind);
 
@@ -132,7 +132,7 @@ impl Follower {
         }
     }
 
-    /// What is there already, so that it can be sent together with what was got before.
+    /// The next frame if it is ready, so that several can be sent in one write.
     pub fn ready(&mut self) -> Option<Delivered> {
         match &mut self.0 {
             FollowerKind::One(one) => one.ready(),
@@ -205,7 +205,7 @@ impl FollowOne {
         self.cursor
     }
 
-    /// Waits for frames, and takes all that are there; none when it is detached.
+    /// Waits for frames and takes all that are ready; none when it is detached.
     pub(crate) async fn frames(&mut self, frames: &mut Vec<Frame>) -> Result<()> {
         loop {
             let before = self.cursor;
@@ -248,7 +248,7 @@ impl FollowOne {
                     let journal = &self.shared.config.journal;
                     let is_end = render.page(&**journal, &mut self.buffer).await?;
                     if is_end && self.buffer.is_empty() && ring.find(render.at).is_none() {
-                        // The others' place is not found yet; it tells when it is.
+                        // The shared tail has not reached our cursor; wait for its wake-up.
                         self.news.changed().await.map_err(|_| Error::Stopped)?;
                     }
                 }

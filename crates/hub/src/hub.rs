@@ -1,4 +1,4 @@
-//! The handle: what can be asked of a hub.
+//! The public handle of the hub.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,14 +27,14 @@ use crate::retention;
 use crate::setup;
 use crate::shared::{self, Shared};
 
-/// What a graceful stop may take before it becomes a hard one.
+/// Time limit for a graceful stop.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
-/// For how long the owner of a session may think about an abort before nobody waits for it any more.
+/// How long to wait for a session's owner to confirm an abort.
 const REPLY_LIMIT: Duration = Duration::from_secs(5);
-/// For how long a prompt whose turn it is may take to begin before nobody waits for that any more: another
-/// program may have the session.
+/// How long to wait for the first prompt in the queue to start: another process may hold the
+/// session.
 const BEGIN_LIMIT: Duration = Duration::from_secs(2);
-/// The longest title that is made of a prompt, in characters.
+/// Maximum length of a title made from a prompt, in characters.
 const MAX_TITLE: usize = 80;
 
 /// Runs sessions, and shows them. Dropping it ends everything at once, as a crash would: see [`Hub::stop`].
@@ -43,7 +43,7 @@ pub struct Hub {
     tasks: Vec<JoinHandle<()>>,
 }
 
-/// A prompt that was taken.
+/// An accepted prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submitted {
     pub session: SessionId<'static>,
@@ -53,7 +53,7 @@ pub struct Submitted {
     pub position: usize,
 }
 
-/// A prompt that waits.
+/// A queued prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queued {
     pub number: u64,
@@ -61,21 +61,21 @@ pub struct Queued {
     pub prompt: String,
 }
 
-/// A session with what it does, all of one moment.
+/// A consistent snapshot of a session and its work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overview {
     pub session: Session,
     /// The newest first.
     pub runs: Vec<Run>,
-    /// The prompts that wait, the next one first.
+    /// The queued prompts, the next one first.
     pub queue: Vec<Queued>,
     /// What its agent asks, the oldest first.
     pub asks: Vec<WaitingAsk>,
 }
 
 impl Hub {
-    /// Opens a hub: ends the agents of dead programs, closes their runs as lost, and goes on with the
-    /// prompts that wait.
+    /// Opens a hub: ends the agents of dead processes, closes their runs as lost, and resumes
+    /// queued prompts.
     pub async fn open(config: HubConfig) -> Result<Self> {
         tokio::task::spawn_blocking(process::end_orphans).await.ok();
         let shared = Arc::new(Shared::new(config));
@@ -138,8 +138,8 @@ impl Hub {
 
     /// Puts a prompt into a session's queue, and makes the session if need be: all of it or nothing.
     ///
-    /// It is durable when this returns, and one whose turn it is has begun: its run and its prompt are
-    /// events that everybody sees.
+    /// The prompt is durable when this returns. If it is first in the queue, its run has started
+    /// and is visible to all clients.
     pub async fn submit(&self, submit: Submit) -> Result<Submitted> {
         if *self.shared.stop.borrow() {
             return Err(Error::Stopped);
@@ -160,7 +160,7 @@ impl Hub {
         self.shared.touch(&session);
         if position == 0 {
             let begun = self.wait_until_started(&session, number, &mut watch);
-            // Whoever else has the session may take any time; the prompt waits there, and is seen to.
+            // Another owner may take any time; the prompt stays queued there.
             timeout(BEGIN_LIMIT, begun).await.ok();
         }
         Ok(Submitted {
@@ -170,7 +170,7 @@ impl Hub {
         })
     }
 
-    /// Waits until a prompt has left the queue: its run is in the log then, and everybody sees it.
+    /// Waits until a prompt has left the queue; its run is in the log then.
     async fn wait_until_started(
         &self,
         session: &SessionId<'static>,
@@ -179,7 +179,7 @@ impl Hub {
     ) {
         loop {
             let commands = self.journal().commands(session, number - 1).await;
-            // What cannot be read was accepted all the same.
+            // A failed read does not change that the prompt was accepted.
             if commands.is_ok_and(|it| it.first().is_none_or(|it| it.number != number)) {
                 return;
             }
@@ -189,7 +189,7 @@ impl Hub {
         }
     }
 
-    /// The session that a prompt belongs to, and the prompt as it waits there. Nothing is written yet.
+    /// Resolves the session and the stored form of a prompt; nothing is written yet.
     async fn place(&self, submit: &Submit) -> Result<(PromptTarget, Prompt)> {
         let found = match &submit.target {
             Target::New => None,
@@ -205,7 +205,7 @@ impl Hub {
             (None, Some(session)) => session.engine.clone(),
             (None, None) => setup::default_engine(&self.shared.config)?,
         };
-        // An engine that does not exist is the first thing to say.
+        // Report an unknown engine first.
         engines::select(&engine, &self.shared.config.settings)?;
         let known = found.as_ref().and_then(|it| it.cwd.as_deref());
         let cwd = submit.cwd.as_deref().or(known.map(AsRef::as_ref));
@@ -248,19 +248,19 @@ impl Hub {
             fork,
             ..Prompt::new(submit, Settings::new(submit, engine, cwd))
         };
-        // What cannot be worked on is refused here, not in the queue.
+        // Reject impossible prompts here, not in the queue.
         let native = native.as_ref().map(SessionId::as_str);
         setup::check(&self.shared.config, native, &prompt)?;
         Ok((home, prompt))
     }
 
-    /// The prompts of a session that wait, the next one first.
+    /// The queued prompts of a session, the next one first.
     pub async fn queue(&self, session: &SessionId<'_>) -> Result<Vec<Queued>> {
         let commands = self.journal().commands(session, 0).await?;
         Ok(commands.into_iter().filter_map(queued_prompt).collect())
     }
 
-    /// Takes back a prompt that waits; false when it does not wait any more.
+    /// Removes a queued prompt; false when it is no longer queued.
     pub async fn remove_queued(&self, session: &SessionId<'_>, number: u64) -> Result<bool> {
         let queue = self.queue(session).await?;
         if !queue.iter().any(|it| it.number == number) {
@@ -286,7 +286,7 @@ impl Hub {
         self.order(session, abort).await
     }
 
-    /// Stops the run of a session; false when there is none. Prompts that wait are worked on next.
+    /// Aborts the run of a session; false when there is none. Queued prompts run next.
     pub async fn abort(&self, session: &SessionId<'_>) -> Result<bool> {
         let found = self.journal().find_session(session).await?;
         let found = found.ok_or_else(|| Error::NoSession(session.to_string()))?;
@@ -299,7 +299,7 @@ impl Hub {
         };
         let ordered = self.order(session, abort).await;
         match ordered {
-            // What cannot be written down can still be done.
+            // An abort works even when the journal is unwritable.
             Err(Error::Journal(journal::Error::Storage(_)))
                 if self.shared.abort_local(&found.id) =>
             {
@@ -317,7 +317,7 @@ impl Hub {
         Ok(())
     }
 
-    /// Tells the owner of a session, and what came of it.
+    /// Sends a command to the session's owner and returns its result.
     async fn order(&self, session: &SessionId<'_>, abort: Abort) -> Result<bool> {
         let session = session.clone().into_owned();
         let order = CommandBody::Abort(to_bytes(&abort));
@@ -328,7 +328,7 @@ impl Hub {
         let reply = self.shared.expect_reply(&session, number);
         self.shared.wake_worker(&session);
         let is_taken = async {
-            // Another program tells nothing but that it is done.
+            // Another process only confirms that the command was handled.
             while watch.changed().await {
                 let commands = self.journal().commands(&session, number - 1).await?;
                 if commands.first().is_none_or(|it| it.number != number) {
@@ -357,7 +357,7 @@ impl Hub {
         Ok(crate::history::read(&**self.journal(), session, head).await?)
     }
 
-    /// What keeps the journal from being written, as long as something does.
+    /// The error that keeps the journal from being written, while it lasts.
     pub fn trouble(&self) -> Option<String> {
         self.shared.trouble()
     }
@@ -372,12 +372,12 @@ impl Hub {
         Follower::new(&self.shared, follow).await
     }
 
-    /// Hears of sessions that are new or have changed.
+    /// Subscribes to new and changed sessions.
     pub fn changes(&self) -> Changes {
         self.shared.directory.subscribe()
     }
 
-    /// Ends all runs as aborted and lets the agents go. Prompts that wait stay where they are.
+    /// Aborts all runs and releases the agents. Queued prompts stay queued.
     pub async fn stop(&self) {
         self.shared.stop.send_replace(true);
         let session_tasks: Vec<_> = self
@@ -389,7 +389,7 @@ impl Hub {
         let aborts: Vec<_> = session_tasks.iter().map(JoinHandle::abort_handle).collect();
         let all = async {
             for session_task in session_tasks {
-                // One that panicked has nothing more to say.
+                // A panicked worker has no result.
                 session_task.await.ok();
             }
         };
@@ -434,7 +434,7 @@ fn new_home(submit: &Submit, engine: &str, cwd: &str, parent: Option<Parent>) ->
         parent,
     };
     match &submit.target {
-        // Somebody else may be faster, and it is the one that is wanted.
+        // If another process is faster, its session is the right one.
         Target::Own(id) => PromptTarget::Either(new(id.clone())),
         Target::New | Target::Session(_) | Target::Native(_) | Target::Fork(_) => {
             PromptTarget::New(new(runner::new_id()))
@@ -442,7 +442,7 @@ fn new_home(submit: &Submit, engine: &str, cwd: &str, parent: Option<Parent>) ->
     }
 }
 
-/// What a session is called that begins with this prompt: its first line that says something.
+/// The title of a session that starts with this prompt: its first non-empty line.
 pub fn title(prompt: &str) -> String {
     let line = prompt.lines().find(|it| !it.trim().is_empty());
     let line = line.unwrap_or_default().trim();

@@ -1,9 +1,10 @@
-//! A session's life: prompts wait in line, one run at a time, stored before shown, to any number of followers.
+//! Sessions: prompts are queued, one run at a time, and events are stored before any follower sees
+//! them.
 //!
-//! Only this crate knows both a running agent and the journal. [`Hub`] is the handle; each session that
-//! has something to do has a desk of its own (`session_task`), which holds the session's lease, runs its agent and
-//! appends what it tells. Whoever follows reads the journal and nothing else (`follow`), so that what is
-//! shown is stored, whichever program stored it.
+//! Only this crate knows both a running agent and the journal. [`Hub`] is the handle; each session
+//! with work has a worker of its own (`session_task`), which holds the session's lease, runs its
+//! agent and appends its events. Followers read only the journal (`follow`), so everything they see
+//! is stored, whichever process stored it.
 
 mod acceptor;
 mod append;

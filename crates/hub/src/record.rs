@@ -1,4 +1,4 @@
-//! What an agent tells, on its way into the log: numbered, with the agent's own frames beside it.
+//! Events on their way into the journal: numbered, with the agent's own frames beside them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,21 +17,21 @@ use crate::acceptor::Accepted;
 use crate::counts::RunCounts;
 use crate::paging;
 
-/// What may wait to be stored before the agent has to wait.
+/// Maximum unsaved backlog in bytes before the agent is no longer read.
 const MAX_WAITING: usize = 8 << 20;
 
-/// Bytes kept of an agent's own frame. What a longer one says is in its events, and a second copy of it
-/// would double what the longest lines cost.
+/// Bytes stored of an agent's own frame. The content of a longer one is in its events, and a second
+/// copy would double the cost of the longest lines.
 const MAX_FRAME: usize = 1 << 20;
 
-/// An ask that waits for an answer.
+/// An ask without an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OpenAsk {
     pub(crate) seq: u64,
     pub(crate) id: String,
 }
 
-/// Takes what an agent tells.
+/// Collects an agent's events.
 #[derive(Debug)]
 pub(crate) struct Record {
     session: SessionId<'static>,
@@ -43,9 +43,9 @@ pub(crate) struct Record {
     items: ItemIds,
     asks: Vec<OpenAsk>,
     frame: Option<Bytes>,
-    /// Bytes of the frame that are not kept.
+    /// Bytes of the frame beyond the limit.
     frame_cut: u64,
-    /// Told by a step that has not returned: not to be shown yet.
+    /// Events of a step that has not returned; they must not be published yet.
     staged: Vec<Entry>,
     committed: Batch,
     n_unsaved: usize,
@@ -57,12 +57,12 @@ pub(crate) struct Record {
 struct RunTimer {
     counts: Arc<RunCounts>,
     began: Option<Instant>,
-    /// The prompt of the open run, until its agent has told something.
+    /// The prompt of the open run, until its agent's first event.
     accepted: Option<Accepted>,
 }
 
 impl Record {
-    /// Goes on behind event `head` of a session.
+    /// Continues a session after event `head`.
     pub(crate) async fn open(
         journal: &dyn Journal,
         session: &journal::Session,
@@ -95,7 +95,7 @@ impl Record {
         self.seq
     }
 
-    /// Where another process of the session goes on; a run that was announced is its first.
+    /// Where the session's next process continues; an announced run is its first.
     pub(crate) fn resume_point(&self) -> ResumePoint {
         let n_open = u64::from(self.open_run.is_some());
         ResumePoint {
@@ -111,12 +111,12 @@ impl Record {
         &self.asks
     }
 
-    /// The step has returned: what it told may be stored and shown.
+    /// The step has returned: its events may be stored and published.
     pub(crate) fn commit(&mut self) {
         self.committed.entries.append(&mut self.staged);
     }
 
-    /// What these commands asked for is done with what was told so far.
+    /// Marks a command as done with the events so far.
     pub(crate) fn done(&mut self, command: u64) {
         self.committed.done.push(command);
     }
@@ -145,13 +145,13 @@ impl Record {
         !self.is_ready() && self.staged.is_empty()
     }
 
-    /// False: what is told faster than it is stored has to wait.
+    /// Returns false when the unsaved backlog is full; stop stepping the agent until it drains.
     pub(crate) fn has_room(&self) -> bool {
         self.n_unsaved < MAX_WAITING
     }
 
-    /// Tells of a run before its agent is started: that it is on, what it is to its client, and its prompt.
-    /// Returns its name.
+    /// Announces a run before its agent starts: `run.started`, the client's name for it and the
+    /// prompt. Returns its id.
     pub(crate) fn announce(&mut self, prompt: &str, client: Option<&ClientRun>) -> RunId<'static> {
         self.n_runs += 1;
         let run = RunId::new(format!("r{}", self.n_runs));
@@ -176,7 +176,7 @@ impl Record {
             let notice = runner::client_notice(client);
             self.emit(&run, Origin::Client, Body::NoticeRaised(notice));
         }
-        // Who answers a call says nothing besides.
+        // The answer to a call has no prompt text.
         if !prompt.is_empty() {
             self.items.reserve(&id);
             let (status, item) = (Status::Ok, message(prompt));
@@ -228,7 +228,7 @@ impl Record {
         });
     }
 
-    /// The open run is about this prompt, and its agent has not told anything about it.
+    /// The open run is for this prompt, and its agent has not emitted anything yet.
     pub(crate) fn expect_first_event(&mut self, accepted: Option<Accepted>) {
         if let Some(counting) = &mut self.counting {
             counting.accepted = accepted;
@@ -249,7 +249,7 @@ impl Record {
         }
         if let Body::RunEnded(ended) = &event.body {
             counting.accepted = None;
-            // Its beginning may have been told by another process.
+            // Its start may have been recorded by another process.
             let took = counting.began.take().map(|it| it.elapsed());
             let took = took.unwrap_or_default();
             counting.counts.ended(&self.engine, ended.outcome, took);

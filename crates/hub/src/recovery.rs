@@ -1,7 +1,7 @@
-//! Runs whose owner died: they are closed as lost, by whoever holds the session next.
+//! Crash recovery: runs of a dead owner are closed as lost by the next owner of the session.
 //!
-//! The `linkspan` reader goes through what is there of the run, and what it tells at the end is what
-//! is missing: open items and asks are closed, and the run has its one end.
+//! The `linkspan` reader replays the stored part of the run; the events it emits at the end are the
+//! missing ones: open items and asks are closed, and the run ends.
 
 use std::borrow::Cow;
 

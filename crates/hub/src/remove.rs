@@ -1,5 +1,4 @@
-//! Removing a session: who keeps it without work is asked to let go of it, and whoever has it then
-//! removes it.
+//! Removing a session: an idle owner is asked to release it, and the new owner removes it.
 
 use std::time::Duration;
 
@@ -12,11 +11,11 @@ use crate::config::Limits;
 use crate::error::{Error, Result};
 use crate::worker::acquire;
 
-/// What an owner without work may take to leave: its agent has to end first.
+/// How long an idle owner may take to release the session: its agent has to exit first.
 const LEAVE_LIMIT: Duration = Duration::from_secs(10);
 
-/// Removes a session with all that is in it, under the name of `owner`; fails with [`Error::Busy`]
-/// while something runs or waits in it.
+/// Removes a session and its events as `owner`; fails with [`Error::Busy`] while it has a run or
+/// queued prompts.
 pub async fn remove(
     journal: &dyn Journal,
     session: &SessionId<'static>,
@@ -27,14 +26,14 @@ pub async fn remove(
     }
     let taken = timeout(LEAVE_LIMIT, take(journal, session, owner)).await;
     let lease = taken.map_err(|_| Error::Busy(session.clone()))??;
-    // Somebody may have given a prompt meanwhile.
+    // A prompt may have been submitted in the meantime.
     let removed = match is_busy(journal, session).await {
         Ok(false) => journal.remove(&lease).await.map_err(Error::from),
         Ok(true) => Err(Error::Busy(session.clone())),
         Err(err) => Err(err),
     };
     if removed.is_err() {
-        // Who cannot write it now waits until the lease has run out.
+        // If the release fails, the next owner waits for the lease to lapse.
         journal.release(&lease).await.ok();
     }
     removed
@@ -50,7 +49,7 @@ async fn is_busy(journal: &dyn Journal, session: &SessionId<'static>) -> Result<
     Ok(found.state != State::Idle || has_prompts)
 }
 
-/// The session as soon as its owner, who has nothing to do in it, lets go of it.
+/// Acquires the session as soon as its idle owner releases it.
 async fn take(
     journal: &dyn Journal,
     session: &SessionId<'static>,

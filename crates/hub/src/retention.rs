@@ -1,4 +1,4 @@
-//! How much stays: the user's limits as the journal knows them, kept while the hub lives.
+//! Retention: applies the configured limits to the journal while the hub runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use tokio::time::sleep;
 
 use crate::shared::Shared;
 
-/// Between two looks at what is over the limits. A look at ten thousand sessions takes milliseconds.
+/// Interval between retention passes; a pass over ten thousand sessions takes milliseconds.
 const AGAIN: Duration = Duration::from_secs(600);
 const DAY: u64 = 24 * 60 * 60;
 
-/// What the user keeps; none keeps everything.
+/// The configured limits; `None` keeps everything.
 pub fn retention(settings: &Config) -> Option<Retention> {
     let keep = settings.keep();
     let retention = Retention {
@@ -34,13 +34,13 @@ pub fn truncation(settings: &Config) -> Option<Truncate> {
     ))
 }
 
-/// Removes what is over the limits, now and then.
+/// Periodically removes sessions beyond the limits.
 pub(crate) async fn enforce(shared: Arc<Shared>, retention: Retention) {
     let journal = &shared.config.journal;
     loop {
         match journal.retain(retention).await {
             Ok(removed) if removed.sessions > 0 => {
-                // What cannot be read now is forgotten the next time.
+                // A failed pass is retried the next time.
                 if let Err(err) = shared.directory.forget_gone(&**journal).await {
                     shared.report_trouble(&err);
                 }

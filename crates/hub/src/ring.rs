@@ -1,7 +1,7 @@
-//! The last frames of a stream, shared by everybody who follows it.
+//! A ring buffer with the last frames of a stream, shared by all of its followers.
 //!
-//! A follower is a place in the ring and nothing more. Whoever is so slow that its place is overwritten
-//! has lost it, and is told so; nobody waits for it.
+//! A follower is only a position in the ring. If its position is overwritten, the follower is
+//! detached; producers never wait for it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -18,19 +18,19 @@ pub const MAX_BYTES: usize = 8 << 20;
 /// Frames taken out at once.
 const TAKE: usize = 64;
 
-/// From one push to the next while a stream goes on. Whoever follows gets what came meanwhile together,
-/// with one write instead of one for each event; after a silence the first event comes at once. A write to
-/// each of many followers takes its time, so that the more there are the longer the rest is.
+/// The flush interval per follower while a stream is active: followers get the events of an
+/// interval in one write. After an idle period the first event is delivered at once. The interval
+/// scales with the number of followers, because each of them costs a write.
 const REST_EACH: Duration = Duration::from_micros(150);
 const LONGEST_REST: Duration = Duration::from_millis(100);
-/// Timers are not finer: a few followers are told at once.
+/// Timers are not finer; with few followers delivery is immediate.
 const SHORTEST_REST: Duration = Duration::from_millis(1);
 
 /// What one or more events have become.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     pub(crate) session: Arc<SessionId<'static>>,
-    /// It stands for the events after this one,
+    /// The frame covers the events after this one,
     pub(crate) after: u64,
     /// up to this one.
     pub(crate) seq: u64,
@@ -38,12 +38,13 @@ pub(crate) struct Frame {
     pub(crate) made: EncodedOnce,
 }
 
-/// Room for what a door makes of a frame, so that it is made once for all who get it.
+/// A cache for the encoded form of a frame, so that it is encoded once for all clients of a server.
 #[derive(Clone, Debug, Default)]
 pub struct EncodedOnce(Arc<OnceLock<Box<[Bytes]>>>);
 
 impl EncodedOnce {
-    /// What was made of it before, or is made now. One kind of door uses it, always alike.
+    /// The encoded form, from the cache or computed now. There is one user, so the encoding is
+    /// always the same.
     pub fn get_or_encode(&self, make: impl FnOnce() -> Box<[Bytes]>) -> &[Bytes] {
         self.0.get_or_init(make)
     }
@@ -63,11 +64,11 @@ struct RingState {
     n_bytes: usize,
     /// The last event that was rendered, for rings of one session.
     head: u64,
-    /// It has come to the end of the log once.
+    /// It has reached the end of the log once.
     is_live: bool,
 }
 
-/// What was found at a place.
+/// The result of polling a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Poll {
     Ready,
@@ -95,7 +96,7 @@ impl Ring {
         (rest >= SHORTEST_REST).then_some(rest)
     }
 
-    /// Adds frames, and says up to which event they go, for those that became nothing.
+    /// Adds frames; `head` is the last event they cover, including events without a frame.
     pub(crate) fn push(&self, frames: &[Frame], head: u64, is_live: bool) {
         let mut state = self.state();
         for frame in frames {
@@ -125,7 +126,7 @@ impl Ring {
         state.first + state.frames.len() as u64
     }
 
-    /// The place of what follows event `cursor`; none when that is gone, or not there yet.
+    /// The position after event `cursor`; `None` when it was overwritten or is not there yet.
     pub(crate) fn find(&self, cursor: u64) -> Option<u64> {
         let state = self.state();
         let begins = state.frames.front().map_or(state.head, |it| it.after);
@@ -136,7 +137,7 @@ impl Ring {
         Some(state.first + at as u64)
     }
 
-    /// Takes what is at `place` and behind it, some of it at once, and moves the place on.
+    /// Takes a batch of frames from `place` on and advances it.
     pub(crate) fn poll(&self, place: &mut u64, out: &mut VecDeque<Frame>) -> Poll {
         let state = self.state();
         let Some(at) = place.checked_sub(state.first) else {
@@ -152,6 +153,6 @@ impl Ring {
     }
 
     fn state(&self) -> MutexGuard<'_, RingState> {
-        self.state.lock().expect("nobody panics while holding it")
+        self.state.lock().expect("no panic while holding the lock")
     }
 }

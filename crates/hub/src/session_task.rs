@@ -1,7 +1,7 @@
-//! A session at work: its lease, its queue, its agent, one loop.
+//! The session worker: one loop that owns a session's lease, queue and agent.
 //!
-//! A desk lives as long as there is something to do for its session or an agent is kept warm for it.
-//! It takes its orders from the journal alone, so that it does not matter which program left them.
+//! A worker lives as long as its session has work or an agent is kept warm. It takes its commands
+//! from the journal only, so it does not matter which process enqueued them.
 
 mod claim;
 mod transitions;
@@ -29,24 +29,24 @@ pub(crate) struct SessionTask {
     current: Option<CurrentPrompt>,
     /// What the agent was started with.
     settings: Option<Settings>,
-    /// It was told to go.
+    /// The agent was asked to exit.
     is_releasing: bool,
     /// It may stay without work, until then.
     warm: Option<(OwnedSemaphorePermit, Instant)>,
     is_stopping: bool,
-    /// Its run was told to stop.
+    /// The run was aborted.
     is_aborting: bool,
-    /// Somebody else waits for the session.
+    /// Another process waits for the session.
     release_requested: bool,
 }
 
-/// A prompt that waits.
+/// A queued prompt.
 struct QueuedPrompt {
     number: u64,
     prompt: Prompt,
 }
 
-/// The prompt that is worked on.
+/// The prompt of the current run.
 struct CurrentPrompt {
     number: u64,
     prompt: Prompt,
@@ -57,13 +57,13 @@ struct CurrentPrompt {
     is_warm: bool,
 }
 
-/// How a desk came to its end.
+/// Why the worker stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Exit {
     Done,
-    /// Somebody else has the session.
+    /// Our lease was fenced.
     Fenced,
-    /// What was told did not fit into the log: begin again.
+    /// The journal rejected the batch: start over.
     Rejected,
 }
 
@@ -75,8 +75,8 @@ enum Wakeup {
     Abort,
 }
 
-/// Sees to a session until there is nothing more to do for it.
-/// `abort` stops its run when the journal cannot say so.
+/// Works on a session until there is nothing left to do. `abort` stops its run when the journal is
+/// unavailable.
 pub(crate) async fn run(shared: Arc<Shared>, session: SessionId<'static>, abort: Arc<Notify>) {
     let mut stop = shared.stop.subscribe();
     while let Some(mut session_task) = claim::claim(&shared, &session, &mut stop).await {
@@ -128,7 +128,7 @@ impl SessionTask {
         match progress {
             Progress::Stored { has_effects } => {
                 self.shared.clear_trouble();
-                // Whoever follows its events is told by the journal.
+                // Followers of the events are notified by the journal.
                 if has_effects {
                     self.shared.touch(&self.session);
                 }
@@ -185,7 +185,7 @@ impl SessionTask {
         is_idle && self.worker.log().is_stored() && !has_work && !self.worker.log().has_changed()
     }
 
-    /// The next prompt is one that another hub works on, which waits for the session.
+    /// The next prompt belongs to another hub, which waits for the session.
     fn is_next_of_another(&self) -> bool {
         let next = self.queue.front();
         next.is_some_and(|it| !self.shared.may_work_on(it.prompt.accepted.as_ref()))

@@ -1,4 +1,4 @@
-//! From a prompt that waits to an agent that can be started.
+//! From a queued prompt to the setup of its agent.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub(crate) fn default_engine(config: &HubConfig) -> Result<String> {
     }
 }
 
-/// Where an agent works when nobody has said.
+/// The default working directory.
 pub(crate) fn cwd(said: Option<&Path>) -> Result<PathBuf> {
     let here = said.unwrap_or(Path::new("."));
     let failed = |source| Error::Cwd {
@@ -56,7 +56,7 @@ pub(crate) fn permissions(config: &HubConfig, settings: &Settings) -> Permission
 /// What a start needs to know.
 pub(crate) enum Plan {
     Ready(Box<Setup>),
-    /// A model that has to be told what was said before.
+    /// A model that needs the history of the conversation.
     Recall(Box<Recall>),
 }
 
@@ -108,7 +108,7 @@ impl Recall {
     }
 }
 
-/// What the start of a prompt needs. `native` is the agent's id of the session, `before` the last event
+/// The setup for a prompt. `native` is the agent's id of the session, `before` the last event
 /// before the prompt.
 pub(crate) fn setup(
     config: &HubConfig,
@@ -182,7 +182,7 @@ fn request(
     }
 }
 
-/// Fails if the engine of a prompt is unknown, or does not take what the prompt says: such a prompt is
+/// Fails if the prompt's engine is unknown or does not support its options: such a prompt is
 /// refused before anything is stored.
 pub(crate) fn check(config: &HubConfig, native: Option<&str>, prompt: &Prompt) -> Result<()> {
     let settings = &prompt.settings;

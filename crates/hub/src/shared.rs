@@ -1,4 +1,4 @@
-//! What the desks of a hub share, and what they know of each other.
+//! State shared by the workers of a hub.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,21 +23,21 @@ use crate::recovery;
 use crate::session_task;
 use crate::worker;
 
-/// What a desk lets others know.
+/// The published state of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WorkerStatus {
-    /// The prompt that is worked on.
+    /// The prompt of the current run.
     pub(crate) current: Option<u64>,
     pub(crate) takes_changes: bool,
-    /// What the agent asked and nobody has answered, by the numbers of the events.
+    /// Unanswered asks, by the numbers of their events.
     pub(crate) asks: Vec<u64>,
 }
 
-/// A desk, from the outside.
+/// The handle of a worker task.
 #[derive(Debug)]
 pub(crate) struct WorkerHandle {
     pub(crate) task: JoinHandle<()>,
-    /// Stops the run when the journal cannot be told to.
+    /// Aborts the run when the journal is unavailable.
     pub(crate) abort: Arc<Notify>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Shared {
     pub(crate) config: HubConfig,
     pub(crate) owner: Owner,
     pub(crate) stop: watch::Sender<bool>,
-    /// One for each agent that may stay without work.
+    /// One permit for each agent that may be kept warm.
     pub(crate) warm: Arc<Semaphore>,
     pub(crate) directory: Directory,
     pub(crate) channels: Channels,
@@ -81,7 +81,7 @@ impl Shared {
         gone.or_else(|| self.trouble.borrow().clone())
     }
 
-    /// Sees to it that a session has a desk.
+    /// Starts a worker for the session unless it has one.
     pub(crate) fn wake_worker(self: &Arc<Self>, session: &SessionId<'static>) {
         let mut session_tasks = self.session_tasks();
         let is_there = session_tasks
@@ -99,7 +99,7 @@ impl Shared {
             shared.session_tasks().remove(&id);
             shared.statuses().remove(&id);
             shared.touch(&id);
-            // Whoever left an order in between saw a desk, and relied on it.
+            // A command enqueued between the check and here assumed the worker was alive; re-check.
             if matches!(shared.due(&id).await, Ok(Due::Now | Due::Later)) {
                 shared.wake_worker(&id);
             }
@@ -108,11 +108,11 @@ impl Shared {
         session_tasks.insert(session.clone(), WorkerHandle { task, abort });
     }
 
-    /// Sees to the sessions in which something waits for this hub. What other hubs have accepted is theirs
-    /// as long as they live.
+    /// Starts workers for sessions with pending work of this hub. Prompts accepted by other hubs
+    /// are theirs as long as they live.
     pub(crate) async fn wake_pending(self: &Arc<Self>) -> journal::Result<()> {
         for session in self.config.journal.pending().await? {
-            // What cannot be read now is read the next time.
+            // A failed read is retried the next time.
             let is_due = !self.is_ours(&session)
                 && matches!(self.due(&session).await, Ok(Due::Now | Due::Later));
             if is_due {
@@ -127,7 +127,7 @@ impl Shared {
         let mut all = self
             .firehose
             .lock()
-            .expect("nobody panics while holding it");
+            .expect("no panic while holding the lock");
         if let Some(firehose) = all.get(&style).and_then(Weak::upgrade) {
             return firehose;
         }
@@ -155,7 +155,7 @@ impl Shared {
                     closed?;
                     self.touch(session);
                 }
-                // Somebody else was faster.
+                // Another process was faster.
                 Err(journal::Error::Held { .. } | journal::Error::NoSession { .. }) => (),
                 Err(err) => return Err(err.into()),
             }
@@ -163,13 +163,13 @@ impl Shared {
         Ok(())
     }
 
-    /// Takes a session whose owner has let go of it, or is dead.
+    /// Acquires a session whose owner has released it or is dead.
     pub(crate) async fn acquire(&self, session: &SessionId<'static>) -> journal::Result<Lease> {
         let ttl = self.config.limits.lease;
         worker::acquire(&*self.config.journal, session, &self.owner, ttl).await
     }
 
-    /// Stops the run of a desk of ours, without the journal.
+    /// Aborts the run of a local worker without the journal.
     pub(crate) fn abort_local(&self, session: &SessionId<'static>) -> bool {
         let is_at_work = self.status(session).current.is_some();
         let session_tasks = self.session_tasks();
@@ -186,7 +186,7 @@ impl Shared {
         self.directory.touch(session);
     }
 
-    /// Something was written.
+    /// An append succeeded.
     pub(crate) fn clear_trouble(&self) {
         self.trouble.send_if_modified(|it| it.take().is_some());
     }
@@ -223,7 +223,7 @@ impl Shared {
     pub(crate) fn reply(&self, session: &SessionId<'static>, number: u64, is_done: bool) {
         let reply = self.replies().remove(&(session.clone(), number));
         if let Some(reply) = reply {
-            // Who does not wait any more does not mind.
+            // The caller may have stopped waiting.
             reply.send(is_done).ok();
         }
     }
@@ -233,31 +233,33 @@ impl Shared {
     ) -> MutexGuard<'_, HashMap<SessionId<'static>, WorkerHandle>> {
         self.session_tasks
             .lock()
-            .expect("nobody panics while holding it")
+            .expect("no panic while holding the lock")
     }
 
     fn statuses(&self) -> MutexGuard<'_, HashMap<SessionId<'static>, WorkerStatus>> {
-        self.status.lock().expect("nobody panics while holding it")
+        self.status.lock().expect("no panic while holding the lock")
     }
 
     pub(crate) fn replies(
         &self,
     ) -> MutexGuard<'_, HashMap<(SessionId<'static>, u64), oneshot::Sender<bool>>> {
-        self.replies.lock().expect("nobody panics while holding it")
+        self.replies
+            .lock()
+            .expect("no panic while holding the lock")
     }
 }
 
-/// How often it is looked for owners that have died.
+/// Interval between checks for dead owners.
 const SWEEP: Duration = Duration::from_secs(2);
 
-/// Looks after the runs of owners that die while this one lives, and the prompts they have left.
+/// Recovers the runs and prompts of owners that die while this hub runs.
 pub(crate) async fn sweep(shared: Arc<Shared>) {
     loop {
         sleep(SWEEP.min(shared.config.limits.lease)).await;
         if let Err(Error::Journal(err)) = shared.recover_lost_runs().await {
             shared.report_trouble(&err);
         }
-        // What cannot be read now is read the next time.
+        // A failed read is retried the next time.
         shared.wake_pending().await.ok();
     }
 }

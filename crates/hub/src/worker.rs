@@ -443,7 +443,7 @@ impl Worker {
         }
     }
 
-    /// Answers what needs nobody's attention.
+    /// Settles the asks that the policy decides.
     fn answer_by_rules(&mut self) {
         let Some(agent) = &self.agent else {
             return;

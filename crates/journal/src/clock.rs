@@ -15,7 +15,8 @@ pub trait Clock: fmt::Debug + Send + Sync {
     fn steady(&self) -> Moment;
 }
 
-/// A point of steady time. Moments of different eras cannot be compared: the machine was started anew.
+/// A point in monotonic time. Moments of different eras cannot be compared: the machine was
+/// rebooted in between.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
     pub era: String,
@@ -31,7 +32,7 @@ impl Moment {
         }
     }
 
-    /// Whether `self` is over at `now`; whoever held something in another era is gone with it.
+    /// Whether `self` has passed at `now`; an owner from another era cannot be alive.
     pub(crate) fn is_over(&self, now: &Self) -> bool {
         self.era != now.era || self.millis <= now.millis
     }
@@ -40,7 +41,7 @@ impl Moment {
 /// The machine's own clocks.
 #[derive(Debug)]
 pub struct SystemClock {
-    /// Absent where the machine does not say when it was started; wall time has to do then.
+    /// Absent where the boot time is unknown; then wall time is used.
     boot: Option<String>,
 }
 
@@ -78,7 +79,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// It goes on while the machine sleeps, as the patience of the other owners does.
+/// It advances during suspend, as leases do for the other owners.
 #[cfg(target_os = "linux")]
 fn since_boot() -> Option<i64> {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
@@ -90,7 +91,7 @@ fn since_boot() -> Option<i64> {
     None
 }
 
-/// A clock that moves when it is told to.
+/// A clock that is advanced by hand.
 #[derive(Debug)]
 pub struct ManualClock(Mutex<(Timestamp, Moment)>);
 
@@ -105,20 +106,20 @@ impl ManualClock {
 
     /// Time passes.
     pub fn pass(&self, duration: Duration) {
-        let mut time = self.0.lock().expect("nobody panics while holding it");
+        let mut time = self.0.lock().expect("no panic while holding the lock");
         time.1 = time.1.plus(duration);
         let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         time.0 = time.0.plus_millis(millis);
     }
 
-    /// Somebody sets the wall clock; no time passes.
+    /// The wall clock is set; no time passes.
     pub fn set_wall(&self, now: Timestamp) {
-        self.0.lock().expect("nobody panics while holding it").0 = now;
+        self.0.lock().expect("no panic while holding the lock").0 = now;
     }
 
-    /// The machine is started anew.
+    /// The machine is rebooted.
     pub fn reboot(&self, era: &str) {
-        let mut time = self.0.lock().expect("nobody panics while holding it");
+        let mut time = self.0.lock().expect("no panic while holding the lock");
         time.1 = Moment {
             era: era.to_owned(),
             millis: 0,
@@ -128,13 +129,13 @@ impl ManualClock {
 
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        self.0.lock().expect("nobody panics while holding it").0
+        self.0.lock().expect("no panic while holding the lock").0
     }
 
     fn steady(&self) -> Moment {
         self.0
             .lock()
-            .expect("nobody panics while holding it")
+            .expect("no panic while holding the lock")
             .1
             .clone()
     }

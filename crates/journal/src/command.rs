@@ -1,15 +1,15 @@
-//! What others want from a session's owner, and the asks that wait for an answer.
+//! Commands for a session's owner, and open asks.
 
 use bytes::Bytes;
 use model::{AskId, RunId, SessionId, Timestamp};
 
 use crate::session::NewSession;
 
-/// Commands that may wait for one session's owner: a queue this long is a mistake of whoever fills it.
+/// Maximum number of pending commands per session; a longer queue is a client's mistake.
 pub(crate) const MAX_COMMANDS: u64 = 1000;
 
-/// A wish to the owner of a session. It stays until the owner says that it is done, so an owner that
-/// dies in between leaves it to the next: delivered at least once, in order.
+/// A command for the owner of a session. It stays until the owner marks it as done, so the next
+/// owner gets it if this one dies: delivered at least once, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
     /// Counts per session, from 1.
@@ -21,15 +21,15 @@ pub struct Command {
 /// The bodies are the caller's own; the journal does not look inside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandBody {
-    /// Start a run. Those that wait are the session's queue.
+    /// Start a run. Pending prompts are the session's queue.
     Prompt(Bytes),
     Abort(Bytes),
-    /// Give the agent the answer to what it asked with event `ask`; made by [`crate::Journal::settle`].
+    /// Settle the ask of event `ask`; created by [`crate::Journal::settle`].
     Settle {
         ask: u64,
         answer: Bytes,
     },
-    /// What was wanted is damaged in the store: nobody may act on it. Never given, only read.
+    /// The stored command is damaged and must not be executed. Only read, never written.
     Damaged,
 }
 
@@ -75,7 +75,7 @@ pub struct Enqueued {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingAsk {
     pub session: SessionId<'static>,
-    /// The event that asked. Agents use ids again, events do not: this is what is answered.
+    /// The event of the ask. Agents reuse ids, events do not: answers refer to this.
     pub seq: u64,
     pub ask: AskId<'static>,
     pub run: Option<RunId<'static>>,

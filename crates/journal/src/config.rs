@@ -1,4 +1,4 @@
-//! What an engine is told when it is opened.
+//! Options for opening a journal.
 
 use std::sync::Arc;
 
@@ -8,6 +8,6 @@ use crate::truncate::Truncate;
 #[derive(Clone, Debug)]
 pub struct Config {
     pub clock: Arc<dyn Clock>,
-    /// Keep less of what is long; absent keeps everything.
+    /// Truncates long strings; absent keeps everything.
     pub cut: Option<Truncate>,
 }

@@ -1,7 +1,7 @@
-//! What stands in the place of an event that the store has damaged.
+//! The placeholder for a damaged event.
 //!
-//! Every reader of a log meets it as an event like any other, under the number that is missing: a page, a
-//! follower or a transcript says what is not there, and goes on with what is.
+//! Readers of a log get it as an ordinary event under the missing number: a page, a follower or a
+//! transcript reports what is missing and continues.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use model::{Body, Event, Level, Notice, Origin, SessionId, Text, Timestamp, Why}
 use crate::entry::{Kind, Stored};
 use crate::error::Damage;
 
-/// The word for programs.
+/// The code for programs.
 const CODE: &str = "damaged";
 
 /// `at` is the time of the event before it: its own is not to be trusted.

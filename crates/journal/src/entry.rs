@@ -7,8 +7,8 @@ use crate::encode::{self, Encoded};
 use crate::error::{Error, Result};
 use crate::truncate::Truncate;
 
-/// An event to be appended. The owner gives it the number the log goes on with (see [`crate::Lease::head`]);
-/// the journal takes it under that number or not at all.
+/// An event to be appended. The owner numbers it consecutively (see [`crate::Lease::head`]); the
+/// journal accepts it under that number or not at all.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub(crate) seq: u64,
@@ -16,7 +16,7 @@ pub struct Entry {
     pub(crate) at: Option<Timestamp>,
     pub(crate) kind: Kind,
     pub(crate) effect: Effect,
-    /// It is something the agent told.
+    /// The event came from the agent.
     pub(crate) is_agents: bool,
     pub(crate) frame: Option<Bytes>,
     pub(crate) line_cut: u64,
@@ -50,7 +50,7 @@ impl Entry {
         }
     }
 
-    /// The frame was longer by this many bytes than what is kept of it.
+    /// Bytes of the frame that were not stored.
     pub fn with_frame_cut(mut self, n_bytes: u64) -> Self {
         self.frame_cut = n_bytes;
         self
@@ -81,7 +81,7 @@ impl Entry {
     }
 }
 
-/// What is appended at once: all of it, or nothing.
+/// Entries that are appended atomically.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     pub entries: Vec<Entry>,
@@ -93,7 +93,8 @@ pub struct Batch {
 const MAX_ENTRY: usize = 64 << 20;
 
 impl Batch {
-    /// What every engine does before it stores a batch: refuses giants, and cuts if it was told to.
+    /// Done by every engine before a batch is stored: reject oversized entries, and truncate if
+    /// configured.
     pub(crate) fn prepare(&mut self, cut: Option<Truncate>) -> Result<()> {
         for entry in &mut self.entries {
             if let Some(cut) = cut {
@@ -254,7 +255,7 @@ pub struct Read {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deltas {
     Keep,
-    /// Leave them out: what they add up to comes with `item.closed`.
+    /// Skip them: `item.closed` has the whole text.
     Skip,
 }
 
@@ -266,7 +267,7 @@ pub(crate) struct PageBudget {
 }
 
 impl PageBudget {
-    /// At least one event fits, or nobody could read on.
+    /// At least one event fits, so that readers always make progress.
     pub(crate) fn of(read: Read) -> Self {
         Self {
             events: read.max_events.max(1),
@@ -302,24 +303,24 @@ pub struct Stored {
     pub at: Timestamp,
     pub kind: Kind,
     pub line: Bytes,
-    /// How many bytes of it were not kept, see [`crate::Truncate`]; 0 for a whole event.
+    /// How many bytes of it were not stored, see [`crate::Truncate`]; 0 for a whole event.
     pub cut: u64,
-    /// What was stored is damaged: the line is a notice that says so in its place.
+    /// The stored event is damaged; the line is a notice in its place.
     pub is_damaged: bool,
 }
 
 impl Stored {
-    /// None for what a later version has stored, which cannot be told by this one.
+    /// `None` for a kind that a later version has stored.
     pub fn event(&self) -> Option<Event<'_>> {
         Event::from_json(str::from_utf8(&self.line).ok()?).ok()
     }
 }
 
-/// What the agent sent, beside the first event that came of it.
+/// The agent's frame, beside the first event that came from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredFrame {
     pub seq: u64,
     pub bytes: Bytes,
-    /// How many bytes of it were not kept.
+    /// How many bytes of it were not stored.
     pub cut: u64,
 }

@@ -1,4 +1,4 @@
-//! What can go wrong: a rule of the journal was not met, or the storage below it failed.
+//! Errors: a rule of the journal was violated, or the storage failed.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -17,21 +17,23 @@ pub enum Error {
     NoSession { session: SessionId<'static> },
     #[error("there is a session `{session}` already")]
     SessionExists { session: SessionId<'static> },
-    /// Somebody else may write; try again when their lease runs out.
+    /// Another owner holds the session; try again when its lease lapses.
     #[error("session `{session}` is held by `{owner}`")]
     Held {
         session: SessionId<'static>,
         owner: Owner,
     },
-    /// Somebody else has taken the session over: whoever reads this must stop writing.
-    #[error("the lease on session `{session}` is gone: epoch {epoch} is followed by {current}")]
+    /// The lease was taken over: the caller must stop writing.
+    #[error(
+        "the lease on session `{session}` was taken over: epoch {epoch} is followed by {current}"
+    )]
     Fenced {
         session: SessionId<'static>,
         epoch: u64,
         current: u64,
     },
     /// The events are not the next ones; an append that failed before it may be the reason.
-    #[error("session `{session}` goes on with event {next}, event {got} was given")]
+    #[error("session `{session}` expects event {next}, got event {got}")]
     OutOfOrder {
         session: SessionId<'static>,
         next: u64,
@@ -62,7 +64,8 @@ pub enum Error {
         session: SessionId<'static>,
         seq: u64,
     },
-    /// Somebody was faster. `decision` is absent while the owner has not told the agent yet.
+    /// The ask was already answered. `decision` is absent until the owner has passed it to the
+    /// agent.
     #[error("what session `{session}` asked with event {seq} has its answer")]
     Answered {
         session: SessionId<'static>,
@@ -76,7 +79,7 @@ pub enum Error {
     },
     #[error("an entry of {length} bytes is longer than the limit of {limit}")]
     TooLarge { length: usize, limit: usize },
-    /// The row is not what was written; the rows around it are not concerned.
+    /// The row fails its checksum; other rows are not affected.
     #[error("{row} of session `{session}` is damaged in the journal")]
     Damaged {
         session: SessionId<'static>,
@@ -102,7 +105,7 @@ pub enum Damage {
     Frame(u64),
     /// The run that began with that event.
     Run(u64),
-    /// What was asked with that event.
+    /// The ask of that event.
     Ask(u64),
     Command(u64),
     /// An id that the agent gave it.
@@ -124,8 +127,8 @@ impl fmt::Display for Damage {
     }
 }
 
-/// What the storage below the journal said. None of these needs a new start to go away,
-/// except [`Fault::Newer`], [`Fault::InUse`], [`Fault::Corrupt`], [`Fault::Gone`] and [`Fault::Closed`].
+/// An error of the storage. None of these needs a restart to go away, except [`Fault::Newer`],
+/// [`Fault::InUse`], [`Fault::Corrupt`], [`Fault::Gone`] and [`Fault::Closed`].
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Fault {
     #[error("the disk is full")]
@@ -141,7 +144,7 @@ pub enum Fault {
     /// An upgrade or a repair needs it alone: what others wrote meanwhile would be lost.
     #[error("another program has the store open, and it is needed alone")]
     InUse,
-    /// What is written now would be lost with the program.
+    /// New data would be lost when the process exits.
     #[error("`{0}` was deleted or replaced while it was in use")]
     Gone(PathBuf),
     #[error("the journal has been closed")]

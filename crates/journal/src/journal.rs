@@ -1,9 +1,9 @@
 //! The contract every engine keeps.
 //!
-//! Six verbs carry the log: `acquire`, `append`, `read`, `watch`, `command`, `retain`. The rest finds
-//! sessions, runs and asks. Nothing here blocks the calling task, and every answer that something was
-//! written comes after it is durable. Who drops a write before it answers does not take it back: it may
-//! or may not have happened, and the numbers of the log tell which.
+//! Six verbs carry the log: `acquire`, `append`, `read`, `watch`, `command`, `retain`. The rest
+//! finds sessions, runs and asks. Nothing here blocks the calling task, and a write is durable when
+//! its future resolves. Dropping that future does not cancel the write: it may or may not have
+//! happened, and the head of the log tells which.
 
 use std::ops::Range;
 use std::pin::Pin;
@@ -37,13 +37,13 @@ pub trait Journal: Send + Sync {
     /// Holds a lease for `ttl` more from now; fails when it was taken over.
     fn renew<'a>(&'a self, lease: &'a Lease, ttl: Duration) -> Reply<'a, ()>;
 
-    /// Gives a lease back, so that the next owner need not wait. No error when it was taken over.
+    /// Releases a lease, so that the next owner need not wait. No error when it was taken over.
     fn release<'a>(&'a self, lease: &'a Lease) -> Reply<'a, ()>;
 
     /// Appends all of the batch or nothing; when it answers, the events are durable. Returns their numbers.
     ///
-    /// An owner gathers what comes while one append is on its way and sends it as the next: the numbers
-    /// of the events see to it that a failed append is followed by a failed one, never by a gap.
+    /// An owner batches the events that arrive during an append. As events are numbered, a failed
+    /// append makes the next one fail too, so there is never a gap.
     fn append<'a>(&'a self, lease: &'a Lease, batch: Batch) -> Reply<'a, Range<u64>>;
 
     /// A page of a session's events after a cursor, without waiting for more.
@@ -52,7 +52,7 @@ pub trait Journal: Send + Sync {
     /// The agent's own frames beside the events after `read.after`; a page ends as in [`Journal::read`].
     fn frames<'a>(&'a self, session: &'a SessionId<'_>, read: Read) -> Reply<'a, Vec<StoredFrame>>;
 
-    /// Whether what is written now would still be there after a new start, as far as can be told at once.
+    /// A quick check that new data would survive a restart.
     fn check(&self) -> Result<(), Fault> {
         Ok(())
     }
@@ -60,7 +60,7 @@ pub trait Journal: Send + Sync {
     /// Subscribes to hints; see [`Watch`].
     fn watch(&self, scope: Scope) -> Watch;
 
-    /// Leaves a command for the session's owner, whoever that is; durable, and numbered in order.
+    /// Enqueues a command for the session's owner; durable and numbered in order.
     fn command<'a>(&'a self, session: &'a SessionId<'_>, order: CommandBody) -> Reply<'a, u64>;
 
     /// Leaves a prompt for the owner of a session, which is made for it if need be: all of it or nothing.
@@ -69,7 +69,7 @@ pub trait Journal: Send + Sync {
     /// The commands after number `after` that are not done, in order.
     fn commands<'a>(&'a self, session: &'a SessionId<'_>, after: u64) -> Reply<'a, Vec<Command>>;
 
-    /// The sessions that commands wait in, whoever owns them: what a start has to look after.
+    /// Sessions with pending commands, whatever their owner; a hub checks them when it opens.
     fn pending(&self) -> Reply<'_, Vec<SessionId<'static>>>;
 
     /// Removes a session with all that is in it. Only its owner may, as with everything that is written.
@@ -120,7 +120,7 @@ pub trait Journal: Send + Sync {
     /// Every ask that is not settled, the oldest first.
     fn asks(&self) -> Reply<'_, Vec<WaitingAsk>>;
 
-    /// Answers what the agent asked with event `seq`, and leaves the owner the command to tell it.
-    /// Of several answers one is taken; the others fail as answered. Returns the command's number.
+    /// Answers the ask of event `seq` and enqueues the command for the owner. The first answer
+    /// wins; later ones fail as answered. Returns the command's number.
     fn settle<'a>(&'a self, session: &'a SessionId<'_>, seq: u64, answer: Bytes) -> Reply<'a, u64>;
 }

@@ -1,4 +1,4 @@
-//! Leases: at most one owner writes a session, and whoever was replaced cannot write any more.
+//! Leases: at most one owner writes a session, and a replaced owner is fenced.
 
 use std::fmt;
 
@@ -27,18 +27,18 @@ impl fmt::Display for Owner {
 /// The right to write a session. Its epoch is the fence: higher than that of any lease
 /// the store granted before.
 ///
-/// A lease that ran out still writes as long as nobody else has taken the session; time decides only
-/// who may take over, never whether an append is safe.
+/// A lapsed lease can still write until another owner takes over; time decides only when a takeover
+/// is allowed, never whether an append is safe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     pub session: SessionId<'static>,
     pub owner: Owner,
     pub epoch: u64,
-    /// The last event when the lease was granted: the owner goes on with the next number.
+    /// The last event when the lease was granted: the owner continues with the next number.
     pub head: u64,
 }
 
-/// When a session that somebody holds may be taken.
+/// When a held session may be taken over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Takeover {
     /// When their lease has run out.
@@ -47,12 +47,12 @@ pub enum Takeover {
     Dead(Owner),
 }
 
-/// Who holds a session.
+/// The current holder of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     pub owner: Owner,
     pub epoch: u64,
-    /// Their time has run out: anybody may take over.
+    /// The lease has lapsed: any owner may take over.
     pub lapsed: bool,
 }
 

@@ -1,8 +1,8 @@
 //! The durable log: sessions, their events by cursor, and who may write them.
 //!
-//! [`Journal`] is the contract, [`Sqlite`] keeps it in a file, [`Memory`] in memory for tests.
-//! One conformance suite (`tests/it`) holds every engine to the same words; nothing above the trait
-//! may know which engine it talks to. An event is stored as its canonical line and never parsed here.
+//! [`Journal`] is the contract, [`Sqlite`] keeps it in a file, [`Memory`] in memory for tests. One
+//! conformance suite (`tests/it`) tests every engine; nothing above the trait may know which one it
+//! uses. An event is stored as its canonical line and never parsed here.
 
 mod clock;
 mod command;

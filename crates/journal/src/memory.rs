@@ -1,4 +1,5 @@
-//! The journal in memory, for tests: the same words in the plainest code. Durable means the lock was released.
+//! The journal in memory, for tests: the same contract in the simplest code. Durable means the lock
+//! was released.
 
 mod log;
 mod store;
@@ -24,7 +25,7 @@ use crate::session::{ListCursor, Listing, NewSession, Session, SessionQuery};
 use crate::truncate::Truncate;
 use crate::watch::{Change, Scope, Watch, Watchers};
 
-/// A journal that is gone with the program.
+/// A journal that is lost when the process exits.
 #[derive(Debug)]
 pub struct Memory {
     clock: Arc<dyn Clock>,
@@ -44,10 +45,10 @@ impl Memory {
     }
 
     fn store(&self) -> MutexGuard<'_, MemoryStore> {
-        self.store.lock().expect("nobody panics while holding it")
+        self.store.lock().expect("no panic while holding the lock")
     }
 
-    /// Does `work` when it is asked for, as every engine does, and gives a hint when it went well.
+    /// Runs `work` when polled, as every engine does, and sends a hint on success.
     fn write<'a, T: Send + 'a>(
         &'a self,
         session: &SessionId<'_>,

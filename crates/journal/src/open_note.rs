@@ -1,4 +1,4 @@
-//! What is worth telling while a store is opened.
+//! Messages for the user while a store is opened.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ pub enum OpenNote {
     Upgrading { done: u64, total: u64 },
     /// The store does not hold everything that was acknowledged.
     Lost(LostData),
-    /// Nothing can be written, for this reason: what is there can be looked at.
+    /// The store is read-only for this reason.
     ReadOnly(String),
 }
 

@@ -18,11 +18,11 @@ pub struct Report {
     pub known: i64,
     pub sessions: u64,
     pub events: u64,
-    /// What SQLite says of its own structure, in its words; empty when that is whole.
+    /// SQLite's own integrity messages; empty when there are none.
     pub structure: Vec<String>,
     /// Rows whose checksum does not fit, or that are not there.
     pub damaged: Vec<DamagedRow>,
-    /// What was acknowledged and is not there; absent when there is no witness of this store.
+    /// Acknowledged data that is missing; absent when there is no witness for this store.
     pub missing: Option<Vec<LostSession>>,
     /// Copies that were put aside before: what lost something, or was repaired.
     pub aside: Vec<PathBuf>,

@@ -25,7 +25,7 @@ pub struct Overview {
     pub session: Session,
     /// The newest first.
     pub runs: Vec<Run>,
-    /// What waits for its owner, in order.
+    /// Pending commands, in order.
     pub commands: Vec<Command>,
     /// What its agent asks, the oldest first.
     pub asks: Vec<WaitingAsk>,
@@ -38,8 +38,8 @@ pub struct RunEnd {
     pub outcome: Outcome,
 }
 
-/// A run without an end, and who should give it one. When the holder has lapsed or is known to be dead,
-/// or there is none, whoever finds it acquires the session and ends the run as lost.
+/// An open run and the holder of its session. When the holder has lapsed, is dead or does not
+/// exist, the finder acquires the session and ends the run as lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenRun {
     pub run: Run,

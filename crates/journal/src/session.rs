@@ -8,11 +8,11 @@ pub struct NewSession {
     pub engine: String,
     pub cwd: Option<String>,
     pub title: Option<String>,
-    /// What it begins with, when it is a fork.
+    /// The parent, when it is a fork.
     pub parent: Option<Parent>,
 }
 
-/// What a fork begins with.
+/// The parent of a fork.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parent {
     pub session: SessionId<'static>,
@@ -31,20 +31,20 @@ pub struct Session {
     pub created_at: Timestamp,
     /// When it was made, or its last run began or ended.
     pub active_at: Timestamp,
-    /// Counts up whenever any session is active: the order of the list, whatever the clock does.
+    /// Incremented whenever a session is active: the order of the list, independent of the clock.
     pub activity: u64,
     /// The last event.
     pub head: u64,
     /// What its events and frames take up.
     pub bytes: u64,
     pub state: State,
-    /// How many prompts wait.
+    /// The number of queued prompts.
     pub queued: u64,
     pub parent: Option<Parent>,
 }
 
 impl Session {
-    /// Where it stands in the list.
+    /// Its position in the list.
     pub fn cursor(&self) -> ListCursor {
         ListCursor {
             activity: self.activity,
@@ -55,9 +55,10 @@ impl Session {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Idle,
-    /// Prompts wait, and no run is on: another program has the session, or it is about to begin.
+    /// Prompts are queued and no run is open: another process holds the session, or the run is
+    /// about to start.
     Queued,
-    /// A run is on, and nothing was heard of its agent yet.
+    /// A run is open and its agent has not emitted anything yet.
     Starting,
     Running,
     /// An ask is open and has no answer.

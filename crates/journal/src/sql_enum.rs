@@ -1,4 +1,4 @@
-//! The words under which our closed enums are stored.
+//! The names under which enums are stored in SQL.
 
 use model::{Decision, Outcome};
 

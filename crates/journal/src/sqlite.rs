@@ -45,14 +45,14 @@ use crate::session::{ListCursor, Listing, NewSession, Session, SessionQuery};
 use crate::truncate::Truncate;
 use crate::watch::{Change, Scope, Watch, Watchers};
 
-/// What has to be possible for a store to be opened.
+/// The access that a store is opened with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OpenMode {
     ReadWrite,
     ReadOnly,
 }
 
-/// A journal in a file. Dropping it waits until what was sent is written.
+/// A journal in a file. Dropping it waits for pending writes.
 #[derive(Debug)]
 pub struct Sqlite {
     clock: Arc<dyn Clock>,
@@ -67,7 +67,7 @@ impl Sqlite {
         Self::open_with_notes(path, config, |_| ()).await
     }
 
-    /// The same; `tell` hears what is worth telling meanwhile, on a thread of the journal.
+    /// The same; `tell` is called with messages for the user, on a thread of the journal.
     pub async fn open_with_notes(
         path: &Path,
         config: Config,
@@ -76,8 +76,7 @@ impl Sqlite {
         Self::start(path, config, OpenMode::ReadWrite, tell).await
     }
 
-    /// The same; where there is no room to write, what is there can be read all the same, and writing begins
-    /// when there is room.
+    /// The same; on a full disk the store can be read, and writing starts when there is space.
     pub async fn open_or_read_only(
         path: &Path,
         config: Config,
@@ -106,13 +105,13 @@ impl Sqlite {
         examine::examine(path)
     }
 
-    /// The file beside the store at `path` that remembers what was acknowledged.
+    /// The witness file of the store at `path`.
     pub fn witness(path: &Path) -> PathBuf {
         witness::Witness::path(path)
     }
 
-    /// Saves what is whole of the store at `path` into a new one in its place, and keeps the old one beside
-    /// it. Nobody may have it open.
+    /// Copies the undamaged rows of the store at `path` into a new one in its place and keeps the
+    /// old one beside it. The store must not be in use.
     pub fn repair(path: &Path) -> Result<Repaired, Fault> {
         repair::repair(path)
     }

@@ -1,8 +1,8 @@
 //! The option to keep less: long strings of an event are shortened before they are stored.
 //!
-//! The line stays a valid event, each shortened string says in its own text how much is missing, and the
-//! store counts it beside the event. Only what goes through the store is cut: the terminal that a run was
-//! started from shows the whole, whoever follows the journal sees what is in it.
+//! The line stays a valid event, each truncated string ends with a mark that says how much is
+//! missing, and the store counts the bytes beside the event. The live terminal shows the full text;
+//! readers of the journal see the truncated text.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! Hints that something has changed. They may come late, together or for nothing: whoever gets one
-//! reads, and what it reads is the truth.
+//! Change notifications. They may be late, merged or spurious: the receiver reads the journal to
+//! learn the truth.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use tokio::sync::watch;
 pub enum Scope {
     /// A session's events, commands, asks and runs.
     Session(SessionId<'static>),
-    /// What others want of a session, and who has it: all of the above but its events.
+    /// Commands and leases of a session: everything but its events.
     Commands(SessionId<'static>),
     /// Any session, and the list of them.
     All,
@@ -36,7 +36,7 @@ impl Watch {
     }
 }
 
-/// Who waits for hints.
+/// The subscribers.
 #[derive(Debug, Default)]
 pub(crate) struct Watchers(Mutex<HashMap<Scope, watch::Sender<()>>>);
 
@@ -51,7 +51,7 @@ impl Watchers {
         Watch(receiver)
     }
 
-    /// Tells whoever watches one of these sessions.
+    /// Notifies the watchers of these sessions.
     pub(crate) fn notify(&self, changes: &[Change]) {
         let mut watched = self.watched();
         if watched.is_empty() || changes.is_empty() {
@@ -74,19 +74,19 @@ impl Watchers {
         self.watched().retain(|_, sender| sender.send(()).is_ok());
     }
 
-    /// Whether somebody has asked for hints and was not seen to have left.
+    /// Whether there are watchers.
     pub(crate) fn has_watchers(&self) -> bool {
         !self.watched().is_empty()
     }
 
-    /// Drops what nobody waits for any more.
+    /// Drops closed subscriptions.
     pub(crate) fn prune_closed(&self) {
         self.watched()
             .retain(|_, sender| sender.receiver_count() > 0);
     }
 
     fn watched(&self) -> std::sync::MutexGuard<'_, HashMap<Scope, watch::Sender<()>>> {
-        self.0.lock().expect("nobody panics while holding it")
+        self.0.lock().expect("no panic while holding the lock")
     }
 }
 

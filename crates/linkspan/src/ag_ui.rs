@@ -5,7 +5,8 @@
 //! let app = axum::Router::new().nest("/ag-ui", ag_ui.router);
 //! ```
 //!
-//! Whoever mounts it decides who may reach it: whoever does can run commands through an agent.
+//! The application that mounts it must control access: a client of this router can run commands
+//! through an agent.
 
 use std::env;
 use std::path::Path;
@@ -66,8 +67,8 @@ impl Config {
         Ok(self)
     }
 
-    /// Lets clients say with `forwardedProps.linkspan` where an agent works, with which permissions and
-    /// so on. Whoever may say so is the owner of the machine, so nobody may without this.
+    /// Lets clients say with `forwardedProps.linkspan` where an agent works, with which permissions
+    /// and so on. Such a client controls the machine, so this is off by default.
     pub fn with_client_settings(mut self) -> Self {
         self.takes_settings = true;
         self

@@ -146,7 +146,7 @@ pub(crate) struct ConvertArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
 
-    /// Say on stderr what the output format had no place for, by kind and count
+    /// Print to stderr what the output format could not express, by kind and count
     #[arg(long)]
     pub(crate) report: bool,
 
@@ -252,7 +252,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) asks: AskArgs,
 
-    /// Leave with exit code 5 when somebody else uses the session, instead of waiting
+    /// Fail with exit code 5 when the session is in use, instead of waiting
     #[arg(long)]
     pub(crate) no_wait: bool,
 
@@ -373,7 +373,7 @@ impl Color {
     }
 }
 
-/// What the user's environment says about colour; the same by hand and in CI.
+/// The colour settings of the user's environment; the same by hand and in CI.
 fn has_color() -> bool {
     let is_unwanted = env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
     let is_dumb = env::var_os("TERM").is_some_and(|it| it == "dumb");

@@ -33,7 +33,7 @@ pub struct ConversationConfig {
     pub allowed_tools: Option<Vec<String>>,
     /// Absolute.
     pub cwd: PathBuf,
-    /// What happens with asks that nobody answers is up to [`Conversation::on_ask`].
+    /// Unanswered asks are up to [`Conversation::on_ask`].
     pub permissions: Mode,
     /// A session of the agent to go on with.
     pub resume: Option<String>,
@@ -123,7 +123,7 @@ impl Aborter {
     }
 }
 
-/// A run that nobody has told the end of.
+/// A run without an end.
 const LOST: RunResult = RunResult {
     outcome: Outcome::Lost,
     code: None,
@@ -324,7 +324,7 @@ impl Conversation {
                     let last = worker.agent().and_then(Agent::last);
                     return Some(last.cloned().unwrap_or(LOST));
                 }
-                // A conversation names its session, so nobody is met in it.
+                // A conversation names its session, so it cannot be busy.
                 Progress::Busy(_) => return Some(LOST),
                 Progress::Gone(mut agent) => {
                     if let Some(native) = agent.native() {

@@ -109,7 +109,7 @@ pub fn convert(
     }
     let mut conversion = Conversion::new(output, options)?;
     let read = each_chunk(input, |chunk| conversion.push(chunk));
-    // A stream that breaks off still gets its end, unless nobody can take it.
+    // A broken stream still gets its end, unless the output is closed.
     if !matches!(read, Err(Error::Write(_))) {
         conversion.end(&End::default()).map_err(Error::Write)?;
     }

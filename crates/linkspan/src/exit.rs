@@ -82,7 +82,7 @@ pub(crate) enum Failure {
     },
     /// Help was printed where a command was expected.
     Silent(Code),
-    /// Whoever read our output has enough of it.
+    /// The reader of our output has closed it.
     BrokenPipe,
 }
 
@@ -149,8 +149,7 @@ impl Failure {
     }
 }
 
-/// Writes to stderr, where names and words of others are in what is said. When even that is closed
-/// there is nobody left to tell.
+/// Writes a message with foreign text to stderr. If that is closed, there is nowhere to report it.
 pub(crate) fn print_line(text: &str) {
     io::stderr().write_all(display_safe(text).as_bytes()).ok();
 }

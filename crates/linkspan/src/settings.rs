@@ -41,7 +41,7 @@ pub(crate) fn list(flags: &[String], config: &Config, engine: &str) -> Option<Ve
     }
 }
 
-/// Lays what flags say about asks that nobody answers over the config.
+/// Applies the flags about unanswered asks to the config.
 pub(crate) fn asks(config: &mut Config, asks: &AskArgs) -> Result<(), Failure> {
     let flags = [
         ("ask_timeout", "--ask-timeout", &asks.ask_timeout),
@@ -62,7 +62,7 @@ pub(crate) fn keep(config: &mut Config, keep: &KeepArgs) -> Result<(), Failure> 
         .map_err(bad_config)
 }
 
-/// A value that is no text is kept as far as it is, and then is not what anybody expects.
+/// A value that is not UTF-8 is converted lossily and then rejected as invalid.
 fn variable(name: &str) -> Option<String> {
     env::var_os(name).map(|it| it.to_string_lossy().into_owned())
 }

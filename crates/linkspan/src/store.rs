@@ -51,7 +51,7 @@ pub(crate) async fn open(
     opened(folder, cut, OpenMode::ReadWrite).await
 }
 
-/// The same for whoever wants to look first of all: where there is no room to write, that works too.
+/// The same for read access, which also works on a full disk.
 pub(crate) async fn open_read_only(
     folder: &Path,
     cut: Option<Truncate>,
@@ -203,7 +203,7 @@ fn losses(lost: &LostData) -> String {
     let n_sessions = lost.sessions.len();
     if lost.is_gone {
         text.push_str(&format!(
-            "linkspan: the journal is gone; it held at least {n_sessions} sessions, and a new one was begun\n"
+            "linkspan: the journal is missing; it held at least {n_sessions} sessions, and a new one was begun\n"
         ));
     } else {
         text.push_str(&format!(

@@ -20,7 +20,8 @@ pub(crate) struct InputStream {
 }
 
 impl InputStream {
-    /// `-` and nothing are stdin; nothing is a mistake when somebody would have to type the stream.
+    /// `-` and nothing are stdin; nothing is an error on a terminal, where the user would have to
+    /// type the stream.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self, Failure> {
         match path {
             None if io::stdin().is_terminal() => Err(Failure::usage(

@@ -11,7 +11,7 @@ pub(crate) fn source(err: Error) -> Failure {
     format(err, "can be read", &names(|it| it.reader.is_some()))
 }
 
-/// Nobody can tell what the input is.
+/// The format of the input is unknown.
 pub(crate) fn undetected_format(name: &str, why: DetectError) -> Failure {
     let formats = names(|it| it.reader.is_some());
     let hint = match &why {
@@ -36,7 +36,7 @@ pub(crate) fn foreign(name: &str, named: &str, n_frames: u64, looks_like: Option
     );
     let hint = match looks_like {
         Some(it) => format!("it looks like {it}, which linkspan does not read"),
-        None => "without `--from` linkspan tells the format by itself".to_owned(),
+        None => "without `--from` linkspan detects the format".to_owned(),
     };
     Failure::usage(message, hint)
 }

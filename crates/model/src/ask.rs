@@ -1,4 +1,4 @@
-//! Asks: the agent wants a permission or an answer, and waits.
+//! Asks: the agent waits for a permission or an answer.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::ids::{AskId, ItemId};
 use crate::payload::{Raw, Text};
 use crate::time::Timestamp;
 
-/// A question that waits; exactly one [`AskSettled`] follows.
+/// An open question; exactly one [`AskSettled`] follows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ask<'a> {
     #[serde(borrow)]
@@ -92,6 +92,6 @@ pub enum Decision {
     Denied,
     /// The agent took the question back.
     Withdrawn,
-    /// Nobody saw an answer.
+    /// The stream ended before an answer was seen.
     Lost,
 }

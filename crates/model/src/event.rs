@@ -1,4 +1,4 @@
-//! The event: an envelope that says where and when, and a body that says what.
+//! The event: an envelope (where and when) and a body (what happened).
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::time::Timestamp;
 /// The version of the canonical JSON; a reader refuses lines of a later one.
 pub const VERSION: u32 = 1;
 
-/// Fields of a frame that no rule reads, kept so that nothing is lost.
+/// Fields of a frame that no rule reads, preserved so that nothing is lost.
 pub type Extra<'a> = Cow<'a, [(Cow<'a, str>, Raw<'a>)]>;
 
 /// One fact about a session.
@@ -24,7 +24,7 @@ pub type Extra<'a> = Cow<'a, [(Cow<'a, str>, Raw<'a>)]>;
 pub struct Event<'a> {
     /// The only cursor: contiguous per session, from 1.
     pub seq: u64,
-    /// When, if the agent or a live clock said so.
+    /// The time, if the agent or a live clock reported it.
     pub at: Option<Timestamp>,
     pub session: SessionId<'a>,
     /// The run this belongs to; absent between runs.
@@ -33,13 +33,13 @@ pub struct Event<'a> {
     /// The sub-agents this happened inside, outermost first, by the id of the call that started each.
     pub path: Cow<'a, [ItemId<'static>]>,
     pub origin: Origin,
-    /// The number of the input frame, from 1; absent when no frame said it.
+    /// The number of the input frame, from 1; absent when the event came from no frame.
     pub frame: Option<u64>,
     /// The agent's own id of that frame.
     pub native: Option<Cow<'a, str>>,
     /// Why linkspan made this event up.
     pub why: Option<Why>,
-    /// What else the frame said, on the first event that came from it.
+    /// The frame's other fields, on the first event that came from it.
     pub extra: Extra<'a>,
     pub body: Body<'a>,
 }
@@ -95,25 +95,25 @@ pub enum Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
-    /// The agent's process was gone.
+    /// The agent's process had exited.
     ProcessExit,
-    /// The stream ended before the agent said how the run ended.
+    /// The stream ended before the agent reported the outcome.
     MissingEnd,
-    /// Somebody asked for the run to stop.
+    /// The run was aborted on request.
     Abort,
     /// The run ended while this was still open.
     LeftOpen,
     /// The stream used something it never introduced.
     NeverOpened,
-    /// The agent answered as another session than the one asked for.
+    /// The agent resumed another session than the requested one.
     WrongSession,
-    /// What was stored was damaged, and is not shown.
+    /// The stored event was damaged and is not shown.
     Damaged,
-    /// Nobody answered in time.
+    /// The deadline of an ask passed.
     Deadline,
 }
 
-/// The agent's own session is known, or has told more about itself.
+/// The agent's own session is known, or reported more about itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionBound<'a> {
     #[serde(borrow)]
@@ -156,9 +156,9 @@ impl<'a> SessionBound<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Binding {
-    /// The first word of a new session.
+    /// The first report of a new session.
     Init,
-    /// The session that was asked for.
+    /// The requested session.
     Resume,
     Fork,
     /// The same session introduced itself again.
@@ -175,7 +175,7 @@ pub struct McpServer<'a> {
     pub status: Option<Cow<'a, str>>,
 }
 
-/// A piece of an open item; the pieces of a channel add up to what `item.closed` says.
+/// A piece of an open item; the pieces of a channel add up to the content of `item.closed`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delta<'a> {
     #[serde(borrow)]
@@ -192,7 +192,7 @@ pub enum Channel {
     Text,
     /// A tool's input, as fragments of JSON text.
     Input,
-    /// What a tool printed so far.
+    /// A tool's output so far.
     Output,
 }
 
@@ -208,7 +208,7 @@ pub struct ItemClosed<'a> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Notice<'a> {
     pub level: Level,
-    /// A stable word for programs, such as `bad_line` or `api_retry`.
+    /// A stable code for programs, such as `bad_line` or `api_retry`.
     #[serde(borrow)]
     pub code: Cow<'a, str>,
     #[serde(borrow)]
@@ -216,7 +216,7 @@ pub struct Notice<'a> {
     /// The item it speaks of.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub item: Option<ItemId<'a>>,
-    /// What the agent said, as it said it.
+    /// The agent's own message, verbatim.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Raw<'a>>,
 }
@@ -230,10 +230,10 @@ pub enum Level {
     Error,
 }
 
-/// A frame or block that no rule knows; its bytes are kept.
+/// A frame or block that no rule knows; its bytes are preserved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unmapped<'a> {
-    /// What was not known, such as ``type `foo` ``.
+    /// What was unknown, such as ``type `foo` ``.
     #[serde(borrow)]
     pub what: Cow<'a, str>,
     #[serde(borrow)]

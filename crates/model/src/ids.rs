@@ -52,6 +52,6 @@ id!(
     ItemId
 );
 id!(
-    /// A question of the agent that waits for an answer.
+    /// An open question of the agent.
     AskId
 );

@@ -28,15 +28,15 @@ pub enum Item<'a> {
 pub enum Status {
     Ok,
     Error,
-    /// Somebody or some rule did not allow it.
+    /// It was not allowed, by a user or by a rule.
     Denied,
     /// It was stopped on purpose.
     Cancelled,
-    /// Nobody said how it ended.
+    /// The stream ended before the item's outcome was reported.
     Lost,
 }
 
-/// Words, with the pictures and files that came along.
+/// Text with its images and files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message<'a> {
     #[serde(borrow)]
@@ -56,7 +56,7 @@ pub struct Message<'a> {
 pub enum Role {
     User,
     Assistant,
-    /// The agent program itself, speaking to its model: not the user's words, not the model's.
+    /// The agent program itself, addressing its model: neither the user's text nor the model's.
     Harness,
 }
 
@@ -80,7 +80,7 @@ pub enum Part<'a> {
     Other(#[serde(borrow)] Raw<'a>),
 }
 
-/// What the model thought before it spoke.
+/// The model's reasoning before its answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reasoning<'a> {
     #[serde(borrow)]
@@ -141,10 +141,10 @@ pub struct Subagent<'a> {
     pub description: Option<Text<'a>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Text<'a>>,
-    /// It goes on while the agent that started it does other things.
+    /// It runs in the background while its parent continues.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub background: bool,
-    /// What it reported at the end.
+    /// Its final report.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub report: Option<Text<'a>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]

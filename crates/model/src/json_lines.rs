@@ -1,9 +1,9 @@
 //! JSON on one line, for readers that take more characters for line ends than JSON does.
 //!
-//! U+0085, U+2028 and U+2029 may stand in a JSON string as they are. Python's `splitlines`, the line
-//! readers built on it and Node's `readline` end a line there, and the message is cut in two. So
-//! whatever leaves as a JSON line or as a server-sent event has them escaped. Outside of strings
-//! they are no JSON, so no string has to be looked for.
+//! U+0085, U+2028 and U+2029 are allowed unescaped in a JSON string. Python's `splitlines`, the
+//! line readers built on it and Node's `readline` end a line there, and the message is cut in two.
+//! So they are escaped in every JSON line and server-sent event. Outside of strings they are not
+//! valid JSON, so there is no need to look for string boundaries.
 
 use std::sync::LazyLock;
 

@@ -1,8 +1,8 @@
-//! The vocabulary of linkspan: what any coding agent's stream says, in one set of plain types.
+//! The vocabulary of linkspan: the content of any coding agent's stream in one set of plain types.
 //!
 //! Values borrow from the frame they were read from wherever they can: an [`Event`] lives for one
-//! call of [`Sink::event`], and what must outlive it is copied by whoever keeps it.
-//! The JSON form of these types is the `linkspan` format; `VERSION` is written on every line.
+//! call of [`Sink::event`], and a sink that needs it for longer copies it. The JSON form of these
+//! types is the `linkspan` format; `VERSION` is written on every line.
 
 mod ask;
 mod cut;

@@ -1,4 +1,4 @@
-//! The two machines every format is made of, and what passes between them and their caller.
+//! The traits `Reader` and `Writer`, and the types they exchange with their caller.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use crate::event::Event;
 pub trait Reader: Send {
     /// Reads one frame; never fails: bad input becomes a notice.
     fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink);
-    /// The stream has ended: closes whatever is still open. Called once, last.
+    /// The stream has ended: closes everything that is still open. Called once, last.
     fn end(&mut self, end: &End, sink: &mut dyn Sink);
     fn clone_box(&self) -> Box<dyn Reader>;
 }
@@ -17,9 +17,9 @@ pub trait Reader: Send {
 /// Turns canonical events into one consumer protocol; owns that protocol's sequencing.
 pub trait Writer: Send {
     fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>);
-    /// No more events come: writes whatever a valid stream still needs. Called once, last.
+    /// There are no more events: writes what a valid stream still needs. Called once, last.
     fn end(&mut self, out: &mut Vec<u8>);
-    /// What the target had no place for so far.
+    /// What the target could not express so far.
     fn losses(&self) -> &Losses;
     fn clone_box(&self) -> Box<dyn Writer>;
 }
@@ -28,7 +28,7 @@ pub trait Writer: Send {
 pub trait Sink {
     fn event(&mut self, event: &Event<'_>);
 
-    /// A live agent's frame; the events that come of it follow. For whoever keeps frames.
+    /// A live agent's frame, before the events that come from it; for sinks that store frames.
     fn frame(&mut self, _: Frame<'_>) {}
 }
 
@@ -64,7 +64,7 @@ pub enum Frame<'a> {
 pub struct End {
     /// Absent for a file or a pipe.
     pub exit: Option<Exit>,
-    /// Somebody asked for the run to stop.
+    /// The run was aborted on request.
     pub aborted: bool,
 }
 
@@ -74,7 +74,7 @@ pub enum Exit {
     Signal(i32),
 }
 
-/// Counts of what a target could not say, by kind.
+/// Counts of what a target could not express, by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losses(BTreeMap<&'static str, u64>);
 

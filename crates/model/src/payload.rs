@@ -35,7 +35,8 @@ impl<'a> Raw<'a> {
         Raw(Repr::Shared(Arc::new(Owned(raw))))
     }
 
-    /// Takes JSON text that linkspan made or that was not validated yet; what is no JSON becomes a string.
+    /// Takes JSON text of our own, or text that is not validated yet; invalid JSON becomes a
+    /// string.
     pub fn parse(json: String) -> Raw<'static> {
         // Between tokens they are white space, and inside strings they are not JSON: one line is safe.
         let json = match has_line_end(&json) {
@@ -45,7 +46,7 @@ impl<'a> Raw<'a> {
         Self::read(json).unwrap_or_else(|| Self::of(&"not JSON"))
     }
 
-    /// Takes text that somebody says is JSON; none when it is not.
+    /// Parses text as JSON; `None` when it is not valid.
     pub fn read(json: String) -> Option<Raw<'static>> {
         let raw = RawValue::from_string(json).ok()?;
         if has_line_end(raw.get()) {
@@ -129,7 +130,7 @@ fn has_line_end(text: &str) -> bool {
     memchr2(b'\n', b'\r', text.as_bytes()).is_some()
 }
 
-/// Text that somebody will read, decoded only when it is looked at.
+/// Text that is decoded only when it is read.
 #[derive(Clone)]
 pub enum Text<'a> {
     Plain(Cow<'a, str>),
@@ -168,7 +169,7 @@ impl<'a> Text<'a> {
         self.to_str().trim().is_empty()
     }
 
-    /// Bytes the text takes up as it is kept; a bound on the decoded length, without decoding.
+    /// The length in its stored form: an upper bound of the decoded length, without decoding.
     pub fn len_bound(&self) -> usize {
         match self {
             Self::Plain(text) => text.len(),
@@ -278,8 +279,8 @@ fn decode(json: &str) -> Cow<'_, str> {
     }
 }
 
-/// The inside of a JSON string without its escapes. Whoever cut it out has validated it, so that half the
-/// work of a parser is left; words with many escapes (code, commands) are most of what is decoded.
+/// The inside of a JSON string without its escapes. It was validated when it was cut out, so half
+/// of a parser's work is left; most decoded texts have many escapes (code, commands).
 fn unescape(json: &str, first: usize) -> Option<String> {
     let mut text = String::with_capacity(json.len());
     let (mut rest, mut next) = (json, Some(first));

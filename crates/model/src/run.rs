@@ -25,7 +25,7 @@ pub enum Cause {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunEnded<'a> {
     pub outcome: Outcome,
-    /// The final answer; of a failed run, the last words.
+    /// The final answer; for a failed run, its last text.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Text<'a>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,7 @@ pub struct RunEnded<'a> {
     pub session_cost_usd: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// The model's own word for why it stopped.
+    /// The model's own stop reason.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<Cow<'a, str>>,
     /// The agent's own last frame of the run.
@@ -80,12 +80,12 @@ pub enum Outcome {
     Refused,
     /// A limit of turns, tokens or money was reached.
     Limit,
-    /// The stream stopped and nobody knows why.
+    /// The stream stopped for an unknown reason.
     Lost,
 }
 
 impl Outcome {
-    /// As it stands in JSON.
+    /// Its name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Outcome::Completed => "completed",
@@ -100,12 +100,12 @@ impl Outcome {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunError<'a> {
-    /// A stable word for programs, the same for every agent, such as `rate_limited` or `crashed`.
+    /// A stable code for programs, the same for every agent, such as `rate_limited` or `crashed`.
     #[serde(borrow)]
     pub code: Cow<'a, str>,
     #[serde(borrow)]
     pub message: Text<'a>,
-    /// The agent's own word for it, where that is another.
+    /// The agent's own error code, if it differs.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub native: Option<Cow<'a, str>>,
 }

@@ -1,4 +1,4 @@
-//! Tool calls: what the agent called it and gave it, and what that means.
+//! Tool calls: the agent's name and input, and their classification.
 
 use std::borrow::Cow;
 
@@ -29,7 +29,7 @@ pub struct Tool<'a> {
     pub result: Option<ToolResult<'a>>,
 }
 
-/// What came back from a tool.
+/// A tool's result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult<'a> {
     /// A JSON string, or an array of content blocks.
@@ -40,12 +40,12 @@ pub struct ToolResult<'a> {
     /// The structured form some agents send along.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub structured: Option<Raw<'a>>,
-    /// What the agent says about how it was allowed or not.
+    /// The agent's report of how it was allowed or denied.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Raw<'a>>,
 }
 
-/// What a tool call means, told once for all writers.
+/// The classification of a tool call, shared by all writers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Class<'a> {
     pub kind: ToolKind,
@@ -58,7 +58,7 @@ pub struct Class<'a> {
     pub paths: Vec<Location<'a>>,
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub diffs: Vec<Diff<'a>>,
-    /// Search words, a pattern or an address.
+    /// Search terms, a pattern or a URL.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub query: Option<Text<'a>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -87,7 +87,7 @@ pub enum ToolKind {
     Todo,
     Ask,
     Think,
-    /// Switches what the agent may do, such as leaving plan mode.
+    /// Changes the agent's permissions, such as leaving plan mode.
     Mode,
     Other,
 }
@@ -178,7 +178,7 @@ impl ToolResult<'_> {
 }
 
 impl<'a> Class<'a> {
-    /// A class that says no more than a kind and a title.
+    /// A class with only a kind and a title.
     pub fn plain(kind: ToolKind, title: Text<'a>) -> Self {
         Self {
             kind,

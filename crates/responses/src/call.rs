@@ -68,8 +68,8 @@ pub struct Call {
     max_retries: u32,
     n_retries: u32,
     limits: crate::endpoint::Limits,
-    /// When the request was sent, or the last of its answer came. Whoever waits may stop and begin
-    /// again, so the limits count from here and not from when the waiting began.
+    /// When the request was sent, or the last of its answer came. The caller may stop and resume
+    /// waiting, so the timeouts count from here.
     heard_at: Instant,
     state: CallState,
 }
@@ -230,7 +230,7 @@ impl Call {
                     let idle = self.limits.idle;
                     failed(
                         "idle_timeout",
-                        format!("the endpoint said nothing for {idle:?}"),
+                        format!("the endpoint sent nothing for {idle:?}"),
                     )
                 }
                 false => self.too_late(),

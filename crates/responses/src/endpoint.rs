@@ -38,7 +38,7 @@ pub enum Provider {
     Azure,
     HuggingFace,
     OpenClaw,
-    /// Anybody else who follows the specification.
+    /// Any other provider that follows the specification.
     Custom,
 }
 

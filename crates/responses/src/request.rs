@@ -1,9 +1,10 @@
 //! A conversation as a request: `CreateResponseBody` of the Open Responses schema 2026-04-24.
 //!
-//! Where providers differ, each gets its own shape: OpenClaw's `source` objects and nested tools, the data
-//! addresses that OpenAI wants for files. Item ids are left out, because OpenAI refuses those it did not
-//! give; assistant text stays beside its calls; calls that nobody answered are left out, because every
-//! provider refuses them. What cannot be said is refused by the name of its field, never dropped.
+//! Where providers differ, each gets its own shape: OpenClaw's `source` objects and nested tools,
+//! the data addresses that OpenAI wants for files. Item ids are left out, because OpenAI refuses
+//! those it did not give; assistant text stays beside its calls; unanswered calls are omitted,
+//! because every provider refuses them. What cannot be said is refused by the name of its field,
+//! never dropped.
 
 mod content;
 

@@ -1,8 +1,9 @@
-//! One agent at work: a process or a recording, read to its one end.
+//! A running agent: a process, an endpoint or a recording, read to its end.
 //!
-//! [`Agent::step`] waits for the next thing to happen and tells it to a sink. What it told may be
-//! shown when it returns, and not before: the lock of a session that has just become known is taken
-//! in between. All else (abort, answers, the next prompt) is a plain call between two steps.
+//! [`Agent::step`] waits for the next thing to happen and emits its events to a sink. They may be
+//! published when it returns, not before: the lock of a session that has just become known is
+//! acquired in between. Everything else (abort, answers, the next prompt) is a plain call between
+//! two steps.
 
 mod asks;
 mod end;
@@ -35,26 +36,26 @@ use crate::request::{Answer, Mode, Prompt};
 use crate::secrets::Secrets;
 use crate::stderr::Stderr;
 
-/// For each step of letting an idle agent go that is in somebody's way.
+/// Grace periods for ending an idle agent whose session another process wants.
 const DISMISS_GRACE: GracePeriods = GracePeriods {
     interrupted: Duration::from_millis(1000),
     terminated: Duration::from_millis(300),
 };
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Something was told; there is more to come.
+    /// Events were emitted; there is more to come.
     Progress,
     /// A run has ended, and the agent can be prompted again.
     RunEnded,
     /// The newest session was asked for, and it is known which one it is ([`Agent::native`] names it), or that
     /// nobody will ever know. Nothing was told yet: [`Agent::place`] says where it goes on.
     Found,
-    /// The newest session was asked for, and somebody else is in it ([`Agent::native`] names it). The
-    /// agent was ended at once; nothing that was told counts.
+    /// The newest session was requested and is in use by another process ([`Agent::native`] names
+    /// it). The agent was ended at once; discard its events.
     SessionBusy,
-    /// The agent is gone, and everything it started with it.
+    /// The agent and everything it started have exited.
     Exited,
 }
 
@@ -72,43 +73,44 @@ pub struct Agent {
     limits: Limits,
     /// Asks that are known to be overdue.
     overdue: Vec<String>,
-    /// The agent has been told to stop.
+    /// The agent is being stopped.
     stopping: Option<Escalation>,
-    /// Who stopped it, when it was not the agent itself.
+    /// Why it was stopped, if it did not exit by itself.
     reason: Option<EndReason>,
     is_aborted: bool,
     locks: Option<Locks>,
     session_lock: Option<SessionLock>,
-    /// The lock that was set down is on its way back.
+    /// The idle lock is being reacquired.
     reacquiring: Option<Reacquiring>,
-    /// The prompt that waits for it.
+    /// The prompt to send once it is.
     waiting: Option<Prompt>,
-    /// The run of the next prompt, when it was told already.
+    /// The run of the next prompt, if it was announced.
     announced: Option<RunId<'static>>,
-    /// It has a prompt that has not come to its end.
+    /// It has a prompt whose run has not ended.
     has_prompt: bool,
-    /// Who works on the session, for those who wait for it.
+    /// A description of this holder for others that wait for the session.
     holder: String,
     /// The newest session was asked for, and nobody has said yet where it is kept.
     newest: Option<Newest>,
     /// What is to be told now that it is known.
     held_back: Option<HeldBack>,
     tag: ProcessTag,
-    /// Nothing was heard of the agent yet, since then.
+    /// When the agent was started, until its first output.
     silent_since: Option<Instant>,
     last_output_at: Instant,
     n_ended: u64,
-    /// Somebody wanted something of it.
+    /// It was prompted.
     is_prompted: bool,
     is_gone: bool,
-    /// What the user should know about the start, until it is told.
+    /// A notice about the start, until it is emitted.
     notice: Option<String>,
     /// The permission modes that the agent can be switched to.
     modes: Vec<Mode>,
 }
 
 impl Agent {
-    /// Starts the agent. A session that is resumed is locked first; `waiting` hears who has it.
+    /// Starts the agent. A session that is resumed is locked first; `waiting` is called with its
+    /// holder.
     pub async fn start(
         mut setup: Setup,
         waiting: impl FnMut(&LockHolder),
@@ -179,7 +181,7 @@ impl Agent {
                 prompt,
             } => {
                 conversation.in_session(&setup.session);
-                // What the application's tools have answered is no prompt.
+                // The results of the application's tools are not a prompt.
                 if !prompt.is_empty() {
                     live.set_prompt(&prompt, false);
                 }
@@ -239,7 +241,7 @@ impl Agent {
         })
     }
 
-    /// Waits for what happens next and tells it. May be dropped and called again: nothing is lost.
+    /// Waits for the next thing to happen and emits its events. Cancel safe.
     pub async fn step<S: Sink>(&mut self, sink: &mut S) -> Step {
         if self.is_gone {
             return Step::Exited;
@@ -285,13 +287,13 @@ impl Agent {
         }
     }
 
-    /// What the next run is to a client, as it is to be noted beside the run.
+    /// Sets the client's name for the next run, which is stored with it.
     pub fn set_client_run(&mut self, run: ClientRun) {
         self.live.set_client_run(run);
     }
 
-    /// The next prompt of an agent that is talked with. One that idles has put the lock of its session
-    /// down, and is told the prompt when it has it again.
+    /// Sends the next prompt of a dialogue. An idle agent has released the lock of its session and
+    /// gets the prompt once it is reacquired.
     pub fn prompt(&mut self, prompt: &Prompt) {
         self.has_prompt = true;
         match self.session_lock {
@@ -300,14 +302,14 @@ impl Agent {
         }
     }
 
-    /// The run of the next prompt was told already, with the prompt; the last event of that is `seq`.
+    /// The run of the next prompt was announced, with the prompt; `seq` is its last event.
     pub fn announced(&mut self, run: RunId<'static>, seq: u64) {
         self.live.skip_to(seq);
         self.announced = Some(run);
     }
 
-    /// The prompt that the agent was not given, because somebody else has worked in its session while
-    /// it idled: it is gone, and another one has to go on with the session.
+    /// The prompt that was not sent because another process wrote the session while the agent was
+    /// idle: this agent ends, and a new one has to resume the session.
     pub fn take_unsent(&mut self) -> Option<Prompt> {
         self.waiting.take()
     }
@@ -324,9 +326,9 @@ impl Agent {
         }
     }
 
-    /// Answers an ask. The second answer is told so.
+    /// Answers an ask; a second answer is an error.
     pub fn settle(&mut self, ask: &str, answer: &Answer) -> Result<(), NotSettled> {
-        // However long somebody thought about it, the agent was not idle.
+        // Waiting for an answer does not count as idle time.
         self.last_output_at = Instant::now();
         match &mut self.dialogue {
             Some(dialogue) => dialogue.settle(ask, answer, &mut self.outbox),
@@ -349,7 +351,7 @@ impl Agent {
         dialogue.is_some_and(|it| it.set_mode(mode, &mut self.outbox))
     }
 
-    /// What the agent has said it offers, as far as it is known by now.
+    /// The models, modes and commands that the agent has reported so far.
     pub fn offers(&self) -> Offers {
         let dialogue = self.dialogue.as_ref();
         dialogue.map(|it| it.offers()).unwrap_or_default()
@@ -360,7 +362,7 @@ impl Agent {
         self.dialogue.as_ref().is_some_and(|it| it.takes_changes())
     }
 
-    /// What the agent waits for an answer to.
+    /// The open asks.
     pub fn asks(&self) -> &[PendingAsk] {
         self.live.asks()
     }
@@ -374,7 +376,7 @@ impl Agent {
         self.is_aborted = true;
         self.live.stops();
         if self.waiting.take().is_some() {
-            // It has not been told what it would have to stop.
+            // It has no prompt yet that could be aborted.
             return self.stop();
         }
         let dialogue = self.dialogue.as_mut();
@@ -393,7 +395,7 @@ impl Agent {
             .get_or_insert_with(|| Escalation::started(Instant::now(), patience));
     }
 
-    /// The same for an agent without work whose session somebody else wants: it has nothing to finish.
+    /// The same for an idle agent whose session another process wants: it has nothing to finish.
     pub fn dismiss(&mut self) {
         self.source.close_stdin();
         self.stopping = Some(Escalation::started(Instant::now(), DISMISS_GRACE));
@@ -433,7 +435,7 @@ impl Agent {
         }
         self.n_ended = n_ended;
         self.has_prompt = false;
-        // It did as it was told, and stays, unless it was told to leave.
+        // The run was aborted; the agent stays alive unless it was asked to exit.
         if self.source.is_open() {
             self.stopping = None;
         }

@@ -1,7 +1,7 @@
-//! Asks that nobody answers: for how long one may wait, and what is answered then.
+//! The timeout of asks and the default answer.
 //!
-//! The agent knows when its asks are due ([`crate::Agent::overdue`]); whoever looks after it settles them the
-//! way other answers are settled there, so that the first answer counts, whoever gives it.
+//! The agent knows when its asks are due ([`crate::Agent::overdue`]); its caller settles them the
+//! same way as other answers, so that the first answer counts.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use model::{AskKind, Deadline, Decision, Timestamp};
 use crate::policy::PendingAsk;
 use crate::request::Answer;
 
-/// For how long an ask may wait, and what is answered then.
+/// The timeout of an ask and its default answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AskLimit {
     pub timeout: Duration,
@@ -43,7 +43,7 @@ impl AskDefault {
 }
 
 impl AskLimit {
-    /// None where `timeout` is nothing: the ask waits for ever.
+    /// `None` without a `timeout`: the ask never times out.
     pub fn new(timeout: Duration, default: AskDefault) -> Option<Self> {
         (!timeout.is_zero()).then_some(Self { timeout, default })
     }
@@ -57,7 +57,7 @@ impl AskLimit {
         }
     }
 
-    /// What is answered when the time has passed.
+    /// The answer after the timeout.
     pub fn answer(self, asked: &PendingAsk) -> Answer {
         match self.allows(asked.ask.kind) {
             true => Answer::Allow { input: None },
@@ -69,7 +69,7 @@ impl AskLimit {
 
     /// Why it was answered.
     pub(crate) fn message(self) -> String {
-        format!("nobody answered within {:?}", self.timeout)
+        format!("no answer within {:?}", self.timeout)
     }
 
     /// The deadline of an ask of this kind that is put now, as its event tells it.

@@ -73,9 +73,9 @@ impl fmt::Display for Origin {
 /// How long things may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until an agent says its first word; none waits for ever.
+    /// Until the agent's first output; `None` means no timeout.
     pub start: Option<Duration>,
-    /// Without a word in the middle of a run; none waits for ever.
+    /// Without output during a run; `None` means no timeout.
     pub idle: Option<Duration>,
     /// Between an interrupt and being terminated.
     pub interrupt_grace: Duration,
@@ -190,8 +190,8 @@ impl Config {
         keys.filter_map(|it| it.strip_prefix("engines.acp.")?.strip_suffix(".program"))
     }
 
-    /// What an engine may do. `unset` is for users who have not said: it depends on whether
-    /// somebody can be asked.
+    /// The permissions of an engine. `unset` applies where nothing is configured: it depends on
+    /// whether a client can be asked.
     pub fn permissions(&self, engine: &str, unset: Mode) -> Mode {
         if let Some(mode) = self.on_server {
             return mode;
@@ -201,7 +201,7 @@ impl Config {
         let said = self
             .find("permissions")
             .filter(|it| it.value != Value::Unset);
-        // The key of one engine is nearer than the general one, unless that was said later.
+        // The key of an engine overrides the general one, unless that comes from a later layer.
         let is_later =
             |said: &&Setting| skips.is_none_or(|skips| said.origin.layer() > skips.origin.layer());
         match said.filter(is_later) {
@@ -214,14 +214,13 @@ impl Config {
         }
     }
 
-    /// The user's own list of tools that an engine may run without a question; none when the user has not
-    /// said.
+    /// The configured list of tools that an engine may run without asking, if any.
     pub fn allowed_tools(&self, engine: &str) -> Option<Vec<String>> {
         self.section(&format!("engines.{engine}")).allowed_tools
     }
 
-    /// The same config for prompts that come to a server, where `serve.permissions` is nearer than what
-    /// holds for all programs, and than the switches of single engines.
+    /// The same config for prompts of a server, where `serve.permissions` overrides the general
+    /// settings and those of single engines.
     pub fn for_server(self) -> Self {
         let on_server = self.text("serve.permissions").and_then(Mode::parse);
         Self { on_server, ..self }
@@ -240,7 +239,7 @@ impl Config {
             None => format!("engines.{engine}"),
         };
         let general = |key: &str| self.find(key).filter(|it| it.value != Value::Unset);
-        // What was said later is nearer, as with `permissions`.
+        // The later layer wins, as with `permissions`.
         let nearest = |key: &str| {
             let own = general(&format!("{section}.{key}"));
             match (own, general(key)) {
@@ -286,7 +285,7 @@ impl Config {
         }
     }
 
-    /// Where agents of the server may work; `~` is the user's home. Empty when the user has not said.
+    /// The roots of the server; `~` is the user's home. Empty when not configured.
     pub fn roots(&self) -> Vec<PathBuf> {
         let Some(Value::List(roots)) = self.find("serve.roots").map(|it| &it.value) else {
             return Vec::new();

@@ -1,8 +1,8 @@
 //! Talks with agent processes that stay: prompts, answers to asks, interrupts, settings.
 //!
-//! A dialogue is a state machine without I/O and without a clock, as a reader is. It sees every line
-//! the agent prints and says what to write to it. What happened is told by the reader alone: the
-//! caller shows it each line that was sent, wrapped by [`sent`], beside the lines the agent printed.
+//! A dialogue is a state machine without I/O and without a clock, as a reader is. It sees every
+//! line the agent prints and decides what to send. Events come from the reader alone: the caller
+//! shows it each line that was sent, wrapped by [`sent`], beside the lines the agent printed.
 
 mod acp;
 mod claude;
@@ -26,21 +26,21 @@ pub use openhands::OpenHands;
 
 /// Talks with one agent process: what to send it, and when.
 pub trait Dialogue: Send {
-    /// The process is up: what to say first.
+    /// The process has started: sends the handshake.
     fn open(&mut self, out: &mut Outbox);
 
-    /// A line the agent printed. What nobody else answers is answered here.
+    /// A line the agent printed. Requests that no client handles are answered here.
     fn line(&mut self, line: &str, out: &mut Outbox);
 
     /// The next prompt. It is sent when it can be: after the handshake, and after the run before it,
     /// so that each prompt has a run of its own.
     fn prompt(&mut self, prompt: &Prompt, out: &mut Outbox);
 
-    /// Asks the agent to end its run and stay; false when it has none to end. Prompts that wait are
-    /// sent afterwards.
+    /// Asks the agent to end its run and stay alive; false when there is no run. Pending prompts
+    /// are sent afterwards.
     fn interrupt(&mut self, out: &mut Outbox) -> bool;
 
-    /// Answers the ask that the reader told under this id.
+    /// Answers the ask that the reader emitted under this id.
     fn settle(&mut self, ask: &str, answer: &Answer, out: &mut Outbox) -> Result<(), NotSettled>;
 
     /// Whether an answer may change what runs.
@@ -54,13 +54,13 @@ pub trait Dialogue: Send {
     /// Other runs may do more, or less; false when this agent cannot change it.
     fn set_mode(&mut self, mode: Mode, out: &mut Outbox) -> bool;
 
-    /// What the agent has said it offers, as far as it is known by now.
+    /// The models, modes and commands that the agent has reported so far.
     fn offers(&self) -> Offers {
         Offers::default()
     }
 }
 
-/// What an agent lets its user choose from.
+/// The choices that an agent offers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Offers {
     pub models: Vec<Offer>,
@@ -76,7 +76,7 @@ pub struct Offer {
     pub description: Option<String>,
 }
 
-/// What the user may type behind a slash.
+/// A slash command of the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlashCommand {
     pub name: String,
@@ -91,17 +91,17 @@ impl fmt::Debug for dyn Dialogue {
     }
 }
 
-/// What a dialogue wants from its caller.
+/// The output of a dialogue: lines to send, warnings, or a failure.
 #[derive(Debug, Default)]
 pub struct Outbox {
     /// Lines for the agent, in order and without their newline.
     pub lines: Vec<String>,
     /// Lines that hold a secret, for the agent alone; they follow the others.
     pub private: Vec<PrivateLine>,
-    /// What people should know, although the run goes on.
+    /// A warning that does not end the run.
     pub warnings: Vec<Warning>,
-    /// The agent cannot be talked with: end the process, and the run with this.
-    /// Where the agent said it first, the reader ends the run with the same words.
+    /// The dialogue failed: end the process and the run with this error. If the agent reported it
+    /// first, the reader ends the run with the same error.
     pub failure: Option<RunError<'static>>,
 }
 
@@ -175,7 +175,7 @@ pub fn is_input(json: &str) -> bool {
         && serde_json::from_str::<serde::de::IgnoredAny>(json).is_ok()
 }
 
-/// The input that somebody gave instead of the agent's, fit to stand in a line.
+/// The user's replacement for the agent's input, in one line.
 fn in_one_line(json: &str) -> Result<Box<serde_json::value::RawValue>, NotSettled> {
     if !is_input(json) {
         return Err(NotSettled::BadInput);

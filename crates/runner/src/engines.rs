@@ -46,7 +46,7 @@ pub struct Engine {
     pub program: Option<Program>,
     /// The format it prints when it runs one prompt; none when it cannot.
     pub one_shot: Option<&'static str>,
-    /// What it prints for one prompt tells the prompt too.
+    /// Its output for one prompt repeats the prompt.
     pub echoes: bool,
     /// The format it speaks when it is talked with; none when it cannot.
     pub dialogue: Option<&'static str>,
@@ -60,7 +60,7 @@ pub struct Engine {
 /// The arguments and the environment for a request.
 pub type Rules = fn(&EngineConfig, &Request) -> Result<Invocation, Error>;
 
-/// A program that somebody has to install.
+/// A program that the user has to install.
 #[derive(Debug)]
 pub struct Program {
     pub name: &'static str,
@@ -68,20 +68,20 @@ pub struct Program {
     pub install: &'static str,
     /// The arguments that make it print its version.
     pub version: &'static [&'static str],
-    /// Others use it too: only when it says a version is the agent installed.
+    /// The program has other users: the agent is installed only if it prints a version.
     pub is_shared: bool,
     /// Set for every start, that of asking the version too.
     pub env: &'static [(&'static str, &'static str)],
 }
 
-/// What an agent is able to do, in whichever way of talking it does it.
+/// The capabilities of an agent, in any kind of interaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Go on with a session that is named.
+    /// Resume a named session.
     pub resume: bool,
     /// Begin a new session with what another one holds.
     pub fork: bool,
-    /// Go on with the newest session.
+    /// Resume the newest session.
     pub latest: bool,
     /// Ask for permission, and wait for the answer.
     pub ask: bool,

@@ -32,11 +32,11 @@ use signal_hook::low_level::{emulate_default_handler, pipe};
 
 use crate::process::proc;
 
-/// What the agent left behind may tidy up for this long.
+/// Grace period for processes that the agent left behind.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// Killed processes are gone in milliseconds, unless the kernel holds one or they multiply. Whoever
-/// started the guard then looks for them by their marker.
+/// Killed processes exit in milliseconds, unless the kernel holds one or they multiply. The guard's
+/// parent then finds them by their process tag.
 const LIMIT: Duration = Duration::from_secs(2);
 
 /// Signals wake the guard; this only covers a process that was re-parented without one.
@@ -45,7 +45,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// Without a pidfd the guard looks for its parent this often.
 const LOOK_FOR_PARENT: Duration = Duration::from_millis(500);
 
-/// What a shell says for a program that is not there, and for one that cannot be executed.
+/// The exit codes of a shell for a missing program and for one that cannot be executed.
 const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;
 
@@ -98,7 +98,7 @@ fn start(program: &OsStr, args: &[OsString]) -> io::Result<Pid> {
     Ok(Pid::from_child(&child))
 }
 
-/// What the guard listens to: its parent's life and signals.
+/// Watches the parent process and its signals.
 struct ParentWatch {
     parent: Pid,
     parent_gone: Option<OwnedFd>,
@@ -278,6 +278,6 @@ fn refuse(message: &str) -> ExitCode {
 }
 
 fn print_error(message: &str) {
-    // Nobody is left to be told that stderr is closed.
+    // There is nowhere to report that stderr is closed.
     writeln!(io::stderr(), "{message}").ok();
 }

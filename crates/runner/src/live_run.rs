@@ -1,8 +1,8 @@
-//! What a live run adds to what its reader tells: the clock, the prompt, the words on stderr.
+//! What a live run adds to the reader's events: the clock, the prompt, the text on stderr.
 //!
 //! The reader knows the agent's output and nothing else. Here its events get the numbers they keep,
-//! the time where the agent told none, the prompt that was given as an argument, and, when the agent
-//! ended without a word, the reason that its process or its stderr gives. No I/O, no clock.
+//! the time where the agent reported none, the prompt that was given as an argument, and, when the
+//! agent ended without a result, the reason from its exit or its stderr. No I/O, no clock.
 
 mod announced;
 mod deadlines;
@@ -25,7 +25,7 @@ pub(crate) use self::reason::EndReason;
 use crate::policy::PendingAsk;
 use crate::stderr::StderrEvent;
 
-/// The code of an agent that does nothing before somebody has logged in.
+/// The error code of an agent that needs a login.
 const LOGIN_REQUIRED: &str = "authentication_required";
 
 /// The now of one step, on both clocks.
@@ -35,16 +35,16 @@ pub(crate) struct Now {
     pub(crate) instant: Instant,
 }
 
-/// What is known of a live session; every event passes through here.
+/// The state of a live run; every event passes through here.
 #[derive(Debug)]
 pub(crate) struct LiveRun {
     session: String,
     engine: String,
     seq: u64,
     run: Option<RunId<'static>>,
-    /// The first run begins with the agent; its first word may be its last.
+    /// The first run starts with the agent, which may fail before its first event.
     run_began: Option<Instant>,
-    /// A prompt that was not told yet.
+    /// A prompt that was not emitted yet.
     prompt: Option<PendingPrompt>,
     /// Whether the run is about a prompt.
     is_prompted: bool,
@@ -58,17 +58,17 @@ pub(crate) struct LiveRun {
     cwd: Option<PathBuf>,
     last: Option<RunResult>,
     n_ended: u64,
-    /// What to say when the agent has no login.
+    /// The hint for an agent that is not logged in.
     login_hint: Option<String>,
     is_mismatch: bool,
     reason: Option<EndReason>,
     /// The reason is a failure, not a silence.
     is_failure: bool,
-    /// What the next run is to the client that asked for it.
+    /// The client's name for the next run.
     client: Option<ClientRun>,
-    /// The run that was told before its agent was started.
+    /// The run that was announced before its agent started.
     announced: Option<Announced>,
-    /// It was told to stop before it had begun for its reader, which takes the stop for a failure.
+    /// It was aborted before the reader saw its start; the reader would report a failure.
     is_stopped_early: bool,
 }
 
@@ -80,7 +80,7 @@ struct OpenCall {
     paths: Vec<PathBuf>,
 }
 
-/// A prompt, and who tells it.
+/// A prompt, and whether the stream repeats it.
 #[derive(Debug)]
 struct PendingPrompt {
     text: String,
@@ -92,7 +92,7 @@ struct PendingPrompt {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunResult {
     pub outcome: Outcome,
-    /// The stable word of the error, if there was one.
+    /// The stable error code, if there was an error.
     pub code: Option<String>,
     pub message: Option<String>,
 }
@@ -147,7 +147,7 @@ impl LiveRun {
         self.n_prompts = n_runs;
     }
 
-    /// The next run is about this; `is_echoed` says that the agent's stream will tell it.
+    /// Sets the prompt of the next run; with `is_echoed` the agent's stream repeats it.
     pub(crate) fn set_prompt(&mut self, prompt: &str, is_echoed: bool) {
         self.prompt = Some(PendingPrompt {
             text: prompt.to_owned(),
@@ -155,7 +155,7 @@ impl LiveRun {
         });
     }
 
-    /// Others have told the session's events up to this one.
+    /// Events up to this one were emitted by others.
     pub(crate) fn skip_to(&mut self, seq: u64) {
         self.seq = seq;
     }
@@ -227,7 +227,7 @@ impl LiveRun {
         });
     }
 
-    /// Something of the supervisor's own to tell.
+    /// Emits a notice of the supervisor.
     pub(crate) fn notice(
         &mut self,
         out: &mut dyn Sink,
@@ -251,7 +251,7 @@ impl LiveRun {
         self.emit(out, now, origin, Body::NoticeRaised(notice));
     }
 
-    /// What the agent said on stderr.
+    /// A line of the agent's stderr.
     pub(crate) fn on_stderr(&mut self, out: &mut dyn Sink, now: Now, said: &[StderrEvent]) {
         for it in said {
             match it {
@@ -264,7 +264,7 @@ impl LiveRun {
         }
     }
 
-    /// Notes what the run is to its client, so that it is found again.
+    /// Stores the client's name for the run, so that it can be found again.
     fn show_client(&mut self, out: &mut dyn Sink, now: Now) {
         if let Some(run) = self.client.take() {
             let notice = client_notice(&run);
@@ -365,7 +365,7 @@ impl LiveRun {
         }
     }
 
-    /// The end of a run with what the reader could not know.
+    /// Completes the end of a run with what the reader could not know.
     fn on_run_ended<'a>(
         &mut self,
         ended: &RunEnded<'a>,
@@ -403,7 +403,7 @@ impl LiveRun {
     }
 }
 
-/// The notice beside a run that says what it is to its client.
+/// The notice with the client's name for a run.
 pub fn client_notice(run: &ClientRun) -> Notice<'static> {
     Notice {
         level: Level::Debug,
@@ -414,13 +414,13 @@ pub fn client_notice(run: &ClientRun) -> Notice<'static> {
     }
 }
 
-/// True for what the user said; prompts of sub-agents are further down.
+/// True for the user's prompts; those of sub-agents have a path.
 fn is_prompt(event: &Event<'_>, item: &Item<'_>) -> bool {
     let is_user = matches!(item, Item::Message(it) if it.role == Role::User);
     is_user && event.path.is_empty()
 }
 
-/// True when an agent ended because nobody has logged in to its provider.
+/// True when an agent ended because it has no login.
 fn is_login(error: &RunError<'_>) -> bool {
     error.code == "auth" || error.message.to_str().contains("/login")
 }

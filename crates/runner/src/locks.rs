@@ -1,16 +1,17 @@
 //! One run at a time in a session, for everything on this machine that uses the same folder.
 //!
-//! Whoever wants a session draws a ticket: a file that its owner keeps locked, so that the kernel frees it
-//! when the owner dies, however that happens. The lowest ticket has the session; the others wait for the
-//! tickets before theirs, first come, first served, within a process and across processes.
+//! A process that wants a session draws a ticket: a file that its owner keeps locked, so that the
+//! kernel releases it when the owner dies for any reason. The lowest ticket has the session; the
+//! others wait for the tickets before theirs, first come, first served, within a process and across
+//! processes.
 //!
-//! Whoever only reads a session, to begin another one with what it holds, waits for those who write it, not
-//! for other readers. An agent that idles does not write: its owner puts the lock down ([`Lock::mark_idle`])
-//! and takes it up again for the next prompt, unless somebody else has written the session meanwhile, of
-//! which that agent would know nothing.
+//! Readers, which fork from a session, wait for writers but not for other readers. An idle agent
+//! does not write: its owner releases the lock ([`Lock::mark_idle`]) and reacquires it for the next
+//! prompt, unless another process has written the session in between, which would make that agent
+//! out of date.
 //!
-//! A dead owner may leave a living agent behind for a moment. Its ticket names the agent's marker, and
-//! nobody enters the session before that agent is gone.
+//! A dead owner may leave a living agent behind for a moment. Its ticket has the agent's process
+//! tag, and the session stays locked until that agent has exited.
 
 mod ticket;
 
@@ -33,11 +34,11 @@ pub struct Locks {
     dir: Arc<Path>,
 }
 
-/// Who is in a session.
+/// The holder of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockHolder {
     pub pid: u32,
-    /// What it said of itself.
+    /// Its own description.
     pub holder: String,
     pub since: Timestamp,
 }
@@ -69,14 +70,14 @@ impl Locks {
         }
     }
 
-    /// Takes a place in the queue for a session of an engine; it may be the first. `holder` is what
-    /// others are told while they wait.
+    /// Takes a place in the queue for a session of an engine; it may be the first. `holder` is
+    /// shown to others while they wait.
     pub async fn queue(&self, engine: &str, id: &str, holder: &str) -> Result<QueueSlot, Error> {
         self.draw(SessionKey::new(engine, id), TicketKind::Write, holder)
             .await
     }
 
-    /// The same for somebody who reads what the session holds and leaves it as it is.
+    /// The same for a reader, which does not write the session.
     pub async fn queue_to_read(
         &self,
         engine: &str,
@@ -120,12 +121,12 @@ pub struct QueueSlot {
 }
 
 impl QueueSlot {
-    /// Who has the session; nobody if this place is the first.
+    /// The holder of the session; `None` if this slot is the first.
     pub fn held(&self) -> Option<&LockHolder> {
         self.drawn.held.as_ref()
     }
 
-    /// Until everybody before this place has left.
+    /// Waits until all earlier slots are free.
     pub async fn wait(self) -> Result<Lock, Error> {
         let Self { locks, key, drawn } = self;
         let DrawnTicket { ticket, turn, .. } = drawn;
@@ -145,15 +146,15 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Names the agent that works in the session, best before it is started: should this process die,
-    /// the next one waits until that agent is gone.
+    /// Records the agent's process tag, ideally before it is started: if this process dies, the
+    /// next owner waits until that agent has exited.
     pub fn protect(&self, agent: ProcessTag) -> Result<(), Error> {
         let written = self.ticket.name_agent(agent);
         written.map_err(|source| self.locks.error(source))
     }
 
-    /// The agent idles: once this is dropped, others may use the session until the lock is taken up again.
-    /// The note is there before the lock is gone, so that nobody writes in between unnoticed.
+    /// The agent is idle: others may use the session until the lock is reacquired. The note is
+    /// written before the lock is released, so that no write in between goes unnoticed.
     pub fn mark_idle(&self) -> Result<IdleLock, Error> {
         let note = IdleNote::leave(&self.ticket).map_err(|source| self.locks.error(source))?;
         Ok(IdleLock {
@@ -173,8 +174,8 @@ pub struct IdleLock {
 }
 
 impl IdleLock {
-    /// Waits for the session again; none when somebody else has written it meanwhile, so that whoever
-    /// knew it before knows it no more.
+    /// Reacquires the session; `None` when another process has written it in between, so that the
+    /// agent is out of date.
     pub async fn reacquire(self, holder: &str) -> Result<Option<Lock>, Error> {
         let Self { locks, key, note } = self;
         let QueueSlot { drawn, .. } = locks.draw(key, TicketKind::Write, holder).await?;
@@ -192,7 +193,7 @@ async fn on_thread<T: Send + 'static>(
 ) -> io::Result<T> {
     let (tx, rx) = oneshot::channel();
     let thread = thread::Builder::new().name("session lock".to_owned());
-    // If nobody waits any more, the result is dropped, and with it the ticket.
+    // If the receiver is gone, the result is dropped, and with it the ticket.
     thread.spawn(move || tx.send(work()).ok())?;
     rx.await.map_err(io::Error::other)?
 }

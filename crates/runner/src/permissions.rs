@@ -31,19 +31,19 @@ pub enum Mode {
 pub struct ModeInfo {
     pub mode: Mode,
     pub name: &'static str,
-    /// In a few words, for the help of the command line.
+    /// A short description for the command line help.
     pub summary: &'static str,
     /// What runs without a question, for the manual.
     pub runs: &'static str,
     pub needs: Needs,
 }
 
-/// What a token must be good for to use a mode on a server.
+/// The role that a mode requires on a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// `prompt`; whoever also names tools that may run without a question needs `approve`.
+    /// `prompt`; naming tools that may run without asking requires `approve`.
     PromptUnlessListed,
-    /// `approve`: things run that nobody is asked about.
+    /// `approve`: things run without asking.
     Approve,
 }
 
@@ -126,8 +126,8 @@ impl Mode {
         MODES.iter().map(|it| it.name).collect()
     }
 
-    /// Whether a token of a server must be good for `approve` to use this mode. `has_list` says that the
-    /// caller names tools that may run without a question.
+    /// Whether this mode requires the role `approve` on a server. `has_list`: the caller names
+    /// tools that may run without asking.
     pub fn needs_approval(self, has_list: bool) -> bool {
         match self.info().needs {
             Needs::PromptUnlessListed => has_list,

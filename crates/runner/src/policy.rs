@@ -1,4 +1,4 @@
-//! What is answered to an ask without asking anybody: the meaning of each permission mode in a dialogue.
+//! The policy: answers asks without a client, by the permission mode.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -6,7 +6,7 @@ use model::{Ask, AskKind, ToolKind};
 
 use crate::request::{Answer, Mode, Permissions};
 
-/// An ask that waits, and what kind of tool it is about.
+/// An open ask and the kind of its tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PendingAsk {
     pub ask: Ask<'static>,
@@ -39,11 +39,11 @@ pub(crate) const SPECIAL: &[&str] = &[
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PolicyDecision {
     Settle(Answer),
-    /// Somebody has to decide.
+    /// A client has to decide.
     Ask,
 }
 
-/// What the permissions say to an ask. `deny` wins over every list and every mode.
+/// Decides an ask by the permissions. `deny` wins over every list and every mode.
 pub fn decide(permissions: &Permissions, asked: &PendingAsk) -> PolicyDecision {
     let deny = |message: String| PolicyDecision::Settle(Answer::Deny { message });
     let allow = PolicyDecision::Settle(Answer::Allow { input: None });
@@ -113,13 +113,13 @@ fn real_path(path: &Path) -> Option<PathBuf> {
             }
         }
     }
-    // A link that leads nowhere is not followed by anybody who would look here.
+    // A dangling link is not followed.
     let mut real = there.canonicalize().ok()?;
     real.extend(rest.into_iter().rev());
     Some(real)
 }
 
-/// What an ask is answered with when there is nobody to decide.
+/// The message of a denial when no client can decide.
 pub fn no_one_to_ask_message(asked: &PendingAsk) -> String {
     match asked.ask.kind {
         AskKind::Permission => format!(

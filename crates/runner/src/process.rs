@@ -1,9 +1,9 @@
 //! An agent's process and everything it starts, from the start until nothing of it is left.
 //!
-//! The guard (`guard.rs`) stands between: what linkspan starts, signals and waits for is the guard,
-//! which passes the agent's output, signals and end through. A program that is not linkspan has no
-//! guard; its agents get a process group of their own, and what they leave behind is found by its
-//! [marker](Marker).
+//! A guard process (`guard.rs`) supervises the agent: linkspan starts, signals and waits for the
+//! guard, which forwards the agent's output, signals and exit. A program that is not linkspan has
+//! no guard; its agents get a process group of their own, and what they leave behind is found by
+//! its [marker](Marker).
 
 mod escalation;
 mod find;
@@ -38,16 +38,16 @@ use crate::request::{Launch, Stdin};
 /// The first argument that makes linkspan a guard.
 pub const GUARD: &str = "__guard";
 
-/// What is left behind without a guard may tidy up for this long.
+/// Grace period for processes left behind without a guard.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// A guard that was told to kill is done sooner, or it was stopped, or it is stuck.
+/// Upper bound for the guard's own cleanup; past it the guard is considered hung.
 const GUARD_LIMIT: Duration = Duration::from_secs(3);
 
 /// How long survivors are killed before they are given up: only the kernel can hold one that long.
 const SWEEP_LIMIT: Duration = Duration::from_secs(2);
 
-/// Who looks after an agent.
+/// How an agent is supervised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Guard {
     /// This program, started as [`GUARD`].
@@ -152,7 +152,7 @@ impl Process {
         self.tag
     }
 
-    /// Until the agent and all it has started are gone. Can be cancelled and called again.
+    /// Waits until the agent and everything it started have exited. Cancel safe.
     pub async fn wait(&mut self) -> Exit {
         if let Some(exit) = self.exit {
             return exit;
@@ -247,8 +247,8 @@ impl Drop for Process {
     }
 }
 
-/// Whoever started us may ignore the ends of its children, which is inherited: nobody could tell then how
-/// an agent ended. Any handler undoes that; nothing needs to look at the flag.
+/// Our parent may ignore SIGCHLD, which is inherited and would hide how an agent exited. Any
+/// handler undoes that; the flag itself is not used.
 fn notice_ends() {
     static NOTICED: Once = Once::new();
     NOTICED.call_once(|| {
@@ -275,7 +275,7 @@ fn command(launch: &Launch, guard: &Guard) -> process::Command {
         }
     };
     command.args(&launch.args);
-    // Whoever holds it may answer what the agent asks.
+    // The holder of this pipe can answer the agent.
     command.env_remove("LINKSPAN_TOKEN");
     for name in &launch.env_remove {
         command.env_remove(name);
@@ -292,7 +292,7 @@ async fn write(mut stdin: ChildStdin, text: String) {
 async fn exit(child: &mut Child) -> Exit {
     match child.wait().await {
         Ok(status) => from_status(status),
-        // Somebody else has waited for it, and nobody can tell how it ended.
+        // Another waiter has reaped it, so its exit status is unknown.
         Err(_) => Exit::Signal(Signal::KILL.as_raw()),
     }
 }

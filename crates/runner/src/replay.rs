@@ -16,9 +16,9 @@ use serde_json::value::RawValue;
 const MAX_AHEAD: usize = 4096;
 /// Bytes read at once.
 const READ_SIZE: usize = 64 * 1024;
-/// Longer than anybody waits.
+/// Effectively forever.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
-/// The pace of a recording that tells no times.
+/// The pace of a recording without times.
 const UNTIMED: Duration = Duration::from_millis(20);
 
 /// A recording that is being played.

@@ -13,7 +13,7 @@ pub struct Request {
     pub prompt: String,
     pub resume: Resume,
     pub model: Option<String>,
-    /// How hard the model is to think, in the agent's own words.
+    /// The reasoning effort, in the agent's own terms.
     pub effort: Option<String>,
     /// Servers of tools, beside those of the agent's own config.
     pub mcp_servers: Vec<McpServer>,
@@ -23,7 +23,7 @@ pub struct Request {
     pub talk: Interaction,
 }
 
-/// What an agent that is talked with is told.
+/// A prompt of a dialogue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prompt {
     pub text: String,
@@ -84,7 +84,7 @@ pub enum Resume {
 /// Whether the agent can be talked with while it works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interaction {
-    /// One process for one prompt; nobody can be asked.
+    /// One process for one prompt; no client can be asked.
     OneShot,
     /// A process that stays: asks are answered, runs are interrupted, the next prompt needs no start-up.
     Dialogue,
@@ -117,12 +117,12 @@ pub struct Launch {
     pub env_remove: Vec<OsString>,
     pub cwd: PathBuf,
     pub stdin: Stdin,
-    /// What everybody could read among the arguments.
+    /// Values that would be visible in the process list.
     pub private: Option<SecretFile>,
 }
 
-/// What an agent reads from a file that nobody else may: the flag that takes it, and what is in it.
-/// The file is there as long as the agent is.
+/// A file that only the agent's user can read: its flag and its content. It exists as long as the
+/// agent runs.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretFile {
     pub flag: &'static str,

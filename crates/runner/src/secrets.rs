@@ -1,4 +1,4 @@
-//! Secrets, so that they can be taken out of what an agent says on stderr.
+//! Redacts secrets in an agent's stderr.
 //!
 //! Which variables of the environment hold one is told by their names, and other keys are known by their
 //! shapes. Agents print their keys when a login fails, and a transcript is shown to more people than an

@@ -1,5 +1,5 @@
-//! What an agent says on stderr: lines to pass on, as many as somebody can read, and the tail of all of
-//! it for the message when the agent fails. Bytes and the time in, lines out; the caller owns the pipe.
+//! An agent's stderr: lines to forward, at a readable rate, and the tail of the output for the
+//! error message when the agent fails. Bytes and the time in, lines out; the caller owns the pipe.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -9,14 +9,14 @@ use crate::secrets::Secrets;
 /// A longer line is cut; it is no message to a person.
 const MAX_LINE: usize = 8 << 10;
 
-/// The last words are in it, also when they are a long stack trace.
+/// Large enough for a long stack trace at the end.
 const MAX_TAIL: usize = 64 << 10;
 
 /// So many lines pass at once, and then one in each interval.
 const BURST: u32 = 50;
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Something to tell about stderr.
+/// A line of stderr, or a gap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StderrEvent {
     Line(String),
@@ -133,8 +133,7 @@ impl Stderr {
     }
 }
 
-/// Agents colour their words although nobody sees a terminal. Other sequences are left to whoever shows
-/// the text.
+/// Agents print colours even without a terminal. Other sequences are left to the writers.
 fn without_colours(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut pieces = text.split("\x1b[");

@@ -1,8 +1,8 @@
 //! The AG-UI endpoint: `RunAgentInput` in, the events of one run out, for any engine.
 //!
-//! A thread of a client is a session of ours, so that its next run goes on with it, and everybody else
-//! sees it too. A run belongs to the session and not to the connection: whoever comes back with the
-//! same run, or with the last event's id, is told what follows.
+//! A client's thread is a session, so that its next run resumes it and other clients can see it. A
+//! run belongs to the session, not to the connection: a client that reconnects with the same run or
+//! with the last event's id gets what follows.
 
 mod begin;
 mod capabilities;
@@ -58,18 +58,18 @@ pub(crate) struct AgUi {
     turns: Turns,
 }
 
-/// A request, and who makes it.
+/// A request and its caller.
 struct RunRequest {
     engine: String,
     input: RunAgentInput,
-    /// As it came, for engines that are told whole conversations.
+    /// The request body, for engines that take whole conversations.
     body: String,
     params: RunParams,
     encoding: Encoding,
     /// The last event that the client has.
     after: Option<Cursor>,
     role: Role,
-    /// The client wanted to say how the engine is run, and may not.
+    /// The client sent engine settings without being allowed to.
     has_left_out: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What every request passes: is it meant for us, where does it come from, who is it, may they do it.
+//! The middleware that every request passes: host, origin, token, role.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -18,7 +18,8 @@ use crate::state::App;
 use crate::tokens::MIN_TOKEN;
 use crate::unauthenticated::UnauthenticatedSlot;
 
-/// What a page from here may do: its own files and its own server, nothing inline, nobody else.
+/// The content security policy of the page: its own files and its own server, nothing inline, no
+/// other hosts.
 pub(crate) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' blob:; frame-ancestors 'none'; form-action 'none'; base-uri 'none'";
 
 const HEADERS: [(HeaderName, HeaderValue); 7] = [
@@ -83,7 +84,7 @@ pub(crate) async fn outer_middleware(
     app.metrics.answered(response.status(), began.elapsed());
     let is_misdirected = response.status() == StatusCode::MISDIRECTED_REQUEST;
     let headers = response.headers_mut();
-    // Nothing is said to a page about a server that it did not mean.
+    // A misdirected request gets no details about this server.
     if let Some(origin) = allowed.filter(|_| !is_misdirected) {
         cors::allow(origin, headers);
     }
@@ -96,7 +97,7 @@ pub(crate) async fn outer_middleware(
     for (name, value) in HEADERS {
         headers.insert(name, value);
     }
-    // What the page's files say about themselves stays.
+    // Headers set by the asset handler take precedence.
     headers
         .entry(header::CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-store"));

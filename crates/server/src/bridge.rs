@@ -1,6 +1,7 @@
-//! What the bridge remembers between connections: the provider of each token, projects, where to go on.
+//! State of the bridge that outlives connections: the provider of each token, projects, which
+//! session to resume.
 //!
-//! It is one small file. What cannot be kept is still true until the server ends.
+//! It is one small file. If it cannot be written, the state is kept until the server stops.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::tokens::{Caller, replace};
 
-/// Projects kept; more are a mistake of whoever saves them.
+/// Maximum number of projects.
 pub(crate) const MAX_PROJECTS: usize = 1000;
 
 /// The first token, which has no id. Ids are hexadecimal, so no key is called so.
@@ -23,8 +24,8 @@ pub(crate) struct Bridge {
     notes: Mutex<BridgeFile>,
 }
 
-/// A file of an earlier version may hold one `provider` for everybody. It is not read: whoever could
-/// prompt could have put anything there.
+/// A file of an earlier version may hold one `provider` for all tokens. It is ignored, because any
+/// client that could prompt could have set it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct BridgeFile {
     /// The provider that each token has selected, by the id of its key.
@@ -39,7 +40,7 @@ struct BridgeFile {
 /// A project as its client describes it. We need its directory; the rest is kept as it is.
 pub(crate) type Project = Map<String, Value>;
 
-/// Whether prompts of an engine in a directory go on with its last session.
+/// Whether prompts of an engine in a directory resume its last session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Resume {
     pub(crate) engine: String,
@@ -71,7 +72,7 @@ impl Bridge {
         self.keep();
     }
 
-    /// Forgets what tokens that are gone have selected.
+    /// Forgets the selections of revoked tokens.
     pub(crate) fn forget(&self, is_known: impl Fn(&str) -> bool) {
         let mut notes = self.notes();
         let before = notes.providers.len();
@@ -119,7 +120,7 @@ impl Bridge {
             .cloned()
     }
 
-    /// From now on prompts go on there, or begin anew.
+    /// Sets whether prompts there resume or start a new session.
     pub(crate) fn set_resume(&self, engine: &str, cwd: &str, resume: Option<Resume>) {
         let mut notes = self.notes();
         notes

@@ -1,4 +1,4 @@
-//! What a server is opened with, and where it may listen.
+//! The server's configuration, and the rules for its listener.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ pub(crate) const MAX_BODY: usize = 4 << 20;
 pub(crate) const MAX_MESSAGE: usize = 1 << 20;
 /// Bytes of a prompt.
 pub(crate) const MAX_PROMPT: usize = 1 << 20;
-/// Clients at a time, unless the owner says otherwise; more connections wait to be accepted.
+/// Default maximum of concurrent connections; further ones wait to be accepted.
 pub const MAX_CLIENTS: usize = 4096;
 /// Connections that have not shown a token, where enough files can be open; one more closes the one that
 /// is there the longest.
@@ -39,15 +39,15 @@ fn unauthenticated_for(files: Option<u64>) -> usize {
 pub(crate) const MAX_SUBSCRIPTIONS: usize = 64;
 /// Until a connection is encrypted.
 pub(crate) const HANDSHAKE: Duration = Duration::from_secs(5);
-/// Until a request's head is there; a connection that is kept for the next one waits as long.
+/// Timeout for a request's head, and for idle keep-alive connections.
 pub(crate) const HEAD: Duration = Duration::from_secs(30);
 /// Until a request's body is there.
 pub(crate) const BODY: Duration = Duration::from_secs(30);
-/// Between two signs of life that are asked for.
+/// Interval between pings.
 pub(crate) const PING: Duration = Duration::from_secs(20);
 /// Without any sign of life before a client is taken for dead.
 pub(crate) const DEAD: Duration = Duration::from_secs(60);
-/// For how long one write may wait for the client.
+/// Timeout for a single write to a client.
 pub(crate) const WRITE: Duration = Duration::from_secs(10);
 /// Bytes that are on their way to one client at once, besides the last frame of them.
 pub(crate) const MAX_BATCH_BYTES: usize = 256 << 10;
@@ -62,27 +62,27 @@ pub struct ServeConfig {
     /// Where the server keeps its own notes.
     pub data_dir: PathBuf,
     pub keys: Keys,
-    /// Files and directories of linkspan besides `data_dir` that nobody is shown and no agent works in:
-    /// the config, a token file elsewhere.
+    /// Files and directories of linkspan besides `data_dir` that are never shown and in which no
+    /// agent works: the config, a token file elsewhere.
     pub own: Vec<PathBuf>,
     pub exposure: Exposure,
     /// Other addresses of the page, such as `https://agents.example.com`.
     pub public: Vec<String>,
     /// Pages of other origins that may use `/ag-ui`, `/api` and `/ws`.
     pub allow_origins: Vec<String>,
-    /// Where agents may work. None: wherever an `admin` says, and for others below the directory that
-    /// the server was started in and those of sessions and projects.
+    /// Where agents may work. `None`: anywhere for an `admin`; for others below the server's
+    /// working directory and those of sessions and projects.
     pub roots: Vec<PathBuf>,
     /// How many clients there may be at a time, such as [`MAX_CLIENTS`].
     pub max_clients: usize,
 }
 
-/// Who may reach the listener.
+/// How the listener is exposed.
 #[derive(Debug)]
 pub enum Exposure {
     /// This machine alone.
     Loopback,
-    /// Anybody, encrypted.
+    /// Any host, with TLS.
     Tls(Tls),
     /// A proxy that encrypts, and that alone can reach the listener.
     BehindProxy,
@@ -95,7 +95,7 @@ pub struct Tls {
 }
 
 impl ServeConfig {
-    /// Refuses what would let anybody listen in.
+    /// Refuses to listen unencrypted beyond loopback.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let is_open = !self.listen.ip().is_loopback();
         match (&self.exposure, is_open) {

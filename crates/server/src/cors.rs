@@ -1,8 +1,9 @@
 //! Pages of other origins that the operator has named: preflights are answered for them, and answers
 //! carry the headers by which a browser hands them to the page.
 //!
-//! There are none unless they are named, each is compared to the letter, and cookies or other credentials
-//! of the browser are never part of it: such a page needs a token like everybody else.
+//! There are none unless they are named, each is compared to the letter, and cookies or other
+//! credentials of the browser are never part of it: such a page needs a token like any other
+//! client.
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -19,7 +20,7 @@ const PRIVATE_NETWORK: HeaderName =
 const ALLOW_PRIVATE_NETWORK: HeaderName =
     HeaderName::from_static("access-control-allow-private-network");
 
-/// The origins that were named, as `Origin` says them.
+/// The configured origins, in the form of the `Origin` header.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AllowedOrigins(Vec<String>);
 
@@ -52,7 +53,7 @@ pub(crate) fn is_open(path: &str) -> bool {
     ["/ag-ui", "/api", "/ws"].into_iter().any(is_below)
 }
 
-/// Whether a browser asks what it may send.
+/// Whether the request is a CORS preflight.
 pub(crate) fn is_preflight(request: &Request) -> bool {
     let asks = header::ACCESS_CONTROL_REQUEST_METHOD;
     request.method() == Method::OPTIONS && request.headers().contains_key(asks)
@@ -65,7 +66,7 @@ pub(crate) fn preflight(asked: &HeaderMap) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
-    // An app may have headers of its own, which mean nothing here and hurt nobody.
+    // Apps may send headers of their own, which are ignored here.
     if let Some(names) = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names.clone());
     }
@@ -83,7 +84,7 @@ pub(crate) fn allow(origin: HeaderValue, headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, readable);
 }
 
-/// Tells caches that the same address answers differently to others.
+/// Sets `Vary`, so that caches distinguish origins.
 pub(crate) fn vary(headers: &mut HeaderMap) {
     headers.append(header::VARY, HeaderValue::from_static("Origin"));
 }

@@ -1,4 +1,4 @@
-//! What a client is told when something is not done: a code for programs, a sentence for people.
+//! Error responses: a code for programs, a sentence for people.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};

@@ -1,4 +1,4 @@
-//! What is stored of a session, in any format, from the beginning or behind a cursor.
+//! Exports a stored session in any format, from the start or after a cursor.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,8 +14,8 @@ use crate::error::ApiError;
 /// Events and bytes read at once.
 const PAGE: (u32, usize) = (1024, 1 << 20);
 
-/// A place in a session's stream in some format. An event may become several frames; who has only some
-/// of those of event N is at `N.k`, with k of them.
+/// A place in a session's stream in some format. An event may become several frames; a client that
+/// has the first k frames of event N is at `N.k`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cursor {
     pub(crate) seq: u64,
@@ -83,7 +83,7 @@ impl FromStr for MaxOutput {
         let bytes: usize = text
             .parse()
             .map_err(|_| ApiError::bad("`output` is a number of bytes, or `full`"))?;
-        // Rounded, so that clients with about the same wish share what is made for them.
+        // Rounded, so that clients with similar limits share a rendering.
         let bytes = bytes.clamp(Self::LEAST, Self::MOST).next_power_of_two();
         Ok(Self(Some(bytes)))
     }
@@ -93,11 +93,11 @@ impl FromStr for MaxOutput {
 pub struct Export {
     journal: Arc<dyn Journal>,
     session: SessionId<'static>,
-    /// Absent where the stored line is what is wanted.
+    /// Absent for the canonical format, which is sent as stored.
     writer: Option<Box<dyn Writer>>,
     at: u64,
     after: Cursor,
-    /// Nothing behind this is told.
+    /// The last event to export.
     last: u64,
     /// The stream is complete there.
     is_whole: bool,
@@ -138,7 +138,7 @@ impl Export {
             journal,
             session: session.id.clone(),
             writer: (!is_stored).then_some(writer),
-            // A writer has to see what came before, too.
+            // The writer still has to see the earlier events.
             at: if is_stored { after.seq } else { 0 },
             after,
             last: last.min(session.head),

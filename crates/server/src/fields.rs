@@ -1,5 +1,5 @@
-//! Reads the JSON objects that clients send. A field that is not known is refused: whoever misspells
-//! `permissions` must not get a run with other permissions.
+//! Reads the JSON objects that clients send. Unknown fields are refused: a misspelt `permissions`
+//! must not result in a run with other permissions.
 //!
 //! The names are those that serde knows, aliases included, so there is no second list to keep. Query
 //! parameters and protocols of others (`RunAgentInput`) do not come through here.
@@ -98,7 +98,7 @@ pub(crate) fn names_of<T: DeserializeOwned>() -> &'static [&'static str] {
     names
 }
 
-/// A source that holds nothing, and notes which fields it is asked for.
+/// An empty source that records which fields are requested.
 struct Introspection<'a>(&'a mut &'static [&'static str]);
 
 impl<'de> Deserializer<'de> for Introspection<'_> {
@@ -124,7 +124,7 @@ impl<'de> Deserializer<'de> for Introspection<'_> {
     }
 }
 
-/// The names in an object, whatever it holds under them.
+/// The field names of an object, without their values.
 struct Names(Vec<String>);
 
 impl<'de> serde::Deserialize<'de> for Names {

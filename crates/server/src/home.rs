@@ -1,4 +1,4 @@
-//! `~` in a directory that somebody typed: the home of the user that the server runs as.
+//! Expands `~` in a directory to the home of the user that the server runs as.
 
 use std::env;
 use std::path::{Path, PathBuf};

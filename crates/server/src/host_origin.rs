@@ -1,8 +1,8 @@
 //! Which requests are meant for this server: the names it answers to, and the pages it trusts.
 //!
-//! A name has to match to the letter, port included: a foreign name that leads here (DNS rebinding) and a
-//! foreign page that reaches here (CSRF) are both told apart by nothing else. Nothing is taken from
-//! `X-Forwarded-*` or `Forwarded`: anybody can write those.
+//! A name has to match to the letter, port included: it is the only protection against DNS
+//! rebinding and CSRF. `X-Forwarded-*` and `Forwarded` are ignored, because any client can set
+//! them.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,12 +10,12 @@ use axum::http::{HeaderMap, HeaderValue, Uri, header};
 
 use crate::cors::AllowedOrigins;
 
-/// What is wrong with where a request went or came from.
+/// Why a request's host or origin is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OriginError {
     /// There is no single `Host`.
     NoHost,
-    /// It was sent to somebody else.
+    /// It was meant for another host.
     Misdirected,
     /// It comes from a page that is not ours.
     ForeignPage,
@@ -24,9 +24,9 @@ pub(crate) enum OriginError {
 /// The names of this server.
 #[derive(Clone, Debug)]
 pub(crate) struct HostNames {
-    /// As `Host` says it.
+    /// In the form of the `Host` header.
     hosts: Vec<String>,
-    /// As `Origin` says it.
+    /// In the form of the `Origin` header.
     origins: Vec<String>,
     /// Those of `hosts` that browsers may always reach encrypted.
     encrypted: Vec<String>,
@@ -77,8 +77,8 @@ impl HostNames {
         }
     }
 
-    /// Whether a browser that used this name may be told to use it encrypted from now on. That holds
-    /// for a whole name, whatever the port: never for `localhost`, where other servers are.
+    /// Whether to send HSTS for this name. It applies to all ports of a name, so never for
+    /// `localhost`, where other servers run.
     pub(crate) fn is_encrypted(&self, headers: &HeaderMap) -> bool {
         let host = headers.get(header::HOST).map(HeaderValue::as_bytes);
         host.is_some_and(|it| self.encrypted.iter().any(|name| name.as_bytes() == it))
@@ -110,9 +110,9 @@ impl HostNames {
         }
     }
 
-    /// Whether a request comes from our own page, from none at all, or from one that the operator has
-    /// named; that one may be of any other site, so `Sec-Fetch-Site` says nothing more. Anybody may lead a browser
-    /// to the page itself (`is_page`): it holds nothing.
+    /// Whether a request comes from our own page, from none at all, or from one that the operator
+    /// has named; that one may be of any other site, so `Sec-Fetch-Site` says nothing more. Any
+    /// site may link to the page itself (`is_page`), which holds no data.
     pub(crate) fn check_origin(
         &self,
         path: &str,

@@ -1,8 +1,8 @@
-//! The doors: HTTP, WebSocket and the page, and who may come through them.
+//! The server: HTTP, WebSocket and the page, with authentication and authorization.
 //!
-//! Whoever reaches a door can run commands through an agent, so every request passes the same checks in
-//! the same order (`auth`): is it meant for this server, does it come from our own page, does it hold a
-//! token, may that token do this. `routes` is the one table of what there is and who may use it.
+//! A client of this server can run commands through an agent, so every request passes the same
+//! checks in the same order (`auth`): host, origin, token, role. `routes` is the one table of
+//! routes and their roles.
 
 mod ag_ui;
 mod api;

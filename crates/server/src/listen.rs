@@ -1,4 +1,4 @@
-//! The listener: accepts, encrypts if it was told to, and ends in peace.
+//! The listener: accepts connections, with TLS if configured, and shuts down gracefully.
 
 use std::fmt;
 use std::io;
@@ -48,7 +48,7 @@ use crate::write_timeout::WriteTimeout;
 /// Until a connection is accepted after one could not be.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// Until it is looked again whether everybody has left.
+/// Poll interval while waiting for connections to close.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// A server that listens, and answers nothing before it runs.
@@ -179,11 +179,11 @@ impl Server {
             let (permit, accepted) = tokio::select! {
                 accepted = accept => accepted,
                 () = &mut stop => break,
-                // Nothing but the memory of those that are gone.
+                // Reaps finished tasks.
                 Some(_) = connections.join_next() => continue,
             };
             let Ok((stream, peer)) = accepted else {
-                // Too many files are open, or the client is gone already.
+                // Too many open files, or the client has already disconnected.
                 sleep(ACCEPT_AGAIN).await;
                 continue;
             };
@@ -207,7 +207,7 @@ impl Server {
         self.app.stop.send_replace(true);
         let all = async {
             while connections.join_next().await.is_some() {}
-            // WebSockets have left their connections behind, and say goodbye by themselves.
+            // WebSockets are detached from their connections and close by themselves.
             while self.app.metrics.n_followers() > 0 {
                 sleep(LOOK_AGAIN).await;
             }
@@ -230,13 +230,13 @@ async fn connect(
     router: Router,
     stop: watch::Receiver<bool>,
 ) {
-    // Events are small, and nobody wants to wait for more of them.
+    // Events are small and should be sent without delay.
     stream.set_nodelay(true).ok();
     let stream = WriteTimeout::new(stream, WRITE);
     match tls {
         None => serve(stream, who, router, stop).await,
         Some(tls) => {
-            // Who does not finish the handshake has nothing to be told.
+            // A failed handshake needs no response.
             if let Ok(Ok(stream)) = timeout(HANDSHAKE, tls.accept(stream)).await {
                 serve(stream, who, router, stop).await;
             }
@@ -273,7 +273,7 @@ async fn serve(
 }
 
 async fn stopped(stop: &mut watch::Receiver<bool>) {
-    // An error means that there is no server any more.
+    // An error means that the server has stopped.
     stop.wait_for(|it| *it).await.ok();
 }
 

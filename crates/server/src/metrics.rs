@@ -29,7 +29,7 @@ pub(crate) struct Metrics {
 /// Upper bounds of how long it takes until an answer begins, in seconds.
 const REQUEST_SECONDS: &[f64] = &[0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 
-/// What waits and what runs, as the journal has it.
+/// Queued and running work according to the journal.
 #[derive(Clone, Copy, Debug, Default)]
 struct WorkGauges {
     running: u64,
@@ -117,9 +117,9 @@ impl Metrics {
         self.followers.load(Ordering::Relaxed)
     }
 
-    /// Somebody follows, until what is returned is dropped; not more than there may be.
+    /// Counts a follower until the guard is dropped; `None` when the limit is reached.
     pub(crate) fn follows(app: &Arc<App>) -> Result<FollowerGuard> {
-        // Counted first, so that what is dropped below is counted out again.
+        // Counted first, so that dropping the guard below undoes it.
         let before = app.metrics.followers.fetch_add(1, Ordering::Relaxed);
         let following = FollowerGuard(Arc::clone(app));
         if usize::try_from(before).unwrap_or_default() < app.max_clients {

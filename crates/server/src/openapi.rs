@@ -1,4 +1,4 @@
-//! The OpenAPI document, made from the table of routes: what is served is described.
+//! The OpenAPI document, generated from the table of routes.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -115,7 +115,7 @@ fn idempotency_key() -> Value {
     })
 }
 
-/// The controls of the bridge, which OpenAPI has no words for.
+/// The controls of the bridge, which OpenAPI cannot express.
 fn controls() -> Value {
     let controls = ws::CONTROLS.iter().map(|it| {
         json!({

@@ -1,8 +1,8 @@
-//! Files that the server keeps to itself: linkspan's own, which nobody is shown, and those that usually
-//! hold credentials, which need `admin`.
+//! Files that the server does not show: linkspan's own, which are hidden from everyone, and those
+//! that usually hold credentials, which need `admin`.
 //!
-//! A role that could read the key to all roles would be no role. The same check is made for a file that
-//! is to be read and for a directory that an agent is to work in.
+//! A role that could read the tokens of all roles would be meaningless. The same check applies to
+//! files that are read and to directories in which an agent works.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -99,7 +99,7 @@ pub(crate) enum HiddenReason {
 }
 
 impl HiddenReason {
-    /// Whether it is kept from this caller.
+    /// Whether it is hidden from this caller.
     pub(crate) fn is_kept_from(self, caller: &Caller) -> bool {
         match self {
             Self::Own => true,
@@ -107,10 +107,10 @@ impl HiddenReason {
         }
     }
 
-    /// What whoever wanted to read it is told.
+    /// The error for the caller.
     pub(crate) fn refusal(self) -> ApiError {
         ApiError::forbidden(match self {
-            Self::Own => "files of linkspan itself are shown to nobody".to_owned(),
+            Self::Own => "linkspan's own files are never shown".to_owned(),
             Self::Named(pattern) => format!(
                 "a token for `admin` is needed to read `{pattern}`, which usually holds credentials"
             ),
@@ -119,7 +119,7 @@ impl HiddenReason {
     }
 }
 
-/// Where linkspan keeps what is its own.
+/// The paths of linkspan's own files.
 #[derive(Debug)]
 pub(crate) struct OwnPaths {
     paths: Vec<PathBuf>,
@@ -128,14 +128,14 @@ pub(crate) struct OwnPaths {
 impl OwnPaths {
     /// The data directory, and what else holds tokens, keys or settings.
     pub(crate) fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
-        // What is not there yet is known by its name.
+        // A path that does not exist yet is matched by its name.
         let real = |it: PathBuf| it.canonicalize().unwrap_or(it);
         Self {
             paths: paths.into_iter().map(real).collect(),
         }
     }
 
-    /// What stands against a path without links, which may be that of a file or of a directory.
+    /// Why a canonical path of a file or directory is hidden, if it is.
     pub(crate) fn find(&self, path: &Path) -> Option<HiddenReason> {
         if self.holds(path) {
             return Some(HiddenReason::Own);
@@ -143,7 +143,7 @@ impl OwnPaths {
         named(path).map(HiddenReason::Named)
     }
 
-    /// What stands against a file that was opened: its path without links, its other names.
+    /// Why an open file is hidden, if it is: by its canonical path or its hard links.
     pub(crate) fn find_file(&self, path: &Path, found: &Metadata) -> Option<HiddenReason> {
         if let Some(private) = self.find(path) {
             return Some(private);

@@ -1,8 +1,8 @@
-//! How often somebody may come with a wrong token before they are told to slow down.
+//! The rate limit for failed authentication.
 //!
-//! A token as long as ours is always looked at: it is not found by trying, and behind one address there
-//! may be several people. One that somebody has chosen may be short, and such are looked at once a second
-//! where ten were wrong within a minute.
+//! Tokens as long as ours are always checked: they cannot be guessed, and several people may share
+//! one address. Shorter tokens, which an operator may have chosen, are checked once a second after
+//! ten failures within a minute.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -14,7 +14,7 @@ const MAX_FAILURES: u32 = 10;
 const WINDOW: Duration = Duration::from_secs(60);
 /// Between two short tokens that are looked at after that.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Peers remembered; who comes after that waits until somebody is forgotten.
+/// Maximum number of tracked peers; further ones are limited until an entry expires.
 const MAX_PEERS: usize = 4096;
 
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ impl AuthRateLimit {
 
     /// Those that are remembered; when they are many, those that need not be are forgotten.
     fn peers(&self, now: Instant) -> MutexGuard<'_, HashMap<IpAddr, PeerFailures>> {
-        let mut peers = self.0.lock().expect("nobody panics while holding it");
+        let mut peers = self.0.lock().expect("no panic while holding the lock");
         if peers.len() >= MAX_PEERS {
             peers.retain(|_, it| now.saturating_duration_since(it.since) < WINDOW);
         }
@@ -79,7 +79,7 @@ impl AuthRateLimit {
     }
 }
 
-/// Whoever has one IPv6 address has the 2^64 beside it too.
+/// An IPv6 client usually controls a whole /64 network.
 fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX)).into(),

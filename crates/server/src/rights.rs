@@ -1,8 +1,8 @@
 //! Which role a prompt needs, by what it asks for.
 //!
-//! This is an allow-list. A field, a permission mode or a kind of engine that is not known to be harmless
-//! needs `approve` or `admin`: nothing here has a wildcard arm or skips a field, so that whoever adds one
-//! has to decide. An answer that is given when nobody answers is a yes beforehand, too.
+//! This is an allow-list. A field, a permission mode or a kind of engine that is not known to be
+//! harmless needs `approve` or `admin`: nothing here has a wildcard arm or skips a field, so that a
+//! new one needs a decision. A default answer of yes is an approval in advance, too.
 //!
 //! What the config says is the operator's decision; what a prompt chooses for itself never exceeds the role
 //! of its token.
@@ -37,7 +37,7 @@ pub(crate) fn check_engine(app: &App, caller: &Caller, engine: &str) -> Result<(
 
 fn refuse_above(caller: &Caller, needs: impl IntoIterator<Item = RequiredRole>) -> Result<()> {
     let missing = needs.into_iter().filter(|it| caller.role < it.role);
-    // The highest one, so that nobody has to come back twice; of several the first.
+    // The highest one, so that one error names all that is needed; of several the first.
     let highest = missing.reduce(|a, b| if b.role > a.role { b } else { a });
     match highest {
         None => Ok(()),
@@ -45,7 +45,7 @@ fn refuse_above(caller: &Caller, needs: impl IntoIterator<Item = RequiredRole>) 
     }
 }
 
-/// What a caller is told whose role does not suffice. `what` says what the other one is needed for.
+/// The error for an insufficient role. `what` names what the higher one is needed for.
 pub(crate) fn too_low(caller: &Caller, needed: Role, what: &str) -> ApiError {
     let (own, needed) = (caller.role.name(), needed.name());
     ApiError::forbidden(format!("a token for `{needed}` is needed {what}")).hint(format!(
@@ -56,7 +56,7 @@ pub(crate) fn too_low(caller: &Caller, needed: Role, what: &str) -> ApiError {
 /// Everything in a prompt that needs more than `prompt`.
 fn needs(submit: &Submit, settings: &Config) -> impl Iterator<Item = RequiredRole> {
     let Submit {
-        // Words for the agent, and which session hears them: whoever may prompt may prompt every one.
+        // The prompt and its session: the role `prompt` covers every session.
         prompt: _,
         target: _,
         engine,
@@ -89,7 +89,7 @@ fn needs(submit: &Submit, settings: &Config) -> impl Iterator<Item = RequiredRol
     [list, mode, deadline, engine].into_iter().flatten()
 }
 
-/// Who says how soon an ask is allowed by itself has allowed it.
+/// A timeout with the default `allow` is an approval.
 fn deadline_need(
     timeout: Option<Duration>,
     default: Option<AskDefault>,
@@ -124,8 +124,8 @@ fn mode_need(mode: Mode, has_list: bool) -> Option<RequiredRole> {
     })
 }
 
-/// A command line or a file of this machine is the operator's to name; what the config or the program
-/// itself lists is anybody's.
+/// Naming a command line or a local file is reserved for the operator; engines of the config and
+/// built-in ones are open to all.
 fn engine_need(name: &str, settings: &Config) -> Option<RequiredRole> {
     let is_listed = match select(name, settings) {
         // The config alone names endpoints.
@@ -136,7 +136,7 @@ fn engine_need(name: &str, settings: &Config) -> Option<RequiredRole> {
             let value = name.split_once(':').map(|it| it.1);
             agent.engine.argument.is_none() || value.is_some_and(|it| settings.acp(it).is_some())
         }
-        // Nothing starts: the hub says what is wrong with it.
+        // Nothing starts: the hub reports the error.
         Err(_) => true,
     };
     (!is_listed).then(|| RequiredRole {

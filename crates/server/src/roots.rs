@@ -1,8 +1,8 @@
 //! Where agents may work: the directories that the owner has named, or, when none is, those that a token
 //! could reach anyway.
 //!
-//! A directory is looked at as the kernel would find it, after every symbolic link. What lies below an
-//! allowed directory is allowed too: whoever may prompt an agent in a directory reaches what is in it.
+//! A directory is looked at as the kernel would find it, after every symbolic link. Everything
+//! below an allowed directory is allowed, because an agent in a directory can reach what is in it.
 
 use std::env;
 use std::io;
@@ -66,7 +66,7 @@ pub(crate) async fn check_submit(app: &App, caller: &Caller, submit: &Submit) ->
         (None, Target::Session(id) | Target::Own(id) | Target::Fork(id)) => {
             match app.hub.find(id).await {
                 Ok(session) => session.cwd,
-                // The hub says what is wrong with it.
+                // The hub reports the error.
                 Err(hub::Error::NoSession(_)) => None,
                 Err(err) => return Err(err.into()),
             }
@@ -115,8 +115,8 @@ fn not_private(private: HiddenReason, cwd: &Path) -> ApiError {
     ApiError::new(StatusCode::FORBIDDEN, "directory_not_allowed", words)
 }
 
-/// Where a path leads. What is not there is judged by the nearest directory that is: whether something
-/// exists elsewhere is nothing to be told by this.
+/// Canonicalises a path. A missing path is judged by its nearest existing ancestor, so that errors
+/// do not reveal what exists elsewhere.
 fn found(path: &Path) -> PathBuf {
     let mut ancestors = path.ancestors().filter(|it| !it.as_os_str().is_empty());
     let nearest = ancestors.find_map(|it| it.canonicalize().ok());

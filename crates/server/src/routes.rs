@@ -1,5 +1,5 @@
-//! The one table of routes: what there is, and who may use it. The router and the OpenAPI document are
-//! made from it, so that no route is without a policy.
+//! The one table of routes and the roles they need. The router and the OpenAPI document are made
+//! from it, so that no route is without a policy.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{ag_ui, api, assets, auth, metrics, openapi, ws};
 /// Who may use a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Anybody who reaches the server: it holds nothing and does nothing.
+    /// No token needed: it exposes nothing and does nothing.
     Public,
     Role(Role),
 }

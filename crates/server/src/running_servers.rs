@@ -1,8 +1,8 @@
 //! Which servers run on a data directory: one note for each, which its server holds locked.
 //!
-//! A single note for all of them would name whoever wrote last: a program that had started its own server
-//! read the address of another one there, and gave it its prompts. The kernel frees the lock when its
-//! server dies, so a note that nobody holds is of a dead one.
+//! A single note for all servers would name the last writer: a program that started its own server
+//! could read the address of another one and send its prompts there. The kernel releases the lock
+//! when a server dies, so an unlocked note belongs to a dead one.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -64,7 +64,7 @@ impl RunningNote {
             .create_new(true)
             .mode(0o600)
             .open(&path)?;
-        // Locked before there is something to read: what can be read is of a server that runs.
+        // Locked before it has content, so that readable notes belong to running servers.
         file.lock()?;
         let json = serde_json::to_vec(server).expect("a note is plain data");
         match file.write_all(&json) {
@@ -94,7 +94,7 @@ pub fn running(dir: &Path) -> Vec<RunningServer> {
     servers
 }
 
-/// What a note says whose server lives. One of a dead server is removed.
+/// The note of a running server; that of a dead one is removed.
 fn read(path: &Path) -> Option<RunningServer> {
     let file = File::open(path).ok()?;
     match file.try_lock_shared() {
@@ -131,7 +131,7 @@ mod tests {
         let (first, second) = (server(1, 10), server(2, 20));
         let second_note = RunningNote::write(dir.path(), &second).unwrap();
         let first_note = RunningNote::write(dir.path(), &first).unwrap();
-        // What a server that was killed has left behind.
+        // A note left behind by a killed server.
         let left = dir.path().join(FOLDER).join("left.json");
         fs::write(&left, serde_json::to_vec(&server(3, 5)).unwrap()).unwrap();
         assert_eq!(running(dir.path()), [first.clone(), second]);

@@ -74,10 +74,10 @@ impl App {
         keys.find(token)
     }
 
-    /// Takes what has changed in the file of tokens, and lets go whoever may not stay.
+    /// Reloads the token file and disconnects clients whose token was revoked.
     fn refresh_keys(&self) {
         let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
-        // A file that cannot be read now takes nobody's token away.
+        // If the file cannot be read, the known tokens stay valid.
         if keys.refresh().unwrap_or(false) {
             self.revoked.send_replace(());
             self.bridge
@@ -85,13 +85,13 @@ impl App {
         }
     }
 
-    /// Whether somebody who came in may stay.
+    /// Whether a connected client's token is still valid.
     pub(crate) fn knows(&self, caller: &Caller) -> bool {
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
         keys.knows(caller)
     }
 
-    /// Looks for tokens that were made or revoked, as long as the server runs.
+    /// Watches for created and revoked tokens while the server runs.
     pub(crate) fn watch_keys(self: &Arc<Self>) -> JoinHandle<()> {
         let app = Arc::downgrade(self);
         tokio::spawn(async move {

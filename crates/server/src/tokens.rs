@@ -19,7 +19,7 @@ use subtle::{Choice, ConstantTimeEq};
 const LENGTH: usize = 32;
 /// Characters of a token below which it may be found by trying.
 pub const MIN_TOKEN: usize = 32;
-/// What a token made by us begins with, so that scanners for leaked secrets can know it.
+/// The prefix of our tokens, so that secret scanners can recognise them.
 const PREFIX: &str = "lsp_";
 
 /// What a token may do; each may do what those before it may.
@@ -54,7 +54,7 @@ impl Role {
 pub struct Secret(String);
 
 impl Secret {
-    /// One that somebody else has chosen.
+    /// A token chosen by the operator.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -65,7 +65,7 @@ impl Secret {
         Ok(Self(format!("{PREFIX}{}", hex(&bytes))))
     }
 
-    /// The text itself, for whoever shows it to the one person it is for.
+    /// The plain text, to be shown only to its recipient.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -86,7 +86,7 @@ pub struct Key {
     hash: String,
 }
 
-/// Who somebody is.
+/// An authenticated caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Caller {
     /// The key's id; none is the first token.
@@ -229,7 +229,7 @@ impl Keys {
         Ok((key, secret))
     }
 
-    /// Takes a token back; a running server closes what it opened.
+    /// Revokes a token; a running server closes its connections.
     pub fn revoke(&mut self, id: &str) -> Result<(), TokenError> {
         let before = self.keys.len();
         self.keys.retain(|it| it.id != id);
@@ -239,7 +239,7 @@ impl Keys {
         self.write()
     }
 
-    /// Whose token this is. All are looked at, and each as long as the others.
+    /// Finds the caller of a token, in constant time over all tokens.
     pub(crate) fn find(&self, token: &str) -> Option<Caller> {
         let given = hash(token);
         let same = |it: &str| -> Choice { it.as_bytes().ct_eq(given.as_bytes()) };
@@ -303,8 +303,8 @@ fn version(path: &Path) -> Option<(u64, i64, i64)> {
     Some((found.ino(), found.mtime(), found.mtime_nsec()))
 }
 
-/// Makes a directory that its owner alone can enter. One that is there stays as it is, but nobody else
-/// may put a token into it.
+/// Makes a directory that its owner alone can enter. An existing one is left as it is, but must not
+/// be writable by others.
 fn make_private(dir: &Path) -> Result<(), TokenError> {
     let failed = |source| TokenError::Directory {
         path: dir.to_owned(),

@@ -1,6 +1,5 @@
-//! Connections that have not shown a token yet. There is room for a limited number of them; who comes
-//! after that takes the place of whoever has been there the longest, so that somebody who opens many and
-//! says nothing keeps nobody else out.
+//! Connections that have not shown a token yet. Their number is limited; when it is reached, the
+//! oldest is evicted first, so that idle connections cannot exhaust the limit.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -13,7 +12,7 @@ pub(crate) struct Unauthenticated {
     line: Mutex<OldestFirst>,
 }
 
-/// Who is there, the longest first.
+/// The open slots, the oldest first.
 #[derive(Debug, Default)]
 struct OldestFirst {
     next: u64,
@@ -36,7 +35,7 @@ impl Unauthenticated {
         })
     }
 
-    /// Somebody has come.
+    /// A new connection.
     pub(crate) fn enter(self: &Arc<Self>) -> UnauthenticatedSlot {
         let gives_way = Arc::new(Notify::new());
         let mut line = self.line();
@@ -56,7 +55,7 @@ impl Unauthenticated {
     }
 
     fn line(&self) -> MutexGuard<'_, OldestFirst> {
-        self.line.lock().expect("nobody panics while holding it")
+        self.line.lock().expect("no panic while holding the lock")
     }
 }
 
@@ -66,7 +65,7 @@ impl UnauthenticatedSlot {
         self.all.line().waiting.remove(&self.number);
     }
 
-    /// Waits until somebody else needs the place.
+    /// Resolves when the slot is evicted.
     pub(crate) async fn evicted(&self) {
         self.evicted.notified().await;
     }

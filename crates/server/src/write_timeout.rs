@@ -1,7 +1,6 @@
-//! A connection that waits for its client, but not for ever: whoever takes nothing for a while is let go.
+//! A connection with a write timeout: a client that stops reading is disconnected.
 //!
-//! Without it a client that has stopped reading would keep its connection, and what is on its way to
-//! it, for as long as its machine runs.
+//! Without it such a client would hold its connection and its buffers indefinitely.
 
 use std::io;
 use std::pin::Pin;
@@ -14,7 +13,7 @@ use tokio::time::{Sleep, sleep};
 pub(crate) struct WriteTimeout<S> {
     stream: S,
     limit: Duration,
-    /// Since something waits to be taken.
+    /// When the pending write started.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
@@ -27,7 +26,7 @@ impl<S> WriteTimeout<S> {
         }
     }
 
-    /// What a write has come to, unless it waits for too long.
+    /// The result of a write, or a timeout.
     fn in_time<T>(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,8 +1,8 @@
 //! `GET /ws`: events out, controls in, one JSON object per text message.
 //!
-//! One task per client, and it waits for nobody but its own socket: whoever reads too slowly loses its
-//! place in the hub's rings and is let go with its cursor. Controls are worked on one at a time, beside
-//! the events; the next one is read when the last one is answered.
+//! One task per client, which waits only for its own socket: a client that reads too slowly loses
+//! its position in the hub's rings and is disconnected with its cursor. Controls are worked on one
+//! at a time, beside the events; the next one is read when the last one is answered.
 
 mod asks;
 mod controls;
@@ -44,7 +44,7 @@ pub(crate) use self::table::CONTROLS;
 
 /// Formats that have a meaning frame by frame.
 pub(crate) const FORMATS: [&str; 6] = ["thread", "linkspan", "takopi", "acp", "openhands", "ag-ui"];
-/// Frames that are written together at most; who sends more at once would not hear a control.
+/// Maximum frames per write, so that controls are still read in between.
 const MAX_BATCH: usize = 256;
 /// Bytes read at once. Controls are small, and the room for them is cleared whenever they are looked for,
 /// which is with every event.
@@ -56,7 +56,7 @@ pub(crate) struct WsParams {
     profile: Option<String>,
     /// How much of a tool's output is wanted in `thread`.
     output: Option<String>,
-    /// `none` waits for the client to say what it wants, and after which cursors.
+    /// `none` waits for the client to subscribe with its cursors.
     subscribe: Option<String>,
 }
 
@@ -110,7 +110,7 @@ pub(crate) async fn upgrade(
 
 type Busy = Pin<Box<dyn Future<Output = SocketReply> + Send>>;
 
-/// Somebody at the other end of a socket.
+/// A client of a socket.
 struct Client {
     app: Arc<App>,
     peer: Peer,
@@ -133,7 +133,7 @@ enum Wakeup {
     Stop,
 }
 
-/// Why a client is let go.
+/// Why a client is disconnected.
 struct Disconnected;
 
 impl From<axum::Error> for Disconnected {
@@ -173,7 +173,7 @@ impl Client {
         }
         loop {
             let woken = tokio::select! {
-                // In this order: a session is told of before its events are.
+                // In this order: a session is announced before its events.
                 biased;
                 Some(woken) = self.control_events.next() => woken,
                 told = next(&mut self.busy), if self.busy.is_some() => Wakeup::Reply(told),
@@ -369,7 +369,7 @@ impl Client {
     }
 }
 
-/// What happens seldom: it is looked at when it has happened, and not with every event.
+/// Low-frequency events: polled separately, not with every event.
 fn seldom(app: &Arc<App>) -> SelectAll<BoxStream<'static, Wakeup>> {
     let changes = unfold(app.hub.changes(), async |mut changes| {
         Some((Wakeup::Changed(changes.next().await), changes))
@@ -386,7 +386,7 @@ fn seldom(app: &Arc<App>) -> SelectAll<BoxStream<'static, Wakeup>> {
     });
     let mut stop = app.stop.subscribe();
     let stop = once(async move {
-        // An error means that there is no server any more.
+        // An error means that the server has stopped.
         stop.wait_for(|it| *it).await.ok();
         Wakeup::Stop
     });

@@ -1,4 +1,4 @@
-//! What a client is told of the agent that it talks with, and how to log in to it.
+//! The response to `initialize`, and how to log in to an agent.
 
 use super::Connection;
 use crate::rpc::{self, Error};
@@ -108,7 +108,7 @@ impl Connection {
         engine.unwrap_or_default()
     }
 
-    /// Nobody can log in from here: all that can be said is that somebody has, or how to.
+    /// A login is not possible from here; the response can only confirm one or explain how.
     pub(super) fn authenticated(&self, method: &str) -> Result<Empty, Error> {
         let engine = self.family();
         let login = LOGINS.iter().find(|it| it.engine == engine);

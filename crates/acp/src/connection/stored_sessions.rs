@@ -1,4 +1,4 @@
-//! Sessions as they are kept: found, listed, removed.
+//! Stored sessions: find, list, remove.
 
 use journal::{ListCursor, Session as Stored, SessionQuery};
 use model::SessionId;
@@ -41,11 +41,11 @@ async fn remove(shared: &Shared, name: &str, open: Option<SessionHandle>) -> Res
     let was_open = open.is_some();
     if let Some(SessionHandle { orders, task }) = open {
         drop(orders);
-        // One that panicked is gone as well.
+        // A panicked task has ended, too.
         task.await.ok();
     }
     let Some(stored) = find_stored(shared, name).await? else {
-        // What was never asked anything is not kept, and need not be removed.
+        // A session without prompts is not stored and need not be removed.
         return if was_open {
             Ok(())
         } else {

@@ -1,4 +1,4 @@
-//! What the agent asks: answered by the rules, else by the client's user.
+//! Asks of the agent: settled by the policy, otherwise by the client's user.
 
 use formats::AcpRequest;
 use model::AskKind;
@@ -29,7 +29,7 @@ struct OpenAsk {
 }
 
 impl Session {
-    /// Sees to everything that is asked.
+    /// Handles all open asks.
     pub(super) fn handle_asks(&mut self) {
         self.asks.written.extend(self.writer.take_requests());
         let asked = self.worker.agent().map(Agent::asks).unwrap_or_default();
@@ -65,7 +65,7 @@ impl Session {
             AskKind::Question => Question::new(asked),
             AskKind::Permission | AskKind::Plan => None,
         };
-        // What was said before it is read before it.
+        // Flush earlier text first, so that it is shown before the question.
         self.flush_text();
         let mut request = id.clone();
         if let Some(question) = question {
@@ -75,13 +75,13 @@ impl Session {
         } else if let Some(at) = self.asks.written.iter().position(|it| it.ask == id) {
             self.lines.extend(self.asks.written.swap_remove(at).line);
         } else {
-            let message = "nobody could be asked".to_owned();
+            let message = "no one could be asked".to_owned();
             return self.worker.settle_or_deny(&id, &Answer::Deny { message });
         }
         self.asks.open.push(OpenAsk { ask: id, request });
     }
 
-    /// The client has answered; only what it was asked has an answer.
+    /// The client's response to a request of ours.
     pub(super) fn answered(&mut self, request: &str, result: Option<&Value>) {
         let Asks {
             open, questions, ..
@@ -105,7 +105,7 @@ impl Session {
         self.worker.settle_or_deny(&ask, &answer);
     }
 
-    /// The client need not answer any more.
+    /// Withdraws a request from the client.
     fn withdraw(&mut self, request: &str) {
         let request_id = Value::from(format!("{}/{request}", self.name));
         let params = wire::CancelRequest { request_id };

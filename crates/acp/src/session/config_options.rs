@@ -1,4 +1,4 @@
-//! What the user chooses, and what the agent offers and changes by itself.
+//! Config options: the user's choices, the agent's offers and its own changes.
 
 use runner::{Mode, Offers, Permissions};
 use serde_json::Value;

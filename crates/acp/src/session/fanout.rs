@@ -20,7 +20,7 @@ impl Sink for Fanout<'_> {
         self.stats.record_event(1);
         let run = event.run.as_ref().map(|it| it.as_str());
         match &event.body {
-            // What background work begins is not what was asked for.
+            // A run started by background work does not answer the prompt.
             Body::RunStarted(it) if it.cause == Cause::Prompt => {
                 if let Some(turn) = self.turn
                     && turn.run.is_none()
@@ -41,7 +41,7 @@ impl Sink for Fanout<'_> {
         let is_its = |it: &mut Turn| it.run.as_deref() == run;
         if let Some(turn) = self.turn.take_if(is_its) {
             let end = match turn.is_cancelled {
-                // Whatever the agent made of it, this is what the client waits for.
+                // This is the end of the client's turn, whatever its outcome.
                 true => CANCELLED,
                 false => &end,
             };

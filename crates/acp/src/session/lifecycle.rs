@@ -1,4 +1,4 @@
-//! An agent for a session: started when there is something to do or soon may be, and let go.
+//! The life of a session's agent: started when there is work or soon may be, and released.
 
 use std::sync::Arc;
 
@@ -120,7 +120,7 @@ impl Session {
         }
     }
 
-    /// Lets the agent go, and hears it to its end.
+    /// Releases the agent and reads it to its end.
     pub(super) async fn release_agent(&mut self) {
         self.is_stale = false;
         // It may have the lock of the session already, which the next one needs.
@@ -133,8 +133,8 @@ impl Session {
         self.on_agent_exit();
     }
 
-    /// Another program wants the session: it gets it, unless the client has something to do in it. The
-    /// client's next prompt takes it back, with an agent that knows what the other one did.
+    /// Another process wants the session: release it, unless the client has work in it. The
+    /// client's next prompt reacquires it, with a new agent that sees the other's changes.
     pub(super) async fn yield_session(&mut self) {
         if self.turn.is_some() || self.waiting.is_some() {
             return;
@@ -144,7 +144,7 @@ impl Session {
         self.worker.log_mut().release().await;
     }
 
-    /// There is no agent any more, and nothing that it waits for.
+    /// The agent has exited; clear its open asks.
     pub(super) fn on_agent_exit(&mut self) {
         self.withdraw_asks();
         self.worker.log_mut().forget_deferred();
@@ -182,7 +182,7 @@ impl Session {
 
     pub(super) async fn leave(mut self, closing: Option<Id>) {
         self.cancel(None);
-        // Whatever it does, it does not outlive the session.
+        // The agent never outlives the session.
         timeout(PATIENCE, self.wait_for_run_end()).await.ok();
         self.release_agent().await;
         self.end_turn(CANCELLED);

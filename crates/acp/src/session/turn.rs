@@ -1,4 +1,4 @@
-//! A turn: from a prompt to its one answer, and what was said in the turns before it.
+//! A turn: from a prompt to its response, and the history before it.
 
 use journal::NewSession;
 use model::SessionId;
@@ -54,7 +54,7 @@ impl Session {
         self.waiting = Some(prompt);
     }
 
-    /// A model remembers nothing by itself: it is told what was said before.
+    /// A model has no memory: it gets the history.
     async fn recall(&mut self) {
         if !self.engine.starts_with("responses:") {
             return;
@@ -62,7 +62,7 @@ impl Session {
         match self.worker.log_mut().history().await {
             Ok(said) => self.said = said,
             Err(err) => {
-                let title = format!("what was said before cannot be read: {}", error_chain(&err));
+                let title = format!("the history cannot be read: {}", error_chain(&err));
                 if self.shared.client.session.notices.is_some() {
                     self.update(wire::About::Notice {
                         severity: "warning",
@@ -77,7 +77,7 @@ impl Session {
     async fn keep(&mut self, prompt: &str) {
         let title = hub::title(prompt);
         let journal = self.shared.journal().await;
-        // A journal that cannot be read is told of when it cannot be written.
+        // A journal that cannot be read is reported when it cannot be written.
         let parent = hub::parent(&*journal, self.forked.as_deref()).await;
         let session = NewSession {
             id: SessionId::new(self.id.clone()),
@@ -104,7 +104,7 @@ impl Session {
         }
     }
 
-    /// The prompt has come to nothing. Without one the next will find out.
+    /// Fails the prompt. Without one the next prompt will report the error.
     pub(super) fn fail(&mut self, error: &Error) {
         self.waiting = None;
         if self.is_cancelled() {

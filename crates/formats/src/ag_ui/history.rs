@@ -1,7 +1,7 @@
 //! What a session holds, as the messages of a thread: for clients that come late, and for models that
 //! remember nothing by themselves.
 //!
-//! Only what was said at the root counts; sub-agents have conversations of their own. Tools that the
+//! Only the root conversation counts; sub-agents have conversations of their own. Tools that the
 //! provider runs are its own affair.
 
 use model::{Body, Event, Item, ItemClosed, Outcome, Role, RunEnded, Tool};
@@ -16,9 +16,9 @@ pub struct History {
     pub messages: Vec<Message>,
     /// The last response that a model's endpoint can go on with.
     pub last: Option<LastResponse>,
-    /// What the model has said in the run that is open.
+    /// The model's text in the open run.
     text: String,
-    /// Calls of that run that nobody has answered in it: they are the client's.
+    /// Unanswered calls of that run: they are for the client.
     calls: Vec<String>,
     client: Option<ClientRun>,
     /// The assistant message that calls of this model response belong to.
@@ -33,7 +33,7 @@ pub struct LastResponse {
     pub n_messages: usize,
     /// What the client had sent for it.
     pub client: Option<ClientRun>,
-    /// What the model said in it.
+    /// The model's text in it.
     pub text: String,
     /// The calls it made and waits for: an endpoint goes on only when all of them are answered.
     pub calls: Vec<String>,
@@ -65,7 +65,7 @@ pub struct Answered {
 }
 
 impl Answered {
-    /// What is new in a request: the answers behind the last that the model said.
+    /// The new part of a request: the results after the model's last message.
     pub fn of(messages: &[Message]) -> Vec<Self> {
         let is_said = |it: &Message| matches!(it.content, MessageContent::Assistant { .. });
         let first = messages.iter().rposition(is_said).map_or(0, |it| it + 1);

@@ -1,7 +1,7 @@
 //! `RunAgentInput`: what a client sends to begin a run, checked field by field.
 //!
-//! Shapes are those of npm `@ag-ui/core` 1.0.0. Clients before 1.0 are understood too: `null` where they
-//! wrote it, `binary` parts. Whatever is wrong is told with the path of its field.
+//! Shapes are those of npm `@ag-ui/core` 1.0.0. Clients before 1.0 are understood too: `null` where
+//! they wrote it, `binary` parts. Errors name the path of the field.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::messages::{Message, messages};
 use crate::framing::clean;
 
-/// Messages, tools and the like in one request; more is a mistake of whoever sends it.
+/// Maximum number of messages, tools and so on in one request.
 const MAX_LIST: usize = 10_000;
 /// Bytes of an id.
 const MAX_ID: usize = 512;

@@ -14,7 +14,7 @@ pub struct Message {
     pub content: MessageContent,
 }
 
-/// Who says it, and what.
+/// The role and content of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum MessageContent {
     /// `system` and `developer`.
@@ -287,7 +287,7 @@ fn source(it: &JsonPath<'_>) -> Result<MediaSource, InputError> {
     }
 }
 
-/// The part of clients before 1.0, which said everything by its media type.
+/// The part type of clients before 1.0, distinguished only by media type.
 fn binary(it: &JsonPath<'_>) -> Result<Part, InputError> {
     let mime_type = it.text("mimeType")?.to_owned();
     let media = match mime_type.split('/').next() {

@@ -1,4 +1,4 @@
-//! A thread for whoever comes late, of a size that clients take.
+//! A snapshot of a thread for clients that join late, bounded in size.
 //!
 //! `@ag-ui/client` 1.0.0 refuses an event of more than 10 MiB, and then the whole thread. So what tools
 //! have answered is cut, and what is oldest is left out.
@@ -16,7 +16,7 @@ const MAX_RESULT: usize = 16 << 10;
 /// Bytes of any other text.
 const MAX_TEXT: usize = 256 << 10;
 
-/// What a thread holds, as far as it is told.
+/// The snapshot of a thread.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Snapshot {
     pub(crate) messages: Vec<Value>,
@@ -45,7 +45,7 @@ impl Snapshot {
     }
 }
 
-/// What no tool that is told of has answered is left out: clients cannot place it.
+/// Results without a call in the snapshot are omitted: clients cannot place them.
 fn answers_of_calls(told: Vec<(&Message, Value)>) -> Vec<Value> {
     let mut calls = HashSet::new();
     let mut messages = Vec::with_capacity(told.len());

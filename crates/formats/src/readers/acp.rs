@@ -39,7 +39,7 @@ pub(crate) struct Acp {
     session: AcpSession,
     /// Another session on the same connection, which was told of.
     other_session: Option<String>,
-    /// Another session answered than the one asked for: nothing after that counts.
+    /// Another session than the requested one answered: ignore everything after that.
     is_lost: bool,
     n_ignored: u64,
     requests: PendingRequests,
@@ -49,13 +49,13 @@ pub(crate) struct Acp {
     used: ContextUsage,
     last_text: Option<Text<'static>>,
     was_cancelled: bool,
-    /// What is told is history: a session is being loaded.
+    /// The updates are history: a session is being loaded.
     is_replay: bool,
     /// The client was seen to open a session, so it will be seen to prompt.
     is_opened: bool,
     /// Updates that belong to no run.
     n_skipped: u64,
-    /// Why there is no session: the last answer of the agent to whoever wanted one.
+    /// Why there is no session: the agent's last response to a request for one.
     refusal: Option<RunError<'static>>,
 }
 

@@ -1,7 +1,7 @@
 //! AG-UI streams: 1.0, the `THINKING_*` era before it, chunk events, and what our own writer adds.
 //!
 //! As server-sent events or as JSON lines. More is accepted than the real client does: a piece of
-//! something that was never started starts it, and a run that nobody ended is lost, not invalid.
+//! something that was never started starts it, and a run without an end is lost, not invalid.
 
 mod chunks;
 mod custom;

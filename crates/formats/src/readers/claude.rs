@@ -44,12 +44,12 @@ const MAX_RESPONSES: usize = 64;
 pub(crate) struct Claude {
     lifecycle: Lifecycle,
     config: ReaderConfig,
-    /// The native session, once any line said it.
+    /// The native session, once any line has reported it.
     session: Option<String>,
     /// Only an `init` tells more than the id.
     has_init: bool,
     cwd: Option<String>,
-    /// Another session answered than the one asked for: nothing after that counts.
+    /// Another session than the requested one answered: ignore everything after that.
     is_lost: bool,
     n_ignored: u64,
     /// Prompts seen going in, whose turn has not begun.
@@ -66,7 +66,7 @@ pub(crate) struct Claude {
     last_text: Option<Text<'static>>,
     /// The word for the last API failure, such as `rate_limit`.
     api_error: Option<String>,
-    /// What a line of the type `error` said; the turn has failed, whatever its result says.
+    /// The message of an `error` line; the turn has failed regardless of its result.
     error: Option<Text<'static>>,
     was_interrupted: bool,
     held: Option<HeldResult>,
@@ -191,8 +191,8 @@ impl Claude {
         }
     }
 
-    /// True for a line of the agent that belongs to a turn, when the turn has its result and there is
-    /// no reason for another one: nobody has prompted, and no background task woke the model.
+    /// True for a line of the agent that belongs to a turn, when the turn has its result and
+    /// nothing started another one: no prompt, and no background task.
     fn is_after_end(&self, kind: LineKind, line: &Line<'_>) -> bool {
         let is_sub_agents = line.parent_tool_use_id.is_str();
         if !self.has_result() || self.was_woken || self.is_turn_expected() || is_sub_agents {
@@ -204,7 +204,7 @@ impl Claude {
             // Its own prompts are repeated by a CLI that was asked to.
             LineKind::User => self.lifecycle.has_one_run() || !line.is_replay.is_true(),
             LineKind::Result => !outcome::is_of_background_task(line),
-            // In a recording of what the agent said, this is all there is to see of a prompt.
+            // In a recording of the agent's output this is the only trace of a prompt.
             LineKind::System => !is_recording && system::begins_turn(line),
             LineKind::RateLimit
             | LineKind::ControlRequest
@@ -312,7 +312,7 @@ impl Claude {
         false
     }
 
-    /// Tells the session to whoever did not see an `init`.
+    /// Binds the session of a stream without an `init`.
     fn bind_without_init(&mut self, cx: &mut FrameContext<'_>) {
         if self.has_init {
             return;

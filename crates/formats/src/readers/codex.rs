@@ -1,9 +1,9 @@
 //! Codex: what `codex exec --json` prints, and both directions of `codex app-server`.
 //!
 //! Facts from recordings of codex-cli 0.166.0 and from the ThreadEvents other programs write. Lines
-//! have no deltas; an `error` line ends nothing; an interrupted turn has no end at all; token counts
-//! add up over the whole thread, also over a resumed one. What the calls of a sub-agent are is not
-//! told. A line that speaks of another thread than the main one is kept as it is.
+//! have no deltas; an `error` line ends nothing; an interrupted turn has no end at all; token
+//! counts add up over the whole thread, also over a resumed one. The calls of a sub-agent are not
+//! reported. A line that speaks of another thread than the main one is kept as it is.
 
 mod end;
 mod items;
@@ -29,14 +29,14 @@ use crate::wire::lenient::{Object as _, read};
 
 /// Requests that wait for an answer.
 const MAX_WAITING: usize = 256;
-/// Calls that were not allowed, told again at the end of the run.
+/// Denied calls, repeated at the end of the run.
 const MAX_DENIALS: usize = 256;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Codex {
     lifecycle: Lifecycle,
     config: ReaderConfig,
-    /// The native thread, once any line said it.
+    /// The native thread, once any line has reported it.
     session: Option<String>,
     cwd: Option<String>,
     /// Another thread answered than the one asked for: nothing after that counts.
@@ -48,12 +48,12 @@ pub(crate) struct Codex {
     total: Option<Tokens>,
     /// The same in the app server's words.
     total_told: Option<Raw<'static>>,
-    /// What the calls of this run have used, where each of them is told.
+    /// The usage of this run's calls, where each is reported.
     calls: Option<Tokens>,
     was_interrupted: bool,
     /// What the host of an app server asked for and has no answer to.
     requests: VecDeque<(String, HostRequest)>,
-    /// Why there is no thread: the last answer of the agent to whoever wanted one.
+    /// Why there is no thread: the agent's last response to a request for one.
     refusal: Option<String>,
     is_server: bool,
 }

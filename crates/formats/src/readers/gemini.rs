@@ -214,7 +214,7 @@ impl Gemini {
             .close_tool(cx, &id, status, result, |tool| refine(tool, status));
     }
 
-    /// A result nobody asked for still counts; the call is made up so that it has a place.
+    /// A result without a call still counts; a call is synthesized for it.
     fn never_opened(&mut self, cx: &mut FrameContext<'_>, id: &ItemId<'_>) {
         let tool = Tool {
             id: id.by_ref(),

@@ -9,7 +9,7 @@ use crate::framing::{Repair, clean};
 use crate::wire::duplex;
 use crate::wire::lenient::{Object, read};
 
-/// Which way a message went; a plain stream holds only what the agent said.
+/// The direction of a message; a plain stream has only the agent's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     FromAgent,
@@ -30,7 +30,7 @@ pub(crate) trait Framed {
     );
 }
 
-/// Reads the message of a frame. What it says and nobody reads is kept in a notice.
+/// Reads the message of a frame. Unconsumed fields are preserved in a debug notice.
 pub(crate) fn frame(reader: &mut impl Framed, frame: Frame<'_>, sink: &mut dyn Sink) {
     let mut cx = FrameContext::new(sink);
     let Some(text) = text(reader.lifecycle(), &mut cx, frame) else {
@@ -61,7 +61,7 @@ fn unwrap<'f>(
     (Some(direction(line.dir.as_deref())), msg)
 }
 
-/// The message alone, for those who only want to know what it is.
+/// Only the message, for detection.
 pub(crate) fn message(text: &str) -> &str {
     wrapped(text).map_or(text, |(_, msg)| msg)
 }
@@ -87,7 +87,7 @@ fn direction(dir: Option<&str>) -> Direction {
     }
 }
 
-/// The frame as text; what is too long or had to be mended is said in a notice.
+/// The frame as text; a notice reports truncation and repairs.
 pub(crate) fn text<'f>(
     lifecycle: &mut Lifecycle,
     cx: &mut FrameContext<'_>,

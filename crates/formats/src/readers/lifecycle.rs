@@ -348,7 +348,7 @@ impl Lifecycle {
         self.open[at].item = item.into_owned();
     }
 
-    /// A piece of an open item; a piece of nothing is said in a notice.
+    /// A piece of an open item; a piece without an item becomes a notice.
     pub(crate) fn delta(
         &mut self,
         cx: &mut FrameContext<'_>,

@@ -1,10 +1,11 @@
-//! What it means when a stream stops before its agent said how the run ended.
+//! The end of a run whose stream stopped without one.
 
 use std::borrow::Cow;
 
 use model::{End, Exit, Outcome, RunEnded, RunError, Status, Text, Why};
 
-/// The end that nobody told, why it is made up, and what becomes of whatever is still open.
+/// Synthesizes `run.ended` for a stream that stopped without one: its reason, and the status of
+/// items still open.
 pub(crate) fn synthesize(agent: &str, end: &End) -> (RunEnded<'static>, Why, Status) {
     let (outcome, why, code, message) = if end.aborted {
         let message = "aborted".to_owned();

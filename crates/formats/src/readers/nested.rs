@@ -47,7 +47,7 @@ impl NestedCalls {
         self.known.push(NestedAgent { call, path });
     }
 
-    /// Closes what is still open when a run has ended well: nobody says when a sub-agent is done.
+    /// Closes open sub-agents when a run completes: their end is not reported.
     pub(crate) fn run_ended(&mut self, lifecycle: &mut Lifecycle, cx: &mut FrameContext<'_>) {
         for known in self.known.drain(..) {
             lifecycle.close(cx, &item_id(&known.call), Status::Ok, |_| ());

@@ -39,7 +39,7 @@ pub(crate) struct OpenCode {
     messages: Messages,
     growing: GrowingTexts,
     about: SessionAbout,
-    /// What the session had used when it last said so.
+    /// The session's last reported usage.
     about_tokens: Option<Tokens>,
 }
 

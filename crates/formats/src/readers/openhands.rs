@@ -32,7 +32,7 @@ use super::nested::NestedCalls;
 use crate::wire::lenient::{Object as _, read};
 use crate::wire::openhands::inbound::{self as wire, Event};
 
-/// Calls that are told as words, remembered until their observation comes.
+/// Calls that are emitted as text, remembered until their observation arrives.
 const MAX_SILENT: usize = 256;
 /// Cards remembered after their end, because OpenHands may send the last one twice.
 const MAX_CARDS: usize = 64;
@@ -44,7 +44,7 @@ pub(crate) struct OpenHands {
     session: Option<String>,
     cwd: Option<String>,
     model: Option<String>,
-    /// Another session answered than the one asked for: nothing after that counts.
+    /// Another session than the requested one answered: ignore everything after that.
     is_lost: bool,
     n_ignored: u64,
     /// The id and kind of the event before: a parent that is just that says nothing.
@@ -448,7 +448,7 @@ fn server(text: &str) -> model::McpServer<'static> {
     }
 }
 
-/// OpenHands writes local time without a zone; nobody says which one, so it is taken for UTC.
+/// OpenHands writes local time without a zone, which is interpreted as UTC.
 fn time(text: &str) -> Option<Timestamp> {
     Timestamp::parse(text).or_else(|| Timestamp::parse(&format!("{text}Z")))
 }

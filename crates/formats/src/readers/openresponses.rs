@@ -29,7 +29,7 @@ use super::{ReaderConfig, input};
 use crate::wire::lenient::{Any, List, Object as _, Str};
 use crate::wire::openresponses::{self as wire, Line, Response};
 
-/// The name of a response nobody named.
+/// The id of a response without one.
 const UNNAMED: &str = "response";
 
 #[derive(Clone, Debug)]
@@ -135,7 +135,7 @@ impl OpenResponses {
             "custom_tool_call_input.done" => self.input_done(cx, &line, line.input),
             "output_item.added" => self.item_added(cx, line, text),
             "output_item.done" => self.item_done(cx, line, text),
-            // Each repeats what its deltas said; the item says it once more.
+            // Each repeats its deltas; the item repeats them again.
             "content_part.added"
             | "content_part.done"
             | "reasoning_summary_part.added"
@@ -205,7 +205,7 @@ impl OpenResponses {
         name == "created" || line.response.get().is_some_and(is_new)
     }
 
-    /// The response is the last that ended: it is told of once more.
+    /// A repetition of the last ended response.
     fn has_ended(&self, response: &Response<'_>) -> bool {
         let id = response.id();
         id.is_some() && self.ended.as_deref() == id.as_deref()
@@ -255,8 +255,8 @@ impl OpenResponses {
         }
     }
 
-    /// What a response says it follows on, when that is not what was asked for. It is no other session:
-    /// gateways give ids of their own, and the one who was asked has answered.
+    /// What a response says it follows on, when that is not what was asked for. It is not another
+    /// session: gateways use ids of their own, and the requested endpoint has answered.
     fn other_chain(&self, response: &Response<'_>) -> Option<String> {
         let wanted = self.config.expected_session.as_deref()?;
         let before = || response.fact::<Str<'_>>("previous_response_id").take();
@@ -300,7 +300,7 @@ impl OpenResponses {
     }
 
     fn debug(&mut self, cx: &mut FrameContext<'_>, code: &'static str, text: Text<'_>) {
-        // The response is told whole when it ends.
+        // The complete response at its end.
         cx.extra.clear();
         self.lifecycle.notice(
             cx,

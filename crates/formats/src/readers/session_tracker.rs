@@ -1,6 +1,7 @@
-//! The agent's own session where any line may name it, and what an end without a last word means.
+//! Tracks the agent's own session, which any line may name, and synthesizes a missing end.
 //!
-//! The first line that names a session binds it. Another one than the one asked for fails the run.
+//! The first line that names a session binds it. A session other than the requested one fails the
+//! run.
 
 use std::borrow::Cow;
 
@@ -16,20 +17,20 @@ use super::lifecycle::{FrameContext, Lifecycle};
 pub(super) struct SessionTracker {
     expected: Option<String>,
     known: Option<String>,
-    /// There was a `session.bound` for it.
+    /// A `session.bound` was emitted for it.
     is_bound: bool,
-    /// Another session answered than the one asked for: nothing after that counts.
+    /// Another session than the requested one answered: ignore everything after that.
     is_mismatch: bool,
     n_ignored: u64,
 }
 
-/// What a line's session is to the one that is known.
+/// How a line's session compares to the known one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SessionMatch {
     /// The known one, or the first.
     Same,
     Other,
-    /// Not the one that was asked for.
+    /// Not the requested one.
     Wrong,
 }
 
@@ -56,7 +57,7 @@ impl SessionTracker {
         self.is_bound
     }
 
-    /// True when the frame is of no use any more; it is counted.
+    /// True when the frame must be ignored; it is counted.
     pub(super) fn ignores(&mut self) -> bool {
         self.n_ignored += u64::from(self.is_mismatch);
         self.is_mismatch
@@ -81,7 +82,7 @@ impl SessionTracker {
         self.is_bound = false;
     }
 
-    /// Tells the session by its bare id, unless somebody told it before.
+    /// Emits `session.bound` with the bare id, unless it was emitted before.
     pub(super) fn emit_bound(&mut self, lifecycle: &mut Lifecycle, cx: &mut FrameContext<'_>) {
         if self.is_bound {
             return;
@@ -92,7 +93,7 @@ impl SessionTracker {
         cx.extra = extra;
     }
 
-    /// Tells the session with what it says about itself; how it came to be known is filled in here.
+    /// Emits `session.bound` with the reported details; `how` is filled in here.
     pub(super) fn bind(
         &mut self,
         lifecycle: &mut Lifecycle,
@@ -110,7 +111,7 @@ impl SessionTracker {
         cx.path = path;
     }
 
-    /// Another session answers: the run fails, and says which one was wanted.
+    /// Another session answered: fails the run and names the requested one.
     pub(super) fn fail_mismatch(
         &mut self,
         lifecycle: &mut Lifecycle,
@@ -143,7 +144,7 @@ impl SessionTracker {
         self.forget();
     }
 
-    /// The stream is over: true when its end was told before, and nothing else is to be said.
+    /// The stream has ended: true when the run's end was already emitted.
     pub(super) fn is_over(&self, lifecycle: &mut Lifecycle, cx: &mut FrameContext<'_>) -> bool {
         if self.is_mismatch {
             lifecycle.ignored(cx, self.n_ignored);
@@ -151,7 +152,7 @@ impl SessionTracker {
         self.is_mismatch || (lifecycle.n_runs() > 0 && !lifecycle.has_run())
     }
 
-    /// Sees to it that there is a run to end, of the session that was asked for if no other is known.
+    /// Ensures that there is a run to end, bound to the requested session if no other is known.
     pub(super) fn start_last_run(
         &mut self,
         lifecycle: &mut Lifecycle,
@@ -159,7 +160,7 @@ impl SessionTracker {
         why: Why,
     ) {
         if self.known.is_none() && self.expected.is_some() {
-            // Nobody answered, but whoever asked for a session can ask for it again.
+            // No session was reported; bind the requested one so the user can resume it.
             self.known = self.expected.clone();
             cx.why = Some(why);
             self.emit_bound(lifecycle, cx);
@@ -169,7 +170,7 @@ impl SessionTracker {
         lifecycle.start_run(cx, Cause::Prompt);
     }
 
-    /// What an end without a last word means.
+    /// The outcome of a stream without an end.
     pub(super) fn missing_end(&self, engine: &str, end: &End) -> MissingEnd {
         let exit = |code, message| MissingEnd {
             outcome: Outcome::Failed,
@@ -206,7 +207,7 @@ impl SessionTracker {
     }
 }
 
-/// How a run ended that did not say so.
+/// The synthesized end of a run.
 #[derive(Clone, Debug)]
 pub(super) struct MissingEnd {
     pub(super) outcome: Outcome,
@@ -235,7 +236,7 @@ pub(super) fn left_open(outcome: Outcome) -> Status {
     }
 }
 
-/// A session of which no more than its id is known.
+/// A session with only its id known.
 pub(super) fn bound(native: &str) -> SessionBound<'static> {
     SessionBound::new(SessionId::new(native.to_owned()), Binding::Init)
 }

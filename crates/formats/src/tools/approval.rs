@@ -1,4 +1,4 @@
-//! The line by which somebody decides whether a call may run.
+//! The title of a permission request.
 //!
 //! What is approved is what runs: the line holds the whole command, every path and every address of
 //! the input as the agent gave them, whatever the agent calls it itself. Nothing in it is hidden:
@@ -10,7 +10,7 @@ use model::{Class, Raw, Text, ToolKind};
 use super::{ToolInput, text};
 use crate::display_safe::visible;
 
-/// Characters of an input that nobody knows how to read.
+/// Maximum length of the input of an unknown tool, in characters.
 const MAX_INPUT: usize = 2_000;
 
 /// The title of a permission: `title` with everything that would run in it. `call` is what is known
@@ -63,7 +63,7 @@ fn subjects(call: &Class<'_>, raw: Option<&Raw<'_>>) -> Vec<String> {
     let show = |it: &Text<'_>| visible(&it.to_str()).into_owned();
     let asked = super::classify_fields(name_of(call.kind), &input, None);
     let paths = || {
-        // The question is about what it says; what it leaves out, the call has said before.
+        // The request overrides the call; omitted fields come from the call.
         let paths = [&asked.paths, &call.paths].into_iter();
         let paths = paths.flatten().map(|it| show(&it.path));
         let diffs = [&asked.diffs, &call.diffs].into_iter().flatten();
@@ -137,7 +137,7 @@ fn with_whole_path(title: String, path: &str) -> String {
     title
 }
 
-/// The input of a tool whose meaning nobody knows.
+/// The input of an unknown tool.
 fn unknown_input(call: &Class<'_>, input: Option<&Raw<'_>>) -> Option<String> {
     let is_unknown = matches!(call.kind, ToolKind::Mcp | ToolKind::Other);
     let json = input.filter(|_| is_unknown)?.get();

@@ -65,7 +65,7 @@ pub(crate) struct Error<'a> {
 #[derive(Serialize)]
 pub(crate) struct ErrorData<'a> {
     pub(crate) code: &'a str,
-    /// `lost` when nobody knows how the run ended.
+    /// `lost` when the outcome is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) outcome: Option<&'static str>,
 }

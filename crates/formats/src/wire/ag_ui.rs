@@ -175,7 +175,7 @@ pub(crate) struct Hidden {
     pub(crate) kind: &'static str,
 }
 
-/// The provider runs the tool: nobody has to answer the call.
+/// The provider runs the tool: the client need not answer the call.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Hosted {

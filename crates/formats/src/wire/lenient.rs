@@ -108,7 +108,7 @@ pub(crate) fn read<'a>(
 
 pub(crate) type Extra<'a> = Vec<(Cow<'a, str>, Raw<'a>)>;
 
-/// Keeps a field nobody reads; a `null` says nothing.
+/// Keeps an unconsumed field, unless it is `null`.
 pub(crate) fn keep<'a>(extra: &mut Extra<'a>, key: Cow<'a, str>, value: &'a RawValue) {
     if value.get() != "null" {
         extra.push((key, Raw::borrowed(value)));

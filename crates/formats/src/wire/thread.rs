@@ -295,7 +295,7 @@ pub(crate) struct TodoItem {
     pub(crate) completed: bool,
 }
 
-/// Messages of the bridge, told in the order of the events they come from.
+/// Messages of the bridge, in the order of their events.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type")]
 pub(crate) enum BridgeMessage<'a> {

@@ -44,11 +44,11 @@ pub(crate) struct Acp {
     tools: Vec<AcpOpenTool>,
     asks: Vec<AcpOpenAsk>,
     asked: UsedRequestIds,
-    /// What the client was last told the plan is.
+    /// The last plan sent to the client.
     plan: Option<u64>,
     context: ContextWindow,
     losses: Losses,
-    /// It writes for somebody who answers.
+    /// The client answers requests.
     connection: Option<Connection>,
 }
 
@@ -58,7 +58,7 @@ enum AcpProfile {
     Seed,
 }
 
-/// What is known of the session, and what the client was told of it.
+/// The state of the session, and what was sent to the client.
 #[derive(Clone, Debug, Default)]
 struct AcpSessionState {
     /// The agent's own id, or linkspan's until that is known.

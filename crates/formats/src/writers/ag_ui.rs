@@ -36,7 +36,7 @@ pub(crate) struct AgUi {
     shape: AgUiProfile,
     /// The agent's own session, once it is known.
     thread: Option<String>,
-    /// What is known of the session and could not be said yet, as it will be sent.
+    /// Session details that could not be sent yet.
     held: Option<Vec<u8>>,
     n_runs: u64,
     run: Option<Run>,
@@ -165,7 +165,7 @@ impl AgUi {
             Outcome::Completed => wire::Outcome::Success {
                 pending_tool_call_ids: &run.items.pending,
             },
-            // The model has said so in words, or stopped in the middle of them: no error.
+            // The model's own text explains it, so it is not an error.
             Outcome::Refused | Outcome::Limit if ended.error.is_none() => wire::Outcome::Success {
                 pending_tool_call_ids: &run.items.pending,
             },

@@ -139,7 +139,12 @@ impl Renderer for Html {
             put!(out, "<p>Session <code>", id, "</code></p>\n");
         }
         if let Some(resume) = foot.resume {
-            put!(out, "<p>Go on with <code>", escape(resume), "</code></p>\n");
+            put!(
+                out,
+                "<p>Resume with <code>",
+                escape(resume),
+                "</code></p>\n"
+            );
         }
         put!(
             out,

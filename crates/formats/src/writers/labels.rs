@@ -1,4 +1,4 @@
-//! The words people are told of a call in, the same in every transcript.
+//! The labels of tool calls, the same in every transcript.
 
 use std::borrow::Cow;
 

@@ -74,7 +74,7 @@ impl Renderer for Markdown {
             put!(out, "Session ", inline(&session.native), "\n\n");
         }
         if let Some(resume) = foot.resume {
-            put!(out, "Go on with ", inline(resume), "\n\n");
+            put!(out, "Resume with ", inline(resume), "\n\n");
         }
         put!(out, "<!-- made with linkspan -->\n");
     }

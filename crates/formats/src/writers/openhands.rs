@@ -30,7 +30,7 @@ use super::WriterConfig;
 use crate::wire::lenient::{Any, Num, Str};
 use crate::wire::openhands::{Content, Delta, Event as Line, ExecutionStatus, Source, StateUpdate};
 
-/// How tool calls and text are told.
+/// How tool calls and text are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OpenHandsProfile {
     Mcp,
@@ -65,10 +65,10 @@ pub(crate) struct OpenHands {
     lanes: Vec<AgentBuffer>,
     calls: Vec<PendingAction>,
     n_asks: usize,
-    /// What was asked is denied: the agent runs on when the rejection has been told.
+    /// The ask is denied: the agent continues after the rejection is written.
     is_denied: bool,
     totals: UsageTotals,
-    /// Texts that are being streamed, when somebody watches.
+    /// Streaming texts, for live output.
     streams: Vec<(ItemId<'static>, bool)>,
 }
 
@@ -113,7 +113,7 @@ impl OpenHands {
             Item::Plan(_) => self.losses.count("plan"),
             Item::Message(it) if it.role == Role::Assistant => self.stream(event, &it.id, false),
             Item::Reasoning(it) => self.stream(event, &it.id, true),
-            // Told when they are whole.
+            // Written when they are complete.
             Item::Message(_)
             | Item::Tool(_)
             | Item::Subagent(_)
@@ -157,7 +157,7 @@ impl OpenHands {
         }
     }
 
-    /// A call's usage is told before its first word or after its last: nothing held can grow.
+    /// Usage arrives before the first text of a call or after its last, so nothing held can grow.
     fn usage(&mut self, event: &Event<'_>, usage: &Usage<'_>, out: &mut Vec<u8>) {
         let is_root = event.path.is_empty();
         self.totals.reported(usage, is_root);

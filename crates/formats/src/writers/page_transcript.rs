@@ -67,10 +67,10 @@ pub(crate) struct PageTranscript<M> {
 struct PageRun {
     is_open: bool,
     has_answer: bool,
-    /// The agent said or did something in it.
+    /// The agent was active in it.
     has_items: bool,
     n_requests: u64,
-    /// The last error that was told, so that the end does not tell it again.
+    /// The last error that was shown, so that the end does not repeat it.
     error: Option<Text<'static>>,
 }
 
@@ -288,7 +288,7 @@ impl<M: Renderer> PageTranscript<M> {
         self.place(path, &block, out);
     }
 
-    /// What somebody says is never cut.
+    /// Messages are never truncated.
     fn write_text(&self, voice: Author, text: &str, block: &mut Vec<u8>) {
         if !text.trim().is_empty() {
             self.markup.prose(voice, text, block);

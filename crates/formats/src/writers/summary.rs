@@ -1,10 +1,10 @@
-//! The first and the last lines of a transcript: who ran where, how it ended, what it took.
+//! The header and the summary of a transcript: agent, directory, outcome, usage.
 
 use model::{Compaction, Item, ModelUsage, Outcome, Role, RunEnded, SessionBound};
 
 use crate::resume;
 
-/// What is known of the session, as far as it was said.
+/// The reported facts about the session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SessionSummary {
     pub(crate) engine: String,
@@ -71,7 +71,7 @@ impl SessionSummary {
     }
 }
 
-/// The agent said or did it, and was not only told it.
+/// The agent did it, as opposed to receiving it.
 pub(crate) fn is_of_agent(item: &Item<'_>) -> bool {
     match item {
         Item::Message(message) => message.role == Role::Assistant,

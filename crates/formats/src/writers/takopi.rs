@@ -29,7 +29,7 @@ use crate::wire::takopi as wire;
 
 /// Notes that wait for the run they will belong to; what a stream says before its first run is short.
 const MAX_WAITING: usize = 64 * 1024;
-/// Denials told by a notice that wait for the end of the run to be told once.
+/// Denials from notices, held until the end of the run so that each is shown once.
 const MAX_DENIED: usize = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ struct TakopiRun {
     /// All of it, where that is the answer.
     words: String,
     n_notes: u64,
-    /// Codex has said that it tries again.
+    /// Codex reported a retry.
     is_retrying: bool,
     actions: Vec<Action>,
     denied: Vec<DeniedCall>,
@@ -144,7 +144,7 @@ impl Takopi {
         match item {
             Item::Tool(tool) => self.tool(event, tool, out),
             Item::Plan(plan) => self.plan(plan, out),
-            // These are told when they close.
+            // These are written when they close.
             Item::Message(_)
             | Item::Reasoning(_)
             | Item::Subagent(_)

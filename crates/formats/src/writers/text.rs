@@ -1,9 +1,9 @@
-//! A transcript for people: what was asked, said and done, in the order it can be read best.
+//! A transcript for people: prompts, answers and actions in reading order.
 //!
-//! A file gets each tool call in one piece, where it ended. Somebody who watches (`live`) sees a call
-//! when it starts and words as they come; what others do meanwhile waits until the speaker is done.
-//! All foreign text passes `display_safe`, in [`page::SafeText`]. Left out and counted: debug notices,
-//! unmapped frames, long outputs past their first lines.
+//! A file gets each tool call in one piece, where it ended. Live output shows a call when it starts
+//! and text as it streams; other agents wait until the current speaker is done. All foreign text
+//! passes `display_safe`, in [`page::SafeText`]. Left out and counted: debug notices, unmapped
+//! frames, long outputs past their first lines.
 
 mod asks;
 mod calls;
@@ -56,7 +56,7 @@ const USER: SpeechStyle = SpeechStyle {
     style: CYAN,
     max_lines: usize::MAX,
 };
-/// What an agent is told by another agent.
+/// A prompt from another agent.
 const MACHINE: SpeechStyle = SpeechStyle {
     heading: None,
     mark: "› ",
@@ -92,10 +92,10 @@ pub(crate) struct Transcript {
 struct TranscriptRun {
     is_open: bool,
     has_answer: bool,
-    /// The agent said or did something in it.
+    /// The agent was active in it.
     has_items: bool,
     n_turns: u64,
-    /// The last error that was told, so that the end does not tell it again.
+    /// The last error that was shown, so that the end does not repeat it.
     error: Option<Text<'static>>,
 }
 

@@ -66,7 +66,7 @@ struct ThreadOpenCall {
     item: ItemId<'static>,
     /// Absent until its input is known: only then is it clear what it is.
     call: Option<ThreadCall>,
-    /// Only its end was told, so only its end is told again.
+    /// Only its end was emitted, so only its end is repeated.
     was_never_opened: bool,
     /// What it printed so far, in case no result comes.
     printed: String,
@@ -112,7 +112,7 @@ impl Thread {
         }
     }
 
-    /// Texts are told whole; of a tool's output a beginning is kept.
+    /// Texts are kept whole; a tool's output is truncated.
     fn delta(&mut self, delta: &Delta<'_>) {
         if delta.channel == Channel::Output
             && let Some(open) = self.calls.iter_mut().find(|it| it.item == delta.item)

@@ -14,11 +14,11 @@ use crate::acceptor::Due;
 use crate::shared::Shared;
 use crate::worker::{SessionLog, Worker};
 
-/// Between two tries to get a session that somebody else has.
+/// Interval between attempts to acquire a session that is held.
 const TRY_AGAIN: Duration = Duration::from_millis(200);
 
-/// The desk of a session, with nothing left open in its log; none when there is nothing to do in it,
-/// or somebody else has done it meanwhile, or is to do it.
+/// A worker for the session, with no open run left in its log; `None` when there is nothing to do,
+/// or another hub has done it or will.
 pub(super) async fn claim(
     shared: &Arc<Shared>,
     session: &SessionId<'static>,

@@ -1,4 +1,4 @@
-//! What a desk does: starts runs, follows the agent, answers it, lets it go.
+//! The worker's transitions: start a run, step the agent, settle asks, release the agent.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,7 +15,7 @@ impl SessionTask {
     pub(super) fn on_prompt(&mut self, number: u64, body: &[u8]) {
         match serde_json::from_slice::<Prompt>(body) {
             Ok(prompt) => self.queue.push_back(QueuedPrompt { number, prompt }),
-            // Nobody could ever work on it.
+            // It can never be run.
             Err(_) => self.record().done(number),
         }
     }
@@ -57,7 +57,7 @@ impl SessionTask {
         }
     }
 
-    /// The next prompt, if its turn has come.
+    /// Starts the next prompt, if its turn has come.
     pub(super) fn start_next(&mut self) {
         // A run that background work began ends first.
         let has_run = self.current.is_some() || self.record().open_run().is_some();
@@ -80,7 +80,7 @@ impl SessionTask {
         let permissions = setup::permissions(&self.shared.config, &prompt.settings);
         self.worker.set_permissions(permissions);
         self.warm = None;
-        // Everybody sees the prompt before its agent is there; with that it has left the queue.
+        // The prompt is published before its agent starts; with that it has left the queue.
         let record = self.record();
         let before = record.seq();
         let run = record.announce(&prompt.prompt, prompt.client.as_ref());
@@ -134,7 +134,7 @@ impl SessionTask {
         self.end_run(failed("start_failed", error_chain(err)));
     }
 
-    /// For how long what is asked may wait.
+    /// The timeout of asks.
     fn ask_limit(&self) -> Option<AskLimit> {
         let prompt = &self.current.as_ref()?.prompt;
         let settings = &self.shared.config.settings;
@@ -220,7 +220,7 @@ impl SessionTask {
         }
     }
 
-    /// Somebody waits for the session, and the agent has nothing to finish.
+    /// Another process waits for the session, and the agent is idle.
     fn yield_session(&mut self) {
         if self.worker.agent().is_some() {
             self.worker.dismiss();

@@ -20,7 +20,7 @@ use crate::config::{Limits, own_name};
 use crate::history;
 use crate::record::{Record, failed};
 
-/// What is left to be stored at the end may take so long.
+/// Time limit for storing the rest at the end.
 const FLUSH_LIMIT: Duration = Duration::from_secs(5);
 /// For how long another program may take to let go of a session before that is an error.
 const REACQUIRE_LIMIT: Duration = Duration::from_secs(10);
@@ -95,7 +95,8 @@ impl SessionLog {
                 journal, lease, record, ttl,
             ))))),
             Err(err) => {
-                // Others need not wait until it lapses; why it failed is what counts.
+                // Release at once so that others need not wait; the original error is the one to
+                // report.
                 journal.release(&lease).await.ok();
                 Err(err)
             }
@@ -249,7 +250,7 @@ impl SessionLog {
         }
     }
 
-    /// Stores what is left; false when not everything could be stored in time.
+    /// Stores the rest; false when not everything could be stored in time.
     pub async fn flush(&mut self) -> bool {
         matches!(self.store_all().await, Ok(true))
     }
@@ -433,7 +434,7 @@ impl SessionLog {
                 entries: Vec::new(),
                 done: vec![prompt],
             };
-            // If it cannot be taken out of the queue, it is worked on again.
+            // If it cannot be removed from the queue, it is run again.
             log.journal.append(&log.appender.lease, batch).await.ok();
         }
     }
@@ -471,7 +472,7 @@ impl Sink for LogSink<'_> {
     }
 }
 
-/// What a fork of the agent's session `native` begins with, as far as the journal has it.
+/// The parent of a fork of the agent's session `native`, if it is in the journal.
 pub async fn parent(journal: &dyn Journal, native: Option<&str>) -> Result<Option<Parent>> {
     let Some(native) = native else {
         return Ok(None);

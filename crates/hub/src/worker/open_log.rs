@@ -149,7 +149,7 @@ impl LogEvents<'_> {
     }
 }
 
-/// Takes a session whose owner has let go of it, or is dead.
+/// Acquires a session whose owner has released it or is dead.
 pub(crate) async fn acquire(
     journal: &dyn Journal,
     session: &SessionId<'static>,

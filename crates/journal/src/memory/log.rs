@@ -39,7 +39,7 @@ pub(super) struct LogState {
     pub(super) natives: Vec<SessionId<'static>>,
     pub(super) active_at: Timestamp,
     pub(super) activity: u64,
-    /// The open run has told something of its agent.
+    /// The agent of the open run has emitted an event.
     is_heard: bool,
     pub(super) runs: Vec<Run>,
     asks: Vec<Ask>,

@@ -244,7 +244,7 @@ fn touch(conn: &Connection, lease: &Lease, session: i64, now: Timestamp) -> Resu
     Ok(activity)
 }
 
-/// The agent of the open run has told something.
+/// The agent of the open run has emitted an event.
 fn acknowledge_activity(conn: &Connection, lease: &Lease, session: i64) -> Result<()> {
     let first: Option<i64> = conn
         .prepare_cached("SELECT first FROM runs WHERE session = ?1 AND last IS NULL AND NOT heard")?
@@ -282,7 +282,7 @@ fn damaged(lease: &Lease, row: Damage) -> Error {
     }
 }
 
-/// Brings what the text filter looks at up to date.
+/// Updates the searchable text.
 pub(super) fn write_search(conn: &Connection, session: i64) -> Result<()> {
     let search = conn
         .prepare_cached("SELECT id, native, title, cwd FROM sessions WHERE key = ?1")?

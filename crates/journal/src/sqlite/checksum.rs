@@ -1,9 +1,10 @@
 //! A checksum for every row, so that what a disk has altered is an error and never an answer.
 //!
-//! It covers the columns named here in their order, with their types, and begins with the name of the table.
-//! The keys are among them: a row that turns up in another's place does not fit there. The hash is XXH3 in
-//! 64 bits: a changed row passes once in 2^64, and a kilobyte costs less than a tenth of a microsecond. It
-//! guards against accidents, not against somebody who may write the file.
+//! It covers the columns named here in their order, with their types, and begins with the name of
+//! the table. The keys are among them: a row that turns up in another's place does not fit there.
+//! The hash is XXH3 in 64 bits: a changed row passes once in 2^64, and a kilobyte costs less than a
+//! tenth of a microsecond. It guards against accidents, not against an attacker who can write the
+//! file.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, ToSql, params_from_iter};
@@ -15,8 +16,8 @@ use crate::error::{Fault, Result};
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) name: &'static str,
-    /// What is covered. Whoever adds a column to a table adds it here, and seals the rows of older stores
-    /// again in the same step of the migration.
+    /// The covered columns. A new column must be added here, and its migration must recompute the
+    /// checksums of existing rows.
     pub(super) columns: &'static [&'static str],
     /// How many of these, from the first on, name a row.
     pub(super) n_keys: usize,
@@ -135,7 +136,7 @@ impl Table {
         sum as i64
     }
 
-    /// Whether a row is what was written: its columns from `first` on, with `sum` behind them.
+    /// Verifies the checksum of a row: its columns from `first` on, followed by `sum`.
     pub(super) fn is_whole(&self, row: &Row<'_>, first: usize) -> bool {
         let mut values = [ValueRef::Null; 11];
         let values = &mut values[..self.columns.len()];
@@ -162,7 +163,7 @@ impl Table {
         keys.join(" AND ")
     }
 
-    /// Whether the row of this key is what was written; absent when there is none.
+    /// Verifies the row with this key; `None` when there is none.
     pub(super) fn check(&self, conn: &Connection, key: &[&dyn ToSql]) -> Result<Option<bool>> {
         let sql = format!(
             "SELECT {} FROM {} WHERE {}",
@@ -175,8 +176,8 @@ impl Table {
         Ok(rows.next()?.map(|row| self.is_whole(row, 0)))
     }
 
-    /// Writes the checksum of a row as it stands. Whoever changes a row looks with [`Self::check`] first:
-    /// a new checksum on an altered row would hide that it was.
+    /// Writes the checksum of a row. Call [`Self::check`] before changing a row: a new checksum on
+    /// a damaged row would hide the damage.
     pub(super) fn seal(&self, conn: &Connection, key: &[&dyn ToSql]) -> Result<()> {
         let sql = format!(
             "SELECT {} FROM {} WHERE {}",

@@ -142,8 +142,8 @@ fn order(row: &Row<'_>) -> rusqlite::Result<CommandBody> {
     }
 }
 
-/// A question that is damaged, or whose event is, is left out: nobody may answer what was altered.
-/// What is asked, in one session or in all of them.
+/// Open asks of one session or of all. Damaged ones are skipped: an altered question must not be
+/// answered.
 pub(super) fn asks(
     conn: &Connection,
     session: Option<&SessionId<'static>>,
@@ -185,7 +185,7 @@ pub(super) fn settle(
 ) -> Result<u64> {
     let session = find_key(conn, id)?;
     let key: [&dyn ToSql; 2] = [&session, &i64::try_from(seq).unwrap_or(i64::MAX)];
-    // Neither what was asked nor what is known of it may be another than it was.
+    // Both the ask and its event must be undamaged.
     let is_whole = match ASKS.check(conn, &key)? {
         Some(is_whole) => is_whole && line(conn, session, seq)?.is_some(),
         None => true,

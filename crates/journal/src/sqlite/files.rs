@@ -1,8 +1,8 @@
 //! The files of a store, as they were when it was opened.
 //!
-//! A file that is deleted under a program stays as long as the program has it open: everything seems to go
-//! well, and all of it is gone when the program ends. So before anything is acknowledged it is looked
-//! whether the files are still where they were.
+//! A file that is deleted while it is open lives on until it is closed: writes seem to succeed and
+//! are lost when the process exits. So before a write is acknowledged, the files are checked to be
+//! still in place.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::error::Fault;
 #[derive(Clone, Debug)]
 pub(super) struct Files(Vec<(PathBuf, FileId)>);
 
-/// What tells a file from another one of the same name.
+/// The identity of a file, independent of its name.
 type FileId = (u64, u64);
 
 impl Files {
@@ -29,7 +29,7 @@ impl Files {
         )
     }
 
-    /// Those of a store that nobody has the room to open: the others come and go.
+    /// Only the main file, for a store on a full disk: the others come and go.
     pub(super) fn of_cramped(store: &Path) -> Self {
         Self(
             id(store)

@@ -64,7 +64,7 @@ struct PageReader<'a> {
 impl PageReader<'_> {
     /// Goes through the rows in order, until the page is full or a number is missing.
     fn scan(&mut self) -> Result<()> {
-        // The line of a delta that nobody wants is not read.
+        // Skipped deltas are not read from disk.
         let sql = match self.deltas {
             Deltas::Keep => {
                 "SELECT key, at, kind, cut, line, sum FROM events
@@ -89,7 +89,7 @@ impl PageReader<'_> {
         Ok(())
     }
 
-    /// Looks up one by one what [`Self::scan`] has not come to.
+    /// Looks up the rows that [`Self::scan`] could not reach, one by one.
     fn look_up(&mut self) -> Result<()> {
         let sql = "SELECT key, at, kind, cut, line, sum FROM events WHERE key = ?1";
         while self.room.has_some() && self.last < self.head {
@@ -152,7 +152,7 @@ pub(super) fn frames(
                     row: Damage::Frame(seq(row.get(0)?)),
                 });
             }
-            // Whoever reads on behind these is told.
+            // Report the missing rows to the reader.
             None => break,
         };
         room.take(frame.bytes.len());

@@ -65,7 +65,7 @@ impl LogRow {
         }))
     }
 
-    /// Lets nobody pass whose lease was taken over.
+    /// Fails with a fence error if the lease was taken over.
     pub(super) fn fence(conn: &Connection, lease: &Lease) -> Result<Self> {
         let log = Self::find(conn, &lease.session)?;
         if log.epoch != lease.epoch {

@@ -37,8 +37,8 @@ pub(super) fn version(conn: &Connection) -> Result<i64, Fault> {
     Ok(conn.pragma_query_value(None, "user_version", |row| row.get(0))?)
 }
 
-/// Whoever opened an older store before goes on as before, and writes rows that nobody would understand any
-/// more: an upgrade needs the store for itself.
+/// A process that has the older store open would continue to write old rows, so an upgrade needs
+/// exclusive access.
 pub(super) fn check_alone(path: &Path) -> Result<(), Fault> {
     let conn = open::connect(path)?;
     let found = version(&conn)?;
@@ -49,7 +49,7 @@ pub(super) fn check_alone(path: &Path) -> Result<(), Fault> {
     check_unused(path)
 }
 
-/// Fails when anybody has the store open.
+/// Fails when the store is in use.
 pub(super) fn check_unused(path: &Path) -> Result<(), Fault> {
     let conn = open::connect(path)?;
     // Closing it would fold the log of changes into the store, and delete it.

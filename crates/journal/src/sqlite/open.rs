@@ -47,14 +47,15 @@ pub(super) fn writer(path: &Path, tell: &mut dyn FnMut(OpenNote)) -> Result<Open
     conn.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     // Readers never wait for the writer, and a commit is one append to one file.
     conn.pragma_update(None, "journal_mode", "WAL")?;
-    // In WAL mode NORMAL does not sync a commit: an acknowledged event could be gone with the power.
+    // In WAL mode NORMAL does not sync a commit: an acknowledged event could be lost with the
+    // power.
     conn.pragma_update(None, "synchronous", "FULL")?;
     // On macOS a plain sync leaves the data in the drive's cache; elsewhere this changes nothing.
     conn.pragma_update(None, "fullfsync", true)?;
     // So many kilobytes hold the right edges of some twenty sessions' trees, and the rest is in the cache
     // of the system anyway.
     conn.pragma_update(None, "cache_size", -300)?;
-    // A burst may grow the log of changes; what is left of it after a checkpoint is given back.
+    // A burst may grow the write-ahead log; the space is released after a checkpoint.
     conn.pragma_update(None, "journal_size_limit", 16 << 20)?;
     migrate::migrate(&mut conn, tell)?;
     check(&conn, path)?;
@@ -102,7 +103,7 @@ fn find_losses(path: &Path, is_new: bool) -> Result<Option<LostData>, Fault> {
         ..LostData::default()
     };
     let kept = keep_copy(lost, path, &["", "-wal", SUFFIX]);
-    // The next start has nothing more to tell.
+    // The loss is reported once.
     fs::remove_file(witness).ok();
     Ok(Some(kept))
 }
@@ -126,7 +127,7 @@ pub(super) const LOST: &str = ".lost-";
 /// The same for one that was repaired.
 pub(super) const DAMAGED: &str = ".damaged-";
 
-/// A new name beside the store: what it was is kept under it.
+/// A new name beside the store for the copy of the old one.
 pub(super) fn backup_path(path: &Path, why: &str) -> PathBuf {
     let now = Timestamp::from(SystemTime::now()).to_string();
     let now: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
@@ -144,8 +145,8 @@ pub(super) fn store_id(conn: &Connection) -> Result<i64, Fault> {
     Ok(conn.query_row("SELECT id FROM store", [], |row| row.get(0))?)
 }
 
-/// A connection that takes no room on a full disk, not even for what programs share: for as long as it is
-/// there, nobody else can use the store.
+/// A connection that needs no disk space, not even for shared memory; it has exclusive access to
+/// the store while it is open.
 pub(super) fn looker(path: &Path) -> Result<Connection, Fault> {
     let began = Instant::now();
     loop {
@@ -195,8 +196,8 @@ pub(super) struct OpenLock {
 }
 
 impl OpenLock {
-    /// Makes the file if there is none. The log holds everything the agent saw: nobody but its owner may
-    /// read it.
+    /// Creates the file if necessary, readable only by its owner: the log holds everything the
+    /// agent saw.
     fn take(path: &Path) -> io::Result<Self> {
         if let Some(dir) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
             let mut builder = fs::DirBuilder::new();

@@ -1,8 +1,7 @@
-//! Saving what is whole into a new store. The old one stays beside it, as it was.
+//! Repair: copies undamaged data into a new store. The old one stays beside it, unchanged.
 //!
-//! A session is made again from its events: runs, questions and names are what its events say, so that of
-//! those rows none has to be whole. In the place of an event that is not, there is a notice, and the numbers
-//! stay what they were.
+//! A session is rebuilt from its events, including runs, asks and names, so those rows may be
+//! damaged. A damaged event is replaced by a notice, and the numbers stay the same.
 
 use std::fs;
 use std::io;
@@ -91,7 +90,7 @@ fn remove_file(path: &Path) -> io::Result<()> {
     }
 }
 
-/// How many sessions and events were saved, and what was not.
+/// Counts of the saved sessions and events, and the losses.
 fn copy(old: &Connection, path: &Path) -> Result<(u64, u64, Vec<DamagedRow>)> {
     let opened = open::writer(path, &mut |_| ())?;
     let mut conn = opened.conn;
@@ -218,7 +217,7 @@ impl Salvage<'_> {
         Ok(found)
     }
 
-    /// A session whose entry is damaged, by what its first whole event says.
+    /// A session with a damaged entry, rebuilt from its first undamaged event.
     fn guess(&self, key: i64, head: u64) -> KnownEntry {
         let name = SessionId::new(format!("damaged-{key}"));
         let mut known = KnownEntry {
@@ -296,7 +295,7 @@ impl Salvage<'_> {
         }
     }
 
-    /// An event that does not fit what is left of its run is kept without what it would do beside the log.
+    /// An event that no longer fits its run is kept without its effects.
     fn append(
         &self,
         lease: &Lease,
@@ -335,8 +334,7 @@ impl Salvage<'_> {
         Ok(self.new.execute_batch("RELEASE event")?)
     }
 
-    /// A run that has ended and a question that was answered stay so, also where the event that said it is
-    /// lost.
+    /// Ended runs and settled asks stay so, even if the event that recorded it is lost.
     fn ends(&self, id: &SessionId<'static>, key: i64) -> Result<()> {
         let session = sessions::find_key(self.new, id)?;
         for (table, change, columns) in [
@@ -402,7 +400,7 @@ impl Salvage<'_> {
         Ok(())
     }
 
-    /// What still waits for the owner, under its old numbers.
+    /// Pending commands, under their old numbers.
     fn commands(&mut self, id: &SessionId<'static>, key: i64) -> Result<()> {
         let mut log = LogRow::find(self.new, id)?;
         let sql = format!("SELECT {} FROM logs WHERE session = ?1", LOGS.list(""));

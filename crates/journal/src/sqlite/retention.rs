@@ -1,5 +1,5 @@
 //! Removing sessions. The rows that make one visible go at once; its events are swept away in small
-//! steps, so that nobody's append waits for the removal of a large session.
+//! steps, so that appends do not wait for the removal of a large session.
 
 use model::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};

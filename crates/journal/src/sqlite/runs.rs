@@ -1,4 +1,4 @@
-//! Runs: those of a session, and those nobody has ended.
+//! Runs: those of a session, and open ones.
 
 use model::{RunId, SessionId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};

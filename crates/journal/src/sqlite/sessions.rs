@@ -77,7 +77,7 @@ pub(super) fn create(conn: &Connection, new: &NewSession, now: Timestamp) -> Res
     })
 }
 
-/// The next number in the order of the list. A damaged counter goes on behind the sessions.
+/// The next number in the order of the list. A damaged counter continues after the newest session.
 pub(super) fn next_activity(conn: &Connection) -> Result<i64> {
     let list = ACTIVITIES.list("");
     let sql = format!("SELECT {list} FROM activities");
@@ -119,7 +119,7 @@ pub(super) fn find_native(
             Ok((row.get::<_, i64>(0)?, session(row)?))
         })
         .optional()?;
-    // A name that leads to another session than it was given to would have an agent go on with that.
+    // A damaged name could make an agent resume another session.
     if let Some((key, _)) = &found
         && NATIVES.check(conn, &[&native.as_str(), key])? == Some(false)
     {
@@ -220,8 +220,8 @@ fn session(row: &Row<'_>) -> rusqlite::Result<Option<Session>> {
     }))
 }
 
-/// A session whose entry is damaged, in its place in the list. Nothing in the row is to be trusted but its
-/// key, so it cannot be found under this name either.
+/// A placeholder in the list for a session with a damaged entry. Only the key of the row can be
+/// trusted, so it cannot be found under this name either.
 fn placeholder(row: &Row<'_>) -> rusqlite::Result<Session> {
     let at = Timestamp::from_millis(row.get(7).unwrap_or_default());
     Ok(Session {

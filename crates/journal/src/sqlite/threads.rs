@@ -21,10 +21,10 @@ use crate::watch::Watchers;
 /// One reads while the other is in the middle of a long page; it is started when that happens.
 const N_READERS: usize = 2;
 
-/// What may wait to be written; whoever brings more waits. Bounds memory when the disk is slow.
+/// Maximum size of pending writes; callers beyond it wait. Bounds memory when the disk is slow.
 const MAX_WAITING_BYTES: usize = 16 << 20;
 
-/// What a job counts for beside its own bytes.
+/// The fixed cost of a job besides its bytes.
 const JOB_BYTES: usize = 256;
 
 /// SQLite needs a few tens of kilobytes.
@@ -38,7 +38,7 @@ pub(super) struct Threads {
     room: Arc<Semaphore>,
     path: PathBuf,
     files: Files,
-    /// There is no room to write: each reader is alone with the store for as long as it reads.
+    /// The disk is full: each reader has exclusive access to the store while it reads.
     is_cramped: Arc<AtomicBool>,
     read_jobs: Arc<Mutex<Receiver<ReadJob>>>,
     /// Jobs that readers have not finished.
@@ -159,14 +159,14 @@ impl Threads {
             .send(Box::new(move |conn| {
                 let result = conn.map_err(Error::from).and_then(work);
                 n_reads.fetch_sub(1, Ordering::Relaxed);
-                // Whoever asked may have gone.
+                // The caller may have stopped waiting.
                 drop(reply.send(result));
             }))
             .map_err(|_| Fault::Closed)?;
         answer.await.map_err(|_| Fault::Closed)?
     }
 
-    /// Lets the writer see that somebody watches; it sleeps without a limit otherwise.
+    /// Wakes the writer when there are watchers; otherwise it sleeps indefinitely.
     pub(super) fn wake(&self) {
         struct NoWork;
         impl Job for NoWork {
@@ -175,7 +175,7 @@ impl Threads {
             }
             fn answer(self: Box<Self>, _: Result<(), Fault>) {}
         }
-        // A journal that is closed gives no hints, and says so to whoever waits for one.
+        // Closing the journal wakes all watchers.
         drop(self.send(Box::new(NoWork)));
     }
 
@@ -198,7 +198,7 @@ impl Drop for Threads {
             .into_iter()
             .chain(readers.unwrap_or_default())
         {
-            // A thread that panicked has told so already, and its callers got an error.
+            // A panicked thread has already reported it, and its callers got an error.
             drop(handle.join());
         }
     }

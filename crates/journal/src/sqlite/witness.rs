@@ -1,4 +1,4 @@
-//! What was acknowledged, beside the store: a small file that tells whether the store still holds it.
+//! The witness: a small file beside the store that remembers what was acknowledged.
 //!
 //! SQLite's log of changes carries checksums, and from the first that is wrong on everything is dropped in
 //! silence: a flipped bit takes acknowledged sessions away, and the store looks whole. So after each commit
@@ -22,8 +22,8 @@ use crate::open_note::LostSession;
 
 pub(super) const SUFFIX: &str = "-witness";
 
-/// Sessions that are remembered. A log of changes is folded into the store after some hundred commits, and
-/// what has been folded in is not lost with the log.
+/// Sessions that are remembered. The write-ahead log is checkpointed after some hundred commits,
+/// and checkpointed data is not lost with the log.
 const N_SLOTS: u64 = 1024;
 const SLOT: usize = 128;
 /// Of a session's name so much is kept.

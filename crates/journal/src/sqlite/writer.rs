@@ -170,7 +170,7 @@ fn data_version(conn: &Connection) -> Option<i64> {
 fn commit(store: &WriteStore, mut group: Vec<Box<dyn Job>>, hints: &Watchers) {
     let mut changed = Changed::new();
     let committed = transact(store, &mut group, &mut changed);
-    // A commit to a file that nobody finds again is none.
+    // A commit to a deleted file is lost.
     let committed = committed.and_then(|()| store.files.check());
     if committed.is_ok() {
         changed.dedup();
@@ -202,7 +202,8 @@ fn transact(
     })();
     if result.is_err() {
         keys(&store.touched).clear();
-        // The first failure is the one to tell; what a second leaves open is closed before the next group.
+        // Report the first failure; a transaction left open by a second one is closed before the
+        // next group.
         drop(roll_back(conn));
     }
     result
@@ -255,7 +256,7 @@ where
             Ok(()) => self.result.unwrap_or(Err(Fault::Closed.into())),
             Err(fault) => Err(fault.into()),
         };
-        // Whoever asked may have gone; what was written stays written.
+        // The caller may have stopped waiting; the write stays.
         drop(self.reply.send(result));
     }
 }

@@ -47,19 +47,19 @@ pub(crate) struct DataDir {
     pub(crate) dir: Option<PathBuf>,
 }
 
-/// What happens with asks that nobody answers, over what the config says.
+/// Handling of unanswered asks; overrides the config.
 #[derive(Args, Debug)]
 pub(crate) struct AskArgs {
-    /// Seconds after which an ask that nobody has answered is answered by `--ask-default`; 0 waits for ever
+    /// Seconds after which an unanswered ask is answered by `--ask-default`; 0 means no timeout
     #[arg(long, value_name = "SECONDS")]
     pub(crate) ask_timeout: Option<String>,
 
-    /// The answer to an ask that nobody has answered in time: deny (the default) or allow
+    /// The answer to an ask that times out: deny (the default) or allow
     #[arg(long, value_name = "ANSWER")]
     pub(crate) ask_default: Option<String>,
 }
 
-/// How much stays, over what the config says.
+/// Retention limits; overrides the config.
 #[derive(Args, Debug)]
 pub(crate) struct KeepArgs {
     /// Remove sessions unused for this many days
@@ -76,7 +76,7 @@ pub(crate) struct KeepArgs {
 }
 
 impl KeepArgs {
-    /// Key of the config, flag and what it says.
+    /// Config key, flag and value.
     pub(crate) fn settings(&self) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
         let flags = [
             ("journal.keep_days", "--keep-days", &self.keep_days),
@@ -94,9 +94,9 @@ impl KeepArgs {
 
 /// Serve sessions to browsers and programs, and take prompts from them
 ///
-/// Says where it listens when it is ready, and on the first start the address of the page with its
-/// token. Whoever has a token can run agents here, so keep it. Ctrl-C ends all runs and leaves; a second
-/// one leaves at once.
+/// Prints its address when it is ready, and on the first start the address of the page with its
+/// token. Anyone with a token can run agents here, so keep it secret. Ctrl-C aborts all runs and
+/// stops; a second one stops at once.
 #[derive(Args, Debug)]
 pub(crate) struct ServeArgs {
     /// Where to listen; port 0 picks one
@@ -128,7 +128,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
 
-    /// A proxy in front encrypts, and nobody else reaches the address
+    /// TLS is terminated by a reverse proxy, and the port is not otherwise reachable
     #[arg(long, conflicts_with = "tls_cert")]
     pub(crate) behind_proxy: bool,
 
@@ -138,8 +138,8 @@ pub(crate) struct ServeArgs {
 
     /// A page of another origin that may use the API from a browser; may be repeated
     ///
-    /// Its requests to `/ag-ui`, `/api` and `/ws` are let through and it may read the answers, with a
-    /// token as everybody else. Write it as browsers do, such as `http://localhost:3000`.
+    /// Its requests to `/ag-ui`, `/api` and `/ws` are let through and it may read the answers, with
+    /// a token like any other client. Write it as browsers do, such as `http://localhost:3000`.
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<String>,
 
@@ -257,7 +257,7 @@ pub(crate) enum StateFilter {
     Idle,
     /// A prompt waits for its turn
     Queued,
-    /// A prompt was accepted and its agent has said nothing yet
+    /// A prompt was accepted and its agent has not printed anything yet
     Starting,
     Running,
     /// The agent has asked something
@@ -288,13 +288,13 @@ pub(crate) struct ReplayArgs {
 
 /// Check the journal, the tokens, the config, the engines and the data directory
 ///
-/// Says what it found, one line each: `ok`, `warn` or `problem`. Looking changes nothing, and a server may run
-/// meanwhile; every row of the journal is read.
+/// Prints what it found, one line each: `ok`, `warn` or `problem`. Looking changes nothing, and a
+/// server may run meanwhile; every row of the journal is read.
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {
-    /// Rescue what is whole of a damaged journal into a new one, and say what was lost
+    /// Copy the undamaged part of a damaged journal into a new one, and report what was lost
     ///
-    /// The old one is kept beside it, with the time in its name. Nobody may use the journal meanwhile.
+    /// The old one is kept beside it, with the time in its name. The journal must not be in use.
     #[arg(long)]
     pub(crate) repair: bool,
 

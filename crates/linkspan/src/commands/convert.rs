@@ -19,7 +19,7 @@ use crate::exit::{self, Code, Failure};
 use crate::streams::{InputStream, OutputStream};
 use crate::suggestions;
 
-/// Files above this take long enough for somebody to wonder.
+/// Show progress for files above this size.
 const SHOW_PROGRESS: u64 = 32 * 1024 * 1024;
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<(), Failure> {
@@ -104,7 +104,7 @@ fn source<'a>(args: &'a ConvertArgs, input: &mut InputStream) -> Result<&'a str,
         return Ok(&args.from);
     }
     let format = input.recognise()?;
-    // The report in JSON says it too, and whoever parses that wants nothing else.
+    // The JSON report has it too, and its parsers want no other output.
     if !args.json {
         exit::print_line(&format!("linkspan: reading {}\n", format.name));
     }
@@ -202,7 +202,7 @@ impl<W: Write + Send + 'static> SharedConversion<W> {
                 }
             });
         };
-        // Refused when whoever started us wants interrupts ignored, as `nohup` does.
+        // Not installed when interrupts are ignored by our parent, as with `nohup`.
         ctrlc::try_set_handler(handler).ok();
     }
 }
@@ -211,10 +211,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-#[expect(
-    clippy::exit,
-    reason = "the main thread waits for input and cannot be told"
-)]
+#[expect(clippy::exit, reason = "the main thread is blocked in a read")]
 fn exit_now() -> ! {
     process::exit(i32::from(Code::Interrupted.number()))
 }

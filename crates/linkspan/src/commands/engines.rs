@@ -23,7 +23,7 @@ pub(crate) fn run(args: &EnginesArgs) -> Result<(), Failure> {
     exit::print(text.as_bytes())
 }
 
-/// What runs when nobody names an engine.
+/// The default engine.
 struct DefaultEngine {
     name: Option<String>,
     why: String,

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     store::runtime()?.block_on(follow(args, plan, output, tty, stops()?))
 }
 
-/// Whether there may be somebody to answer.
+/// Whether a user can answer.
 fn is_attended() -> bool {
     io::stderr().is_terminal() || io::stdout().is_terminal()
 }
@@ -247,7 +247,7 @@ impl WatchedRun {
     fn flush(&mut self) -> Result<(), Failure> {
         match self.output.flush() {
             Err(Failure::BrokenPipe) => {
-                // Whoever read it has enough; so has the agent.
+                // The reader of our output has closed it, so stop the agent.
                 self.output.is_gone = true;
                 self.worker.abort();
                 Ok(())

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         };
         serve(args, hub, &folder, keys, ServedPaths { roots, own }).await
     });
-    // Whatever still reads or writes a file does not keep anybody waiting.
+    // Do not wait for blocking file operations at exit.
     runtime.shutdown_background();
     served
 }
@@ -121,7 +121,7 @@ fn roots(args: &ServeArgs, settings: &Config) -> Result<Vec<PathBuf>, Failure> {
     }
 }
 
-/// What of this disk is for agents, and what is for nobody.
+/// The roots for agents, and linkspan's own paths.
 struct ServedPaths {
     roots: Vec<PathBuf>,
     own: Vec<PathBuf>,
@@ -205,8 +205,8 @@ async fn serve(
     Ok(())
 }
 
-/// Says where this server is, to whoever has started it: its own address comes first, and no other one
-/// is said in the same way.
+/// Prints this server's address first, in a format that no other address uses, for the program that
+/// started it.
 fn announce(args: &ServeArgs, server: &Server, others: &[RunningServer]) -> Result<(), Failure> {
     let url = server.url();
     exit::print_line(&format!("listening on {url}\n"));
@@ -230,7 +230,7 @@ fn announce(args: &ServeArgs, server: &Server, others: &[RunningServer]) -> Resu
     Ok(())
 }
 
-/// A token on a terminal is seen by whoever started the server. Anywhere else it would stay in a log.
+/// Print the token only on a terminal; anywhere else it would end up in a log.
 fn print_token(args: &ServeArgs, page: &str, token: &Secret) {
     if io::stderr().is_terminal() {
         return exit::print_line(&format!("open {page}/#token={}\n", token.reveal()));

@@ -61,7 +61,7 @@ fn prune(args: &SessionsArgs, folder: &Path) -> Result<(), Failure> {
         let hint = format!(
             "give `--keep-days`, `--keep-sessions` or `--keep-bytes`, or set them in `[journal]` of {place}"
         );
-        Failure::usage("nothing says how much to keep", hint)
+        Failure::usage("no limits are configured", hint)
     })?;
     let removed = match store::exists(folder) {
         true => store::runtime()?.block_on(async {

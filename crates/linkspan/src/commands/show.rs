@@ -1,4 +1,4 @@
-//! `linkspan show`: a recording or a session as a transcript, through a pager when somebody looks at it.
+//! `linkspan show`: a recording or a session as a transcript, through a pager on a terminal.
 
 use std::env;
 use std::ffi::OsStr;
@@ -19,7 +19,7 @@ use crate::{store, suggestions};
 
 /// Leaves at once when everything fits on the screen, shows colours, and leaves the text there.
 const DEFAULT_PAGER: &str = "less -FRX";
-/// The same for a `less` that somebody named without flags, as `git` does it.
+/// The same for `PAGER=less` without flags, as `git` does it.
 const LESS_FLAGS: &str = "FRX";
 
 pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
         registry::find_reader(&args.from).map_err(suggestions::source)?;
     }
     let mut input = InputStream::open(args.input.as_deref())?;
-    // Before the pager starts: what nobody knows is not worth a page.
+    // Before the pager starts, so that errors are not paged.
     let from = if args.from == AUTO {
         input.recognise()?.name
     } else {

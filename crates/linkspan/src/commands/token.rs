@@ -10,7 +10,7 @@ use crate::cli::{Role, TokenArgs};
 use crate::exit::{self, Failure};
 use crate::{relative_time, store, table};
 
-/// Where a server listens when nobody has said.
+/// The default address.
 const USUAL: &str = "http://127.0.0.1:8787";
 
 pub(crate) fn run(args: &TokenArgs) -> Result<(), Failure> {

@@ -55,7 +55,7 @@ fn a_wrong_input_format_is_reported() {
         ran.shown().replace(&recording, "FILE"),
         "linkspan: the input looks like codex, but is being read as claude\n\
          linkspan: none of the 5 lines of `FILE` is claude\n\n\
-         hint: without `--from` linkspan tells the format by itself\nexit 2\n"
+         hint: without `--from` linkspan detects the format\nexit 2\n"
     );
     let args = ["convert", "--from", "codex", "--to", "text", &recording];
     assert_eq!(run(&args, b"").stderr, "");

@@ -261,7 +261,7 @@ fn a_journal_that_is_deleted_under_a_server_is_noticed_before_the_next_promise()
     let begun = command(&folder, &args);
     assert_eq!(begun.code, Some(0), "{}", begun.stderr);
     let gone =
-        "linkspan: the journal is gone; it held at least 1 sessions, and a new one was begun\n";
+        "linkspan: the journal is missing; it held at least 1 sessions, and a new one was begun\n";
     assert!(begun.stderr.contains(gone), "{}", begun.stderr);
 }
 

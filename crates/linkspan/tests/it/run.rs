@@ -339,7 +339,7 @@ fn a_silent_agent_times_out() {
             Some(1),
             &serde_json::json!({
                 "code": "start_timeout",
-                "message": "claude said nothing for 1s after it was started"
+                "message": "claude printed nothing for 1s after it was started"
             })
         )
     );

@@ -55,7 +55,7 @@ fn sessions_over_the_limits_are_removed_and_counted() {
         &data,
         &["sessions", "--prune"],
         expect![[r#"
-        linkspan: nothing says how much to keep
+        linkspan: no limits are configured
 
         hint: give `--keep-days`, `--keep-sessions` or `--keep-bytes`, or set them in `[journal]` of the config, `FILE`
         exit 2
@@ -91,7 +91,7 @@ fn sessions_over_the_limits_are_removed_and_counted() {
         &data,
         &["sessions", "--prune", "--keep-sessions", "0"],
         expect![[r#"
-            linkspan: nothing says how much to keep
+            linkspan: no limits are configured
 
             hint: give `--keep-days`, `--keep-sessions` or `--keep-bytes`, or set them in `[journal]` of the config, `FILE`
             exit 2

@@ -1,4 +1,4 @@
-//! Asks that wait for too long: when they are due, and that they were answered because of it.
+//! Ask timeouts: when asks are due, and which were settled because of it.
 
 use std::time::Instant;
 
@@ -16,8 +16,7 @@ impl Agent {
             .set_ask_limit(limit.filter(|_| self.dialogue.is_some()));
     }
 
-    /// The asks that nobody has answered in time, with what is to be answered now, see
-    /// [`Agent::settle_late`].
+    /// The overdue asks with their default answers, see [`Agent::settle_late`].
     pub fn overdue(&self) -> Vec<(PendingAsk, Answer)> {
         let now = Instant::now();
         let due = self.live.due().filter(|(_, at, _)| *at <= now);
@@ -25,7 +24,7 @@ impl Agent {
             .collect()
     }
 
-    /// Answers an ask because nobody has done so in time.
+    /// Settles an ask because its timeout has passed.
     pub fn settle_late(&mut self, ask: &str, answer: &Answer) -> Result<(), NotSettled> {
         self.live.is_late(ask);
         self.settle(ask, answer)
@@ -38,7 +37,7 @@ impl Agent {
         unknown.map(|(_, at, _)| at).min()
     }
 
-    /// Takes down what has waited for too long; false when nothing has.
+    /// Records overdue asks; false when there are none.
     pub(super) fn note_overdue(&mut self) -> bool {
         let overdue = self.overdue();
         let ids: Vec<String> = overdue.iter().map(|it| it.0.ask.id.to_string()).collect();

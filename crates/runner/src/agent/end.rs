@@ -1,5 +1,4 @@
-//! How an agent comes to its end: because it is silent for too long, because somebody wants it, or by
-//! itself.
+//! How an agent ends: by a timeout, on request, or by itself.
 
 use std::time::Instant;
 
@@ -47,11 +46,11 @@ impl Agent {
             }
             _ => return,
         };
-        let message = format!("{} said nothing for {limit:?} {what}", self.engine);
+        let message = format!("{} printed nothing for {limit:?} {what}", self.engine);
         self.give_up(code, message);
     }
 
-    /// The agent is of no use any more.
+    /// The agent is unusable.
     pub(super) fn give_up(&mut self, code: &str, message: String) {
         let cause = Some((code.to_owned(), message));
         self.reason.get_or_insert(EndReason {
@@ -66,7 +65,7 @@ impl Agent {
         self.stopping = Some(Escalation::signals(Instant::now(), self.limits.patience));
     }
 
-    /// The agent is gone: whatever is open is closed, and the run has its one end.
+    /// The agent has exited: close everything that is open and end the run.
     pub(super) fn finish(&mut self, sink: &mut dyn Sink) -> Step {
         let now = now();
         self.drain_stderr(sink, now);
@@ -96,7 +95,7 @@ impl Agent {
             passing.frame(frame);
             reader.frame(frame, &mut passing);
         });
-        // An agent that waited in vain has no run, and must not be told to have failed one.
+        // An agent that was never prompted has no run to fail.
         if self.is_prompted || live.has_run() {
             reader.end(&end, &mut live.sink(sink, now));
         }

@@ -1,8 +1,8 @@
-//! How an agent has its session: alone while it works, and as one among others while it idles.
+//! Session locks: exclusive while the agent works, shared while it is idle.
 //!
-//! An agent that idles does not write, so its lock is set down: whoever wants to read the session, or to go
-//! on with it, need not wait until the agent is let go. Before the next prompt the lock is taken up again;
-//! if somebody else has written the session meanwhile, the agent is out of date and ends.
+//! An idle agent does not write, so its lock is released: other processes can read or resume the
+//! session without waiting for the agent to exit. Before the next prompt the lock is reacquired; if
+//! another process has written the session in between, the agent is out of date and ends.
 
 use std::fmt;
 use std::pin::Pin;
@@ -13,25 +13,25 @@ use super::{Agent, now};
 use crate::dialogue::Warning;
 use crate::locks::{self, IdleLock, Lock};
 
-/// What taking the lock of a session came to.
+/// The result of locking a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LockStep {
-    /// There was nothing to do.
+    /// Nothing changed.
     Unchanged,
     Acquired,
     Busy,
 }
 
-/// A session that the agent uses.
+/// The lock of the session that the agent uses.
 #[derive(Debug)]
 pub(super) enum SessionLock {
-    /// Nobody else uses it; `is_read` says that the agent only begins with what it holds, as others may.
+    /// Exclusive; with `is_read` the agent only reads it to fork from it, as others may.
     Held {
         session: String,
         lock: Lock,
         is_read: bool,
     },
-    /// Anybody may use it, because the agent idles.
+    /// Released while the agent is idle; others may use the session.
     Idle { session: String, lock: IdleLock },
 }
 
@@ -48,7 +48,7 @@ impl SessionLock {
 
 type Reacquired = Result<Option<Lock>, locks::Error>;
 
-/// A lock on its way back.
+/// A lock that is being reacquired.
 pub(super) struct Reacquiring(Pin<Box<dyn Future<Output = Reacquired> + Send + Sync>>);
 
 impl fmt::Debug for Reacquiring {
@@ -57,7 +57,7 @@ impl fmt::Debug for Reacquiring {
     }
 }
 
-/// Until the lock is back. May be dropped and called again, until it has answered.
+/// Waits for the lock. Cancel safe until it has resolved.
 pub(super) async fn reacquired(reacquiring: &mut Option<Reacquiring>) -> Reacquired {
     let Some(Reacquiring(taking)) = reacquiring else {
         return std::future::pending().await;
@@ -86,7 +86,8 @@ impl Agent {
         }) = &self.session_lock
             && *source == session
         {
-            // What was to be a fork writes the session that it began with: it would wait for itself.
+            // The fork turned out to write its parent session; waiting for the lock would deadlock
+            // with ourselves.
             self.session_lock = None;
         }
         let place = match locks.queue(&self.engine, &session, &self.holder).await {
@@ -99,7 +100,7 @@ impl Agent {
             self.is_gone = true;
             return LockStep::Busy;
         }
-        // Nobody else knows a session that is new, so this does not take long.
+        // A new session is unknown to others, so this does not block.
         let lock = place.wait().await;
         match lock.and_then(|it| it.protect(self.tag).map(|()| it)) {
             // A fork leaves the session that it began with.
@@ -115,7 +116,7 @@ impl Agent {
         LockStep::Acquired
     }
 
-    /// Its agent works already; that nobody can be kept out is no reason to lose what it says.
+    /// The agent already runs; failing to lock is no reason to lose its events.
     fn not_held(&mut self, sink: &mut dyn Sink, err: &locks::Error) -> LockStep {
         self.locks = None;
         let code = "not_locked";
@@ -147,7 +148,7 @@ impl Agent {
         }
     }
 
-    /// Takes the lock up again for a prompt, or because the agent has gone to work by itself.
+    /// Reacquires the lock for a prompt, or because the agent has started a run by itself.
     pub(super) fn reacquire_lock(&mut self) {
         let is_wanted = self.waiting.is_some() || self.live.has_run();
         if let (true, None, Some(SessionLock::Idle { lock, .. })) =
@@ -185,11 +186,11 @@ impl Agent {
         }
     }
 
-    /// Somebody else has written the session, of which this agent knows nothing.
+    /// Another process has written the session, so this agent is out of date.
     fn is_outdated(&mut self, session: &str) {
         self.locks = None;
         if self.live.has_run() {
-            let message = format!("another program has gone on with session `{session}`");
+            let message = format!("another program has resumed session `{session}`");
             self.give_up("session_taken", message);
         } else {
             // It has no run to end.

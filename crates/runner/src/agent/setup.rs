@@ -23,38 +23,38 @@ pub struct Setup {
     pub session: String,
     /// The format the agent speaks.
     pub format: &'static str,
-    /// The native session that was asked for.
+    /// The requested native session.
     pub expect: Option<String>,
-    /// The native session that nobody else may write meanwhile: the one that is resumed, or begun with.
+    /// The native session to lock: the one that is resumed or forked.
     pub in_use: Option<String>,
     /// It is only begun with.
     pub is_fork: bool,
     /// What the session holds already.
     pub resume_point: ResumePoint,
-    /// The run of the prompt, when it was told already: its start and its prompt are the last of `earlier`.
+    /// The run of the prompt, if it was announced: its start and its prompt are the last events of
+    /// `earlier`.
     pub announced: Option<RunId<'static>>,
-    /// The newest session was asked for: see [`super::Step::SessionBusy`].
+    /// The newest session was requested: see [`super::Step::SessionBusy`].
     pub is_latest: bool,
     pub backend: Backend,
     pub limits: Limits,
-    /// Absent for a recording: it is nobody's session.
+    /// Absent for a recording, which has no native session.
     pub locks: Option<Locks>,
     /// The lock of the session that is in use, when it was taken already: see [`Setup::take_lock`].
     pub lock: Option<Lock>,
-    /// Who works on the session, for those who wait for it.
+    /// A description of this holder for others that wait for the session.
     pub holder: String,
-    /// Go away rather than wait for a session that is in use.
+    /// Fail instead of waiting for a session that is in use.
     pub no_wait: bool,
-    /// What to say when the agent has no login.
+    /// The hint for an agent that is not logged in.
     pub login_hint: Option<String>,
-    /// What the user should know about the start: it becomes a notice, unless it is taken out and said
-    /// otherwise.
+    /// A message about the start, emitted as a notice unless the caller takes it.
     pub notice: Option<String>,
     /// The permission modes that the agent can be switched to; all others need a new process.
     pub modes: Vec<Mode>,
 }
 
-/// Where a session goes on. Of a new one there is nothing.
+/// Where a session continues; empty for a new one.
 #[derive(Clone, Debug, Default)]
 pub struct ResumePoint {
     /// The number of its last event.
@@ -64,14 +64,14 @@ pub struct ResumePoint {
 
 /// What does the work.
 pub enum Backend {
-    /// One process for one prompt. `echoes` says that its stream tells the prompt too.
+    /// One process for one prompt. With `echoes` its stream repeats the prompt.
     OneShot {
         launch: Launch,
         guard: Guard,
         prompt: String,
         echoes: bool,
     },
-    /// A process that is talked with; without a prompt it waits for one.
+    /// A process with a dialogue; without a prompt it waits for one.
     Dialogue {
         launch: Launch,
         guard: Guard,
@@ -110,9 +110,9 @@ impl fmt::Debug for Backend {
 /// How long an agent may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Until its first word.
+    /// Until its first output.
     pub start: Option<Duration>,
-    /// Between two words of a run.
+    /// Between two outputs of a run.
     pub idle: Option<Duration>,
     /// For each step of an abort.
     pub patience: GracePeriods,
@@ -127,7 +127,7 @@ pub enum StartError {
     NoReader(&'static str),
     #[error("session `{session}` is in use by {held}")]
     Busy { session: String, held: LockHolder },
-    #[error("cannot read what was said before")]
+    #[error("cannot read the history")]
     Recall(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("cannot mark its processes")]
     Marker(#[source] io::Error),
@@ -140,7 +140,7 @@ pub enum StartError {
 }
 
 impl Setup {
-    /// A recording in this format: it is nobody's session, and needs no lock.
+    /// A recording in this format; it has no native session and needs no lock.
     pub fn replay(format: &'static str, work: Backend, limits: Limits) -> Self {
         Self {
             engine: format.to_owned(),
@@ -169,8 +169,8 @@ impl Setup {
         }
     }
 
-    /// A model that is told a conversation, the last of it being `prompt`. Whoever keeps the session
-    /// sees to it that one run follows the other; there is no session elsewhere to be locked.
+    /// A model that gets a conversation ending with `prompt`. The owner of the session serialises
+    /// its runs; there is no native session to lock.
     pub fn responses(
         endpoint: Box<Endpoint>,
         conversation: Conversation,
@@ -193,7 +193,7 @@ impl Setup {
         }
     }
 
-    /// A model is told what was said before; an agent that is none remembers it.
+    /// A model needs the history; an agent remembers it.
     pub fn recall(&mut self, history: History) {
         if let Backend::Responses {
             endpoint,
@@ -228,8 +228,8 @@ impl Setup {
         Ok(())
     }
 
-    /// Locks the session that is resumed; waits for it unless that is not wanted. The answer does not
-    /// hold on to the setup, so that whoever waits for it may be moved to another thread.
+    /// Locks the session that is resumed, and waits for it unless `no_wait` is set. The future does
+    /// not borrow the setup, so that it can move to another thread.
     pub(super) fn lock<F: FnMut(&LockHolder)>(
         &self,
         mut waiting: F,

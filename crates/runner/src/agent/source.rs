@@ -1,4 +1,4 @@
-//! Where an agent's words come from: a process with its pipes, an endpoint, or a recording.
+//! The source of an agent's output: a process with its pipes, an endpoint, or a recording.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -22,13 +22,13 @@ use crate::request::{Launch, SecretFile};
 const READ_SIZE: usize = 64 * 1024;
 /// Bytes of stderr read at once.
 const STDERR_SIZE: usize = 8 * 1024;
-/// An agent that writes word by word is read at this pace, because to look costs more than to read: nobody
-/// reads faster. The first words, and answers to what it was told, are read at once.
+/// Output that arrives token by token is read at this interval, because waking up costs more than
+/// reading. The first output, and the response to an input, are read at once.
 const GATHER: Duration = Duration::from_millis(5);
 /// How much time a recording that was held up makes up for.
 const LATE: Duration = Duration::from_millis(50);
 
-/// What happened.
+/// An event of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SourceEvent {
     /// See [`Source::take_stdout`].
@@ -37,7 +37,7 @@ pub(super) enum SourceEvent {
     Stderr,
     /// See [`Source::take_notice`].
     Notice,
-    /// Nothing to tell.
+    /// Nothing to report.
     None,
     Deadline,
     /// The process has ended, and all it wrote was read.
@@ -65,16 +65,16 @@ pub(super) struct ProcessSource {
     /// Until when it is not read again.
     rest: Option<Instant>,
     err: Vec<u8>,
-    /// What the agent has not taken yet.
+    /// Input that the agent has not read yet.
     unsent: Vec<u8>,
     n_sent: usize,
-    /// No more is said once that is sent.
+    /// Close stdin once that is sent.
     is_closing: bool,
     exit: Option<Exit>,
     drain: Option<Drain>,
 }
 
-/// A request to an endpoint, and what came of it.
+/// A request to an endpoint and its response.
 #[derive(Debug)]
 pub(super) struct HttpSource {
     call: Option<Call>,
@@ -159,7 +159,7 @@ impl Source {
         }))
     }
 
-    /// How what is heard is cut: a recording hands over whole frames, each as a line.
+    /// How the output is framed: a recording yields whole frames, each as a line.
     pub(super) fn framing(&self, framing: Framing) -> Framing {
         match self {
             Self::Process(_) | Self::Call(_) => framing,
@@ -167,7 +167,7 @@ impl Source {
         }
     }
 
-    /// Waits for something to happen, until `deadline`. May be dropped and called again.
+    /// Waits for an event until `deadline`. Cancel safe.
     pub(super) async fn next(&mut self, deadline: Option<Instant>) -> SourceEvent {
         match self {
             Self::Process(it) => it.next(deadline).await,
@@ -180,7 +180,7 @@ impl Source {
         }
     }
 
-    /// What was read from stdout last.
+    /// The last bytes read from stdout.
     pub(super) fn take_stdout(&self) -> &[u8] {
         match self {
             Self::Process(it) => &it.out,
@@ -189,7 +189,7 @@ impl Source {
         }
     }
 
-    /// What was read from stderr last.
+    /// The last bytes read from stderr.
     pub(super) fn take_stderr(&self) -> &[u8] {
         match self {
             Self::Process(it) => &it.err,
@@ -209,7 +209,7 @@ impl Source {
         }
     }
 
-    /// Nothing more is said to the agent than what waits.
+    /// Closes stdin after the pending input.
     pub(super) fn close_stdin(&mut self) {
         if let Self::Process(it) = self {
             it.is_closing = true;
@@ -219,7 +219,7 @@ impl Source {
         }
     }
 
-    /// True while the agent can be told something.
+    /// Whether stdin is open.
     pub(super) fn is_open(&self) -> bool {
         match self {
             Self::Process(it) => it.stdin.is_some() && !it.is_closing,
@@ -266,7 +266,7 @@ impl Source {
         }
     }
 
-    /// What there is to tell about a request: a code and a sentence.
+    /// A notice about a request: a code and a sentence.
     pub(super) fn take_notice(&mut self) -> Option<(&'static str, String)> {
         match self {
             Self::Call(it) => it.said.take(),
@@ -282,7 +282,7 @@ impl Source {
         }
     }
 
-    /// The run has ended: an endpoint has no more to say, also one that holds the line.
+    /// The run has ended: close the connection, even if the endpoint keeps it open.
     pub(super) fn hang_up(&mut self) {
         if let Self::Call(it) = self {
             it.call = None;
@@ -346,7 +346,7 @@ impl ProcessSource {
             ended = process.wait(), if exit.is_none() => {
                 self.exit = Some(ended);
                 self.drain = Some(Drain::new(Instant::now()));
-                // Nobody takes what is left.
+                // The remaining input is discarded.
                 self.stdin = None;
             }
             () = until(drained), if drained.is_some() => {
@@ -363,7 +363,7 @@ impl ProcessSource {
             drain.read(now);
         }
         let is_stream = self.read_at.is_some_and(|it| now < it + 2 * GATHER);
-        // Who writes that much is not to wait for us.
+        // An agent that writes this much should not be slowed down.
         let is_trickle = self.out.len() < READ_SIZE / 4;
         self.rest = (is_stream && is_trickle).then(|| now + GATHER);
         self.read_at = Some(now);
@@ -372,7 +372,7 @@ impl ProcessSource {
     fn wrote(&mut self, n: Option<usize>) {
         match n {
             Some(n) => self.n_sent += n,
-            // The agent does not listen any more; its exit will tell why.
+            // The agent has closed stdin; its exit will show why.
             None => self.stdin = None,
         }
         if self.stdin.is_none() || self.n_sent == self.unsent.len() {
@@ -444,7 +444,7 @@ impl ReplaySource {
     }
 }
 
-/// Nobody but the user can read a temporary file.
+/// Temporary files are readable only by their owner.
 fn write_secret_file(private: &SecretFile) -> io::Result<NamedTempFile> {
     let mut file = NamedTempFile::with_prefix("linkspan-")?;
     file.write_all(private.text.as_bytes())?;

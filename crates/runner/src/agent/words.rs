@@ -6,10 +6,10 @@ use super::{Agent, newest, now};
 use crate::dialogue::{Outbox, sent};
 
 impl Agent {
-    /// Sends what is to be sent, and shows it to the reader: it is part of what happened.
+    /// Sends the outbox and shows it to the reader, as it is part of the conversation.
     pub(super) fn flush_outbox(&mut self, sink: &mut dyn Sink) {
         if self.live.is_mismatch() && self.stopping.is_none() {
-            // Another session than the one asked for must not be worked on.
+            // A session other than the requested one must not be used.
             self.stop();
         }
         let now = now();
@@ -77,7 +77,7 @@ impl Agent {
         }
     }
 
-    /// What there is to tell about a request that is under way.
+    /// A notice about a request in flight.
     pub(super) fn on_notice(&mut self, sink: &mut dyn Sink) {
         if let Some((code, text)) = self.source.take_notice() {
             self.live.notice(sink, now(), Level::Warning, code, &text);

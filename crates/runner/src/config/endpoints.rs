@@ -31,7 +31,7 @@ impl Config {
         self.text(&format!("engines.responses.{name}.profile"))
     }
 
-    /// Whether an endpoint's clients are told the ids of responses.
+    /// Whether clients of an endpoint receive the ids of responses.
     pub fn endpoint_sends_state(&self, name: &str) -> bool {
         let state = self.find(&format!("engines.responses.{name}.client_state"));
         state.is_some_and(|it| it.value == Value::Switch(true))
@@ -104,7 +104,7 @@ impl EndpointSection<'_> {
 
     fn seconds(&self, key: &str) -> Duration {
         match self.value(key) {
-            // As everywhere, 0 waits for ever.
+            // As everywhere, 0 means no timeout.
             Some(Value::Seconds(it)) if it.is_zero() => A_YEAR,
             Some(Value::Seconds(it)) => *it,
             _ => default_seconds(key),
@@ -112,7 +112,7 @@ impl EndpointSection<'_> {
     }
 }
 
-/// For ever, as far as anybody can tell.
+/// Effectively no timeout.
 const A_YEAR: Duration = Duration::from_secs(366 * 86_400);
 
 fn default_seconds(key: &str) -> Duration {

@@ -1,4 +1,4 @@
-//! What is wrong with the settings: the place, the key, and what would be right.
+//! Errors in the settings: the location, the key, and what would be valid.
 
 use std::io;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub enum Error {
         path: PathBuf,
         line: usize,
         key: String,
-        /// What could stand there.
+        /// The valid values.
         known: Vec<String>,
     },
     #[error("{}:{line}: `{key}` is {found}, expected {expected}", path.display())]
@@ -90,7 +90,7 @@ impl Error {
     }
 }
 
-/// The key that was probably meant, and all that could stand there.
+/// The closest key, and all valid ones.
 fn suggestion(key: &str, known: &[String]) -> String {
     let name = key.rsplit('.').next().unwrap_or(key);
     let all = format!("known here: {}", known.join(", "));

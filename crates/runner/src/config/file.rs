@@ -41,7 +41,7 @@ impl File {
         })
     }
 
-    /// What is in it; none when it is not there and need not be.
+    /// Its content; `None` when it does not exist and is optional.
     pub(super) fn text(&self) -> Result<Option<String>, Error> {
         match fs::read_to_string(&self.path) {
             Ok(text) => Ok(Some(text)),

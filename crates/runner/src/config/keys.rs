@@ -44,7 +44,7 @@ pub enum ValueKind {
     Secret,
 }
 
-/// What a key holds when nobody has set it.
+/// The default of a key.
 #[derive(Clone, Copy, Debug)]
 pub enum Preset {
     Unset,

@@ -36,14 +36,14 @@ pub struct Acp {
     login: Option<String>,
     session: Option<String>,
     offers: SessionSettings,
-    /// Settings that were asked for and not answered; prompts wait for them.
+    /// Settings without a response yet; prompts wait for them.
     n_settings: usize,
     run: AcpTurn,
     asks: HashMap<String, AcpAsk>,
     waiting: VecDeque<Prompt>,
 }
 
-/// What a request was made for.
+/// The purpose of a pending request.
 #[derive(Debug)]
 enum AcpRequest {
     Initialize,
@@ -136,7 +136,7 @@ impl Acp {
         }
     }
 
-    /// Goes on with a session, without its history where the agent can do that.
+    /// Resumes a session, without its history where the agent supports that.
     fn reopen(&mut self, id: String, out: &mut Outbox) {
         let method = if self.agent.can().resume.is_some() {
             "session/resume"
@@ -153,7 +153,7 @@ impl Acp {
 
     fn listed(&mut self, list: SessionList, out: &mut Outbox) {
         let here = list.sessions.into_iter().filter(|it| it.cwd == self.cwd);
-        // Agents that tell no times list the newest first.
+        // Agents that report no times list the newest first.
         let newest = here.rev().max_by(|a, b| a.updated_at.cmp(&b.updated_at));
         match newest {
             Some(it) => self.reopen(it.session_id, out),
@@ -205,7 +205,7 @@ impl Acp {
             {
                 self.log_in(error, out);
             }
-            // Not every agent says which session it does not know, or that this is the trouble.
+            // Not every agent names the unknown session, or this cause.
             AcpRequest::Open(Some(id)) => {
                 let text = format!("session `{id}` was not opened: {}", error.text());
                 out.fail("request_failed", text);
@@ -283,7 +283,7 @@ impl Acp {
         }
     }
 
-    /// The run is over, and its asks with it: nobody else will answer them.
+    /// The run has ended; its asks will not be answered by anyone else.
     fn run_ended(&mut self, out: &mut Outbox) {
         self.run = AcpTurn::None;
         self.withdraw_all(out);

@@ -18,7 +18,7 @@ use crate::request::{Answer, Image, Mode, Prompt};
 #[derive(Debug, Default)]
 pub struct Claude {
     n_requests: u64,
-    /// Requests whose refusal people should hear of: by id, what was asked for.
+    /// Requests whose failure is reported to the user: purpose by id.
     settings: HashMap<String, String>,
     asks: HashMap<String, PendingTool>,
     has_run: bool,
@@ -28,7 +28,7 @@ pub struct Claude {
     offers: Offers,
 }
 
-/// What a tool wants to do, kept to be allowed as it is.
+/// The input of a tool call, kept to be allowed unchanged.
 #[derive(Debug)]
 struct PendingTool {
     input: Option<Box<RawValue>>,
@@ -255,7 +255,7 @@ impl Claude {
         });
     }
 
-    /// The run is over. Its asks are settled with it, so nobody else will answer them.
+    /// The run has ended. Its asks are settled with it, so no client will answer them.
     fn run_ended(&mut self, out: &mut Outbox) {
         self.has_run = false;
         for (id, _) in self.asks.drain() {

@@ -32,7 +32,7 @@ pub struct Codex {
     run: CodexTurn,
     asks: HashMap<String, CodexAsk>,
     waiting: VecDeque<Prompt>,
-    /// There is no prompt to begin with: there is time to ask what it offers.
+    /// Without a first prompt there is time to ask for the offers.
     is_early: bool,
     offers: Offers,
     key: Option<ApiKey>,

@@ -173,7 +173,7 @@ impl<A> Rpc<A> {
         });
     }
 
-    /// Nobody here does what the agent asks for.
+    /// The requested method is not supported.
     pub(super) fn refuse(&self, id: &RawValue, method: &str, out: &mut Outbox) {
         let error = Some(Refusal {
             code: METHOD_NOT_FOUND,
@@ -198,7 +198,7 @@ impl<A> Rpc<A> {
 }
 
 impl<'a> Params<'a> {
-    /// What is there of `T`; an agent that says less than it should has said nothing.
+    /// Parses `T` leniently; missing fields become defaults.
     pub(super) fn read<T: Deserialize<'a> + Default>(self) -> T {
         let read = self.0.and_then(|it| serde_json::from_str(it.get()).ok());
         read.unwrap_or_default()
@@ -206,7 +206,7 @@ impl<'a> Params<'a> {
 }
 
 impl RpcError {
-    /// What the agent said; some say nothing but a number.
+    /// The agent's message; some send only a number.
     pub(super) fn text(self) -> String {
         match self.data["details"].as_str() {
             Some(details) => format!("{}: {details}", self.message),

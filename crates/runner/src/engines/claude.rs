@@ -98,8 +98,8 @@ fn resume(it: &mut Invocation, resume: &Resume) -> Result<(), Error> {
     Ok(())
 }
 
-/// `--resume` also reads a transcript from any file whose name ends in `.jsonl`, and takes URLs. Whoever
-/// may name a session may not for that reason name a file or a server.
+/// `--resume` also reads a transcript from any file whose name ends in `.jsonl`, and takes URLs. A
+/// caller who may name a session must not thereby name a file or a server.
 fn session(id: &str) -> Result<&str, Error> {
     let id = arguments::id(id)?;
     let is_file = id.contains(['/', '\\']) || id.to_lowercase().ends_with(".jsonl");
@@ -135,7 +135,7 @@ fn settings(config: &EngineConfig, request: &Request) -> Map<String, Value> {
     if let Some(style) = &config.output_style {
         settings.insert("outputStyle".to_owned(), json!(style));
     }
-    // Otherwise a classifier decides in plan mode which commands run, and nobody is asked. An agent that
+    // Otherwise a classifier decides in plan mode which commands run, without asking. An agent that
     // stays may be switched to that mode later.
     if request.permissions.mode == Mode::Plan || request.talk == Interaction::Dialogue {
         settings.insert("useAutoModeDuringPlan".to_owned(), json!(false));

@@ -102,7 +102,7 @@ fn app_server(config: &EngineConfig, request: &Request) -> Result<Invocation, Er
     Ok(it)
 }
 
-/// Codex begins a new session when it is asked for one that is no UUID, and says nothing.
+/// Codex silently starts a new session when the requested id is not a UUID.
 fn thread(id: &str) -> Result<&str, Error> {
     let id = arguments::id(id)?;
     if arguments::is_uuid(id) {
@@ -212,7 +212,7 @@ pub(crate) fn limits<'a>(
     sandbox: Option<&'a str>,
 ) -> SandboxSettings<'a> {
     let mode = permissions.mode;
-    // Whoever lists tools has all else asked, so that the list decides.
+    // With a list of tools everything else must be asked, so that the list decides.
     let is_by_list = permissions.allow.is_some() && talk == Interaction::Dialogue;
     let sandbox = match mode {
         // In a read-only sandbox every change is a question.

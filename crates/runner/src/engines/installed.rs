@@ -1,4 +1,4 @@
-//! Which agents are on this machine, and which version each says it is.
+//! Detects the installed agents and their versions.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -15,7 +15,7 @@ use super::{Engine, EngineConfig};
 use crate::config::Config;
 use crate::process::NotFound;
 
-/// How long a program may take to say its version; the slowest needs about two seconds.
+/// Time limit for printing a version; the slowest program needs about two seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// More than any version line; what follows is not read.
@@ -104,7 +104,7 @@ fn answer(stdout: ChildStdout) -> Option<String> {
     thread::spawn(move || {
         let lines = BufReader::new(stdout.take(MAX_ANSWER)).lines();
         let version = lines.map_while(Result::ok).find_map(|it| number(&it));
-        // An error means that nobody waits any more.
+        // An error means that the receiver is gone.
         tx.send(version).ok()
     });
     rx.recv_timeout(PATIENCE).ok().flatten()

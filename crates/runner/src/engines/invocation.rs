@@ -15,8 +15,8 @@ pub struct EngineConfig {
     pub args: Vec<String>,
     pub env: BTreeMap<String, String>,
     pub model: Option<String>,
-    /// What may run without a question, where the caller lists nothing. None when the user has not said:
-    /// then nothing may, except in `listed`, which has a default.
+    /// The tools that may run without asking, where the caller lists none. `None` when not
+    /// configured: then none may, except in `listed`, which has a default.
     pub allowed_tools: Option<Vec<String>>,
     pub use_api_billing: Billing,
     pub output_style: Option<String>,
@@ -89,7 +89,7 @@ pub(super) fn prompt(request: &Request) -> PromptVia<'_> {
 }
 
 impl Request {
-    /// Whether somebody answers when the agent asks.
+    /// Whether a client can answer when the agent asks.
     pub(super) fn can_ask(&self) -> bool {
         self.permissions.mode.can_ask(self.talk)
     }

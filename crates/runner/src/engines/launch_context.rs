@@ -1,4 +1,4 @@
-//! What an agent is at work: its format, its way of talking, and what it may be told on failure.
+//! The launch context of an agent: its format, its kind of interaction, and hints for failures.
 
 use std::path::PathBuf;
 
@@ -21,9 +21,9 @@ pub struct LaunchContext {
     pub guard: Guard,
     /// Where sessions are locked; none locks nothing.
     pub locks: Option<Locks>,
-    /// Who works on the session, for those who wait for it.
+    /// A description of this holder for others that wait for the session.
     pub holder: String,
-    /// Go away rather than wait for a session that is in use.
+    /// Fail instead of waiting for a session that is in use.
     pub no_wait: bool,
 }
 
@@ -135,8 +135,8 @@ impl SelectedAgent {
         }
     }
 
-    /// The modes that this agent can be switched to while it works: what it was told at its start about
-    /// tools must be the same in them.
+    /// The modes that this agent can be switched to: its tool rules are fixed at the start and must
+    /// be the same in them.
     fn modes(&self, request: &Request) -> Vec<Mode> {
         let fixed = |mode: Mode| {
             let mut request = request.clone();
@@ -148,7 +148,7 @@ impl SelectedAgent {
         modes.filter(|it| fixed(*it) == now).collect()
     }
 
-    /// What an agent is told about tools at its start, and cannot be told otherwise later.
+    /// The tool rules that are fixed at the start of an agent.
     fn fixed_rules(&self, request: &Request) -> Result<Vec<String>, Error> {
         match self.engine.name {
             "claude" => {

@@ -98,7 +98,7 @@ fn acp(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
 
 /// By default OpenCode asks hardly anything, so every mode has to say what may happen.
 fn rules(config: &EngineConfig, request: &Request) -> Result<Map<String, Value>, Error> {
-    // A question that nobody answers ends the run; a refusal lets it go on.
+    // An unanswered question ends the run; after a refusal it continues.
     let asked = match request.can_ask() {
         true => "ask",
         false => "deny",

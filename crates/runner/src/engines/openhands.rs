@@ -125,7 +125,7 @@ pub(crate) struct ToolRules {
     everything: bool,
     /// Changes of files below the working directory.
     edits: bool,
-    /// Somebody answers; else what is not allowed is denied.
+    /// A client can answer; otherwise everything that is not allowed is denied.
     asks: bool,
     allow: Vec<String>,
     deny: Vec<String>,

@@ -11,10 +11,10 @@ use crate::config::Config;
 use crate::process::NotFound;
 use crate::request::{Launch, Mode, Permissions, Request};
 
-/// Which engine runs when nobody has said: the first of these that is installed.
+/// The default engine: the first of these that is installed.
 pub const DEFAULT_ORDER: &[&str] = &["codex", "claude", "opencode", "gemini"];
 
-/// What a run is played by.
+/// What executes a run.
 #[derive(Clone, Debug)]
 pub enum Selected {
     Agent(Box<SelectedAgent>),
@@ -114,7 +114,7 @@ fn command(value: &str, config: &Config) -> Result<EngineConfig, Error> {
     })
 }
 
-/// The engine for a user who has not chosen one. `find` looks for a program.
+/// The default engine. `find` looks for a program.
 pub fn first_installed(
     config: &Config,
     find: impl Fn(&str) -> Result<PathBuf, NotFound>,

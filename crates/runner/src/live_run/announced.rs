@@ -1,14 +1,15 @@
-//! Runs that are told before anything is heard of their agents: whoever gave the prompt sees it at once.
+//! Announced runs: a run and its prompt are emitted before the agent's first output, so that the
+//! client sees them at once.
 //!
-//! The reader knows nothing of that, and tells the start of the run and the prompt when the agent does.
-//! What it says of them is left out here, and everything else goes on under the name the run has got.
+//! The reader does not know about it and emits the start of the run and the prompt when the agent
+//! does. These duplicates are dropped here, and everything else gets the announced run id.
 
 use model::{Body, Event, Item, ItemClosed, ItemId, RunId, Sink, Text};
 
 use super::{LiveRun, StampingSink, is_prompt};
 
-/// A run that was told, with its prompt, before anything was heard of its agent. What the reader says of its
-/// start and of the prompt is known already.
+/// A run that was emitted, with its prompt, before the agent's first output. The reader's own start
+/// and prompt are duplicates.
 #[derive(Debug)]
 pub(super) struct Announced {
     run: RunId<'static>,
@@ -32,7 +33,7 @@ enum Echo {
 }
 
 impl LiveRun {
-    /// The run that begins now was told already, with its prompt.
+    /// The run that starts now was announced, with its prompt.
     pub(crate) fn set_announced(&mut self, run: RunId<'static>) {
         self.is_prompted = true;
         self.client = None;
@@ -58,7 +59,7 @@ impl LiveRun {
         self.is_stopped_early |= announced.is_some_and(|it| it.of_reader.is_none());
     }
 
-    /// The name of a run as it was told: one that was announced has the name it got then.
+    /// The id of a run: an announced run keeps the id it was announced with.
     pub(super) fn run_name<'a>(&'a self, run: &'a RunId<'_>) -> RunId<'a> {
         match &self.announced {
             Some(it) if it.of_reader.as_ref() == Some(run) => it.run.by_ref(),
@@ -68,7 +69,7 @@ impl LiveRun {
 }
 
 impl Announced {
-    /// Whether an event says only what was told before.
+    /// Whether an event is a duplicate of the announcement.
     fn knows(&mut self, event: &Event<'_>) -> bool {
         match &event.body {
             Body::RunStarted(_) if self.of_reader.is_none() => {
@@ -103,7 +104,7 @@ impl Announced {
         matches!(&self.echo, Echo::Open { item, .. } if item == id)
     }
 
-    /// The echo is whole: true when it says something else than the prompt, and has to be told.
+    /// The echo is complete: true when it differs from the prompt and has to be emitted.
     fn is_other(&mut self, closed: &ItemClosed<'_>) -> Option<bool> {
         match std::mem::replace(&mut self.echo, Echo::Over) {
             Echo::Open { prompt, item } if item == *closed.item.id() => {
@@ -121,7 +122,7 @@ impl Announced {
 }
 
 impl StampingSink<'_> {
-    /// Whether an event tells nothing that was not told when its run was announced.
+    /// Whether an event adds nothing to the announcement of its run.
     pub(super) fn is_known(&mut self, event: &Event<'_>) -> bool {
         let Some(announced) = &mut self.live.announced else {
             return false;
@@ -143,7 +144,7 @@ impl StampingSink<'_> {
         is_known
     }
 
-    /// The agent was told something else than was announced; its item was held back so far.
+    /// The agent got another prompt than announced; its item was held back so far.
     fn emit_echo<'a>(&mut self, event: &Event<'a>, closed: &ItemClosed<'a>) {
         let mut opened = closed.item.clone();
         if let Item::Message(message) = &mut opened {

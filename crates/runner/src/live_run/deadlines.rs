@@ -60,7 +60,7 @@ impl LiveRun {
         })
     }
 
-    /// Nobody has answered this ask in time.
+    /// The timeout of this ask has passed.
     pub(crate) fn is_late(&mut self, ask: &str) {
         let mut due = self.deadlines.due.iter_mut();
         if let Some(due) = due.find(|it| it.ask.as_str() == ask) {
@@ -77,7 +77,7 @@ impl LiveRun {
         }
     }
 
-    /// Whether an ask is settled because nobody answered in time.
+    /// Whether an ask was settled by its timeout.
     pub(super) fn is_deadline(&self, body: &Body<'_>) -> Option<Why> {
         match body {
             Body::AskSettled(settled) if self.late(settled).is_some() => Some(Why::Deadline),

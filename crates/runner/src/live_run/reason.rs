@@ -7,12 +7,12 @@ use model::{RunError, Text};
 
 use super::LOGIN_REQUIRED;
 
-/// Why the process ended, where its agent did not say.
+/// Why the process ended, if its agent did not report it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EndReason {
-    /// What the supervisor did to it, instead of what the exit looks like: a code and a sentence.
+    /// The supervisor's action, which overrides the exit status: a code and a sentence.
     pub(crate) cause: Option<(String, String)>,
-    /// The last words on stderr.
+    /// The end of stderr.
     pub(crate) stderr: String,
 }
 

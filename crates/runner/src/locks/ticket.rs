@@ -1,11 +1,12 @@
 //! Tickets: one file for each place in a queue, named by session and number. Everything here blocks.
 //!
-//! The file `queue` holds the last number, and is locked while the next one is drawn. No number comes twice,
-//! so whoever removes the ticket of a dead owner, however late, never hits a living one. Owners remove their
-//! ticket before they unlock it: a ticket that is free but still there belongs to a dead one.
+//! The file `queue` holds the last number, and is locked while the next one is drawn. Numbers are
+//! never reused, so removing the ticket of a dead owner, however late, never hits a living one.
+//! Owners remove their ticket before they unlock it: a ticket that is free but still there belongs
+//! to a dead one.
 //!
-//! A ticket that only reads the session ends in `.read`, and the note of an agent that idles in `.idle`.
-//! Notes are no tickets: nobody waits for them, and whoever takes the session for writing removes them.
+//! A ticket that only reads the session ends in `.read`, and the note of an agent that idles in
+//! `.idle`. Notes are not tickets: no one waits for them, and a writer of the session removes them.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
@@ -23,7 +24,7 @@ use crate::process::ProcessTag;
 /// The guard of a dead linkspan ends its agent in less; an agent without a guard is ended by us then.
 const ORPHAN_GRACE: Duration = Duration::from_secs(2);
 
-/// How long an agent that nobody guards may resist.
+/// Grace period for an agent without a guard.
 const ORPHAN_LIMIT: Duration = Duration::from_secs(10);
 
 /// A ticket holds two short lines; something longer is none.
@@ -69,9 +70,9 @@ impl SessionKey {
 /// What a file of a session stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TicketKind {
-    /// Its owner writes the session: nobody else may be in it.
+    /// Its owner writes the session: exclusive.
     Write,
-    /// Its owner reads what the session holds, as others may at the same time.
+    /// Its owner reads the session, as others may at the same time.
     Read,
     /// The agent of its owner knows the session by heart and does nothing.
     Idle,
@@ -103,8 +104,8 @@ pub(super) struct DrawnTicket {
     pub(super) turn: TurnWait,
 }
 
-/// What has to happen before a ticket is the first. Apart from the ticket, which is given up at once when
-/// its owner does not wait any more.
+/// The wait of a ticket for its turn. It is separate from the ticket, which is dropped at once when
+/// its owner stops waiting.
 #[derive(Debug)]
 pub(super) struct TurnWait {
     key: SessionKey,
@@ -114,8 +115,8 @@ pub(super) struct TurnWait {
 }
 
 impl TurnWait {
-    /// Waits for everybody ahead. Whoever writes the session makes the notes of idle agents void: what
-    /// those agents know of it is out of date from now on.
+    /// Waits for all earlier tickets. A writer removes the notes of idle agents, which are out of
+    /// date from now on.
     pub(super) fn wait(&self, dir: &Path) -> io::Result<()> {
         wait_for_agent(&self.ahead)?;
         match self.kind {
@@ -144,7 +145,7 @@ impl TurnWait {
     }
 }
 
-/// Says that an agent idles in a session: gone once anybody else has written there.
+/// Marks an idle agent of a session; removed once another process has written the session.
 #[derive(Debug)]
 pub(super) struct IdleNote {
     path: PathBuf,
@@ -171,7 +172,7 @@ impl Drop for IdleNote {
     }
 }
 
-/// Our ticket: locked as long as we live, gone when dropped.
+/// Our ticket: locked as long as this process lives, removed when dropped.
 #[derive(Debug)]
 pub(super) struct Ticket {
     pub(super) path: PathBuf,
@@ -269,7 +270,7 @@ fn make(path: PathBuf, holder: &str) -> io::Result<Ticket> {
     Ok(ticket)
 }
 
-/// Who owns a ticket, if its owner or the agent of its owner lives.
+/// The owner of a ticket, if it or its agent is alive.
 fn find_holder(path: &Path) -> io::Result<Option<LockHolder>> {
     let Some(file) = open(path)? else {
         return Ok(None);
@@ -286,7 +287,8 @@ fn find_holder(path: &Path) -> io::Result<Option<LockHolder>> {
 
 /// Waits until all these tickets are gone.
 fn wait_for_agent(tickets: &[PathBuf]) -> io::Result<()> {
-    // Backwards: whoever was next to us has waited for all the others, so that a release wakes one, not all.
+    // Backwards: the ticket before ours waits for all the others, so that a release wakes one
+    // process, not all.
     for path in tickets.iter().rev() {
         let Some(file) = open(path)? else {
             continue;

@@ -9,8 +9,8 @@ use rustix::fs::{Access, access};
 
 /// The absolute path of a program: of a name, the first in `path`; of a path, itself.
 ///
-/// Relative entries of `path` are passed over: they mean whatever the working directory holds, and that
-/// may be somebody else's repository.
+/// Relative entries of `path` are passed over: they depend on the working directory, which may be
+/// an untrusted repository.
 pub fn find_program(program: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, NotFound> {
     let mut not_found = NotFound {
         program: program.to_owned(),

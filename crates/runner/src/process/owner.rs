@@ -1,5 +1,5 @@
-//! Who started an agent. Every agent carries the name of its linkspan, so that those of a linkspan that
-//! was killed are found without a list of them: whoever carries the name of a dead one is an orphan.
+//! The owner of an agent. Every agent has the name of its linkspan process in its environment, so
+//! that agents of a killed one are found without a list: those of a dead owner are orphans.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use super::{GRACE, SWEEP_LIMIT};
 /// The variable that carries the name.
 pub const OWNER: &str = "LINKSPAN_OWNER";
 
-/// A process that starts agents, by what no other process has in common with it.
+/// The unique identity of a process that starts agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     pid: u32,
@@ -82,7 +82,7 @@ pub fn end_orphans() -> usize {
         let tag = find(&environ, VARIABLE);
         if let (Some(owner), Some(tag)) = (owner, tag)
             && owner.is_alive() == Some(false)
-            // Whoever was started by an orphan does not end itself.
+            // A process that was started by an orphan must not end itself.
             && own.as_deref() != Some(tag)
             && let Ok(parsed) = tag.parse::<ProcessTag>()
         {

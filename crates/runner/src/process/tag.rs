@@ -45,8 +45,8 @@ impl ProcessTag {
         self.signal(None) > 0
     }
 
-    /// Asks all who carry the mark to end, and kills whoever has not within `grace`. False: some are
-    /// still there after `limit` more.
+    /// Terminates all processes with the tag, and kills those that remain after `grace`. False if
+    /// some are still alive after another `limit`.
     pub(crate) fn end(&self, grace: Duration, limit: Duration) -> bool {
         let start = Instant::now();
         if !grace.is_zero() && self.signal(Some(Signal::TERM)) > 0 {
@@ -67,7 +67,7 @@ impl ProcessTag {
         false
     }
 
-    /// Kills all who carry the mark, in the background, once their guard has had the time to do so.
+    /// Kills all processes with the tag in the background, after giving their guard time to do so.
     pub(crate) fn end_later(self, patience: Duration, limit: Duration) {
         let work = move || {
             self.wait(patience);
@@ -79,7 +79,7 @@ impl ProcessTag {
         }
     }
 
-    /// Until nobody carries the mark, or for as long as this.
+    /// Waits until no process has the tag, up to this limit.
     pub(crate) fn wait(&self, limit: Duration) {
         let start = Instant::now();
         while start.elapsed() < limit && self.is_alive() {
@@ -87,7 +87,7 @@ impl ProcessTag {
         }
     }
 
-    /// Signals all who carry the mark, and says how many they are.
+    /// Signals all processes with the tag and returns their number.
     #[cfg(target_os = "linux")]
     fn signal(&self, signal: Option<Signal>) -> usize {
         let entry = format!("{VARIABLE}={self}");

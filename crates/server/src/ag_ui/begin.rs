@@ -43,7 +43,7 @@ impl AgUi {
         profile = profile.or_else(|| Some(self.settings.endpoint_profile(endpoint?)?.to_owned()));
         check_profile(profile.as_deref())?;
         let input = &asked.input;
-        // Held until the prompt is in the queue: the same run asked for twice at once is one run.
+        // Held until the prompt is queued: two concurrent requests for the same run are one run.
         let _turn = self.turns.take(&asked.engine, &input.thread_id).await;
         let (session, found) = self.find_session(&asked.engine, &input.thread_id).await?;
         let mut stream = RunStream::new(self, &asked, session.clone(), profile);

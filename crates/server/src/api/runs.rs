@@ -125,7 +125,7 @@ async fn check_recording(app: &App, submit: &Submit) -> Result<()> {
     };
     let session = match app.hub.find(id).await {
         Ok(session) => session,
-        // The hub says what is wrong with it.
+        // The hub reports the error.
         Err(hub::Error::NoSession(_)) => return Ok(()),
         Err(err) => return Err(err.into()),
     };

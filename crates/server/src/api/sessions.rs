@@ -207,7 +207,7 @@ pub(crate) async fn remove(app: &App, id: &str, number: u64) -> Result<()> {
         false => Err(ApiError::new(
             StatusCode::NOT_FOUND,
             "no_such_prompt",
-            "this prompt does not wait any more",
+            "this prompt is no longer queued",
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! Controls as they come, and replies as they go. What cannot be read is told so and nothing else: it
+//! Controls as they come, and replies as they go. An unreadable control only gets an error; it
 //! never becomes a prompt.
 
 use axum::http::StatusCode;
@@ -13,12 +13,12 @@ use crate::fields;
 #[derive(Debug)]
 pub(super) struct Control {
     pub(super) verb: &'static ControlInfo,
-    /// Whatever the client wants to find its reply by.
+    /// The client's own id for matching the reply.
     pub(super) request: Option<Value>,
     fields: Map<String, Value>,
 }
 
-/// What a client is told.
+/// A reply to a client.
 #[derive(Debug)]
 pub(super) struct SocketReply {
     pub(super) reply: Value,
@@ -97,7 +97,7 @@ fn unknown(name: &str) -> ApiError {
     .hint(format!("the controls are {}", table::names()))
 }
 
-/// For who names a control as events are named.
+/// A hint for clients that use event names as controls.
 fn hint(named: &str) -> String {
     let named: String = named.chars().take(80).collect();
     match table::find(&named) {

@@ -84,7 +84,7 @@ async fn give(
     }))
 }
 
-/// What a project says about a prompt that does not say it itself.
+/// Defaults from the project for options that a prompt leaves out.
 fn from_project(project: &Map<String, Value>, prompt: &mut SubmitFields) {
     let text = |name: &str| project.get(name)?.as_str().map(str::to_owned);
     prompt.cwd = prompt.cwd.take().or_else(|| text("workingDir"));
@@ -93,7 +93,7 @@ fn from_project(project: &Map<String, Value>, prompt: &mut SubmitFields) {
     prompt.engine = prompt.engine.take().or(agent);
 }
 
-/// A run begins anew, unless the prompt or an earlier choice says otherwise.
+/// A run starts a new session, unless the prompt or an earlier choice selects one.
 async fn resolve_resume(
     app: &App,
     wanted: Option<&str>,

@@ -1,4 +1,4 @@
-//! What a client follows, and how events look on its wire.
+//! Subscriptions of a client, and the encoding of its events.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -160,7 +160,7 @@ impl Subscriptions {
     pub(super) async fn next(&mut self) -> hub::Result<Followed> {
         match &mut self.followers[..] {
             [] => std::future::pending().await,
-            // Almost everybody, and without a box for it.
+            // The common case, without an allocation.
             [only] => only.follower.next().await,
             all => {
                 let all = all.iter_mut().map(|it| Box::pin(it.follower.next()));
@@ -174,7 +174,7 @@ impl Subscriptions {
         self.followers.iter_mut().find_map(|it| it.follower.ready())
     }
 
-    /// Follows what the client asks for: a session, whose id is returned too, or all of them.
+    /// Follows a session, whose id is returned, or all of them.
     pub(super) async fn subscribe(
         &mut self,
         hub: &Hub,
@@ -211,7 +211,7 @@ impl Subscriptions {
         let id = hub.find(&session).await?.id;
         let after = HashMap::from([(id.to_string(), cursor(since)?)]);
         let follower = self.wire.follow(hub, Some(id.clone()), after, None).await?;
-        // Who names a session does not want all of them any more.
+        // Naming a session replaces the subscription to all of them.
         self.followers
             .retain(|it| it.session.is_some() && it.session.as_ref() != Some(&id));
         if self.followers.len() >= MAX_SUBSCRIPTIONS {
@@ -235,7 +235,7 @@ impl Subscriptions {
     /// What an event becomes on this wire.
     pub(super) fn frames(&self, delivered: &Delivered, out: &mut Vec<Utf8Bytes>) {
         if self.wire.format == "linkspan" {
-            // Stored as it is sent: nothing is copied, whoever else gets it.
+            // Sent as stored, without a copy.
             let line = delivered.bytes.slice(..delivered.bytes.len() - 1);
             out.extend(Utf8Bytes::try_from(line).ok());
             return;
@@ -266,7 +266,8 @@ fn cursor(since: Option<&Value>) -> Result<Cursor> {
         .map_err(|()| ApiError::bad("`since` is a cursor such as 7"))
 }
 
-/// Since when new sessions are told from their beginning, in milliseconds as `bridge.subscribed` says it.
+/// Sessions created since then are sent from their start; in milliseconds, as in
+/// `bridge.subscribed`.
 fn new_since(since: Option<&Value>) -> Result<Option<Timestamp>> {
     match since {
         None | Some(Value::Null) => Ok(None),

@@ -217,7 +217,7 @@ pub(super) fn find(name: &str) -> Option<&'static ControlInfo> {
     CONTROLS.iter().find(|it| it.name == name)
 }
 
-/// The names of all controls, for who got one wrong.
+/// The names of all controls, for error messages.
 pub(super) fn names() -> String {
     let names: Vec<&str> = CONTROLS.iter().map(|it| it.name).collect();
     names.join(", ")

@@ -1,4 +1,4 @@
-//! What the controls of the bridge do: the verbs that its clients know, and ours.
+//! The controls of the bridge: those of its existing clients, and ours.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -63,7 +63,7 @@ async fn own_files_are_shown_to_no_one() {
                     403,
                     json!({ "error": {
                         "code": "forbidden",
-                        "message": "files of linkspan itself are shown to nobody",
+                        "message": "linkspan's own files are never shown",
                     }})
                 ),
                 "{role} {path}"

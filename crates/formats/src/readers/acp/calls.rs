@@ -1,8 +1,8 @@
 //! Tool calls: each update says what is new, and a list that is present replaces the one before.
 //!
 //! An agent may send a call's whole output again with every piece that was added to it, many
-//! thousand times. What is known of a call is kept here; the item is only told again when something
-//! besides the output has changed, and of the output only what is new.
+//! thousand times. What is known of a call is kept here; the item is only updated when something
+//! besides the output has changed, and only new output is emitted.
 
 mod results;
 
@@ -25,7 +25,7 @@ const MAX_ENDED: usize = 1024;
 const MAX_DENIED: usize = 256;
 /// Places of one call.
 const MAX_LOCATIONS: usize = 256;
-/// Descriptions of a call that are told; later ones count at its end.
+/// Maximum number of emitted updates per call; later ones are merged into its end.
 const MAX_TOLD: u32 = 256;
 /// Output in pieces that is kept for the result of its call.
 const MAX_OUTPUT: usize = 16 * 1024 * 1024;
@@ -65,7 +65,7 @@ struct AcpCall {
     printed: PrintedOutput,
 }
 
-/// How much of a call's output was told, and how that ended.
+/// How much of a call's output was emitted, and its end.
 #[derive(Clone, Debug, Default)]
 struct PrintedOutput {
     len: usize,
@@ -230,7 +230,7 @@ impl Acp {
             call.is_guess = false;
             has_changed = true;
         }
-        // What is pending is told as soon as it is whole.
+        // A pending call is emitted as soon as it is complete.
         if has_changed && !call.is_pending && self.lifecycle.is_open(&call.id) {
             let tool = call.tool(self.session.cwd.as_deref());
             self.lifecycle.update(cx, Item::Tool(Box::new(tool)));
@@ -256,7 +256,7 @@ impl Acp {
         }
     }
 
-    /// Somebody is asked about a call: what it is to do is known.
+    /// A permission is requested for a call, so its input is known.
     pub(super) fn is_whole(&mut self, cx: &mut FrameContext<'_>, id: &str) {
         let Some(at) = self.calls.find(id) else {
             return;
@@ -371,7 +371,7 @@ impl Acp {
         self.calls.ended.push_back(call.id.as_str().to_owned());
     }
 
-    /// What the sub-agent of a call said last is whole.
+    /// The last text of a call's sub-agent is complete.
     fn close_texts_of(&mut self, cx: &mut FrameContext<'_>, call: &ItemId<'static>) {
         cx.path = Cow::Owned(vec![call.clone()]);
         self.close_texts(cx);

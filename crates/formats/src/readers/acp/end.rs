@@ -18,7 +18,7 @@ const MAX_SUMMARY: usize = 1024 * 1024;
 /// Summaries that stream in at once.
 const MAX_SUMMARIES: usize = 8;
 
-/// What the agent said about its context, and summaries that are not whole yet.
+/// The reported context usage, and incomplete summaries.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ContextUsage {
     size: Option<u64>,
@@ -182,7 +182,7 @@ impl Acp {
             } else if self.session.id.is_none()
                 && let Some(session) = self.config.expected_session.clone()
             {
-                // Nobody answered, but whoever asked for a session can ask for it again.
+                // No session was reported; bind the requested one so the user can resume it.
                 cx.why = Some(why);
                 self.bind(cx, &session);
                 cx.why = None;
@@ -283,7 +283,7 @@ pub(super) fn refusal(line: &Line<'_>) -> Option<RunError<'static>> {
     let told: wire::Error<'_> = line.error.parse().unwrap_or_default();
     let data: wire::ErrorData<'_> = told.data.parse().unwrap_or_default();
     let message = match data.details.as_deref() {
-        // `Internal error` alone helps nobody.
+        // `Internal error` alone is not helpful.
         Some(details) => Text::new(format!("{}: {details}", error.message)),
         None => error.message.into_owned(),
     };

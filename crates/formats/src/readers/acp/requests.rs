@@ -146,7 +146,7 @@ impl Acp {
                 self.lifecycle
                     .notice_with_frame(cx, Level::Info, "cancel", said, text);
             }
-            // Adapters say once whether somebody is logged in.
+            // Adapters report once whether the user is logged in.
             "auth/status_update" | "_auth/status_update" => {
                 let said = Text::new("the agent told whether it is logged in");
                 self.lifecycle
@@ -359,7 +359,7 @@ impl Acp {
         }
     }
 
-    /// Without a session there is no run; why there is none may be told when the stream ends.
+    /// Without a session there is no run; the reason may be reported when the stream ends.
     fn refused(&mut self, asked: &ClientRequest, line: &Line<'_>) {
         match asked {
             ClientRequest::Initialize | ClientRequest::Login => (),

@@ -191,7 +191,7 @@ impl Acp {
         cx.extra = extra;
     }
 
-    /// True when the agent has said anything since the last message of the user.
+    /// True when the agent has emitted anything since the user's last message.
     fn speaks(&self) -> bool {
         self.lifecycle.has_run()
             && !self

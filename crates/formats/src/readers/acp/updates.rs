@@ -111,8 +111,8 @@ impl Acp {
     }
 
     /// True for what belongs to no run: the history of a session that is loaded to go on with it,
-    /// which Gemini tells after the answer, and words about a change of mode. Whoever waits for a run
-    /// must not take this for one.
+    /// which Gemini tells after the answer, and words about a change of mode. A client that waits
+    /// for a run must not mistake this for one.
     fn is_repeated(&self, name: &str) -> bool {
         let is_idle = self.is_replay || self.is_opened && !self.lifecycle.has_run();
         self.config.run_ends == RunEnds::AtResult

@@ -238,7 +238,7 @@ impl AgUi {
         }
         if self.lifecycle.n_runs() == 0 {
             if let Some(expected) = self.config.expected_session.clone() {
-                // Nobody answered, but whoever asked for a session can ask for it again.
+                // No session was reported; bind the requested one so the user can resume it.
                 cx.why = Some(Why::MissingEnd);
                 let bound = SessionBound::new(SessionId::new(expected), Binding::Resume);
                 self.lifecycle.emit(cx, Body::SessionBound(bound));

@@ -41,7 +41,7 @@ impl SeenMessages {
 }
 
 impl AgUi {
-    /// The words that started a run: those of the user behind everybody else's.
+    /// The prompt of a run: the user's messages after all others.
     pub(super) fn show_prompt<'c>(&mut self, cx: &mut FrameContext<'c>, messages: Any<'c>) {
         let messages: List<wire::Message<'c>> = messages.parse().unwrap_or_default();
         let is_user = |it: &wire::Message<'_>| it.role.as_deref() == Some("user");

@@ -10,7 +10,7 @@ use crate::readers::arguments::arguments;
 use crate::tools;
 use crate::wire::lenient::Any;
 
-/// Arguments kept of one call; of longer ones only the pieces are told.
+/// Maximum size of buffered arguments; longer ones are only streamed.
 const MAX_ARGS: usize = 16 * 1024 * 1024;
 
 #[derive(Clone, Debug, Default)]
@@ -161,7 +161,7 @@ impl AgUi {
         let at = match self.calls.find(id) {
             Some(at) => at,
             None => {
-                // A result nobody asked for still counts; the call is made up so that it has a place.
+                // A result without a call still counts; a call is synthesized for it.
                 let before = cx.why.replace(Why::NeverOpened);
                 let at = self.open_call(cx, id, "", None, false);
                 cx.why = before;

@@ -354,7 +354,7 @@ impl Claude {
             .notice_with_frame(cx, Level::Error, "error", said, json);
     }
 
-    /// What the agent said last, in case that no result repeats it.
+    /// The agent's last text, in case no result repeats it.
     fn user_blocks(&mut self, text: &Text<'_>) {
         let is_kept = text.len_bound() <= MAX_ANSWER;
         self.last_text = is_kept.then(|| text.clone().into_owned());
@@ -384,7 +384,7 @@ pub(super) fn notice<'a>(level: Level, code: &'static str, text: Text<'a>) -> No
     }
 }
 
-/// What a person said: words and pictures.
+/// The content of a user message: text and images.
 enum UserBlock<'a> {
     Text(Text<'a>),
     Part(Part<'a>),
@@ -459,7 +459,7 @@ fn is_echo(line: &Line<'_>, words: &Text<'_>) -> bool {
     line.is_replay.is_true() && words.to_str().starts_with("<local-command-stdout>")
 }
 
-/// The JSON text of one content block, for a block whose type nobody knows.
+/// The JSON text of one content block, for a block of an unknown type.
 fn nth_block(line: &str, at: usize) -> Option<&RawValue> {
     #[derive(Deserialize)]
     struct ApiErrorLine<'a> {

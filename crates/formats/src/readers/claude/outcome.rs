@@ -186,7 +186,7 @@ impl Claude {
                 .cloned()
                 .chain(denials(outcome))
                 .collect(),
-            // The answer is most of a long one, and is told already.
+            // The answer is most of a long line and was already emitted.
             detail: (held.json.len() <= MAX_DETAIL).then(|| raw(&held.json)),
         };
         (ended, left_open)
@@ -276,7 +276,7 @@ impl Claude {
             (outcome, code, message) = (Outcome::Failed, "failed", error.to_str().into_owned());
         }
         if self.session.is_none() && self.config.expected_session.is_some() {
-            // Nobody answered, but whoever asked for a session can ask for it again.
+            // No session was reported; bind the requested one so the user can resume it.
             self.session = self.config.expected_session.clone();
             cx.why = Some(why);
             self.bind_without_init(cx);

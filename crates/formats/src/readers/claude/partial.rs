@@ -334,7 +334,7 @@ impl Claude {
         }
     }
 
-    /// What a request to the model took, told once per response.
+    /// The usage of a model request, emitted once per response.
     pub(super) fn call_usage(
         &mut self,
         cx: &mut FrameContext<'_>,

@@ -61,7 +61,7 @@ impl Claude {
             .close_tool(cx, &id, verdict, result, |tool| refine(tool, &details));
     }
 
-    /// A result nobody asked for still counts; the call is made up so that it has a place.
+    /// A result without a call still counts; a call is synthesized for it.
     fn never_opened(&mut self, cx: &mut FrameContext<'_>, id: &ItemId<'_>) {
         let class = Class::plain(ToolKind::Other, Text::new("tool result"));
         let tool = Tool {
@@ -96,7 +96,7 @@ impl Claude {
         };
         let is_rejected = note.permission_decision.decision.as_deref() == Some("reject");
         match note.non_execution_kind.as_deref() {
-            // An interrupt rejects everything that was running, without a decision of anybody.
+            // An interrupt rejects all running calls without a decision.
             Some("user-rejected") if !is_rejected && self.lifecycle.ask_of_item(id).is_none() => {
                 Status::Cancelled
             }

@@ -1,4 +1,4 @@
-//! Sub-agents: who started whom, and which path a frame's events carry.
+//! Sub-agents: their parents, and the path of a frame's events.
 
 use std::borrow::Cow;
 

@@ -104,7 +104,7 @@ impl Codex {
             return self.end_run(cx, Outcome::Failed, Some(("request_failed", refusal)));
         }
         if let (None, Some(expect)) = (&self.session, &self.config.expected_session) {
-            // Nobody answered, but whoever asked for a session can ask for it again.
+            // No session was reported; bind the requested one so the user can resume it.
             let bound = SessionBound::new(SessionId::new(expect.clone()), Binding::Resume);
             self.lifecycle.emit(cx, Body::SessionBound(bound));
         }

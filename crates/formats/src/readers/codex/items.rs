@@ -40,7 +40,7 @@ impl Codex {
         cx.extra.append(item.extra());
         let kind = item.r#type.take().unwrap_or_default();
         if cx.extra.iter().any(|it| it.0 == "ask_id") {
-            // The row in which a server shows a question: nothing that the agent said.
+            // The row in which a server shows a question: not a message of the agent.
             let said = item.text.raw().map(Text::from).unwrap_or_default();
             return self.notice(cx, Level::Info, "ask", said, None);
         }

@@ -1,7 +1,7 @@
 //! The app server: JSON-RPC without `jsonrpc`, with deltas, questions and several turns.
 //!
-//! Notifications that only tell how things stand become debug notices with their bytes. A message
-//! is known by what it says, not by who said it, so that a log without directions reads as well.
+//! Notifications that only report status become debug notices with their bytes. A message is
+//! recognised by its content, not its direction, so that a log without directions can be read too.
 
 use std::borrow::Cow;
 
@@ -408,7 +408,7 @@ impl Codex {
         self.notice(cx, Level::Debug, "response", said, raw(text));
     }
 
-    /// A question is off the table; who saw no answer cannot know it.
+    /// A question was withdrawn; the answer may not be in the stream.
     fn resolved(&mut self, cx: &mut FrameContext<'_>, request: Any<'_>) {
         cx.extra.clear();
         let Some(id) = request.raw() else { return };
@@ -435,7 +435,7 @@ object! {
     }
 }
 
-/// Requests by which the agent waits for somebody.
+/// Requests that wait for a client.
 fn is_question(method: &str) -> bool {
     method.ends_with("requestApproval")
         || method.ends_with("requestUserInput")

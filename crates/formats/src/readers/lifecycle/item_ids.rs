@@ -44,7 +44,7 @@ impl ItemIds {
         candidate
     }
 
-    /// The id under which the last item of this id was told.
+    /// The id under which the last item of this id was emitted.
     pub(super) fn renamed(&self, id: &ItemId<'_>) -> Option<ItemId<'static>> {
         if self.renamed.is_empty() {
             return None;

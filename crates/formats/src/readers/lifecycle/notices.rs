@@ -1,5 +1,4 @@
-//! What is told beside a run's items: notices, lines that are not what they should be, and frames
-//! that no rule knows.
+//! Events beside a run's items: notices, bad lines, and frames that no rule knows.
 
 use std::borrow::Cow;
 
@@ -121,7 +120,7 @@ impl Lifecycle {
         self.emit(cx, Body::FrameUnmapped(unmapped));
     }
 
-    /// The frame said nothing that makes an event, but it may have had fields nobody reads.
+    /// The frame produced no event, but it may have unconsumed fields.
     pub(crate) fn unread(&mut self, cx: &mut FrameContext<'_>) {
         if cx.extra.is_empty() {
             return;

@@ -32,7 +32,7 @@ impl StreamedText {
         self.json.is_empty()
     }
 
-    /// True when the text is spelled as its pieces were; false means that nobody knows yet.
+    /// True when the text is spelled exactly as its pieces; false means unknown.
     pub(crate) fn is_all_of(&self, whole: &Text<'_>) -> bool {
         matches!(whole, Text::Json(raw) if inside(raw.get()) == self.json)
     }

@@ -1,7 +1,7 @@
 //! How a run ends: when its session is idle, or when the stream is over.
 //!
-//! `opencode run` has no last line. What its last step said, an error if there was one, and the exit
-//! code decide together; a process that ends well after its model had stopped has done its work.
+//! `opencode run` has no final line. Its last step, an error if there was one, and the exit code
+//! decide together; a process that ends well after its model had stopped has done its work.
 
 use std::borrow::Cow;
 
@@ -81,7 +81,7 @@ impl RunState {
         }
     }
 
-    /// The assistant said something; the words of the last message are the answer.
+    /// The assistant's text; the last message is the answer.
     pub(super) fn add_text(&mut self, message: Option<&str>, text: &Text<'_>) {
         if text.is_empty() {
             return;
@@ -124,7 +124,7 @@ impl OpenCode {
     pub(super) fn failed<'c>(&mut self, cx: &mut FrameContext<'c>, error: Any<'c>, is_news: bool) {
         let mut it: wire::Error<'c> = error.parse().unwrap_or_default();
         let name = match it.name.take() {
-            // Somebody asked for it: that is no failure, and needs no other word than elsewhere.
+            // It was requested, so it is not a failure.
             Some(name) if name == "MessageAbortedError" => Cow::Borrowed(ABORTED),
             name => name.unwrap_or(Cow::Borrowed("error")),
         };
@@ -203,7 +203,7 @@ impl OpenCode {
         let (end, why) = match ending {
             RunEndCause::Idle | RunEndCause::Next => (&nobody, None),
             RunEndCause::Stream(end) if end.exit.is_some() => (end, Some(Why::ProcessExit)),
-            // A file holds no exit; its last step has said how the run ended.
+            // A file has no exit code; its last step decides.
             RunEndCause::Stream(end) => (end, None),
         };
         let missing = self.native.missing_end("opencode", end);

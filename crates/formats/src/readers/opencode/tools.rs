@@ -16,7 +16,7 @@ use crate::tools;
 use crate::wire::lenient::{Any, Object as _};
 use crate::wire::opencode::{Attachment, FileDiff, Metadata, Part, State};
 
-/// How a call's error begins that somebody or some rule did not allow.
+/// The prefix of the error of a denied call.
 const DENIED: &[&str] = &[
     "The user rejected permission to use",
     "The user has specified a rule which prevents",

@@ -19,7 +19,7 @@ use crate::wire::openhands::{CALL_FAILED, CALL_LOST, CALL_STOPPED, RUN_ENDED, ST
 
 /// Calls without a result, remembered for the question whether they may run.
 const MAX_PENDING: usize = 256;
-/// Calls that were not allowed, told again at the end of the run.
+/// Denied calls, repeated at the end of the run.
 const MAX_DENIALS: usize = 256;
 /// Entries kept; the rest of a longer plan is not shown.
 const MAX_ENTRIES: usize = 1024;
@@ -126,7 +126,7 @@ impl OpenHands {
         self.pending.push(PendingCall { id });
     }
 
-    /// A call that is told as words: what comes back says nothing.
+    /// A call that is emitted as text: its result is empty.
     fn silence(&mut self, call: Option<&str>) {
         if self.silent.len() >= MAX_SILENT {
             self.silent.pop_front();
@@ -139,7 +139,7 @@ impl OpenHands {
         at.map(|at| self.silent.remove(at)).is_some()
     }
 
-    /// The call that an event is the result of; one that nobody made is made up.
+    /// The call of a result; a missing one is synthesized.
     fn answered(&mut self, cx: &mut FrameContext<'_>, event: &Event<'_>) -> ItemId<'static> {
         let id = match event.tool_call_id.as_deref() {
             Some(id) => ItemId::new(id.to_owned()),
@@ -257,7 +257,7 @@ impl OpenHands {
         }
         let id = self.answered(cx, &event);
         let error = event.error.raw().unwrap_or_else(|| Raw::of(&""));
-        // What linkspan itself writes for a call that nobody answered is no answer.
+        // linkspan's own placeholder for an unanswered call is not an answer.
         let made_up = match &*Text::from(error.by_ref()).to_str() {
             CALL_FAILED => Some(Status::Error),
             CALL_STOPPED => Some(Status::Cancelled),
@@ -419,7 +419,7 @@ fn without_kind(action: &str) -> Option<String> {
     String::from_utf8(json).ok()
 }
 
-/// True when an observation holds more than what was said and whether it was an error.
+/// True when an observation holds more than its text and an error flag.
 fn has_more(observation: &mut Observation<'_>) -> bool {
     use crate::wire::lenient::Object as _;
     observation

@@ -1,7 +1,8 @@
 //! What is sent to a conversation that linkspan runs: lines of its own, not of OpenHands.
 //!
-//! Answers tell something that no event does: who allowed a call, and when. The first line tells that
-//! the conversation is linkspan's. OpenHands tells all else itself, prompts and interrupts too.
+//! Answers hold what no event does: who allowed a call, and when. The first line marks a
+//! conversation of linkspan. OpenHands reports everything else itself, including prompts and
+//! interrupts.
 
 use model::{AskSettled, Decision, ItemId, Text};
 

@@ -20,7 +20,7 @@ use crate::readers::{RunEnds, missing_end};
 pub(super) struct PossibleEnd {
     outcome: Outcome,
     error: Option<RunError<'static>>,
-    /// A status said so: what follows is another run.
+    /// Reported by a status: what follows is another run.
     is_certain: bool,
     at: Option<Timestamp>,
     frame: Option<u64>,
@@ -39,7 +39,7 @@ impl PossibleEnd {
         }
     }
 
-    /// The agent has spoken without calling a tool, or said that it is done.
+    /// The agent has sent text without a tool call, or reported that it is done.
     pub(super) fn by_message(cx: &FrameContext<'_>) -> Self {
         Self::new(cx, Outcome::Completed, None)
     }
@@ -230,7 +230,7 @@ impl OpenHands {
         if self.session.is_none()
             && let Some(session) = self.config.expected_session.clone()
         {
-            // Nobody answered, but whoever asked for a session can ask for it again.
+            // No session was reported; bind the requested one so the user can resume it.
             let bound = SessionBound::new(SessionId::new(session), Binding::Resume);
             self.lifecycle.emit(cx, Body::SessionBound(bound));
         }

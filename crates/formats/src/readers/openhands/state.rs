@@ -43,7 +43,7 @@ impl OpenHands {
                 match status {
                     Some(status) => {
                         if status == "finished" && self.lifecycle.n_runs() == 0 {
-                            // A run in which nothing was said.
+                            // A run without text.
                             self.lifecycle.start_run(cx, Cause::Prompt);
                         }
                         self.status(cx, &status);
@@ -88,7 +88,7 @@ impl OpenHands {
         self.emit_notice(cx, Level::Debug, "state", "state: full_state", json);
         self.stats(cx, state.stats);
         if !self.lifecycle.has_run() {
-            // What was used by then belongs to no run that is told here.
+            // Earlier usage belongs to no run of this stream.
             self.used.before.clone_from(&self.used.now);
         }
         // A snapshot of an idle conversation begins and ends nothing.
@@ -156,14 +156,14 @@ impl OpenHands {
         self.lifecycle.emit(cx, Body::UsageReported(usage));
     }
 
-    /// The agent waits: every call without a result is one that somebody has to allow.
+    /// The agent waits: every call without a result needs a permission.
     pub(super) fn ask(&mut self, cx: &mut FrameContext<'_>) {
         for pending in self.pending.clone() {
             let Some(tool) = self.lifecycle.open_tool(&pending.id) else {
                 continue;
             };
             let (title, input) = (tool.class.title.clone(), tool.input.clone());
-            // In the words of Claude Code, which whoever shows suggestions knows.
+            // In Claude Code's format, which clients that show suggestions know.
             let rules = || Raw::of(&json!([{"rules": [{"toolName": tool.name}]}]));
             let suggestions = self.is_ours.then(rules);
             let ask = Ask {

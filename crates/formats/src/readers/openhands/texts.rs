@@ -1,4 +1,4 @@
-//! What is said and thought: messages, the thoughts of an action, text as it streams.
+//! Text and reasoning: messages, the thoughts of an action, streamed text.
 
 use std::borrow::Cow;
 
@@ -245,7 +245,7 @@ impl OpenHands {
         self.streams.reasoning = None;
     }
 
-    /// The summary as its model reads it; the condensation before it has said it already.
+    /// The summary as the model sees it; the condensation event before it already has it.
     pub(super) fn summary<'c>(&mut self, cx: &mut FrameContext<'c>, event: &Event<'c>) {
         let id = self.id(cx);
         let condensation = id.strip_suffix("-summary");

@@ -94,7 +94,7 @@ impl OpenResponses {
         }
     }
 
-    /// The arguments are whole; what did not stream of them is told now.
+    /// The arguments are complete; emit what was not streamed.
     fn set_input(&mut self, cx: &mut FrameContext<'_>, at: usize, text: &Text<'_>) {
         let slot = &mut self.output.slots[at];
         let Some(key) = slot.key.clone() else { return };
@@ -141,7 +141,7 @@ impl OpenResponses {
         let input = said.filter(|it| !it.is_empty()).unwrap_or(Text::new(held));
         self.set_input(cx, at, &input);
         if item.status.as_deref() == Some("incomplete") {
-            // Nobody can answer it: the end of the run closes it.
+            // It cannot be answered: the end of the run closes it.
             self.output.slots[at].key = None;
         }
     }
@@ -190,7 +190,7 @@ impl OpenResponses {
     }
 }
 
-/// A call of which nobody said the name.
+/// A call without a name.
 fn unknown_call(
     id: &ItemId<'static>,
     group: Option<Cow<'static, str>>,

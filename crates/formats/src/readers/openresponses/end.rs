@@ -56,7 +56,7 @@ impl OpenResponses {
             }
         };
         if let Some(raw) = error {
-            // It told the same, with a type and a parameter.
+            // It has the same message, with a type and a parameter.
             if outcome == Outcome::Failed {
                 cx.extra.push((Cow::Borrowed("error_event"), raw));
             } else {
@@ -160,7 +160,7 @@ impl OpenResponses {
     pub(super) fn finish(&mut self, cx: &mut FrameContext<'_>, end: &End) {
         if self.lifecycle.n_runs() == 0 {
             if let Some(expected) = self.config.expected_session.clone() {
-                // Nobody answered, but whoever asked for a session can ask for it again.
+                // No session was reported; bind the requested one so the user can resume it.
                 cx.why = Some(Why::MissingEnd);
                 let bound = SessionBound::new(SessionId::new(expected), Binding::Resume);
                 self.lifecycle.emit(cx, Body::SessionBound(bound));

@@ -18,7 +18,7 @@ use crate::wire::openresponses as wire;
 /// Under this name the provider's own item stands in `extra`.
 const ITEM: &str = "item";
 
-/// True when the provider runs it; a shell or a patch waits for whoever asked.
+/// True when the provider runs it; a shell or a patch waits for the client.
 pub(super) fn is_server_side(item: &wire::Item<'_>) -> bool {
     let name = base_name(item.r#type.as_deref().unwrap_or_default());
     !matches!(name, "shell" | "local_shell" | "apply_patch" | "computer")

@@ -34,7 +34,7 @@ pub(super) struct OutputSlot {
     pub(super) role: Role,
     pub(super) phase: Option<Raw<'static>>,
     pub(super) has_input: bool,
-    /// Arguments of a call that nobody announced.
+    /// Arguments of an unannounced call.
     pub(super) held: String,
     /// The part of the reasoning that streams.
     pub(super) thought: Option<super::reasoning::ReasoningPart>,
@@ -97,7 +97,7 @@ impl OutputItems {
 }
 
 impl OpenResponses {
-    /// The place of an event, made up when nobody announced it.
+    /// The slot of an event, created if it was not announced.
     pub(super) fn slot(
         &mut self,
         cx: &mut FrameContext<'_>,
@@ -275,7 +275,7 @@ impl OpenResponses {
         }
     }
 
-    /// Closes what the response has finished: its words, and the calls somebody else will answer.
+    /// Closes what the response has finished: its text, and the calls that the client will answer.
     pub(super) fn close_output(&mut self, cx: &mut FrameContext<'_>) {
         self.show_held(cx);
         for at in 0..self.output.slots.len() {

@@ -127,7 +127,7 @@ object! {
 }
 
 object! {
-    /// What linkspan adds to an error: the agent's own word, and that nobody knows why.
+    /// linkspan's additions to an error: the agent's error code, or `lost` when unknown.
     ErrorData {
         code: Str<'a> = "code",
         outcome: Str<'a> = "outcome",

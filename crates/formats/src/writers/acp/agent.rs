@@ -17,7 +17,7 @@ const TAIL: usize = 8 * 1024;
 /// Between two looks at an output that is not whole.
 const PAUSE_MS: i64 = 500;
 
-/// What a client can be told.
+/// The capabilities of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AcpClient {
     pub has_notices: bool,
@@ -32,7 +32,7 @@ pub struct AcpAgent(Acp);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Connection {
     pub(super) client: AcpClient,
-    /// What was said before is told again, the user's words with it.
+    /// History is replayed, including the user's messages.
     pub(super) is_history: bool,
     pub(super) knows_commands: bool,
     pending: Option<HeldText>,
@@ -40,7 +40,7 @@ pub(super) struct Connection {
     pub(super) ended: Option<String>,
 }
 
-/// A request for permission, to be sent if nobody else decides.
+/// A permission request, to be sent unless the policy decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcpRequest {
     /// The ask it is about.
@@ -86,7 +86,7 @@ impl AcpAgent {
         Self(acp)
     }
 
-    /// Whether what follows was said before.
+    /// Sets whether the following events are history.
     pub fn set_history(&mut self, is_history: bool) {
         self.0.is_live = !is_history;
         if let Some(connection) = &mut self.0.connection {

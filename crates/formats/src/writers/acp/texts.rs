@@ -1,6 +1,6 @@
 //! Words: the user's, the model's, and what it thought.
 //!
-//! A text that streams is said piece by piece, one that does not is said when it closes.
+//! A streamed text is sent piece by piece, others when they close.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ pub(super) struct AcpOpenText {
     has_deltas: bool,
 }
 
-/// Who a chunk comes from.
+/// The source of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChunkSource {
     User,
@@ -99,7 +99,7 @@ impl Acp {
         }
     }
 
-    /// Says what no delta has said.
+    /// Sends what no delta has sent.
     pub(super) fn text_closed(
         &mut self,
         event: &Event<'_>,

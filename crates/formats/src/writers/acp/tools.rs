@@ -19,7 +19,7 @@ use crate::writers::content::{ResultPart, blocks};
 pub(super) struct AcpOpenTool {
     pub(super) id: String,
     pub(super) kind: wire::ToolKind,
-    /// What it is to do, for whoever is there to be asked about it.
+    /// The input, for clients that are asked for permission.
     pub(super) class: Option<Box<Class<'static>>>,
     has_input: bool,
     has_output: bool,
@@ -188,7 +188,7 @@ impl Acp {
         is_there.then(|| Box::new(class.clone().into_owned()))
     }
 
-    /// Ends what nobody ended, so that the response can follow.
+    /// Closes open calls, so that the response can follow.
     pub(super) fn close_left_open(&mut self, out: &mut Vec<u8>) {
         let is_file = self.connection.is_none();
         for ask in std::mem::take(&mut self.asks)

@@ -118,7 +118,7 @@ impl AgUiEndpoint {
         })));
     }
 
-    /// What happened next. Behind the end of the run nothing is told.
+    /// Writes the next event; nothing is written after the end of the run.
     pub fn event(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
         if self.is_over || (!self.config.is_late && is_prompt(event)) {
             return;
@@ -182,7 +182,7 @@ impl AgUiEndpoint {
         self.end(&RunEnded::new(Outcome::Completed, None), out);
     }
 
-    /// The end has been told.
+    /// The end was written.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
@@ -194,7 +194,7 @@ impl AgUiEndpoint {
     }
 }
 
-/// What the user said comes from the client, which shows it already.
+/// The user's messages come from the client, which already shows them.
 fn is_prompt(event: &Event<'_>) -> bool {
     let item = match &event.body {
         Body::ItemOpened(it) | Body::ItemUpdated(it) => Some(it),

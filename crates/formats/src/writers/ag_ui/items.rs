@@ -22,7 +22,7 @@ pub(super) struct Items {
     /// The reasoning that speaks: the old names have no ids to keep two apart.
     pub(super) thinking: Option<String>,
     pub(super) parents: Vec<ParentMessage>,
-    /// Calls that are whole and that somebody else has to answer.
+    /// Complete calls that the client has to answer.
     pub(super) pending: Vec<String>,
     /// Calls that are shown as what the provider says of them.
     activities: Vec<String>,
@@ -196,7 +196,7 @@ impl Items {
         self.activities.iter().any(|it| it == id)
     }
 
-    /// Ends what nobody ended, so that the run can end.
+    /// Closes open items, so that the run can end.
     pub(super) fn close_left_open(&mut self, lane: &mut EventLane<'_>) {
         while let Some(at) = self.texts.len().checked_sub(1) {
             self.end_text(at, lane);
@@ -207,7 +207,7 @@ impl Items {
         self.end_span(lane);
     }
 
-    /// Ends what is open for as long as nobody listens; what goes on afterwards starts again.
+    /// Closes open items while no client is attached; they are reopened on reconnect.
     pub(super) fn suspend(&mut self, lane: &mut EventLane<'_>) {
         self.end_span(lane);
         self.suspend_texts(lane);
@@ -218,7 +218,7 @@ impl Items {
     }
 }
 
-/// What a frame said besides what the item holds.
+/// The frame's fields that the item does not hold.
 pub(super) fn find<'e>(extra: &'e Extra<'_>, key: &str) -> Option<&'e Raw<'e>> {
     let (_, raw) = extra.iter().find(|(name, _)| name == key)?;
     Some(raw)

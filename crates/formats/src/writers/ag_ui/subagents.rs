@@ -18,7 +18,7 @@ pub(super) struct StartedSubagents {
 }
 
 impl StartedSubagents {
-    /// Makes sure that everybody on the path has been introduced.
+    /// Ensures that all sub-agents on the path have been started.
     pub(super) fn enter(&mut self, path: &[ItemId<'static>], lane: &mut EventLane<'_>) {
         let Some(last) = path.last() else { return };
         if self.is_started(last.as_str()) {

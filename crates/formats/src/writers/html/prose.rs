@@ -205,8 +205,7 @@ impl HtmlProse<'_> {
         self.put(">");
     }
 
-    /// Opens a link; of one that may not be followed, the address is told in words. A link inside
-    /// of a link, as a picture may be, is told the same way.
+    /// Opens a link; a disallowed one, or one inside another link, is written as text.
     fn link(&mut self, what: &str, url: &str) {
         let is_inside = self.links.iter().any(|it| it == "</a>");
         if is_allowed(url) && !is_inside {

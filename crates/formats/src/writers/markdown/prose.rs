@@ -1,4 +1,4 @@
-//! Somebody's Markdown that must not reach beyond itself.
+//! Contains foreign Markdown, so that it cannot affect what follows.
 //!
 //! HTML in it is made text, so that it can close nothing of ours and load nothing; a fence that is
 //! left open is closed. Both are found by a real parser, because what is HTML depends on where it

@@ -1,7 +1,7 @@
 //! Words of a response that wait until it is known what they are: the thought of a tool call, or a
 //! message of their own.
 //!
-//! Agents print a response block by block, so at the end of a text nobody knows yet whether a tool
+//! Agents print a response block by block, so at the end of a text it is unknown whether a tool
 //! call follows. Each agent of a session (the main one and every sub-agent) has a lane, because
 //! their responses interleave.
 
@@ -25,7 +25,7 @@ const BREAK: Text<'static> = Text::Plain(Cow::Borrowed("\n\n"));
 pub(super) struct AgentBuffer {
     /// The call that started the sub-agent; absent for the main agent.
     pub(super) call: Option<ItemId<'static>>,
-    /// The response that is being told, if the agent names its responses.
+    /// The current response, if the agent names its responses.
     pub(super) response: Option<String>,
     /// True once an action of that response has been written: only the first has thoughts.
     pub(super) has_acted: bool,
@@ -37,7 +37,7 @@ pub(super) struct AgentBuffer {
 /// Parts of a response that are not written yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PendingResponse {
-    /// When the last of it was said.
+    /// The time of its last event.
     pub(super) at: Option<Timestamp>,
     texts: Vec<Text<'static>>,
     thinking: Vec<PendingThinking>,

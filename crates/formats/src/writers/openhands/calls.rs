@@ -102,7 +102,7 @@ impl OpenHands {
         }
     }
 
-    /// Closes every call that nobody will answer any more.
+    /// Closes every unanswered call.
     pub(super) fn end_open_calls(&mut self, error: &'static str, out: &mut Vec<u8>) {
         for call in std::mem::take(&mut self.calls) {
             let head = self.pen.head(Source::Agent);

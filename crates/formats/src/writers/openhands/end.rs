@@ -18,7 +18,7 @@ pub(super) struct UsageTotals {
     /// Tokens in the model's context at its last call.
     context: u64,
     is_known: bool,
-    /// The agent has told what the whole session used up to the end of this run.
+    /// The agent has reported the session's usage up to the end of this run.
     is_whole: bool,
 }
 
@@ -119,7 +119,7 @@ impl OpenHands {
         self.streams.clear();
     }
 
-    /// Writes all that is held, and the answer if nobody has said it.
+    /// Writes all held text, and the answer if it was not written.
     fn final_text(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
         let root = self.lane(None, out);
         for lane in 0..self.lanes.len() {

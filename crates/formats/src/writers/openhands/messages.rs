@@ -52,7 +52,7 @@ impl OpenHands {
         }
     }
 
-    /// Writes what the user, or the agent program on its own account, told the model.
+    /// Writes a message to the model, from the user or from the agent program.
     fn note(
         &mut self,
         event: &Event<'_>,

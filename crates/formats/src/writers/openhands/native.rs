@@ -215,7 +215,7 @@ impl<'a> ClaudeDetails<'a> {
         self.filenames.0.into_iter().filter_map(|it| it.0).collect()
     }
 
-    /// The file before and after, if it can be told for certain.
+    /// The file before and after, if known for certain.
     fn edited(&self, old: &Text<'_>, new: &Text<'_>) -> Option<(Option<Text<'a>>, Text<'a>)> {
         let before = Text::from_json(self.original_file.0?);
         let (old, new) = (old.to_str(), new.to_str());

@@ -29,9 +29,9 @@ pub(super) struct PageAgent {
     pub(super) name: String,
     pub(super) about: Option<String>,
     pub(super) held: Vec<u8>,
-    /// What it was told to do, as [`hash`] tells it.
+    /// The [`hash`] of its task.
     pub(super) told: Option<u64>,
-    /// The last thing it said, as [`hash`] tells it.
+    /// The [`hash`] of its last text.
     pub(super) last_said: Option<u64>,
 }
 

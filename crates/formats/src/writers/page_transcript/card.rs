@@ -40,9 +40,9 @@ pub(crate) struct ToolCard<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CardOutcome {
     Ok,
-    /// It went well, and the command said otherwise.
+    /// The call succeeded, but the command failed.
     Exit(i32),
-    /// Only a part is told so far.
+    /// Only a part is shown so far.
     Open,
     Background,
     Failed(Option<i32>),
@@ -170,8 +170,7 @@ impl<'a> ToolCard<'a> {
         }
     }
 
-    /// What the call was given. What a headline, a command, a diff or a sub-agent's task says is
-    /// not said again.
+    /// The input of the call, without what the headline, command, diff or task already shows.
     pub(super) fn input<M: Renderer>(
         &mut self,
         tool: &'a Tool<'_>,

@@ -14,7 +14,8 @@ pub(crate) const DIFF_CONTEXT: usize = 20;
 
 /// The look of a page. Every text it is given is foreign and unsafe, unless it says otherwise.
 pub(crate) trait Renderer: Clone + Debug + Send + 'static {
-    /// Bytes that are shown of one input, output or notice; what is longer is cut, and its size said.
+    /// Bytes that are shown of one input, output or notice; longer ones are truncated with their
+    /// size.
     const MAX_SHOWN: usize;
 
     fn head(&self, head: &PageHeader<'_>, out: &mut Vec<u8>);
@@ -70,9 +71,9 @@ pub(crate) enum Author {
     Prompt,
     Answer,
     Thought,
-    /// What an agent was told by another agent.
+    /// A prompt from another agent.
     Task,
-    /// What an agent was told by its own program.
+    /// A message from the agent program.
     Harness,
 }
 

@@ -4,7 +4,7 @@ use model::{RunEnded, Tokens};
 
 use crate::writers::summary::{SessionSummary, cost};
 
-/// Models that are told apart; the tokens of more are added to the last.
+/// Maximum number of models; the tokens of further ones are added to the last.
 const MAX_MODELS: usize = 32;
 
 #[derive(Clone, Debug, Default)]

@@ -64,7 +64,7 @@ impl Takopi {
         self.write_tool(event, tool, &action, ActionPhase::Completed(status), out);
     }
 
-    /// Closes actions whose items nobody closed: the events stopped before the run ended.
+    /// Closes open actions: the events stopped before the run ended.
     pub(super) fn left_open(&mut self, out: &mut Vec<u8>) {
         for action in std::mem::take(&mut self.run.actions) {
             if self.profile == TakopiProfile::Upstream {

@@ -20,7 +20,7 @@ use crate::wire::codex;
 use crate::wire::lenient::Str;
 use crate::wire::takopi as wire;
 
-/// A notice that Codex told as an item or as a line.
+/// A notice that came from a Codex item or line.
 enum CodexNotice {
     Item(String),
     Line,
@@ -202,7 +202,7 @@ impl Takopi {
         let (phase, title) = match (phase, known) {
             (wire::Phase::Completed, Some(at)) => {
                 let action = self.run.actions.remove(at);
-                // Only a search is told what it looks for at its end.
+                // Only a search gets its query at its end.
                 let is_kept = kind != wire::Kind::WebSearch;
                 (phase, if is_kept { action.title } else { title })
             }

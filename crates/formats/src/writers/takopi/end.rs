@@ -45,7 +45,7 @@ impl Takopi {
         line(out, &completed);
     }
 
-    /// One warning for each call that was not allowed, whoever told of it.
+    /// One warning for each denied call, whatever its source.
     fn denials(&mut self, ended: &RunEnded<'_>, out: &mut Vec<u8>) {
         for denial in &ended.denials {
             let detail = wire::DenialDetail {

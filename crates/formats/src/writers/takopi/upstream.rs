@@ -143,7 +143,7 @@ impl Takopi {
         line(out, &completed);
     }
 
-    /// The answer and the error of a run whose agent said how it ended.
+    /// The answer and the error of a run with a reported end.
     fn result<'a>(
         &self,
         ended: &'a RunEnded<'_>,

@@ -1,6 +1,6 @@
 //! Questions of the agent, and how they were settled.
 //!
-//! Somebody who watches sees the question when it is asked; a file gets it with its answer.
+//! Live output shows a question when it is asked; a file gets it with its answer.
 
 use model::{AskSettled, Decision, ItemId};
 
@@ -12,7 +12,7 @@ impl OpenAsk {
     pub(super) fn write(&self, path: &[ItemId<'_>], page: &mut TerminalPage, out: &mut Vec<u8>) {
         page.begin(self.block(), path, out);
         let safe = SafeText::new(&self.question);
-        // All of it: somebody may decide by it.
+        // In full, because a decision may depend on it.
         for (n, line) in safe.lines().enumerate() {
             if n == 0 {
                 page.start(Indent(""), out);

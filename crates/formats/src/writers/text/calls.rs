@@ -214,7 +214,7 @@ pub(super) fn reason(
     }
 }
 
-/// True when a call that went well has said everything with its headline.
+/// True when the headline of a successful call says everything.
 pub(super) fn speaks_for_itself(tool: &Tool<'_>) -> bool {
     !tool.class.diffs.is_empty()
 }

@@ -24,7 +24,7 @@ const fn color(color: AnsiColor) -> Style {
     Style::new().fg_color(Some(Color::Ansi(color)))
 }
 
-/// Agents inside agents that are told apart by bars; the deeper ones stand behind the last.
+/// Maximum nesting shown by bars; deeper sub-agents share the last one.
 const MAX_BARS: usize = 8;
 
 /// Text that a terminal only shows.

@@ -1,4 +1,4 @@
-//! Who speaks while somebody watches: words appear as they come, and only one speaks at a time.
+//! The turnstile of live output: text is shown as it streams, and only one agent prints at a time.
 //!
 //! A message takes the floor when it opens. Once a word of it is on the page, everything else waits
 //! until it closes; before that, anything else may go first, and the message is written whole later.
@@ -39,7 +39,7 @@ pub(super) enum Delivery {
     /// Nothing of his.
     Ignored,
     Streamed,
-    /// All has been said.
+    /// The text is complete.
     AlreadyStreamed,
 }
 
@@ -109,7 +109,7 @@ impl Turnstile {
         }
     }
 
-    /// Where others write while somebody has the floor.
+    /// The buffer of others while one agent prints.
     pub(super) fn take_waiting(&mut self) -> Option<Vec<u8>> {
         self.speaker
             .is_some()
@@ -136,7 +136,7 @@ impl Turnstile {
         }
     }
 
-    /// Nobody speaks any more: what waited is written.
+    /// The speaker is done: writes the buffered text.
     pub(super) fn clear(&mut self, page: &mut TerminalPage, out: &mut Vec<u8>) {
         if let Some(speaker) = self.speaker.take() {
             speaker.speech.finish(page, out);

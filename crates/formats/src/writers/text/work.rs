@@ -1,7 +1,7 @@
 //! What the agent does: calls, the agents they start, the questions they raise, and its plan.
 //!
-//! Somebody who watches sees each of these when it begins, and again in short when something came in
-//! between; a file gets a call, the decisions about it and its result in one piece.
+//! Live output shows each of these when it starts, and a reminder when something came in between; a
+//! file gets a call, its decisions and its result in one piece.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ pub(super) struct TranscriptCall {
     is_announced: bool,
     /// When it began; later by as long as it waited for a person.
     began: Option<Timestamp>,
-    /// When somebody was asked about it.
+    /// When permission was requested.
     asked: Option<Timestamp>,
     pub(super) printed: String,
     /// The agent it started goes on when it has ended.
@@ -157,7 +157,7 @@ impl Transcript {
         calls::ending(&end, &text, &self.page, &mut self.losses, out);
     }
 
-    /// Somebody who watches sees a question when it is asked.
+    /// Live output shows a question when it is asked.
     pub(super) fn on_ask(&mut self, ask: &Ask<'_>, path: &[ItemId<'_>], out: &mut Vec<u8>) {
         let open = OpenAsk::new(ask);
         let call = (self.calls.iter_mut()).find(|it| Some(&it.item) == open.call.as_ref());

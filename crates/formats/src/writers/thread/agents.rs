@@ -1,5 +1,5 @@
-//! Sub-agents: most are told by the call that started them; those that outlive it, or had none, are waited
-//! for.
+//! Sub-agents: most are shown by the call that started them; those that outlive it, or had none,
+//! become `wait` items.
 
 use std::borrow::Cow;
 
@@ -33,7 +33,7 @@ impl Thread {
         }
     }
 
-    /// An agent that outlived its call, or had none, is told of as if it had been waited for.
+    /// An agent that outlived its call, or had none, is written as a `wait` item.
     pub(super) fn agent_closed(
         &mut self,
         agent: &Subagent<'_>,

@@ -1,5 +1,5 @@
-//! Questions of the agent, for clients of a server: a row that any reader of ThreadEvents shows, and the
-//! messages of the bridge for those that let somebody answer.
+//! Questions of the agent, for clients of a server: a row that any reader of ThreadEvents shows,
+//! and the messages of the bridge for clients that can answer.
 //!
 //! The row is a message that is no answer (`phase` is `commentary`), started when the question is put and
 //! completed when it is settled. Its id is made of the number of the event, so that a client that comes
@@ -103,7 +103,7 @@ impl Thread {
         }
     }
 
-    /// Completes the rows of questions that nobody settled; a lawful stream has none.
+    /// Completes the rows of unsettled questions; a valid stream has none.
     pub(super) fn close_asks(&mut self, out: &mut Vec<u8>) {
         for open in std::mem::take(&mut self.asks) {
             let text = Text::new(format!("Not answered: {}", open.what));
@@ -136,8 +136,8 @@ impl Thread {
     }
 }
 
-/// Shows a question that waits to somebody who comes later: the row and, on the bridge, its message.
-/// Nothing is written for an event that is no question.
+/// Shows an open question to a late client: the row and, on the bridge, its message. Other events
+/// write nothing.
 pub fn waiting_ask(event: &Event<'_>, served: &ServedThread, out: &mut Vec<u8>) {
     if let model::Body::AskOpened(ask) = &event.body {
         write_ask(event, ask, served, out);

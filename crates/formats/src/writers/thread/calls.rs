@@ -1,8 +1,7 @@
-//! Tool calls as ThreadItems: which item a call becomes, and how its end is told.
+//! Tool calls as ThreadItems: which item a call becomes, and how it ends.
 //!
-//! What `item.started` said is kept until the call closes, so that both lines agree in type,
-//! command and arguments whatever was learned in between, and so that a call can be closed when
-//! nobody says how it ended.
+//! The content of `item.started` is kept until the call closes, so that both lines agree in type,
+//! command and arguments, and so that a call without an end can be closed.
 
 use std::borrow::Cow;
 
@@ -94,7 +93,7 @@ pub(super) struct ThreadCallEnd<'a> {
 }
 
 impl<'a> ThreadCallEnd<'a> {
-    /// Nobody said how.
+    /// The outcome is unknown.
     pub(super) fn lost(printed: &'a str, outputs: &'a Outputs, session: &'a str) -> Self {
         Self {
             status: Status::Lost,

@@ -1,4 +1,4 @@
-//! What was a ThreadItem before, told with the facts it had.
+//! Items that were ThreadItems before, written with their original fields.
 //!
 //! The Codex reader keeps an item's own fields: in the input of a call, in the structured part of
 //! its result, in the detail of a warning. They say more than the classification, such as what

@@ -1,7 +1,7 @@
 //! What tools print, in the size a log can bear.
 //!
-//! On a server, an output that is cut names its length and a link to all of it, and a picture is a link:
-//! whoever shows these lines has a small screen, and fetches what it wants to see.
+//! On a server, an output that is cut names its length and a link to all of it, and an image is a
+//! link: clients with a small screen fetch what they want to show.
 
 use std::borrow::Cow;
 
@@ -173,7 +173,7 @@ impl Outputs {
         let mut content: Vec<_> = content.collect();
         let mut structured_content = result.structured.as_ref().and_then(structured);
         let n_bytes = structured_content.as_ref().map_or(0, |it| it.get().len());
-        // Cut JSON is of no use to anybody.
+        // Truncated JSON is useless.
         if n_bytes > self.max.unwrap_or(usize::MAX)
             && let Some(url) = self.output(source)
         {

@@ -25,14 +25,15 @@ pub(super) enum TurnState {
 pub(super) struct Turns {
     pub(super) profile: ThreadProfile,
     pub(super) turn: TurnState,
-    /// The main agent has said something in this turn.
+    /// The main agent has sent text in this turn.
     pub(super) has_answer: bool,
     /// linkspan's id of the session, until the agent's own is known.
     session: String,
     native: Option<String>,
     announced: Option<String>,
-    /// Never goes back: a client may keep the items of all turns under their ids. Whoever begins in the
-    /// middle of a session has to show the writer what came before, and then counts alike.
+    /// Never goes back: a client may keep the items of all turns under their ids. A writer that
+    /// starts in the middle of a session must first see the earlier events, so that it numbers
+    /// items alike.
     next_item: u64,
     postponed: Vec<Text<'static>>,
 }
@@ -147,7 +148,7 @@ impl Turns {
         id
     }
 
-    /// The id of something that is no call: its own when it is like those given out here.
+    /// Reuse the agent's id if it matches our `item_N` scheme, else allocate.
     pub(super) fn kept_id(&mut self, id: &str) -> String {
         match number(id) {
             Some(_) => self.own_id(id),

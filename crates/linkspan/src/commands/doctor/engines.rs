@@ -1,4 +1,4 @@
-//! The agents: which are installed, and whether anybody has logged in to them.
+//! Checks the agents: installed versions and logins.
 
 use runner::config::Config;
 use runner::engines::{self, Found, Installed, Machine};

@@ -140,7 +140,7 @@ pub(super) fn check_locks(findings: &mut Vec<Finding>) {
         return;
     };
     let place = folder.display();
-    // What is not there is made when it is needed, by whoever may write to what is.
+    // A missing directory is created on demand, if its parent is writable.
     let nearest = folder.ancestors().find(|it| it.exists());
     let may_write =
         nearest.is_some_and(|it| rustix::fs::access(it, rustix::fs::Access::WRITE_OK).is_ok());

@@ -1,7 +1,7 @@
-//! `linkspan run --attach`: a session that somebody else runs, shown as it happens.
+//! `linkspan run --attach`: follows a session that is run by another process.
 //!
-//! It reads the journal and nothing else, so whoever runs the session need not be asked. Leaving it
-//! leaves the run alone.
+//! It only reads the journal, so the owner of the session is not involved. Detaching does not stop
+//! the run.
 
 use journal::{Deltas, Journal, Read, Scope, State};
 use model::{Body, Outcome, SessionId, Sink};

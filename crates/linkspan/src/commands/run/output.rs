@@ -12,7 +12,7 @@ use crate::cli::RunArgs;
 use crate::exit::Failure;
 use crate::suggestions;
 
-/// What is held back while somebody is asked; past it the transcript goes on.
+/// Maximum output held back during a question; past it the transcript continues.
 const MAX_HELD: usize = 1024 * 1024;
 
 /// Where the events go.
@@ -57,7 +57,7 @@ impl RunOutput {
             bytes.clear();
             return Ok(());
         }
-        // Somebody is being asked; what comes meanwhile is shown afterwards.
+        // A question is open; output is held back until it is answered.
         let is_paused = self.view.as_ref().is_some_and(StatusLine::is_paused);
         if is_paused && bytes.len() < MAX_HELD {
             return Ok(());

@@ -54,7 +54,7 @@ pub(super) struct SessionMeta {
 }
 
 impl RunPlan {
-    /// `is_attended`: somebody at a terminal can be asked.
+    /// `is_attended`: a user at a terminal can be asked.
     pub(super) fn new(args: &RunArgs, is_attended: bool) -> Result<Self, Failure> {
         let mut config = settings::with_permissions(&args.file, args.permissions)?;
         settings::asks(&mut config, &args.asks)?;
@@ -140,7 +140,7 @@ impl RunPlan {
     }
 }
 
-/// What `listed` lets run: nobody is asked, so it is said.
+/// Print the tools that `listed` allows, because they run without asking.
 fn listed(chosen: &engines::SelectedAgent, permissions: &Permissions) -> Option<String> {
     match permissions.mode {
         Mode::Listed => (),
@@ -202,7 +202,7 @@ fn choose(
         Selected::Agent(chosen) => *chosen,
         Selected::Responses(_) | Selected::Replay(_) => {
             return Err(Failure::usage(
-                "a recording has no sessions to go on with",
+                "a recording has no sessions to resume",
                 "leave the resume line out",
             ));
         }
@@ -262,7 +262,7 @@ fn stored(args: &RunArgs, id: &str) -> Result<Option<journal::Session>, Failure>
         store::find(&*journal, id).await
     });
     match found {
-        // A journal that cannot be used keeps nobody from running, and is told of later.
+        // An unusable journal does not prevent a run and is reported later.
         Err(Failure::Message { code: Code::Io, .. }) => Ok(None),
         found => found,
     }
@@ -304,7 +304,7 @@ fn native(
     let Some(native) = session.native.map(|it| it.to_string()) else {
         return Err(Failure::usage(
             format!(
-                "the agent has not named session `{}`, so it cannot go on",
+                "the agent has not named session `{}`, so it cannot be resumed",
                 printable(id)
             ),
             "leave `--resume` and `--fork` out to begin a new one",
@@ -397,7 +397,7 @@ fn replay(
 ) -> Result<RunPlan, Failure> {
     if args.resume.is_some() || args.fork.is_some() || args.r#continue {
         return Err(Failure::usage(
-            "a recording has no sessions to go on with",
+            "a recording has no sessions to resume",
             "leave `--resume`, `--continue` and `--fork` out",
         ));
     }

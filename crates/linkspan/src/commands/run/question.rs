@@ -1,7 +1,7 @@
 //! An ask as a conversation on the terminal: what to show, and what the typed lines mean.
 //!
-//! Without I/O: the caller types, shows and opens the editor. An empty line decides nothing, because
-//! somebody may have pressed return for another reason.
+//! Without I/O: the caller types, shows and opens the editor. An empty line decides nothing,
+//! because return may have been pressed for another reason.
 
 use formats::{display_safe, visible};
 use model::AskKind;
@@ -151,7 +151,7 @@ impl Question {
         }
     }
 
-    /// The input as somebody changed it.
+    /// The edited input.
     pub(super) fn edited(&self, text: &str) -> Reply {
         match serde_json::from_str::<Map<String, Value>>(text) {
             Ok(input) => Reply::Settle(Answer::Allow {

@@ -19,7 +19,7 @@ use crate::store;
 
 /// What others are told of who waits.
 const HOLDER: &str = "linkspan run";
-/// Between two tries to get a session that somebody else has.
+/// Interval between attempts to acquire a session that is held.
 const TRY_AGAIN: Duration = Duration::from_millis(200);
 /// Tries after which its owner is asked again to let go of it.
 const ASK_AGAIN: u32 = 100;
@@ -65,7 +65,7 @@ pub(super) async fn recall(log: &mut SessionLog, setup: &mut Setup) {
     match log.history().await {
         Ok(history) => setup.recall(history),
         Err(err) => exit::print_line(&format!(
-            "linkspan: what was said before cannot be read: {}\n",
+            "linkspan: the history cannot be read: {}\n",
             chain(&err)
         )),
     }
@@ -114,7 +114,7 @@ pub(super) async fn finish(log: SessionLog) {
 /// What came of asking for a session.
 enum Claim {
     Acquired(Box<SessionLog>),
-    /// Somebody has it, and nobody wants to wait.
+    /// It is held and `no_wait` is set.
     Busy {
         pid: String,
     },

@@ -1,5 +1,5 @@
-//! Everything that means: stop. Heard on a thread of its own, because the loop may be stuck in a write
-//! that nobody takes; then the program leaves, and the guard ends the agent.
+//! Stop signals, handled on a thread of their own, because the loop may be blocked in a write; then
+//! the program exits, and the guard ends the agent.
 
 use std::process;
 use std::sync::Arc;
@@ -26,14 +26,14 @@ pub(super) struct InterruptSignals {
 #[derive(Debug, Default)]
 struct SignalState {
     n_noticed: AtomicU64,
-    /// Somebody else has the terminal: what is pressed is for them.
+    /// Another program has the terminal; keys are for it.
     is_lent: AtomicBool,
 }
 
 impl InterruptSignals {
     pub(super) fn new() -> io::Result<Self> {
         let ignored = ignored();
-        // Whoever started us with a signal ignored, as `nohup` does, wants it that way.
+        // Signals that our parent ignores, as with `nohup`, stay ignored.
         let wanted = |it: &i32| ignored >> (it - 1) & 1 == 0;
         let wanted: Vec<i32> = [SIGINT, SIGTERM, SIGHUP]
             .into_iter()
@@ -62,7 +62,7 @@ impl InterruptSignals {
         Ok(Self { presses, shared })
     }
 
-    /// The next time somebody wants it to stop.
+    /// Waits for the next stop request.
     pub(super) async fn next(&mut self) {
         match self.presses.recv().await {
             Some(()) => drop(self.shared.n_noticed.fetch_add(1, Ordering::Relaxed)),
@@ -76,7 +76,7 @@ impl InterruptSignals {
     }
 }
 
-#[expect(clippy::exit, reason = "the main thread is stuck and cannot be told")]
+#[expect(clippy::exit, reason = "the main thread is blocked")]
 fn leave_unless_noticed(shared: &SignalState, n_pressed: u64) {
     thread::sleep(PATIENCE);
     if shared.n_noticed.load(Ordering::Relaxed) < n_pressed {
@@ -84,7 +84,7 @@ fn leave_unless_noticed(shared: &SignalState, n_pressed: u64) {
     }
 }
 
-/// The signals that are ignored, a bit each, the first for signal 1. None where nobody tells.
+/// The signals that are ignored, a bit each, the first for signal 1. `None` where it is unknown.
 fn ignored() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|it| it.strip_prefix("SigIgn:"));

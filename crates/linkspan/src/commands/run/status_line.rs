@@ -28,7 +28,7 @@ pub(super) struct StatusLine {
     has_begun: bool,
     /// The ask that was told last, and nothing after it.
     last_ask: Option<String>,
-    /// Somebody is being asked: the line would stand in the way.
+    /// A question is open: hide the status line.
     is_paused: bool,
     is_line_start: bool,
     is_drawn: bool,

@@ -14,7 +14,7 @@ const EDITORS: [&str; 2] = ["vi", "nano"];
 #[derive(Debug)]
 pub(super) struct Tty {
     file: File,
-    /// A line that somebody is typing; a read of a terminal cannot be taken back.
+    /// A pending terminal read, which cannot be cancelled.
     typing: Option<oneshot::Receiver<Option<String>>>,
     /// It is typed for a question that is gone.
     is_stale: bool,
@@ -63,7 +63,7 @@ impl Tty {
         }
     }
 
-    /// Lets somebody change `text` in an editor, and waits for it.
+    /// Opens `text` in an editor and waits for it.
     pub(super) fn edit(&self, text: &str) -> io::Result<String> {
         // A folder of a random name that only we may enter: what is in it is going to be run.
         let folder = tempfile::Builder::new().prefix("linkspan-").tempdir()?;

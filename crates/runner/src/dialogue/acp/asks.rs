@@ -1,4 +1,4 @@
-//! What the agent asks for: permissions and forms are somebody's to answer, the rest is refused.
+//! Requests of the agent: permissions and forms become asks, the rest is refused.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::wire::{Outcome, PermissionAnswer, PermissionOption, RequestPermission
 use super::{Acp, AcpRequest, AcpTurn};
 use crate::request::Answer;
 
-/// An ask that waits.
+/// An open ask.
 #[derive(Debug)]
 pub(super) struct AcpAsk {
     id: Box<RawValue>,
@@ -48,7 +48,7 @@ impl Acp {
         self.asks.insert(ask_id(id), wanted);
     }
 
-    /// Answers that nobody will answer: the protocol wants it of a client that cancels.
+    /// Cancels the open asks, which the protocol requires of a client that cancels.
     pub(super) fn withdraw_all(&mut self, out: &mut Outbox) {
         for (_, wanted) in self.asks.drain() {
             wanted.withdraw(&self.rpc, out);
@@ -84,7 +84,8 @@ impl AcpAsk {
     }
 }
 
-/// The option an answer stands for. A kind that is not offered falls back to the other of its side.
+/// The option for an answer. A kind that is not offered falls back to the other one of the same
+/// side.
 fn choose<'a>(options: &'a [PermissionOption], answer: &Answer) -> Result<Outcome<'a>, NotSettled> {
     let kinds = match answer {
         Answer::Allow { input: Some(_) } | Answer::AllowAlways { input: Some(_) } => {
@@ -111,7 +112,7 @@ fn filled_in(answer: &Answer) -> Result<Value, NotSettled> {
     Ok(json!({"action": "accept", "content": content}))
 }
 
-/// The id under which the reader tells the ask.
+/// The id under which the reader emits the ask.
 fn ask_id(id: &RawValue) -> String {
     let text = serde_json::from_str::<String>(id.get());
     let text = text.unwrap_or_else(|_| id.get().to_owned());

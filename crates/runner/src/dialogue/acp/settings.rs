@@ -165,7 +165,7 @@ impl Acp {
             return false;
         };
         if setting.current != value {
-            // An agent that stays where it is must not do more than was asked for.
+            // An agent whose mode cannot be changed must not do more than was allowed.
             let is_vital = mode == Mode::Plan || is_free(&setting.current);
             setting.current.clone_from(&value);
             let how = setting.kind.clone();

@@ -33,7 +33,7 @@ struct FileSystem {
     write_text_file: bool,
 }
 
-/// What agents only tell a client that wants it.
+/// Updates that agents send only to clients that opt in.
 #[derive(Default, Serialize)]
 struct SessionExtras {
     compaction: Empty,
@@ -80,7 +80,7 @@ pub(super) struct AgentCapabilities {
     session_capabilities: SessionCapabilities,
 }
 
-/// An empty object says yes.
+/// An empty object means yes.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct SessionCapabilities {

@@ -9,7 +9,7 @@ use super::super::{NotSettled, Outbox, in_one_line};
 use super::{Codex, CodexRequest};
 use crate::request::Answer;
 
-/// An ask that waits.
+/// An open ask.
 #[derive(Debug)]
 pub(super) struct CodexAsk {
     id: Box<RawValue>,

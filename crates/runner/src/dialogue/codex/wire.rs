@@ -72,7 +72,7 @@ pub(super) struct OpenThread<'a> {
     pub(super) limits: Limits<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) model: Option<String>,
-    /// The history is long, and nobody here reads it.
+    /// The history is long and not needed here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) exclude_turns: Option<bool>,
 }

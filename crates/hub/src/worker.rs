@@ -293,16 +293,16 @@ impl Worker {
             } = self;
             let (record, mut journal) = log.parts();
             let mut tee = Tee { record, sink };
-            let wakeup = tokio::select! {
+            let outcome = tokio::select! {
                 biased;
-                event = journal.next() => Wakeup::Log(event),
-                agent = started(starting), if starting.is_some() => Wakeup::Started(agent.map(Box::new)),
-                step = step(agent, &mut tee), if agent.is_some() && may_step => Wakeup::Stepped(step),
+                event = journal.next() => StepOutcome::Log(event),
+                agent = started(starting), if starting.is_some() => StepOutcome::Started(agent.map(Box::new)),
+                step = step(agent, &mut tee), if agent.is_some() && may_step => StepOutcome::Stepped(step),
             };
-            let progress = match wakeup {
-                Wakeup::Log(event) => self.on_log_event(event),
-                Wakeup::Started(started) => Some(self.on_started(started)),
-                Wakeup::Stepped(step) => Some(self.on_step(step)),
+            let progress = match outcome {
+                StepOutcome::Log(event) => self.on_log_event(event),
+                StepOutcome::Started(started) => Some(self.on_started(started)),
+                StepOutcome::Stepped(step) => Some(self.on_step(step)),
             };
             if let Some(progress) = progress {
                 return progress;
@@ -475,7 +475,7 @@ impl std::fmt::Debug for Worker {
 }
 
 /// What ended the wait of a step.
-enum Wakeup {
+enum StepOutcome {
     Log(LogEvent),
     Started(Result<Box<Agent>, StartError>),
     Stepped(Step),

@@ -43,6 +43,10 @@ use crate::test_env::TestEnv;
 /// The agents are heavy; more at a time only makes each of them slower.
 const THREADS: usize = 3;
 
+/// Cases that may fail beside others and pass alone. The agents race with themselves on a busy machine (Codex
+/// lists a session some time after it has ended); more than that is a fault of ours.
+const MAX_FLAKY: usize = 2;
+
 /// One behaviour of one agent.
 struct Case {
     behaviour: &'static str,
@@ -119,15 +123,23 @@ fn main() -> ExitCode {
                     let took = began.elapsed().as_secs_f64();
                     print_line(&format!("{verdict:6} {took:5.1} s  {}", case.name()));
                     if let Err(why) = tried {
-                        failures.lock().unwrap().push((case.name(), why));
+                        failures.lock().unwrap().push((case, why));
                     }
                 }
             });
         }
     });
-    let failures = failures.into_inner().unwrap();
-    for (name, why) in &failures {
-        print_line(&format!("\n---- {name}\n{why}"));
+    let mut failures: Vec<(&Case, String)> = failures.into_inner().unwrap();
+    for (case, why) in &failures {
+        print_line(&format!("\n---- {}\n{why}", case.name()));
+    }
+    if failures.len() <= MAX_FLAKY {
+        failures.retain(|(case, _)| {
+            let tried = case.try_out();
+            let verdict = if tried.is_ok() { "FLAKY" } else { "FAILED" };
+            print_line(&format!("{verdict:6} alone    {}", case.name()));
+            tried.is_err()
+        });
     }
     let n_failed = failures.len();
     print_line(&format!(

@@ -52,6 +52,22 @@ fn no_two_types_of_a_crate_share_a_name() {
     assert_eq!(places, BTreeMap::new());
 }
 
+/// A rule about leases, asks or backpressure has one place only if agents run in one place.
+#[test]
+fn only_the_hub_runs_agents() {
+    let is_elsewhere = |it: &&PathBuf| {
+        let path = it.to_string_lossy();
+        is_product_code(it) && !path.contains("crates/hub/") && !path.contains("crates/runner/")
+    };
+    let starts: Vec<PathBuf> = sources()
+        .iter()
+        .filter(is_elsewhere)
+        .filter(|it| read(it).contains("Agent::start("))
+        .cloned()
+        .collect();
+    assert_eq!(starts, Vec::<PathBuf>::new());
+}
+
 #[test]
 fn types_are_named_after_what_they_are() {
     let mut found = Vec::new();

@@ -3,7 +3,7 @@
 //! A guard process (`guard.rs`) supervises the agent: linkspan starts, signals and waits for the
 //! guard, which forwards the agent's output, signals and exit. A program that is not linkspan has
 //! no guard; its agents get a process group of their own, and what they leave behind is found by
-//! its [marker](Marker).
+//! its [tag](ProcessTag).
 
 mod escalation;
 mod find;

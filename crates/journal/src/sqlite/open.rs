@@ -151,6 +151,8 @@ pub(super) fn looker(path: &Path) -> Result<Connection, Fault> {
     let began = Instant::now();
     loop {
         let conn = connect(path)?;
+        // Two that wait for each other with half of the lock each would do so until both give up.
+        conn.busy_timeout(Duration::ZERO)?;
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         // Before the first look at the store, or it has no effect.
         conn.pragma_update(None, "locking_mode", "EXCLUSIVE")?;

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use rusqlite::Connection;
@@ -217,6 +217,8 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHan
         .spawn(work)
 }
 
+static LOOKING: Mutex<()> = Mutex::new(());
+
 /// Takes turns with the other readers. A connection is opened for the first job, and again for the next
 /// where it could not be: what hindered it may be over.
 fn read_loop(path: &Path, jobs: &Mutex<Receiver<ReadJob>>, is_cramped: &AtomicBool) {
@@ -225,6 +227,8 @@ fn read_loop(path: &Path, jobs: &Mutex<Receiver<ReadJob>>, is_cramped: &AtomicBo
         let next = jobs.lock().map(|jobs| jobs.recv());
         let Ok(Ok(job)) = next else { return };
         if is_cramped.load(Ordering::Acquire) {
+            // It has the store for itself, so the readers of this process take turns.
+            let _turn = LOOKING.lock().unwrap_or_else(PoisonError::into_inner);
             job(open::looker(path).as_ref().map_err(Fault::clone));
             continue;
         }

@@ -15,7 +15,7 @@ use formats::ag_ui::History;
 use hub::{LogLost, Progress, Request, SessionLog, Worker};
 use journal::Journal;
 use model::error_chain;
-use runner::{Agent, McpServer, Offers, Permissions, Prompt, Resume};
+use runner::{Agent, McpServer, Offers, Prompt, Resume};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -186,11 +186,7 @@ impl Session {
         let is_boxed = std::env::var_os("IS_SANDBOX").is_some();
         let choices = Choices::of(family, is_root && !is_boxed);
         let writer = writer(&shared, name, &cwd);
-        let permissions = Permissions {
-            mode: chosen.mode,
-            ..config.permissions.clone()
-        };
-        let mut worker = Worker::new(SessionLog::deferred(), permissions);
+        let mut worker = Worker::new(SessionLog::deferred(), config.permissions.clone());
         worker.set_ask_limit(config.settings.ask_limit(&engine, None, None));
         let mut session = Self {
             shared,

@@ -17,7 +17,7 @@ use journal::Error;
 use model::{Event, Frame, Sink};
 use runner::locks::LockHolder;
 use runner::{
-    Agent, Answer, AskLimit, NotSettled, PendingAsk, Permissions, PolicyDecision, Setup,
+    Agent, Answer, AskLimit, Mode, NotSettled, PendingAsk, Permissions, PolicyDecision, Setup,
     StartError, Step,
 };
 use tokio::time::timeout;
@@ -182,6 +182,11 @@ impl Worker {
     /// Later asks are answered by these rules.
     pub fn set_permissions(&mut self, permissions: Permissions) {
         self.permissions = permissions;
+    }
+
+    /// The same in another mode.
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.permissions.mode = mode;
     }
 
     pub fn permissions(&self) -> &Permissions {

@@ -1,6 +1,6 @@
 //! Config options: the user's choices, the agent's offers and its own changes.
 
-use runner::{Mode, Offers, Permissions};
+use runner::{Mode, Offers};
 use serde_json::Value;
 
 use super::Session;
@@ -73,10 +73,7 @@ impl Session {
 
     fn set_chosen_mode(&mut self, mode: Mode) {
         self.chosen.mode = mode;
-        self.worker.set_permissions(Permissions {
-            mode,
-            ..self.shared.config.permissions.clone()
-        });
+        self.worker.set_mode(mode);
     }
 
     fn change_model(&mut self, model: &str) {

@@ -7,7 +7,7 @@ use model::error_chain;
 use responses::Conversation;
 use runner::engines::{self, LaunchContext, Machine, Selected};
 use runner::process::find_on_path;
-use runner::{Backend, Interaction, Permissions, Request, Resume, Setup, StartError};
+use runner::{Backend, Interaction, Request, Resume, Setup, StartError};
 use tokio::time::timeout;
 
 use super::turn::CANCELLED;
@@ -61,10 +61,7 @@ impl Session {
                     effort: self.chosen.effort.clone(),
                     mcp_servers: self.mcp_servers.clone(),
                     cwd: self.cwd.clone(),
-                    permissions: Permissions {
-                        mode: self.chosen.mode,
-                        ..config.permissions.clone()
-                    },
+                    permissions: self.worker.permissions().clone(),
                     talk: Interaction::Dialogue,
                 };
                 let around = LaunchContext {

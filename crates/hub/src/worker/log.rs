@@ -210,8 +210,9 @@ impl SessionLog {
     }
 
     /// Stores what is left and lets go of the session, so that another program can have it.
-    pub async fn release(&mut self) {
-        self.flush().await;
+    /// False when not everything could be stored.
+    pub async fn release(&mut self) -> bool {
+        let is_stored = self.flush().await;
         let before = std::mem::replace(&mut self.0, State::Off);
         self.0 = match before {
             State::Open(log) => {
@@ -221,6 +222,7 @@ impl SessionLog {
             }
             before => before,
         };
+        is_stored
     }
 
     /// Takes the session again; waits a little for another program that may be about to let go of it.
@@ -269,9 +271,7 @@ impl SessionLog {
 
     /// Stores what is left, and lets go of the session; false when not everything could be stored.
     pub async fn finish(mut self) -> bool {
-        let is_stored = self.flush().await;
-        self.release().await;
-        is_stored
+        self.release().await
     }
 
     /// Lets go of a session in which nothing was done; one that is empty is removed.

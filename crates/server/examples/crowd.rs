@@ -89,7 +89,7 @@ async fn gather(address: &str, path: &str, n_clients: usize, rest: &[&str]) -> R
         for client in listening {
             streams.push(timeout(PATIENCE, client).await???);
         }
-        println!("{}", serde_json::to_string(&seen.borrow().said())?);
+        println!("{}", serde_json::to_string(&seen.borrow().report())?);
     } else {
         streams.extend(clients.into_iter().map(|it| it.0));
     }
@@ -182,7 +182,7 @@ impl Seen {
         Ok(find(payload, &self.end).is_some())
     }
 
-    fn said(&self) -> CrowdReport {
+    fn report(&self) -> CrowdReport {
         let ends = self.times.first().zip(self.times.last());
         let lags = self.times.iter().map(|(first, last)| *last - *first);
         CrowdReport {

@@ -136,7 +136,7 @@ const LOADS: [Load; 4] = [
 pub(super) struct StreamSample {
     /// Processor time of the server for one event to one client, in microseconds.
     micros: f64,
-    said: CrowdReport,
+    report: CrowdReport,
 }
 
 pub(super) fn run(options: &ServeOptions) -> Result<()> {
@@ -183,7 +183,7 @@ fn streams(
                     ServeContender::Floor | ServeContender::Node => server.feed(&events, pace),
                 })?;
                 // The others go at the pace that the first one had.
-                pace = sample.said.pace();
+                pace = sample.report.pace();
                 samples.push(sample);
             }
         }
@@ -199,20 +199,20 @@ fn stream(
 ) -> Result<StreamSample> {
     let before = whole_cpu(server.id())?;
     begin(&mut server)?;
-    let said = crowd.said()?;
+    let report = crowd.report()?;
     let cpu = whole_cpu(server.id())? - before;
     let CrowdReport {
         n_events,
         n_delivered,
         ..
-    } = said;
+    } = report;
     ensure!(
         n_events > 0 && n_delivered == n_events * load.clients,
         "{n_delivered} events were delivered to {} clients, not {n_events} to each",
         load.clients
     );
     let micros = cpu.as_secs_f64() * 1e6 / n_delivered as f64;
-    Ok(StreamSample { micros, said })
+    Ok(StreamSample { micros, report })
 }
 
 /// What the server has in memory, alone and with clients that wait.

@@ -282,7 +282,7 @@ fn commands(command: &str, cwd: &str) -> [(&'static str, String); 2] {
 fn codex_and_opencode_ask_for_what_they_run() {
     let mut random = Random(0x1405_7b7e_f767_814f);
     let mut cases = vec![
-        ("/tmp/evil/bash -lc ls".to_owned(), "/tmp/evil"),
+        ("/srv/evil/bash -lc ls".to_owned(), "/srv/evil"),
         ("cd / && rm -rf /srv/app/etc".to_owned(), "/srv/app"),
         ("/bin/bash -lc 'ls'".to_owned(), "/"),
     ];

@@ -80,7 +80,7 @@ impl Crowd {
     }
 
     /// Waits until each of them has had the last event.
-    pub(super) fn said(&mut self) -> Result<CrowdReport> {
+    pub(super) fn report(&mut self) -> Result<CrowdReport> {
         let said = self.line()?;
         serde_json::from_str(&said).with_context(|| format!("the clients said `{said}`"))
     }

@@ -32,7 +32,7 @@ impl ServeRow<'_> {
     }
 
     fn lags(&self) -> impl Iterator<Item = f64> {
-        self.0.iter().flat_map(|it| it.said.lag_millis.clone())
+        self.0.iter().flat_map(|it| it.report.lag_millis.clone())
     }
 
     fn worst_lag(&self) -> f64 {
@@ -92,10 +92,10 @@ pub(super) fn streams(
             cells.push([
                 contender.name().to_owned(),
                 load.clients.to_string(),
-                row.0[0].said.n_events.to_string(),
+                row.0[0].report.n_events.to_string(),
                 format!(
                     "{:.1}",
-                    median(row.0.iter().map(|it| it.said.pace().as_secs_f64() * 1e3))
+                    median(row.0.iter().map(|it| it.report.pace().as_secs_f64() * 1e3))
                 ),
                 format!("{:.1}", row.median()),
                 range(&row.micros()),

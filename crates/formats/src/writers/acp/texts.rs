@@ -157,14 +157,14 @@ impl Acp {
             return;
         }
         if self.connection.is_some() {
-            self.heard(event, voice);
+            self.mark_written(event, voice);
             return self.send_later(event, voice, id, &text.to_str(), out);
         }
         let text = text.by_ref();
         self.chunk(event, voice, id, wire::ContentBlock::Text { text }, out);
     }
 
-    fn heard(&mut self, event: &Event<'_>, voice: ChunkSource) {
+    fn mark_written(&mut self, event: &Event<'_>, voice: ChunkSource) {
         if voice == ChunkSource::Agent
             && let Some(run) = &mut self.run
         {
@@ -185,7 +185,7 @@ impl Acp {
             content,
             meta: meta(event),
         };
-        self.heard(event, voice);
+        self.mark_written(event, voice);
         if let Some(update) = voice.update(chunk) {
             self.send(out, update);
         }

@@ -287,18 +287,16 @@ impl Conversation {
     }
 
     async fn start(&mut self, prompt: &str) -> Result<(), ConversationError> {
+        let mut setup = self.setup(prompt)?;
         let Some(worker) = &mut self.worker else {
             return Ok(());
         };
-        let history = worker.log_mut().history().await?;
-        let earlier = worker.log().resume_point();
-        let mut setup = self.setup(prompt)?;
         setup.session.clone_from(&self.id);
-        setup.resume_point = earlier;
-        setup.recall(history);
-        if let Some(worker) = &mut self.worker {
-            worker.start_now(setup, |_| ()).await?;
+        if setup.needs_history() {
+            setup.recall(worker.log_mut().history().await?);
         }
+        setup.resume_point = worker.log().resume_point();
+        worker.start_now(setup, |_| ()).await?;
         Ok(())
     }
 

@@ -193,6 +193,11 @@ impl Setup {
         }
     }
 
+    /// Whether what was said before has to be given with [`Setup::recall`]: agents remember it.
+    pub fn needs_history(&self) -> bool {
+        matches!(self.backend, Backend::Responses { .. })
+    }
+
     /// A model needs the history; an agent remembers it.
     pub fn recall(&mut self, history: History) {
         if let Backend::Responses {

@@ -62,6 +62,9 @@ pub(super) async fn recall(log: &mut SessionLog, setup: &mut Setup) {
         return;
     };
     setup.session = session.to_string();
+    if !setup.needs_history() {
+        return;
+    }
     match log.history().await {
         Ok(history) => setup.recall(history),
         Err(err) => exit::print_line(&format!(

@@ -145,6 +145,8 @@ struct AskInProgress {
     id: AskId<'static>,
     item: Option<ItemId<'static>>,
     path: Vec<ItemId<'static>>,
+    /// What the agent wants to run, shared with whoever keeps the ask.
+    input: Option<Raw<'static>>,
 }
 
 impl Lifecycle {
@@ -593,22 +595,30 @@ impl Lifecycle {
         if ask.kind == AskKind::Permission {
             ask.title = self.approval_title(item.as_ref(), &ask);
         }
-        self.share_input(item.as_ref(), &mut ask);
+        let input = self.shared_input(item.as_ref(), ask.input.take());
+        ask.input.clone_from(&input);
         self.emit(cx, Body::AskOpened(ask));
         self.asks.push(AskInProgress {
             key,
             id,
             item,
             path,
+            input,
         });
     }
 
-    /// An ask usually repeats the input of its call: whoever keeps both keeps one text.
-    fn share_input(&self, item: Option<&ItemId<'_>>, ask: &mut Ask<'_>) {
+    /// The input of an ask in memory that all who keep it share, also with its call, whose input it usually
+    /// repeats.
+    fn shared_input(
+        &self,
+        item: Option<&ItemId<'_>>,
+        asked: Option<Raw<'_>>,
+    ) -> Option<Raw<'static>> {
         let call = item.and_then(|it| self.open_tool(it));
-        let input = call.and_then(|it| it.input.as_ref());
-        if let Some(input) = input.filter(|it| ask.input.as_ref() == Some(it)) {
-            ask.input = Some(input.clone());
+        let input = call.and_then(|it| it.input.clone());
+        match input.filter(|it| asked.as_ref() == Some(it)) {
+            Some(input) => Some(input),
+            None => asked.map(Raw::into_owned),
         }
     }
 
@@ -632,6 +642,8 @@ impl Lifecycle {
         };
         let ask = self.asks.remove(at);
         settled.id = ask.id;
+        // Some protocols repeat what was asked in every answer; only another input is news.
+        settled.input = settled.input.filter(|it| Some(it) != ask.input.as_ref());
         self.emit_at(cx, &ask.path, Body::AskSettled(settled));
     }
 

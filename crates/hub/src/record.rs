@@ -129,11 +129,7 @@ impl Record {
 
     /// The lines of what may be stored.
     pub(crate) fn ready_lines(&self) -> Vec<Bytes> {
-        self.committed
-            .entries
-            .iter()
-            .map(|it| it.line().clone())
-            .collect()
+        self.committed.entries.iter().map(Entry::line).collect()
     }
 
     /// Whether something may be stored.
@@ -263,7 +259,7 @@ impl Record {
         self.n_unsaved += frame.as_ref().map_or(0, Bytes::len);
         let entry = Entry::fitted(event, frame).expect("events are plain data with string keys");
         let entry = entry.with_frame_cut(std::mem::take(&mut self.frame_cut));
-        self.n_unsaved += entry.line().len();
+        self.n_unsaved += entry.line_length();
         self.staged.push(entry);
     }
 

@@ -58,7 +58,8 @@ fn bare(path: &Path, batch: u64) -> f64 {
         let tx = conn.transaction().unwrap();
         for seq in n * batch + 1..=(n + 1) * batch {
             let entry = entry(&lease, seq);
-            let line = std::str::from_utf8(entry.line()).unwrap();
+            let line = entry.line();
+            let line = std::str::from_utf8(&line).unwrap();
             tx.prepare_cached("INSERT INTO events (seq, line) VALUES (?1, ?2)")
                 .unwrap()
                 .execute(params![seq as i64, line])

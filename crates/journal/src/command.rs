@@ -4,9 +4,16 @@ use bytes::Bytes;
 use model::{AskId, RunId, SessionId, Timestamp};
 
 use crate::session::NewSession;
+use crate::truncate::Truncate;
 
 /// Maximum number of pending commands per session; a longer queue is a client's mistake.
 pub(crate) const MAX_COMMANDS: u64 = 1000;
+
+/// Events of asks up to this length are listed whole. A list is read often, and must not cost what a giant
+/// input does.
+const MAX_LISTED: usize = 1 << 20;
+/// Bytes kept of each string of a longer one.
+const MAX_LISTED_STRING: usize = 64 << 10;
 
 /// A command for the owner of a session. It stays until the owner marks it as done, so the next
 /// owner gets it if this one dies: delivered at least once, in order.
@@ -82,6 +89,21 @@ pub struct WaitingAsk {
     pub at: Timestamp,
     /// An answer is on its way to the agent; a second one is refused.
     pub answered: bool,
-    /// The `ask.opened` event.
+    /// The `ask.opened` event. Long strings of one over a megabyte are shortened and say so; the log has the
+    /// whole.
     pub line: Bytes,
+}
+
+impl WaitingAsk {
+    /// The event of an ask as it is listed.
+    pub(crate) fn listed(line: &[u8]) -> Bytes {
+        match line.len() {
+            ..=MAX_LISTED => Bytes::copy_from_slice(line),
+            _ => Truncate::above(MAX_LISTED_STRING)
+                .json(line)
+                .0
+                .into_owned()
+                .into(),
+        }
+    }
 }

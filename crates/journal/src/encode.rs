@@ -7,11 +7,12 @@
 use std::cell::Cell;
 use std::io;
 
-use model::{Body, Event, cut_mark, escape_line_breaks};
+use model::{Body, Event, Raw, cut_mark, escape_line_breaks};
 use serde::Serialize as _;
 use serde_json::Serializer;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
 
+use crate::line::{Line, Splitter};
 use crate::truncate::Truncate;
 
 /// Lines up to this are written at the first try.
@@ -26,7 +27,7 @@ const MAX_OPEN_STRING: usize = 64 << 10;
 
 /// A line, and how many bytes of the event it lacks.
 pub(crate) struct Encoded {
-    pub(crate) line: Vec<u8>,
+    pub(crate) line: Line,
     pub(crate) n_cut: u64,
 }
 
@@ -49,11 +50,27 @@ pub(crate) fn fitted(event: &Event<'_>, room: usize) -> serde_json::Result<Encod
             shortened(event, MAX_OPEN_STRING, room)
         }
         _ if length > room => shortened(event, MAX_STRING, room),
-        _ => {
-            let mut line = Vec::with_capacity(length);
-            serde_json::to_writer(&mut line, event)?;
-            Ok(finished(line, 0))
-        }
+        _ => match shared_input(event) {
+            Some(input) => {
+                let mut splitter = Splitter::new(input);
+                serde_json::to_writer(&mut splitter, event)?;
+                let line = splitter.finish();
+                Ok(Encoded { line, n_cut: 0 })
+            }
+            None => {
+                let mut line = Vec::with_capacity(length);
+                serde_json::to_writer(&mut line, event)?;
+                Ok(finished(line, 0))
+            }
+        },
+    }
+}
+
+/// The input of an ask, which is kept in memory until the ask is answered.
+fn shared_input(event: &Event<'_>) -> Option<Raw<'static>> {
+    match &event.body {
+        Body::AskOpened(ask) => ask.input.as_ref()?.shared(),
+        _ => None,
     }
 }
 
@@ -74,6 +91,7 @@ fn shortened(event: &Event<'_>, mut limit: usize, room: usize) -> serde_json::Re
 /// It is served as it is stored.
 fn finished(mut line: Vec<u8>, n_cut: u64) -> Encoded {
     escape_line_breaks(&mut line, 0);
+    let line = line.into();
     Encoded { line, n_cut }
 }
 
@@ -203,7 +221,7 @@ impl Formatter for Shortening<'_> {
 mod tests {
     use std::borrow::Cow;
 
-    use model::{Level, Notice, Origin, Raw, SessionId, Text};
+    use model::{Ask, AskId, AskKind, Level, Notice, Origin, SessionId, Text};
 
     use super::*;
 
@@ -234,7 +252,10 @@ mod tests {
     /// The line with strings of at most 1024 bytes, and how much it lacks.
     fn cut(event: &Event<'_>) -> (String, u64) {
         let encoded = shortened(event, Truncate::SMALLEST, usize::MAX).unwrap();
-        (String::from_utf8(encoded.line).unwrap(), encoded.n_cut)
+        (
+            String::from_utf8(encoded.line.bytes().to_vec()).unwrap(),
+            encoded.n_cut,
+        )
     }
 
     #[test]
@@ -256,12 +277,38 @@ mod tests {
         let values: Vec<String> = (0..40).map(|_| "x".repeat(100_000)).collect();
         let event = event(Text::EMPTY, Raw::of(&values));
         let encoded = fitted(&event, 1 << 20).unwrap();
-        let line = String::from_utf8(encoded.line).unwrap();
+        let line = String::from_utf8(encoded.line.bytes().to_vec()).unwrap();
         assert!(line.len() <= 1 << 20, "{}", line.len());
         assert_eq!(line.matches(" bytes cut]").count(), 40);
         assert!(Event::from_json(&line).is_ok());
         let whole = fitted(&event, usize::MAX).unwrap();
-        let is_whole = whole.line == serde_json::to_vec(&event).unwrap();
+        let is_whole = whole.line.bytes() == serde_json::to_vec(&event).unwrap();
         assert!(is_whole && whole.n_cut == 0);
+    }
+
+    /// What a giant ask is about exists once until it is stored, and is stored as it would be otherwise.
+    #[test]
+    fn a_giant_ask_shares_its_input_with_its_line() {
+        let text = "a\u{2028}b".repeat(MAX_DIRECT);
+        let input = Raw::of(&[&text]);
+        let ask = Ask {
+            id: AskId::new("q"),
+            kind: AskKind::Permission,
+            item: None,
+            tool: Cow::Borrowed("Write"),
+            title: Text::new("c\u{2028}d"),
+            description: None,
+            input: Some(input.clone()),
+            suggestions: Some(Raw::of(&["e\u{2028}f"])),
+            deadline: None,
+        };
+        let mut event = event(Text::EMPTY, Raw::of(&0));
+        event.body = Body::AskOpened(ask);
+        let encoded = fitted(&event, usize::MAX).unwrap();
+        let Line::Split { value, .. } = &encoded.line else {
+            panic!("{} bytes of it are another copy", encoded.line.len());
+        };
+        assert!(std::ptr::eq(value.get(), input.get()));
+        assert_eq!(encoded.line.bytes(), whole(&event).unwrap().line.bytes());
     }
 }

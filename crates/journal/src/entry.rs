@@ -5,6 +5,7 @@ use model::{AskId, Binding, Body, Decision, Event, Origin, Outcome, RunId, Sessi
 
 use crate::encode::{self, Encoded};
 use crate::error::{Error, Result};
+use crate::line::Line;
 use crate::truncate::Truncate;
 
 /// An event to be appended. The owner numbers it consecutively (see [`crate::Lease::head`]); the
@@ -12,7 +13,7 @@ use crate::truncate::Truncate;
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub(crate) seq: u64,
-    pub(crate) line: Bytes,
+    pub(crate) line: Line,
     pub(crate) at: Option<Timestamp>,
     pub(crate) kind: Kind,
     pub(crate) effect: Effect,
@@ -39,7 +40,7 @@ impl Entry {
     fn new(event: &Event<'_>, encoded: Encoded, frame: Option<Bytes>) -> Self {
         Self {
             seq: event.seq,
-            line: encoded.line.into(),
+            line: encoded.line,
             at: event.at,
             kind: Kind::of(&event.body),
             effect: Effect::of(event),
@@ -56,9 +57,15 @@ impl Entry {
         self
     }
 
-    /// The canonical line, to be shown once it is stored; it shares its bytes with the entry.
-    pub fn line(&self) -> &Bytes {
-        &self.line
+    /// The canonical line, to be shown once it is stored; unless it is very long, it shares its bytes with the
+    /// entry.
+    pub fn line(&self) -> Bytes {
+        self.line.bytes()
+    }
+
+    /// About the bytes of the line.
+    pub fn line_length(&self) -> usize {
+        self.line.len()
     }
 
     pub fn seq(&self) -> u64 {
@@ -67,7 +74,9 @@ impl Entry {
 
     pub(crate) fn cut(&mut self, cut: Truncate) {
         let n_cut;
-        (self.line, n_cut) = cut.line(&self.line);
+        let line;
+        (line, n_cut) = cut.line(&self.line.bytes());
+        self.line = Line::Whole(line);
         self.line_cut += n_cut;
         if let Some(frame) = &mut self.frame {
             let n_cut;

@@ -13,6 +13,7 @@ mod entry;
 mod error;
 mod journal;
 mod lease;
+mod line;
 mod memory;
 mod open_note;
 mod report;

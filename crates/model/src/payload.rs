@@ -75,6 +75,14 @@ impl<'a> Raw<'a> {
         }
     }
 
+    /// The value with the text in shared memory; `None` when the text belongs to a frame.
+    pub fn shared(&self) -> Option<Raw<'static>> {
+        match &self.0 {
+            Repr::Borrowed(_) => None,
+            Repr::Shared(owned) => Some(Raw(Repr::Shared(Arc::clone(owned)))),
+        }
+    }
+
     pub fn as_raw_value(&self) -> &RawValue {
         match &self.0 {
             Repr::Borrowed(raw) => raw,

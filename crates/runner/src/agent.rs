@@ -20,7 +20,7 @@ use formats::ag_ui::ClientRun;
 use formats::framing::Framer;
 use formats::registry;
 use formats::{ReaderConfig, RunEnds};
-use model::{Reader, RunId, Sink};
+use model::{Raw, Reader, RunId, Sink};
 
 pub use self::newest::Place;
 use self::newest::{Held as HeldBack, Newest};
@@ -331,7 +331,12 @@ impl Agent {
         // Waiting for an answer does not count as idle time.
         self.last_output_at = Instant::now();
         match &mut self.dialogue {
-            Some(dialogue) => dialogue.settle(ask, answer, &mut self.outbox),
+            Some(dialogue) => {
+                let asked = self.live.asks().iter().find(|it| it.ask.id.as_str() == ask);
+                let input = asked.and_then(|it| it.ask.input.as_ref());
+                let input = input.map(Raw::as_raw_value);
+                dialogue.settle(ask, input, answer, &mut self.outbox)
+            }
             None => Err(NotSettled::NotOpen),
         }
     }

@@ -16,6 +16,7 @@ use std::fmt;
 
 use model::{RunError, Text};
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::request::{Answer, Mode, Prompt};
 
@@ -40,8 +41,15 @@ pub trait Dialogue: Send {
     /// are sent afterwards.
     fn interrupt(&mut self, out: &mut Outbox) -> bool;
 
-    /// Answers the ask that the reader emitted under this id.
-    fn settle(&mut self, ask: &str, answer: &Answer, out: &mut Outbox) -> Result<(), NotSettled>;
+    /// Answers the ask that the reader emitted under this id. `input` is what the agent wants to run: it may be
+    /// many megabytes, so the dialogue keeps no copy of it.
+    fn settle(
+        &mut self,
+        ask: &str,
+        input: Option<&RawValue>,
+        answer: &Answer,
+        out: &mut Outbox,
+    ) -> Result<(), NotSettled>;
 
     /// Whether an answer may change what runs.
     fn takes_changes(&self) -> bool {
@@ -176,11 +184,11 @@ pub fn is_input(json: &str) -> bool {
 }
 
 /// The user's replacement for the agent's input, in one line.
-fn in_one_line(json: &str) -> Result<Box<serde_json::value::RawValue>, NotSettled> {
+fn in_one_line(json: &str) -> Result<Box<RawValue>, NotSettled> {
     if !is_input(json) {
         return Err(NotSettled::BadInput);
     }
     // Within JSON a line break can only be space between values.
     let line = json.replace(['\n', '\r'], " ");
-    serde_json::value::RawValue::from_string(line).map_err(|_| NotSettled::BadInput)
+    RawValue::from_string(line).map_err(|_| NotSettled::BadInput)
 }

@@ -203,7 +203,7 @@ impl MemoryLog {
             seq: entry.seq,
             at,
             kind: entry.kind,
-            line: entry.line.clone(),
+            line: entry.line.bytes(),
             cut: entry.line_cut,
             is_damaged: false,
         });
@@ -377,7 +377,7 @@ impl MemoryLog {
                 run: it.run.clone(),
                 at: it.at,
                 answered: it.answered,
-                line: self.events[(it.seq - 1) as usize].line.clone(),
+                line: WaitingAsk::listed(&self.events[(it.seq - 1) as usize].line),
             })
             .collect()
     }

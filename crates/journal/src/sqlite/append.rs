@@ -59,14 +59,23 @@ pub(super) fn append(
         let key = key(log.session, next);
         let at = entry.at.unwrap_or(now).millis();
         let (kind, cut) = (entry.kind.name(), entry.line_cut as i64);
+        let line = entry.line();
         let sum = EVENTS.sum(&[
             ValueRef::Integer(key),
             ValueRef::Integer(at),
             ValueRef::Text(kind.as_bytes()),
             ValueRef::Integer(cut),
-            ValueRef::Text(&entry.line),
+            ValueRef::Text(&line),
         ]);
-        insert.execute(params![key, at, kind, cut, SqlLine(&entry.line), sum])?;
+        insert.raw_bind_parameter(1, key)?;
+        insert.raw_bind_parameter(2, at)?;
+        insert.raw_bind_parameter(3, kind)?;
+        insert.raw_bind_parameter(4, cut)?;
+        insert.raw_bind_parameter(5, SqlLine(&line))?;
+        insert.raw_bind_parameter(6, sum)?;
+        // SQLite has a copy now and makes another one: a giant line must not exist four times.
+        drop(line);
+        insert.raw_execute()?;
         if let Some(frame) = &entry.frame {
             insert_frame(conn, key, entry.frame_cut as i64, frame)?;
         }

@@ -6,7 +6,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use super::checksum::{ASKS, COMMANDS};
-use super::log::line;
+use super::log::with_line;
 use super::logs::LogRow;
 use super::sessions::{self, find_key};
 use crate::command::{Command, CommandBody, Enqueued, MAX_COMMANDS, PromptTarget, WaitingAsk};
@@ -160,7 +160,7 @@ pub(super) fn asks(
             continue;
         }
         let seq = row.get::<_, i64>(1)? as u64;
-        let Some(line) = line(conn, row.get(0)?, seq)? else {
+        let Some(line) = with_line(conn, row.get(0)?, seq, WaitingAsk::listed)? else {
             continue;
         };
         asks.push(WaitingAsk {
@@ -187,7 +187,7 @@ pub(super) fn settle(
     let key: [&dyn ToSql; 2] = [&session, &i64::try_from(seq).unwrap_or(i64::MAX)];
     // Both the ask and its event must be undamaged.
     let is_whole = match ASKS.check(conn, &key)? {
-        Some(is_whole) => is_whole && line(conn, session, seq)?.is_some(),
+        Some(is_whole) => is_whole && with_line(conn, session, seq, |_| ())?.is_some(),
         None => true,
     };
     if !is_whole {

@@ -161,14 +161,23 @@ pub(super) fn frames(
     Ok(frames)
 }
 
-/// The line of an event; absent when it is damaged.
-pub(super) fn line(conn: &Connection, session: i64, seq: u64) -> Result<Option<Bytes>> {
+/// What `read` makes of the line of an event, where it stands: it may be long. Absent when it is damaged.
+pub(super) fn with_line<T>(
+    conn: &Connection,
+    session: i64,
+    seq: u64,
+    read: impl FnOnce(&[u8]) -> T,
+) -> Result<Option<T>> {
     let sql = "SELECT key, at, kind, cut, line, sum FROM events WHERE key = ?1";
+    let read = |row: &Row<'_>| match EVENTS.is_whole(row, 0) {
+        true => Ok(row.get_ref(4)?.as_bytes().ok().map(read)),
+        false => Ok(None),
+    };
     let found = conn
         .prepare_cached(sql)?
-        .query_row([key(session, seq)], |row| Ok(event(row)))
+        .query_row([key(session, seq)], read)
         .optional()?;
-    Ok(found.flatten().map(|it| it.line))
+    Ok(found.flatten())
 }
 
 fn is_delta(row: &Row<'_>) -> bool {

@@ -21,6 +21,7 @@ use crate::clock::{Clock, Moment, SystemClock};
 use crate::entry::{Batch, Effect, Entry, Stored};
 use crate::error::{Damage, Error, Fault, Result};
 use crate::lease::{Lease, Owner, Takeover};
+use crate::line::Line;
 use crate::report::{DamagedRow, Repaired};
 use crate::session::NewSession;
 
@@ -305,7 +306,7 @@ impl Salvage<'_> {
         let event = stored.event();
         let mut entry = Entry {
             seq: stored.seq,
-            line: stored.line.clone(),
+            line: Line::Whole(stored.line.clone()),
             at: Some(stored.at),
             kind: stored.kind,
             effect: event.as_ref().map_or(Effect::None, Effect::of),

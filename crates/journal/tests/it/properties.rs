@@ -278,7 +278,7 @@ async fn fight(journal: Arc<dyn Journal>, n: u64, acknowledged: Acknowledged) {
                 Err(Error::Fenced { .. }) => break,
                 Err(err) => panic!("{err}"),
             }
-            let lines = entries.iter().map(|it| (it.seq(), it.line().clone()));
+            let lines = entries.iter().map(|it| (it.seq(), it.line()));
             acknowledged.lock().await.extend(lines);
         }
     }

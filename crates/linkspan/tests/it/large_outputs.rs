@@ -4,11 +4,13 @@
 
 use std::fs;
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::program::{Folder, machine};
-use crate::served::Served;
+use crate::served::{PATIENCE, Served};
 
 const MEGABYTE: usize = 1 << 20;
 const LENGTH: usize = 60 * MEGABYTE;
@@ -19,13 +21,21 @@ const INIT: &str =
     r#"{"type":"system","subtype":"init","session_id":"s-1","model":"m","cwd":"/w"}"#;
 const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"done","session_id":"s-1","num_turns":1}"#;
 
-/// A machine whose `claude` prints a line of that length between its first and its last one.
+/// A machine whose `claude` prints a line of that length between its first and its last one. It waits for the
+/// answer to what it asks.
 fn machine_with(name: &str, line: &str) -> Folder {
-    let script = r#"PATH=/usr/bin:/bin
+    // The shell would read a long answer byte by byte.
+    let script = format!(
+        r#"PATH=/usr/bin:/bin
 while read -r line; do
-  case $line in *'"type":"user"'*) cat "$LINES_FILE" ;; esac
-done"#;
-    let folder = machine(name, &[("claude", script)], "");
+  case $line in *'"type":"user"'*) cat "$LINES_FILE" ;; *) continue ;; esac
+  if grep -q can_use_tool "$LINES_FILE"; then
+    head -n 1 > "$LINES_FILE.answer"
+    echo '{RESULT}'
+  fi
+done"#
+    );
+    let folder = machine(name, &[("claude", &script)], "");
     folder.file("lines", &format!("{INIT}\n{line}\n{RESULT}\n"));
     folder
 }
@@ -155,6 +165,65 @@ fn a_giant_command_costs_three_times_its_length() {
     let (cost, events) = costs("giant-command", &call(&json!({"command": text}), "Bash"));
     is_bounded("giant-command", cost);
     assert!(events.len() > LENGTH, "{} bytes", events.len());
+}
+
+/// The input is part of the answer too, so it is kept until then.
+#[test]
+fn a_giant_input_that_is_approved_costs_three_times_its_length() {
+    let text = "lorem ipsum ".repeat(LENGTH / 12);
+    let input = json!({"file_path": "/w/a", "content": text});
+    let request = json!({"subtype": "can_use_tool", "tool_name": "Write", "input": input, "tool_use_id": "t1"});
+    let ask = json!({"type": "control_request", "request_id": "r1", "request": request});
+    for (name, call) in [
+        ("giant-ask", String::new()),
+        ("giant-call-ask", call(&input, "Write")),
+    ] {
+        let folder = machine_with(name, "");
+        let mut command = crate::served::serve(&folder);
+        command.env("LINES_FILE", folder.path("lines"));
+        let served = Served::from(&mut command, &folder);
+        let session = served.submit(&json!({"engine": "claude", "prompt": "hi"}));
+        served.idle(&session);
+        let before = peak(served.child.id());
+        folder.file("lines", &format!("{INIT}\n{call}\n{ask}\n"));
+        served.submit(&json!({"session": session, "engine": "claude", "prompt": "hi"}));
+        is_listed_as(&served, &session, "waiting");
+        let asks = served.request("GET", "/api/asks", "").json();
+        let id = asks["asks"][0]["id"].as_str().unwrap();
+        let answer = served.request(
+            "POST",
+            &format!("/api/asks/{id}"),
+            r#"{"decision":"allow"}"#,
+        );
+        assert_eq!(answer.status, 200, "{answer:?}");
+        is_listed_as(&served, &session, "idle");
+        let cost = peak(served.child.id()) - before;
+        is_bounded(name, cost);
+        let answer: Value =
+            serde_json::from_str(&fs::read_to_string(folder.path("lines.answer")).unwrap())
+                .unwrap();
+        assert_eq!(answer["response"]["response"]["updatedInput"], input);
+    }
+}
+
+/// Waits for a state without reading what the agent asks, which is a cost of its own.
+fn is_listed_as(served: &Served, session: &str, state: &str) {
+    let began = Instant::now();
+    loop {
+        let listed = served.request("GET", "/api/sessions", "").json();
+        let sessions = listed["sessions"].as_array().unwrap();
+        if sessions
+            .iter()
+            .any(|it| it["id"] == session && it["state"] == state)
+        {
+            return;
+        }
+        assert!(
+            began.elapsed() < PATIENCE,
+            "it never came to that: {listed}"
+        );
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// All the memory that the server may map, however it is used: code, stacks and reserves of the allocator

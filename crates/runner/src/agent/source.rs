@@ -198,12 +198,15 @@ impl Source {
     }
 
     /// Sends a line, as soon as the agent takes it.
-    pub(super) fn send(&mut self, line: &str) {
+    pub(super) fn send(&mut self, line: String) {
         if let Self::Process(it) = self
             && it.stdin.is_some()
             && !it.is_closing
         {
-            it.unsent.extend_from_slice(line.as_bytes());
+            match it.unsent.is_empty() {
+                true => it.unsent = line.into_bytes(),
+                false => it.unsent.extend_from_slice(line.as_bytes()),
+            }
             it.unsent.push(b'\n');
             it.rest = None;
         }
@@ -376,7 +379,7 @@ impl ProcessSource {
             None => self.stdin = None,
         }
         if self.stdin.is_none() || self.n_sent == self.unsent.len() {
-            self.unsent.clear();
+            self.unsent = Vec::new();
             self.n_sent = 0;
             if self.is_closing {
                 self.stdin = None;

@@ -30,11 +30,13 @@ impl Agent {
         let lines = lines.into_iter().map(|line| (None, line));
         let private = private.into_iter().map(|it| (Some(it.line), it.shown));
         for (secret, shown) in lines.chain(private) {
-            self.source.send(secret.as_ref().unwrap_or(&shown));
             let frame = sent(&shown);
-            let frame = Frame::Data(frame.as_bytes());
             let mut sink = self.live.sink(sink, now);
-            newest::read(&mut self.newest, &mut *self.reader, frame, &mut sink);
+            let data = Frame::Data(frame.as_bytes());
+            newest::read(&mut self.newest, &mut *self.reader, data, &mut sink);
+            // An answer may be many megabytes: it is handed on, not copied, and only after the reader's copy is gone.
+            drop(frame);
+            self.source.send(secret.unwrap_or(shown));
         }
         if self.newest.is_some() {
             // They are told when it is known where.

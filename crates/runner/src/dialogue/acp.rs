@@ -17,6 +17,7 @@ use self::wire::{AuthMethod, Initialized, Opened, SessionList};
 use super::rpc::{Params, Rpc, RpcError, RpcMessage};
 use super::{Dialogue, NotSettled, Outbox};
 use crate::request::{Answer, McpServer, Mode, Prompt, Request, Resume};
+use serde_json::value::RawValue;
 
 /// The version of the protocol that is spoken here.
 const VERSION: u64 = 1;
@@ -342,7 +343,13 @@ impl Dialogue for Acp {
         true
     }
 
-    fn settle(&mut self, ask: &str, answer: &Answer, out: &mut Outbox) -> Result<(), NotSettled> {
+    fn settle(
+        &mut self,
+        ask: &str,
+        _: Option<&RawValue>,
+        answer: &Answer,
+        out: &mut Outbox,
+    ) -> Result<(), NotSettled> {
         let wanted = self.asks.get(ask).ok_or(NotSettled::NotOpen)?;
         wanted.settle(&self.rpc, answer, out)?;
         self.asks.remove(ask);

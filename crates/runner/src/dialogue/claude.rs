@@ -20,19 +20,13 @@ pub struct Claude {
     n_requests: u64,
     /// Requests whose failure is reported to the user: purpose by id.
     settings: HashMap<String, String>,
-    asks: HashMap<String, PendingTool>,
+    /// The open asks by id, with the permissions that the agent suggests.
+    asks: HashMap<String, Option<Box<RawValue>>>,
     has_run: bool,
     waiting: VecDeque<Prompt>,
     /// There is no prompt to begin with.
     is_early: bool,
     offers: Offers,
-}
-
-/// The input of a tool call, kept to be allowed unchanged.
-#[derive(Debug)]
-struct PendingTool {
-    input: Option<Box<RawValue>>,
-    suggestions: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -49,7 +43,6 @@ struct InboundLine<'a> {
 struct ControlRequest<'a> {
     #[serde(borrow)]
     subtype: Cow<'a, str>,
-    input: Option<&'a RawValue>,
     permission_suggestions: Option<&'a RawValue>,
 }
 
@@ -239,11 +232,8 @@ impl Claude {
 
     fn on_permission_request(&mut self, id: &str, request: &ControlRequest<'_>, out: &mut Outbox) {
         if request.subtype == "can_use_tool" {
-            let asked = PendingTool {
-                input: request.input.map(ToOwned::to_owned),
-                suggestions: request.permission_suggestions.map(ToOwned::to_owned),
-            };
-            self.asks.insert(id.to_owned(), asked);
+            let suggestions = request.permission_suggestions.map(ToOwned::to_owned);
+            self.asks.insert(id.to_owned(), suggestions);
             return;
         }
         // Hooks, dialogs and tools of the host: none were offered, and the agent waits for an answer.
@@ -348,8 +338,14 @@ impl Dialogue for Claude {
         self.has_run
     }
 
-    fn settle(&mut self, ask: &str, answer: &Answer, out: &mut Outbox) -> Result<(), NotSettled> {
-        let asked = self.asks.get(ask).ok_or(NotSettled::NotOpen)?;
+    fn settle(
+        &mut self,
+        ask: &str,
+        input: Option<&RawValue>,
+        answer: &Answer,
+        out: &mut Outbox,
+    ) -> Result<(), NotSettled> {
+        let suggestions = self.asks.get(ask).ok_or(NotSettled::NotOpen)?;
         let empty = RawValue::from_string("{}".to_owned()).expect("an empty object is JSON");
         let changed = match answer {
             Answer::Allow { input } | Answer::AllowAlways { input } => {
@@ -358,10 +354,10 @@ impl Dialogue for Claude {
             Answer::Deny { .. } => None,
         };
         let lasting = match answer {
-            Answer::AllowAlways { .. } => asked.suggestions.as_deref().and_then(for_the_session),
+            Answer::AllowAlways { .. } => suggestions.as_deref().and_then(for_the_session),
             Answer::Allow { .. } | Answer::Deny { .. } => None,
         };
-        let updated_input = changed.as_deref().or(asked.input.as_deref());
+        let updated_input = changed.as_deref().or(input);
         let response = match answer {
             Answer::Allow { .. } | Answer::AllowAlways { .. } => Behavior::Allow {
                 updated_input: updated_input.unwrap_or(&empty),

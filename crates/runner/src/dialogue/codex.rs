@@ -16,6 +16,7 @@ use self::wire::{Limits, Notification, OpenThread, Thread, ThreadList, TurnLimit
 use super::rpc::{Params, Rpc, RpcError, RpcMessage};
 use super::{Dialogue, NotSettled, Offer, Offers, Outbox};
 use crate::request::{Answer, Mode, Permissions, Prompt, Request, Resume};
+use serde_json::value::RawValue;
 
 #[derive(Debug)]
 pub struct Codex {
@@ -311,7 +312,13 @@ impl Dialogue for Codex {
         true
     }
 
-    fn settle(&mut self, ask: &str, answer: &Answer, out: &mut Outbox) -> Result<(), NotSettled> {
+    fn settle(
+        &mut self,
+        ask: &str,
+        _: Option<&RawValue>,
+        answer: &Answer,
+        out: &mut Outbox,
+    ) -> Result<(), NotSettled> {
         let wanted = self.asks.get(ask).ok_or(NotSettled::NotOpen)?;
         wanted.settle(&self.rpc, answer, out)?;
         self.asks.remove(ask);

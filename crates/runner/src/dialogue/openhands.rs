@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::{Dialogue, NotSettled, Outbox};
 use crate::engines::EngineConfig;
@@ -133,7 +134,13 @@ impl Dialogue for OpenHands {
         self.has_run
     }
 
-    fn settle(&mut self, ask: &str, answer: &Answer, out: &mut Outbox) -> Result<(), NotSettled> {
+    fn settle(
+        &mut self,
+        ask: &str,
+        _: Option<&RawValue>,
+        answer: &Answer,
+        out: &mut Outbox,
+    ) -> Result<(), NotSettled> {
         let at = self.asks.iter().position(|it| it == ask);
         let at = at.ok_or(NotSettled::NotOpen)?;
         let (allow, always, reason) = match answer {

@@ -6,13 +6,15 @@ mod claude;
 mod codex;
 mod openhands;
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use formats::{ReaderConfig, RunEnds, registry};
-use model::{Body, End, Event, Frame, Item, Reader, Role};
+use model::{Body, End, Event, Frame, Item, Raw, Reader, Role};
 use serde_json::Value;
 
-use super::{Dialogue, Outbox, sent};
+use super::{Dialogue, NotSettled, Outbox, sent};
+use crate::request::Answer;
 
 /// A dialogue, its reader, and what both have told so far.
 struct DialogueTest {
@@ -21,6 +23,8 @@ struct DialogueTest {
     out: Outbox,
     sent: Vec<Value>,
     told: String,
+    /// The inputs of the asks, by their ids.
+    inputs: HashMap<String, Raw<'static>>,
 }
 
 impl DialogueTest {
@@ -37,6 +41,7 @@ impl DialogueTest {
             out: Outbox::default(),
             sent: Vec::new(),
             told: String::new(),
+            inputs: HashMap::new(),
         };
         stage.act(|dialogue, out| dialogue.open(out));
         stage
@@ -62,6 +67,12 @@ impl DialogueTest {
         result
     }
 
+    fn settle(&mut self, ask: &str, answer: &Answer) -> Result<(), NotSettled> {
+        let input = self.inputs.get(ask).cloned();
+        let input = input.as_ref().map(Raw::as_raw_value);
+        self.act(|dialogue, out| dialogue.settle(ask, input, answer, out))
+    }
+
     /// What was sent since the last time: methods and their parameters, or answers.
     fn said(&mut self) -> String {
         let line = |it: Value| match it["method"].as_str() {
@@ -84,8 +95,15 @@ impl DialogueTest {
     }
 
     fn read(&mut self, frame: &str) {
-        let told = &mut self.told;
-        let mut sink = |event: &Event<'_>| write_event(event, told);
+        let Self { told, inputs, .. } = self;
+        let mut sink = |event: &Event<'_>| {
+            write_event(event, told);
+            if let Body::AskOpened(ask) = &event.body
+                && let Some(input) = ask.input.clone()
+            {
+                inputs.insert(ask.id.to_string(), input.into_owned());
+            }
+        };
         self.reader.frame(Frame::Data(frame.as_bytes()), &mut sink);
     }
 }

@@ -31,7 +31,7 @@ async fn events_come_back_as_they_were_appended(engine: Engine) {
     first.at = Some(Timestamp::from_millis(5));
     let first = Entry::of(&first, None).unwrap();
     let second = Entry::of(&event(&lease, 2, note("bell \u{7} and ünïcode")), None).unwrap();
-    let lines = [first.line().clone(), second.line().clone()];
+    let lines = [first.line(), second.line()];
     let batch = Batch {
         entries: vec![first, second],
         done: vec![],

@@ -179,7 +179,7 @@ async fn an_ask_is_answered_once(engine: Engine) {
         run: Some(RunId::new("run")),
         at: START,
         answered: false,
-        line: lines[0].line().clone(),
+        line: lines[0].line(),
     };
     assert_eq!(harness.journal.asks().await.unwrap(), [waiting.clone()]);
     assert!(matches!(

@@ -47,7 +47,7 @@ fn replay(name: &str, told: Expect) {
         stage.hear(&step.line);
         if message["method"] == "session/request_permission" {
             let ask = message["id"].to_string();
-            stage.act(|it, out| it.settle(&ask, &ALLOW, out)).unwrap();
+            stage.settle(&ask, &ALLOW).unwrap();
         }
     }
     // Each client has its name, and linkspan also wants notices and compactions.
@@ -138,7 +138,7 @@ fn answers_are_options_by_their_kind() {
     for answer in answers {
         let mut stage = working();
         stage.hear(ASK);
-        stage.act(|it, out| it.settle("0", &answer, out)).unwrap();
+        stage.settle("0", &answer).unwrap();
         said += &stage.said();
         said += stage.told.lines().last().unwrap();
         said += "\n";
@@ -159,7 +159,7 @@ fn an_input_cannot_be_changed() {
     let mut stage = working();
     stage.hear(ASK);
     let input = Some("{}".to_owned());
-    let settled = stage.act(|it, out| it.settle("0", &Answer::Allow { input }, out));
+    let settled = stage.settle("0", &Answer::Allow { input });
     assert_eq!(settled, Err(NotSettled::FixedInput));
 }
 

@@ -17,13 +17,15 @@ fn replay(name: &str) -> (DialogueTest, Vec<Value>) {
             continue;
         }
         let message: Value = serde_json::from_str(&step.line).unwrap();
+        if message["type"] == "control_response" {
+            let response = &message["response"];
+            let ask = response["request_id"].as_str().unwrap();
+            stage.settle(ask, &answer(response)).unwrap();
+            recorded.push(message);
+            continue;
+        }
         stage.act(|dialogue, out| match message["type"].as_str().unwrap() {
             "user" => dialogue.prompt(&text_of(&message["message"]["content"]).into(), out),
-            "control_response" => {
-                let response = &message["response"];
-                let ask = response["request_id"].as_str().unwrap();
-                dialogue.settle(ask, &answer(response), out).unwrap();
-            }
             _ => match message["request"]["subtype"].as_str().unwrap() {
                 "interrupt" => drop(dialogue.interrupt(out)),
                 "set_model" => {
@@ -367,7 +369,7 @@ fn allow(input: Option<&str>) -> Answer {
 fn an_edited_input_of_many_lines_is_sent_as_one() {
     let mut stage = with_open_ask();
     let edited = allow(Some("{\n  \"command\": \"ls -l\"\n}"));
-    stage.act(|it, out| it.settle("q1", &edited, out)).unwrap();
+    stage.settle("q1", &edited).unwrap();
     let response = json!({"behavior": "allow", "updatedInput": {"command": "ls -l"}});
     let response = json!({"subtype": "success", "request_id": "q1", "response": response});
     let expected = json!({"type": "control_response", "response": response});
@@ -377,9 +379,9 @@ fn an_edited_input_of_many_lines_is_sent_as_one() {
 #[test]
 fn an_ask_is_settled_once_and_only_with_json() {
     let mut stage = with_open_ask();
-    let bad = stage.act(|it, out| it.settle("q1", &allow(Some("{")), out));
-    let first = stage.act(|it, out| it.settle("q1", &allow(None), out));
-    let second = stage.act(|it, out| it.settle("q1", &allow(None), out));
+    let bad = stage.settle("q1", &allow(Some("{")));
+    let first = stage.settle("q1", &allow(None));
+    let second = stage.settle("q1", &allow(None));
     let expected = [Err(NotSettled::BadInput), Ok(()), Err(NotSettled::NotOpen)];
     assert_eq!([bad, first, second], expected);
 }
@@ -392,7 +394,7 @@ fn granted(suggestions: &Value) -> Value {
     stage.act(|dialogue, out| dialogue.prompt(&"go".into(), out));
     stage.hear(&ask.to_string());
     let always = Answer::AllowAlways { input: None };
-    stage.act(|it, out| it.settle("q1", &always, out)).unwrap();
+    stage.settle("q1", &always).unwrap();
     stage.sent[1]["response"]["response"]["updatedPermissions"].take()
 }
 

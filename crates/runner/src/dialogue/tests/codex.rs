@@ -55,7 +55,7 @@ fn codex_is_talked_with_as_recorded() {
         if let Some(decision) = message["result"]["decision"].as_str() {
             let answer = if decision == "accept" { ALLOW } else { deny() };
             let ask = message["id"].to_string();
-            stage.act(|it, out| it.settle(&ask, &answer, out)).unwrap();
+            stage.settle(&ask, &answer).unwrap();
         }
         recorded.push(message);
     }
@@ -135,7 +135,7 @@ fn every_question_has_its_kind_of_answer() {
             if let (true, Answer::Allow { input }) = (question.contains("UserInput"), &mut answer) {
                 *input = Some(r#"{"q":{"answers":["this"]}}"#.to_owned());
             }
-            stage.act(|it, out| it.settle("7", &answer, out)).unwrap();
+            stage.settle("7", &answer).unwrap();
             let settled = stage.told.lines().last().unwrap().to_owned();
             said += &format!("{settled}: {}", stage.said());
         }

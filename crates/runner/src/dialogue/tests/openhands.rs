@@ -180,9 +180,7 @@ fn every_call_that_waits_is_answered_once() {
     let finish = json!({"message": "done", "kind": "FinishAction"});
     stage.hear(&action("f", "finish", finish));
     stage.hear(&rejection("d"));
-    let settle = |stage: &mut DialogueTest, ask: &str, answer: &Answer| {
-        stage.act(|it, out| it.settle(ask, answer, out))
-    };
+    let settle = |stage: &mut DialogueTest, ask: &str, answer: &Answer| stage.settle(ask, answer);
     let early = settle(&mut stage, "a", &ALLOW);
     assert_eq!(early, Err(NotSettled::NotOpen));
     stage.hear(&status("waiting_for_confirmation"));

@@ -1,14 +1,11 @@
 //! The history of a session, replayed through the same writer as live events.
 
 use formats::AcpAgent;
-use journal::{Deltas, Journal, Read};
+use journal::{Journal, Read};
 use model::{Body, Event, Item, ItemClosed, Role, SessionId, Text};
 
 use crate::content::without_context;
 use crate::pipes::LineSender;
-
-/// Events and bytes read at once.
-const PAGE: (u32, usize) = (1024, 1 << 20);
 
 /// Replays all stored events.
 pub(crate) async fn replay(
@@ -20,13 +17,7 @@ pub(crate) async fn replay(
     writer.set_history(true);
     let mut after = 0;
     loop {
-        let read = Read {
-            after,
-            deltas: Deltas::Keep,
-            max_events: PAGE.0,
-            max_bytes: PAGE.1,
-        };
-        let page = journal.read(session, read).await?;
+        let page = journal.read(session, Read::page(after)).await?;
         let mut lines = Vec::new();
         for stored in &page.events {
             if let Some(mut event) = stored.event() {
@@ -39,7 +30,7 @@ pub(crate) async fn replay(
         // A closed connection ends the replay.
         said.send(lines).await;
         after = after.max(page.next);
-        if page.next >= page.head {
+        if page.is_last() {
             writer.set_history(false);
             return Ok(());
         }

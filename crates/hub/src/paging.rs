@@ -5,9 +5,6 @@ use std::ops::Range;
 use journal::{Deltas, Journal, Read, Result, Stored};
 use model::SessionId;
 
-/// Events and bytes that are read at once.
-const PAGE: (u32, usize) = (1024, 4 << 20);
-
 /// Takes the events behind the first number of `span`, up to the second.
 pub(crate) async fn each_page(
     journal: &dyn Journal,
@@ -19,10 +16,8 @@ pub(crate) async fn each_page(
     let mut after = span.start;
     while after < span.end {
         let read = Read {
-            after,
             deltas,
-            max_events: PAGE.0,
-            max_bytes: PAGE.1,
+            ..Read::page(after)
         };
         let page = journal.read(session, read).await?;
         let wanted = page.events.iter().filter(|it| it.seq <= span.end);

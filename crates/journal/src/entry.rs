@@ -261,6 +261,37 @@ pub struct Read {
     pub max_bytes: usize,
 }
 
+impl Read {
+    /// Small, because a thousand clients may be catching up at once.
+    const PAGE_EVENTS: u32 = 256;
+    const PAGE_BYTES: usize = 256 << 10;
+
+    /// The next page for a reader that has all events up to `after`.
+    pub fn page(after: u64) -> Self {
+        Self {
+            after,
+            deltas: Deltas::Keep,
+            max_events: Self::PAGE_EVENTS,
+            max_bytes: Self::PAGE_BYTES,
+        }
+    }
+
+    /// Leaves out what comes after `last`.
+    #[must_use]
+    pub fn up_to(self, last: u64) -> Self {
+        let n_wanted = u32::try_from(last.saturating_sub(self.after)).unwrap_or(u32::MAX);
+        Self {
+            max_events: self.max_events.min(n_wanted),
+            ..self
+        }
+    }
+
+    /// The one event `seq`.
+    pub fn one(seq: u64) -> Self {
+        Self::page(seq.saturating_sub(1)).up_to(seq)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deltas {
     Keep,
@@ -302,6 +333,13 @@ pub struct Page {
     pub next: u64,
     /// The last event of the session.
     pub head: u64,
+}
+
+impl Page {
+    /// There is nothing more yet.
+    pub fn is_last(&self) -> bool {
+        self.next >= self.head
+    }
 }
 
 /// An event of the log.

@@ -15,7 +15,7 @@ use super::checksum::{
 use super::logs::LogRow;
 use super::witness::{self, Witness};
 use super::{log, migrate, open};
-use crate::entry::{Deltas, Read};
+use crate::entry::Read;
 use crate::error::{Damage, Fault};
 use crate::report::{DamagedRow, Report};
 
@@ -152,7 +152,7 @@ impl ExaminedSessions {
     fn check_log(&mut self, conn: &Connection, key: i64, id: &SessionId<'static>, head: u64) {
         let mut after = 0;
         while after < head {
-            let read = page(after);
+            let read = Read::page(after);
             let Ok(page) = log::page(conn, id, key, head, read) else {
                 let row = Damage::Log;
                 let session = id.clone();
@@ -229,14 +229,4 @@ pub(super) fn head(conn: &Connection, key: i64) -> Result<u64, Fault> {
     let keys = [super::append::key(key, 0), super::append::key(key + 1, 0)];
     let last: Option<i64> = conn.query_row(&sql, keys, |row| row.get(0))?;
     Ok(last.map_or(0, seq))
-}
-
-/// Events that are read at once.
-pub(super) fn page(after: u64) -> Read {
-    Read {
-        after,
-        deltas: Deltas::Keep,
-        max_events: 1000,
-        max_bytes: 8 << 20,
-    }
 }

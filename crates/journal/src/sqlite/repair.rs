@@ -13,12 +13,12 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params, params_from_iter};
 
 use super::checksum::{ASKS, COMMANDS, EPOCHS, FRAMES, LOGS, NATIVES, RUNS, SESSIONS};
-use super::examine::{ExaminedSessions, head, open_read_only, page};
+use super::examine::{ExaminedSessions, head, open_read_only};
 use super::logs::LogRow;
 use super::open::{self, OpenLock};
 use super::{append, leases, log, migrate, sessions, witness};
 use crate::clock::{Clock, Moment, SystemClock};
-use crate::entry::{Batch, Effect, Entry, Stored};
+use crate::entry::{Batch, Effect, Entry, Read, Stored};
 use crate::error::{Damage, Error, Fault, Result};
 use crate::lease::{Lease, Owner, Takeover};
 use crate::line::Line;
@@ -234,7 +234,7 @@ impl Salvage<'_> {
         };
         let mut after = 0;
         while after < head {
-            let Ok(page) = log::page(self.old, &name, key, head, page(after)) else {
+            let Ok(page) = log::page(self.old, &name, key, head, Read::page(after)) else {
                 break;
             };
             after = page.next;
@@ -248,7 +248,7 @@ impl Salvage<'_> {
             known.active_at = stored.at;
             break;
         }
-        let last = log::page(self.old, &name, key, head, page(head.saturating_sub(1)));
+        let last = log::page(self.old, &name, key, head, Read::one(head));
         let last = last.ok().and_then(|it| it.events.into_iter().next());
         if let Some(last) = last.filter(|it| !it.is_damaged) {
             known.active_at = last.at;
@@ -259,7 +259,7 @@ impl Salvage<'_> {
     fn events(&mut self, lease: &Lease, key: i64, head: u64) -> Result<()> {
         let mut after = 0;
         while after < head {
-            let page = log::page(self.old, &lease.session, key, head, page(after))?;
+            let page = log::page(self.old, &lease.session, key, head, Read::page(after))?;
             for stored in &page.events {
                 if stored.is_damaged {
                     self.record_loss(&lease.session, Damage::Event(stored.seq));

@@ -42,10 +42,8 @@ impl AgUi {
         let journal = self.hub.journal();
         for run in journal.runs(session, None, RECENT).await? {
             let read = Read {
-                after: run.first,
                 deltas: Deltas::Skip,
-                max_events: 1,
-                max_bytes: 1,
+                ..Read::one(run.first + 1)
             };
             let page = journal.read(session, read).await?;
             let event = page.events.first().and_then(Stored::event);

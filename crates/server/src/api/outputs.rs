@@ -8,16 +8,13 @@ use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use formats::{Output, OutputPart, item_output};
-use journal::{Deltas, Read, Session, Stored};
+use journal::{Read, Session, Stored};
 use serde::Deserialize;
 
 use super::Params;
 use super::files::{download, kind};
 use crate::error::{ApiError, Result};
 use crate::state::App;
-
-/// Events and bytes read at once.
-const PAGE: (u32, usize) = (256, 1 << 20);
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct OutputParams {
@@ -63,13 +60,7 @@ async fn at_event(
     item: &str,
     part: OutputPart,
 ) -> Result<Option<Output>> {
-    let read = Read {
-        after: at.saturating_sub(1),
-        deltas: Deltas::Keep,
-        max_events: 1,
-        max_bytes: PAGE.1,
-    };
-    let page = app.hub.journal().read(&session.id, read).await?;
+    let page = app.hub.journal().read(&session.id, Read::one(at)).await?;
     let found = page.events.iter().find(|it| it.seq == at);
     Ok(found.and_then(|it| output(it, item, part)))
 }
@@ -83,18 +74,16 @@ async fn search(
 ) -> Result<Option<Output>> {
     let mut after = 0;
     loop {
-        let read = Read {
-            after,
-            deltas: Deltas::Keep,
-            max_events: PAGE.0,
-            max_bytes: PAGE.1,
-        };
-        let page = app.hub.journal().read(&session.id, read).await?;
+        let page = app
+            .hub
+            .journal()
+            .read(&session.id, Read::page(after))
+            .await?;
         let mut found = page.events.iter().filter_map(|it| output(it, item, part));
         if let Some(found) = found.next() {
             return Ok(Some(found));
         }
-        if page.next >= page.head || page.next <= after {
+        if page.is_last() || page.next <= after {
             return Ok(None);
         }
         after = page.next;

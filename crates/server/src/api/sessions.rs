@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use journal::{Deltas, Journal, Kind, ListCursor, Read, Run, Session, SessionQuery};
+use journal::{Journal, Kind, ListCursor, Read, Run, Session, SessionQuery};
 use model::{Body, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -154,13 +154,7 @@ fn run_view(run: &Run, cost: Option<f64>) -> Value {
 /// What a run has cost, all its models together.
 async fn cost(journal: &dyn Journal, run: &Run) -> Result<Option<f64>> {
     let Some(end) = run.end else { return Ok(None) };
-    let read = Read {
-        after: end.seq - 1,
-        deltas: Deltas::Keep,
-        max_events: 1,
-        max_bytes: 1,
-    };
-    let page = journal.read(&run.session, read).await?;
+    let page = journal.read(&run.session, Read::one(end.seq)).await?;
     let Some(stored) = page.events.first().filter(|it| it.kind == Kind::RunEnded) else {
         return Ok(None);
     };

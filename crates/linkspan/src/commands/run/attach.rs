@@ -3,7 +3,7 @@
 //! It only reads the journal, so the owner of the session is not involved. Detaching does not stop
 //! the run.
 
-use journal::{Deltas, Journal, Read, Scope, State};
+use journal::{Journal, Read, Scope, State};
 use model::{Body, Outcome, SessionId, Sink};
 
 use super::output::RunOutput;
@@ -13,9 +13,6 @@ use super::{every, exit_of};
 use crate::cli::RunArgs;
 use crate::exit::{Code, Failure};
 use crate::store;
-
-/// Events and bytes read at once.
-const PAGE: (u32, usize) = (1024, 1 << 20);
 
 pub(super) async fn run(
     args: &RunArgs,
@@ -81,13 +78,10 @@ impl Attached<'_> {
     /// Shows what is new.
     async fn read(&mut self) -> Result<(), Failure> {
         loop {
-            let read = Read {
-                after: self.after,
-                deltas: Deltas::Keep,
-                max_events: PAGE.0,
-                max_bytes: PAGE.1,
-            };
-            let page = self.journal.read(&self.session, read).await;
+            let page = self
+                .journal
+                .read(&self.session, Read::page(self.after))
+                .await;
             let page = page.map_err(store::failed)?;
             for stored in &page.events {
                 if let Some(event) = stored.event() {
@@ -99,7 +93,7 @@ impl Attached<'_> {
             }
             self.output.flush()?;
             self.after = self.after.max(page.next);
-            if page.next >= page.head {
+            if page.is_last() {
                 return Ok(());
             }
         }

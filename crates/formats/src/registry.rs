@@ -19,15 +19,76 @@ pub struct Format {
     pub reader: Option<NewReader>,
     /// True when a frame can only be of this format.
     pub recognises: fn(&str) -> bool,
-    pub writer: Option<NewWriter>,
+    pub writer: Option<WriterInfo>,
     /// The shapes a writer offers besides its default.
     pub profiles: &'static [ProfileInfo],
+}
+
+/// How a format is written.
+#[derive(Debug)]
+pub struct WriterInfo {
+    pub new: NewWriter,
+    pub stream_kind: StreamKind,
+    /// Long outputs and files are links where it is served, and its frames have room for the cursor.
+    pub has_links: bool,
 }
 
 #[derive(Debug)]
 pub struct ProfileInfo {
     pub name: &'static str,
     pub summary: &'static str,
+}
+
+/// The format of the journal: its lines are stored as they are.
+pub const CANONICAL: &str = "linkspan";
+/// The format for people at a terminal.
+pub const TRANSCRIPT: &str = "text";
+
+/// How the bytes of a written format travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamKind {
+    /// One JSON object per line.
+    Lines,
+    /// Server-sent events.
+    Events,
+    /// A transcript of this media type, which has a meaning only as a whole.
+    Document(&'static str),
+}
+
+impl StreamKind {
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Lines => "application/x-ndjson",
+            Self::Events => "text/event-stream",
+            Self::Document(media_type) => media_type,
+        }
+    }
+
+    /// What stands behind each frame.
+    pub fn frame_end(self) -> &'static [u8] {
+        match self {
+            Self::Lines | Self::Document(_) => b"\n",
+            Self::Events => b"\n\n",
+        }
+    }
+
+    /// The frames in what one event has become.
+    pub fn frames(self, bytes: &[u8]) -> Vec<&[u8]> {
+        let lines = bytes.split(|it| *it == b'\n');
+        match self {
+            Self::Lines => lines.filter(|it| !it.is_empty()).collect(),
+            Self::Events => lines.filter_map(|it| it.strip_prefix(b"data: ")).collect(),
+            Self::Document(_) => vec![bytes],
+        }
+    }
+
+    /// Whether each frame has a meaning of its own, so that it can be followed live.
+    pub fn is_live(self) -> bool {
+        match self {
+            Self::Lines | Self::Events => true,
+            Self::Document(_) => false,
+        }
+    }
 }
 
 /// Every format, in the order they are listed for people.
@@ -83,7 +144,11 @@ pub const FORMATS: &[Format] = &[
         framing: Framing::Lines,
         reader: None,
         recognises: never,
-        writer: Some(|config| Box::new(writers::takopi::Takopi::new(config))),
+        writer: Some(WriterInfo {
+            new: |config| Box::new(writers::takopi::Takopi::new(config)),
+            stream_kind: StreamKind::Lines,
+            has_links: false,
+        }),
         profiles: &[
             ProfileInfo {
                 name: "upstream",
@@ -101,7 +166,11 @@ pub const FORMATS: &[Format] = &[
         framing: Framing::Lines,
         reader: None,
         recognises: never,
-        writer: Some(|config| Box::new(writers::thread::Thread::new(config))),
+        writer: Some(WriterInfo {
+            new: |config| Box::new(writers::thread::Thread::new(config)),
+            stream_kind: StreamKind::Lines,
+            has_links: true,
+        }),
         profiles: &[
             ProfileInfo {
                 name: "seed",
@@ -119,7 +188,11 @@ pub const FORMATS: &[Format] = &[
         framing: Framing::Lines,
         reader: Some(|config| Box::new(readers::openhands::OpenHands::new(config))),
         recognises: readers::openhands::recognises,
-        writer: Some(|config| Box::new(writers::openhands::OpenHands::new(config))),
+        writer: Some(WriterInfo {
+            new: |config| Box::new(writers::openhands::OpenHands::new(config)),
+            stream_kind: StreamKind::Lines,
+            has_links: false,
+        }),
         profiles: &[
             ProfileInfo {
                 name: "external",
@@ -145,7 +218,11 @@ pub const FORMATS: &[Format] = &[
         framing: Framing::Lines,
         reader: Some(|config| Box::new(readers::acp::Acp::new(config))),
         recognises: readers::acp::recognises,
-        writer: Some(|config| Box::new(writers::acp::Acp::new(config))),
+        writer: Some(WriterInfo {
+            new: |config| Box::new(writers::acp::Acp::new(config)),
+            stream_kind: StreamKind::Lines,
+            has_links: false,
+        }),
         profiles: &[ProfileInfo {
             name: "seed",
             summary: "as the OpenHands CLI: reasoning as message, calls pending",
@@ -157,28 +234,40 @@ pub const FORMATS: &[Format] = &[
         framing: Framing::Either,
         reader: Some(|config| Box::new(readers::ag_ui::AgUi::new(config))),
         recognises: readers::ag_ui::recognises,
-        writer: Some(|config| Box::new(writers::ag_ui::AgUi::new(config))),
+        writer: Some(WriterInfo {
+            new: |config| Box::new(writers::ag_ui::AgUi::new(config)),
+            stream_kind: StreamKind::Events,
+            has_links: false,
+        }),
         profiles: &[ProfileInfo {
             name: "thinking",
             summary: "for clients before 0.0.45: THINKING_* events, no sub-agents",
         }],
     },
     Format {
-        name: "linkspan",
+        name: CANONICAL,
         summary: "canonical events, JSON lines",
         framing: Framing::Lines,
         reader: Some(|config| Box::new(readers::linkspan::Linkspan::new(config))),
         recognises: readers::linkspan::recognises,
-        writer: Some(|_| Box::<writers::linkspan::Linkspan>::default()),
+        writer: Some(WriterInfo {
+            new: |_| Box::<writers::linkspan::Linkspan>::default(),
+            stream_kind: StreamKind::Lines,
+            has_links: false,
+        }),
         profiles: &[],
     },
     Format {
-        name: "text",
+        name: TRANSCRIPT,
         summary: "a transcript for the terminal",
         framing: Framing::Lines,
         reader: None,
         recognises: never,
-        writer: Some(|config| Box::new(writers::text::Transcript::new(config))),
+        writer: Some(WriterInfo {
+            new: |config| Box::new(writers::text::Transcript::new(config)),
+            stream_kind: StreamKind::Document("text/plain; charset=utf-8"),
+            has_links: false,
+        }),
         profiles: &[],
     },
     Format {
@@ -187,7 +276,11 @@ pub const FORMATS: &[Format] = &[
         framing: Framing::Lines,
         reader: None,
         recognises: never,
-        writer: Some(|config| Box::new(PageTranscript::new(writers::markdown::Markdown, config))),
+        writer: Some(WriterInfo {
+            new: |config| Box::new(PageTranscript::new(writers::markdown::Markdown, config)),
+            stream_kind: StreamKind::Document("text/markdown; charset=utf-8"),
+            has_links: false,
+        }),
         profiles: &[],
     },
     Format {
@@ -196,7 +289,11 @@ pub const FORMATS: &[Format] = &[
         framing: Framing::Lines,
         reader: None,
         recognises: never,
-        writer: Some(|config| Box::new(PageTranscript::new(writers::html::Html, config))),
+        writer: Some(WriterInfo {
+            new: |config| Box::new(PageTranscript::new(writers::html::Html, config)),
+            stream_kind: StreamKind::Document("text/html; charset=utf-8"),
+            has_links: false,
+        }),
         profiles: &[],
     },
 ];
@@ -220,10 +317,16 @@ pub fn find_reader(name: &str) -> Result<(&'static Format, NewReader), Error> {
     Ok((format, reader))
 }
 
+/// Finds a format that can be written.
+pub fn find_writer(name: &str) -> Result<(&'static Format, &'static WriterInfo), Error> {
+    let format = find(name)?;
+    let writer = format.writer.as_ref();
+    Ok((format, writer.ok_or(Error::CannotWrite(format.name))?))
+}
+
 /// Makes a writer, after checking that the format has the profile.
 pub fn writer(name: &str, config: &WriterConfig) -> Result<Box<dyn Writer>, Error> {
-    let format = find(name)?;
-    let writer = format.writer.ok_or(Error::CannotWrite(format.name))?;
+    let (format, writer) = find_writer(name)?;
     if let Some(profile) = &config.profile
         && !format.profiles.iter().any(|it| it.name == profile)
     {
@@ -232,7 +335,14 @@ pub fn writer(name: &str, config: &WriterConfig) -> Result<Box<dyn Writer>, Erro
             profile: profile.clone(),
         });
     }
-    Ok(writer(config))
+    Ok((writer.new)(config))
+}
+
+/// The formats that can be followed live.
+pub fn live_formats() -> impl Iterator<Item = &'static Format> + Clone {
+    FORMATS
+        .iter()
+        .filter(|it| (it.writer.as_ref()).is_some_and(|it| it.stream_kind.is_live()))
 }
 
 /// A format that is not read.
@@ -245,4 +355,16 @@ fn find(name: &str) -> Result<&'static Format, Error> {
         .iter()
         .find(|it| it.name == name)
         .ok_or_else(|| Error::UnknownFormat(name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bridge_speaks_every_format_that_has_frames() {
+        let live: Vec<&str> = live_formats().map(|it| it.name).collect();
+        let expected = ["takopi", "thread", "openhands", "acp", "ag-ui", CANONICAL];
+        assert_eq!(live, expected);
+    }
 }

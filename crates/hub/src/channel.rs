@@ -10,7 +10,7 @@ use model::SessionId;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::catch_up::{Render, Style};
+use crate::render::{Render, Style};
 use crate::ring::Ring;
 
 /// Until a log that could not be read is read again.

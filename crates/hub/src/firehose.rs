@@ -10,11 +10,11 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::catch_up::{Render, Style};
 use crate::channel::RETRY_READ;
 use crate::error::{Error, Result};
 use crate::follow::{Delivered, Detached, FollowOne, Followed};
 use crate::record::now;
+use crate::render::{Render, Style};
 use crate::ring::{Frame, Poll, Ring};
 use crate::shared::Shared;
 

@@ -8,10 +8,10 @@ use formats::ServedThread;
 use model::{SessionId, Timestamp};
 use tokio::sync::watch;
 
-use crate::catch_up::{Render, Style};
 use crate::channel::Channel;
 use crate::error::{Error, Result};
 use crate::firehose::FollowAll;
+use crate::render::{Render, Style};
 use crate::ring::{EncodedOnce, Frame, Poll};
 use crate::shared::Shared;
 
@@ -113,7 +113,7 @@ impl Follower {
             profile: follow.profile,
             served: follow.served,
         };
-        style.writer().map_err(Error::Format)?;
+        style.check().map_err(Error::Format)?;
         Ok(Self(match follow.scope {
             Scope::Session { id, after } => FollowerKind::One(Box::new(
                 FollowOne::new(shared, Arc::new(id), style, after).await?,

@@ -28,7 +28,8 @@ pub(crate) async fn close(journal: &dyn Journal, lease: &Lease) -> Result<u64> {
 }
 
 async fn missing(journal: &dyn Journal, lease: &Lease, first: u64) -> Result<Vec<Entry>> {
-    let (_, reader) = registry::find_reader("linkspan").expect("the canonical form is read");
+    let (_, reader) =
+        registry::find_reader(registry::CANONICAL).expect("the canonical form is read");
     let mut reader = reader(&ReaderConfig::default());
     let span = first - 1..lease.head;
     let note = |stored: &Stored| {

@@ -12,7 +12,6 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::acceptor::Due;
-use crate::catch_up::Style;
 use crate::changes::Directory;
 use crate::channel::Channels;
 use crate::config::{HubConfig, is_dead};
@@ -20,6 +19,7 @@ use crate::counts::RunCounts;
 use crate::error::{Error, Result};
 use crate::firehose::Firehose;
 use crate::recovery;
+use crate::render::Style;
 use crate::session_task;
 use crate::worker;
 

@@ -295,7 +295,7 @@ fn schema(path: &str, name: &str, place: ParameterPlace) -> Value {
         ("/api/sessions/{id}/events", "after") => {
             json!({ "type": "string", "pattern": r"^[0-9]{1,19}(\.[0-9]{1,9})?$" })
         }
-        ("/ws", "format") => json!({ "enum": ws::FORMATS }),
+        ("/ws", "format") => json!({ "enum": ws::formats() }),
         (_, "format") => {
             let written = registry::FORMATS.iter().filter(|it| it.writer.is_some());
             json!({ "enum": written.map(|it| it.name).collect::<Vec<_>>() })
@@ -487,7 +487,7 @@ mod tests {
         let path = &parameters("/api/sessions/{id}/file")[1];
         assert_eq!(path["required"], true);
         let format = &parameters("/ws")[0]["schema"]["enum"];
-        assert_eq!(*format, json!(ws::FORMATS));
+        assert_eq!(*format, json!(ws::formats()));
         let permissions = &document["components"]["schemas"]["Prompt"]["properties"]["permissions"];
         assert_eq!(*permissions, json!({ "enum": Mode::names() }));
     }

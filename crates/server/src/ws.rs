@@ -42,8 +42,8 @@ use crate::tokens::Caller;
 
 pub(crate) use self::table::CONTROLS;
 
-/// Formats that have a meaning frame by frame.
-pub(crate) const FORMATS: [&str; 6] = ["thread", "linkspan", "takopi", "acp", "openhands", "ag-ui"];
+/// The format of a client that names none.
+const DEFAULT_FORMAT: &str = "thread";
 /// Maximum frames per write, so that controls are still read in between.
 const MAX_BATCH: usize = 256;
 /// Bytes read at once. Controls are small, and the room for them is cleared whenever they are looked for,
@@ -60,21 +60,27 @@ pub(crate) struct WsParams {
     subscribe: Option<String>,
 }
 
+/// The names of the formats of the bridge.
+pub(crate) fn formats() -> Vec<&'static str> {
+    registry::live_formats().map(|it| it.name).collect()
+}
+
 pub(crate) async fn upgrade(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
     Params(params): Params<WsParams>,
     request: Request,
 ) -> Result<Response> {
-    let format = params.format.unwrap_or_else(|| "thread".to_owned());
-    if !FORMATS.contains(&&*format) {
-        let words = format!("the formats of the bridge are {}", FORMATS.join(", "));
+    let format = params.format.as_deref().unwrap_or(DEFAULT_FORMAT);
+    let found = registry::find_writer(format).ok();
+    let Some((format, writer)) = found.filter(|it| it.1.stream_kind.is_live()) else {
+        let message = format!("the formats of the bridge are {}", formats().join(", "));
         return Err(ApiError::new(
             StatusCode::BAD_REQUEST,
             "unknown_format",
-            words,
+            message,
         ));
-    }
+    };
     let is_subscribed = match params.subscribe.as_deref() {
         None | Some("all") => true,
         Some("none") => false,
@@ -85,14 +91,16 @@ pub(crate) async fn upgrade(
         profile: params.profile.clone(),
         ..WriterConfig::default()
     };
-    registry::writer(&format, &config).map_err(|err| ApiError::from(hub::Error::Format(err)))?;
+    registry::writer(format.name, &config)
+        .map_err(|err| ApiError::from(hub::Error::Format(err)))?;
     let counted = Metrics::follows(&app)?;
     let (mut parts, _) = request.into_parts();
     let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &app).await;
     let upgrade = upgrade.map_err(|err| ApiError::bad(err.body_text()))?;
     let wire = SocketFormat {
-        served: (format == "thread").then(|| app.served(output, true)),
-        format,
+        served: writer.has_links.then(|| app.served(output, true)),
+        writer,
+        format: format.name,
         profile: params.profile,
     };
     let upgrade = upgrade

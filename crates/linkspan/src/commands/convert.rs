@@ -130,7 +130,9 @@ fn options(
             profile: args.profile.clone(),
             // A recording is not live, and what is meant to pass must not be kept in a file.
             // A transcript is watched on a terminal only.
-            live: !input.is_regular() && !is_regular && (is_terminal || args.to != "text"),
+            live: !input.is_regular()
+                && !is_regular
+                && (is_terminal || args.to != registry::TRANSCRIPT),
             began,
             color: args.color.is_wanted(is_terminal),
             served: None,

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use formats::{WriterConfig, registry};
+use hub::{Cursor, Export};
 use journal::{Journal, Session};
 use std::sync::Arc;
 
@@ -46,7 +47,8 @@ pub(super) async fn write(
     config: &WriterConfig,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let mut export = server::export(journal, session, to, config).map_err(suggestions::target)?;
+    let export = Export::new(journal, session, to, config, Cursor::default(), None);
+    let mut export = export.map_err(suggestions::target)?;
     while let Some(piece) = export.next().await.map_err(store::failed)? {
         out.write_all(&piece)
             .map_err(|err| Failure::write("stdout", &err))?;

@@ -110,7 +110,7 @@ impl StoredSession {
         };
         let write = |out: &mut dyn Write| {
             let journal = Arc::clone(&self.journal);
-            let written = replay::write(journal, &self.session, "text", &config, out);
+            let written = replay::write(journal, &self.session, registry::TRANSCRIPT, &config, out);
             self.runtime.block_on(written)
         };
         let is_paged = is_terminal && !args.no_pager;
@@ -125,7 +125,7 @@ fn options(args: &ShowArgs, from: &str, input: &InputStream, is_terminal: bool) 
     let began = Some(input.began());
     Options {
         from: from.to_owned(),
-        to: "text".to_owned(),
+        to: registry::TRANSCRIPT.to_owned(),
         reader: ReaderConfig {
             started_at: began,
             ..ReaderConfig::default()

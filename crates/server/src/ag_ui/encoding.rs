@@ -2,8 +2,8 @@
 
 use axum::http::{HeaderMap, header};
 use formats::ag_ui::{PROTO_TYPE, proto};
-
-use crate::export::{Cursor, frames};
+use formats::registry::StreamKind;
+use hub::Cursor;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Encoding {
@@ -33,7 +33,7 @@ impl Encoding {
         after: Option<Cursor>,
         out: &mut Vec<u8>,
     ) {
-        let all = frames("ag-ui", bytes);
+        let all = StreamKind::Events.frames(bytes);
         for (n, frame) in all.iter().enumerate() {
             let cursor = seq.map(|seq| (seq, Cursor::behind(seq, n + 1, all.len())));
             if let (Some((seq, _)), Some(after)) = (cursor, after)

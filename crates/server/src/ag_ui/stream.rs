@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use formats::ag_ui::{AgUiEndpoint, AgUiEndpointConfig, ClientRun, Interrupt, Message};
-use hub::{Delivered, Follow, Followed, Follower, Hub, Scope};
+use hub::{Cursor, Delivered, Follow, Followed, Follower, Hub, Scope};
 use journal::Run;
 use model::{Ask, Body, Event, RunId, SessionId};
 use serde_json::json;
@@ -18,7 +18,6 @@ use tokio::time::sleep;
 use super::encoding::Encoding;
 use super::{AgUi, RunRequest};
 use crate::error::Result;
-use crate::export::Cursor;
 
 /// How often it is looked whether there is still something to wait for.
 const TICK: Duration = Duration::from_secs(1);

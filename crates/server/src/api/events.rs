@@ -10,9 +10,10 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
-use formats::WriterConfig;
+use formats::registry::StreamKind;
+use formats::{WriterConfig, registry};
 use futures_util::stream::unfold;
-use hub::{Delivered, Follow, Followed, Follower, Scope};
+use hub::{Cursor, Delivered, Export, Follow, Followed, Follower, Scope};
 use journal::Session;
 use serde::Deserialize;
 use tokio::sync::watch;
@@ -21,7 +22,6 @@ use tokio::time::sleep;
 use super::Params;
 use crate::config::MAX_BATCH_BYTES;
 use crate::error::{ApiError, Result};
-use crate::export::{Cursor, Export, frames};
 use crate::metrics::{FollowerGuard, Metrics};
 use crate::state::App;
 use crate::tokens::Caller;
@@ -46,7 +46,9 @@ pub(crate) async fn read(
     Params(params): Params<EventParams>,
 ) -> Result<Response> {
     let session = app.hub.find(&id).await?;
-    let format = params.format.unwrap_or_else(|| "linkspan".to_owned());
+    let format = params
+        .format
+        .unwrap_or_else(|| registry::CANONICAL.to_owned());
     let is_live = headers.get_all(header::ACCEPT).iter().any(|it| {
         it.as_bytes()
             .windows(17)
@@ -64,7 +66,8 @@ pub(crate) async fn read(
             .map_err(|()| ApiError::bad("a cursor is a number such as 7, or `7.1`"))?,
     };
     let output = params.output.map(|it| it.parse()).transpose()?;
-    let served = (format == "thread").then(|| app.served(output, false));
+    let has_links = registry::find_writer(&format).is_ok_and(|it| it.1.has_links);
+    let served = has_links.then(|| app.served(output, false));
     if is_live {
         let follow = Follow {
             scope: Scope::Session {
@@ -94,6 +97,7 @@ fn stored(
     after: Cursor,
     limit: Option<u64>,
 ) -> Result<Response> {
+    let (_, writer) = registry::find_writer(format).map_err(hub::Error::Format)?;
     let journal = Arc::clone(app.hub.journal());
     let export = Export::new(journal, session, format, config, after, limit)
         .map_err(|err| ApiError::from(hub::Error::Format(err)))?;
@@ -107,26 +111,16 @@ fn stored(
         }
     });
     let mut response = Response::new(Body::from_stream(pieces));
-    let kind = HeaderValue::from_static(kind(format));
+    let kind = HeaderValue::from_static(writer.stream_kind.media_type());
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     Ok(response)
-}
-
-fn kind(format: &str) -> &'static str {
-    match format {
-        "ag-ui" => "text/event-stream",
-        "html" => "text/html; charset=utf-8",
-        "markdown" => "text/markdown; charset=utf-8",
-        "text" => "text/plain; charset=utf-8",
-        _ => "application/x-ndjson",
-    }
 }
 
 /// Somebody who follows over SSE.
 struct LiveEvents {
     app: Arc<App>,
     caller: Caller,
-    format: String,
+    stream_kind: StreamKind,
     follower: Follower,
     after: Cursor,
     revoked: watch::Receiver<()>,
@@ -135,8 +129,9 @@ struct LiveEvents {
 }
 
 async fn live(app: Arc<App>, caller: Caller, follow: Follow, after: Cursor) -> Result<Response> {
+    let (_, writer) = registry::find_writer(&follow.format).map_err(hub::Error::Format)?;
     let live = LiveEvents {
-        format: follow.format.clone(),
+        stream_kind: writer.stream_kind,
         follower: app.hub.follow(follow).await?,
         caller,
         after,
@@ -197,7 +192,7 @@ impl LiveEvents {
     }
 
     fn put(&mut self, delivered: &Delivered, out: &mut Vec<u8>) {
-        let frames = frames(&self.format, &delivered.bytes);
+        let frames = self.stream_kind.frames(&delivered.bytes);
         let n_known = match delivered.seq == self.after.seq + 1 {
             true => self.after.n_known,
             false => 0,

@@ -7,8 +7,9 @@ use std::time::SystemTime;
 use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;
 use formats::ServedThread;
+use formats::registry::{self, WriterInfo};
 use futures_util::future::select_all;
-use hub::{Delivered, Follow, Followed, Follower, Hub, Scope};
+use hub::{Cursor, Delivered, Follow, Followed, Follower, Hub, Scope};
 use journal::WaitingAsk;
 use model::{SessionId, Timestamp};
 use serde_json::{Value, json};
@@ -17,7 +18,6 @@ use super::controls::{Control, SocketReply};
 use super::{asks, requests};
 use crate::config::MAX_SUBSCRIPTIONS;
 use crate::error::{ApiError, Result};
-use crate::export::{Cursor, frames};
 
 /// What the bridge puts around a frame; with a longer id the text grows.
 const MAX_AROUND: usize = 160;
@@ -25,9 +25,10 @@ const MAX_AROUND: usize = 160;
 /// The format of a socket.
 #[derive(Clone, Debug)]
 pub(super) struct SocketFormat {
-    pub(super) format: String,
+    pub(super) format: &'static str,
+    pub(super) writer: &'static WriterInfo,
     pub(super) profile: Option<String>,
-    /// Only for `thread`.
+    /// Only for a format with links.
     pub(super) served: Option<ServedThread>,
 }
 
@@ -54,7 +55,7 @@ impl SocketFormat {
         };
         let follow = Follow {
             scope,
-            format: self.format.clone(),
+            format: self.format.to_owned(),
             profile: self.profile.clone(),
             served: self.served.clone(),
         };
@@ -67,7 +68,7 @@ impl SocketFormat {
 
     /// What an event becomes, with what the bridge puts around it.
     fn frames(&self, delivered: &Delivered) -> Box<[Bytes]> {
-        let frames = frames(&self.format, &delivered.bytes);
+        let frames = self.writer.stream_kind.frames(&delivered.bytes);
         let session = delivered.session.as_str();
         let made = frames.iter().enumerate().map(|(n, frame)| {
             let cursor = Cursor::behind(delivered.seq, n + 1, frames.len());
@@ -78,9 +79,10 @@ impl SocketFormat {
     }
 
     fn frame(&self, session: &str, cursor: Cursor, frame: &str) -> String {
-        let is_thread = self.format == "thread";
         // Its own fields stay as they are, whatever they hold.
-        let fields = frame.strip_prefix('{').filter(|it| is_thread && *it != "}");
+        let fields = frame
+            .strip_prefix('{')
+            .filter(|it| self.writer.has_links && *it != "}");
         let (begin, data, end) = match fields {
             Some(fields) => ("", ",", fields),
             None => (r#""type":"bridge.event","#, r#","data":"#, frame),
@@ -234,7 +236,7 @@ impl Subscriptions {
 
     /// What an event becomes on this wire.
     pub(super) fn frames(&self, delivered: &Delivered, out: &mut Vec<Utf8Bytes>) {
-        if self.wire.format == "linkspan" {
+        if self.wire.format == registry::CANONICAL {
             // Sent as stored, without a copy.
             let line = delivered.bytes.slice(..delivered.bytes.len() - 1);
             out.extend(Utf8Bytes::try_from(line).ok());

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use axum::http::StatusCode;
 use formats::WriterConfig;
+use hub::{Cursor, Export};
 use journal::{Session, SessionQuery, State};
 use model::Timestamp;
 use serde_json::{Value, json};
@@ -18,7 +19,6 @@ use crate::api::runs::engine_name;
 use crate::api::{asks, sessions};
 use crate::bridge::{MAX_PROJECTS, Resume};
 use crate::error::{ApiError, Result};
-use crate::export::export;
 use crate::state::App;
 use crate::tokens::Caller;
 use crate::{rights, roots};
@@ -254,7 +254,8 @@ async fn thread(app: &App, control: &Control) -> Result<SocketReply> {
         ..WriterConfig::default()
     };
     let journal = Arc::clone(app.hub.journal());
-    let mut export = export(journal, &session, "thread", &config)
+    let all = Cursor::default();
+    let mut export = Export::new(journal, &session, super::DEFAULT_FORMAT, &config, all, None)
         .map_err(|err| ApiError::from(hub::Error::Format(err)))?;
     let mut items: Vec<Value> = Vec::new();
     let mut n_bytes = 0;

@@ -1,5 +1,6 @@
 //! Following by cursor over real sockets: nothing is lost, nothing comes twice.
 
+use formats::registry;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -9,7 +10,6 @@ use crate::test_server::{PATIENCE, TestServer};
 
 /// How often clients of a format leave and come back, all formats together.
 const N_LEAVES: usize = 1000;
-const FORMATS: [&str; 6] = ["thread", "linkspan", "takopi", "acp", "openhands", "ag-ui"];
 
 /// Numbers that look like chance, the same in every run.
 struct Dice(u64);
@@ -73,7 +73,7 @@ async fn a_thousand_disconnects_do_not_change_what_others_receive() {
     test_server.ended(&id, 1).await;
     let mut dice = Dice(7);
     let mut n_leaves = 0;
-    for format in FORMATS.into_iter().cycle() {
+    for format in registry::live_formats().map(|it| it.name).cycle() {
         let (whole, _) = receive(&test_server, format, &id, &json!(0), usize::MAX).await;
         assert!(whole.len() > 5, "{format}");
         let mut heard: Vec<Value> = Vec::new();

@@ -33,14 +33,14 @@ impl RunOutput {
         let color = args.color.is_wanted(is_terminal);
         let config = WriterConfig {
             profile: args.profile.clone(),
-            live: is_terminal || args.to != "text",
+            live: is_terminal || args.to != registry::TRANSCRIPT,
             began: None,
             color,
             served: None,
         };
         let writer = registry::writer(&args.to, &config).map_err(suggestions::target)?;
         let is_dumb = env::var_os("TERM").is_some_and(|it| it == "dumb");
-        let is_watched = is_terminal && args.to == "text" && !is_dumb;
+        let is_watched = is_terminal && args.to == registry::TRANSCRIPT && !is_dumb;
         Ok(Self {
             writer,
             bytes: Vec::new(),

@@ -1,4 +1,5 @@
-//! Renders a log in one format, event by event, from any cursor.
+//! Renders a log in one format, event by event, from any cursor: live ([`Render::page`]), or as far
+//! as it is stored by now (`export`).
 //!
 //! Writers are deterministic, so every rendering of an event has the same bytes. A follower that is
 //! behind renders for itself until it reaches the shared stream.
@@ -7,13 +8,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use formats::{ServedThread, WriterConfig, registry};
-use journal::{Deltas, Journal, Read, Result, Stored};
+use journal::{Journal, Read, Result, Stored};
 use model::{SessionId, Writer};
 
 use crate::ring::{EncodedOnce, Frame};
-
-/// Events and bytes read at once: little, because many may be catching up.
-const PAGE: (u32, usize) = (256, 256 << 10);
 
 /// What events become.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,20 +22,19 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    pub(crate) fn writer(&self) -> Result<Box<dyn Writer>, registry::Error> {
-        let config = WriterConfig {
+    /// Fails where there is no such format or profile.
+    pub(crate) fn check(&self) -> Result<(), registry::Error> {
+        registry::writer(&self.format, &self.config()).map(drop)
+    }
+
+    fn config(&self) -> WriterConfig {
+        WriterConfig {
             profile: self.profile.clone(),
             live: true,
             began: None,
             color: false,
             served: self.served.clone(),
-        };
-        registry::writer(&self.format, &config)
-    }
-
-    /// The canonical form is what is stored.
-    fn is_stored(&self) -> bool {
-        self.format == "linkspan"
+        }
     }
 }
 
@@ -45,7 +42,7 @@ impl Style {
 #[derive(Debug)]
 pub(crate) struct Render {
     session: Arc<SessionId<'static>>,
-    /// Absent where the stored line is the frame.
+    /// Absent for the canonical format: the stored line is the frame.
     writer: Option<Box<dyn Writer>>,
     /// The last event that was read.
     pub(crate) at: u64,
@@ -61,8 +58,17 @@ impl Render {
         style: &Style,
         after: u64,
     ) -> Result<Self, registry::Error> {
-        let writer = style.writer()?;
-        let is_stored = style.is_stored();
+        Self::with_config(session, &style.format, &style.config(), after)
+    }
+
+    pub(crate) fn with_config(
+        session: Arc<SessionId<'static>>,
+        format: &str,
+        config: &WriterConfig,
+        after: u64,
+    ) -> Result<Self, registry::Error> {
+        let writer = registry::writer(format, config)?;
+        let is_stored = format == registry::CANONICAL;
         Ok(Self {
             session,
             writer: (!is_stored).then_some(writer),
@@ -82,19 +88,26 @@ impl Render {
         journal: &dyn Journal,
         frames: &mut impl Extend<Frame>,
     ) -> Result<bool> {
-        let read = Read {
-            after: self.at,
-            deltas: Deltas::Keep,
-            max_events: PAGE.0,
-            max_bytes: PAGE.1,
-        };
-        let page = journal.read(&self.session, read).await?;
-        frames.extend(page.events.iter().filter_map(|it| self.render(it)));
+        let page = journal.read(&self.session, Read::page(self.at)).await?;
+        frames.extend(page.events.iter().filter_map(|it| self.frame(it)));
         self.at = self.at.max(page.next);
-        Ok(page.next >= page.head)
+        Ok(page.is_last())
     }
 
-    fn render(&mut self, stored: &Stored) -> Option<Frame> {
+    fn frame(&mut self, stored: &Stored) -> Option<Frame> {
+        let after = self.shown;
+        let bytes = Bytes::copy_from_slice(self.render(stored)?);
+        Some(Frame {
+            session: Arc::clone(&self.session),
+            after,
+            seq: stored.seq,
+            bytes,
+            made: EncodedOnce::default(),
+        })
+    }
+
+    /// What an event becomes; none when that is nothing, or known to the client.
+    pub(crate) fn render(&mut self, stored: &Stored) -> Option<&[u8]> {
         self.out.clear();
         match &mut self.writer {
             None => {
@@ -108,13 +121,14 @@ impl Render {
         if self.out.is_empty() || stored.seq <= self.shown {
             return None;
         }
-        let after = std::mem::replace(&mut self.shown, stored.seq);
-        Some(Frame {
-            session: Arc::clone(&self.session),
-            after,
-            seq: stored.seq,
-            bytes: Bytes::copy_from_slice(&self.out),
-            made: EncodedOnce::default(),
-        })
+        self.shown = stored.seq;
+        Some(&self.out)
+    }
+
+    /// What closes the stream.
+    pub(crate) fn end(&mut self, out: &mut Vec<u8>) {
+        if let Some(writer) = &mut self.writer {
+            writer.end(out);
+        }
     }
 }

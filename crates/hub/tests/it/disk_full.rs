@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,13 +17,32 @@ use tokio::time::timeout;
 
 use crate::harness::{Harness, PATIENCE};
 
-/// A journal whose disk is full when it is told to be.
+/// A journal whose disk is full when it is told to be, or after a number of new sessions and commands.
 struct Full {
     inner: Memory,
     is_full: Arc<AtomicBool>,
+    n_free: AtomicUsize,
 }
 
 impl Full {
+    fn new(inner: Memory, is_full: Arc<AtomicBool>) -> Self {
+        Self {
+            inner,
+            is_full,
+            n_free: AtomicUsize::new(usize::MAX),
+        }
+    }
+
+    /// Stores a new session or a command.
+    fn place<'a, T>(&self, reply: Reply<'a, T>) -> Reply<'a, T> {
+        let taken = |n: usize| n.checked_sub(1);
+        let order = Ordering::SeqCst;
+        match self.n_free.fetch_update(order, order, taken) {
+            Ok(_) => self.write(reply),
+            Err(_) => Box::pin(async { Err(Error::Storage(Fault::Full)) }),
+        }
+    }
+
     fn write<'a, T>(&self, reply: Reply<'a, T>) -> Reply<'a, T> {
         match self.is_full.load(Ordering::SeqCst) {
             true => Box::pin(async { Err(Error::Storage(Fault::Full)) }),
@@ -61,10 +80,10 @@ impl Journal for Full {
         self.inner.watch(scope)
     }
     fn command<'a>(&'a self, session: &'a SessionId<'_>, order: CommandBody) -> Reply<'a, u64> {
-        self.write(self.inner.command(session, order))
+        self.place(self.inner.command(session, order))
     }
     fn enqueue(&self, home: journal::PromptTarget, prompt: Bytes) -> Reply<'_, journal::Enqueued> {
-        self.write(self.inner.enqueue(home, prompt))
+        self.place(self.inner.enqueue(home, prompt))
     }
     fn commands<'a>(&'a self, session: &'a SessionId<'_>, after: u64) -> Reply<'a, Vec<Command>> {
         self.inner.commands(session, after)
@@ -79,7 +98,7 @@ impl Journal for Full {
         self.write(self.inner.retain(retention))
     }
     fn create(&self, session: NewSession) -> Reply<'_, Session> {
-        self.write(self.inner.create(session))
+        self.place(self.inner.create(session))
     }
     fn find_session<'a>(&'a self, session: &'a SessionId<'_>) -> Reply<'a, Option<Session>> {
         self.inner.find_session(session)
@@ -131,12 +150,7 @@ impl Journal for Full {
 async fn a_full_disk_pauses_the_run_and_publishes_nothing() {
     let is_full = Arc::new(AtomicBool::new(false));
     let switch = Arc::clone(&is_full);
-    let harness = Harness::with(|inner| {
-        Arc::new(Full {
-            inner,
-            is_full: switch,
-        })
-    });
+    let harness = Harness::with(|inner| Arc::new(Full::new(inner, switch)));
     let hub = harness.hub().await;
     let submit = hub::Submit {
         speed: Some(20.0),
@@ -183,12 +197,7 @@ async fn a_full_disk_pauses_the_run_and_publishes_nothing() {
 async fn a_run_can_be_stopped_while_the_disk_is_full() {
     let is_full = Arc::new(AtomicBool::new(false));
     let switch = Arc::clone(&is_full);
-    let harness = Harness::with(|inner| {
-        Arc::new(Full {
-            inner,
-            is_full: switch,
-        })
-    });
+    let harness = Harness::with(|inner| Arc::new(Full::new(inner, switch)));
     let hub = harness.hub().await;
     let submit = harness.submit("claude", "wait");
     let session = hub.submit(submit).await.unwrap().session;
@@ -202,4 +211,30 @@ async fn a_run_can_be_stopped_while_the_disk_is_full() {
     assert_eq!(harness.outcomes(&session, 1).await, [Outcome::Aborted]);
     harness.check(&session).await;
     hub.stop().await;
+}
+
+#[tokio::test]
+async fn a_prompt_that_does_not_fit_leaves_no_session() {
+    for n_free in 0..=1 {
+        let harness = Harness::with(|inner| {
+            Arc::new(Full {
+                n_free: AtomicUsize::new(n_free),
+                ..Full::new(inner, Arc::default())
+            })
+        });
+        let hub = harness.hub().await;
+        let submitted = hub.submit(harness.submit("claude", "hello")).await;
+        let listing = harness.journal.list(SessionQuery::default(), None, 10);
+        let sessions = listing.await.unwrap().sessions;
+        let ids: Vec<_> = sessions.iter().map(|it| &it.id).collect();
+        // The session and its first prompt are one entry: there is no room for half of it.
+        match &submitted {
+            Ok(submitted) => assert_eq!((n_free, ids), (1, vec![&submitted.session])),
+            Err(hub::Error::Journal(Error::Storage(Fault::Full))) => {
+                assert_eq!((n_free, ids), (0, Vec::new()));
+            }
+            Err(other) => panic!("{other}"),
+        }
+        hub.stop().await;
+    }
 }

@@ -802,6 +802,16 @@ mod tests {
             "{}",
             expect![[r#"{"kind":"mode","title":"exit_plan_mode"}"#]],
         );
+        check(
+            "mcp_demo_echo",
+            r#"{"text":"x"}"#,
+            expect![[r#"{"kind":"mcp","title":"echo","mcp":{"server":"demo","tool":"echo"}}"#]],
+        );
+        check(
+            "mcp_demo",
+            "{}",
+            expect![[r#"{"kind":"other","title":"mcp_demo"}"#]],
+        );
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub type RunKey = (String, &'static str);
 impl RunCounts {
     pub(crate) fn ended(&self, engine: &str, outcome: Outcome, took: Duration) {
         lock(&self.ended)
-            .entry((family(engine), outcome.name()))
+            .entry((family(engine).to_owned(), outcome.name()))
             .or_insert_with(|| Histogram::new(RUN_SECONDS))
             .observe(took);
     }
@@ -41,7 +41,7 @@ impl RunCounts {
     /// The agent of a prompt has produced its first event, this long after the prompt was accepted.
     pub(crate) fn answered(&self, engine: &str, took: Duration) {
         lock(&self.first_events)
-            .entry(family(engine))
+            .entry(family(engine).to_owned())
             .or_insert_with(|| Histogram::new(FIRST_EVENT_SECONDS))
             .observe(took);
     }
@@ -62,8 +62,8 @@ fn lock<T>(counts: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The engine without what follows the colon.
-fn family(engine: &str) -> String {
-    engine.split(':').next().unwrap_or_default().to_owned()
+pub(crate) fn family(engine: &str) -> &str {
+    engine.split(':').next().unwrap_or_default()
 }
 
 #[cfg(test)]

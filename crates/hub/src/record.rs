@@ -12,9 +12,10 @@ use model::{
     RunError, RunId, RunStarted, SessionId, Sink, Status, Text, Timestamp,
 };
 use runner::{ClientRun, ResumePoint};
+use tracing::info;
 
 use crate::acceptor::Accepted;
-use crate::counts::RunCounts;
+use crate::counts::{RunCounts, family};
 use crate::paging;
 
 /// Maximum unsaved backlog in bytes before the agent is no longer read.
@@ -23,6 +24,9 @@ const MAX_WAITING: usize = 8 << 20;
 /// Bytes stored of an agent's own frame. The content of a longer one is in its events, and a second
 /// copy would double the cost of the longest lines.
 const MAX_FRAME: usize = 1 << 20;
+
+/// Bytes of an error's code in the log of the server.
+const MAX_CODE: usize = 40;
 
 /// An ask without an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -237,6 +241,12 @@ impl Record {
         };
         if let Body::RunStarted(_) = event.body {
             counting.began = Some(Instant::now());
+            info!(
+                session = self.session.as_str(),
+                run = event.run.as_ref().map(RunId::as_str),
+                engine = family(&self.engine),
+                "run started"
+            );
         }
         if event.origin == Origin::Agent
             && let Some(accepted) = counting.accepted.take()
@@ -249,6 +259,15 @@ impl Record {
             let took = counting.began.take().map(|it| it.elapsed());
             let took = took.unwrap_or_default();
             counting.counts.ended(&self.engine, ended.outcome, took);
+            info!(
+                session = self.session.as_str(),
+                run = event.run.as_ref().map(RunId::as_str),
+                engine = family(&self.engine),
+                outcome = ended.outcome.name(),
+                code = ended.error.as_ref().and_then(plain_code),
+                seconds = took.as_secs_f64(),
+                "run ended"
+            );
         }
     }
 
@@ -324,6 +343,12 @@ pub(crate) fn failed(code: &'static str, message: String) -> RunEnded<'static> {
         native: None,
     };
     RunEnded::new(Outcome::Failed, Some(error))
+}
+
+/// The code of an error, if it is a word of ours: a recording may hold any text, and logs hold none of it.
+fn plain_code<'a>(error: &'a RunError<'_>) -> Option<&'a str> {
+    let is_plain = |it: &str| it.bytes().all(|it| it.is_ascii_lowercase() || it == b'_');
+    Some(&*error.code).filter(|it| it.len() <= MAX_CODE && is_plain(it))
 }
 
 pub(crate) fn now() -> Timestamp {

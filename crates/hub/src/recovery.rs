@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use formats::{ReaderConfig, registry};
 use journal::{Batch, Deltas, Entry, Journal, Lease, Result, Stored};
 use model::{Body, End, Event, Frame, Outcome, RunEnded, RunError, Text};
+use tracing::warn;
 
 use crate::paging;
 use crate::record::now;
@@ -24,6 +25,10 @@ pub(crate) async fn close(journal: &dyn Journal, lease: &Lease) -> Result<u64> {
     let head = lease.head + entries.len() as u64;
     let done = Vec::new();
     journal.append(lease, Batch { entries, done }).await?;
+    warn!(
+        session = lease.session.as_str(),
+        first, "run of a dead owner closed as lost"
+    );
     Ok(head)
 }
 

@@ -14,6 +14,7 @@ use model::{RunId, SessionId};
 use runner::Agent;
 use tokio::sync::{Notify, OwnedSemaphorePermit, watch};
 use tokio::time::sleep_until;
+use tracing::{error, warn};
 
 use crate::command::{Prompt, Settings};
 use crate::record::{OpenAsk, Record};
@@ -136,9 +137,12 @@ impl SessionTask {
             Progress::StoreFailed(error) => self.shared.report_trouble(&error),
             Progress::LogLost(LogLost { error, is_refused }) => {
                 self.shared.report_trouble(&error);
+                let session = self.session.as_str();
                 if !is_refused {
+                    warn!(session, reason = lost_reason(&error), "lease lost");
                     return Some(Exit::Fenced);
                 }
+                error!(session, "events refused by the journal");
                 // The journal does not take what the agent tells: neither the agent nor its prompt is of
                 // use any more.
                 if let Some(current) = self.current.take() {
@@ -210,6 +214,15 @@ impl SessionTask {
             asks: open.map(|it: &OpenAsk| it.seq).collect(),
         };
         self.shared.set_status(&self.session, status);
+    }
+}
+
+/// Why a session is not ours any more, as the log names it.
+fn lost_reason(error: &journal::Error) -> &'static str {
+    match error {
+        journal::Error::Fenced { .. } => "taken_over",
+        journal::Error::NoSession { .. } => "session_removed",
+        _ => "journal_closed",
     }
 }
 

@@ -10,6 +10,7 @@ use model::SessionId;
 use tokio::sync::{Notify, Semaphore, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
+use tracing::{error, info};
 
 use crate::acceptor::Due;
 use crate::changes::Directory;
@@ -188,12 +189,19 @@ impl Shared {
 
     /// An append succeeded.
     pub(crate) fn clear_trouble(&self) {
-        self.trouble.send_if_modified(|it| it.take().is_some());
+        if self.trouble.send_if_modified(|it| it.take().is_some()) {
+            info!("journal usable again");
+        }
     }
 
     pub(crate) fn report_trouble(&self, err: &journal::Error) {
         if let journal::Error::Storage(fault) = err {
-            self.trouble.send_replace(Some(fault.to_string()));
+            let fault = fault.to_string();
+            // Every retry reports the same fault; one line is enough.
+            if self.trouble.borrow().as_ref() != Some(&fault) {
+                error!(fault, "journal cannot be used");
+            }
+            self.trouble.send_replace(Some(fault));
         }
     }
 

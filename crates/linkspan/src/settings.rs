@@ -43,10 +43,18 @@ pub(crate) fn list(flags: &[String], config: &Config, engine: &str) -> Option<Ve
 
 /// Applies the flags about unanswered asks to the config.
 pub(crate) fn asks(config: &mut Config, asks: &AskArgs) -> Result<(), Failure> {
-    let flags = [
+    let given = [
         ("ask_timeout", "--ask-timeout", &asks.ask_timeout),
         ("ask_default", "--ask-default", &asks.ask_default),
     ];
+    flags(config, given)
+}
+
+/// Lays flags over the config: its key, the flag and what was given.
+pub(crate) fn flags<const N: usize>(
+    config: &mut Config,
+    flags: [(&str, &'static str, &Option<String>); N],
+) -> Result<(), Failure> {
     for (key, flag, text) in flags {
         if let Some(text) = text {
             config.flag(key, flag, text).map_err(bad_config)?;

@@ -129,7 +129,7 @@ impl Config {
                     expected,
                 })?;
                 config.set(Setting {
-                    key: key.to_owned(),
+                    key,
                     value,
                     origin: Origin::Variable(name),
                 });
@@ -305,6 +305,16 @@ impl Config {
             Some(Value::List(origins)) => origins.clone(),
             _ => Vec::new(),
         }
+    }
+
+    /// How the server writes its log: `json` or `text`.
+    pub fn log_format(&self) -> &str {
+        self.text("serve.log_format").unwrap_or("text")
+    }
+
+    /// The least important lines of the server's log.
+    pub fn log_level(&self) -> &str {
+        self.text("serve.log_level").unwrap_or("info")
     }
 
     fn section(&self, path: &str) -> EngineConfig {

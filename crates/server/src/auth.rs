@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use crate::cors;
 use crate::error::ApiError;
 use crate::host_origin::OriginError;
+use crate::log::RequestLine;
 use crate::rights;
 use crate::routes::Access;
 use crate::state::App;
@@ -64,6 +65,7 @@ pub(crate) async fn outer_middleware(
     next: Next,
 ) -> Response {
     let began = Instant::now();
+    let line = RequestLine::new(&request, peer(&request));
     let is_open = !app.origins.allowed.is_empty() && cors::is_open(request.uri().path());
     let allowed = app
         .origins
@@ -81,7 +83,9 @@ pub(crate) async fn outer_middleware(
             refusal(refused, lacks_port).into_response()
         }
     };
-    app.metrics.answered(response.status(), began.elapsed());
+    let took = began.elapsed();
+    app.metrics.answered(response.status(), took);
+    line.answered(&response, took);
     let is_misdirected = response.status() == StatusCode::MISDIRECTED_REQUEST;
     let headers = response.headers_mut();
     // A misdirected request gets no details about this server.

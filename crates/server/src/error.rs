@@ -48,6 +48,10 @@ impl ApiError {
     }
 }
 
+/// The code of an error, beside the response that tells it, for the log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ErrorCode(pub(crate) &'static str);
+
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut error = json!({ "code": self.code, "message": self.message });
@@ -55,6 +59,7 @@ impl IntoResponse for ApiError {
             error["hint"] = hint.into();
         }
         let mut response = reply(self.status, &json!({ "error": error }));
+        response.extensions_mut().insert(ErrorCode(self.code));
         if self.status == StatusCode::UNAUTHORIZED {
             let scheme = HeaderValue::from_static("Bearer");
             response

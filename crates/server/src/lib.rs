@@ -17,6 +17,7 @@ mod fields;
 mod home;
 mod host_origin;
 mod listen;
+mod log;
 mod max_output;
 mod metrics;
 mod openapi;

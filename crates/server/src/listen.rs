@@ -25,6 +25,7 @@ use tokio_rustls::rustls;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tower_service::Service;
+use tracing::{info, warn};
 
 use crate::ag_ui::AgUi;
 use crate::api::engines::Engines;
@@ -166,6 +167,8 @@ impl Server {
 
     /// Serves until `stop`, then lets clients finish and ends all runs.
     pub async fn run(self, stop: impl Future<Output = ()>) {
+        let (address, tls) = (self.app.address, self.app.is_tls);
+        info!(%address, tls, pid = std::process::id(), "server started");
         let router = routes::router(&self.app);
         let clients = Arc::new(Semaphore::new(self.app.max_clients));
         let unauthenticated = Unauthenticated::new(max_unauthenticated());
@@ -182,10 +185,14 @@ impl Server {
                 // Reaps finished tasks.
                 Some(_) = connections.join_next() => continue,
             };
-            let Ok((stream, peer)) = accepted else {
-                // Too many open files, or the client has already disconnected.
-                sleep(ACCEPT_AGAIN).await;
-                continue;
+            let (stream, peer) = match accepted {
+                Ok(accepted) => accepted,
+                Err(err) => {
+                    // Too many open files, or the client has already disconnected.
+                    warn!(error = %err, "connection not accepted");
+                    sleep(ACCEPT_AGAIN).await;
+                    continue;
+                }
             };
             let slot = Arc::new(unauthenticated.enter());
             let serve = connect(
@@ -204,6 +211,7 @@ impl Server {
             });
         }
         drop(self.listener);
+        info!("server stopping");
         self.app.stop.send_replace(true);
         let all = async {
             while connections.join_next().await.is_some() {}
@@ -220,6 +228,7 @@ impl Server {
             task.abort();
         }
         drop(self.note);
+        info!("server stopped");
     }
 }
 

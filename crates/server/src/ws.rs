@@ -208,7 +208,7 @@ impl Client {
             Wakeup::Followed(Ok(followed)) => self.on_followed(followed).await,
             Wakeup::Followed(Err(err)) => {
                 let err = ApiError::from(err);
-                self.send(&controls::failed(None, &err)).await?;
+                self.send(&controls::failed(None, None, &err)).await?;
                 self.close(close_code::ERROR, "the journal cannot be read")
                     .await
             }
@@ -237,7 +237,7 @@ impl Client {
             }
             Message::Binary(_) => {
                 let err = ApiError::bad("messages are text, one JSON object each");
-                self.send(&controls::failed(None, &err)).await
+                self.send(&controls::failed(None, None, &err)).await
             }
             Message::Ping(_) | Message::Pong(_) => Ok(()),
             Message::Close(_) => Err(Disconnected),
@@ -288,7 +288,7 @@ impl Client {
                 let messages = self.subscriptions.waiting(&asks, session);
                 self.write(messages.into_iter().map(Message::Text)).await
             }
-            Err(err) => self.send(&controls::failed(None, &err.into())).await,
+            Err(err) => self.send(&controls::failed(None, None, &err.into())).await,
         }
     }
 

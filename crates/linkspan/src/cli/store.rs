@@ -154,6 +154,14 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
+    /// How the log on stderr is written: `text` or `json`
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) log_format: Option<String>,
+
+    /// The least important lines of the log: `off`, `error`, `warn`, `info` or `debug`
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) log_level: Option<String>,
+
     #[command(flatten)]
     pub(crate) keep: KeepArgs,
 

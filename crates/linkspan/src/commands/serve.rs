@@ -1,4 +1,6 @@
-//! `linkspan serve`: the doors, from flags to the end of the last run.
+//! `linkspan serve`: from flags to the end of the last run.
+
+mod log;
 
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
@@ -17,6 +19,7 @@ use server::{
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use self::log::Log;
 use crate::cli::ServeArgs;
 use crate::exit::{self, Code, Failure, chain, printable};
 use crate::{settings, store};
@@ -27,10 +30,13 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let mut settings = loaded.config;
     settings::keep(&mut settings, &args.keep)?;
     settings::asks(&mut settings, &args.asks)?;
-    if let Some(text) = &args.cut_above {
-        let set = settings.flag("journal.cut_above", "--cut-above", text);
-        set.map_err(settings::bad_config)?;
-    }
+    let flags = [
+        ("journal.cut_above", "--cut-above", &args.cut_above),
+        ("serve.log_format", "--log-format", &args.log_format),
+        ("serve.log_level", "--log-level", &args.log_level),
+    ];
+    settings::flags(&mut settings, flags)?;
+    let mut log = Log::start(settings.log_format(), settings.log_level());
     let folder = store::folder(&args.data)?;
     let keys = keys(&folder, args.token_file.as_deref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -47,7 +53,15 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
             owner: hub::own_name(),
             limits: Limits::default(),
         };
-        serve(args, hub, &folder, keys, ServedPaths { roots, own }).await
+        serve(
+            args,
+            hub,
+            &folder,
+            keys,
+            ServedPaths { roots, own },
+            &mut log,
+        )
+        .await
     });
     // Do not wait for blocking file operations at exit.
     runtime.shutdown_background();
@@ -148,6 +162,7 @@ async fn serve(
     folder: &Path,
     keys: Keys,
     ServedPaths { roots, own }: ServedPaths,
+    log: &mut Log,
 ) -> Result<(), Failure> {
     let signals = |err| Failure::io("cannot listen for signals", &err, None);
     let mut stops = StopSignals::new().map_err(signals)?;
@@ -187,6 +202,7 @@ async fn serve(
     if let Some(token) = new_token {
         print_token(args, server.page(), &token);
     }
+    log.write_lines();
     let (tx, rx) = tokio::sync::oneshot::channel::<()>();
     let mut running = pin!(server.run(async {
         rx.await.ok();
@@ -195,7 +211,7 @@ async fn serve(
         () = &mut running => return Ok(()),
         () = stops.next() => (),
     }
-    exit::print_line("linkspan: stopping; once more leaves at once\n");
+    log.print("linkspan: stopping; once more leaves at once\n");
     // An error means that it has ended by itself.
     tx.send(()).ok();
     tokio::select! {

@@ -70,7 +70,7 @@ fn a_server_that_cannot_start_reports_cause_and_remedy() {
         expect![[r#"
             linkspan: DIR/c.toml:2: there is no key `serve.root`
 
-            hint: did you mean `roots`? known here: roots, allow_origins, permissions
+            hint: did you mean `roots`? known here: roots, allow_origins, permissions, log_format, log_level
             exit 2
         "#]],
     );

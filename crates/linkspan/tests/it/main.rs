@@ -43,6 +43,7 @@ mod runner;
 mod secrets;
 #[cfg(target_os = "linux")]
 mod serve;
+mod serve_log;
 #[cfg(target_os = "linux")]
 mod served;
 #[cfg(target_os = "linux")]

@@ -149,9 +149,11 @@ pub(super) fn defaults() -> Vec<Setting> {
 }
 
 /// The keys that a variable can set: key, kind, variable.
-pub(super) fn variables() -> impl Iterator<Item = (&'static str, ValueKind, &'static str)> {
-    TOP.iter()
-        .filter_map(|it| it.variable.map(|variable| (it.name, it.kind, variable)))
+pub(super) fn variables() -> impl Iterator<Item = (String, ValueKind, &'static str)> {
+    let keys = SECTIONS
+        .iter()
+        .flat_map(|section| section.keys().map(move |key| (section.path, key)));
+    keys.filter_map(|(section, key)| Some((full(section, key.name), key.kind, key.variable?)))
 }
 
 pub(super) fn kind(key: &str) -> Option<ValueKind> {

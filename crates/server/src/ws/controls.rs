@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::table::{self, ControlInfo};
 use crate::error::{ApiError, Result};
-use crate::fields;
+use crate::{fields, log};
 
 /// A control that could be read.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Control {
 
     pub(super) fn failed(&self, err: &ApiError) -> SocketReply {
         SocketReply {
-            reply: failed(self.request.clone(), err),
+            reply: failed(self.request.clone(), Some(self.verb.name), err),
             session: None,
         }
     }
@@ -53,7 +53,7 @@ impl Control {
 pub(super) fn read(text: &str) -> Result<Control, Box<SocketReply>> {
     let refuse_with = |request: Option<Value>, err: &ApiError| {
         Err(Box::new(SocketReply {
-            reply: failed(request, err),
+            reply: failed(request, None, err),
             session: None,
         }))
     };
@@ -126,7 +126,8 @@ fn answer(request: Option<Value>, kind: &str, mut reply: Value) -> SocketReply {
 }
 
 /// An error as the bridge tells it.
-pub(super) fn failed(request: Option<Value>, err: &ApiError) -> Value {
+pub(super) fn failed(request: Option<Value>, control: Option<&str>, err: &ApiError) -> Value {
+    log::control_refused(control, err);
     let mut reply = json!({ "code": err.code, "message": err.message });
     if let Some(hint) = &err.hint {
         reply["hint"] = hint.as_str().into();

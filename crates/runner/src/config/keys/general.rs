@@ -122,4 +122,18 @@ pub(super) const SERVE: &[KeySpec] = &[
         variable: None,
         summary: "the mode of prompts to the server that name none; unset, `permissions`, else `ask`",
     },
+    KeySpec {
+        name: "log_format",
+        kind: ValueKind::Choice(&["text", "json"]),
+        preset: Preset::Unset,
+        variable: Some("LINKSPAN_LOG_FORMAT"),
+        summary: "how the lines of the server's log are written; unset, `text`",
+    },
+    KeySpec {
+        name: "log_level",
+        kind: ValueKind::Choice(&["off", "error", "warn", "info", "debug"]),
+        preset: Preset::Unset,
+        variable: Some("LINKSPAN_LOG_LEVEL"),
+        summary: "the least important lines of the server's log; unset, `info`",
+    },
 ];

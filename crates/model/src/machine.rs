@@ -28,6 +28,12 @@ pub trait Writer: Send {
 pub trait Sink {
     fn event(&mut self, event: &Event<'_>);
 
+    /// The same for an event that is the sink's own: one that changes events and hands them on need not copy
+    /// their bodies.
+    fn owned_event(&mut self, event: Event<'_>) {
+        self.event(&event);
+    }
+
     /// A live agent's frame, before the events that come from it; for sinks that store frames.
     fn frame(&mut self, _: Frame<'_>) {}
 }

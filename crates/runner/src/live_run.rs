@@ -336,7 +336,7 @@ impl LiveRun {
         let call = ask.item.as_ref();
         let call = call.and_then(|item| self.calls.iter().find(|it| it.id == *item));
         self.asks.push(PendingAsk {
-            ask: self.with_deadline(ask, now).into_owned(),
+            ask: ask.clone().into_owned(),
             kind: call.map_or(ToolKind::Other, |it| it.kind),
             paths: call.map(|it| it.paths.clone()).unwrap_or_default(),
             cwd: self.cwd.clone(),
@@ -366,13 +366,7 @@ impl LiveRun {
     }
 
     /// Completes the end of a run with what the reader could not know.
-    fn on_run_ended<'a>(
-        &mut self,
-        ended: &RunEnded<'a>,
-        why: Option<Why>,
-        now: Now,
-    ) -> RunEnded<'a> {
-        let mut ended = ended.clone();
+    fn on_run_ended(&mut self, ended: &mut RunEnded<'_>, why: Option<Why>, now: Now) {
         let took = self.run_began.take();
         let took = took.map(|it| millis(now.instant.saturating_duration_since(it)));
         ended.duration_ms = ended.duration_ms.or(took);
@@ -399,7 +393,31 @@ impl LiveRun {
             code: ended.error.as_ref().map(|it| it.code.to_string()),
             message: ended.error.as_ref().map(|it| it.message.to_string()),
         });
-        ended
+    }
+
+    /// Gives an event its number and its time, and what the reader could not know.
+    fn stamp(&mut self, event: &mut Event<'_>, now: Now) {
+        self.seq += 1;
+        event.seq = self.seq;
+        event.at = event.at.or(Some(now.at));
+        event.why = event.why.or_else(|| self.is_deadline(&event.body));
+        if let Some(run) = self.announced_id(event.run.as_ref()) {
+            event.run = Some(run);
+        }
+        match &mut event.body {
+            Body::RunEnded(ended) => self.on_run_ended(ended, event.why, now),
+            Body::AskOpened(ask) => ask.deadline = self.ask_deadline(ask, now),
+            Body::AskSettled(settled) => self.explain_settlement(settled),
+            Body::SessionBound(_)
+            | Body::RunStarted(_)
+            | Body::ItemOpened(_)
+            | Body::ItemUpdated(_)
+            | Body::ItemDelta(_)
+            | Body::ItemClosed(_)
+            | Body::UsageReported(_)
+            | Body::NoticeRaised(_)
+            | Body::FrameUnmapped(_) => (),
+        }
     }
 }
 
@@ -442,44 +460,25 @@ impl Sink for StampingSink<'_> {
     }
 
     fn event(&mut self, event: &Event<'_>) {
-        if self.is_known(event) {
+        self.owned_event(event.clone());
+    }
+
+    fn owned_event(&mut self, mut event: Event<'_>) {
+        if self.is_known(&event) {
             return;
         }
         let Self { live, out, now } = self;
         if matches!(event.body, Body::RunEnded(_)) && live.is_prompted {
             live.show_prompt(*out, *now);
         }
-        live.seq += 1;
-        let body = match &event.body {
-            Body::RunEnded(it) => Body::RunEnded(live.on_run_ended(it, event.why, *now)),
-            Body::AskSettled(it) => Body::AskSettled(live.settled(it)),
-            Body::AskOpened(it) => Body::AskOpened(live.with_deadline(it, *now)),
-            body => body.clone(),
-        };
-        let told = Event {
-            seq: live.seq,
-            at: event.at.or(Some(now.at)),
-            session: event.session.by_ref(),
-            run: event.run.as_ref().map(|it| live.run_name(it)),
-            engine: Cow::Borrowed(&event.engine),
-            path: Cow::Borrowed(&event.path),
-            origin: event.origin,
-            frame: event.frame,
-            native: event.native.as_deref().map(Cow::Borrowed),
-            why: event.why.or_else(|| live.is_deadline(&event.body)),
-            extra: Cow::Borrowed(&event.extra),
-            body,
-        };
-        out.event(&told);
-        live.observe(event, *now);
+        live.stamp(&mut event, *now);
+        out.event(&event);
+        live.observe(&event, *now);
         if matches!(&event.body, Body::RunStarted(it) if it.cause == Cause::Prompt) {
             live.show_client(*out, *now);
-        }
-        if let Body::RunStarted(started) = &event.body
-            && started.cause == Cause::Prompt
-            && live.prompt.as_ref().is_some_and(|it| !it.is_echoed)
-        {
-            live.show_prompt(*out, *now);
+            if live.prompt.as_ref().is_some_and(|it| !it.is_echoed) {
+                live.show_prompt(*out, *now);
+            }
         }
     }
 }

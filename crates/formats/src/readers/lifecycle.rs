@@ -123,7 +123,7 @@ impl Envelope {
             extra: Cow::Owned(extra),
             body,
         };
-        cx.sink.event(&event);
+        cx.sink.owned_event(event);
     }
 }
 

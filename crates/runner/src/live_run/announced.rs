@@ -59,12 +59,11 @@ impl LiveRun {
         self.is_stopped_early |= announced.is_some_and(|it| it.of_reader.is_none());
     }
 
-    /// The id of a run: an announced run keeps the id it was announced with.
-    pub(super) fn run_name<'a>(&'a self, run: &'a RunId<'_>) -> RunId<'a> {
-        match &self.announced {
-            Some(it) if it.of_reader.as_ref() == Some(run) => it.run.by_ref(),
-            Some(_) | None => run.by_ref(),
-        }
+    /// The id that a run of the reader was announced with.
+    pub(super) fn announced_id(&self, run: Option<&RunId<'_>>) -> Option<RunId<'static>> {
+        let announced = self.announced.as_ref()?;
+        let is_it = run.is_some() && announced.of_reader.as_ref() == run;
+        is_it.then(|| announced.run.clone())
     }
 }
 
@@ -154,7 +153,7 @@ impl StampingSink<'_> {
             body: Body::ItemOpened(opened),
             ..event.clone()
         };
-        self.event(&opened);
+        self.owned_event(opened);
         self.event(event);
     }
 }

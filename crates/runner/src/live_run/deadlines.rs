@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use model::{Ask, AskId, AskSettled, Body, Text, Why};
+use model::{Ask, AskId, AskSettled, Body, Deadline, Text, Why};
 
 use super::{LiveRun, Now};
 use crate::ask_limit::AskLimit;
@@ -68,13 +68,10 @@ impl LiveRun {
         }
     }
 
-    /// An ask as it is told: with the deadline that it has here. One that a recording tells is long over.
-    pub(super) fn with_deadline<'a>(&self, ask: &Ask<'a>, now: Now) -> Ask<'a> {
+    /// The deadline that an ask has here. One that a recording tells is long over.
+    pub(super) fn ask_deadline(&self, ask: &Ask<'_>, now: Now) -> Option<Deadline> {
         let limit = self.deadlines.limit;
-        Ask {
-            deadline: limit.map(|it| it.deadline(ask.kind, now.at)),
-            ..ask.clone()
-        }
+        limit.map(|it| it.deadline(ask.kind, now.at))
     }
 
     /// Whether an ask was settled by its timeout.
@@ -85,13 +82,11 @@ impl LiveRun {
         }
     }
 
-    /// A settlement with the reason for it, where the agent's protocol has no place for one.
-    pub(super) fn settled<'a>(&self, settled: &AskSettled<'a>) -> AskSettled<'a> {
-        let mut settled = settled.clone();
-        if let (None, Some(limit)) = (&settled.message, self.late(&settled)) {
+    /// Gives a settlement its reason, where the agent's protocol has no place for one.
+    pub(super) fn explain_settlement(&self, settled: &mut AskSettled<'_>) {
+        if let (None, Some(limit)) = (&settled.message, self.late(settled)) {
             settled.message = Some(Text::new(limit.message()));
         }
-        settled
     }
 
     fn late(&self, settled: &AskSettled<'_>) -> Option<AskLimit> {

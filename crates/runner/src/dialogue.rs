@@ -14,6 +14,7 @@ mod tests;
 
 use std::fmt;
 
+use memchr::memmem;
 use model::{RunError, Text};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -174,6 +175,14 @@ impl Outbox {
 /// A line that was sent, as the reader wants to see it.
 pub fn sent(line: &str) -> String {
     format!(r#"{{"dir":"in","msg":{line}}}"#)
+}
+
+/// Whether a line may hold one of these JSON strings, which are given with their quotes. Most lines hold none of
+/// what a dialogue looks for, and must not be parsed to know it: the reader parses them anyway. Any character
+/// may be spelled as an escape, so a line with such an escape may hold anything.
+fn may_hold(line: &str, strings: &[&str]) -> bool {
+    let holds = |it: &str| memmem::find(line.as_bytes(), it.as_bytes()).is_some();
+    strings.iter().any(|it| holds(it)) || holds(r"\u") || holds(r"\/")
 }
 
 /// Whether this can be the input of a call, which is an object for every agent.

@@ -15,7 +15,7 @@ use self::asks::AcpAsk;
 use self::settings::SessionSettings;
 use self::wire::{AuthMethod, Initialized, Opened, SessionList};
 use super::rpc::{Params, Rpc, RpcError, RpcMessage};
-use super::{Dialogue, NotSettled, Outbox};
+use super::{Dialogue, NotSettled, Outbox, may_hold};
 use crate::request::{Answer, McpServer, Mode, Prompt, Request, Resume};
 use serde_json::value::RawValue;
 
@@ -312,7 +312,7 @@ impl Dialogue for Acp {
 
     fn line(&mut self, line: &str, out: &mut Outbox) {
         // Only requests and answers have an id, and most lines are neither.
-        if !line.contains("\"id\"") {
+        if !may_hold(line, &["\"id\""]) {
             return;
         }
         match self.rpc.read(line) {

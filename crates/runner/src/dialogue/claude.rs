@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Dialogue, NotSettled, Offer, Offers, Outbox, SlashCommand, in_one_line};
+use super::{Dialogue, NotSettled, Offer, Offers, Outbox, SlashCommand, in_one_line, may_hold};
 use crate::request::{Answer, Image, Mode, Prompt};
 
 #[derive(Debug, Default)]
@@ -303,8 +303,7 @@ impl Dialogue for Claude {
     }
 
     fn line(&mut self, line: &str, out: &mut Outbox) {
-        // Most lines are none of this: they must not be parsed to know it.
-        if !line.contains("\"control_") && !line.contains("\"result\"") {
+        if !may_hold(line, &["\"control_", "\"result\""]) {
             return;
         }
         let Ok(line) = serde_json::from_str::<InboundLine<'_>>(line) else {

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use self::asks::CodexAsk;
 use self::wire::{Limits, Notification, OpenThread, Thread, ThreadList, TurnLimits, TurnStarted};
 use super::rpc::{Params, Rpc, RpcError, RpcMessage};
-use super::{Dialogue, NotSettled, Offer, Offers, Outbox};
+use super::{Dialogue, NotSettled, Offer, Offers, Outbox, may_hold};
 use crate::request::{Answer, Mode, Permissions, Prompt, Request, Resume};
 use serde_json::value::RawValue;
 
@@ -282,12 +282,16 @@ impl Dialogue for Codex {
     }
 
     fn line(&mut self, line: &str, out: &mut Outbox) {
+        // Requests and answers have an id; of the notifications, which are most lines, two matter.
+        let [completed, resolved] = ["\"turn/completed\"", "\"serverRequest/resolved\""];
+        if !may_hold(line, &["\"id\"", completed, resolved]) {
+            return;
+        }
         match self.rpc.read(line) {
             Some(RpcMessage::Request { id, method, params }) => {
                 self.on_request(id, &method, params, out)
             }
             Some(RpcMessage::Notification { method, params }) => {
-                // Most notifications are pieces of text: they must not be read to know it.
                 if matches!(&*method, "turn/completed" | "serverRequest/resolved") {
                     self.on_notification(&method, &params.read(), out);
                 }

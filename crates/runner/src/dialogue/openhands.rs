@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Dialogue, NotSettled, Outbox};
+use super::{Dialogue, NotSettled, Outbox, may_hold};
 use crate::engines::EngineConfig;
 use crate::engines::openhands::{self, ShimLine};
 use crate::request::{Answer, Mode, Prompt, Request};
@@ -87,8 +87,7 @@ impl Dialogue for OpenHands {
     }
 
     fn line(&mut self, line: &str, out: &mut Outbox) {
-        // Pieces of text are most of the lines, and none of this.
-        if !line.contains("\"tool_call_id\"") && !line.contains("\"execution_status\"") {
+        if !may_hold(line, &["\"tool_call_id\"", "\"execution_status\""]) {
             return;
         }
         let Ok(event) = serde_json::from_str::<ShimEvent<'_>>(line) else {

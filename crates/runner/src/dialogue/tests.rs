@@ -13,7 +13,7 @@ use formats::{ReaderConfig, RunEnds, registry};
 use model::{Body, End, Event, Frame, Item, Raw, Reader, Role};
 use serde_json::Value;
 
-use super::{Dialogue, NotSettled, Outbox, sent};
+use super::{Dialogue, NotSettled, Outbox, may_hold, sent};
 use crate::request::Answer;
 
 /// A dialogue, its reader, and what both have told so far.
@@ -156,4 +156,29 @@ fn recording(name: &str) -> Vec<Step> {
         }
     };
     text.lines().map(step).collect()
+}
+
+#[test]
+fn a_line_is_passed_over_only_if_no_spelling_of_the_string_is_in_it() {
+    let holds = |line: &str| may_hold(line, &["\"id\"", "\"turn/completed\""]);
+    let read = [
+        r#"{"id":1}"#,
+        r#"{"\u0069d":1}"#,
+        r#"{"i\u0064":1}"#,
+        r#"{"method":"turn/completed"}"#,
+        r#"{"method":"turn\/completed"}"#,
+        r#"{"method":"t\u0075rn/completed"}"#,
+    ];
+    let passed_over = [
+        r#"{"method":"item/agentMessage/delta","params":{"itemId":"i1","delta":"id\n\"\\t"}}"#,
+        r#"{"method":"turn/started"}"#,
+        "",
+    ];
+    assert_eq!(
+        (read.map(holds), passed_over.map(holds)),
+        ([true; 6], [false; 3])
+    );
+    for line in read {
+        assert!(serde_json::from_str::<Value>(line).is_ok(), "{line}");
+    }
 }

@@ -15,6 +15,7 @@ use tokio::sync::{Notify, broadcast};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::firehose::Firehose;
+use crate::ring::EncodedOnce;
 use crate::shared::Shared;
 
 /// Capacity of a listener's queue; a listener that falls behind further reads the whole list again.
@@ -35,9 +36,17 @@ const MAX_UNSEEN: u32 = 1000;
 const MAX_KNOWN: usize = 256;
 
 /// A session is new, or its state, title, queue or name has changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct SessionChanged {
     pub session: Session,
+    pub made: EncodedOnce,
+}
+
+impl SessionChanged {
+    fn new(session: Session) -> Self {
+        let made = EncodedOnce::default();
+        Self { session, made }
+    }
 }
 
 /// A subscription to changes.
@@ -115,7 +124,7 @@ impl Directory {
             sessions.extend(journal.find_session(&id).await?);
         }
         for session in sessions {
-            self.remember(Arc::new(SessionChanged { session }));
+            self.remember(Arc::new(SessionChanged::new(session)));
         }
         self.mark.store(mark, Ordering::Relaxed);
         Ok(())
@@ -159,9 +168,7 @@ impl Directory {
         }
         let mark = self.mark.load(Ordering::Relaxed);
         if session.activity <= mark {
-            let change = SessionChanged {
-                session: session.clone(),
-            };
+            let change = SessionChanged::new(session.clone());
             return Ok((Some(Arc::new(change)), session.head));
         }
         let runs = journal.runs(&session.id, None, MAX_UNSEEN).await?;
@@ -315,7 +322,7 @@ async fn refresh(shared: &Arc<Shared>, ids: HashSet<SessionId<'static>>) -> jour
 async fn changed(shared: &Arc<Shared>, session: Session) -> journal::Result<()> {
     let directory = &shared.directory;
     let (before, head) = directory.before(&*shared.config.journal, &session).await?;
-    let now = Arc::new(SessionChanged { session });
+    let now = Arc::new(SessionChanged::new(session));
     directory.remember(Arc::clone(&now));
     if before.is_none_or(|it| !is_same(&it, &now)) {
         // There may be no listeners.

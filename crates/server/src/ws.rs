@@ -342,9 +342,13 @@ impl Client {
     }
 
     async fn on_changed(&mut self, change: &SessionChanged) -> Result<(), Disconnected> {
-        let session = Summary::new(change.session.clone());
-        self.send(&json!({ "type": "bridge.session", "session": session }))
-            .await
+        let made = change.made.get_or_encode(|| {
+            let session = Summary::new(change.session.clone());
+            let reply = json!({ "type": "bridge.session", "session": session });
+            Box::new([reply.to_string().into()])
+        });
+        let texts = made.iter().cloned().map(Utf8Bytes::try_from);
+        self.write(texts.flatten().map(Message::Text)).await
     }
 
     async fn send(&mut self, reply: &Value) -> Result<(), Disconnected> {

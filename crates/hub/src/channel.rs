@@ -8,10 +8,10 @@ use std::time::Duration;
 use journal::{Error, Journal, Scope};
 use model::SessionId;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{sleep, timeout_at};
 
 use crate::render::{Render, Style};
-use crate::ring::Ring;
+use crate::ring::{FlushTimer, Ring};
 
 /// Until a log that could not be read is read again.
 pub(crate) const RETRY_READ: Duration = Duration::from_millis(200);
@@ -68,19 +68,19 @@ async fn tail(journal: Arc<dyn Journal>, mut render: Render, ring: Arc<Ring>) {
     let session = (**render.session()).clone();
     let mut watch = journal.watch(Scope::Session(session));
     let mut frames = Vec::new();
+    let mut timer = FlushTimer::new();
     loop {
-        let looked = Instant::now();
         match render.page(&*journal, &mut frames).await {
             Ok(is_end) => {
-                ring.push(&frames, render.at, is_end);
-                frames.clear();
-                if is_end {
-                    if !watch.changed().await {
-                        return;
-                    }
-                    if let Some(rest) = ring.flush_interval() {
-                        sleep_until(looked + rest).await;
-                    }
+                let due = timer.wait_until(&ring, &frames).filter(|_| is_end);
+                if let Some(due) = due
+                    && let Ok(true) = timeout_at(due, watch.changed()).await
+                {
+                    continue;
+                }
+                timer.flush(&ring, &mut frames, render.at, is_end);
+                if is_end && !watch.changed().await {
+                    return;
                 }
             }
             Err(Error::NoSession { .. }) => return,
@@ -88,3 +88,6 @@ async fn tail(journal: Arc<dyn Journal>, mut render: Render, ring: Arc<Ring>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,14 +8,14 @@ use journal::{Journal, Session, SessionQuery};
 use model::{SessionId, Timestamp};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{sleep, timeout, timeout_at};
 
 use crate::channel::RETRY_READ;
 use crate::error::{Error, Result};
 use crate::follow::{Delivered, Detached, FollowOne, Followed};
 use crate::record::now;
 use crate::render::{Render, Style};
-use crate::ring::{Frame, Poll, Ring};
+use crate::ring::{FlushTimer, Frame, Poll, Ring};
 use crate::shared::Shared;
 
 /// A session without events for this long is no longer tailed until it continues.
@@ -145,18 +145,41 @@ async fn forward(
 
 async fn pump(firehose: &Weak<Firehose>, one: &mut FollowOne) {
     let mut frames = Vec::new();
+    let mut timer = FlushTimer::new();
     while let Ok(Ok(())) = timeout(IDLE_AFTER, one.frames(&mut frames)).await {
-        let Some(all) = firehose.upgrade().filter(|_| !frames.is_empty()) else {
+        let is_over = frames.is_empty() || !gather(firehose, one, &mut frames, &timer).await;
+        let Some(all) = firehose.upgrade() else {
             return;
         };
-        all.ring.push(&frames, 0, true);
-        frames.clear();
-        let rest = all.ring.flush_interval();
-        drop(all);
-        if let Some(rest) = rest {
-            sleep(rest).await;
+        timer.flush(&all.ring, &mut frames, 0, true);
+        if is_over {
+            return;
         }
     }
+}
+
+/// Gathers more frames until these are to go into the ring; false when the session has no more.
+async fn gather(
+    firehose: &Weak<Firehose>,
+    one: &mut FollowOne,
+    frames: &mut Vec<Frame>,
+    timer: &FlushTimer,
+) -> bool {
+    // The firehose is not kept while this waits: it lives as long as it has followers.
+    let due = |frames: &[Frame]| {
+        let all = firehose.upgrade();
+        all.and_then(|it| timer.wait_until(&it.ring, frames))
+    };
+    while let Some(due) = due(frames) {
+        let before = frames.len();
+        match timeout_at(due, one.frames(frames)).await {
+            Ok(Ok(())) if frames.len() > before => (),
+            // It was detached, or cannot be read.
+            Ok(_) => return false,
+            Err(_) => return true,
+        }
+    }
+    true
 }
 
 /// Follows all sessions.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use model::SessionId;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// Frames a follower may be behind.
 pub const MAX_FRAMES: usize = 1024;
@@ -21,10 +22,16 @@ const TAKE: usize = 64;
 /// The flush interval per follower while a stream is active: followers get the events of an
 /// interval in one write. After an idle period the first event is delivered at once. The interval
 /// scales with the number of followers, because each of them costs a write.
-const REST_EACH: Duration = Duration::from_micros(150);
-const LONGEST_REST: Duration = Duration::from_millis(100);
+const FLUSH_INTERVAL_EACH: Duration = Duration::from_micros(250);
+const MAX_FLUSH_INTERVAL: Duration = Duration::from_millis(100);
 /// Timers are not finer; with few followers delivery is immediate.
-const SHORTEST_REST: Duration = Duration::from_millis(1);
+const MIN_FLUSH_INTERVAL: Duration = Duration::from_millis(1);
+/// Writes that a frame may cost, however many follow: as soon as so many frames have gathered that they cost
+/// no more, they go out. A fast stream does not wait, then, and its batches still get larger with each
+/// follower.
+const WRITES_PER_FRAME: usize = 25;
+/// Bytes that are gathered.
+const MAX_GATHERED: usize = 256 << 10;
 
 /// What one or more events have become.
 #[derive(Clone, Debug)]
@@ -89,11 +96,20 @@ impl Ring {
         self.news.subscribe()
     }
 
-    /// How long it is good to gather frames; none when that is not worth a rest.
-    pub(crate) fn flush_interval(&self) -> Option<Duration> {
+    /// How long frames may be gathered; zero when that is not worth it.
+    fn flush_interval(&self) -> Duration {
         let n_followers = u32::try_from(self.news.receiver_count()).unwrap_or(u32::MAX);
-        let rest = REST_EACH.saturating_mul(n_followers).min(LONGEST_REST);
-        (rest >= SHORTEST_REST).then_some(rest)
+        let interval = FLUSH_INTERVAL_EACH.saturating_mul(n_followers);
+        match interval < MIN_FLUSH_INTERVAL {
+            true => Duration::ZERO,
+            false => interval.min(MAX_FLUSH_INTERVAL),
+        }
+    }
+
+    /// Whether these frames are worth a write to each follower.
+    fn is_worth_a_flush(&self, frames: &[Frame]) -> bool {
+        let n_bytes: usize = frames.iter().map(|it| it.bytes.len()).sum();
+        frames.len() * WRITES_PER_FRAME >= self.news.receiver_count() || n_bytes >= MAX_GATHERED
     }
 
     /// Adds frames; `head` is the last event they cover, including events without a frame.
@@ -154,5 +170,96 @@ impl Ring {
 
     fn state(&self) -> MutexGuard<'_, RingState> {
         self.state.lock().expect("no panic while holding the lock")
+    }
+}
+
+/// When gathered frames go into a ring: few of them at intervals, many at once.
+#[derive(Debug)]
+pub(crate) struct FlushTimer {
+    /// Until then the followers need not be woken for a few frames.
+    due: Instant,
+}
+
+impl FlushTimer {
+    pub(crate) fn new() -> Self {
+        Self {
+            due: Instant::now(),
+        }
+    }
+
+    /// Until when to wait for more frames; `None` when these are to go now.
+    pub(crate) fn wait_until(&self, ring: &Ring, frames: &[Frame]) -> Option<Instant> {
+        let is_early = !frames.is_empty() && Instant::now() < self.due;
+        (is_early && !ring.is_worth_a_flush(frames)).then_some(self.due)
+    }
+
+    /// Puts the frames into the ring.
+    pub(crate) fn flush(&mut self, ring: &Ring, frames: &mut Vec<Frame>, head: u64, is_live: bool) {
+        ring.push(frames, head, is_live);
+        if !frames.is_empty() {
+            self.due = Instant::now() + ring.flush_interval();
+        }
+        frames.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames(n: usize) -> Vec<Frame> {
+        let frame = |seq| Frame {
+            session: Arc::new(SessionId::new("s")),
+            after: seq - 1,
+            seq,
+            bytes: Bytes::from_static(b"{}\n"),
+            made: EncodedOnce::default(),
+        };
+        (1..=n as u64).map(frame).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn few_frames_wait_for_the_interval_and_enough_of_them_do_not() {
+        let waits = |n_followers: usize, n_frames: usize| {
+            let ring = Ring::new();
+            let _followers: Vec<_> = (0..n_followers).map(|_| ring.subscribe()).collect();
+            let mut timer = FlushTimer::new();
+            let first = timer.wait_until(&ring, &frames(1));
+            timer.flush(&ring, &mut frames(1), 1, true);
+            let next = timer.wait_until(&ring, &frames(n_frames));
+            (first, next.map(|it| (it - Instant::now()).as_millis()))
+        };
+        let waited = [
+            (1, 1),
+            (25, 1),
+            (100, 1),
+            (100, 3),
+            (100, 4),
+            (1000, 39),
+            (1000, 40),
+        ];
+        assert_eq!(
+            waited.map(|(n_followers, n_frames)| waits(n_followers, n_frames)),
+            [
+                (None, None),
+                (None, None),
+                (None, Some(25)),
+                (None, Some(25)),
+                (None, None),
+                (None, Some(100)),
+                (None, None),
+            ]
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_the_interval_one_frame_goes_at_once() {
+        let ring = Ring::new();
+        let _followers: Vec<_> = (0..100).map(|_| ring.subscribe()).collect();
+        let mut timer = FlushTimer::new();
+        timer.flush(&ring, &mut frames(1), 1, true);
+        let due = timer.wait_until(&ring, &frames(1)).unwrap();
+        tokio::time::sleep_until(due).await;
+        assert_eq!(timer.wait_until(&ring, &frames(1)), None);
     }
 }

@@ -11,8 +11,9 @@ use std::env;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use model::Timestamp;
 use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -37,6 +38,8 @@ struct Seen {
     /// When each event came to the first and to the last client.
     times: Vec<(Instant, Instant)>,
     n_delivered: usize,
+    /// How long each delivery took from the time that its event names, in milliseconds.
+    delays: Vec<f64>,
     /// Where the events go, for whoever wants to send them again.
     file: Option<File>,
 }
@@ -50,6 +53,8 @@ struct CrowdReport {
     seconds: f64,
     /// How long each event took from the first client to the last.
     lag_millis: Vec<f64>,
+    /// How long half of all deliveries took from the time that their events name, if they name one.
+    delay_millis: Option<f64>,
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -79,6 +84,7 @@ async fn gather(address: &str, path: &str, n_clients: usize, rest: &[&str]) -> R
             end: end.as_bytes().to_vec(),
             times: Vec::new(),
             n_delivered: 0,
+            delays: Vec::new(),
             file: file.first().map(File::create).transpose()?,
         }));
         let listening = clients.into_iter().map(|(stream, left)| {
@@ -179,6 +185,7 @@ impl Seen {
         }
         *n_events += 1;
         self.n_delivered += 1;
+        self.delays.extend(delay(payload));
         Ok(find(payload, &self.end).is_some())
     }
 
@@ -190,8 +197,26 @@ impl Seen {
             n_delivered: self.n_delivered,
             seconds: ends.map_or(0.0, |(first, last)| (last.0 - first.0).as_secs_f64()),
             lag_millis: lags.map(|it| it.as_secs_f64() * 1e3).collect(),
+            delay_millis: self.delay(),
         }
     }
+
+    fn delay(&self) -> Option<f64> {
+        let mut delays = self.delays.clone();
+        delays.sort_by(f64::total_cmp);
+        delays.get(delays.len() / 2).copied()
+    }
+}
+
+/// How long ago an event in the canonical form was. Its time is in whole milliseconds, half a one too early on
+/// average.
+fn delay(payload: &[u8]) -> Option<f64> {
+    const KEY: &[u8] = b"\"at\":\"";
+    let rest = &payload[find(payload, KEY)? + KEY.len()..];
+    let text = rest.split(|it| *it == b'"').next()?;
+    let at = Timestamp::parse(std::str::from_utf8(text).ok()?)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    Some(now.as_secs_f64() * 1e3 - at.millis() as f64 - 0.5)
 }
 
 /// The first frame: its opcode, its payload, and what is behind it; none while it is not whole.

@@ -97,6 +97,8 @@ pub(super) struct Load {
     /// What an event to a client may cost beside the bare broadcast, and beside Node's.
     of_floor: Option<f64>,
     of_node: Option<f64>,
+    /// In what time half of the deliveries are to be made, from the agent's event on, in milliseconds.
+    delay: Option<f64>,
 }
 
 /// The last two differ only in their clients, which tells whether the costs grow.
@@ -107,6 +109,7 @@ const LOADS: [Load; 4] = [
         fewer: 1,
         of_floor: None,
         of_node: None,
+        delay: None,
     },
     Load {
         clients: 100,
@@ -114,13 +117,15 @@ const LOADS: [Load; 4] = [
         fewer: 1,
         of_floor: Some(1.5),
         of_node: Some(1.0 / 3.0),
+        delay: Some(3.0),
     },
     Load {
         clients: 100,
         pace: Duration::from_millis(10),
         fewer: 4,
-        of_floor: None,
+        of_floor: Some(1.2),
         of_node: None,
+        delay: None,
     },
     Load {
         clients: 1000,
@@ -128,6 +133,7 @@ const LOADS: [Load; 4] = [
         fewer: 4,
         of_floor: None,
         of_node: Some(0.7),
+        delay: None,
     },
 ];
 

@@ -11,6 +11,7 @@ use tokio::time::sleep;
 
 use super::SessionTask;
 use crate::acceptor::Due;
+use crate::append::FOLLOWED_FLUSH_INTERVAL;
 use crate::shared::Shared;
 use crate::worker::{SessionLog, Worker};
 
@@ -59,6 +60,7 @@ async fn open(shared: &Arc<Shared>, lease: Lease) -> journal::Result<SessionTask
     let session = found?.ok_or(Error::NoSession {
         session: lease.session,
     })?;
+    log.set_longest_rest(FOLLOWED_FLUSH_INTERVAL);
     if let Some(record) = log.record_mut() {
         record.count_in(&shared.counts);
     }

@@ -23,6 +23,7 @@ pub(super) struct CrowdReport {
     pub(super) n_delivered: usize,
     seconds: f64,
     pub(super) lag_millis: Vec<f64>,
+    pub(super) delay_millis: Option<f64>,
 }
 
 impl CrowdReport {

@@ -35,6 +35,12 @@ impl ServeRow<'_> {
         self.0.iter().flat_map(|it| it.report.lag_millis.clone())
     }
 
+    /// The median of the rounds; none when the events name no time.
+    fn delay(&self) -> Option<f64> {
+        let delays: Option<Vec<f64>> = self.0.iter().map(|it| it.report.delay_millis).collect();
+        delays.map(|it| median(it.into_iter()))
+    }
+
     fn worst_lag(&self) -> f64 {
         self.lags().fold(0.0, f64::max)
     }
@@ -66,6 +72,8 @@ pub(super) fn streams(
         "lag ms",
         "worst",
         "goal",
+        "delay ms",
+        "goal",
     ];
     let mut cells = vec![header.map(str::to_owned)];
     for (load, samples) in streams {
@@ -89,6 +97,11 @@ pub(super) fn streams(
                 goal(&name, is_sure(&[row, &node]), of_node <= most)
             });
             let worst = row.worst_lag();
+            let delay = row.delay();
+            let delay_goal = load.delay.zip(delay).map(|(most, delay)| {
+                let name = format!("≤ {most:.0}");
+                goal(&name, is_sure(&[row]), delay <= most)
+            });
             cells.push([
                 contender.name().to_owned(),
                 load.clients.to_string(),
@@ -106,13 +119,16 @@ pub(super) fn streams(
                 format!("{:.1}", median(row.lags())),
                 format!("{worst:.1}"),
                 judged(Some(goal("≤ 1000", true, worst <= MAX_LAG_MILLIS))),
+                judged(delay.map(|it| format!("{it:.1}"))),
+                judged(delay_goal),
             ]);
         }
     }
     align(&mut text, &cells);
     text.push_str(
         "\nprocessor time of the server for one event to one client; every client got every event\n\
-         lag: from the first client that had an event to the last\n",
+         lag: from the first client that had an event to the last\n\
+         delay: in what time half of the deliveries were made, from when the agent had said it\n",
     );
     text.push_str(&growth(streams, steal));
     text

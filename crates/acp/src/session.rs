@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formats::AcpAgent;
-use formats::ag_ui::History;
+use formats::History;
 use hub::{LogLost, Progress, Request, SessionLog, Worker};
 use journal::Journal;
 use model::error_chain;

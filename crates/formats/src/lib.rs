@@ -12,6 +12,7 @@ pub mod detect;
 mod display_safe;
 pub mod errors;
 pub mod framing;
+mod history;
 mod outputs;
 mod readers;
 pub mod registry;
@@ -19,7 +20,9 @@ pub mod resume;
 mod tools;
 mod writers;
 
+pub use ag_ui::read_thread;
 pub use display_safe::{display_safe, visible};
+pub use history::{History, LastResponse};
 pub use outputs::{Output, OutputPart, item_output};
 pub use readers::{ItemIds, PreviousStreams, ReaderConfig, RunEnds};
 pub use writers::acp::{AcpAgent, AcpClient, AcpRequest};

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use journal::{CommandBody, Journal};
-use model::SessionId;
-use runner::{Answer, AskDefault, ClientRun, Mode};
+use model::{ClientRun, SessionId, Thread};
+use runner::{Answer, AskDefault, Mode};
 use serde::{Deserialize, Serialize};
 
 use crate::acceptor::Accepted;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A prompt with its options. Absent options default to the session's settings, then to the config.
 #[derive(Clone, Debug)]
@@ -35,8 +37,8 @@ pub struct Submit {
     pub ask_default: Option<AskDefault>,
     /// The client's own name for the run; stored with it.
     pub client: Option<ClientRun>,
-    /// The whole conversation, for engines that take one: an AG-UI request as JSON.
-    pub input: Option<String>,
+    /// The whole conversation, for engines that take one.
+    pub thread: Option<Thread>,
 }
 
 impl Submit {
@@ -57,7 +59,7 @@ impl Submit {
             ask_timeout: None,
             ask_default: None,
             client: None,
-            input: None,
+            thread: None,
         }
     }
 }
@@ -97,6 +99,9 @@ pub(crate) struct Prompt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) client: Option<ClientRun>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) thread: Option<Thread>,
+    /// An AG-UI request, in what older versions have left.
+    #[serde(default, skip_serializing)]
     pub(crate) input: Option<String>,
     pub(crate) settings: Settings,
 }
@@ -113,8 +118,17 @@ impl Prompt {
             ask_timeout: submit.ask_timeout.map(millis),
             ask_default: submit.ask_default.map(|it| it.name().to_owned()),
             client: submit.client.clone(),
-            input: submit.input.clone(),
+            thread: submit.thread.clone(),
+            input: None,
             settings,
+        }
+    }
+
+    /// The whole conversation, if the prompt came with one.
+    pub(crate) fn thread(&self) -> Result<Option<Thread>, BoxError> {
+        match (&self.thread, &self.input) {
+            (None, Some(input)) => Ok(Some(formats::read_thread(input.as_bytes())?)),
+            (thread, _) => Ok(thread.clone()),
         }
     }
 
@@ -269,4 +283,31 @@ impl From<StoredAnswer> for Answer {
 pub(crate) fn to_bytes(order: &impl Serialize) -> Bytes {
     let json = serde_json::to_vec(order);
     json.expect("orders are plain data with string keys").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Content, MessageContent, ThreadMessage};
+
+    use super::*;
+
+    #[test]
+    fn a_thread_that_an_older_version_stored_is_read() {
+        let input = r#"{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"hi"}],"forwardedProps":{"temperature":0.5}}"#;
+        let stored = serde_json::json!({
+            "prompt": "hi", "input": input, "settings": { "engine": "responses:x", "cwd": "/" },
+        });
+        let prompt: Prompt = serde_json::from_value(stored).unwrap();
+        let expected = Thread {
+            messages: vec![ThreadMessage {
+                id: "1".to_owned(),
+                content: MessageContent::User(Content::Text("hi".to_owned())),
+            }],
+            props: [("temperature".to_owned(), 0.5.into())]
+                .into_iter()
+                .collect(),
+            ..Thread::default()
+        };
+        assert_eq!(prompt.thread().unwrap(), Some(expected));
+    }
 }

@@ -1,6 +1,6 @@
 //! What a session holds, read from its log as the messages of a thread.
 
-use formats::ag_ui::History;
+use formats::History;
 use journal::{Deltas, Journal, Result, Stored};
 use model::SessionId;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use formats::ag_ui::History;
+use formats::History;
 use journal::{
     Command, CommandBody, Enqueued, Journal, NewSession, Parent, PromptTarget, Run, Session, State,
     WaitingAsk, Watch,
@@ -144,7 +144,7 @@ impl Hub {
         if *self.shared.stop.borrow() {
             return Err(Error::Stopped);
         }
-        if submit.prompt.trim().is_empty() && submit.input.is_none() {
+        if submit.prompt.trim().is_empty() && submit.thread.is_none() {
             return Err(Error::EmptyPrompt);
         }
         let (home, prompt) = self.place(&submit).await?;

@@ -46,5 +46,4 @@ pub use retention::{retention, truncation};
 
 pub use remove::remove;
 pub use ring::{EncodedOnce, MAX_BYTES, MAX_FRAMES};
-pub use runner::ClientRun;
 pub use worker::{Announced, LogLost, Progress, Request, SessionLog, Worker, parent};

@@ -8,10 +8,10 @@ use bytes::Bytes;
 use formats::ItemIds;
 use journal::{Batch, Deltas, Entry, Journal, Kind, Result, Stored};
 use model::{
-    Body, Cause, Event, Frame, Item, ItemClosed, ItemId, Message, Origin, Outcome, Role, RunEnded,
-    RunError, RunId, RunStarted, SessionId, Sink, Status, Text, Timestamp,
+    Body, Cause, ClientRun, Event, Frame, Item, ItemClosed, ItemId, Message, Origin, Outcome, Role,
+    RunEnded, RunError, RunId, RunStarted, SessionId, Sink, Status, Text, Timestamp,
 };
-use runner::{ClientRun, ResumePoint};
+use runner::ResumePoint;
 use tracing::info;
 
 use crate::acceptor::Accepted;

@@ -3,7 +3,6 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use formats::ag_ui::RunAgentInput;
 use journal::Journal;
 use model::SessionId;
 use responses::{Conversation, Endpoint};
@@ -87,13 +86,10 @@ impl Recall {
         let id = SessionId::new(&*self.session);
         let history = history::read(journal, &id, self.before).await;
         let history = history.map_err(|err| failed(err.into()))?;
-        let Prompt { prompt, input, .. } = &self.prompt;
-        let mut conversation = match input {
-            Some(input) => {
-                let input = RunAgentInput::from_json(input.as_bytes());
-                let input = input.map_err(|err| failed(err.into()))?;
-                Conversation::of_client(&self.session, input, &history)
-            }
+        let prompt = &self.prompt.prompt;
+        let thread = self.prompt.thread();
+        let mut conversation = match thread.map_err(failed)? {
+            Some(thread) => Conversation::of_client(&self.session, thread, &history),
             None => Conversation::of_prompt(&self.session, history, prompt),
         };
         conversation.model = self.prompt.settings.model.clone();

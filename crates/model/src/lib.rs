@@ -14,6 +14,7 @@ mod json_lines;
 mod machine;
 mod payload;
 mod run;
+mod thread;
 mod time;
 mod tool;
 
@@ -34,6 +35,10 @@ pub use machine::{End, Exit, Frame, Losses, Reader, Sink, Writer};
 pub use payload::{Raw, Text};
 pub use run::{
     Basis, Cause, Denial, ModelUsage, Outcome, RunEnded, RunError, RunStarted, Scope, Tokens, Usage,
+};
+pub use thread::{
+    ClientRun, Content, ContentPart, ContextEntry, Media, MediaSource, MessageContent, Thread,
+    ThreadMessage, ToolAnswer, ToolCall, ToolDefinition,
 };
 pub use time::Timestamp;
 pub use tool::{Change, Class, Diff, Location, Mcp, Tool, ToolKind, ToolResult};

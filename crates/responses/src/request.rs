@@ -14,7 +14,7 @@ mod tests;
 use std::collections::HashSet;
 use std::fmt;
 
-use formats::ag_ui::{ContextEntry, Message, MessageContent, Tool};
+use model::{ContextEntry, MessageContent, ThreadMessage, ToolDefinition};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -90,25 +90,32 @@ pub(crate) fn body(
     let mut body = json!({
         "model": model(endpoint, conversation)?,
         "stream": true,
-        "input": input(endpoint.provider, &conversation.messages, first)?,
+        "input": input(endpoint.provider, &conversation.thread.messages, first)?,
     });
-    if let Some(instructions) = instructions(&conversation.messages, &conversation.context) {
+    if let Some(instructions) =
+        instructions(&conversation.thread.messages, &conversation.thread.context)
+    {
         body["instructions"] = instructions.into();
     }
-    if !conversation.tools.is_empty() {
-        body["tools"] = tools(endpoint, &conversation.tools)?;
+    if !conversation.thread.tools.is_empty() {
+        body["tools"] = tools(endpoint, &conversation.thread.tools)?;
     }
     for name in PASSED_ON {
-        if let Some(value) = conversation.props.get(*name).filter(|it| !it.is_null()) {
+        if let Some(value) = conversation
+            .thread
+            .props
+            .get(*name)
+            .filter(|it| !it.is_null())
+        {
             body[*name] = value.clone();
         }
     }
-    if let Some(tokens) = max_tokens(&conversation.props)? {
+    if let Some(tokens) = max_tokens(&conversation.thread.props)? {
         body["max_output_tokens"] = tokens.into();
     }
     match endpoint.provider {
         // It tells conversations apart by their user.
-        Provider::OpenClaw => body["user"] = conversation.thread.as_str().into(),
+        Provider::OpenClaw => body["user"] = conversation.name.as_str().into(),
         Provider::OpenAi | Provider::Azure | Provider::Custom => {
             body["store"] = endpoint.is_stateful.into();
         }
@@ -121,7 +128,7 @@ pub(crate) fn body(
 }
 
 fn model(endpoint: &Endpoint, conversation: &Conversation) -> Result<String, UnsupportedInput> {
-    let said = |name: &str| match conversation.props.get(name) {
+    let said = |name: &str| match conversation.thread.props.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(it)) if !it.is_empty() => Ok(Some(it.clone())),
         Some(_) => {
@@ -159,7 +166,7 @@ fn max_tokens(props: &Map<String, Value>) -> Result<Option<u64>, UnsupportedInpu
 }
 
 /// What the application wants the model to know before everything else.
-fn instructions(messages: &[Message], context: &[ContextEntry]) -> Option<String> {
+fn instructions(messages: &[ThreadMessage], context: &[ContextEntry]) -> Option<String> {
     let said = messages.iter().filter_map(|it| match &it.content {
         MessageContent::Instructions(text) if !text.is_empty() => Some(text.clone()),
         _ => None,
@@ -172,7 +179,7 @@ fn instructions(messages: &[Message], context: &[ContextEntry]) -> Option<String
     (!all.is_empty()).then(|| all.join("\n\n"))
 }
 
-fn tools(endpoint: &Endpoint, tools: &[Tool]) -> Result<Value, UnsupportedInput> {
+fn tools(endpoint: &Endpoint, tools: &[ToolDefinition]) -> Result<Value, UnsupportedInput> {
     let is_nested = endpoint.provider == Provider::OpenClaw && endpoint.openclaw.nested_tools;
     let mut all = Vec::new();
     for (n, tool) in tools.iter().enumerate() {
@@ -207,7 +214,7 @@ fn tools(endpoint: &Endpoint, tools: &[Tool]) -> Result<Value, UnsupportedInput>
 /// The messages from `first` on, as items.
 fn input(
     provider: Provider,
-    messages: &[Message],
+    messages: &[ThreadMessage],
     first: usize,
 ) -> Result<Vec<Value>, UnsupportedInput> {
     let new = &messages[first.min(messages.len())..];

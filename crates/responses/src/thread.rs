@@ -4,10 +4,9 @@
 //! [`History`] has found them there. A client that has changed what was said before is noticed, and told
 //! whole; so is one whose thread the provider has never seen.
 
-use formats::ag_ui::{
-    Content, ContextEntry, History, LastResponse, Message, MessageContent, RunAgentInput, Tool,
-};
-use serde_json::{Map, Value};
+use formats::{History, LastResponse};
+use model::{Content, MessageContent, Thread, ThreadMessage};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::endpoint::Endpoint;
@@ -17,12 +16,8 @@ use crate::request::{UnsupportedInput, body};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conversation {
     /// Tells threads apart, for providers that want to know.
-    pub thread: String,
-    pub messages: Vec<Message>,
-    pub tools: Vec<Tool>,
-    pub context: Vec<ContextEntry>,
-    /// What the client says about the request itself.
-    pub props: Map<String, Value>,
+    pub name: String,
+    pub thread: Thread,
     pub model: Option<String>,
     /// The response to go on with, and how many of the messages it knows.
     previous: Option<(String, usize)>,
@@ -30,38 +25,35 @@ pub struct Conversation {
 
 impl Conversation {
     /// The thread as its client has sent it; `history` is what the journal has of it.
-    pub fn of_client(thread: &str, input: RunAgentInput, history: &History) -> Self {
+    pub fn of_client(name: &str, thread: Thread, history: &History) -> Self {
         let last = history.last.as_ref();
         let previous = last.and_then(|last| {
-            let n_known = known(&input.messages, last)?;
+            let n_known = known(&thread.messages, last)?;
             Some((last.response.clone(), n_known))
         });
         Self {
-            thread: thread.to_owned(),
-            messages: input.messages,
-            tools: input.tools,
-            context: input.context,
-            props: input.forwarded_props,
+            name: name.to_owned(),
+            thread,
             model: None,
             previous,
         }
     }
 
     /// What the journal has of a thread, and one prompt more.
-    pub fn of_prompt(thread: &str, history: History, prompt: &str) -> Self {
+    pub fn of_prompt(name: &str, history: History, prompt: &str) -> Self {
         // A prompt answers no call, and providers refuse to go on from one that is open.
         let previous = history.last.filter(|it| it.calls.is_empty());
         let mut messages = history.messages;
-        messages.push(Message {
+        messages.push(ThreadMessage {
             id: "prompt".to_owned(),
             content: MessageContent::User(Content::Text(prompt.to_owned())),
         });
         Self {
-            thread: thread.to_owned(),
-            messages,
-            tools: Vec::new(),
-            context: Vec::new(),
-            props: Map::new(),
+            name: name.to_owned(),
+            thread: Thread {
+                messages,
+                ..Thread::default()
+            },
             model: None,
             previous: previous.map(|it| (it.response, it.n_messages)),
         }
@@ -69,12 +61,12 @@ impl Conversation {
 
     /// The session that the thread is: providers that keep sessions of their own know it by this.
     pub fn in_session(&mut self, session: &str) {
-        session.clone_into(&mut self.thread);
+        session.clone_into(&mut self.name);
     }
 
     /// The response to go on with, when nothing else is known.
     pub fn follow(&mut self, response: &str) {
-        if self.previous.is_none() && self.messages.len() == 1 {
+        if self.previous.is_none() && self.thread.messages.len() == 1 {
             self.previous = Some((response.to_owned(), 0));
         }
     }
@@ -110,7 +102,7 @@ impl Conversation {
 /// How many of the client's messages the last response knows: what was sent for it, and what it said.
 /// None when the client tells another story, or nothing new, or leaves a call of the response open:
 /// providers refuse to go on from there, and a whole request leaves such calls out.
-fn known(messages: &[Message], last: &LastResponse) -> Option<usize> {
+fn known(messages: &[ThreadMessage], last: &LastResponse) -> Option<usize> {
     let client = last.client.as_ref()?;
     let sent = messages.get(..client.n_messages)?;
     if digest(sent) != client.digest {
@@ -148,7 +140,7 @@ fn known(messages: &[Message], last: &LastResponse) -> Option<usize> {
 }
 
 /// A hash of messages, by which they are known again.
-pub fn digest(messages: &[Message]) -> String {
+pub fn digest(messages: &[ThreadMessage]) -> String {
     let json = serde_json::to_vec(messages).expect("messages are plain data with string keys");
     let hash = Sha256::digest(&json);
     hash.iter().take(16).map(|it| format!("{it:02x}")).collect()
@@ -156,14 +148,14 @@ pub fn digest(messages: &[Message]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use formats::ag_ui::ClientRun;
+    use model::ClientRun;
     use serde_json::json;
 
     use super::*;
 
-    fn messages(list: Value) -> Vec<Message> {
+    fn messages(list: Value) -> Vec<ThreadMessage> {
         let input = json!({ "threadId": "t", "runId": "r", "messages": list }).to_string();
-        RunAgentInput::from_json(input.as_bytes()).unwrap().messages
+        formats::read_thread(input.as_bytes()).unwrap().messages
     }
 
     fn calls(ids: &[&str]) -> Value {

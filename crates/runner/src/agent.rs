@@ -16,11 +16,10 @@ mod words;
 use std::env;
 use std::time::{Duration, Instant, SystemTime};
 
-use formats::ag_ui::ClientRun;
 use formats::framing::Framer;
 use formats::registry;
 use formats::{ReaderConfig, RunEnds};
-use model::{Raw, Reader, RunId, Sink};
+use model::{ClientRun, Raw, Reader, RunId, Sink};
 
 pub use self::newest::Place;
 use self::newest::{Held as HeldBack, Newest};

@@ -30,7 +30,6 @@ pub use dialogue::{
     Acp, Claude, Codex, Dialogue, NotSettled, Offer, Offers, OpenHands, Outbox, PrivateLine,
     SlashCommand, Warning, is_input, sent,
 };
-pub use formats::ag_ui::ClientRun;
 pub use live_run::{RunResult, client_notice};
 pub use nearest::{did_you_mean, nearest};
 pub use policy::{PendingAsk, PolicyDecision, decide, no_one_to_ask_message};

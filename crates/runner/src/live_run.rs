@@ -12,10 +12,9 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use formats::ag_ui::ClientRun;
 use model::{
-    Ask, Binding, Body, Cause, Event, Frame, Item, ItemClosed, ItemId, Level, Message, Notice,
-    Origin, Outcome, Raw, Role, RunEnded, RunError, RunId, SessionId, Sink, Status, Text,
+    Ask, Binding, Body, Cause, ClientRun, Event, Frame, Item, ItemClosed, ItemId, Level, Message,
+    Notice, Origin, Outcome, Raw, Role, RunEnded, RunError, RunId, SessionId, Sink, Status, Text,
     Timestamp, Tool, ToolKind, Why,
 };
 

@@ -61,8 +61,6 @@ pub(crate) struct AgUi {
 struct RunRequest {
     engine: String,
     input: RunAgentInput,
-    /// The request body, for engines that take whole conversations.
-    body: String,
     params: RunParams,
     encoding: Encoding,
     /// The last event that the client has.
@@ -218,7 +216,6 @@ impl RunRequest {
         Ok(Self {
             engine: runs::engine_name(engine).to_owned(),
             input: RunAgentInput::from_json(&body)?,
-            body: String::from_utf8_lossy(&body).into_owned(),
             params,
             encoding: Encoding::of(headers),
             after,
@@ -228,7 +225,7 @@ impl RunRequest {
     }
 
     fn leave_out_settings(&mut self) {
-        self.has_left_out = self.input.forwarded_props.remove(SETTINGS).is_some();
+        self.has_left_out = self.input.thread.props.remove(SETTINGS).is_some();
     }
 }
 

@@ -76,7 +76,7 @@ fn needs(submit: &Submit, settings: &Config) -> impl Iterator<Item = RequiredRol
         ask_default,
         // What AG-UI clients call their run, and the conversation for a model without tools of its own.
         client: _,
-        input: _,
+        thread: _,
     } = submit;
     let has_list = allow.as_ref().is_some_and(|it| !it.is_empty());
     let mode = permissions.and_then(|it| mode_need(it, has_list));

@@ -5,9 +5,10 @@
 
 use std::fmt;
 
+use model::{ContextEntry, Thread, ToolDefinition};
 use serde_json::{Map, Value};
 
-use super::messages::{Message, messages};
+use super::messages::messages;
 use crate::framing::clean;
 
 /// Maximum number of messages, tools and so on in one request.
@@ -21,29 +22,11 @@ pub struct RunAgentInput {
     pub thread_id: String,
     /// Chosen by the client; the same id again means the same run.
     pub run_id: String,
-    /// The whole history, in order.
-    pub messages: Vec<Message>,
-    /// Tools that the application runs.
-    pub tools: Vec<Tool>,
-    pub context: Vec<ContextEntry>,
+    /// The whole history, the application's tools and its `forwardedProps`.
+    pub thread: Thread,
     pub state: Option<Value>,
-    pub forwarded_props: Map<String, Value>,
     /// Answers to what the last run has asked.
     pub resume: Vec<Resume>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Tool {
-    pub name: String,
-    pub description: String,
-    /// A JSON Schema.
-    pub parameters: Option<Value>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ContextEntry {
-    pub description: String,
-    pub value: String,
 }
 
 /// The answer to one interrupt.
@@ -96,22 +79,33 @@ impl RunAgentInput {
         Ok(Self {
             thread_id: id(top, "threadId")?,
             run_id: id(top, "runId")?,
-            messages: messages(&top.needed("messages")?)?,
-            tools: each(top, "tools", tool)?,
-            context: each(top, "context", context)?,
+            thread: thread(top)?,
             state: top.find("state").map(|it| it.value.clone()),
-            forwarded_props: match top.find("forwardedProps") {
-                Some(it) => it.object()?.clone(),
-                None => Map::new(),
-            },
             resume: each(top, "resume", resume)?,
         })
     }
 }
 
-fn tool(it: &JsonPath<'_>) -> Result<Tool, InputError> {
+/// The thread of a request.
+pub fn read_thread(body: &[u8]) -> Result<Thread, InputError> {
+    RunAgentInput::from_json(body).map(|it| it.thread)
+}
+
+fn thread(top: &JsonPath<'_>) -> Result<Thread, InputError> {
+    Ok(Thread {
+        messages: messages(&top.needed("messages")?)?,
+        tools: each(top, "tools", tool)?,
+        context: each(top, "context", context)?,
+        props: match top.find("forwardedProps") {
+            Some(it) => it.object()?.clone(),
+            None => Map::new(),
+        },
+    })
+}
+
+fn tool(it: &JsonPath<'_>) -> Result<ToolDefinition, InputError> {
     it.object()?;
-    Ok(Tool {
+    Ok(ToolDefinition {
         name: it.text("name")?.to_owned(),
         description: it.find_text("description")?.unwrap_or_default().to_owned(),
         parameters: it.find("parameters").map(|it| it.value.clone()),
@@ -337,11 +331,8 @@ mod tests {
         let expected = RunAgentInput {
             thread_id: "t".to_owned(),
             run_id: "r".to_owned(),
-            messages: Vec::new(),
-            tools: Vec::new(),
-            context: Vec::new(),
+            thread: Thread::default(),
             state: None,
-            forwarded_props: Map::new(),
             resume: vec![Resume {
                 interrupt_id: "i".to_owned(),
                 status: ResumeStatus::Resolved,
@@ -355,6 +346,6 @@ mod tests {
     fn half_an_emoji_does_not_cost_the_request() {
         let body = r#"{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"x\ud83d"}]}"#;
         let read = RunAgentInput::from_json(body.as_bytes()).unwrap();
-        assert_eq!(read.messages[0].text(), "x\u{fffd}");
+        assert_eq!(read.thread.messages[0].text(), "x\u{fffd}");
     }
 }

@@ -1,189 +1,71 @@
-//! The messages of a thread, as AG-UI clients keep them.
-//!
-//! `Serialize` is for hashing; [`Message::to_json`] is how AG-UI writes one.
+//! The messages of a thread, as AG-UI clients send and keep them.
 
-use serde::Serialize;
+use model::{Content, ContentPart, Media, MediaSource, MessageContent, ThreadMessage, ToolCall};
 use serde_json::{Value, json};
 
 use super::input::{InputError, JsonPath};
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Message {
-    pub id: String,
-    #[serde(rename = "said")] // The digests of stored threads use this name.
-    pub content: MessageContent,
-}
-
-/// The role and content of a message.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub enum MessageContent {
-    /// `system` and `developer`.
-    Instructions(String),
-    User(Content),
-    Assistant {
-        content: Option<String>,
-        tool_calls: Vec<ToolCall>,
-    },
-    /// The result of a call.
-    Tool {
-        call: String,
-        content: Content,
-        error: Option<String>,
-    },
-    Reasoning {
-        content: String,
-        /// What only the provider can read.
-        encrypted: Option<String>,
-    },
-    /// Something to look at, which no model has to know.
-    Activity,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ToolCall {
-    pub id: String,
-    pub name: String,
-    /// JSON, as text.
-    pub arguments: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub enum Content {
-    Text(String),
-    Parts(Vec<Part>),
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub enum Part {
-    Text(String),
-    Media {
-        media: Media,
-        source: MediaSource,
-        filename: Option<String>,
-    },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Media {
-    Image,
-    Audio,
-    Video,
-    Document,
-}
-
-/// Where the bytes of a part are.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub enum MediaSource {
-    /// In Base64.
-    Data { value: String, mime_type: String },
-    Url {
-        value: String,
-        mime_type: Option<String>,
-    },
-    /// A handle that some provider gave.
-    File { value: String },
-}
-
-impl Content {
-    /// The words alone.
-    pub fn text(&self) -> String {
-        match self {
-            Self::Text(text) => text.clone(),
-            Self::Parts(parts) => {
-                let texts = parts.iter().filter_map(|it| match it {
-                    Part::Text(text) => Some(text.as_str()),
-                    Part::Media { .. } => None,
-                });
-                texts.collect()
-            }
+/// As a `MESSAGES_SNAPSHOT` tells it. Media are left out: a thread keeps words.
+pub(super) fn to_json(message: &ThreadMessage) -> Value {
+    let id = &message.id;
+    match &message.content {
+        MessageContent::Instructions(text) => {
+            json!({ "id": id, "role": "system", "content": text })
         }
-    }
-
-    /// Whether there is more than words.
-    pub fn has_media(&self) -> bool {
-        match self {
-            Self::Text(_) => false,
-            Self::Parts(parts) => parts.iter().any(|it| matches!(it, Part::Media { .. })),
+        MessageContent::User(content) => {
+            json!({ "id": id, "role": "user", "content": content.text() })
+        }
+        MessageContent::Assistant {
+            content,
+            tool_calls,
+        } => {
+            let mut message = json!({ "id": id, "role": "assistant" });
+            if let Some(content) = content {
+                message["content"] = content.as_str().into();
+            }
+            if !tool_calls.is_empty() {
+                message["toolCalls"] = tool_calls.iter().map(call_json).collect();
+            }
+            message
+        }
+        MessageContent::Tool {
+            call,
+            content,
+            error,
+        } => {
+            let mut message = json!({
+                "id": id, "role": "tool", "toolCallId": call, "content": content.text(),
+            });
+            if let Some(error) = error {
+                message["error"] = error.as_str().into();
+            }
+            message
+        }
+        MessageContent::Reasoning { content, encrypted } => {
+            let mut message = json!({ "id": id, "role": "reasoning", "content": content });
+            if let Some(encrypted) = encrypted {
+                message["encryptedValue"] = encrypted.as_str().into();
+            }
+            message
+        }
+        MessageContent::Activity => {
+            json!({ "id": id, "role": "activity", "activityType": "item", "content": {} })
         }
     }
 }
 
-impl Message {
-    /// The words alone.
-    pub fn text(&self) -> String {
-        match &self.content {
-            MessageContent::Instructions(text) => text.clone(),
-            MessageContent::User(content) | MessageContent::Tool { content, .. } => content.text(),
-            MessageContent::Assistant { content, .. } => content.clone().unwrap_or_default(),
-            MessageContent::Reasoning { content, .. } => content.clone(),
-            MessageContent::Activity => String::new(),
-        }
-    }
-
-    /// As a `MESSAGES_SNAPSHOT` tells it. Media are left out: a thread keeps words.
-    pub fn to_json(&self) -> Value {
-        let id = &self.id;
-        match &self.content {
-            MessageContent::Instructions(text) => {
-                json!({ "id": id, "role": "system", "content": text })
-            }
-            MessageContent::User(content) => {
-                json!({ "id": id, "role": "user", "content": content.text() })
-            }
-            MessageContent::Assistant {
-                content,
-                tool_calls,
-            } => {
-                let mut message = json!({ "id": id, "role": "assistant" });
-                if let Some(content) = content {
-                    message["content"] = content.as_str().into();
-                }
-                if !tool_calls.is_empty() {
-                    message["toolCalls"] = tool_calls.iter().map(ToolCall::to_json).collect();
-                }
-                message
-            }
-            MessageContent::Tool {
-                call,
-                content,
-                error,
-            } => {
-                let mut message = json!({
-                    "id": id, "role": "tool", "toolCallId": call, "content": content.text(),
-                });
-                if let Some(error) = error {
-                    message["error"] = error.as_str().into();
-                }
-                message
-            }
-            MessageContent::Reasoning { content, encrypted } => {
-                let mut message = json!({ "id": id, "role": "reasoning", "content": content });
-                if let Some(encrypted) = encrypted {
-                    message["encryptedValue"] = encrypted.as_str().into();
-                }
-                message
-            }
-            MessageContent::Activity => {
-                json!({ "id": id, "role": "activity", "activityType": "item", "content": {} })
-            }
-        }
-    }
+fn call_json(call: &ToolCall) -> Value {
+    json!({
+        "id": call.id, "type": "function",
+        "function": { "name": call.name, "arguments": call.arguments },
+    })
 }
 
-impl ToolCall {
-    fn to_json(&self) -> Value {
-        json!({
-            "id": self.id, "type": "function",
-            "function": { "name": self.name, "arguments": self.arguments },
-        })
-    }
-}
-
-pub(super) fn messages(list: &JsonPath<'_>) -> Result<Vec<Message>, InputError> {
+pub(super) fn messages(list: &JsonPath<'_>) -> Result<Vec<ThreadMessage>, InputError> {
     list.list()?.iter().map(message).collect()
 }
 
-fn message(it: &JsonPath<'_>) -> Result<Message, InputError> {
+fn message(it: &JsonPath<'_>) -> Result<ThreadMessage, InputError> {
     it.object()?;
     let said = match it.text("role")? {
         "developer" | "system" => MessageContent::Instructions(it.text("content")?.to_owned()),
@@ -216,7 +98,7 @@ fn message(it: &JsonPath<'_>) -> Result<Message, InputError> {
         }
     };
     let id = it.text("id")?.to_owned();
-    Ok(Message { id, content: said })
+    Ok(ThreadMessage { id, content: said })
 }
 
 fn tool_call(it: &JsonPath<'_>) -> Result<ToolCall, InputError> {
@@ -243,10 +125,10 @@ fn content(it: &JsonPath<'_>) -> Result<Content, InputError> {
     }
 }
 
-fn part(it: &JsonPath<'_>) -> Result<Part, InputError> {
+fn part(it: &JsonPath<'_>) -> Result<ContentPart, InputError> {
     it.object()?;
     let media = match it.text("type")? {
-        "text" => return Ok(Part::Text(it.text("text")?.to_owned())),
+        "text" => return Ok(ContentPart::Text(it.text("text")?.to_owned())),
         "binary" => return binary(it),
         "image" => Media::Image,
         "audio" => Media::Audio,
@@ -260,7 +142,7 @@ fn part(it: &JsonPath<'_>) -> Result<Part, InputError> {
     let filename = it
         .find("metadata")
         .and_then(|it| it.value.get("filename")?.as_str().map(str::to_owned));
-    Ok(Part::Media {
+    Ok(ContentPart::Media {
         media,
         source: source(&it.needed("source")?)?,
         filename,
@@ -288,7 +170,7 @@ fn source(it: &JsonPath<'_>) -> Result<MediaSource, InputError> {
 }
 
 /// The part type of clients before 1.0, distinguished only by media type.
-fn binary(it: &JsonPath<'_>) -> Result<Part, InputError> {
+fn binary(it: &JsonPath<'_>) -> Result<ContentPart, InputError> {
     let mime_type = it.text("mimeType")?.to_owned();
     let media = match mime_type.split('/').next() {
         Some("image") => Media::Image,
@@ -311,7 +193,7 @@ fn binary(it: &JsonPath<'_>) -> Result<Part, InputError> {
         },
         (None, None, None) => return Err(it.wrong("has neither `data` nor `url` nor `id`")),
     };
-    Ok(Part::Media {
+    Ok(ContentPart::Media {
         media,
         source,
         filename: it.find_text("filename")?.map(str::to_owned),

@@ -5,9 +5,10 @@
 
 use std::collections::HashSet;
 
+use model::{MessageContent, ThreadMessage};
 use serde_json::Value;
 
-use super::messages::{Message, MessageContent};
+use super::messages::to_json;
 
 /// Bytes of all messages, as JSON.
 const MAX_ALL: usize = 4 << 20;
@@ -25,10 +26,10 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    pub(crate) fn of<'a>(messages: impl DoubleEndedIterator<Item = &'a Message>) -> Self {
+    pub(crate) fn of<'a>(messages: impl DoubleEndedIterator<Item = &'a ThreadMessage>) -> Self {
         let (mut told, mut is_cut, mut n_bytes) = (Vec::new(), false, 0);
         for message in messages.rev() {
-            let mut json = message.to_json();
+            let mut json = to_json(message);
             is_cut |= shorten(message, &mut json);
             n_bytes += json.to_string().len() + 1;
             if n_bytes > MAX_ALL {
@@ -46,7 +47,7 @@ impl Snapshot {
 }
 
 /// Results without a call in the snapshot are omitted: clients cannot place them.
-fn answers_of_calls(told: Vec<(&Message, Value)>) -> Vec<Value> {
+fn answers_of_calls(told: Vec<(&ThreadMessage, Value)>) -> Vec<Value> {
     let mut calls = HashSet::new();
     let mut messages = Vec::with_capacity(told.len());
     for (message, json) in told {
@@ -67,7 +68,7 @@ fn answers_of_calls(told: Vec<(&Message, Value)>) -> Vec<Value> {
 }
 
 /// True when something was left out of a message.
-fn shorten(message: &Message, json: &mut Value) -> bool {
+fn shorten(message: &ThreadMessage, json: &mut Value) -> bool {
     let max = match &message.content {
         MessageContent::Tool { .. } => MAX_RESULT,
         MessageContent::Instructions(_)
@@ -114,17 +115,18 @@ fn cut(text: &mut String, max: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::ag_ui::{Content, ToolCall};
+    use model::{Content, ToolCall};
 
-    fn message(id: &str, said: MessageContent) -> Message {
-        Message {
+    use super::*;
+
+    fn message(id: &str, said: MessageContent) -> ThreadMessage {
+        ThreadMessage {
             id: id.to_owned(),
             content: said,
         }
     }
 
-    fn call(id: &str) -> Message {
+    fn call(id: &str) -> ThreadMessage {
         let call = ToolCall {
             id: id.to_owned(),
             name: "f".to_owned(),
@@ -137,7 +139,7 @@ mod tests {
         message(&format!("{id}:call"), said)
     }
 
-    fn result(id: &str, text: String) -> Message {
+    fn result(id: &str, text: String) -> ThreadMessage {
         let said = MessageContent::Tool {
             call: id.to_owned(),
             content: Content::Text(text),
@@ -146,7 +148,7 @@ mod tests {
         message(id, said)
     }
 
-    fn user(id: &str, n_bytes: usize) -> Message {
+    fn user(id: &str, n_bytes: usize) -> ThreadMessage {
         message(id, MessageContent::User(Content::Text("x".repeat(n_bytes))))
     }
 
@@ -154,7 +156,7 @@ mod tests {
     fn a_snapshot_that_fits_is_unchanged() {
         let messages = [user("1", 10), call("c"), result("c", "ok".to_owned())];
         let snapshot = Snapshot::of(messages.iter());
-        let whole = messages.iter().map(Message::to_json).collect();
+        let whole = messages.iter().map(to_json).collect();
         let expected = Snapshot {
             messages: whole,
             is_cut: false,
@@ -173,9 +175,10 @@ mod tests {
 
     #[test]
     fn the_oldest_is_left_out() {
-        let messages: Vec<Message> = (0..20).map(|n| user(&n.to_string(), MAX_TEXT)).collect();
+        let messages: Vec<ThreadMessage> =
+            (0..20).map(|n| user(&n.to_string(), MAX_TEXT)).collect();
         let snapshot = Snapshot::of(messages.iter());
-        let newest: Vec<Value> = messages[5..].iter().map(Message::to_json).collect();
+        let newest: Vec<Value> = messages[5..].iter().map(to_json).collect();
         let expected = Snapshot {
             messages: newest,
             is_cut: true,
@@ -190,8 +193,8 @@ mod tests {
             call("c"),
             result("c", "ok".to_owned()),
         ];
-        let told = messages.iter().map(|it| (it, it.to_json())).collect();
-        let expected: Vec<Value> = messages[1..].iter().map(Message::to_json).collect();
+        let told = messages.iter().map(|it| (it, to_json(it))).collect();
+        let expected: Vec<Value> = messages[1..].iter().map(to_json).collect();
         assert_eq!(answers_of_calls(told), expected);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use formats::ag_ui::History;
+use formats::History;
 use journal::{Batch, Command, Error, Journal, Lease, NewSession, Owner, Parent, Result};
 use model::{Event, Frame, RunId, SessionId, Sink, error_chain};
 use runner::{Answer, Place, ResumePoint, StartError};

@@ -68,6 +68,20 @@ fn only_the_hub_runs_agents() {
     assert_eq!(starts, Vec::<PathBuf>::new());
 }
 
+/// A thread of messages is part of the model; AG-UI is one protocol that carries it.
+#[test]
+fn the_supervisor_does_not_know_ag_ui() {
+    let crates = ["runner", "hub", "responses"].map(|it| format!("crates/{it}/"));
+    let is_supervisor = |it: &&PathBuf| crates.iter().any(|name| relative(it).starts_with(name));
+    let users: Vec<String> = sources()
+        .iter()
+        .filter(is_supervisor)
+        .filter(|it| code(&read(it)).contains("ag_ui"))
+        .map(|it| relative(it))
+        .collect();
+    assert_eq!(users, Vec::<String>::new());
+}
+
 #[test]
 fn types_are_named_after_what_they_are() {
     let mut found = Vec::new();

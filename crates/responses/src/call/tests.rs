@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use formats::ag_ui::History;
+use formats::History;
 
 use super::*;
 use crate::endpoint::tests::endpoint;

@@ -1,6 +1,6 @@
 //! What a message holds, in the parts that a provider takes.
 
-use formats::ag_ui::{Content, Media, MediaSource, Part};
+use model::{Content, ContentPart, Media, MediaSource};
 use serde_json::{Value, json};
 
 use super::UnsupportedInput;
@@ -42,12 +42,12 @@ pub(super) fn output(
 
 fn part(
     provider: Provider,
-    part: &Part,
+    part: &ContentPart,
     field: impl Fn() -> String,
 ) -> Result<Value, UnsupportedInput> {
     let (media, source, filename) = match part {
-        Part::Text(text) => return Ok(json!({ "type": "input_text", "text": text })),
-        Part::Media {
+        ContentPart::Text(text) => return Ok(json!({ "type": "input_text", "text": text })),
+        ContentPart::Media {
             media,
             source,
             filename,

@@ -1,6 +1,5 @@
 //! Requests as each provider gets them, and every one of them against the schema.
 
-use formats::ag_ui::RunAgentInput;
 use serde_json::{Value, json};
 
 use super::body;
@@ -15,8 +14,8 @@ fn conversation(messages: Value, more: Value) -> Conversation {
     for (name, value) in more.as_object().unwrap() {
         input[name] = value.clone();
     }
-    let input = RunAgentInput::from_json(input.to_string().as_bytes()).unwrap();
-    Conversation::of_client("t", input, &Default::default())
+    let thread = formats::read_thread(input.to_string().as_bytes()).unwrap();
+    Conversation::of_client("t", thread, &Default::default())
 }
 
 fn request(endpoint: &Endpoint, messages: Value, more: Value) -> Value {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Read};
 use std::time::Duration;
 
-use formats::ag_ui::History;
+use formats::History;
 use model::RunId;
 use responses::{Conversation, Endpoint};
 

@@ -4,13 +4,11 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use formats::ag_ui::{
-    Answered, ClientRun, History, Message, MessageContent, Resume, ResumeStatus, RunAgentInput,
-};
-use formats::{WriterConfig, registry};
+use formats::ag_ui::{Resume, ResumeStatus, RunAgentInput};
+use formats::{History, WriterConfig, registry};
 use hub::{Submit, Target};
 use journal::Session;
-use model::SessionId;
+use model::{ClientRun, MessageContent, SessionId, ThreadMessage, ToolAnswer};
 use responses::Conversation;
 use runner::Answer;
 use runner::engines::{Selected, select};
@@ -73,7 +71,7 @@ impl AgUi {
                 return Ok(stream);
             }
             // Whoever comes late has nothing to answer with before it has heard the question.
-            if input.messages.is_empty() {
+            if input.thread.messages.is_empty() {
                 self.join(&found, &mut stream).await?;
                 return Ok(stream);
             }
@@ -226,20 +224,23 @@ fn submit(
     let input = &asked.input;
     let mut fields = settings(input)?;
     fields.engine = Some(asked.engine.clone());
-    let model = input.forwarded_props.get("model").and_then(Value::as_str);
-    let mut body = None;
+    let model = input.thread.props.get("model").and_then(Value::as_str);
+    let mut thread = None;
     match selected {
         Selected::Responses(endpoint) => {
-            let conversation =
-                Conversation::of_client(session.as_str(), input.clone(), &History::default());
+            let conversation = Conversation::of_client(
+                session.as_str(),
+                input.thread.clone(),
+                &History::default(),
+            );
             conversation.check(endpoint).map_err(|err| {
                 ApiError::new(StatusCode::BAD_REQUEST, "bad_input", err.to_string())
             })?;
-            if input.messages.is_empty() {
+            if input.thread.messages.is_empty() {
                 return Err(no_prompt("`messages` is empty"));
             }
-            fields.prompt = Some(spoken(input.messages.last()));
-            body = Some(asked.body.clone());
+            fields.prompt = Some(spoken(input.thread.messages.last()));
+            thread = Some(input.thread.clone());
         }
         Selected::Agent(_) | Selected::Replay(_) => {
             fields.prompt = Some(prompt(input, stream)?);
@@ -250,11 +251,11 @@ fn submit(
         target: Target::Own(session.to_string()),
         client: Some(ClientRun {
             id: input.run_id.clone(),
-            n_messages: input.messages.len(),
-            digest: responses::digest(&input.messages),
-            answers: Answered::of(&input.messages),
+            n_messages: input.thread.messages.len(),
+            digest: responses::digest(&input.thread.messages),
+            answers: ToolAnswer::of(&input.thread.messages),
         }),
-        input: body,
+        thread,
         ..fields.submit()?
     })
 }
@@ -266,7 +267,7 @@ fn settings(input: &RunAgentInput) -> Result<SubmitFields> {
         message: format!("`forwardedProps.linkspan`: {}", err.message),
         ..err
     };
-    let fields: SubmitFields = match input.forwarded_props.get(SETTINGS) {
+    let fields: SubmitFields = match input.thread.props.get(SETTINGS) {
         None => return Ok(SubmitFields::default()),
         Some(Value::Object(own)) => fields::from_map(own).map_err(refuse)?,
         Some(_) => return Err(refuse(ApiError::bad("it is not an object"))),
@@ -292,7 +293,7 @@ fn no_prompt(message: &str) -> ApiError {
 }
 
 /// What the user has said last, if that is the last that was said.
-fn spoken(last: Option<&Message>) -> String {
+fn spoken(last: Option<&ThreadMessage>) -> String {
     match last.map(|it| &it.content) {
         Some(MessageContent::User(content)) => content.text(),
         _ => String::new(),
@@ -302,8 +303,8 @@ fn spoken(last: Option<&Message>) -> String {
 /// What an agent is told, which has tools and a memory of its own: the last words of the user, and what
 /// the application wants it to know.
 fn prompt(input: &RunAgentInput, stream: &mut RunStream) -> Result<String> {
-    let n = input.messages.len();
-    let last = input.messages.last().map(|it| &it.content);
+    let n = input.thread.messages.len();
+    let last = input.thread.messages.last().map(|it| &it.content);
     let Some(MessageContent::User(content)) = last else {
         let field = n
             .checked_sub(1)
@@ -322,13 +323,13 @@ fn prompt(input: &RunAgentInput, stream: &mut RunStream) -> Result<String> {
     if content.has_media() {
         stream.warn("media_left_out", "this agent takes words alone");
     }
-    if !input.tools.is_empty() {
+    if !input.thread.tools.is_empty() {
         stream.warn(
             "tools_left_out",
             "this agent has tools of its own, and takes no others",
         );
     }
-    for context in &input.context {
+    for context in &input.thread.context {
         prompt.push_str(&format!("\n\n{}:\n{}", context.description, context.value));
     }
     Ok(prompt)

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use formats::ag_ui::{AgUiEndpoint, AgUiEndpointConfig, ClientRun, Interrupt, Message};
+use formats::ag_ui::{AgUiEndpoint, AgUiEndpointConfig, Interrupt};
 use hub::{Cursor, Delivered, Follow, Followed, Follower, Hub, Scope};
 use journal::Run;
-use model::{Ask, Body, Event, RunId, SessionId};
+use model::{Ask, Body, ClientRun, Event, RunId, SessionId, ThreadMessage};
 use serde_json::json;
 use tokio::runtime::Handle;
 use tokio::time::sleep;
@@ -90,7 +90,7 @@ impl RunStream {
             thread: input.thread_id.clone(),
             run: input.run_id.clone(),
             profile,
-            is_late: input.messages.is_empty(),
+            is_late: input.thread.messages.is_empty(),
         });
         let mut stream = Self {
             hub: Arc::clone(&core.hub),
@@ -137,7 +137,7 @@ impl RunStream {
         self.send_event(|door, out| door.warn(code, text, out));
     }
 
-    pub(super) fn snapshot(&mut self, messages: &[Message]) {
+    pub(super) fn snapshot(&mut self, messages: &[ThreadMessage]) {
         self.send_event(|door, out| door.snapshot(messages, out));
     }
 

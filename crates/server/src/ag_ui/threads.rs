@@ -3,9 +3,8 @@
 //! The session of a thread has an id that is made from the thread's, so that nothing has to be kept:
 //! whichever process is asked, and whenever, finds it.
 
-use formats::ag_ui::ClientRun;
 use journal::{CommandBody, Deltas, Read, Run, Session, Stored};
-use model::SessionId;
+use model::{ClientRun, SessionId};
 use sha2::{Digest, Sha256};
 
 use super::AgUi;

@@ -3,13 +3,15 @@
 //! The client knows the thread and the run by its own ids, has said the prompt itself, and hears of a
 //! question as the end of its run: AG-UI asks between runs. What was open then goes on in the next one.
 
-use model::{Ask, AskKind, Body, Event, Item, Role, RunError, Text, Writer};
+use model::{
+    Ask, AskKind, Body, Event, Item, MessageContent, Role, RunError, Text, ThreadMessage, Writer,
+};
 use serde_json::{Value, json};
 
 use super::items::Items;
 use super::subagents::StartedSubagents;
 use super::{AgUi, AgUiProfile, EventLane, Outcome, Run, RunEnded, ask_kind, wire};
-use crate::ag_ui::{Message, MessageContent, Snapshot};
+use crate::ag_ui::Snapshot;
 use crate::writers::{WriterConfig, json};
 
 /// What a client of one run is called, and what it understands.
@@ -75,9 +77,9 @@ impl AgUiEndpoint {
     }
 
     /// What the thread holds, as far as a client takes it.
-    pub fn snapshot(&self, messages: &[Message], out: &mut Vec<u8>) {
+    pub fn snapshot(&self, messages: &[ThreadMessage], out: &mut Vec<u8>) {
         // Clients that know `THINKING_*` know no message that is a thought.
-        let is_known = |it: &&Message| match self.writer.shape {
+        let is_known = |it: &&ThreadMessage| match self.writer.shape {
             AgUiProfile::Current => true,
             AgUiProfile::Thinking => !matches!(it.content, MessageContent::Reasoning { .. }),
         };
@@ -359,7 +361,7 @@ mod tests {
 
     #[test]
     fn clients_without_reasoning_support_get_none() {
-        let thought = Message {
+        let thought = ThreadMessage {
             id: "m".to_owned(),
             content: MessageContent::Reasoning {
                 content: "Hm.".to_owned(),

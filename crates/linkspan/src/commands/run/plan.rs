@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{env, io};
 
-use formats::ag_ui::History;
+use formats::History;
 use journal::Truncate;
 use responses::{Conversation, Endpoint};
 use runner::config::Config;

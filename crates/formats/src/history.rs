@@ -4,16 +4,17 @@
 //! Only the root conversation counts; sub-agents have conversations of their own. Tools that the
 //! provider runs are its own affair.
 
-use model::{Body, Event, Item, ItemClosed, Outcome, Role, RunEnded, Tool};
-use serde::{Deserialize, Serialize};
+use model::{
+    Body, ClientRun, Content, Event, Item, ItemClosed, MessageContent, Outcome, Role, RunEnded,
+    ThreadMessage, Tool, ToolAnswer, ToolCall,
+};
 
-use super::messages::{Content, Message, MessageContent, ToolCall};
 use crate::writers::content;
 
 /// The messages of a session, folded from its events.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
-    pub messages: Vec<Message>,
+    pub messages: Vec<ThreadMessage>,
     /// The last response that a model's endpoint can go on with.
     pub last: Option<LastResponse>,
     /// The model's text in the open run.
@@ -37,74 +38,6 @@ pub struct LastResponse {
     pub text: String,
     /// The calls it made and waits for: an endpoint goes on only when all of them are answered.
     pub calls: Vec<String>,
-}
-
-/// A run as the client that asked for it knows it; kept beside the run as a notice.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClientRun {
-    /// The client's own id of the run.
-    pub id: String,
-    /// How many messages the client sent.
-    pub n_messages: usize,
-    /// A hash of them.
-    pub digest: String,
-    /// What the client's own tools have answered for this run: nothing else tells of it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub answers: Vec<Answered>,
-}
-
-/// What one of the client's own tools has answered, in words.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answered {
-    /// The client's id of the message.
-    pub id: String,
-    pub call: String,
-    pub text: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-}
-
-impl Answered {
-    /// The new part of a request: the results after the model's last message.
-    pub fn of(messages: &[Message]) -> Vec<Self> {
-        let is_said = |it: &Message| matches!(it.content, MessageContent::Assistant { .. });
-        let first = messages.iter().rposition(is_said).map_or(0, |it| it + 1);
-        let answers = messages[first..].iter().filter_map(|it| match &it.content {
-            MessageContent::Tool {
-                call,
-                content,
-                error,
-            } => Some(Self {
-                id: it.id.clone(),
-                call: call.clone(),
-                text: content.text(),
-                error: error.clone(),
-            }),
-            MessageContent::Instructions(_)
-            | MessageContent::User(_)
-            | MessageContent::Assistant { .. }
-            | MessageContent::Reasoning { .. }
-            | MessageContent::Activity => None,
-        });
-        answers.collect()
-    }
-}
-
-impl ClientRun {
-    /// The code of the notice.
-    pub const CODE: &'static str = "client_run";
-
-    /// The run that a notice speaks of.
-    pub fn of(event: &Event<'_>) -> Option<Self> {
-        let Body::NoticeRaised(notice) = &event.body else {
-            return None;
-        };
-        let detail = notice
-            .detail
-            .as_ref()
-            .filter(|_| notice.code == Self::CODE)?;
-        serde_json::from_str(detail.get()).ok()
-    }
 }
 
 impl History {
@@ -211,14 +144,14 @@ impl History {
     }
 
     /// A client may tell what it likes: an answer counts where a call waits for it.
-    fn answered(&mut self, answer: &Answered) {
-        let waits = |it: &Message| match &it.content {
+    fn answered(&mut self, answer: &ToolAnswer) {
+        let waits = |it: &ThreadMessage| match &it.content {
             MessageContent::Assistant { tool_calls, .. } => {
                 tool_calls.iter().any(|it| it.id == answer.call)
             }
             _ => false,
         };
-        let is_answer = |it: &Message| matches!(&it.content, MessageContent::Tool { call, .. } if *call == answer.call);
+        let is_answer = |it: &ThreadMessage| matches!(&it.content, MessageContent::Tool { call, .. } if *call == answer.call);
         if self.messages.iter().any(waits) && !self.messages.iter().any(is_answer) {
             let said = MessageContent::Tool {
                 call: answer.call.clone(),
@@ -250,7 +183,7 @@ impl History {
     }
 
     fn push(&mut self, id: &str, said: MessageContent) {
-        self.messages.push(Message {
+        self.messages.push(ThreadMessage {
             id: id.to_owned(),
             content: said,
         });

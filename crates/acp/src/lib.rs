@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use journal::Journal;
-use runner::Permissions;
+use runner::RunOptions;
 use runner::config::Config;
 use runner::locks::Locks;
 use runner::process::Guard;
@@ -43,9 +43,8 @@ pub struct AcpConfig {
     pub version: &'static str,
     /// As in `linkspan run --engine`.
     pub engine: String,
-    pub model: Option<String>,
     /// How sessions begin; the client may change it.
-    pub permissions: Permissions,
+    pub options: RunOptions,
     /// A profile of the format `acp`.
     pub profile: Option<String>,
     pub settings: Config,

@@ -1,6 +1,6 @@
 //! The session's config options: mode, model, reasoning effort.
 
-use runner::{Mode, Offers};
+use runner::{Mode, Offers, RunOptions};
 
 use crate::wire::{Choice, ConfigOption, ModeInfo, Modes};
 
@@ -57,14 +57,6 @@ pub(crate) struct Choices {
     pub(crate) efforts: &'static [&'static str],
 }
 
-/// The selected values.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Selection {
-    pub(crate) mode: Mode,
-    pub(crate) model: Option<String>,
-    pub(crate) effort: Option<String>,
-}
-
 impl Choices {
     pub(crate) fn of(engine: &str, is_root: bool) -> Self {
         let efforts: &[&str] = match engine {
@@ -98,7 +90,12 @@ impl Choices {
     }
 
     /// All options with their current values.
-    pub(crate) fn options(self, chosen: &Selection, offers: &Offers) -> Vec<ConfigOption> {
+    pub(crate) fn options(
+        self,
+        chosen: Mode,
+        run: &RunOptions,
+        offers: &Offers,
+    ) -> Vec<ConfigOption> {
         let mode = |it: &(Mode, ModeInfo)| Choice {
             value: it.1.id.to_owned(),
             name: it.1.name.to_owned(),
@@ -109,14 +106,14 @@ impl Choices {
             name: "Permissions",
             category: "mode",
             r#type: "select",
-            current_value: mode_id(chosen.mode).to_owned(),
+            current_value: mode_id(chosen).to_owned(),
             options: self.available().map(mode).collect(),
         }];
         if self.has_modes {
-            options.push(models(chosen.model.as_deref(), offers));
+            options.push(models(run.model.as_deref(), offers));
         }
         if !self.efforts.is_empty() {
-            let value = chosen.effort.as_deref().unwrap_or(DEFAULT);
+            let value = run.effort.as_deref().unwrap_or(DEFAULT);
             let efforts = std::iter::once(&DEFAULT).chain(self.efforts);
             options.push(ConfigOption {
                 id: "effort",
@@ -192,10 +189,9 @@ mod tests {
 
     #[test]
     fn the_model_in_use_can_always_be_seen() {
-        let chosen = |model: Option<&str>| Selection {
-            mode: Mode::Ask,
+        let chosen = |model: Option<&str>| RunOptions {
             model: model.map(str::to_owned),
-            effort: None,
+            ..RunOptions::default()
         };
         let offers = Offers {
             models: vec![Offer {
@@ -206,7 +202,7 @@ mod tests {
             ..Offers::default()
         };
         let values = |model, offers: &Offers| {
-            let options = Choices::of("claude", false).options(&chosen(model), offers);
+            let options = Choices::of("claude", false).options(Mode::Ask, &chosen(model), offers);
             let model = options.into_iter().find(|it| it.id == "model").unwrap();
             let values: Vec<String> = model.options.into_iter().map(|it| it.value).collect();
             (model.current_value, values.join(" "))

@@ -15,7 +15,8 @@ use formats::History;
 use hub::{LogLost, Progress, Request, SessionLog, Worker};
 use journal::Journal;
 use model::error_chain;
-use runner::{Agent, McpServer, Offers, Prompt, Resume};
+use runner::engines::{self, Selected};
+use runner::{Agent, McpServer, Mode, Offers, Prompt, Resume, RunOptions};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -24,7 +25,7 @@ use self::fanout::Fanout;
 use self::turn::Turn;
 use crate::AcpConfig;
 use crate::flush_timer::{FlushTimer, until};
-use crate::options::{Choices, Selection};
+use crate::options::Choices;
 use crate::pipes::LineSender;
 use crate::rpc::{self, Error, Id};
 use crate::stats::Stats;
@@ -131,6 +132,8 @@ pub(crate) struct Session {
     /// As the client calls it.
     name: String,
     engine: String,
+    /// What the engine's name stands for.
+    selected: Selected,
     cwd: PathBuf,
     mcp_servers: Vec<McpServer>,
     resume: Resume,
@@ -139,7 +142,7 @@ pub(crate) struct Session {
     worker: Worker,
     writer: AcpAgent,
     choices: Choices,
-    chosen: Selection,
+    options: RunOptions,
     /// What the agent works with, unless it was started with something else.
     is_stale: bool,
     offers: Offers,
@@ -176,23 +179,23 @@ impl Session {
             resume,
         } = opening;
         let config = &shared.config;
-        let chosen = Selection {
-            mode: config.permissions.mode,
-            model: config.model.clone(),
-            effort: None,
-        };
+        let selected = engines::select(&engine, &config.settings);
+        let selected = selected.map_err(|err| lifecycle::refused(err.into()))?;
+        let options = config.options.clone();
         let family = engine.split(':').next().unwrap_or_default();
         let is_root = rustix::process::geteuid().is_root();
         let is_boxed = std::env::var_os("IS_SANDBOX").is_some();
         let choices = Choices::of(family, is_root && !is_boxed);
         let writer = writer(&shared, name, &cwd);
-        let mut worker = Worker::new(SessionLog::deferred(), config.permissions.clone());
-        worker.set_ask_limit(config.settings.ask_limit(&engine, None, None));
+        let permissions = options.permissions(&config.settings, &engine, Mode::Ask);
+        let mut worker = Worker::new(SessionLog::deferred(), permissions);
+        worker.set_ask_limit(options.ask_limit(&config.settings, &engine));
         let mut session = Self {
             shared,
             id,
             name: name.to_owned(),
             engine,
+            selected,
             cwd,
             mcp_servers,
             forked: match &resume {
@@ -203,7 +206,7 @@ impl Session {
             worker,
             writer,
             choices,
-            chosen,
+            options,
             is_stale: false,
             offers: Offers::default(),
             is_warming: true,
@@ -230,8 +233,8 @@ impl Session {
     pub(crate) fn opened<'a>(&self, id: Option<&'a str>) -> wire::Opened<'a> {
         wire::Opened {
             session_id: id,
-            modes: self.choices.modes(self.chosen.mode),
-            config_options: self.choices.options(&self.chosen, &self.offers),
+            modes: self.choices.modes(self.worker.permissions().mode),
+            config_options: self.config_options(),
         }
     }
 

@@ -6,12 +6,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use journal::{CommandBody, Journal};
 use model::{ClientRun, SessionId, Thread};
-use runner::{Answer, AskDefault, Mode};
+use runner::{Answer, AskDefault, RunOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::acceptor::Accepted;
-
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A prompt with its options. Absent options default to the session's settings, then to the config.
 #[derive(Clone, Debug)]
@@ -21,20 +19,7 @@ pub struct Submit {
     /// As in `linkspan run --engine`; absent is the session's, else the user's default.
     pub engine: Option<String>,
     pub cwd: Option<PathBuf>,
-    pub model: Option<String>,
-    pub permissions: Option<Mode>,
-    /// Tools that may run without a question, instead of those of the config; an empty list allows
-    /// nothing.
-    pub allow: Option<Vec<String>>,
-    pub deny: Vec<String>,
-    pub output_style: Option<String>,
-    pub verbosity: Option<String>,
-    /// Of a recording: 2 is twice as fast. Absent is as fast as it can be.
-    pub speed: Option<f64>,
-    /// The timeout of asks; `None` means no timeout.
-    pub ask_timeout: Option<Duration>,
-    /// The answer to an ask that times out.
-    pub ask_default: Option<AskDefault>,
+    pub options: RunOptions,
     /// The client's own name for the run; stored with it.
     pub client: Option<ClientRun>,
     /// The whole conversation, for engines that take one.
@@ -49,15 +34,7 @@ impl Submit {
             target: Target::New,
             engine: None,
             cwd: None,
-            model: None,
-            permissions: None,
-            allow: None,
-            deny: Vec::new(),
-            output_style: None,
-            verbosity: None,
-            speed: None,
-            ask_timeout: None,
-            ask_default: None,
+            options: RunOptions::default(),
             client: None,
             thread: None,
         }
@@ -90,92 +67,52 @@ pub(crate) struct Prompt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) fork: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) speed: Option<f64>,
-    /// In milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) ask_timeout: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) ask_default: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) client: Option<ClientRun>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) thread: Option<Thread>,
-    /// An AG-UI request, in what older versions have left.
-    #[serde(default, skip_serializing)]
-    pub(crate) input: Option<String>,
     pub(crate) settings: Settings,
 }
 
-impl Prompt {
-    pub(crate) fn new(submit: &Submit, settings: Settings) -> Self {
-        let millis = |it: Duration| u64::try_from(it.as_millis()).unwrap_or(u64::MAX);
-        Self {
-            accepted: None,
-            prompt: submit.prompt.clone(),
-            resume: None,
-            fork: None,
-            speed: submit.speed.filter(|it| *it > 0.0),
-            ask_timeout: submit.ask_timeout.map(millis),
-            ask_default: submit.ask_default.map(|it| it.name().to_owned()),
-            client: submit.client.clone(),
-            thread: submit.thread.clone(),
-            input: None,
-            settings,
-        }
-    }
-
-    /// The whole conversation, if the prompt came with one.
-    pub(crate) fn thread(&self) -> Result<Option<Thread>, BoxError> {
-        match (&self.thread, &self.input) {
-            (None, Some(input)) => Ok(Some(formats::read_thread(input.as_bytes())?)),
-            (thread, _) => Ok(thread.clone()),
-        }
-    }
-
-    pub(crate) fn ask_timeout(&self) -> Option<Duration> {
-        self.ask_timeout.map(Duration::from_millis)
-    }
-
-    pub(crate) fn ask_default(&self) -> Option<AskDefault> {
-        self.ask_default.as_deref().and_then(AskDefault::find)
-    }
-}
-
-/// The settings an agent is started with; a prompt with equal settings reuses its process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The engine of a prompt, and what it is started with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Settings {
     pub(crate) engine: String,
     pub(crate) cwd: PathBuf,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) model: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    permissions: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) allow: Option<Vec<String>>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) deny: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) output_style: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) verbosity: Option<String>,
+    #[serde(flatten)]
+    pub(crate) options: RunOptions,
 }
 
 impl Settings {
-    pub(crate) fn new(submit: &Submit, engine: String, cwd: PathBuf) -> Self {
-        Self {
-            engine,
-            cwd,
-            model: submit.model.clone(),
-            permissions: submit.permissions.map(|it| it.name().to_owned()),
-            allow: submit.allow.clone(),
-            deny: submit.deny.clone(),
-            output_style: submit.output_style.clone(),
-            verbosity: submit.verbosity.clone(),
-        }
+    /// Whether an agent with these settings can take a prompt with `other`.
+    pub(crate) fn fit(&self, other: &Self) -> bool {
+        self.engine == other.engine && self.cwd == other.cwd && self.options.fit(&other.options)
     }
+}
 
-    pub(crate) fn mode(&self) -> Option<Mode> {
-        self.permissions.as_deref().and_then(Mode::parse)
+/// What older versions stored in other places.
+#[derive(Deserialize)]
+struct OldPrompt {
+    speed: Option<f64>,
+    /// In milliseconds.
+    ask_timeout: Option<u64>,
+    ask_default: Option<AskDefault>,
+    /// An AG-UI request.
+    input: Option<String>,
+}
+
+impl Prompt {
+    /// Reads a stored prompt; none that can never be run.
+    pub(crate) fn read(stored: &[u8]) -> Option<Self> {
+        let mut prompt: Self = serde_json::from_slice(stored).ok()?;
+        let old: OldPrompt = serde_json::from_slice(stored).ok()?;
+        let options = &mut prompt.settings.options;
+        options.speed = options.speed.or(old.speed);
+        options.ask_timeout = (options.ask_timeout).or(old.ask_timeout.map(Duration::from_millis));
+        options.ask_default = options.ask_default.or(old.ask_default);
+        if let Some(input) = old.input {
+            prompt.thread = Some(formats::read_thread(input.as_bytes()).ok()?);
+        }
+        Some(prompt)
     }
 }
 
@@ -288,26 +225,58 @@ pub(crate) fn to_bytes(order: &impl Serialize) -> Bytes {
 #[cfg(test)]
 mod tests {
     use model::{Content, MessageContent, ThreadMessage};
+    use runner::Mode;
+    use serde_json::json;
 
     use super::*;
 
+    fn prompt() -> Prompt {
+        Prompt {
+            accepted: None,
+            prompt: "hi".to_owned(),
+            resume: None,
+            fork: None,
+            client: None,
+            thread: Some(Thread {
+                messages: vec![ThreadMessage {
+                    id: "1".to_owned(),
+                    content: MessageContent::User(Content::Text("hi".to_owned())),
+                }],
+                props: [("temperature".to_owned(), json!(0.5))]
+                    .into_iter()
+                    .collect(),
+                ..Thread::default()
+            }),
+            settings: Settings {
+                engine: "claude".to_owned(),
+                cwd: "/".into(),
+                options: RunOptions {
+                    permissions: Some(Mode::AcceptEdits),
+                    output_style: Some("Explanatory".to_owned()),
+                    speed: Some(2.0),
+                    ask_timeout: Some(Duration::from_millis(1500)),
+                    ask_default: Some(AskDefault::Deny),
+                    ..RunOptions::default()
+                },
+            },
+        }
+    }
+
     #[test]
-    fn a_thread_that_an_older_version_stored_is_read() {
+    fn a_stored_prompt_is_read_as_it_was() {
+        assert_eq!(Prompt::read(&to_bytes(&prompt())), Some(prompt()));
+    }
+
+    #[test]
+    fn a_prompt_that_an_older_version_stored_is_read() {
         let input = r#"{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"hi"}],"forwardedProps":{"temperature":0.5}}"#;
-        let stored = serde_json::json!({
-            "prompt": "hi", "input": input, "settings": { "engine": "responses:x", "cwd": "/" },
+        let stored = json!({
+            "prompt": "hi", "speed": 2.0, "ask_timeout": 1500, "ask_default": "deny", "input": input,
+            "settings": {
+                "engine": "claude", "cwd": "/", "permissions": "accept-edits",
+                "output_style": "Explanatory",
+            },
         });
-        let prompt: Prompt = serde_json::from_value(stored).unwrap();
-        let expected = Thread {
-            messages: vec![ThreadMessage {
-                id: "1".to_owned(),
-                content: MessageContent::User(Content::Text("hi".to_owned())),
-            }],
-            props: [("temperature".to_owned(), 0.5.into())]
-                .into_iter()
-                .collect(),
-            ..Thread::default()
-        };
-        assert_eq!(prompt.thread().unwrap(), Some(expected));
+        assert_eq!(Prompt::read(stored.to_string().as_bytes()), Some(prompt()));
     }
 }

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use formats::registry;
 use model::SessionId;
-use runner::{NotSettled, engines};
+use runner::{NotSettled, RecordingError, engines};
+
+use crate::setup::SetupError;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -57,4 +59,20 @@ pub enum Error {
     Stopped,
     #[error(transparent)]
     Journal(#[from] journal::Error),
+}
+
+impl From<SetupError> for Error {
+    fn from(err: SetupError) -> Self {
+        match err {
+            SetupError::Engine(err) => Self::Engine(err),
+            SetupError::Recording {
+                name,
+                source: RecordingError::Read(source),
+            } => Self::Recording { name, source },
+            SetupError::Recording {
+                name,
+                source: RecordingError::Detect(_),
+            } => Self::UnknownRecording(name),
+        }
+    }
 }

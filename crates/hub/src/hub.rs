@@ -206,7 +206,7 @@ impl Hub {
             (None, None) => setup::default_engine(&self.shared.config)?,
         };
         // Report an unknown engine first.
-        engines::select(&engine, &self.shared.config.settings)?;
+        let selected = engines::select(&engine, &self.shared.config.settings)?;
         let known = found.as_ref().and_then(|it| it.cwd.as_deref());
         let cwd = submit.cwd.as_deref().or(known.map(AsRef::as_ref));
         let cwd = setup::cwd(cwd)?;
@@ -244,13 +244,20 @@ impl Hub {
         };
         let prompt = Prompt {
             accepted: Some(Accepted::now(self.shared.owner.as_str())),
+            prompt: submit.prompt.clone(),
             resume,
             fork,
-            ..Prompt::new(submit, Settings::new(submit, engine, cwd))
+            client: submit.client.clone(),
+            thread: submit.thread.clone(),
+            settings: Settings {
+                engine,
+                cwd,
+                options: submit.options.clone(),
+            },
         };
         // Reject impossible prompts here, not in the queue.
         let native = native.as_ref().map(SessionId::as_str);
-        setup::check(&self.shared.config, native, &prompt)?;
+        setup::check(&self.shared.config, &selected, native, &prompt)?;
         Ok((home, prompt))
     }
 
@@ -462,6 +469,5 @@ fn queued_prompt(command: Command) -> Option<Queued> {
 }
 
 fn text(body: &Bytes) -> String {
-    let prompt = serde_json::from_slice::<Prompt>(body);
-    prompt.map(|it| it.prompt).unwrap_or_default()
+    Prompt::read(body).map(|it| it.prompt).unwrap_or_default()
 }

@@ -43,6 +43,7 @@ pub use follow::{Delivered, Detached, Follow, Followed, Follower, Scope};
 pub use histogram::Histogram;
 pub use hub::{Hub, Overview, Queued, Submitted, title};
 pub use retention::{retention, truncation};
+pub use setup::{SetupError, setup};
 
 pub use remove::remove;
 pub use ring::{EncodedOnce, MAX_BYTES, MAX_FRAMES};

@@ -1,22 +1,78 @@
-//! From a queued prompt to the setup of its agent.
+//! From a prompt to what its agent is started with: the one place for the server, `linkspan run`, `linkspan
+//! acp` and `Conversation`.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use journal::Journal;
-use model::SessionId;
-use responses::{Conversation, Endpoint};
-use runner::engines::{self, LaunchContext, Machine, Recording, Selected};
+use formats::History;
+use responses::Conversation;
+use runner::engines::{self, LaunchContext, Machine, Selected};
 use runner::process::find_on_path;
 use runner::{
-    Backend, Interaction, Mode, Permissions, RecordingError, Request, Resume, ResumePoint, Setup,
-    StartError,
+    Backend, Interaction, Limits, Mode, Permissions, RecordingError, Request, Resume, Setup,
 };
 
 use crate::command::{Prompt, Settings};
 use crate::config::HubConfig;
 use crate::error::{Error, Result};
-use crate::history;
+
+/// Why nothing can be started for a request.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    #[error(transparent)]
+    Engine(#[from] engines::Error),
+    #[error("cannot play the recording `{name}`")]
+    Recording {
+        name: String,
+        #[source]
+        source: RecordingError,
+    },
+}
+
+/// Everything that an agent is started with. A model is given nothing but the prompt yet: see
+/// [`Setup::recall`].
+pub fn setup(
+    selected: &Selected,
+    session: &str,
+    request: &Request,
+    around: LaunchContext,
+) -> Result<Setup, SetupError> {
+    let Request {
+        prompt,
+        resume,
+        options,
+        ..
+    } = request;
+    let setup = match selected {
+        Selected::Agent(agent) => agent.setup(request, around, find_on_path, Machine::own())?,
+        Selected::Responses(endpoint) => {
+            let mut conversation = Conversation::of_prompt(session, History::default(), prompt);
+            conversation.model.clone_from(&options.model);
+            conversation.effort.clone_from(&options.effort);
+            if let Resume::Session(response) = resume {
+                conversation.follow(response);
+            }
+            Setup::responses(endpoint.clone(), conversation, prompt, around.limits)
+        }
+        Selected::Replay(recording) => {
+            let failed = |source| SetupError::Recording {
+                name: recording.name(),
+                source,
+            };
+            let (input, format) = recording.open().map_err(failed)?;
+            let work = Backend::Replay {
+                input,
+                speed: options.speed(),
+                prompt: (!prompt.is_empty()).then(|| prompt.clone()),
+            };
+            Setup::replay(format, work, around.limits)
+        }
+    };
+    Ok(Setup {
+        session: session.to_owned(),
+        ..setup
+    })
+}
 
 /// The name of the engine that a prompt without one goes to.
 pub(crate) fn default_engine(config: &HubConfig) -> Result<String> {
@@ -40,123 +96,56 @@ pub(crate) fn cwd(said: Option<&Path>) -> Result<PathBuf> {
     }
 }
 
-/// What the agent may do.
+/// What the agent of a queued prompt may do.
 pub(crate) fn permissions(config: &HubConfig, settings: &Settings) -> Permissions {
-    // `acp:COMMAND` and the like have no key of their own.
-    let engine = settings.engine.split(':').next().unwrap_or_default();
-    let configured = || config.settings.permissions(engine, Mode::Ask);
-    Permissions {
-        mode: settings.mode().unwrap_or_else(configured),
-        allow: (settings.allow.clone()).or_else(|| config.settings.allowed_tools(engine)),
-        deny: settings.deny.clone(),
-    }
+    let Settings {
+        engine, options, ..
+    } = settings;
+    options.permissions(&config.settings, engine, Mode::Ask)
 }
 
-/// What a start needs to know.
-pub(crate) enum Plan {
-    Ready(Box<Setup>),
-    /// A model that needs the history of the conversation.
-    Recall(Box<Recall>),
-}
-
-/// A prompt for a model that remembers nothing by itself.
-pub(crate) struct Recall {
-    endpoint: Box<Endpoint>,
-    session: String,
-    prompt: Prompt,
-    earlier: ResumePoint,
-    /// The last event before the prompt.
-    before: u64,
-    limits: runner::Limits,
-}
-
-impl Plan {
-    /// Everything that [`runner::Agent::start`] has to know.
-    pub(crate) async fn ready(self, journal: &dyn Journal) -> Result<Setup, StartError> {
-        match self {
-            Self::Ready(setup) => Ok(*setup),
-            Self::Recall(recall) => recall.setup(journal).await,
-        }
-    }
-}
-
-impl Recall {
-    async fn setup(self, journal: &dyn Journal) -> Result<Setup, StartError> {
-        let failed = |err: Box<dyn std::error::Error + Send + Sync>| StartError::Recall(err);
-        let id = SessionId::new(&*self.session);
-        let history = history::read(journal, &id, self.before).await;
-        let history = history.map_err(|err| failed(err.into()))?;
-        let prompt = &self.prompt.prompt;
-        let thread = self.prompt.thread();
-        let mut conversation = match thread.map_err(failed)? {
-            Some(thread) => Conversation::of_client(&self.session, thread, &history),
-            None => Conversation::of_prompt(&self.session, history, prompt),
-        };
-        conversation.model = self.prompt.settings.model.clone();
-        if let Some(response) = &self.prompt.resume {
-            conversation.follow(response);
-        }
-        Ok(Setup {
-            session: self.session,
-            resume_point: self.earlier,
-            ..Setup::responses(self.endpoint, conversation, prompt, self.limits)
-        })
-    }
-}
-
-/// The setup for a prompt. `native` is the agent's id of the session, `before` the last event
-/// before the prompt.
-pub(crate) fn setup(
+/// The setup for a queued prompt. `native` is the agent's id of the session.
+pub(crate) fn of_prompt(
     config: &HubConfig,
     session: &str,
     native: Option<&str>,
     prompt: &Prompt,
-    earlier: ResumePoint,
-    before: u64,
-) -> Result<Plan> {
-    let settings = &prompt.settings;
-    let mut agent = match engines::select(&settings.engine, &config.settings)? {
-        Selected::Agent(agent) => agent,
-        Selected::Responses(endpoint) => {
-            return Ok(Plan::Recall(Box::new(Recall {
-                endpoint,
-                session: session.to_owned(),
-                prompt: prompt.clone(),
-                earlier,
-                before,
-                limits: (&config.settings).into(),
-            })));
-        }
-        Selected::Replay(recording) => {
-            let setup = replay(config, session, prompt, &recording, earlier)?;
-            return Ok(Plan::Ready(Box::new(setup)));
-        }
-    };
-    let request = request(config, &mut agent, native, prompt);
+) -> Result<Setup> {
+    let selected = engines::select(&prompt.settings.engine, &config.settings)?;
     let around = LaunchContext {
-        limits: (&config.settings).into(),
+        limits: Limits::from(&config.settings),
         guard: config.guard.clone(),
         locks: config.locks.clone(),
         holder: "linkspan serve".to_owned(),
         no_wait: false,
     };
-    let mut setup = agent.setup(&request, around, find_on_path, Machine::own())?;
-    session.clone_into(&mut setup.session);
-    setup.resume_point = earlier;
-    Ok(Plan::Ready(Box::new(setup)))
+    let request = request(config, &selected, native, prompt);
+    Ok(setup(&selected, session, &request, around)?)
 }
 
-/// What an agent is asked to do, and the settings of the prompt that belong to its config.
+/// Fails if the prompt's engine does not support its options: such a prompt is refused before anything is
+/// stored.
+pub(crate) fn check(
+    config: &HubConfig,
+    selected: &Selected,
+    native: Option<&str>,
+    prompt: &Prompt,
+) -> Result<()> {
+    let allow = prompt.settings.options.allow.as_deref();
+    selected.check_lists(allow.unwrap_or_default())?;
+    if let Selected::Agent(agent) = selected {
+        agent.invocation(&request(config, selected, native, prompt))?;
+    }
+    Ok(())
+}
+
 fn request(
     config: &HubConfig,
-    agent: &mut engines::SelectedAgent,
+    selected: &Selected,
     native: Option<&str>,
     prompt: &Prompt,
 ) -> Request {
     let settings = &prompt.settings;
-    let style = &mut agent.config;
-    style.output_style = settings.output_style.clone().or(style.output_style.take());
-    style.verbosity = settings.verbosity.clone().or(style.verbosity.take());
     let resume = match (native, &prompt.resume, &prompt.fork) {
         (Some(native), _, _) => Resume::Session(native.to_owned()),
         (None, Some(native), _) => Resume::Session(native.clone()),
@@ -166,56 +155,15 @@ fn request(
     Request {
         prompt: prompt.prompt.clone(),
         resume,
-        model: settings.model.clone(),
-        effort: None,
+        options: settings.options.clone(),
+        permissions: permissions(config, settings),
         mcp_servers: Vec::new(),
         cwd: settings.cwd.clone(),
-        permissions: permissions(config, settings),
-        talk: match agent.engine.dialogue {
-            Some(_) => Interaction::Dialogue,
-            None => Interaction::OneShot,
+        talk: match selected {
+            Selected::Agent(agent) if agent.engine.dialogue.is_none() => Interaction::OneShot,
+            Selected::Agent(_) | Selected::Responses(_) | Selected::Replay(_) => {
+                Interaction::Dialogue
+            }
         },
     }
-}
-
-/// Fails if the prompt's engine is unknown or does not support its options: such a prompt is
-/// refused before anything is stored.
-pub(crate) fn check(config: &HubConfig, native: Option<&str>, prompt: &Prompt) -> Result<()> {
-    let settings = &prompt.settings;
-    let selected = engines::select(&settings.engine, &config.settings)?;
-    selected.check_lists(settings.allow.as_deref().unwrap_or_default())?;
-    match selected {
-        Selected::Agent(mut agent) => {
-            let request = request(config, &mut agent, native, prompt);
-            agent.invocation(&request)?;
-        }
-        Selected::Responses(_) | Selected::Replay(_) => (),
-    }
-    Ok(())
-}
-
-fn replay(
-    config: &HubConfig,
-    session: &str,
-    prompt: &Prompt,
-    recording: &Recording,
-    earlier: ResumePoint,
-) -> Result<Setup> {
-    let (input, format) = recording.open().map_err(|err| match err {
-        RecordingError::Read(source) => Error::Recording {
-            name: recording.name(),
-            source,
-        },
-        RecordingError::Detect(_) => Error::UnknownRecording(recording.name()),
-    })?;
-    let work = Backend::Replay {
-        input,
-        speed: prompt.speed.unwrap_or(f64::INFINITY),
-        prompt: Some(prompt.prompt.clone()),
-    };
-    Ok(Setup {
-        session: session.to_owned(),
-        resume_point: earlier,
-        ..Setup::replay(format, work, (&config.settings).into())
-    })
 }

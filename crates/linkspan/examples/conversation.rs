@@ -16,7 +16,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let message = args.next().unwrap_or_else(|| "look around".to_owned());
 
     let mut config = ConversationConfig::new(&engine, &env::current_dir()?)?;
-    config.allowed_tools = Some(vec!["file_editor".to_owned()]);
+    config.options.allow = Some(vec!["file_editor".to_owned()]);
     let mut conversation = Conversation::new(config);
     conversation.on_event(|event| {
         if let Body::ItemClosed(closed) = &event.body {

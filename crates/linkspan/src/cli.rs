@@ -1,19 +1,19 @@
 //! The flags, defined once: `--help`, the completions and the man pages are printed from here.
 
+mod options;
 mod store;
 
 use std::env;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use formats::registry::{FORMATS, Format};
-use runner::Mode;
-use runner::permissions::{MODES, ModeInfo};
 
 use crate::exit;
 
+pub(crate) use options::OptionArgs;
 pub(crate) use store::{
     AskArgs, DataDir, DoctorArgs, KeepArgs, ReplayArgs, Role, ServeArgs, SessionsArgs, StateFilter,
     TokenArgs,
@@ -225,32 +225,12 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "ID", group = "session", conflicts_with = "prompt")]
     pub(crate) attach: Option<String>,
 
-    /// The model, by the agent's own name for it
-    #[arg(short, long)]
-    pub(crate) model: Option<String>,
-
     /// Where the agent works; the nearest git root if not given, else the current directory
     #[arg(short = 'C', long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
 
-    /// What the agent may do without asking, and what happens when it asks
-    ///
-    /// On a terminal the default is `ask`, elsewhere `listed`.
-    #[arg(long, value_name = "MODE", value_parser = modes())]
-    pub(crate) permissions: Option<Mode>,
-
-    /// A tool that may run without a question, by the agent's own name for it; may be repeated
-    ///
-    /// These tools are the whole list: `allowed_tools` of the config does not add to it.
-    #[arg(long, value_name = "TOOL", value_parser = tool)]
-    pub(crate) allow: Vec<String>,
-
-    /// A tool that may not run, whatever else allows it; may be repeated
-    #[arg(long, value_name = "TOOL", value_parser = tool)]
-    pub(crate) deny: Vec<String>,
-
     #[command(flatten)]
-    pub(crate) asks: AskArgs,
+    pub(crate) options: OptionArgs,
 
     /// Fail with exit code 5 when the session is in use, instead of waiting
     #[arg(long)]
@@ -286,26 +266,8 @@ pub(crate) struct AcpArgs {
     #[arg(short, long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
 
-    /// The model that sessions begin with, by the agent's own name for it
-    #[arg(short, long)]
-    pub(crate) model: Option<String>,
-
-    /// The mode that sessions begin with; the client may change it
-    #[arg(long, value_name = "MODE", value_parser = modes())]
-    pub(crate) permissions: Option<Mode>,
-
-    /// A tool that may run without a question, by the agent's own name for it; may be repeated
-    ///
-    /// These tools are the whole list: `allowed_tools` of the config does not add to it.
-    #[arg(long, value_name = "TOOL", value_parser = tool)]
-    pub(crate) allow: Vec<String>,
-
-    /// A tool that may not run, whatever else allows it; may be repeated
-    #[arg(long, value_name = "TOOL", value_parser = tool)]
-    pub(crate) deny: Vec<String>,
-
     #[command(flatten)]
-    pub(crate) asks: AskArgs,
+    pub(crate) options: OptionArgs,
 
     /// A shape of the updates other than the default: `seed` is that of the OpenHands CLI
     #[arg(long, value_name = "NAME")]
@@ -324,26 +286,6 @@ pub(crate) struct AcpArgs {
 
     #[command(flatten)]
     pub(crate) data: DataDir,
-}
-
-/// The permission modes, with a line of help each.
-fn modes() -> impl TypedValueParser<Value = Mode> {
-    let value = |it: &ModeInfo| PossibleValue::new(it.name).help(it.summary);
-    let names = PossibleValuesParser::new(MODES.iter().map(value));
-    names.try_map(|name| Mode::parse(&name).ok_or("there is no such mode"))
-}
-
-/// The name of a tool, or a pattern such as `Bash(git *)`: never empty, and nothing hidden around it.
-fn tool(text: &str) -> Result<String, String> {
-    if text.trim().is_empty() {
-        return Err("it is empty; name a tool, such as `Bash`".to_owned());
-    }
-    if text.trim() != text || text.chars().any(char::is_control) {
-        return Err(
-            "a tool has no spaces around its name and no control characters in it".to_owned(),
-        );
-    }
-    Ok(text.to_owned())
 }
 
 fn speed(text: &str) -> Result<f64, String> {

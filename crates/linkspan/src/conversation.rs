@@ -8,17 +8,16 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hub::{Progress, SessionLog, Worker};
+use hub::{Progress, SessionLog, SetupError, Worker};
 use journal::{Journal, NewSession, SystemClock};
 use model::{Event, Outcome, SessionId, Sink};
-use responses::Endpoint;
 use runner::config::{self, Config};
-use runner::engines::{self, LaunchContext, Machine, Recording, Selected};
+use runner::engines::{self, LaunchContext};
 use runner::locks::Locks;
-use runner::process::{Guard, find_on_path};
+use runner::process::Guard;
 use runner::{
-    Agent, Answer, Backend, Interaction, Mode, PendingAsk, Permissions, RecordingError, Request,
-    Resume, RunResult, Setup, StartError, no_one_to_ask_message,
+    Agent, Answer, Interaction, Mode, PendingAsk, Permissions, Request, Resume, RunOptions,
+    RunResult, Setup, StartError, no_one_to_ask_message,
 };
 use tokio::sync::Notify;
 
@@ -27,14 +26,11 @@ use tokio::sync::Notify;
 pub struct ConversationConfig {
     /// As in `linkspan run --engine`.
     pub engine: String,
-    pub model: Option<String>,
-    /// Tools that may run without a question, by the agent's names or by those of OpenHands.
-    /// None leaves it to the config; an empty list allows nothing.
-    pub allowed_tools: Option<Vec<String>>,
     /// Absolute.
     pub cwd: PathBuf,
-    /// Unanswered asks are up to [`Conversation::on_ask`].
-    pub permissions: Mode,
+    /// How it is run. Tools may be allowed by the agent's names or by those of OpenHands; unanswered asks are
+    /// up to [`Conversation::on_ask`].
+    pub options: RunOptions,
     /// A session of the agent to go on with.
     pub resume: Option<String>,
     /// A `linkspan` program to look after the agents. Without one they are ended when this process
@@ -50,10 +46,11 @@ impl ConversationConfig {
         let file = config::File::find(None, variable);
         Ok(Self {
             engine: engine.to_owned(),
-            model: None,
-            allowed_tools: None,
             cwd: cwd.to_owned(),
-            permissions: Mode::Ask,
+            options: RunOptions {
+                permissions: Some(Mode::Ask),
+                ..RunOptions::default()
+            },
             resume: None,
             guard: None,
             settings: Config::load(file.as_ref(), variable)?,
@@ -81,9 +78,9 @@ pub enum ConversationError {
     #[error(transparent)]
     Engine(#[from] engines::Error),
     #[error(transparent)]
-    Start(#[from] StartError),
+    Setup(#[from] SetupError),
     #[error(transparent)]
-    Recording(#[from] RecordingError),
+    Start(#[from] StartError),
     #[error("the session cannot be kept")]
     Journal(#[from] journal::Error),
 }
@@ -131,20 +128,12 @@ const LOST: RunResult = RunResult {
 };
 
 impl Conversation {
-    pub fn new(config: ConversationConfig) -> Self {
+    pub fn new(mut config: ConversationConfig) -> Self {
+        let options = &mut config.options;
+        options.allow = options.allow.as_deref().map(allowed_tools);
         Self {
             id: runner::new_id(),
-            permissions: Permissions {
-                mode: config.permissions,
-                allow: match &config.allowed_tools {
-                    Some(tools) => Some(allowed_tools(tools)),
-                    None => {
-                        let engine = config.engine.split(':').next().unwrap_or_default();
-                        config.settings.allowed_tools(engine)
-                    }
-                },
-                deny: Vec::new(),
-            },
+            permissions: options.permissions(&config.settings, &config.engine, Mode::Ask),
             resume: config.resume.clone(),
             config,
             state: State::Idle,
@@ -181,7 +170,7 @@ impl Conversation {
 
     /// Later runs use another model; false when the agent that is there cannot change it.
     pub fn set_model(&mut self, model: &str) -> bool {
-        self.config.model = Some(model.to_owned());
+        self.config.options.model = Some(model.to_owned());
         let agent = self.worker.as_mut().and_then(Worker::agent_mut);
         agent.is_none_or(|it| it.set_model(model))
     }
@@ -282,7 +271,12 @@ impl Conversation {
             parent: None,
         };
         let log = SessionLog::create(journal, session).await?;
-        self.worker = Some(Worker::new(log, self.permissions.clone()));
+        let mut worker = Worker::new(log, self.permissions.clone());
+        let ConversationConfig {
+            options, settings, ..
+        } = &self.config;
+        worker.set_ask_limit(options.ask_limit(settings, &self.config.engine));
+        self.worker = Some(worker);
         Ok(())
     }
 
@@ -291,9 +285,8 @@ impl Conversation {
         let Some(worker) = &mut self.worker else {
             return Ok(());
         };
-        setup.session.clone_from(&self.id);
         if setup.needs_history() {
-            setup.recall(worker.log_mut().history().await?);
+            setup.recall(worker.log_mut().history().await?, None);
         }
         setup.resume_point = worker.log().resume_point();
         worker.start_now(setup, |_| ()).await?;
@@ -348,57 +341,37 @@ impl Conversation {
         }
     }
 
+    /// A recording is played anew for every run.
     fn setup(&self, prompt: &str) -> Result<Setup, ConversationError> {
-        let settings = &self.config.settings;
-        let agent = match engines::select(&self.config.engine, settings)? {
-            Selected::Agent(agent) => agent,
-            Selected::Responses(endpoint) => return Ok(self.model(endpoint, prompt)),
-            Selected::Replay(recording) => return self.replay(&recording, prompt),
-        };
+        let ConversationConfig {
+            engine,
+            settings,
+            cwd,
+            options,
+            guard,
+            ..
+        } = &self.config;
         let request = Request {
             prompt: prompt.to_owned(),
             resume: match &self.resume {
                 Some(id) => Resume::Session(id.clone()),
                 None => Resume::Fresh,
             },
-            model: self.config.model.clone(),
-            effort: None,
-            mcp_servers: Vec::new(),
-            cwd: self.config.cwd.clone(),
+            options: options.clone(),
             permissions: self.permissions.clone(),
+            mcp_servers: Vec::new(),
+            cwd: cwd.clone(),
             talk: Interaction::Dialogue,
         };
         let around = LaunchContext {
             limits: settings.into(),
-            guard: self.config.guard.clone().map_or(Guard::None, Guard::Exe),
+            guard: guard.clone().map_or(Guard::None, Guard::Exe),
             locks: Locks::own(),
             holder: "a conversation".to_owned(),
             no_wait: false,
         };
-        Ok(agent.setup(&request, around, find_on_path, Machine::own())?)
-    }
-
-    /// What was said so far is told to it as well, see [`Setup::recall`].
-    fn model(&self, endpoint: Box<Endpoint>, prompt: &str) -> Setup {
-        let history = Default::default();
-        let mut thread = responses::Conversation::of_prompt(&self.id, history, prompt);
-        thread.model = self.config.model.clone();
-        if let Some(response) = &self.config.resume {
-            thread.follow(response);
-        }
-        Setup::responses(endpoint, thread, prompt, (&self.config.settings).into())
-    }
-
-    /// A recording is played anew for every run.
-    fn replay(&self, recording: &Recording, prompt: &str) -> Result<Setup, ConversationError> {
-        let (input, format) = recording.open()?;
-        let work = Backend::Replay {
-            input,
-            speed: f64::INFINITY,
-            prompt: Some(prompt.to_owned()),
-        };
-        let limits = (&self.config.settings).into();
-        Ok(Setup::replay(format, work, limits))
+        let selected = engines::select(engine, settings)?;
+        Ok(hub::setup(&selected, &self.id, &request, around)?)
     }
 }
 

@@ -16,4 +16,4 @@ pub use convert::{AUTO, Conversion, Error, Options, Report, convert, each_chunk,
 pub use formats::detect::DetectError;
 pub use formats::{ReaderConfig, WriterConfig, registry};
 pub use model::{Body, End, Event, Exit, Outcome};
-pub use runner::{Answer, Mode, PendingAsk, RunResult};
+pub use runner::{Answer, Mode, PendingAsk, RunOptions, RunResult};

@@ -2,7 +2,6 @@
 
 use std::env;
 
-use runner::Mode;
 use runner::config::{self, Config, File};
 
 use crate::cli::{AskArgs, ConfigFile, KeepArgs};
@@ -18,27 +17,6 @@ pub(crate) fn load(file: &ConfigFile) -> Result<Settings, Failure> {
     let file = File::find(file.path.as_deref(), variable);
     let config = Config::load(file.as_ref(), variable).map_err(bad_config)?;
     Ok(Settings { config, file })
-}
-
-/// The same, with what a flag says about permissions.
-pub(crate) fn with_permissions(
-    file: &ConfigFile,
-    permissions: Option<Mode>,
-) -> Result<Config, Failure> {
-    let mut config = load(file)?.config;
-    if let Some(mode) = permissions {
-        let set = config.flag("permissions", "--permissions", mode.name());
-        set.map_err(bad_config)?;
-    }
-    Ok(config)
-}
-
-/// The list of tools that run without a question: that of the flags, else that of the config.
-pub(crate) fn list(flags: &[String], config: &Config, engine: &str) -> Option<Vec<String>> {
-    match flags {
-        [] => config.allowed_tools(engine),
-        flags => Some(flags.to_vec()),
-    }
 }
 
 /// Applies the flags about unanswered asks to the config.

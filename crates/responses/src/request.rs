@@ -100,6 +100,9 @@ pub(crate) fn body(
     if !conversation.thread.tools.is_empty() {
         body["tools"] = tools(endpoint, &conversation.thread.tools)?;
     }
+    if let Some(effort) = &conversation.effort {
+        body["reasoning"] = json!({ "effort": effort });
+    }
     for name in PASSED_ON {
         if let Some(value) = conversation
             .thread

@@ -19,6 +19,8 @@ pub struct Conversation {
     pub name: String,
     pub thread: Thread,
     pub model: Option<String>,
+    /// The reasoning effort.
+    pub effort: Option<String>,
     /// The response to go on with, and how many of the messages it knows.
     previous: Option<(String, usize)>,
 }
@@ -35,6 +37,7 @@ impl Conversation {
             name: name.to_owned(),
             thread,
             model: None,
+            effort: None,
             previous,
         }
     }
@@ -55,6 +58,7 @@ impl Conversation {
                 ..Thread::default()
             },
             model: None,
+            effort: None,
             previous: previous.map(|it| (it.response, it.n_messages)),
         }
     }

@@ -14,7 +14,7 @@ use model::{Body, Event, Origin, Sink};
 use runner::config::Config;
 use runner::engines::{self, LaunchContext, Machine, Selected};
 use runner::process::{Guard, PATIENCE, find_program};
-use runner::{Agent, Interaction, Limits, Permissions, Request, Resume, Setup, Step};
+use runner::{Agent, Interaction, Limits, Permissions, Request, Resume, RunOptions, Setup, Step};
 use serde_json::json;
 
 #[tokio::main(flavor = "current_thread")]
@@ -47,8 +47,7 @@ fn setup(linkspan: &str, program: &str, prompt: &str) -> Result<Setup, Box<dyn E
     let request = Request {
         prompt: prompt.to_owned(),
         resume: Resume::Fresh,
-        model: None,
-        effort: None,
+        options: RunOptions::default(),
         mcp_servers: Vec::new(),
         cwd: env::current_dir()?,
         permissions: Permissions::default(),

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use model::{AskKind, Deadline, Decision, Timestamp};
+use serde::{Deserialize, Serialize};
 
 use crate::policy::PendingAsk;
 use crate::request::Answer;
@@ -18,11 +19,27 @@ pub struct AskLimit {
 }
 
 /// The answer to an ask that nobody has answered in time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "&'static str")]
 pub enum AskDefault {
     #[default]
     Deny,
     Allow,
+}
+
+impl TryFrom<String> for AskDefault {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let unknown = || format!("there is no `{name}`, only `{}`", Self::NAMES.join("`, `"));
+        Self::find(&name).ok_or_else(unknown)
+    }
+}
+
+impl From<AskDefault> for &'static str {
+    fn from(default: AskDefault) -> Self {
+        default.name()
+    }
 }
 
 impl AskDefault {

@@ -14,6 +14,7 @@ pub mod guard;
 mod live_run;
 pub mod locks;
 mod nearest;
+mod options;
 pub mod permissions;
 mod policy;
 pub mod process;
@@ -32,6 +33,7 @@ pub use dialogue::{
 };
 pub use live_run::{RunResult, client_notice};
 pub use nearest::{did_you_mean, nearest};
+pub use options::RunOptions;
 pub use policy::{PendingAsk, PolicyDecision, decide, no_one_to_ask_message};
 pub use recording::{RecordingError, recognise};
 pub use request::{

@@ -1,14 +1,18 @@
-//! The name that was probably meant: one rule for engines, formats, commands, flags and config keys.
+//! The name that was probably meant: one rule for engines, formats, commands, flags, config keys and the fields
+//! of requests.
 
 /// Short words are meant from further away when they begin alike: `tekst` is two edits away from `text`.
 const ALIKE: f64 = 0.82;
 
-/// The offer that `name` is a misspelling of, if it is close to one; case does not count.
+/// The offer that `name` is a misspelling of, if it is close to one. Neither case nor `_` and `-` count:
+/// `working_dir` is as good as `workingDir`.
 pub fn nearest<'a>(name: &str, offers: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let name = name.to_lowercase();
-    let distance = |offer: &&str| strsim::osa_distance(&name, offer);
+    let plain = |it: &str| it.replace(['_', '-'], "").to_lowercase();
+    let name = plain(name);
+    let distance = |offer: &&str| strsim::osa_distance(&name, &plain(offer));
     let is_close = |offer: &&str| {
-        distance(offer) <= offer.chars().count() / 3 || strsim::jaro_winkler(&name, offer) >= ALIKE
+        let is_near = distance(offer) <= offer.chars().count() / 3;
+        is_near || strsim::jaro_winkler(&name, &plain(offer)) >= ALIKE
     };
     let close = offers.into_iter().filter(is_close);
     close.min_by_key(distance)

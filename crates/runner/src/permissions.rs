@@ -3,6 +3,8 @@
 //! The config, the command line, the server's checks and `docs/engines.md` are all made from it. What a
 //! mode becomes for each agent is in `engines`, and how questions are answered in `policy`.
 
+use serde::{Deserialize, Serialize};
+
 /// What the agent may do without asking, and what happens when it asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permissions {
@@ -15,7 +17,8 @@ pub struct Permissions {
     pub deny: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "&'static str")]
 pub enum Mode {
     Plan,
     #[default]
@@ -105,6 +108,26 @@ pub const MODES: &[ModeInfo] = &[
         needs: Needs::Approve,
     },
 ];
+
+impl TryFrom<String> for Mode {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let unknown = || {
+            format!(
+                "there is no `{name}`, only `{}`",
+                Self::names().join("`, `")
+            )
+        };
+        Self::parse(&name).ok_or_else(unknown)
+    }
+}
+
+impl From<Mode> for &'static str {
+    fn from(mode: Mode) -> Self {
+        mode.name()
+    }
+}
 
 impl Mode {
     /// The mode of this name.

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::options::RunOptions;
 pub use crate::permissions::{Mode, Permissions};
 
 /// One prompt for an agent, and under which conditions.
@@ -12,14 +13,13 @@ pub struct Request {
     /// Empty for an agent that is talked with: it is started, and waits.
     pub prompt: String,
     pub resume: Resume,
-    pub model: Option<String>,
-    /// The reasoning effort, in the agent's own terms.
-    pub effort: Option<String>,
+    pub options: RunOptions,
+    /// What the agent may do, by the options and the config.
+    pub permissions: Permissions,
     /// Servers of tools, beside those of the agent's own config.
     pub mcp_servers: Vec<McpServer>,
     /// Where the agent works; absolute.
     pub cwd: PathBuf,
-    pub permissions: Permissions,
     pub talk: Interaction,
 }
 

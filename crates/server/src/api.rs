@@ -21,7 +21,7 @@ use tokio::time::timeout;
 
 use crate::config::{BODY, MAX_BODY};
 use crate::error::ApiError;
-use crate::fields;
+use crate::fields::{self, Fields};
 use crate::state::App;
 
 /// What only a new start can mend is told; a full disk is not among that.
@@ -42,7 +42,7 @@ pub(crate) async fn healthz(State(app): State<Arc<App>>) -> impl IntoResponse {
 #[derive(Debug)]
 pub(crate) struct Json<T>(pub(crate) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+impl<T: Fields, S: Send + Sync> FromRequest<S> for Json<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use runner::nearest;
 use serde::de::value::Error as NotRead;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
@@ -13,39 +14,60 @@ use serde_json::{Map, Value};
 
 use crate::error::{ApiError, Result};
 
-/// How similar two names are when one is a misspelling of the other, from 0 to 1.
-const SIMILAR: f64 = 0.85;
 /// Characters of an unknown name that are repeated in an error.
 const MAX_NAME: usize = 80;
 
+/// What the fields of a JSON object are read into.
+pub(crate) trait Fields: Sized {
+    /// The names of the fields, with their aliases.
+    fn names() -> Vec<&'static str>;
+    /// Reads them; fields of other names are left to others.
+    fn read(object: Object<'_>) -> Result<Self>;
+}
+
+impl<T: DeserializeOwned> Fields for T {
+    fn names() -> Vec<&'static str> {
+        names_of::<T>().to_vec()
+    }
+
+    fn read(object: Object<'_>) -> Result<Self> {
+        let read = match object {
+            Object::Json(json) => {
+                serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(json))
+            }
+            Object::Map(fields) => serde_path_to_error::deserialize(Value::Object(fields.clone())),
+        };
+        read.map_err(|err| unreadable(&err))
+    }
+}
+
+/// An object that is to be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Object<'a> {
+    Json(&'a [u8]),
+    Map(&'a Map<String, Value>),
+}
+
 /// Reads a body.
-pub(crate) fn from_slice<T: DeserializeOwned>(json: &[u8]) -> Result<T> {
+pub(crate) fn from_slice<T: Fields>(json: &[u8]) -> Result<T> {
     let bad = |err: serde_json::Error| ApiError::bad(format!("the body cannot be read: {err}"));
     let Names(names) = serde_json::from_slice(json).map_err(bad)?;
-    check(names.iter().map(String::as_str), &[names_of::<T>()])?;
-    let mut json = serde_json::Deserializer::from_slice(json);
-    let read = serde_path_to_error::deserialize(&mut json).map_err(|err| unreadable(&err))?;
-    json.end().map_err(bad)?;
-    Ok(read)
+    check(names.iter().map(String::as_str), &T::names())?;
+    T::read(Object::Json(json))
 }
 
 /// Reads an object that has the fields of `T` and no others.
-pub(crate) fn from_map<T: DeserializeOwned>(fields: &Map<String, Value>) -> Result<T> {
-    check(fields.keys().map(String::as_str), &[names_of::<T>()])?;
-    typed(fields)
+pub(crate) fn from_map<T: Fields>(fields: &Map<String, Value>) -> Result<T> {
+    check(fields.keys().map(String::as_str), &T::names())?;
+    T::read(Object::Map(fields))
 }
 
 /// Reads an object that has the fields of `A` and of `B` and no others.
-pub(crate) fn both_from_map<A: DeserializeOwned, B: DeserializeOwned>(
-    fields: &Map<String, Value>,
-) -> Result<(A, B)> {
-    let known = [names_of::<A>(), names_of::<B>()];
+pub(crate) fn both_from_map<A: Fields, B: Fields>(fields: &Map<String, Value>) -> Result<(A, B)> {
+    let known = [A::names(), B::names()].concat();
     check(fields.keys().map(String::as_str), &known)?;
-    Ok((typed(fields)?, typed(fields)?))
-}
-
-fn typed<T: DeserializeOwned>(fields: &Map<String, Value>) -> Result<T> {
-    serde_path_to_error::deserialize(Value::Object(fields.clone())).map_err(|err| unreadable(&err))
+    let object = Object::Map(fields);
+    Ok((A::read(object)?, B::read(object)?))
 }
 
 fn unreadable(err: &serde_path_to_error::Error<serde_json::Error>) -> ApiError {
@@ -58,15 +80,13 @@ fn unreadable(err: &serde_path_to_error::Error<serde_json::Error>) -> ApiError {
     })
 }
 
-/// Refuses the first name that is in none of the lists.
-fn check<'a>(names: impl Iterator<Item = &'a str>, known: &[&[&'static str]]) -> Result<()> {
-    let known = known.concat();
-    let mut names = names;
+/// Refuses the first name that is not known.
+fn check<'a>(mut names: impl Iterator<Item = &'a str>, known: &[&'static str]) -> Result<()> {
     let Some(unknown) = names.find(|it| !known.contains(it)) else {
         return Ok(());
     };
     let shown: String = unknown.chars().take(MAX_NAME).collect();
-    let words = match nearest(&shown, &known) {
+    let words = match nearest(&shown, known.iter().copied()) {
         Some(near) => format!("unknown field `{shown}`; did you mean `{near}`?"),
         None => format!("unknown field `{shown}`"),
     };
@@ -77,21 +97,9 @@ fn check<'a>(names: impl Iterator<Item = &'a str>, known: &[&[&'static str]]) ->
     Err(ApiError::bad(words).hint(hint))
 }
 
-/// The name that is meant, if one is similar. `working_dir` is as good as `workingDir`.
-fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
-    let plain = |it: &str| it.replace(['_', '-'], "").to_lowercase();
-    let name = plain(name);
-    let rated = known
-        .iter()
-        .map(|it| (strsim::jaro_winkler(&name, &plain(it)), *it));
-    // Of equally similar ones the first.
-    let nearest = rated.reduce(|a, b| if b.0 > a.0 { b } else { a });
-    nearest.filter(|it| it.0 >= SIMILAR).map(|it| it.1)
-}
-
 /// The names of the fields of a struct, with their aliases; of anything else none, so that nothing
 /// passes unchecked.
-pub(crate) fn names_of<T: DeserializeOwned>() -> &'static [&'static str] {
+fn names_of<T: DeserializeOwned>() -> &'static [&'static str] {
     let mut names: &'static [&'static str] = &[];
     // It gives the names away and then fails.
     T::deserialize(Introspection(&mut names)).err();

@@ -401,7 +401,7 @@ mod tests {
     use super::*;
     use crate::ag_ui::AbortBody;
     use crate::api::{asks, runs};
-    use crate::fields;
+    use crate::fields::Fields;
 
     #[test]
     fn everything_that_is_named_is_there() {
@@ -466,9 +466,9 @@ mod tests {
             "ask_timeout",
             "ask_default",
         ];
-        check("Prompt", fields::names_of::<runs::SubmitFields>(), &aliases);
-        check("Answer", fields::names_of::<asks::AskReply>(), &[]);
-        check("Thread", fields::names_of::<AbortBody>(), &[]);
+        check("Prompt", &runs::SubmitFields::names(), &aliases);
+        check("Answer", &asks::AskReply::names(), &[]);
+        check("Thread", &AbortBody::names(), &[]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 use hub::Submit;
 use runner::config::{Config, Setting, Value};
 use runner::engines::{Recording, Selected, select};
-use runner::{AskDefault, Mode};
+use runner::{AskDefault, Mode, RunOptions};
 
 use crate::error::{ApiError, Result};
 use crate::state::App;
@@ -62,8 +62,15 @@ fn needs(submit: &Submit, settings: &Config) -> impl Iterator<Item = RequiredRol
         engine,
         // Where it works is checked by `roots`.
         cwd: _,
-        // Which model answers, and how it writes.
+        options,
+        // What AG-UI clients call their run, and the conversation for a model without tools of its own.
+        client: _,
+        thread: _,
+    } = submit;
+    let RunOptions {
+        // Which model answers, how hard it thinks, and how it writes.
         model: _,
+        effort: _,
         output_style: _,
         verbosity: _,
         permissions,
@@ -74,10 +81,7 @@ fn needs(submit: &Submit, settings: &Config) -> impl Iterator<Item = RequiredRol
         speed: _,
         ask_timeout,
         ask_default,
-        // What AG-UI clients call their run, and the conversation for a model without tools of its own.
-        client: _,
-        thread: _,
-    } = submit;
+    } = options;
     let has_list = allow.as_ref().is_some_and(|it| !it.is_empty());
     let mode = permissions.and_then(|it| mode_need(it, has_list));
     let list = has_list.then(|| RequiredRole {

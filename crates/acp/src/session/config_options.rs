@@ -41,8 +41,8 @@ impl Session {
             "effort" if chosen == DEFAULT || self.choices.efforts.contains(&chosen) => {
                 let effort = (chosen != DEFAULT).then(|| chosen.to_owned());
                 let has_agent = self.worker.agent().is_some() || self.worker.is_starting();
-                self.is_stale |= has_agent && self.chosen.effort != effort;
-                self.chosen.effort = effort;
+                self.is_stale |= has_agent && self.options.effort != effort;
+                self.options.effort = effort;
                 None
             }
             _ => Some(self.no_such(option, chosen)),
@@ -50,7 +50,7 @@ impl Session {
         let line = match error {
             Some(error) => rpc::refusal(Some(id), &error),
             None => {
-                let config_options = self.choices.options(&self.chosen, &self.offers);
+                let config_options = self.config_options();
                 rpc::result(id, &wire::ConfigOptions { config_options })
             }
         };
@@ -63,22 +63,26 @@ impl Session {
 
     fn change_mode(&mut self, mode: Mode) {
         // One that is being started begins with what was chosen before.
-        self.is_stale |= self.worker.is_starting() && self.chosen.mode != mode;
-        self.set_chosen_mode(mode);
+        self.is_stale |= self.worker.is_starting() && self.mode() != mode;
+        self.worker.set_mode(mode);
         if let Some(agent) = self.worker.agent_mut() {
             // One that cannot change is started anew for the next prompt.
             self.is_stale |= !agent.set_mode(mode);
         }
     }
 
-    fn set_chosen_mode(&mut self, mode: Mode) {
-        self.chosen.mode = mode;
-        self.worker.set_mode(mode);
+    fn mode(&self) -> Mode {
+        self.worker.permissions().mode
+    }
+
+    pub(super) fn config_options(&self) -> Vec<wire::ConfigOption> {
+        self.choices
+            .options(self.mode(), &self.options, &self.offers)
     }
 
     fn change_model(&mut self, model: &str) {
         let model = (model != DEFAULT).then(|| model.to_owned());
-        if self.chosen.model == model {
+        if self.options.model == model {
             return;
         }
         let is_starting = self.worker.is_starting();
@@ -87,11 +91,11 @@ impl Session {
             (Some(_), None) => self.is_stale = true,
             (None, _) => self.is_stale |= is_starting,
         }
-        self.chosen.model = model;
+        self.options.model = model;
     }
 
     fn send_options(&mut self) {
-        let config_options = self.choices.options(&self.chosen, &self.offers);
+        let config_options = self.config_options();
         self.update(About::ConfigOptionUpdate { config_options });
     }
 
@@ -126,12 +130,12 @@ impl Session {
         let Some(heard) = self.heard_mode.take() else {
             return;
         };
-        let is_ours = matches!(self.chosen.mode, Mode::Allow | Mode::Listed | Mode::Deny);
+        let is_ours = matches!(self.mode(), Mode::Allow | Mode::Listed | Mode::Deny);
         let Some(mode) = self.choices.mode(&heard).filter(|_| !is_ours) else {
             return;
         };
-        if self.chosen.mode != mode {
-            self.set_chosen_mode(mode);
+        if self.mode() != mode {
+            self.worker.set_mode(mode);
             self.update(About::CurrentModeUpdate {
                 current_mode_id: mode_id(mode),
             });

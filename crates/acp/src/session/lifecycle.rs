@@ -1,13 +1,9 @@
 //! The life of a session's agent: started when there is work or soon may be, and released.
 
-use std::sync::Arc;
-
-use hub::{Progress, SessionLog};
+use hub::{Progress, SessionLog, SetupError};
 use model::error_chain;
-use responses::Conversation;
-use runner::engines::{self, LaunchContext, Machine, Selected};
-use runner::process::find_on_path;
-use runner::{Backend, Interaction, Request, Resume, Setup, StartError};
+use runner::engines::{LaunchContext, Selected};
+use runner::{Interaction, Request, Resume, Setup, StartError};
 use tokio::time::timeout;
 
 use super::turn::CANCELLED;
@@ -40,69 +36,35 @@ impl Session {
         }
     }
 
-    /// What to start; nothing for a recording without a prompt.
+    /// What to start; nothing for a model or a recording without a prompt.
     pub(super) fn setup(&mut self) -> Result<Option<Setup>, Error> {
-        let config = Arc::clone(&self.shared.config);
-        let refused = |err: engines::Error| {
-            let message = match err.hint() {
-                Some(hint) => format!("{}; {hint}", error_chain(&err)),
-                None => error_chain(&err),
-            };
-            Error::internal(message)
+        // An agent is prompted once it is there; anything else begins with its prompt.
+        let is_agent = matches!(self.selected, Selected::Agent(_));
+        let prompt = self.waiting.as_ref().filter(|_| !is_agent);
+        let request = Request {
+            prompt: prompt.map(|it| it.text.clone()).unwrap_or_default(),
+            resume: self.resume.clone(),
+            options: self.options.clone(),
+            permissions: self.worker.permissions().clone(),
+            mcp_servers: self.mcp_servers.clone(),
+            cwd: self.cwd.clone(),
+            talk: Interaction::Dialogue,
         };
-        let selected = engines::select(&self.engine, &config.settings).map_err(refused)?;
-        let earlier = self.worker.log().resume_point();
-        let mut setup = match selected {
-            Selected::Agent(agent) => {
-                let request = Request {
-                    prompt: String::new(),
-                    resume: self.resume.clone(),
-                    model: self.chosen.model.clone(),
-                    effort: self.chosen.effort.clone(),
-                    mcp_servers: self.mcp_servers.clone(),
-                    cwd: self.cwd.clone(),
-                    permissions: self.worker.permissions().clone(),
-                    talk: Interaction::Dialogue,
-                };
-                let around = LaunchContext {
-                    limits: (&config.settings).into(),
-                    guard: config.guard.clone(),
-                    locks: config.locks.clone(),
-                    holder: "linkspan acp".to_owned(),
-                    no_wait: true,
-                };
-                agent
-                    .setup(&request, around, find_on_path, Machine::own())
-                    .map_err(refused)?
-            }
-            Selected::Responses(endpoint) => {
-                let Some(prompt) = self.waiting.take() else {
-                    return Ok(None);
-                };
-                let history = std::mem::take(&mut self.said);
-                let mut told = Conversation::of_prompt(&self.id, history, &prompt.text);
-                told.model.clone_from(&self.chosen.model);
-                if let Resume::Session(response) = &self.resume {
-                    told.follow(response);
-                }
-                Setup::responses(endpoint, told, &prompt.text, (&config.settings).into())
-            }
-            Selected::Replay(recording) => {
-                let opened = recording.open();
-                let (input, format) = opened.map_err(|err| Error::internal(error_chain(&err)))?;
-                let Some(prompt) = self.waiting.take() else {
-                    return Ok(None);
-                };
-                let work = Backend::Replay {
-                    input,
-                    speed: f64::INFINITY,
-                    prompt: Some(prompt.text),
-                };
-                Setup::replay(format, work, (&config.settings).into())
-            }
+        let config = &self.shared.config;
+        let around = LaunchContext {
+            limits: (&config.settings).into(),
+            guard: config.guard.clone(),
+            locks: config.locks.clone(),
+            holder: "linkspan acp".to_owned(),
+            no_wait: true,
         };
-        self.id.clone_into(&mut setup.session);
-        setup.resume_point = earlier;
+        let setup = hub::setup(&self.selected, &self.id, &request, around);
+        let mut setup = setup.map_err(refused)?;
+        if !is_agent && self.waiting.take().is_none() {
+            return Ok(None);
+        }
+        setup.recall(std::mem::take(&mut self.said), None);
+        setup.resume_point = self.worker.log().resume_point();
         Ok(Some(setup))
     }
 
@@ -191,6 +153,17 @@ impl Session {
         }
         self.send().await;
     }
+}
+
+pub(super) fn refused(err: SetupError) -> Error {
+    let message = match &err {
+        SetupError::Engine(engine) => match engine.hint() {
+            Some(hint) => format!("{}; {hint}", error_chain(engine)),
+            None => error_chain(engine),
+        },
+        SetupError::Recording { source, .. } => error_chain(source),
+    };
+    Error::internal(message)
 }
 
 /// What a fork begins with is only read: it is enough that no agent of another program works in it now.

@@ -3,6 +3,7 @@
 use journal::NewSession;
 use model::SessionId;
 use model::error_chain;
+use runner::engines::Selected;
 use runner::{Prompt, Resume};
 use serde_json::Value;
 
@@ -56,7 +57,7 @@ impl Session {
 
     /// A model has no memory: it gets the history.
     async fn recall(&mut self) {
-        if !self.engine.starts_with("responses:") {
+        if !matches!(self.selected, Selected::Responses(_)) {
             return;
         }
         match self.worker.log_mut().history().await {

@@ -7,16 +7,17 @@ use model::{Outcome, RunEnded, RunId, error_chain};
 use runner::{Agent, AskLimit, StartError};
 
 use super::{CurrentPrompt, QueuedPrompt, SessionTask};
-use crate::command::Prompt;
+use crate::command::{Prompt, Settings};
+use crate::history;
 use crate::record::{Record, failed};
 use crate::setup;
 
 impl SessionTask {
     pub(super) fn on_prompt(&mut self, number: u64, body: &[u8]) {
-        match serde_json::from_slice::<Prompt>(body) {
-            Ok(prompt) => self.queue.push_back(QueuedPrompt { number, prompt }),
+        match Prompt::read(body) {
+            Some(prompt) => self.queue.push_back(QueuedPrompt { number, prompt }),
             // It can never be run.
-            Err(_) => self.record().done(number),
+            None => self.record().done(number),
         }
     }
 
@@ -71,7 +72,8 @@ impl SessionTask {
             return self.yield_session();
         }
         let has_agent = self.worker.agent().is_some();
-        if has_agent && self.settings.as_ref() != Some(&next.prompt.settings) {
+        let wanted = &next.prompt.settings;
+        if has_agent && !self.settings.as_ref().is_some_and(|it| it.fit(wanted)) {
             return self.release_agent();
         }
         let Some(QueuedPrompt { number, prompt }) = self.queue.pop_front() else {
@@ -107,22 +109,21 @@ impl SessionTask {
     /// Starts an agent for a run that was announced.
     fn start(&mut self, prompt: &Prompt, run: RunId<'static>, before: u64) {
         let earlier = self.record().resume_point();
+        let config = &self.shared.config;
         let native = self.native.as_deref();
-        let session = self.session.as_str();
-        match setup::setup(
-            &self.shared.config,
-            session,
-            native,
-            prompt,
-            earlier,
-            before,
-        ) {
-            Ok(plan) => {
+        match setup::of_prompt(config, self.session.as_str(), native, prompt) {
+            Ok(mut setup) => {
+                setup.resume_point = earlier;
+                setup.announced = Some(run);
+                let journal = Arc::clone(&config.journal);
+                let (session, thread) = (self.session.clone(), prompt.thread.clone());
                 self.settings = Some(prompt.settings.clone());
-                let journal = Arc::clone(&self.shared.config.journal);
                 self.worker.start(async move {
-                    let mut setup = plan.ready(&*journal).await?;
-                    setup.announced = Some(run);
+                    if setup.needs_history() {
+                        let history = history::read(&*journal, &session, before).await;
+                        let failed = |err: journal::Error| StartError::Recall(err.into());
+                        setup.recall(history.map_err(failed)?, thread);
+                    }
                     Ok(setup)
                 });
             }
@@ -137,9 +138,10 @@ impl SessionTask {
     /// The timeout of asks.
     fn ask_limit(&self) -> Option<AskLimit> {
         let prompt = &self.current.as_ref()?.prompt;
-        let settings = &self.shared.config.settings;
-        let engine = &prompt.settings.engine;
-        settings.ask_limit(engine, prompt.ask_timeout(), prompt.ask_default())
+        let Settings {
+            engine, options, ..
+        } = &prompt.settings;
+        options.ask_limit(&self.shared.config.settings, engine)
     }
 
     /// Ends the run of the prompt, which its agent has not ended.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hub::{Error, Hub, Submit};
 use model::{Outcome, SessionId, Timestamp};
-use runner::{Answer, AskDefault, Mode};
+use runner::{Answer, AskDefault, Mode, RunOptions};
 use serde_json::{Value, json};
 
 use crate::harness::Harness;
@@ -20,7 +20,10 @@ async fn wait_for_ask(harness: &Harness, session: &SessionId<'static>) -> u64 {
 
 async fn submit(harness: &Harness, hub: &Hub, mode: Mode) -> SessionId<'static> {
     let submit = Submit {
-        permissions: Some(mode),
+        options: RunOptions {
+            permissions: Some(mode),
+            ..RunOptions::default()
+        },
         ..harness.submit("claude", "ask")
     };
     hub.submit(submit).await.unwrap().session
@@ -85,9 +88,12 @@ async fn an_unanswered_ask_is_settled_by_the_default_once() {
         let harness = Harness::new();
         let hub = harness.hub().await;
         let submit = Submit {
-            permissions: Some(Mode::Ask),
-            ask_timeout: Some(Duration::from_millis(50)),
-            ask_default: default,
+            options: RunOptions {
+                permissions: Some(Mode::Ask),
+                ask_timeout: Some(Duration::from_millis(50)),
+                ask_default: default,
+                ..RunOptions::default()
+            },
             ..harness.submit("claude", "ask")
         };
         let session = hub.submit(submit).await.unwrap().session;
@@ -138,8 +144,11 @@ async fn an_answer_before_the_deadline_counts() {
     let harness = Harness::new();
     let hub = harness.hub().await;
     let submit = Submit {
-        permissions: Some(Mode::Ask),
-        ask_timeout: Some(Duration::from_secs(3600)),
+        options: RunOptions {
+            permissions: Some(Mode::Ask),
+            ask_timeout: Some(Duration::from_secs(3600)),
+            ..RunOptions::default()
+        },
         ..harness.submit("claude", "ask")
     };
     let session = hub.submit(submit).await.unwrap().session;
@@ -171,9 +180,12 @@ async fn what_a_recording_asks_is_answered_by_the_recording() {
     let harness = Harness::new();
     let hub = harness.hub().await;
     let submit = Submit {
-        ask_timeout: Some(Duration::from_nanos(1)),
+        options: RunOptions {
+            ask_timeout: Some(Duration::from_nanos(1)),
+            speed: Some(5.0),
+            ..RunOptions::default()
+        },
         // Slow enough that a deadline would come first.
-        speed: Some(5.0),
         ..harness.submit("replay:approval", "play")
     };
     let session = hub.submit(submit).await.unwrap().session;

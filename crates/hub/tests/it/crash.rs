@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use journal::{Config, Sqlite, SystemClock};
 use model::Outcome;
+use runner::RunOptions;
 use runner::process::Owner;
 
 use crate::harness::{Harness, LEASE};
@@ -119,7 +120,10 @@ async fn a_session_on_disk_can_be_resumed_after_a_crash() {
         .session;
     assert_eq!(harness.outcomes(&session, 1).await, [Outcome::Completed]);
     let submit = hub::Submit {
-        speed: Some(1.0),
+        options: RunOptions {
+            speed: Some(1.0),
+            ..RunOptions::default()
+        },
         ..harness.submit_to(&session, "two")
     };
     hub.submit(submit).await.unwrap();

@@ -153,7 +153,10 @@ async fn a_full_disk_pauses_the_run_and_publishes_nothing() {
     let harness = Harness::with(|inner| Arc::new(Full::new(inner, switch)));
     let hub = harness.hub().await;
     let submit = hub::Submit {
-        speed: Some(20.0),
+        options: runner::RunOptions {
+            speed: Some(20.0),
+            ..runner::RunOptions::default()
+        },
         ..harness.submit("replay:tools", "play")
     };
     let session = hub.submit(submit).await.unwrap().session;

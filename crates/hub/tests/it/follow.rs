@@ -140,7 +140,10 @@ async fn early_and_late_followers_see_the_same_events() {
     let harness = Harness::new();
     let hub = harness.hub().await;
     let submit = hub::Submit {
-        speed: Some(50.0),
+        options: runner::RunOptions {
+            speed: Some(50.0),
+            ..runner::RunOptions::default()
+        },
         ..harness.submit("replay:tools", "play")
     };
     let session = hub.submit(submit).await.unwrap().session;

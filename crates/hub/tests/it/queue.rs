@@ -2,7 +2,7 @@
 
 use hub::Submit;
 use model::Outcome;
-use runner::Mode;
+use runner::{Mode, RunOptions};
 
 use crate::harness::Harness;
 
@@ -105,7 +105,10 @@ async fn a_recording_is_stopped_like_an_agent() {
     let harness = Harness::new();
     let hub = harness.hub().await;
     let submit = Submit {
-        speed: Some(0.01),
+        options: RunOptions {
+            speed: Some(0.01),
+            ..RunOptions::default()
+        },
         ..harness.submit("replay:tools", "play")
     };
     let session = hub.submit(submit).await.unwrap().session;
@@ -126,7 +129,10 @@ async fn an_agent_stays_for_the_next_prompt_with_the_same_settings() {
         .session;
     harness.outcomes(&session, 1).await;
     let again = |model: Option<&str>| Submit {
-        model: model.map(str::to_owned),
+        options: RunOptions {
+            model: model.map(str::to_owned),
+            ..RunOptions::default()
+        },
         ..harness.submit_to(&session, "again")
     };
     hub.submit(again(None)).await.unwrap();
@@ -147,7 +153,10 @@ async fn an_agent_that_cannot_start_fails_its_run() {
     let harness = Harness::new();
     let hub = harness.hub().await;
     let submit = Submit {
-        permissions: Some(Mode::Deny),
+        options: RunOptions {
+            permissions: Some(Mode::Deny),
+            ..RunOptions::default()
+        },
         ..harness.submit("acp:/nowhere/agent", "hello")
     };
     let session = hub.submit(submit).await.unwrap().session;

@@ -10,7 +10,6 @@ use journal::{Config, Journal, Memory, SystemClock, Truncate};
 use runner::engines::{self, Selected};
 use runner::locks::Locks;
 use runner::process::{Guard, find_on_path};
-use runner::{Mode, Permissions};
 
 use super::run::plan::refused;
 use super::serve::StopSignals;
@@ -19,8 +18,8 @@ use crate::exit::{self, Code, Failure};
 use crate::{settings, store, suggestions};
 
 pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
-    let mut settings = settings::with_permissions(&args.file, args.permissions)?;
-    settings::asks(&mut settings, &args.asks)?;
+    let mut settings = settings::load(&args.file)?.config;
+    settings::asks(&mut settings, &args.options.asks)?;
     let profile = WriterConfig {
         profile: args.profile.clone(),
         ..WriterConfig::default()
@@ -35,7 +34,7 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
         }
     };
     let selected = engines::select(&engine, &settings).map_err(refused)?;
-    selected.check_lists(&args.allow).map_err(refused)?;
+    selected.check_lists(&args.options.allow).map_err(refused)?;
     let family = match selected {
         Selected::Agent(agent) if args.login => return login(&agent),
         Selected::Agent(agent) => agent.engine.name,
@@ -45,11 +44,6 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
     if args.login {
         return Err(no_login(family));
     }
-    let permissions = Permissions {
-        mode: settings.permissions(family, Mode::Ask),
-        allow: crate::settings::list(&args.allow, &settings, family),
-        deny: args.deny.clone(),
-    };
     if io::stdin().is_terminal() {
         exit::print_line(
             "linkspan: an editor or another program has to start this; see docs/acp.md\n",
@@ -62,8 +56,7 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
         let config = AcpConfig {
             version: env!("CARGO_PKG_VERSION"),
             engine,
-            model: args.model.clone(),
-            permissions,
+            options: args.options.run_options(),
             profile: args.profile.clone(),
             settings,
             guard: Guard::own(),

@@ -59,8 +59,7 @@ async fn follow(
     tty: Option<Tty>,
     stops: InterruptSignals,
 ) -> Result<(), Failure> {
-    let prompt = plan.prompt.clone();
-    let (config, said) = (plan.config.clone(), plan.said.clone());
+    let (request, said) = (plan.request.clone(), plan.said.clone());
     let list = plan.list.clone();
     let unplaced = Unplaced::of(&plan);
     let Started { worker, announced } = started(args, plan).await?;
@@ -87,15 +86,14 @@ async fn follow(
             Ok(FollowEnd::Busy(_)) => recording::discard(log).await,
             Ok(FollowEnd::Exited(_)) | Err(_) => recording::finish(log).await,
         }
-        let (mut agent, prompt) = match (ran?, &prompt) {
-            (FollowEnd::Busy(agent), Some(prompt)) => (agent, prompt),
-            (FollowEnd::Busy(agent) | FollowEnd::Exited(agent), _) => return session.end(&agent),
+        let mut agent = match ran? {
+            FollowEnd::Busy(agent) => agent,
+            FollowEnd::Exited(agent) => return session.end(&agent),
         };
         // Nothing was shown yet: begin anew, with the session by its name, which is waited for.
         agent.step_to_end().await;
         let native = agent.native().unwrap_or_default();
-        let is_attended = session.asking.tty.is_some();
-        let plan = RunPlan::for_agent(args, &config, is_attended, prompt.clone(), Some(native))?;
+        let plan = RunPlan::in_session(args, request.clone(), native)?;
         session.output = RunOutput::new(args)?;
         session.unplaced = None;
         let started = started(args, plan).await?;

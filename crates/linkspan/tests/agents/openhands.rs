@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use expect_test::expect;
-use linkspan::{Answer, Body, Conversation, ConversationConfig, Mode};
+use linkspan::{Answer, Body, Conversation, ConversationConfig, Mode, RunOptions};
 use model::Decision;
 use runner::config::Config;
 use scripted_model::{Block, Turn};
@@ -142,10 +142,11 @@ fn config(test_env: &TestEnv) -> ConversationConfig {
     let settings = Config::parse(Some((Path::new("made"), &settings)), |_| None).unwrap();
     ConversationConfig {
         engine: test_env.peer.engine.to_owned(),
-        model: None,
-        allowed_tools: None,
         cwd: test_env.path("project"),
-        permissions: Mode::Ask,
+        options: RunOptions {
+            permissions: Some(Mode::Ask),
+            ..RunOptions::default()
+        },
         resume: None,
         guard: Some(env!("CARGO_BIN_EXE_linkspan").into()),
         settings,

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use linkspan::{
-    Answer, Body, Conversation, ConversationConfig, ConversationError, Mode, Outcome, State,
+    Answer, Body, Conversation, ConversationConfig, ConversationError, Mode, Outcome, RunOptions,
+    State,
 };
 use runner::config::Config;
 
@@ -42,10 +43,11 @@ fn conversation(folder: &Folder) -> Conversation {
     let settings = Config::parse(Some((Path::new("made"), &settings)), |_| None).unwrap();
     Conversation::new(ConversationConfig {
         engine: "claude".to_owned(),
-        model: None,
-        allowed_tools: None,
         cwd: folder.path("").into(),
-        permissions: Mode::Ask,
+        options: RunOptions {
+            permissions: Some(Mode::Ask),
+            ..RunOptions::default()
+        },
         resume: None,
         guard: Some(env!("CARGO_BIN_EXE_linkspan").into()),
         settings,

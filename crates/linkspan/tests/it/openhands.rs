@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
 use expect_test::expect;
-use linkspan::{Answer, Body, Conversation, ConversationConfig, Mode, Outcome};
+use linkspan::{Answer, Body, Conversation, ConversationConfig, Mode, Outcome, RunOptions};
 use runner::config::Config;
 use serde_json::{Value, json};
 
@@ -101,10 +101,11 @@ fn a_conversation_is_prompted_aborted_and_resumed_in_one_process() {
     let settings = Config::parse(Some((Path::new("made"), &settings)), |_| None).unwrap();
     let mut conversation = Conversation::new(ConversationConfig {
         engine: "openhands".to_owned(),
-        model: None,
-        allowed_tools: None,
         cwd: folder.path("").into(),
-        permissions: Mode::Ask,
+        options: RunOptions {
+            permissions: Some(Mode::Ask),
+            ..RunOptions::default()
+        },
         resume: None,
         guard: Some(env!("CARGO_BIN_EXE_linkspan").into()),
         settings,

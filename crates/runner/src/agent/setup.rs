@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::time::Duration;
 
 use formats::History;
-use model::RunId;
+use model::{RunId, Thread};
 use responses::{Conversation, Endpoint};
 
 use crate::dialogue::Dialogue;
@@ -198,20 +198,29 @@ impl Setup {
         matches!(self.backend, Backend::Responses { .. })
     }
 
-    /// A model needs the history; an agent remembers it.
-    pub fn recall(&mut self, history: History) {
-        if let Backend::Responses {
+    /// A model needs the history; an agent remembers it. `thread` is the conversation as its client has sent
+    /// it, with the prompt.
+    pub fn recall(&mut self, history: History, thread: Option<Thread>) {
+        let Backend::Responses {
             endpoint,
             conversation,
             prompt,
         } = &mut self.backend
-            && !history.messages.is_empty()
-        {
-            let mut whole = Conversation::of_prompt(&self.session, history, prompt);
-            whole.model = conversation.model.take();
-            self.expect = whole.previous(endpoint).map(str::to_owned);
-            **conversation = whole;
+        else {
+            return;
+        };
+        let mut whole = match thread {
+            Some(thread) => Conversation::of_client(&self.session, thread, &history),
+            None if history.messages.is_empty() => return,
+            None => Conversation::of_prompt(&self.session, history, prompt),
+        };
+        if let Some(response) = conversation.previous(endpoint) {
+            whole.follow(response);
         }
+        whole.model = conversation.model.take();
+        whole.effort = conversation.effort.take();
+        self.expect = whole.previous(endpoint).map(str::to_owned);
+        **conversation = whole;
     }
 
     /// What the agent is to work on; none for a recording that tells it, and for an agent that waits.

@@ -76,7 +76,7 @@ impl Acp {
             resume: request.resume.clone(),
             cwd: request.cwd.clone(),
             mcp_servers: request.mcp_servers.clone(),
-            model: request.model.clone(),
+            model: request.options.model.clone(),
             mode: request.permissions.mode,
             agent: Initialized::default(),
             has_logged_in: false,

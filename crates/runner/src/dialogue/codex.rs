@@ -78,7 +78,7 @@ impl Codex {
             rpc: Rpc::new(None),
             resume: request.resume.clone(),
             cwd: request.cwd.clone(),
-            model: request.model.clone(),
+            model: request.options.model.clone(),
             permissions: request.permissions.clone(),
             has_changed: false,
             sandbox,

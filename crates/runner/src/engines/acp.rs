@@ -5,6 +5,7 @@ use crate::request::{Interaction, Permissions, Request, Resume, Stdin};
 
 /// Session, model and mode are chosen by messages; there is nothing to add to the command.
 pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
+    arguments::no_effort("acp", request)?;
     lists(&request.permissions)?;
     match (&request.resume, request.talk) {
         (_, Interaction::OneShot) => Err(Error::Unable {

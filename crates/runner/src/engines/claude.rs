@@ -37,10 +37,10 @@ pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Inv
         it.args(["--input-format", "stream-json"]);
         it.args(["--permission-prompt-tool", "stdio"]);
     }
-    if let Some(model) = request.model.as_ref().or(config.model.as_ref()) {
+    if let Some(model) = request.options.model.as_ref().or(config.model.as_ref()) {
         it.args(["--model", arguments::model(model)?]);
     }
-    if let Some(effort) = &request.effort {
+    if let Some(effort) = &request.options.effort {
         it.args(["--effort", arguments::flag_value("the effort", effort)?]);
     }
     resume(&mut it, &request.resume)?;
@@ -132,7 +132,7 @@ fn permissions(it: &mut Invocation, config: &EngineConfig, request: &Request) ->
 /// What Claude Code is told over its user's own settings.
 fn settings(config: &EngineConfig, request: &Request) -> Map<String, Value> {
     let mut settings = Map::new();
-    if let Some(style) = &config.output_style {
+    if let Some(style) = (request.options.output_style.as_ref()).or(config.output_style.as_ref()) {
         settings.insert("outputStyle".to_owned(), json!(style));
     }
     // Otherwise a classifier decides in plan mode which commands run, without asking. An agent that

@@ -116,13 +116,13 @@ fn thread(id: &str) -> Result<&str, Error> {
 }
 
 fn settings(it: &mut Invocation, config: &EngineConfig, request: &Request) -> Result<(), Error> {
-    if let Some(model) = request.model.as_ref().or(config.model.as_ref()) {
+    if let Some(model) = request.options.model.as_ref().or(config.model.as_ref()) {
         setting(it, "model", arguments::model(model)?);
     }
-    if let Some(verbosity) = &config.verbosity {
+    if let Some(verbosity) = (request.options.verbosity.as_ref()).or(config.verbosity.as_ref()) {
         setting(it, "model_verbosity", verbosity);
     }
-    if let Some(effort) = &request.effort {
+    if let Some(effort) = &request.options.effort {
         setting(it, "model_reasoning_effort", effort);
     }
     for (n, server) in request.mcp_servers.iter().enumerate() {

@@ -31,6 +31,7 @@ pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Inv
             hint: "write a policy file, and name it in `args` in the config: `--policy=FILE`",
         });
     }
+    arguments::no_effort("gemini", request)?;
     arguments::whole_tools(request.permissions.allow.as_deref().unwrap_or_default())?;
     let mut it = Invocation::new(Stdin::Closed);
     if request.talk == Interaction::OneShot {
@@ -43,7 +44,7 @@ pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Inv
         it.arg("--acp");
     }
     permissions(&mut it, config, request)?;
-    if let Some(model) = request.model.as_ref().or(config.model.as_ref()) {
+    if let Some(model) = request.options.model.as_ref().or(config.model.as_ref()) {
         it.args(["-m", arguments::model(model)?]);
     }
     // When it talks, a session is opened by messages.

@@ -123,7 +123,7 @@ impl SelectedAgent {
     /// The machine that talks with it; `key` is the API key that it is to use.
     pub(super) fn dialogue(&self, request: &Request, key: Option<&str>) -> Box<dyn Dialogue> {
         let mut request = request.clone();
-        request.model = request.model.or_else(|| self.config.model.clone());
+        request.options.model = request.options.model.or_else(|| self.config.model.clone());
         match self.format(Interaction::Dialogue) {
             "claude" => Box::new(dialogue::Claude::new(request.prompt.is_empty())),
             "openhands" => Box::new(dialogue::OpenHands::new(&request, &self.config)),

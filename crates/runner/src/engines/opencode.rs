@@ -54,6 +54,7 @@ const LOOKS: &[&str] = &[
 ];
 
 pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
+    arguments::no_effort("opencode", request)?;
     let mut it = match request.talk {
         Interaction::OneShot => run(config, request)?,
         Interaction::Dialogue => acp(config, request)?,
@@ -74,7 +75,7 @@ fn run(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
         Resume::Latest => _ = it.arg("--continue"),
         Resume::Fork(id) => _ = it.args(["--session", arguments::id(id)?, "--fork"]),
     }
-    if let Some(model) = request.model.as_ref().or(config.model.as_ref()) {
+    if let Some(model) = request.options.model.as_ref().or(config.model.as_ref()) {
         it.args(["--model", arguments::model(model)?]);
     }
     match request.permissions.mode {

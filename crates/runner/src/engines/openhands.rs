@@ -152,8 +152,8 @@ impl<'a> ShimLine<'a> {
                 fork,
                 latest: request.resume == Resume::Latest,
             },
-            model: request.model.as_deref().or(config.model.as_deref()),
-            effort: request.effort.as_deref(),
+            model: request.options.model.as_deref().or(config.model.as_deref()),
+            effort: request.options.effort.as_deref(),
             mcp_servers: (request.mcp_servers.iter())
                 .map(|it| (&*it.name, (&it.via).into()))
                 .collect(),
@@ -207,10 +207,10 @@ pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Inv
             id,
         ));
     }
-    if let Some(model) = request.model.as_ref().or(config.model.as_ref()) {
+    if let Some(model) = request.options.model.as_ref().or(config.model.as_ref()) {
         arguments::model(model)?;
     }
-    if let Some(effort) = &request.effort {
+    if let Some(effort) = &request.options.effort {
         arguments::flag_value("the effort", effort)?;
     }
     arguments::whole_tools(&allowed(config, request, &[]))?;

@@ -12,6 +12,7 @@ use expect_test::{Expect, expect, expect_file};
 
 use super::*;
 use crate::config::Config;
+use crate::options::RunOptions;
 use crate::permissions::MODES;
 use crate::process::find_program;
 use crate::request::{Interaction, Launch, McpServer, McpVia, Mode, Permissions, Resume, Stdin};
@@ -22,8 +23,7 @@ fn request(mode: Mode, talk: Interaction, resume: Resume) -> Request {
     Request {
         prompt: "fix it".to_owned(),
         resume,
-        model: None,
-        effort: None,
+        options: RunOptions::default(),
         mcp_servers: Vec::new(),
         cwd: PathBuf::from("/work"),
         permissions: Permissions {
@@ -131,7 +131,7 @@ fn check_full(name: &str, config_text: &str, expect: Expect) {
     for talk in [Interaction::OneShot, Interaction::Dialogue] {
         for mode in [Mode::Deny, Mode::Ask] {
             let mut request = request(mode, talk, Resume::Fresh);
-            request.model = Some("m \"1\"".to_owned());
+            request.options.model = Some("m \"1\"".to_owned());
             // The others take no such lists.
             if matches!(name, "claude" | "opencode") {
                 request.permissions.allow = Some(vec!["Bash(git log:*)".to_owned()]);
@@ -202,7 +202,7 @@ fn models_lists_and_settings_travel_as_values() {
 #[test]
 fn codex_alone_runs_without_lists_and_takes_its_model_as_toml() {
     let mut request = request(Mode::Deny, Interaction::OneShot, Resume::Fresh);
-    request.model = Some(r#"o"3\"#.to_owned());
+    request.options.model = Some(r#"o"3\"#.to_owned());
     expect![[r#"/bin/codex exec --json --skip-git-repo-check -c 'model='\''o"3\'\''' -c 'sandbox_mode="read-only"' -c 'approval_policy="never"' -- 'fix it'"#]].assert_eq(&launch_line(&launch("codex", &config(""), &request)));
 }
 
@@ -424,7 +424,7 @@ fn the_model_of_the_config_is_chosen_in_a_session_that_is_talked_with() {
 #[test]
 fn servers_of_tools_and_the_effort_reach_the_engines_that_take_them() {
     let mut request = request(Mode::Ask, Interaction::Dialogue, Resume::Fresh);
-    request.effort = Some("high".to_owned());
+    request.options.effort = Some("high".to_owned());
     let pair = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
     let server = |name: &str, via| McpServer {
         name: name.to_owned(),
@@ -457,6 +457,13 @@ fn servers_of_tools_and_the_effort_reach_the_engines_that_take_them() {
         /bin/claude -p --output-format stream-json --verbose --include-partial-messages --forward-subagent-text --input-format stream-json --permission-prompt-tool stdio --effort high --permission-mode manual --settings '{"useAutoModeDuringPlan":false}' <open --mcp-config=<<<{"mcpServers":{"files":{"args":["--root","a b"],"command":"/bin/files","env":{"CODEX_KEY":"c","KEY":"k","MODE":"v"},"type":"stdio"},"web":{"headers":{"Authorization":"Bearer x"},"type":"http","url":"https://example.com/mcp"}}}
         KEY=k LINKSPAN_MCP_1_0_TOKEN='Bearer x' /bin/codex app-server -c 'model_reasoning_effort="high"' -c 'mcp_servers.files={ args = ["--root", "a b"], command = "/bin/files", env = { CODEX_KEY = "c", MODE = "v" }, env_vars = ["KEY"] }' -c 'mcp_servers.web={ env_http_headers = { Authorization = "LINKSPAN_MCP_1_0_TOKEN" }, url = "https://example.com/mcp" }' -c 'sandbox_mode="read-only"' -c 'approval_policy="on-request"' <open
     "#]].assert_eq(&text);
+    for name in ["opencode", "gemini", "acp:/bin/agent"] {
+        let line = launch_line(&launch(name, &none, &request));
+        assert!(
+            line.contains("cannot choose the reasoning effort"),
+            "{line}"
+        );
+    }
     request.mcp_servers[1].name = "a.b".to_owned();
     expect![
         "error: the name of an MCP server has more than letters, digits, `_` and `-`: `a.b`; hint: "

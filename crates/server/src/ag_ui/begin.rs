@@ -223,7 +223,7 @@ fn submit(
 ) -> Result<Submit> {
     let input = &asked.input;
     let mut fields = settings(input)?;
-    fields.engine = Some(asked.engine.clone());
+    fields.prompt.engine = Some(asked.engine.clone());
     let model = input.thread.props.get("model").and_then(Value::as_str);
     let mut thread = None;
     match selected {
@@ -239,12 +239,12 @@ fn submit(
             if input.thread.messages.is_empty() {
                 return Err(no_prompt("`messages` is empty"));
             }
-            fields.prompt = Some(spoken(input.thread.messages.last()));
+            fields.prompt.prompt = Some(spoken(input.thread.messages.last()));
             thread = Some(input.thread.clone());
         }
         Selected::Agent(_) | Selected::Replay(_) => {
-            fields.prompt = Some(prompt(input, stream)?);
-            fields.model = fields.model.or(model.map(str::to_owned));
+            fields.prompt.prompt = Some(prompt(input, stream)?);
+            fields.options.model = fields.options.model.or(model.map(str::to_owned));
         }
     }
     Ok(Submit {
@@ -273,12 +273,13 @@ fn settings(input: &RunAgentInput) -> Result<SubmitFields> {
         Some(_) => return Err(refuse(ApiError::bad("it is not an object"))),
     };
     // What the request itself says; two answers to one question would hide a mistake.
+    let prompt = &fields.prompt;
     let elsewhere = [
-        ("prompt", fields.prompt.is_some(), "in `messages`"),
-        ("engine", fields.engine.is_some(), "in the path"),
-        ("session", fields.session.is_some(), "with `threadId`"),
-        ("resume", fields.resume.is_some(), "with `threadId`"),
-        ("fork", fields.fork.is_some(), "with `threadId`"),
+        ("prompt", prompt.prompt.is_some(), "in `messages`"),
+        ("engine", prompt.engine.is_some(), "in the path"),
+        ("session", prompt.session.is_some(), "with `threadId`"),
+        ("resume", prompt.resume.is_some(), "with `threadId`"),
+        ("fork", prompt.fork.is_some(), "with `threadId`"),
     ];
     match elsewhere.into_iter().find(|it| it.1) {
         None => Ok(fields),

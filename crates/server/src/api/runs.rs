@@ -1,21 +1,21 @@
 //! Prompts: what a client may say about one, and what it needs the right for.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use hub::{Submit, Submitted, Target};
+use runner::RunOptions;
 use runner::engines::{Selected, select};
-use runner::{AskDefault, Mode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Json;
 use crate::config::MAX_PROMPT;
 use crate::error::{ApiError, Result, reply};
+use crate::fields::{Fields, Object};
 use crate::repeats::{Answered, RequestKey};
 use crate::state::App;
 use crate::tokens::Caller;
@@ -25,9 +25,15 @@ use crate::{home, rights, roots};
 const MAX_ID: usize = 512;
 
 /// A prompt as clients send it, under the names of the bridge too.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct SubmitFields {
+    pub(crate) prompt: PromptFields,
+    pub(crate) options: RunOptions,
+}
+
+/// The prompt itself, and where it goes.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct PromptFields {
     #[serde(alias = "text")]
     pub(crate) prompt: Option<String>,
     #[serde(alias = "provider")]
@@ -38,21 +44,19 @@ pub(crate) struct SubmitFields {
     pub(crate) fork: Option<String>,
     #[serde(alias = "workingDir", alias = "cd")]
     pub(crate) cwd: Option<String>,
-    pub(crate) model: Option<String>,
-    pub(crate) permissions: Option<String>,
-    #[serde(default, alias = "allowedTools", alias = "allowed_tools")]
-    pub(crate) allow: Option<Vec<String>>,
-    #[serde(default)]
-    pub(crate) deny: Vec<String>,
-    #[serde(alias = "output_style")]
-    pub(crate) output_style: Option<String>,
-    pub(crate) verbosity: Option<String>,
-    pub(crate) speed: Option<f64>,
-    /// In seconds; 0 waits for ever.
-    #[serde(alias = "ask_timeout")]
-    pub(crate) ask_timeout: Option<f64>,
-    #[serde(alias = "ask_default")]
-    pub(crate) ask_default: Option<String>,
+}
+
+impl Fields for SubmitFields {
+    fn names() -> Vec<&'static str> {
+        [PromptFields::names(), RunOptions::names()].concat()
+    }
+
+    fn read(object: Object<'_>) -> Result<Self> {
+        Ok(Self {
+            prompt: PromptFields::read(object)?,
+            options: RunOptions::read(object)?,
+        })
+    }
 }
 
 /// By which a client says that a prompt is a repeat, and hears that it was one.
@@ -152,7 +156,15 @@ async fn check_recording(app: &App, submit: &Submit) -> Result<()> {
 
 impl SubmitFields {
     pub(crate) fn submit(self) -> Result<Submit> {
-        let prompt = self.prompt.unwrap_or_default();
+        let PromptFields {
+            prompt,
+            engine,
+            session,
+            resume,
+            fork,
+            cwd,
+        } = self.prompt;
+        let prompt = prompt.unwrap_or_default();
         if prompt.len() > MAX_PROMPT {
             let words = format!("a prompt may have {MAX_PROMPT} bytes");
             return Err(ApiError::new(
@@ -161,36 +173,10 @@ impl SubmitFields {
                 words,
             ));
         }
-        let permissions = match self.permissions.as_deref() {
-            None => None,
-            Some(word) => Some(Mode::parse(word).ok_or_else(|| {
-                let names = Mode::names().join("`, `");
-                ApiError::bad(format!("permissions are one of `{names}`"))
-            })?),
-        };
-        if self.speed.is_some_and(|it| !(it.is_finite() && it >= 0.0)) {
-            return Err(ApiError::bad("a speed is a number such as 2 or 0.5"));
-        }
-        let ask_timeout = self
-            .ask_timeout
-            .map(Duration::try_from_secs_f64)
-            .transpose();
-        let ask_timeout =
-            ask_timeout.map_err(|_| ApiError::bad("an `askTimeout` is a number of seconds"))?;
-        let ask_default = match self.ask_default.as_deref() {
-            None => None,
-            Some(name) => Some(
-                AskDefault::find(name)
-                    .ok_or_else(|| ApiError::bad("an `askDefault` is `deny` or `allow`"))?,
-            ),
-        };
-        for id in [&self.session, &self.resume, &self.fork]
-            .into_iter()
-            .flatten()
-        {
+        for id in [&session, &resume, &fork].into_iter().flatten() {
             check_id(id)?;
         }
-        let target = match (self.session, self.resume, self.fork) {
+        let target = match (session, resume, fork) {
             (None, None, None) => Target::New,
             (Some(it), None, None) => Target::Session(it),
             (None, Some(it), None) => Target::Native(it),
@@ -203,18 +189,9 @@ impl SubmitFields {
         };
         Ok(Submit {
             target,
-            engine: self.engine.map(|it| engine_name(&it).to_owned()),
-            cwd: self.cwd.map(|it| home::expanded(&it)),
-            model: self.model,
-            permissions,
-            allow: self.allow,
-            deny: self.deny,
-            output_style: self.output_style,
-            verbosity: self.verbosity,
-            // As in `linkspan run --speed`: 0 does not wait at all.
-            speed: self.speed.filter(|it| *it > 0.0),
-            ask_timeout,
-            ask_default,
+            engine: engine.map(|it| engine_name(&it).to_owned()),
+            cwd: cwd.map(|it| home::expanded(&it)),
+            options: self.options,
             ..Submit::new(prompt)
         })
     }

@@ -2,12 +2,12 @@
 //! never becomes a prompt.
 
 use axum::http::StatusCode;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::table::{self, ControlInfo};
 use crate::error::{ApiError, Result};
-use crate::{fields, log};
+use crate::fields::{self, Fields};
+use crate::log;
 
 /// A control that could be read.
 #[derive(Debug)]
@@ -39,12 +39,12 @@ impl Control {
     }
 
     /// The fields, if they are those of `T` and no others.
-    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T> {
+    pub(super) fn read<T: Fields>(&self) -> Result<T> {
         fields::from_map(&self.fields)
     }
 
     /// The fields, if they are those of `A` and `B` and no others.
-    pub(super) fn read_both<A: DeserializeOwned, B: DeserializeOwned>(&self) -> Result<(A, B)> {
+    pub(super) fn read_both<A: Fields, B: Fields>(&self) -> Result<(A, B)> {
         fields::both_from_map(&self.fields)
     }
 }

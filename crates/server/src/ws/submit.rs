@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::controls::{Control, SocketReply};
 use super::requests;
 use super::verbs::Peer;
-use crate::api::runs::{SubmitFields, engine_name, take};
+use crate::api::runs::{PromptFields, SubmitFields, engine_name, take};
 use crate::bridge::Resume;
 use crate::error::Result;
 use crate::repeats::{Answered, RequestKey};
@@ -56,20 +56,21 @@ async fn give(
     app: &App,
     caller: &Caller,
     own: requests::Submit,
-    mut prompt: SubmitFields,
+    mut fields: SubmitFields,
 ) -> Result<Value> {
     let thread = own.thread_doc_id.unwrap_or_else(runner::new_id);
     let project = own.project_id.as_deref();
     if let Some(project) = project.and_then(|it| app.bridge.project(it)) {
-        from_project(&project, &mut prompt);
+        from_project(&project, &mut fields);
     }
+    let prompt = &mut fields.prompt;
     let engine = prompt.engine.take();
     let engine = engine.or_else(|| app.bridge.provider(caller));
     let engine = engine.map(|it| engine_name(&it).to_owned());
     let wanted = own.resume_id.as_deref();
     if prompt.session.is_none() && prompt.resume.is_none() && prompt.fork.is_none() {
         let cwd = directory(prompt.cwd.as_deref());
-        resolve_resume(app, wanted, engine.as_deref(), &cwd, &mut prompt).await?;
+        resolve_resume(app, wanted, engine.as_deref(), &cwd, prompt).await?;
     }
     prompt.engine = engine.clone();
     let n_bytes = prompt.prompt.as_ref().map_or(0, String::len);
@@ -77,7 +78,7 @@ async fn give(
         session,
         number,
         position,
-    } = take(app, caller, prompt).await?;
+    } = take(app, caller, fields).await?;
     Ok(json!({
         "threadDocId": thread, "sessionId": session.as_str(), "number": number,
         "position": position, "provider": engine, "resumeId": wanted, "len": n_bytes,
@@ -85,10 +86,11 @@ async fn give(
 }
 
 /// Defaults from the project for options that a prompt leaves out.
-fn from_project(project: &Map<String, Value>, prompt: &mut SubmitFields) {
+fn from_project(project: &Map<String, Value>, fields: &mut SubmitFields) {
     let text = |name: &str| project.get(name)?.as_str().map(str::to_owned);
+    let SubmitFields { prompt, options } = fields;
     prompt.cwd = prompt.cwd.take().or_else(|| text("workingDir"));
-    prompt.model = prompt.model.take().or_else(|| text("model"));
+    options.model = options.model.take().or_else(|| text("model"));
     let agent = text("agentFile").filter(|it| engine_name(it) == "claude");
     prompt.engine = prompt.engine.take().or(agent);
 }
@@ -99,7 +101,7 @@ async fn resolve_resume(
     wanted: Option<&str>,
     engine: Option<&str>,
     cwd: &str,
-    prompt: &mut SubmitFields,
+    prompt: &mut PromptFields,
 ) -> Result<()> {
     let chosen = app.bridge.resume(engine.unwrap_or("claude"), cwd);
     match (wanted, chosen) {
@@ -119,7 +121,7 @@ async fn resolve_resume(
 }
 
 /// A session by our id, or one of the agent's that the journal may not have.
-async fn named(app: &App, id: &str, prompt: &mut SubmitFields) -> Result<()> {
+async fn named(app: &App, id: &str, prompt: &mut PromptFields) -> Result<()> {
     match app.hub.find(id).await {
         Ok(session) => prompt.session = Some(session.id.to_string()),
         Err(hub::Error::NoSession(_)) => prompt.resume = Some(id.to_owned()),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::test_server::{Answer, TestServer};
 
 const HINT: &str = "known here: prompt, text, engine, provider, session, sessionId, session_id, resume, \
-    fork, cd, cwd, workingDir, model, permissions, allow, allowedTools, allowed_tools, deny, outputStyle, \
+    fork, cd, cwd, workingDir, model, effort, permissions, allow, allowedTools, allowed_tools, deny, outputStyle, \
     output_style, verbosity, speed, askTimeout, ask_timeout, askDefault, ask_default";
 
 async fn sessions(test_server: &TestServer) -> Value {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use runner::engines::{Invocation, Selected, select};
 use runner::permissions::{MODES, Permissions};
-use runner::{Interaction, Mode, Request, Resume};
+use runner::{Interaction, Mode, Request, Resume, RunOptions};
 use serde_json::Value;
 use server::Role;
 
@@ -95,8 +95,7 @@ fn expected(
     agent.invocation(&Request {
         prompt: "x".to_owned(),
         resume: Resume::Fresh,
-        model: None,
-        effort: None,
+        options: RunOptions::default(),
         mcp_servers: Vec::new(),
         cwd: cwd.to_owned(),
         permissions: Permissions {

@@ -3,15 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::{env, io};
 
-use formats::History;
+use hub::SetupError;
 use journal::Truncate;
-use responses::{Conversation, Endpoint};
 use runner::config::Config;
-use runner::engines::{self, LaunchContext, Machine, Recording, Selected};
+use runner::engines::{self, LaunchContext, Selected};
 use runner::locks::Locks;
 use runner::process::{Guard, find_on_path};
 use runner::{
-    AskLimit, Backend, Interaction, Mode, Permissions, RecordingError, Request, Resume, Setup,
+    AskLimit, Interaction, Mode, Permissions, RecordingError, Request, Resume, RunOptions, Setup,
 };
 
 use super::prompt::PromptSource;
@@ -27,14 +26,19 @@ pub(super) struct RunPlan {
     /// For how long an ask may wait.
     pub(super) ask_limit: Option<AskLimit>,
     pub(super) kept: SessionMeta,
-    /// What an agent was told; it may have come from stdin, which cannot be read again.
-    pub(super) prompt: Option<PromptSource>,
-    /// The settings; their file may be a pipe, which cannot be read again.
-    pub(super) config: Config,
+    pub(super) request: PlannedRequest,
     /// What the user is told when it starts, a line each.
     pub(super) said: Vec<String>,
     /// The tools that run without a question.
     pub(super) list: Vec<String>,
+}
+
+/// What a plan is made from. The prompt and the config may have come from a pipe, which cannot be read again.
+#[derive(Clone)]
+pub(super) struct PlannedRequest {
+    selected: Selected,
+    request: Request,
+    config: Config,
 }
 
 /// Under which name the journal keeps it.
@@ -56,87 +60,210 @@ pub(super) struct SessionMeta {
 impl RunPlan {
     /// `is_attended`: a user at a terminal can be asked.
     pub(super) fn new(args: &RunArgs, is_attended: bool) -> Result<Self, Failure> {
-        let mut config = settings::with_permissions(&args.file, args.permissions)?;
-        settings::asks(&mut config, &args.asks)?;
+        let mut config = settings::load(&args.file)?.config;
+        settings::asks(&mut config, &args.options.asks)?;
         let by_session = engine_of_session(args)?;
         let named = args.engine.as_deref().or(by_session.as_deref());
-        if let Some(name) = named.or(config.default_engine()) {
-            let selected = engines::select(name, &config).map_err(refused)?;
-            selected.check_lists(&args.allow).map_err(refused)?;
-            match selected {
-                Selected::Agent(_) => (),
-                Selected::Responses(endpoint) => return model(args, endpoint, &config),
-                Selected::Replay(recording) => return replay(args, name, &recording, &config),
-            }
+        let selected = match named.or(config.default_engine()) {
+            Some(name) => Some(engines::select(name, &config).map_err(refused)?),
+            None => None,
+        };
+        if let Some(selected) = &selected {
+            let lists = selected.check_lists(&args.options.allow);
+            lists.map_err(refused)?;
         }
-        Self::for_agent(
+        let (selected, request) = match selected {
+            Some(it @ Selected::Responses(_)) => (it, model_request(args)?),
+            Some(it @ Selected::Replay(_)) => (it, replay_request(args)?),
+            Some(Selected::Agent(agent)) => agent_request(args, &config, Some(agent), is_attended)?,
+            None => agent_request(args, &config, None, is_attended)?,
+        };
+        Self::of(
             args,
-            &config,
-            is_attended,
-            PromptSource::read(&args.prompt)?,
-            None,
+            PlannedRequest {
+                selected,
+                request,
+                config,
+            },
         )
     }
 
-    /// For an agent; `known` is a session that was found out meanwhile.
-    pub(super) fn for_agent(
+    /// The same with the session `native`, which was found out meanwhile.
+    pub(super) fn in_session(
         args: &RunArgs,
-        config: &Config,
-        is_attended: bool,
-        prompt: PromptSource,
-        known: Option<&str>,
+        mut planned: PlannedRequest,
+        native: &str,
     ) -> Result<Self, Failure> {
-        let chosen = choose(args, config, &prompt)?;
-        let unset = match is_attended {
-            true => Mode::Ask,
-            false => Mode::Listed,
+        planned.request.resume = Resume::Session(native.to_owned());
+        Self::of(args, planned)
+    }
+
+    fn of(args: &RunArgs, planned: PlannedRequest) -> Result<Self, Failure> {
+        let PlannedRequest {
+            selected,
+            request,
+            config,
+        } = &planned;
+        let agent = match selected {
+            Selected::Agent(agent) => Some(agent),
+            Selected::Responses(_) | Selected::Replay(_) => None,
         };
-        let permissions = Permissions {
-            mode: config.permissions(chosen.engine.name, unset),
-            allow: settings::list(&args.allow, config, chosen.engine.name),
-            deny: args.deny.clone(),
+        let around = LaunchContext {
+            limits: config.into(),
+            guard: Guard::own(),
+            locks: agent.map(|_| locks()).transpose()?,
+            holder: "linkspan run".to_owned(),
+            no_wait: args.no_wait,
         };
-        let request = Request {
-            talk: interaction(&chosen, permissions.mode, is_attended),
-            resume: match known {
-                Some(id) => Resume::Session(id.to_owned()),
-                None => native(args, &chosen, resume(args, &prompt)?)?,
-            },
-            prompt: prompt.text.clone(),
-            model: args.model.clone(),
-            effort: None,
-            mcp_servers: Vec::new(),
-            cwd: cwd(args.cwd.as_deref())?,
+        let setup = hub::setup(selected, &runner::new_id(), request, around);
+        let mut setup = setup.map_err(|err| not_set_up(selected, err))?;
+        let permissions = request.permissions.clone();
+        let listed = agent.and_then(|it| listed(it, &permissions));
+        Ok(Self {
+            ask_limit: agent.and_then(|it| request.options.ask_limit(config, &it.name)),
+            kept: SessionMeta::of(&planned),
+            said: [setup.notice.take(), listed]
+                .into_iter()
+                .flatten()
+                .collect(),
+            list: agent.map(|it| it.list(&permissions)).unwrap_or_default(),
             permissions,
+            setup,
+            request: planned,
+        })
+    }
+}
+
+impl SessionMeta {
+    fn of(planned: &PlannedRequest) -> Self {
+        let PlannedRequest {
+            selected,
+            request,
+            config,
+        } = planned;
+        let (engine, title) = match selected {
+            Selected::Agent(agent) => (agent.name.clone(), request.prompt.clone()),
+            Selected::Responses(it) => (format!("responses:{}", it.name), request.prompt.clone()),
+            Selected::Replay(recording) => {
+                let name = recording.name();
+                let engine = format!("replay:{name}");
+                match request.prompt.is_empty() {
+                    true => (engine, name),
+                    false => (engine, request.prompt.clone()),
+                }
+            }
         };
-        let mut setup = agent(args, config, &chosen, &request)?;
-        let said = [setup.notice.take(), listed(&chosen, &request.permissions)];
-        let kept = SessionMeta {
-            engine: chosen.name.clone(),
-            cwd: Some(request.cwd),
-            title: hub::title(&request.prompt),
+        Self {
+            engine,
+            cwd: Some(request.cwd.clone()).filter(|it| !it.as_os_str().is_empty()),
+            title: hub::title(&title),
             is_latest: request.resume == Resume::Latest,
             forked: match &request.resume {
                 Resume::Fork(native) => Some(native.clone()),
                 Resume::Fresh | Resume::Latest | Resume::Session(_) => None,
             },
-            native: match request.resume {
-                Resume::Session(native) => Some(native),
+            native: match &request.resume {
+                Resume::Session(native) => Some(native.clone()),
                 Resume::Fresh | Resume::Latest | Resume::Fork(_) => None,
             },
             cut: hub::truncation(config),
-        };
-        let permissions = request.permissions;
-        Ok(Self {
-            ask_limit: config.ask_limit(&chosen.name, None, None),
-            setup,
-            list: chosen.list(&permissions),
-            permissions,
-            kept,
-            prompt: Some(prompt),
-            config: config.clone(),
-            said: said.into_iter().flatten().collect(),
-        })
+        }
+    }
+}
+
+fn not_set_up(selected: &Selected, err: SetupError) -> Failure {
+    match (err, selected) {
+        (SetupError::Engine(err), _) => refused(err),
+        (
+            SetupError::Recording {
+                name,
+                source: RecordingError::Read(cause),
+            },
+            Selected::Replay(recording),
+        ) if cause.kind() == io::ErrorKind::NotFound => Failure::Message {
+            code: Code::Io,
+            message: format!("there is no recording `{}`", printable(&name)),
+            hint: Some(printable(&recording.offer())),
+        },
+        (SetupError::Recording { name, source }, _) => InputStream::refused(&name, source.into()),
+    }
+}
+
+fn agent_request(
+    args: &RunArgs,
+    config: &Config,
+    selected: Option<Box<engines::SelectedAgent>>,
+    is_attended: bool,
+) -> Result<(Selected, Request), Failure> {
+    let prompt = PromptSource::read(&args.prompt)?;
+    let chosen = choose(args, config, selected, &prompt)?;
+    let unset = match is_attended {
+        true => Mode::Ask,
+        false => Mode::Listed,
+    };
+    let options = args.options.run_options();
+    let permissions = options.permissions(config, &chosen.name, unset);
+    let request = Request {
+        talk: interaction(&chosen, permissions.mode, is_attended),
+        resume: native(args, &chosen, resume(args, &prompt)?)?,
+        prompt: prompt.text,
+        options,
+        permissions,
+        mcp_servers: Vec::new(),
+        cwd: cwd(args.cwd.as_deref())?,
+    };
+    Ok((Selected::Agent(chosen), request))
+}
+
+/// A model behind an endpoint: it has no process, and what was said before is in the journal.
+fn model_request(args: &RunArgs) -> Result<Request, Failure> {
+    if args.fork.is_some() || args.r#continue {
+        return Err(Failure::usage(
+            "a model has no sessions of its own to fork or to continue",
+            "name the session with `--resume`",
+        ));
+    }
+    let prompt = PromptSource::read(&args.prompt)?;
+    let resume = match &args.resume {
+        Some(response) => Resume::Session(response.clone()),
+        None => Resume::Fresh,
+    };
+    Ok(plain_request(
+        args,
+        prompt.text,
+        resume,
+        cwd(args.cwd.as_deref())?,
+    ))
+}
+
+fn replay_request(args: &RunArgs) -> Result<Request, Failure> {
+    if args.resume.is_some() || args.fork.is_some() || args.r#continue {
+        return Err(Failure::usage(
+            "a recording has no sessions to resume",
+            "leave `--resume`, `--continue` and `--fork` out",
+        ));
+    }
+    let prompt = match &*args.prompt {
+        [] => String::new(),
+        words => PromptSource::read(words)?.text,
+    };
+    let here = env::current_dir().unwrap_or_default();
+    Ok(plain_request(args, prompt, Resume::Fresh, here))
+}
+
+/// A request to something that runs no tools.
+fn plain_request(args: &RunArgs, prompt: String, resume: Resume, cwd: PathBuf) -> Request {
+    Request {
+        prompt,
+        resume,
+        options: RunOptions {
+            speed: Some(args.speed),
+            ..args.options.run_options()
+        },
+        permissions: Permissions::default(),
+        mcp_servers: Vec::new(),
+        cwd,
+        talk: Interaction::OneShot,
     }
 }
 
@@ -170,13 +297,14 @@ pub(crate) fn refused(err: engines::Error) -> Failure {
     }
 }
 
-/// The engine that was asked for by a flag, by the prompt, by the session to go on with, by the config, or
-/// by being there.
+/// The agent that was asked for by the prompt, else `selected` by a flag, a session or the config, else the first
+/// that is installed.
 fn choose(
     args: &RunArgs,
     config: &Config,
+    selected: Option<Box<engines::SelectedAgent>>,
     prompt: &PromptSource,
-) -> Result<engines::SelectedAgent, Failure> {
+) -> Result<Box<engines::SelectedAgent>, Failure> {
     let by_prompt = prompt.resume.as_ref().map(|it| &*it.0);
     if let (Some(flag), Some(said)) = (args.engine.as_deref(), by_prompt)
         && flag != said
@@ -186,26 +314,20 @@ fn choose(
             "leave one of them out",
         ));
     }
-    let by_session = engine_of_session(args)?;
-    let name = args
-        .engine
-        .as_deref()
-        .or(by_prompt)
-        .or(by_session.as_deref());
-    let chosen = match name.or(config.default_engine()) {
-        Some(name) => engines::select(name, config).map_err(refused)?,
-        None => {
-            return engines::first_installed(config, find_on_path).map_err(refused);
+    let mut chosen = match (by_prompt, selected) {
+        (Some(name), selected) if selected.as_ref().is_none_or(|it| it.name != name) => {
+            match engines::select(name, config).map_err(refused)? {
+                Selected::Agent(chosen) => chosen,
+                Selected::Responses(_) | Selected::Replay(_) => {
+                    return Err(Failure::usage(
+                        "a recording has no sessions to resume",
+                        "leave the resume line out",
+                    ));
+                }
+            }
         }
-    };
-    let mut chosen = match chosen {
-        Selected::Agent(chosen) => *chosen,
-        Selected::Responses(_) | Selected::Replay(_) => {
-            return Err(Failure::usage(
-                "a recording has no sessions to resume",
-                "leave the resume line out",
-            ));
-        }
+        (_, Some(chosen)) => chosen,
+        (_, None) => Box::new(engines::first_installed(config, find_on_path).map_err(refused)?),
     };
     if let Some(program) = &args.program {
         chosen.config.program = Some(program.to_string_lossy().into_owned());
@@ -331,117 +453,6 @@ fn cwd(said: Option<&Path>) -> Result<PathBuf, Failure> {
     Ok(match (said, root) {
         (None, Some(root)) => root.to_owned(),
         (Some(_), _) | (None, None) => here,
-    })
-}
-
-fn agent(
-    args: &RunArgs,
-    config: &Config,
-    chosen: &engines::SelectedAgent,
-    request: &Request,
-) -> Result<Setup, Failure> {
-    let around = LaunchContext {
-        limits: config.into(),
-        guard: Guard::own(),
-        locks: Some(locks()?),
-        holder: "linkspan run".to_owned(),
-        no_wait: args.no_wait,
-    };
-    chosen
-        .setup(request, around, find_on_path, Machine::own())
-        .map_err(refused)
-}
-
-/// A model behind an endpoint: it has no process, and what was said before is in the journal.
-fn model(args: &RunArgs, endpoint: Box<Endpoint>, config: &Config) -> Result<RunPlan, Failure> {
-    if args.fork.is_some() || args.r#continue {
-        return Err(Failure::usage(
-            "a model has no sessions of its own to fork or to continue",
-            "name the session with `--resume`",
-        ));
-    }
-    let prompt = PromptSource::read(&args.prompt)?;
-    let native = args.resume.clone();
-    let kept = SessionMeta {
-        engine: format!("responses:{}", endpoint.name),
-        cwd: Some(cwd(args.cwd.as_deref())?),
-        title: hub::title(&prompt.text),
-        native: native.clone(),
-        is_latest: false,
-        forked: None,
-        cut: hub::truncation(config),
-    };
-    // The session is not known yet; the conversation gets its name when it starts.
-    let mut told = Conversation::of_prompt("", History::default(), &prompt.text);
-    told.model = args.model.clone();
-    if let Some(response) = &native {
-        told.follow(response);
-    }
-    Ok(RunPlan {
-        setup: Setup::responses(endpoint, told, &prompt.text, config.into()),
-        permissions: Permissions::default(),
-        ask_limit: None,
-        kept,
-        prompt: None,
-        config: config.clone(),
-        said: Vec::new(),
-        list: Vec::new(),
-    })
-}
-
-fn replay(
-    args: &RunArgs,
-    engine: &str,
-    recording: &Recording,
-    config: &Config,
-) -> Result<RunPlan, Failure> {
-    if args.resume.is_some() || args.fork.is_some() || args.r#continue {
-        return Err(Failure::usage(
-            "a recording has no sessions to resume",
-            "leave `--resume`, `--continue` and `--fork` out",
-        ));
-    }
-    let name = recording.name();
-    let (input, format) = recording.open().map_err(|err| match &err {
-        RecordingError::Read(cause) if cause.kind() == io::ErrorKind::NotFound => {
-            Failure::Message {
-                code: Code::Io,
-                message: format!("there is no recording `{}`", printable(&name)),
-                hint: Some(printable(&recording.offer())),
-            }
-        }
-        RecordingError::Read(_) | RecordingError::Detect(_) => {
-            InputStream::refused(&name, err.into())
-        }
-    })?;
-    let prompt = match &*args.prompt {
-        [] => None,
-        words => Some(PromptSource::read(words)?.text),
-    };
-    let kept = SessionMeta {
-        engine: engine.to_owned(),
-        cwd: env::current_dir().ok(),
-        title: hub::title(prompt.as_deref().unwrap_or(&name)),
-        native: None,
-        is_latest: false,
-        forked: None,
-        cut: hub::truncation(config),
-    };
-    let speed = args.speed;
-    let work = Backend::Replay {
-        input,
-        speed,
-        prompt,
-    };
-    Ok(RunPlan {
-        setup: Setup::replay(format, work, config.into()),
-        permissions: Permissions::default(),
-        ask_limit: None,
-        kept,
-        prompt: None,
-        config: config.clone(),
-        said: Vec::new(),
-        list: Vec::new(),
     })
 }
 

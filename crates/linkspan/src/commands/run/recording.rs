@@ -66,7 +66,7 @@ pub(super) async fn recall(log: &mut SessionLog, setup: &mut Setup) {
         return;
     }
     match log.history().await {
-        Ok(history) => setup.recall(history),
+        Ok(history) => setup.recall(history, None),
         Err(err) => exit::print_line(&format!(
             "linkspan: the history cannot be read: {}\n",
             chain(&err)

@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 
 use super::super::{Acp, NotSettled};
 use super::{DialogueTest, recording};
+use crate::options::RunOptions;
 use crate::request::{Answer, Interaction, Mode, Permissions, Request, Resume};
 
 fn request(resume: Resume) -> Request {
     Request {
         prompt: String::new(),
         resume,
-        model: None,
-        effort: None,
+        options: RunOptions::default(),
         mcp_servers: Vec::new(),
         cwd: "/workspace".into(),
         permissions: Permissions {
@@ -351,7 +351,7 @@ fn the_chosen_login_is_used_or_the_reason_is_reported() {
 #[test]
 fn model_and_mode_are_set_before_the_first_prompt() {
     let mut request = request(Resume::Fresh);
-    request.model = Some("big".to_owned());
+    request.options.model = Some("big".to_owned());
     request.permissions.mode = Mode::Plan;
     let meet = |session: Value| {
         let mut stage = handshake(&request, json!({}));
@@ -390,7 +390,7 @@ fn model_and_mode_are_set_before_the_first_prompt() {
 #[test]
 fn invalid_choices_are_reported() {
     let mut request = request(Resume::Fresh);
-    request.model = Some("big".to_owned());
+    request.options.model = Some("big".to_owned());
     let mut stage = handshake(&request, json!({}));
     stage.result(json!({"sessionId": "s"}));
     request.permissions.mode = Mode::Plan;

@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 
 use super::super::Codex;
 use super::{DialogueTest, recording};
+use crate::options::RunOptions;
 use crate::request::{Answer, Interaction, Mode, Permissions, Request, Resume};
 
 fn request(resume: Resume, mode: Mode) -> Request {
     Request {
         prompt: "go".to_owned(),
         resume,
-        model: None,
-        effort: None,
+        options: RunOptions::default(),
         mcp_servers: Vec::new(),
         cwd: "/workspace".into(),
         permissions: Permissions {

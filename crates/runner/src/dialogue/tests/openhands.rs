@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::super::{NotSettled, OpenHands};
 use super::DialogueTest;
 use crate::engines::EngineConfig;
+use crate::options::RunOptions;
 use crate::request::{
     Answer, Image, Interaction, McpServer, McpVia, Mode, Permissions, Prompt, Request, Resume,
 };
@@ -19,8 +20,7 @@ fn request(resume: Resume, mode: Mode) -> Request {
     Request {
         prompt: String::new(),
         resume,
-        model: None,
-        effort: None,
+        options: RunOptions::default(),
         mcp_servers: Vec::new(),
         cwd: "/workspace".into(),
         permissions: Permissions {
@@ -253,7 +253,7 @@ fn pictures_effort_and_servers_of_tools_go_along() {
     };
     let pairs = || vec![("k".to_owned(), "v".to_owned())];
     let mut request = request(Resume::Fresh, Mode::Allow);
-    request.effort = Some("low".to_owned());
+    request.options.effort = Some("low".to_owned());
     request.mcp_servers = vec![
         server(
             "here",

@@ -291,7 +291,7 @@ fn models_and_tools_are_never_flags() {
     for (value, _) in REFUSED {
         for name in ["claude", "codex", "opencode", "gemini", "openhands"] {
             let mut with_model = request(Mode::Deny, Interaction::OneShot, Resume::Fresh);
-            with_model.model = Some((*value).to_owned());
+            with_model.options.model = Some((*value).to_owned());
             let launched = launch(name, &config(""), &with_model);
             assert!(
                 matches!(

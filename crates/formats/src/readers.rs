@@ -11,12 +11,13 @@ pub(crate) mod gemini;
 mod input;
 mod lifecycle;
 pub(crate) mod linkspan;
+mod machine;
 mod missing_end;
-mod nested;
 pub(crate) mod opencode;
 pub(crate) mod openhands;
 pub(crate) mod openresponses;
 mod session_tracker;
+mod subagents;
 #[cfg(test)]
 mod test_summary;
 #[cfg(test)]
@@ -24,6 +25,7 @@ mod test_support;
 mod todos;
 
 pub use lifecycle::ItemIds;
+pub(crate) use machine::machine;
 use model::Timestamp;
 
 /// The configuration of a reader: facts that are not in the stream.

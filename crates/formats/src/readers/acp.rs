@@ -17,35 +17,28 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
-use model::{
-    Binding, Body, End, Frame, Reader, RunError, SessionBound, SessionId, Sink, Text, Timestamp,
-};
+use model::{Binding, RunEnded, SessionBound, SessionId, Text};
 
 use self::calls::AcpCalls;
 use self::end::ContextUsage;
 use self::requests::PendingRequests;
 use self::texts::AcpTexts;
-use super::ReaderConfig;
-use super::input::{self, Direction, Framed};
 use super::lifecycle::{FrameContext, Lifecycle};
-use super::nested::NestedCalls;
+use super::machine::MessageReader;
+use super::subagents::Subagents;
+use super::{ReaderConfig, RunEnds, input};
 use crate::wire::acp::inbound::{self as wire, Line, Meta};
 use crate::wire::lenient::{Any, Object as _, read};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Acp {
     lifecycle: Lifecycle,
-    config: ReaderConfig,
+    run_ends: RunEnds,
     session: AcpSession,
-    /// Another session on the same connection, which was told of.
-    other_session: Option<String>,
-    /// Another session than the requested one answered: ignore everything after that.
-    is_lost: bool,
-    n_ignored: u64,
     requests: PendingRequests,
     texts: AcpTexts,
     calls: AcpCalls,
-    nested: NestedCalls,
+    subagents: Subagents,
     used: ContextUsage,
     last_text: Option<Text<'static>>,
     was_cancelled: bool,
@@ -55,14 +48,11 @@ pub(crate) struct Acp {
     is_opened: bool,
     /// Updates that belong to no run.
     n_skipped: u64,
-    /// Why there is no session: the agent's last response to a request for one.
-    refusal: Option<RunError<'static>>,
 }
 
 /// What is known of the session.
 #[derive(Clone, Debug, Default)]
 struct AcpSession {
-    id: Option<String>,
     cwd: Option<String>,
     model: Option<String>,
     mode: Option<String>,
@@ -82,62 +72,6 @@ static UPDATE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"sessi
 const MAX_COMMANDS: usize = 1024;
 
 impl Acp {
-    pub(crate) fn new(config: &ReaderConfig) -> Self {
-        let engine = config.engine.clone().map_or("acp".into(), Cow::Owned);
-        Self {
-            lifecycle: Lifecycle::new(engine, config),
-            config: config.clone(),
-            session: AcpSession::default(),
-            other_session: None,
-            is_lost: false,
-            n_ignored: 0,
-            requests: PendingRequests::default(),
-            texts: AcpTexts::default(),
-            calls: AcpCalls::default(),
-            nested: NestedCalls::default(),
-            used: ContextUsage::default(),
-            last_text: None,
-            was_cancelled: false,
-            is_replay: false,
-            is_opened: false,
-            n_skipped: 0,
-            refusal: None,
-        }
-    }
-
-    /// `side` is known only in a recording of both directions.
-    fn line<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str, side: Option<Direction>) {
-        if self.notification(cx, text) {
-            return;
-        }
-        let mut line = Line::default();
-        if !input::is_object(&mut self.lifecycle, cx, text, "an ACP message", &mut line) {
-            return;
-        }
-        if self.is_lost {
-            self.n_ignored += 1;
-            return;
-        }
-        cx.extra = std::mem::take(line.extra());
-        let session = line.session_id.take();
-        if line.session_update.0.is_some() {
-            // The fields of the update are this line's own.
-            cx.extra.clear();
-            let update = serde_json::from_str(text).unwrap_or_default();
-            self.update(cx, session.as_deref(), update, text);
-        } else if line.method.0.is_some() {
-            self.method(cx, &line, text, side);
-        } else if line.update.0.is_some() {
-            let update = line.update.parse().unwrap_or_default();
-            self.update(cx, session.as_deref(), update, text);
-        } else if self.is_response(&line) {
-            self.response(cx, &line, text, side);
-        } else {
-            self.lifecycle
-                .unmapped(cx, "no message of ACP".to_owned(), text);
-        }
-    }
-
     /// Many answers say nothing: their result is empty, or `null`, which is nothing.
     fn is_response(&self, line: &Line<'_>) -> bool {
         let is_told = line.result.0.is_some() || line.error.0.is_some();
@@ -147,7 +81,7 @@ impl Acp {
     /// Reads an update in its usual wrapping; false when it is something else.
     fn notification<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) -> bool {
         let head = &text.as_bytes()[..text.len().min(NOTIFICATION_HEAD)];
-        if self.is_lost || UPDATE.find(head).is_none() {
+        if UPDATE.find(head).is_none() {
             return false;
         }
         let mut line = wire::Notification::default();
@@ -167,54 +101,34 @@ impl Acp {
         true
     }
 
-    /// Checks the session of an update, and tells of it when it is new; false when the run failed.
+    /// Checks the session of an update, and introduces it when it is new; false when the run failed.
     fn same_session(&mut self, cx: &mut FrameContext<'_>, id: Option<&str>) -> bool {
-        let Some(id) = id.filter(|it| !it.is_empty()) else {
-            return true;
-        };
-        match &self.session.id {
-            Some(known) if known == id => true,
-            Some(_) => {
-                if self.other_session.as_deref() != Some(id) {
-                    self.other_session = Some(id.to_owned());
-                    let text = format!("updates of another session, `{id}`");
-                    self.lifecycle.warn(cx, "other_session", text, None);
-                }
-                true
-            }
-            None => self.bind(cx, id),
+        let named = id.filter(|it| !it.is_empty());
+        if let Some(id) = named.filter(|_| self.session.is_fork) {
+            // It has a new id, whichever session was asked for.
+            self.lifecycle.session.adopt_first(id);
         }
+        let is_ours = self.is_of_session(cx, id);
+        if is_ours && !self.lifecycle.session.is_bound() {
+            self.emit_session(cx);
+        }
+        is_ours
     }
 
-    /// A session is known; false when it is not the one that was asked for.
-    fn bind(&mut self, cx: &mut FrameContext<'_>, id: &str) -> bool {
-        let wanted = self.config.expected_session.clone();
-        let is_fork = self.session.is_fork;
-        if let Some(wanted) = wanted.filter(|it| it != id && !is_fork) {
-            self.wrong_session(cx, &wanted, id);
-            return false;
-        }
-        let how = if self.session.id.as_deref() == Some(id) {
-            Binding::Repeat
-        } else if is_fork {
-            Binding::Fork
-        } else if self.config.expected_session.is_some() || self.session.is_old {
-            Binding::Resume
-        } else {
-            Binding::Init
-        };
-        self.session.id = Some(id.to_owned());
-        self.emit_session(cx, how);
-        true
-    }
-
-    fn emit_session(&mut self, cx: &mut FrameContext<'_>, how: Binding) {
+    /// A session is known, or has told more about itself.
+    fn emit_session(&mut self, cx: &mut FrameContext<'_>) {
         let session = &self.session;
-        let Some(id) = session.id.clone() else { return };
+        let Some(id) = self.lifecycle.session.id() else {
+            return;
+        };
         let own = |it: &Option<String>| it.clone().map(Cow::Owned);
         let bound = SessionBound {
-            native: SessionId::new(id),
-            how,
+            native: SessionId::new(id.to_owned()),
+            how: match session {
+                AcpSession { is_fork: true, .. } => Binding::Fork,
+                AcpSession { is_old: true, .. } => Binding::Resume,
+                AcpSession { .. } => Binding::Init,
+            },
             model: own(&session.model),
             cwd: own(&session.cwd),
             permission_mode: own(&session.mode),
@@ -223,7 +137,7 @@ impl Acp {
             mcp_servers: Vec::new(),
             commands: session.commands.iter().cloned().map(Cow::Owned).collect(),
         };
-        self.lifecycle.emit(cx, Body::SessionBound(bound));
+        self.lifecycle.bind(cx, bound);
     }
 
     /// What the options of a session say about its model and its mode.
@@ -251,43 +165,87 @@ impl Acp {
         let parent = said.parent_tool_use_id.take();
         let parent = parent.or(said.claude_code.parent_tool_use_id.take());
         if let Some(parent) = parent.filter(|it| !it.is_empty()) {
-            let path = self.nested.path_of(&mut self.lifecycle, cx, &parent);
+            let path = self.subagents.path_of(&mut self.lifecycle, cx, &parent);
             cx.path = Cow::Owned(path);
         }
         said
     }
 }
 
-impl Framed for Acp {
+impl MessageReader for Acp {
+    fn new(config: &ReaderConfig) -> Self {
+        let engine = config.engine.clone().map_or("acp".into(), Cow::Owned);
+        Self {
+            lifecycle: Lifecycle::new(engine, config),
+            run_ends: config.run_ends,
+            session: AcpSession::default(),
+            requests: PendingRequests::default(),
+            texts: AcpTexts::default(),
+            calls: AcpCalls::default(),
+            subagents: Subagents::default(),
+            used: ContextUsage::default(),
+            last_text: None,
+            was_cancelled: false,
+            is_replay: false,
+            is_opened: false,
+            n_skipped: 0,
+        }
+    }
+
     fn lifecycle(&mut self) -> &mut Lifecycle {
         &mut self.lifecycle
     }
 
-    fn began(&self) -> Option<Timestamp> {
-        self.config.started_at
+    fn agent(&self) -> &'static str {
+        "the agent"
     }
 
-    fn message<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        text: &'c str,
-        direction: Option<Direction>,
-    ) {
-        self.line(cx, text, direction);
+    fn message<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
+        if self.notification(cx, text) {
+            return;
+        }
+        let mut line = Line::default();
+        if !input::is_object(&mut self.lifecycle, cx, text, "an ACP message", &mut line) {
+            return;
+        }
+        cx.extra = std::mem::take(line.extra());
+        let session = line.session_id.take();
+        if line.session_update.0.is_some() {
+            // The fields of the update are this line's own.
+            cx.extra.clear();
+            let update = serde_json::from_str(text).unwrap_or_default();
+            self.update(cx, session.as_deref(), update, text);
+        } else if line.method.0.is_some() {
+            self.method(cx, &line, text);
+        } else if line.update.0.is_some() {
+            let update = line.update.parse().unwrap_or_default();
+            self.update(cx, session.as_deref(), update, text);
+        } else if self.is_response(&line) {
+            self.response(cx, &line, text);
+        } else {
+            self.lifecycle
+                .unmapped(cx, "no message of ACP".to_owned(), text);
+        }
     }
-}
 
-impl Reader for Acp {
-    fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
-        input::frame(self, frame, sink);
+    fn client_message<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
+        self.message(cx, text);
     }
 
-    fn end(&mut self, end: &End, sink: &mut dyn Sink) {
-        self.finish(&mut FrameContext::new(sink), end);
+    fn end_run(&mut self, cx: &mut FrameContext<'_>, ended: RunEnded<'_>) {
+        self.finish_run(cx, ended);
     }
 
-    fn clone_box(&self) -> Box<dyn Reader> {
-        Box::new(self.clone())
+    fn flush(&mut self, cx: &mut FrameContext<'_>) {
+        self.end_replay(cx);
+    }
+
+    fn start_queued(&mut self, cx: &mut FrameContext<'_>) -> bool {
+        self.next(cx)
+    }
+
+    fn was_interrupted(&self) -> bool {
+        self.was_cancelled
     }
 }
 

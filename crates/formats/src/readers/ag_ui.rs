@@ -17,8 +17,8 @@ mod tests;
 use std::borrow::Cow;
 
 use model::{
-    Binding, Body, Cause, End, Frame, Item, ItemId, Level, Notice, Origin, Other, Plan, PlanEntry,
-    PlanStatus, Raw, Reader, SessionBound, SessionId, Sink, Status, Text, Timestamp,
+    Cause, Item, ItemId, Level, Notice, Other, Plan, PlanEntry, PlanStatus, Raw, RunEnded, Status,
+    Text, Timestamp,
 };
 
 use self::chunks::Chunks;
@@ -26,9 +26,9 @@ use self::messages::SeenMessages;
 use self::subagents::AgUiSubagents;
 use self::texts::AgUiTexts;
 use self::tools::AgUiCalls;
-use super::input::{Direction, Framed};
 use super::lifecycle::{FrameContext, Lifecycle};
-use super::{ReaderConfig, input};
+use super::machine::MessageReader;
+use super::{ReaderConfig, input, session_tracker};
 use crate::wire::ag_ui::inbound::{self as wire, Line};
 use crate::wire::lenient::{Any, Object as _};
 
@@ -38,11 +38,6 @@ const MAX_OPEN: usize = 1024;
 #[derive(Clone, Debug)]
 pub(crate) struct AgUi {
     lifecycle: Lifecycle,
-    config: ReaderConfig,
-    /// The thread, once a run named it.
-    thread: Option<String>,
-    is_lost: bool,
-    n_ignored: u64,
     cwd: Option<String>,
     texts: AgUiTexts,
     calls: AgUiCalls,
@@ -61,52 +56,6 @@ struct Activity {
 }
 
 impl AgUi {
-    pub(crate) fn new(config: &ReaderConfig) -> Self {
-        Self {
-            lifecycle: Lifecycle::new("ag-ui", config).with_announced_turns(),
-            config: config.clone(),
-            thread: None,
-            is_lost: false,
-            n_ignored: 0,
-            cwd: None,
-            texts: AgUiTexts::default(),
-            calls: AgUiCalls::default(),
-            chunks: Chunks::default(),
-            subagents: AgUiSubagents::default(),
-            activities: Vec::new(),
-            shown: SeenMessages::default(),
-            last_text: None,
-        }
-    }
-
-    fn line<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str, direction: Direction) {
-        let mut line = Line::default();
-        if !input::is_object(&mut self.lifecycle, cx, text, "an AG-UI event", &mut line) {
-            return;
-        }
-        if self.is_lost {
-            self.n_ignored += 1;
-            return;
-        }
-        if direction == Direction::ToAgent {
-            cx.origin = Origin::Client;
-            return self
-                .lifecycle
-                .unmapped(cx, "message to the agent".to_owned(), text);
-        }
-        cx.extra = std::mem::take(line.extra());
-        if let Some(millis) = line.timestamp.0 {
-            cx.at = Some(Timestamp::from_millis(millis as i64));
-        }
-        let Some(kind) = line.r#type.take() else {
-            return self.lifecycle.unmapped(cx, "no type".to_owned(), text);
-        };
-        if !kind.starts_with("SUBAGENT_") {
-            self.enter(cx, line.subagent_run_id.as_deref());
-        }
-        self.event(cx, &kind, line, text);
-    }
-
     fn event<'c>(
         &mut self,
         cx: &mut FrameContext<'c>,
@@ -165,10 +114,8 @@ impl AgUi {
     }
 
     fn run_started<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>) {
-        if self.lifecycle.has_run() && self.thread.is_some() {
-            let extra = std::mem::take(&mut cx.extra);
-            self.cut(cx, &End::default());
-            cx.extra = extra;
+        if self.lifecycle.session.id().is_some() {
+            self.end_unfinished(cx);
         }
         let input: wire::Input<'c> = line.input.parse().unwrap_or_default();
         cx.extra
@@ -186,23 +133,11 @@ impl AgUi {
 
     /// Introduces the thread; false when it is not the one that was asked for.
     fn bind(&mut self, cx: &mut FrameContext<'_>, thread: &str) -> bool {
-        if let Some(wanted) = &self.config.expected_session
-            && wanted != thread
-        {
-            self.wrong_session(cx, thread);
-            return false;
+        let is_accepted = self.accepts_session(cx, thread);
+        if is_accepted && !self.lifecycle.session.is_bound() {
+            self.lifecycle.bind(cx, session_tracker::bound(thread));
         }
-        if self.thread.as_deref() == Some(thread) {
-            return true;
-        }
-        self.thread = Some(thread.to_owned());
-        let how = match self.config.expected_session {
-            Some(_) => Binding::Resume,
-            None => Binding::Init,
-        };
-        let bound = SessionBound::new(SessionId::new(thread.to_owned()), how);
-        self.lifecycle.emit(cx, Body::SessionBound(bound));
-        true
+        is_accepted
     }
 
     /// A step has a name and no id.
@@ -319,36 +254,56 @@ impl AgUi {
     }
 }
 
-impl Framed for AgUi {
+impl MessageReader for AgUi {
+    fn new(config: &ReaderConfig) -> Self {
+        Self {
+            lifecycle: Lifecycle::new("ag-ui", config).with_announced_turns(),
+            cwd: None,
+            texts: AgUiTexts::default(),
+            calls: AgUiCalls::default(),
+            chunks: Chunks::default(),
+            subagents: AgUiSubagents::default(),
+            activities: Vec::new(),
+            shown: SeenMessages::default(),
+            last_text: None,
+        }
+    }
+
     fn lifecycle(&mut self) -> &mut Lifecycle {
         &mut self.lifecycle
     }
 
-    fn began(&self) -> Option<Timestamp> {
-        self.config.started_at
+    fn agent(&self) -> &'static str {
+        "the agent"
     }
 
-    fn message<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        text: &'c str,
-        direction: Option<Direction>,
-    ) {
-        self.line(cx, text, direction.unwrap_or(Direction::FromAgent));
+    fn message<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
+        let mut line = Line::default();
+        if !input::is_object(&mut self.lifecycle, cx, text, "an AG-UI event", &mut line) {
+            return;
+        }
+        cx.extra = std::mem::take(line.extra());
+        if let Some(millis) = line.timestamp.0 {
+            cx.at = Some(Timestamp::from_millis(millis as i64));
+        }
+        let Some(kind) = line.r#type.take() else {
+            return self.lifecycle.unmapped(cx, "no type".to_owned(), text);
+        };
+        if !kind.starts_with("SUBAGENT_") {
+            self.enter(cx, line.subagent_run_id.as_deref());
+        }
+        self.event(cx, &kind, line, text);
     }
-}
 
-impl Reader for AgUi {
-    fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
-        input::frame(self, frame, sink);
+    fn end_run(&mut self, cx: &mut FrameContext<'_>, mut ended: RunEnded<'_>) {
+        ended.answer = ended.answer.or(self.last_text.take());
+        self.lifecycle.end_run(cx, ended);
+        self.forget();
     }
 
-    fn end(&mut self, end: &End, sink: &mut dyn Sink) {
-        self.finish(&mut FrameContext::new(sink), end);
-    }
-
-    fn clone_box(&self) -> Box<dyn Reader> {
-        Box::new(self.clone())
+    fn flush(&mut self, cx: &mut FrameContext<'_>) {
+        self.end_chunks(cx);
+        self.close_ended_thoughts(cx);
     }
 }
 

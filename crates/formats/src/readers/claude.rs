@@ -11,25 +11,26 @@ mod outcome;
 mod partial;
 mod plan;
 mod results;
-mod subagents;
 mod system;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use model::{
-    Binding, Body, Cause, End, Frame, Item, ItemId, McpServer, Message, Origin, Reader, Role,
-    SessionBound, SessionId, Sink, Status, Text, Timestamp,
+    Cause, End, Item, ItemId, McpServer, Message, Origin, Role, RunEnded, RunError, SessionBound,
+    Status, Text, Timestamp,
 };
 use serde_json::value::RawValue;
 
 use self::outcome::HeldResult;
 use self::partial::Partials;
 use self::plan::Tasks;
-use self::subagents::ClaudeSubagents;
-use super::input::{Direction, Framed};
+use super::input::Direction;
 use super::lifecycle::{FrameContext, Lifecycle};
-use super::{ReaderConfig, RunEnds, input};
+use super::machine::MessageReader;
+use super::missing_end::MissingEnd;
+use super::subagents::Subagents;
+use super::{ReaderConfig, RunEnds, input, session_tracker};
 use crate::wire::claude::{self as wire, Line};
 use crate::wire::lenient::{Object as _, Words, read};
 
@@ -43,22 +44,15 @@ const MAX_RESPONSES: usize = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct Claude {
     lifecycle: Lifecycle,
-    config: ReaderConfig,
-    /// The native session, once any line has reported it.
-    session: Option<String>,
-    /// Only an `init` tells more than the id.
-    has_init: bool,
+    run_ends: RunEnds,
     cwd: Option<String>,
-    /// Another session than the requested one answered: ignore everything after that.
-    is_lost: bool,
-    n_ignored: u64,
     /// Prompts seen going in, whose turn has not begun.
     prompts: VecDeque<QueuedPrompt>,
     /// The last prompt that was shown, to know its echo.
     shown_prompt: Option<String>,
     partials: Partials,
     responses: Responses,
-    subagents: ClaudeSubagents,
+    subagents: Subagents,
     tasks: Tasks,
     /// Calls that were denied and whose result has not come.
     denied: Vec<ItemId<'static>>,
@@ -85,40 +79,9 @@ struct QueuedPrompt {
 }
 
 impl Claude {
-    pub(crate) fn new(config: &ReaderConfig) -> Self {
-        Self {
-            lifecycle: Lifecycle::new("claude", config),
-            config: config.clone(),
-            session: None,
-            has_init: false,
-            cwd: None,
-            is_lost: false,
-            n_ignored: 0,
-            prompts: VecDeque::new(),
-            shown_prompt: None,
-            partials: Partials::default(),
-            responses: Responses::default(),
-            subagents: ClaudeSubagents::default(),
-            tasks: Tasks::default(),
-            denied: Vec::new(),
-            compaction: None,
-            last_text: None,
-            api_error: None,
-            error: None,
-            was_interrupted: false,
-            held: None,
-            was_woken: false,
-            is_announced: false,
-        }
-    }
-
     fn line<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str, direction: Direction) {
         let mut line = Line::default();
         if !input::is_object(&mut self.lifecycle, cx, text, "a Claude message", &mut line) {
-            return;
-        }
-        if self.is_lost {
-            self.n_ignored += 1;
             return;
         }
         cx.native = line.uuid.str();
@@ -158,7 +121,6 @@ impl Claude {
 
     /// A message of the host to the agent, from a recording of both directions.
     fn on_host_line<'c>(&mut self, cx: &mut FrameContext<'c>, line: &mut Line<'c>, text: &'c str) {
-        cx.origin = Origin::Client;
         match kind(line) {
             LineKind::User => {
                 let (text, parts) = blocks::text_and_parts(line.message.take().content);
@@ -198,7 +160,7 @@ impl Claude {
         if !self.has_result() || self.was_woken || self.is_turn_expected() || is_sub_agents {
             return false;
         }
-        let is_recording = self.config.run_ends == RunEnds::AtNextTurn;
+        let is_recording = self.run_ends == RunEnds::AtNextTurn;
         match kind {
             LineKind::Assistant | LineKind::StreamEvent | LineKind::Error => true,
             // Its own prompts are repeated by a CLI that was asked to.
@@ -288,50 +250,9 @@ impl Claude {
             .close_text(cx, Item::Message(message), Status::Ok);
     }
 
-    /// Checks the session a line belongs to; false when the run has failed over it.
-    fn same_session(&mut self, cx: &mut FrameContext<'_>, id: Option<&str>, decides: bool) -> bool {
-        let Some(id) = id.filter(|it| !it.is_empty()) else {
-            return true;
-        };
-        let known = self
-            .session
-            .as_deref()
-            .or(self.config.expected_session.as_deref());
-        if known.is_none_or(|known| known == id) {
-            if self.session.is_none() {
-                self.session = Some(id.to_owned());
-            }
-            return true;
-        }
-        if self.session.is_some() && !decides {
-            let text = format!("a line of another session, `{id}`");
-            self.lifecycle.warn(cx, "other_session", text, None);
-            return true;
-        }
-        self.wrong_session(cx, id);
-        false
-    }
-
-    /// Binds the session of a stream without an `init`.
-    fn bind_without_init(&mut self, cx: &mut FrameContext<'_>) {
-        if self.has_init {
-            return;
-        }
-        if let Some(session) = self.session.clone() {
-            self.has_init = true;
-            let bound = SessionBound::new(SessionId::new(session), self.binding());
-            let extra = std::mem::take(&mut cx.extra);
-            self.lifecycle.emit(cx, Body::SessionBound(bound));
-            cx.extra = extra;
-        }
-    }
-
-    fn binding(&self) -> Binding {
-        if self.config.expected_session.is_some() {
-            Binding::Resume
-        } else {
-            Binding::Init
-        }
+    /// Checks the session of a line that may decide which one answers.
+    fn answers_as(&mut self, cx: &mut FrameContext<'_>, id: Option<&str>) -> bool {
+        id.is_none_or(|id| id.is_empty() || self.accepts_session(cx, id))
     }
 
     fn init<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
@@ -339,18 +260,13 @@ impl Claude {
             return;
         };
         let id = init.session_id.take();
-        let is_new = id
-            .as_deref()
-            .is_some_and(|id| self.session.as_deref().is_some_and(|it| it != id));
-        if is_new && !self.lifecycle.has_run()
-            || is_new && self.held.is_some() && self.config.expected_session.is_none()
-        {
+        let session = &self.lifecycle.session;
+        let is_new = id.is_some() && session.id().is_some() && session.id() != id.as_deref();
+        if is_new && session.expected().is_none() {
             // Two recordings in one file: the first run is over.
             self.finish_held(cx);
-            self.session = None;
-            self.has_init = false;
         }
-        if !self.same_session(cx, id.as_deref(), true) {
+        if !self.answers_as(cx, id.as_deref()) {
             return;
         }
         cx.extra = std::mem::take(init.extra());
@@ -359,20 +275,12 @@ impl Claude {
             self.lifecycle.set_engine_turns("qwen");
         }
         self.cwd = init.cwd.as_deref().map(str::to_owned).or(self.cwd.take());
-        let how = if self.has_init {
-            Binding::Repeat
-        } else {
-            self.binding()
-        };
-        if let Some(native) = self.session.clone() {
-            self.has_init = true;
+        if let Some(native) = self.lifecycle.session.id().map(str::to_owned) {
             let servers: Vec<wire::McpServer<'_>> = init.mcp_servers.parse().unwrap_or_default();
             let in_full = init.mcp_servers.raw().filter(|_| !servers.is_empty());
             cx.extra
                 .extend(in_full.map(|raw| (Cow::Borrowed("mcp_servers"), raw)));
             let bound = SessionBound {
-                native: SessionId::new(native),
-                how,
                 model: init.model.take(),
                 cwd: init.cwd.take(),
                 permission_mode: init.permission_mode.take().or(init.qwen_mode.take()),
@@ -393,13 +301,14 @@ impl Claude {
                     .into_iter()
                     .filter_map(|it| it.0)
                     .collect(),
+                ..session_tracker::bound(native)
             };
             if self.held.is_some() && !self.was_woken {
                 let extra = std::mem::take(&mut cx.extra);
                 self.finish_held(cx);
                 cx.extra = extra;
             }
-            self.lifecycle.emit(cx, Body::SessionBound(bound));
+            self.lifecycle.bind(cx, bound);
         }
         if self.has_result() && !self.was_woken && self.prompts.is_empty() {
             // A recording may end here: without a word of the turn there is no run.
@@ -425,36 +334,72 @@ impl Claude {
     }
 }
 
-impl Framed for Claude {
+impl MessageReader for Claude {
+    fn new(config: &ReaderConfig) -> Self {
+        Self {
+            lifecycle: Lifecycle::new("claude", config),
+            run_ends: config.run_ends,
+            cwd: None,
+            prompts: VecDeque::new(),
+            shown_prompt: None,
+            partials: Partials::default(),
+            responses: Responses::default(),
+            subagents: Subagents::default(),
+            tasks: Tasks::default(),
+            denied: Vec::new(),
+            compaction: None,
+            last_text: None,
+            api_error: None,
+            error: None,
+            was_interrupted: false,
+            held: None,
+            was_woken: false,
+            is_announced: false,
+        }
+    }
+
     fn lifecycle(&mut self) -> &mut Lifecycle {
         &mut self.lifecycle
     }
 
-    fn began(&self) -> Option<Timestamp> {
-        self.config.started_at
+    fn agent(&self) -> &'static str {
+        "claude"
     }
 
-    fn message<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        text: &'c str,
-        direction: Option<Direction>,
-    ) {
-        self.line(cx, text, direction.unwrap_or(Direction::FromAgent));
-    }
-}
-
-impl Reader for Claude {
-    fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
-        input::frame(self, frame, sink);
+    fn message<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
+        self.line(cx, text, Direction::FromAgent);
     }
 
-    fn end(&mut self, end: &End, sink: &mut dyn Sink) {
-        self.finish(&mut FrameContext::new(sink), end);
+    fn client_message<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
+        self.line(cx, text, Direction::ToAgent);
     }
 
-    fn clone_box(&self) -> Box<dyn Reader> {
-        Box::new(self.clone())
+    fn end_run(&mut self, cx: &mut FrameContext<'_>, mut ended: RunEnded<'_>) {
+        ended.answer = self.last_text.take();
+        self.lifecycle.end_run(cx, ended);
+        self.forget_run();
+    }
+
+    fn flush(&mut self, cx: &mut FrameContext<'_>) {
+        self.finish_held(cx);
+    }
+
+    fn start_queued(&mut self, cx: &mut FrameContext<'_>) -> bool {
+        let is_queued = !self.prompts.is_empty();
+        if is_queued {
+            self.start_turn(cx);
+        }
+        is_queued
+    }
+
+    fn was_interrupted(&self) -> bool {
+        self.was_interrupted
+    }
+
+    fn judge(&mut self, _: &End, missing: &mut MissingEnd) {
+        if let Some(error) = self.error.take().filter(|_| !missing.is_aborted()) {
+            missing.fail_with(RunError::new("failed", error));
+        }
     }
 }
 

@@ -15,15 +15,16 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use model::{
-    Binding, Body, Cause, Denial, End, Frame, Level, Notice, Origin, Outcome, Raw, Reader,
-    RunEnded, RunError, SessionBound, SessionId, Sink, Status, Text, Timestamp, Tokens, Why,
+    Binding, Cause, Denial, Level, Notice, Raw, RunEnded, SessionBound, Text, Timestamp, Tokens,
+    Why,
 };
 use serde_json::value::RawValue;
 
 use self::items::Phase;
-use super::input::{Direction, Framed};
+use super::input::Direction;
 use super::lifecycle::{FrameContext, Lifecycle};
-use super::{ReaderConfig, input};
+use super::machine::MessageReader;
+use super::{ReaderConfig, input, session_tracker};
 use crate::wire::codex::{self as wire, Line};
 use crate::wire::lenient::{Object as _, read};
 
@@ -35,13 +36,7 @@ const MAX_DENIALS: usize = 256;
 #[derive(Clone, Debug)]
 pub(crate) struct Codex {
     lifecycle: Lifecycle,
-    config: ReaderConfig,
-    /// The native thread, once any line has reported it.
-    session: Option<String>,
     cwd: Option<String>,
-    /// Another thread answered than the one asked for: nothing after that counts.
-    is_lost: bool,
-    n_ignored: u64,
     answer: AnswerText,
     denials: Vec<Denial<'static>>,
     /// What the thread has used so far, by its own count.
@@ -53,8 +48,6 @@ pub(crate) struct Codex {
     was_interrupted: bool,
     /// What the host of an app server asked for and has no answer to.
     requests: VecDeque<(String, HostRequest)>,
-    /// Why there is no thread: the agent's last response to a request for one.
-    refusal: Option<String>,
     is_server: bool,
 }
 
@@ -83,33 +76,9 @@ impl AnswerText {
 }
 
 impl Codex {
-    pub(crate) fn new(config: &ReaderConfig) -> Self {
-        Self {
-            lifecycle: Lifecycle::new("codex", config).with_announced_turns(),
-            config: config.clone(),
-            session: None,
-            cwd: None,
-            is_lost: false,
-            n_ignored: 0,
-            answer: AnswerText::default(),
-            denials: Vec::new(),
-            total: None,
-            total_told: None,
-            calls: None,
-            was_interrupted: false,
-            requests: VecDeque::new(),
-            refusal: None,
-            is_server: false,
-        }
-    }
-
     fn line<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str, direction: Direction) {
         let mut line = Line::default();
         if !input::is_object(&mut self.lifecycle, cx, text, "a Codex event", &mut line) {
-            return;
-        }
-        if self.is_lost {
-            self.n_ignored += 1;
             return;
         }
         cx.extra = std::mem::take(line.extra());
@@ -133,7 +102,7 @@ impl Codex {
                 let what = format!("type `{name}`");
                 self.lifecycle.unmapped(cx, what, text);
             }
-            None => self.message(cx, &mut line, text, direction),
+            None => self.rpc(cx, &mut line, text, direction),
         }
     }
 
@@ -144,57 +113,28 @@ impl Codex {
                 .unmapped(cx, "thread without an id".to_owned(), text);
         };
         // A process says this once, first: whatever ran before it has lost its end.
-        self.end_as_lost(cx);
-        let how = self.binding(id);
-        if self.bind(cx, id, how) {
-            let bound = SessionBound::new(SessionId::new(id), how);
-            self.lifecycle.emit(cx, Body::SessionBound(bound));
-        }
-    }
-
-    /// How this thread comes to be the one that speaks.
-    fn binding(&self, id: &str) -> Binding {
-        match (&self.session, &self.config.expected_session) {
-            (Some(known), _) if known == id => Binding::Repeat,
-            (Some(_), _) | (None, None) => Binding::Init,
-            (None, Some(_)) => Binding::Resume,
-        }
+        self.end_unfinished(cx);
+        self.bind(cx, session_tracker::bound(id.to_owned()));
     }
 
     /// Takes a thread as the one that speaks; false when the run has failed over it.
-    fn bind(&mut self, cx: &mut FrameContext<'_>, id: &str, how: Binding) -> bool {
-        if let Some(expect) = &self.config.expected_session
-            && expect != id
-            && how != Binding::Fork
-        {
-            let expect = expect.clone();
-            self.wrong_session(cx, &expect, id);
+    fn bind(&mut self, cx: &mut FrameContext<'_>, bound: SessionBound<'_>) -> bool {
+        let id = bound.native.as_str();
+        let is_known = self.lifecycle.session.id() == Some(id);
+        if bound.how == Binding::Fork {
+            self.lifecycle.session.adopt(id);
+        } else if !self.accepts_session(cx, id) {
             return false;
         }
-        if self.session.as_deref() != Some(id) {
-            self.session = Some(id.to_owned());
+        if !is_known {
             self.total = None;
         }
+        self.lifecycle.bind(cx, bound);
         true
     }
 
-    fn wrong_session(&mut self, cx: &mut FrameContext<'_>, wanted: &str, got: &str) {
-        cx.extra.clear();
-        cx.why = Some(Why::WrongSession);
-        self.lifecycle.start_run(cx, Cause::Prompt);
-        cx.why = None;
-        let native = SessionId::new(got.to_owned());
-        let bound = SessionBound::new(native, Binding::Mismatch);
-        self.lifecycle.emit(cx, Body::SessionBound(bound));
-        let message = format!("session `{wanted}` was asked for, the agent answered as `{got}`");
-        cx.why = Some(Why::WrongSession);
-        self.end_run(cx, Outcome::Failed, Some(("wrong_session", message)));
-        cx.why = None;
-        self.is_lost = true;
-    }
-
     fn turn_started(&mut self, cx: &mut FrameContext<'_>) {
-        self.end_as_lost(cx);
+        self.end_unfinished(cx);
         self.lifecycle.start_run(cx, Cause::Prompt);
     }
 
@@ -258,70 +198,56 @@ impl Codex {
         };
         self.lifecycle.notice(cx, notice);
     }
-
-    fn end_run(
-        &mut self,
-        cx: &mut FrameContext<'_>,
-        outcome: Outcome,
-        error: Option<(&'static str, String)>,
-    ) {
-        let error = error.map(|(code, message)| RunError {
-            code: Cow::Borrowed(code),
-            message: Text::new(message),
-            native: None,
-        });
-        self.end_run_with(cx, RunEnded::new(outcome, error));
-    }
-
-    /// Ends the run with what was learned on the way.
-    fn end_run_with(&mut self, cx: &mut FrameContext<'_>, mut ended: RunEnded<'_>) {
-        ended.answer = self.answer.take();
-        ended.denials = std::mem::take(&mut self.denials);
-        let left_open = if ended.outcome == Outcome::Aborted {
-            Status::Cancelled
-        } else {
-            Status::Lost
-        };
-        self.lifecycle.end_run(cx, ended, left_open);
-        self.calls = None;
-        self.was_interrupted = false;
-    }
 }
 
-impl Framed for Codex {
+impl MessageReader for Codex {
+    const SESSION_ID: &str = "session_id/thread_id";
+
+    fn new(config: &ReaderConfig) -> Self {
+        Self {
+            lifecycle: Lifecycle::new("codex", config).with_announced_turns(),
+            cwd: None,
+            answer: AnswerText::default(),
+            denials: Vec::new(),
+            total: None,
+            total_told: None,
+            calls: None,
+            was_interrupted: false,
+            requests: VecDeque::new(),
+            is_server: false,
+        }
+    }
+
     fn lifecycle(&mut self) -> &mut Lifecycle {
         &mut self.lifecycle
     }
 
-    fn began(&self) -> Option<Timestamp> {
-        self.config.started_at
-    }
-
-    fn message<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        text: &'c str,
-        direction: Option<Direction>,
-    ) {
-        let direction = direction.unwrap_or(Direction::FromAgent);
-        if direction == Direction::ToAgent {
-            cx.origin = Origin::Client;
+    fn agent(&self) -> &'static str {
+        if self.is_server {
+            "codex app-server"
+        } else {
+            "codex exec"
         }
-        self.line(cx, text, direction);
-    }
-}
-
-impl Reader for Codex {
-    fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
-        input::frame(self, frame, sink);
     }
 
-    fn end(&mut self, end: &End, sink: &mut dyn Sink) {
-        self.finish(&mut FrameContext::new(sink), end);
+    fn message<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
+        self.line(cx, text, Direction::FromAgent);
     }
 
-    fn clone_box(&self) -> Box<dyn Reader> {
-        Box::new(self.clone())
+    fn client_message<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
+        self.line(cx, text, Direction::ToAgent);
+    }
+
+    fn end_run(&mut self, cx: &mut FrameContext<'_>, mut ended: RunEnded<'_>) {
+        ended.answer = self.answer.take();
+        ended.denials = std::mem::take(&mut self.denials);
+        self.lifecycle.end_run(cx, ended);
+        self.calls = None;
+        self.was_interrupted = false;
+    }
+
+    fn was_interrupted(&self) -> bool {
+        self.was_interrupted
     }
 }
 

@@ -10,15 +10,14 @@ mod tests;
 use std::borrow::Cow;
 
 use model::{
-    Basis, Cause, Channel, Class, End, Frame, Item, ItemId, Level, Message, ModelUsage, Notice,
-    Outcome, Plan, Raw, Reader, Role, RunEnded, RunError, Scope, Sink, Status, Text, Timestamp,
-    Tokens, Tool, ToolKind, ToolResult, Usage, Why,
+    Basis, Cause, Channel, Class, Item, ItemId, Level, Message, ModelUsage, Notice, Outcome, Plan,
+    Raw, Role, RunEnded, RunError, Scope, Status, Text, Timestamp, Tokens, Tool, ToolKind,
+    ToolResult, Usage, Why,
 };
 
-use super::input::{Direction, Framed};
 use super::lifecycle::{FrameContext, Lifecycle, raw};
-use super::session_tracker::{self, SessionMatch, SessionTracker};
-use super::{ReaderConfig, input, todos};
+use super::machine::MessageReader;
+use super::{ReaderConfig, input, session_tracker, todos};
 use crate::tools;
 use crate::wire::gemini::{self as wire, Line};
 use crate::wire::lenient::{Object as _, read};
@@ -26,8 +25,6 @@ use crate::wire::lenient::{Object as _, read};
 #[derive(Clone, Debug)]
 pub(crate) struct Gemini {
     lifecycle: Lifecycle,
-    native: SessionTracker,
-    began: Option<Timestamp>,
     /// The message whose chunks are coming.
     message: Option<ItemId<'static>>,
     n_messages: u64,
@@ -35,68 +32,15 @@ pub(crate) struct Gemini {
 }
 
 impl Gemini {
-    pub(crate) fn new(config: &ReaderConfig) -> Self {
-        Self {
-            lifecycle: Lifecycle::new("gemini", config).with_announced_turns(),
-            native: SessionTracker::new(config),
-            began: config.started_at,
-            message: None,
-            n_messages: 0,
-            last_text: None,
-        }
-    }
-
-    fn line<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str, direction: Direction) {
-        let mut line = Line::default();
-        if !input::is_object(&mut self.lifecycle, cx, text, "a Gemini event", &mut line) {
-            return;
-        }
-        if self.native.ignores() {
-            return;
-        }
-        cx.extra = std::mem::take(line.extra());
-        if let Some(at) = line.timestamp.as_deref().and_then(Timestamp::parse) {
-            cx.at = Some(at);
-        }
-        if direction == Direction::ToAgent {
-            let what = "message to the agent".to_owned();
-            return self.lifecycle.unmapped(cx, what, text);
-        }
-        let kind = line.r#type.as_deref();
-        if self.lifecycle.is_over() && (kind != Some("init") || self.lifecycle.has_one_run()) {
-            return self.lifecycle.after_end(cx);
-        }
-        match kind {
-            Some("init") => self.init(cx, &mut line),
-            Some("message") => self.message(cx, &line, text),
-            Some("tool_use") => self.tool_use(cx, line),
-            Some("tool_result") => self.tool_result(cx, line),
-            Some("error") => self.error(cx, &line, text),
-            Some("result") => self.result(cx, &line, text),
-            Some(other) => {
-                let what = format!("type `{other}`");
-                self.lifecycle.unmapped(cx, what, text);
-            }
-            None => self.lifecycle.unmapped(cx, "no type".to_owned(), text),
-        }
-    }
-
-    fn init(&mut self, cx: &mut FrameContext<'_>, line: &mut Line<'_>) {
+    fn init(&mut self, cx: &mut FrameContext<'_>, line: &Line<'_>) {
         self.close_message(cx);
         if let Some(id) = line.session_id.as_deref().filter(|it| !it.is_empty()) {
-            if self.native.observe(id) == SessionMatch::Other && !self.lifecycle.has_run() {
-                // Two recordings in one file: the first session is over.
-                self.native.forget();
-            }
-            if self.native.observe(id) != SessionMatch::Same {
-                let answer = self.last_text.take();
-                return self
-                    .native
-                    .fail_mismatch(&mut self.lifecycle, cx, id, answer);
+            if !self.accepts_session(cx, id) {
+                return;
             }
             let mut bound = session_tracker::bound(id);
-            bound.model = line.model.take().map(|it| Cow::Owned(it.into_owned()));
-            self.native.bind(&mut self.lifecycle, cx, bound);
+            bound.model = line.model.0.clone();
+            self.lifecycle.bind(cx, bound);
         }
         self.begin(cx);
     }
@@ -104,14 +48,14 @@ impl Gemini {
     fn begin(&mut self, cx: &mut FrameContext<'_>) {
         if !self.lifecycle.has_run() {
             self.last_text = None;
-            self.native.emit_bound(&mut self.lifecycle, cx);
+            self.lifecycle.emit_bound(cx);
             let extra = std::mem::take(&mut cx.extra);
             self.lifecycle.start_run(cx, Cause::Prompt);
             cx.extra = extra;
         }
     }
 
-    fn message<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>, json: &str) {
+    fn text<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>, json: &str) {
         let text = line.content.raw().map(Text::from).unwrap_or_default();
         let role = match line.role.as_deref() {
             Some("user") => Role::User,
@@ -266,7 +210,6 @@ impl Gemini {
         let (outcome, error) = verdict(line.status.as_deref(), error);
         let models = std::mem::take(&mut stats.models).0.into_iter();
         let ended = RunEnded {
-            answer: self.last_text.take(),
             usage: stats.is_object().then(|| Usage {
                 scope: Scope::Run,
                 basis: Basis::Delta,
@@ -287,53 +230,63 @@ impl Gemini {
             detail: Some(raw(json)),
             ..RunEnded::new(outcome, error)
         };
-        self.lifecycle
-            .end_run(cx, ended, session_tracker::left_open(outcome));
+        self.end_run(cx, ended);
     }
 }
 
-impl Framed for Gemini {
+impl MessageReader for Gemini {
+    fn new(config: &ReaderConfig) -> Self {
+        Self {
+            lifecycle: Lifecycle::new("gemini", config).with_announced_turns(),
+            message: None,
+            n_messages: 0,
+            last_text: None,
+        }
+    }
+
     fn lifecycle(&mut self) -> &mut Lifecycle {
         &mut self.lifecycle
     }
 
-    fn began(&self) -> Option<Timestamp> {
-        self.began
+    fn agent(&self) -> &'static str {
+        "gemini"
     }
 
-    fn message<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        text: &'c str,
-        direction: Option<Direction>,
-    ) {
-        self.line(cx, text, direction.unwrap_or(Direction::FromAgent));
-    }
-}
-
-impl Reader for Gemini {
-    fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
-        input::frame(self, frame, sink);
-    }
-
-    fn end(&mut self, end: &End, sink: &mut dyn Sink) {
-        let cx = &mut FrameContext::new(sink);
-        if self.native.is_over(&mut self.lifecycle, cx) {
+    fn message<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
+        let mut line = Line::default();
+        if !input::is_object(&mut self.lifecycle, cx, text, "a Gemini event", &mut line) {
             return;
         }
-        let missing = self.native.missing_end("gemini", end);
-        self.native
-            .start_last_run(&mut self.lifecycle, cx, missing.why);
-        self.close_message(cx);
-        let mut ended = missing.ended();
-        ended.answer = self.last_text.take();
-        cx.why = Some(missing.why);
-        let left_open = session_tracker::left_open(missing.outcome);
-        self.lifecycle.end_run(cx, ended, left_open);
+        cx.extra = std::mem::take(line.extra());
+        if let Some(at) = line.timestamp.as_deref().and_then(Timestamp::parse) {
+            cx.at = Some(at);
+        }
+        let kind = line.r#type.as_deref();
+        if self.lifecycle.is_over() && (kind != Some("init") || self.lifecycle.has_one_run()) {
+            return self.lifecycle.after_end(cx);
+        }
+        match kind {
+            Some("init") => self.init(cx, &line),
+            Some("message") => self.text(cx, &line, text),
+            Some("tool_use") => self.tool_use(cx, line),
+            Some("tool_result") => self.tool_result(cx, line),
+            Some("error") => self.error(cx, &line, text),
+            Some("result") => self.result(cx, &line, text),
+            Some(other) => {
+                let what = format!("type `{other}`");
+                self.lifecycle.unmapped(cx, what, text);
+            }
+            None => self.lifecycle.unmapped(cx, "no type".to_owned(), text),
+        }
     }
 
-    fn clone_box(&self) -> Box<dyn Reader> {
-        Box::new(self.clone())
+    fn end_run(&mut self, cx: &mut FrameContext<'_>, mut ended: RunEnded<'_>) {
+        ended.answer = self.last_text.take();
+        self.lifecycle.end_run(cx, ended);
+    }
+
+    fn flush(&mut self, cx: &mut FrameContext<'_>) {
+        self.close_message(cx);
     }
 }
 

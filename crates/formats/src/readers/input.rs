@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use model::{Frame, Raw, Sink, Timestamp};
+use model::{Frame, Raw, Timestamp};
 
 use super::lifecycle::{FrameContext, Lifecycle, MAX_KEPT};
 use crate::framing::{Repair, clean};
@@ -16,49 +16,20 @@ pub(crate) enum Direction {
     ToAgent,
 }
 
-/// A reader of messages; what stands around them is the same in every format.
-pub(crate) trait Framed {
-    fn lifecycle(&mut self) -> &mut Lifecycle;
-    /// When a recording began that only tells seconds since then.
-    fn began(&self) -> Option<Timestamp>;
-    /// Reads one message; its direction is known only in a recording of both.
-    fn message<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        text: &'c str,
-        direction: Option<Direction>,
-    );
-}
-
-/// Reads the message of a frame. Unconsumed fields are preserved in a debug notice.
-pub(crate) fn frame(reader: &mut impl Framed, frame: Frame<'_>, sink: &mut dyn Sink) {
-    let mut cx = FrameContext::new(sink);
-    let Some(text) = text(reader.lifecycle(), &mut cx, frame) else {
-        return;
-    };
-    let mut cx = FrameContext {
-        frame: cx.frame,
-        ..FrameContext::new(cx.sink)
-    };
-    let (direction, message) = unwrap(&mut cx, &text, reader.began());
-    cx.message = message;
-    reader.message(&mut cx, message, direction);
-    reader.lifecycle().unread(&mut cx);
-}
-
 /// Takes a message out of a recording of both directions, and its time with it.
-fn unwrap<'f>(
+pub(super) fn unwrap<'f>(
     cx: &mut FrameContext<'_>,
     text: &'f str,
-    began: Option<Timestamp>,
-) -> (Option<Direction>, &'f str) {
+    started_at: Option<Timestamp>,
+) -> &'f str {
     let Some((line, msg)) = wrapped(text) else {
-        return (None, text);
+        return text;
     };
-    if let (Some(began), Some(t)) = (began, line.t.0) {
-        cx.at = Some(began.plus_millis((t * 1000.0) as i64));
+    if let (Some(start), Some(t)) = (started_at, line.t.0) {
+        cx.at = Some(start.plus_millis((t * 1000.0) as i64));
     }
-    (Some(direction(line.dir.as_deref())), msg)
+    cx.direction = Some(direction(line.dir.as_deref()));
+    msg
 }
 
 /// Only the message, for detection.

@@ -5,9 +5,7 @@
 
 use std::borrow::Cow;
 
-use model::{
-    Body, End, Event, Frame, Outcome, Reader, RunEnded, RunError, Sink, Status, Text, Why,
-};
+use model::{Body, End, Event, Frame, Outcome, Reader, RunEnded, RunError, Sink, Text, Why};
 
 use super::lifecycle::{FrameContext, Lifecycle};
 use super::{ReaderConfig, input};
@@ -50,9 +48,7 @@ impl Linkspan {
                 }
                 lifecycle.start_run(cx, started.cause);
             }
-            Body::RunEnded(ended) if lifecycle.has_run() => {
-                lifecycle.end_run(cx, ended, Status::Lost)
-            }
+            Body::RunEnded(ended) if lifecycle.has_run() => lifecycle.end_run(cx, ended),
             Body::RunEnded(_) => {
                 let text = "a run ended that had not started".to_owned();
                 lifecycle.warn(cx, "never_opened", text, None);
@@ -98,6 +94,7 @@ impl Reader for Linkspan {
                     native,
                     at,
                     origin,
+                    direction: None,
                     path,
                     extra,
                     why,
@@ -131,6 +128,6 @@ fn lost(lifecycle: &mut Lifecycle, cx: &mut FrameContext<'_>) {
         message,
         native: None,
     };
-    lifecycle.end_run(cx, RunEnded::new(Outcome::Lost, Some(error)), Status::Lost);
+    lifecycle.end_run(cx, RunEnded::new(Outcome::Lost, Some(error)));
     cx.why = before;
 }

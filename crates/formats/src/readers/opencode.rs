@@ -16,14 +16,15 @@ mod tools;
 
 use std::borrow::Cow;
 
-use model::{Cause, End, Frame, Level, Notice, Raw, Reader, Role, Sink, Text, Timestamp, Tokens};
+use model::{Cause, End, Level, Notice, Raw, Role, RunEnded, Text, Timestamp, Tokens};
 
 use self::growing_text::GrowingTexts;
-use self::outcome::RunState;
+use self::outcome::{RunEndCause, RunState};
 use self::sessions::ChildSessions;
-use super::input::{Direction, Framed};
 use super::lifecycle::{FrameContext, Lifecycle};
-use super::session_tracker::{SessionMatch, SessionTracker};
+use super::machine::MessageReader;
+use super::missing_end::MissingEnd;
+use super::session_tracker::SessionMatch;
 use super::{ReaderConfig, input};
 use crate::wire::lenient::{Object as _, read};
 use crate::wire::opencode::{self as wire, Line, Part};
@@ -31,8 +32,6 @@ use crate::wire::opencode::{self as wire, Line, Part};
 #[derive(Clone, Debug)]
 pub(crate) struct OpenCode {
     lifecycle: Lifecycle,
-    native: SessionTracker,
-    began: Option<Timestamp>,
     run: RunState,
     /// The sub-agents' sessions.
     sessions: ChildSessions,
@@ -52,54 +51,6 @@ struct SessionAbout {
 }
 
 impl OpenCode {
-    pub(crate) fn new(config: &ReaderConfig) -> Self {
-        Self {
-            lifecycle: Lifecycle::new("opencode", config),
-            native: SessionTracker::new(config),
-            began: config.started_at,
-            run: RunState::default(),
-            sessions: ChildSessions::default(),
-            messages: Messages::default(),
-            growing: GrowingTexts::default(),
-            about: SessionAbout::default(),
-            about_tokens: None,
-        }
-    }
-
-    fn line<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str, direction: Direction) {
-        let mut line = Line::default();
-        if !input::is_object(
-            &mut self.lifecycle,
-            cx,
-            text,
-            "an OpenCode event",
-            &mut line,
-        ) {
-            return;
-        }
-        if self.native.ignores() {
-            return;
-        }
-        if direction == Direction::ToAgent {
-            return self
-                .lifecycle
-                .unmapped(cx, "message to the agent".to_owned(), text);
-        }
-        if let Some(payload) = line.payload.0.filter(|_| line.r#type.0.is_none()) {
-            let mut inner = Line::default();
-            if read(payload.get(), &mut inner).is_ok() && inner.properties.is_object() {
-                cx.extra = std::mem::take(line.extra());
-                return self.event(cx, inner, payload.get());
-            }
-        }
-        cx.extra.append(line.extra());
-        if line.properties.is_object() {
-            self.event(cx, line, text);
-        } else {
-            self.printed(cx, line, text);
-        }
-    }
-
     /// A line of `opencode run`.
     fn printed<'c>(&mut self, cx: &mut FrameContext<'c>, mut line: Line<'c>, text: &'c str) {
         if let Some(at) = line.timestamp.0 {
@@ -135,33 +86,19 @@ impl OpenCode {
         let Some(id) = id.filter(|it| !it.is_empty()) else {
             return true;
         };
-        let mut met = self.native.observe(id);
-        let may_follow = self.native.expected().is_none() && !self.lifecycle.has_one_run();
-        if met == SessionMatch::Other && !self.run.is_in_step() && may_follow {
+        let is_other = self.lifecycle.session.observe(id) == SessionMatch::Other;
+        let is_one = self.lifecycle.session.expected().is_some() || self.lifecycle.has_one_run();
+        if is_other && !self.run.is_in_step() && !is_one {
             // Two recordings in one file: the first run is over.
             self.finish_before_next(cx);
-            self.native.forget();
-            met = self.native.observe(id);
+            self.lifecycle.session.forget();
         }
-        match met {
-            SessionMatch::Same => true,
-            SessionMatch::Other => {
-                let text = format!("a line of another session, `{id}`");
-                self.lifecycle.warn(cx, "other_session", text, None);
-                true
-            }
-            SessionMatch::Wrong => {
-                let answer = self.run.answer();
-                self.native
-                    .fail_mismatch(&mut self.lifecycle, cx, id, answer);
-                false
-            }
-        }
+        self.is_of_session(cx, Some(id))
     }
 
     /// The agent works: starts a run if none runs.
     fn begin(&mut self, cx: &mut FrameContext<'_>) {
-        self.native.emit_bound(&mut self.lifecycle, cx);
+        self.lifecycle.emit_bound(cx);
         if !self.lifecycle.has_run() {
             self.run = RunState::default();
             let extra = std::mem::take(&mut cx.extra);
@@ -189,39 +126,59 @@ impl OpenCode {
     }
 }
 
-impl Framed for OpenCode {
+impl MessageReader for OpenCode {
+    fn new(config: &ReaderConfig) -> Self {
+        Self {
+            lifecycle: Lifecycle::new("opencode", config),
+            run: RunState::default(),
+            sessions: ChildSessions::default(),
+            messages: Messages::default(),
+            growing: GrowingTexts::default(),
+            about: SessionAbout::default(),
+            about_tokens: None,
+        }
+    }
+
     fn lifecycle(&mut self) -> &mut Lifecycle {
         &mut self.lifecycle
     }
 
-    fn began(&self) -> Option<Timestamp> {
-        self.began
+    fn agent(&self) -> &'static str {
+        "opencode"
     }
 
-    fn message<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        text: &'c str,
-        direction: Option<Direction>,
-    ) {
-        self.line(cx, text, direction.unwrap_or(Direction::FromAgent));
-    }
-}
-
-impl Reader for OpenCode {
-    fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
-        input::frame(self, frame, sink);
-    }
-
-    fn end(&mut self, end: &End, sink: &mut dyn Sink) {
-        let cx = &mut FrameContext::new(sink);
-        if !self.native.is_over(&mut self.lifecycle, cx) {
-            self.finish_at_end(cx, end);
+    fn message<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
+        let mut line = Line::default();
+        if !input::is_object(
+            &mut self.lifecycle,
+            cx,
+            text,
+            "an OpenCode event",
+            &mut line,
+        ) {
+            return;
+        }
+        if let Some(payload) = line.payload.0.filter(|_| line.r#type.0.is_none()) {
+            let mut inner = Line::default();
+            if read(payload.get(), &mut inner).is_ok() && inner.properties.is_object() {
+                cx.extra = std::mem::take(line.extra());
+                return self.event(cx, inner, payload.get());
+            }
+        }
+        cx.extra.append(line.extra());
+        if line.properties.is_object() {
+            self.event(cx, line, text);
+        } else {
+            self.printed(cx, line, text);
         }
     }
 
-    fn clone_box(&self) -> Box<dyn Reader> {
-        Box::new(self.clone())
+    fn end_run(&mut self, cx: &mut FrameContext<'_>, ended: RunEnded<'_>) {
+        self.finish_with(cx, ended);
+    }
+
+    fn judge(&mut self, end: &End, missing: &mut MissingEnd) {
+        self.verdict(RunEndCause::Stream(end), missing);
     }
 }
 

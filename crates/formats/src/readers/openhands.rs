@@ -17,18 +17,18 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use model::{
-    Binding, Body, Compaction, Denial, End, Frame, Item, ItemId, Level, Notice, Origin, Raw,
-    Reader, SessionBound, SessionId, Sink, Status, Text, Timestamp,
+    Compaction, Denial, Item, ItemId, Level, Notice, Raw, RunEnded, SessionBound, Status, Text,
+    Timestamp,
 };
 
 use self::calls::PendingCall;
 use self::end::PossibleEnd;
 use self::state::ConversationUsage;
 use self::texts::StreamedItems;
-use super::ReaderConfig;
-use super::input::{self, Direction, Framed};
 use super::lifecycle::{FrameContext, Lifecycle};
-use super::nested::NestedCalls;
+use super::machine::MessageReader;
+use super::subagents::Subagents;
+use super::{ReaderConfig, RunEnds, input, session_tracker};
 use crate::wire::lenient::{Object as _, read};
 use crate::wire::openhands::inbound::{self as wire, Event};
 
@@ -40,19 +40,15 @@ const MAX_CARDS: usize = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct OpenHands {
     lifecycle: Lifecycle,
-    config: ReaderConfig,
-    session: Option<String>,
+    run_ends: RunEnds,
     cwd: Option<String>,
     model: Option<String>,
-    /// Another session than the requested one answered: ignore everything after that.
-    is_lost: bool,
-    n_ignored: u64,
     /// The id and kind of the event before: a parent that is just that says nothing.
     last_id: Option<String>,
     was_interrupt: bool,
     n_ids: u64,
     streams: StreamedItems,
-    nested: NestedCalls,
+    subagents: Subagents,
     pending: Vec<PendingCall>,
     silent: VecDeque<String>,
     ended_cards: VecDeque<String>,
@@ -67,105 +63,6 @@ pub(crate) struct OpenHands {
 }
 
 impl OpenHands {
-    pub(crate) fn new(config: &ReaderConfig) -> Self {
-        Self {
-            lifecycle: Lifecycle::new("openhands", config),
-            config: config.clone(),
-            session: None,
-            cwd: None,
-            model: None,
-            is_lost: false,
-            n_ignored: 0,
-            last_id: None,
-            was_interrupt: false,
-            n_ids: 0,
-            streams: StreamedItems::default(),
-            nested: NestedCalls::default(),
-            pending: Vec::new(),
-            silent: VecDeque::new(),
-            ended_cards: VecDeque::new(),
-            compaction: None,
-            last_condensation: None,
-            used: ConversationUsage::default(),
-            denials: Vec::new(),
-            is_ours: false,
-            last_text: None,
-            ending: None,
-        }
-    }
-
-    fn line<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str, direction: Direction) {
-        let mut event = Event::default();
-        if !input::is_object(
-            &mut self.lifecycle,
-            cx,
-            text,
-            "an OpenHands event",
-            &mut event,
-        ) {
-            return;
-        }
-        if self.is_lost {
-            self.n_ignored += 1;
-            return;
-        }
-        if direction == Direction::ToAgent {
-            cx.origin = Origin::Client;
-            return self.sent(cx, text);
-        }
-        cx.native = event.id.take();
-        if let Some(at) = event.timestamp.as_deref().and_then(time) {
-            cx.at = Some(at);
-        }
-        self.take_extra(cx, &mut event);
-        let was_interrupt = std::mem::take(&mut self.was_interrupt);
-        let kind = event.kind.take().unwrap_or_default();
-        match &*kind {
-            "SystemPromptEvent" => self.system_prompt(cx, &event, text),
-            "MessageEvent" => self.message(cx, event),
-            "ActionEvent" => self.action(cx, event),
-            "ObservationEvent" => self.observation(cx, event),
-            "UserRejectObservation" => self.rejection(cx, event),
-            "AgentErrorEvent" => self.agent_error(cx, event),
-            "ACPToolCallEvent" => self.card(cx, event),
-            "StreamingDeltaEvent" => self.delta(cx, &event),
-            "Condensation" => self.condensed(cx, &event, text),
-            "CondensationRequest" => self.condensing(cx),
-            "CondensationSummaryEvent" => self.summary(cx, &event),
-            "ConversationStateUpdateEvent" => self.state(cx, event, text),
-            "ConversationErrorEvent" => self.conversation_error(cx, &event, was_interrupt),
-            "PauseEvent" => self.stop(cx, "pause", "the user asked for a pause"),
-            "InterruptEvent" => {
-                self.was_interrupt = true;
-                self.stop(cx, "interrupt", "the user interrupted the agent");
-            }
-            "HookExecutionEvent" => self.hook(cx, &event, text),
-            "SecurityAnalysisEvent" => {
-                self.emit_notice(
-                    cx,
-                    Level::Debug,
-                    "security_analysis",
-                    "risks were judged",
-                    text,
-                );
-            }
-            "LLMCompletionLogEvent" => {
-                self.emit_notice(
-                    cx,
-                    Level::Debug,
-                    "completion_log",
-                    "a call of the model was logged",
-                    text,
-                );
-            }
-            "TokenEvent" => {
-                self.emit_notice(cx, Level::Debug, "token_ids", "tokens of a call", text)
-            }
-            "" => self.lifecycle.unmapped(cx, "no kind".to_owned(), text),
-            other => self.lifecycle.unmapped(cx, format!("kind `{other}`"), text),
-        }
-    }
-
     /// Keeps what no rule reads and what says more than the SDK's defaults.
     fn take_extra<'c>(&mut self, cx: &mut FrameContext<'c>, event: &mut Event<'c>) {
         cx.extra = std::mem::take(event.extra());
@@ -209,7 +106,7 @@ impl OpenHands {
     }
 
     fn introduced(&mut self, cx: &mut FrameContext<'_>, it: &ForeignAgent<'_>, event: &Event<'_>) {
-        if !self.same_session(cx, it.session) {
+        if !self.accepts_session(cx, it.session) {
             return;
         }
         if it.cwd.is_some() {
@@ -239,9 +136,9 @@ impl OpenHands {
                 .flat_map(|it| it.split(", "))
                 .map(server)
                 .collect(),
-            ..SessionBound::new(SessionId::new(it.session.to_owned()), self.binding())
+            ..session_tracker::bound(it.session)
         };
-        self.lifecycle.emit(cx, Body::SessionBound(bound));
+        self.lifecycle.bind(cx, bound);
     }
 
     fn condensing(&mut self, cx: &mut FrameContext<'_>) {
@@ -312,46 +209,115 @@ impl OpenHands {
             }
         }
     }
-
-    fn binding(&self) -> Binding {
-        if self.config.expected_session.is_some() {
-            Binding::Resume
-        } else {
-            Binding::Init
-        }
-    }
 }
 
-impl Framed for OpenHands {
+impl MessageReader for OpenHands {
+    fn new(config: &ReaderConfig) -> Self {
+        Self {
+            lifecycle: Lifecycle::new("openhands", config),
+            run_ends: config.run_ends,
+            cwd: None,
+            model: None,
+            last_id: None,
+            was_interrupt: false,
+            n_ids: 0,
+            streams: StreamedItems::default(),
+            subagents: Subagents::default(),
+            pending: Vec::new(),
+            silent: VecDeque::new(),
+            ended_cards: VecDeque::new(),
+            compaction: None,
+            last_condensation: None,
+            used: ConversationUsage::default(),
+            denials: Vec::new(),
+            is_ours: false,
+            last_text: None,
+            ending: None,
+        }
+    }
+
     fn lifecycle(&mut self) -> &mut Lifecycle {
         &mut self.lifecycle
     }
 
-    fn began(&self) -> Option<Timestamp> {
-        self.config.started_at
+    fn agent(&self) -> &'static str {
+        "openhands"
     }
 
-    fn message<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        text: &'c str,
-        direction: Option<Direction>,
-    ) {
-        self.line(cx, text, direction.unwrap_or(Direction::FromAgent));
+    fn message<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
+        let mut event = Event::default();
+        if !input::is_object(
+            &mut self.lifecycle,
+            cx,
+            text,
+            "an OpenHands event",
+            &mut event,
+        ) {
+            return;
+        }
+        cx.native = event.id.take();
+        if let Some(at) = event.timestamp.as_deref().and_then(time) {
+            cx.at = Some(at);
+        }
+        self.take_extra(cx, &mut event);
+        let was_interrupt = std::mem::take(&mut self.was_interrupt);
+        let kind = event.kind.take().unwrap_or_default();
+        match &*kind {
+            "SystemPromptEvent" => self.system_prompt(cx, &event, text),
+            "MessageEvent" => self.chat_message(cx, event),
+            "ActionEvent" => self.action(cx, event),
+            "ObservationEvent" => self.observation(cx, event),
+            "UserRejectObservation" => self.rejection(cx, event),
+            "AgentErrorEvent" => self.agent_error(cx, event),
+            "ACPToolCallEvent" => self.card(cx, event),
+            "StreamingDeltaEvent" => self.delta(cx, &event),
+            "Condensation" => self.condensed(cx, &event, text),
+            "CondensationRequest" => self.condensing(cx),
+            "CondensationSummaryEvent" => self.summary(cx, &event),
+            "ConversationStateUpdateEvent" => self.state(cx, event, text),
+            "ConversationErrorEvent" => self.conversation_error(cx, &event, was_interrupt),
+            "PauseEvent" => self.stop(cx, "pause", "the user asked for a pause"),
+            "InterruptEvent" => {
+                self.was_interrupt = true;
+                self.stop(cx, "interrupt", "the user interrupted the agent");
+            }
+            "HookExecutionEvent" => self.hook(cx, &event, text),
+            "SecurityAnalysisEvent" => {
+                self.emit_notice(
+                    cx,
+                    Level::Debug,
+                    "security_analysis",
+                    "risks were judged",
+                    text,
+                );
+            }
+            "LLMCompletionLogEvent" => {
+                self.emit_notice(
+                    cx,
+                    Level::Debug,
+                    "completion_log",
+                    "a call of the model was logged",
+                    text,
+                );
+            }
+            "TokenEvent" => {
+                self.emit_notice(cx, Level::Debug, "token_ids", "tokens of a call", text)
+            }
+            "" => self.lifecycle.unmapped(cx, "no kind".to_owned(), text),
+            other => self.lifecycle.unmapped(cx, format!("kind `{other}`"), text),
+        }
     }
-}
 
-impl Reader for OpenHands {
-    fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
-        input::frame(self, frame, sink);
+    fn client_message<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
+        self.sent(cx, text);
     }
 
-    fn end(&mut self, end: &End, sink: &mut dyn Sink) {
-        self.finish(&mut FrameContext::new(sink), end);
+    fn end_run(&mut self, cx: &mut FrameContext<'_>, ended: RunEnded<'_>) {
+        self.finish_run(cx, ended);
     }
 
-    fn clone_box(&self) -> Box<dyn Reader> {
-        Box::new(self.clone())
+    fn flush(&mut self, cx: &mut FrameContext<'_>) {
+        self.finish_ending(cx);
     }
 }
 

@@ -17,15 +17,13 @@ mod tests;
 
 use std::borrow::Cow;
 
-use model::{
-    Binding, Body, Cause, End, Frame, Level, Notice, Origin, Raw, Reader, SessionBound, SessionId,
-    Sink, Text, Timestamp,
-};
+use model::{Cause, End, Level, Notice, Raw, RunEnded, Text, Timestamp};
 
 use self::output::OutputItems;
-use super::input::{Direction, Framed};
 use super::lifecycle::{FrameContext, Lifecycle};
-use super::{ReaderConfig, input};
+use super::machine::MessageReader;
+use super::missing_end::MissingEnd;
+use super::{ReaderConfig, input, session_tracker};
 use crate::wire::lenient::{Any, List, Object as _, Str};
 use crate::wire::openresponses::{self as wire, Line, Response};
 
@@ -35,9 +33,6 @@ const UNNAMED: &str = "response";
 #[derive(Clone, Debug)]
 pub(crate) struct OpenResponses {
     lifecycle: Lifecycle,
-    config: ReaderConfig,
-    /// The chain of responses, named by its first.
-    session: Option<String>,
     /// The response that streams now, by the first id it had.
     response: Option<String>,
     /// The last response that ended.
@@ -53,55 +48,6 @@ pub(crate) struct OpenResponses {
 }
 
 impl OpenResponses {
-    pub(crate) fn new(config: &ReaderConfig) -> Self {
-        Self {
-            lifecycle: Lifecycle::new("openresponses", config).with_announced_turns(),
-            config: config.clone(),
-            session: None,
-            response: None,
-            ended: None,
-            output: OutputItems::default(),
-            error: None,
-            model: None,
-            last_text: None,
-            has_refused: false,
-            has_said: false,
-        }
-    }
-
-    fn line<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str, direction: Direction) {
-        if text.trim_ascii() == "[DONE]" {
-            return self.cut(cx, &End::default());
-        }
-        let mut line = Line::default();
-        if !input::is_object(
-            &mut self.lifecycle,
-            cx,
-            text,
-            "an Open Responses event",
-            &mut line,
-        ) {
-            return;
-        }
-        if direction == Direction::ToAgent {
-            cx.origin = Origin::Client;
-            return self
-                .lifecycle
-                .unmapped(cx, "message to the model".to_owned(), text);
-        }
-        cx.extra = std::mem::take(line.extra());
-        if let Some(logprobs) = line.logprobs.raw().filter(|it| it.get() != "[]") {
-            cx.extra.push((Cow::Borrowed("logprobs"), logprobs));
-        }
-        let kind = line.r#type.take();
-        match kind.as_deref() {
-            Some(kind) => self.event(cx, kind, line, text),
-            None if line.object.as_deref() == Some("response") => self.whole(cx, text),
-            None if line.error.0.is_some() => self.error_event(cx, text),
-            None => self.lifecycle.unmapped(cx, "no type".to_owned(), text),
-        }
-    }
-
     fn event<'c>(
         &mut self,
         cx: &mut FrameContext<'c>,
@@ -163,10 +109,8 @@ impl OpenResponses {
     fn created<'c>(&mut self, cx: &mut FrameContext<'c>, response: Response<'c>) {
         let is_same =
             self.response.is_some() && self.response.as_deref() == response.id().as_deref();
-        if self.lifecycle.has_run() && !is_same && self.response.is_some() {
-            let extra = std::mem::take(&mut cx.extra);
-            self.cut(cx, &End::default());
-            cx.extra = extra;
+        if !is_same && self.response.is_some() {
+            self.end_unfinished(cx);
         }
         self.begin(cx, response);
     }
@@ -219,27 +163,28 @@ impl OpenResponses {
         let id = response.id();
         cx.native = id.clone();
         cx.at = cx.at.or(seconds(response.fact("created_at")));
-        let first = self.session.is_none();
+        // The chain of responses is named by its first.
+        let first = self.lifecycle.session.id().is_none();
         let other = self.other_chain(&response).filter(|_| first);
         if first {
-            let chain = conversation(&response);
-            let native = chain
-                .or(self.config.expected_session.clone().map(Cow::Owned))
-                .or(id.clone());
-            self.session = native.map(Cow::into_owned);
+            let expected = self.lifecycle.session.expected().map(str::to_owned);
+            let chain = conversation(&response).or(expected.map(Cow::Owned));
+            if let Some(native) = chain.or(id.clone()) {
+                self.lifecycle.session.adopt(&native);
+            }
         }
         self.response = Some(id.map_or_else(|| UNNAMED.to_owned(), Cow::into_owned));
         let model = response.fact::<Str<'c>>("model").take();
         self.model = model.as_deref().map(str::to_owned);
-        if let Some(native) = self.session.clone() {
+        if let Some(native) = self.lifecycle.session.id().map(str::to_owned) {
             let tools: Any<'c> = response.fact("tools");
-            let mut bound = SessionBound::new(SessionId::new(native), self.binding(first));
+            let mut bound = session_tracker::bound(native);
             bound.model = model;
             bound.tools = tool_names(tools);
             cx.extra.append(&mut response.unread());
             cx.extra
                 .extend(tools.raw().map(|raw| (Cow::Borrowed("tools"), raw)));
-            self.lifecycle.emit(cx, Body::SessionBound(bound));
+            self.lifecycle.bind(cx, bound);
         }
         self.lifecycle.start_run(cx, Cause::Prompt);
         if let Some(words) = other {
@@ -247,18 +192,10 @@ impl OpenResponses {
         }
     }
 
-    fn binding(&self, is_first: bool) -> Binding {
-        match (is_first, &self.config.expected_session) {
-            (false, _) => Binding::Repeat,
-            (true, Some(_)) => Binding::Resume,
-            (true, None) => Binding::Init,
-        }
-    }
-
     /// What a response says it follows on, when that is not what was asked for. It is not another
     /// session: gateways use ids of their own, and the requested endpoint has answered.
     fn other_chain(&self, response: &Response<'_>) -> Option<String> {
-        let wanted = self.config.expected_session.as_deref()?;
+        let wanted = self.lifecycle.session.expected()?;
         let before = || response.fact::<Str<'_>>("previous_response_id").take();
         let got = conversation(response).or_else(before)?;
         (got != wanted)
@@ -315,36 +252,68 @@ impl OpenResponses {
     }
 }
 
-impl Framed for OpenResponses {
+impl MessageReader for OpenResponses {
+    fn new(config: &ReaderConfig) -> Self {
+        Self {
+            lifecycle: Lifecycle::new("openresponses", config).with_announced_turns(),
+            response: None,
+            ended: None,
+            output: OutputItems::default(),
+            error: None,
+            model: None,
+            last_text: None,
+            has_refused: false,
+            has_said: false,
+        }
+    }
+
     fn lifecycle(&mut self) -> &mut Lifecycle {
         &mut self.lifecycle
     }
 
-    fn began(&self) -> Option<Timestamp> {
-        self.config.started_at
+    fn agent(&self) -> &'static str {
+        "the endpoint"
     }
 
-    fn message<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        text: &'c str,
-        direction: Option<Direction>,
-    ) {
-        self.line(cx, text, direction.unwrap_or(Direction::FromAgent));
+    fn message<'c>(&mut self, cx: &mut FrameContext<'c>, text: &'c str) {
+        if text.trim_ascii() == "[DONE]" {
+            return self.end_unfinished(cx);
+        }
+        let mut line = Line::default();
+        if !input::is_object(
+            &mut self.lifecycle,
+            cx,
+            text,
+            "an Open Responses event",
+            &mut line,
+        ) {
+            return;
+        }
+        cx.extra = std::mem::take(line.extra());
+        if let Some(logprobs) = line.logprobs.raw().filter(|it| it.get() != "[]") {
+            cx.extra.push((Cow::Borrowed("logprobs"), logprobs));
+        }
+        let kind = line.r#type.take();
+        match kind.as_deref() {
+            Some(kind) => self.event(cx, kind, line, text),
+            None if line.object.as_deref() == Some("response") => self.whole(cx, text),
+            None if line.error.0.is_some() => self.error_event(cx, text),
+            None => self.lifecycle.unmapped(cx, "no type".to_owned(), text),
+        }
     }
-}
 
-impl Reader for OpenResponses {
-    fn frame(&mut self, frame: Frame<'_>, sink: &mut dyn Sink) {
-        input::frame(self, frame, sink);
+    fn end_run(&mut self, cx: &mut FrameContext<'_>, mut ended: RunEnded<'_>) {
+        ended.answer = self.last_text.take();
+        self.lifecycle.end_run(cx, ended);
+        self.forget();
     }
 
-    fn end(&mut self, end: &End, sink: &mut dyn Sink) {
-        self.finish(&mut FrameContext::new(sink), end);
+    fn flush(&mut self, cx: &mut FrameContext<'_>) {
+        self.show_held(cx);
     }
 
-    fn clone_box(&self) -> Box<dyn Reader> {
-        Box::new(self.clone())
+    fn judge(&mut self, end: &End, missing: &mut MissingEnd) {
+        self.judge_cut(end, missing);
     }
 }
 

@@ -142,15 +142,6 @@ object! {
 }
 
 object! {
-    /// What a `task` call asks of its sub-agent.
-    Task {
-        subagent_type: Str<'a> = "subagent_type",
-        description: Any<'a> = "description",
-        prompt: Any<'a> = "prompt",
-    }
-}
-
-object! {
     Tokens {
         total: Num = "total",
         /// Without what was read from or written to the cache.

@@ -11,6 +11,7 @@ mod codex_thread;
 mod completeness;
 mod detect;
 mod error_codes;
+mod fates;
 mod fixtures;
 mod frames;
 mod goldens;

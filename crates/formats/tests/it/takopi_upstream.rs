@@ -228,7 +228,7 @@ const EXCEPTIONS: &[Exception] = &[
         expect: expect![[r#"
             {"type":"started","engine":"codex","resume":{"engine":"codex","value":"th1"},"title":"Codex"}
             {"type":"action","engine":"codex","action":{"id":"turn_0","kind":"turn","title":"turn started","detail":{}},"phase":"started"}
-            {"type":"completed","engine":"codex","ok":false,"answer":"f","resume":{"engine":"codex","value":"th1"},"error":"codex exec finished without the end of its turn"}
+            {"type":"completed","engine":"codex","ok":false,"answer":"f","resume":{"engine":"codex","value":"th1"},"error":"codex exec finished without a result event"}
         "#]],
     },
     Exception {

@@ -15,6 +15,7 @@ use super::wire::{self, Meta, Update};
 use super::{Acp, FrameContext, names};
 use crate::readers::acp_tool_content;
 use crate::readers::content::{self, ContentPiece};
+use crate::readers::subagents;
 use crate::tools;
 use crate::wire::lenient::{Any, List};
 
@@ -356,12 +357,11 @@ impl Acp {
         let mut tool = call.tool(self.session.cwd.as_deref());
         tool.result = call.result(status, meta);
         tool.class.exit_code = call.exit_code(&tool);
-        if self.nested.knows(call.id.as_str()) {
+        if self.subagents.knows(call.id.as_str()) {
             let inner = std::mem::take(&mut cx.path);
             self.close_texts_of(cx, &call.id);
             cx.path = inner;
-            self.nested
-                .call_ended(&mut self.lifecycle, cx, call.id.as_str(), status);
+            subagents::call_ended(&mut self.lifecycle, cx, call.id.as_str(), status);
         }
         self.lifecycle
             .close_whole(cx, Item::Tool(Box::new(tool)), status);

@@ -3,14 +3,13 @@
 use std::borrow::Cow;
 
 use model::{
-    Basis, Binding, Body, Cause, End, ModelUsage, Outcome, Raw, RunEnded, RunError, Scope,
-    SessionBound, SessionId, Status, Text, Tokens, Usage, Why,
+    Basis, Cause, ModelUsage, Outcome, Raw, RunEnded, RunError, Scope, Status, Text, Tokens, Usage,
 };
 
 use super::requests::PromptRequest;
 use super::wire::{self, Line, Meta, Update};
 use super::{Acp, FrameContext as Cx};
-use crate::readers::missing_end;
+use crate::readers::machine::MessageReader as _;
 use crate::wire::lenient::Num;
 
 /// A summary that streams in; more of it is cut off.
@@ -107,10 +106,13 @@ impl Acp {
     }
 
     /// What was sent during the run has its turn now.
-    fn next(&mut self, cx: &mut Cx<'_>) {
-        if let Some(prompt) = self.requests.queued.pop_front() {
+    pub(super) fn next(&mut self, cx: &mut Cx<'_>) -> bool {
+        let prompt = self.requests.queued.pop_front();
+        let is_queued = prompt.is_some();
+        if let Some(prompt) = prompt {
             self.begin(cx, prompt);
         }
+        is_queued
     }
 
     /// The history that is being loaded goes on with the next prompt, or ends.
@@ -120,14 +122,14 @@ impl Acp {
         }
     }
 
-    fn end_run(&mut self, cx: &mut Cx<'_>, mut ended: RunEnded<'_>) {
+    pub(super) fn finish_run(&mut self, cx: &mut Cx<'_>, mut ended: RunEnded<'_>) {
         let extra = std::mem::take(&mut cx.extra);
         self.close_all_texts(cx);
         for call in self.calls.take_denied() {
             self.lifecycle.close(cx, &call, Status::Denied, |_| ());
         }
         if ended.outcome == Outcome::Completed {
-            self.nested.run_ended(&mut self.lifecycle, cx);
+            self.subagents.run_ended(&mut self.lifecycle, cx);
         }
         cx.extra = extra;
         ended.answer = self.last_text.take();
@@ -135,12 +137,7 @@ impl Acp {
         if let Some(size) = self.used.size {
             self.sized(&mut ended, size);
         }
-        let left_open = if ended.outcome == Outcome::Aborted {
-            Status::Cancelled
-        } else {
-            Status::Lost
-        };
-        self.lifecycle.end_run(cx, ended, left_open);
+        self.lifecycle.end_run(cx, ended);
         self.calls.clear();
         self.requests.running = None;
         self.was_cancelled = false;
@@ -160,61 +157,6 @@ impl Acp {
         if let [only] = &mut *ended.models {
             only.context_window = only.context_window.or(Some(size));
         }
-    }
-
-    /// The stream is over.
-    pub(super) fn finish(&mut self, cx: &mut Cx<'_>, end: &End) {
-        if self.is_lost {
-            return self.lifecycle.ignored(cx, self.n_ignored);
-        }
-        self.end_replay(cx);
-        if self.lifecycle.n_runs() > 0 && !self.lifecycle.has_run() {
-            return;
-        }
-        let end = End {
-            aborted: end.aborted || self.was_cancelled,
-            ..end.clone()
-        };
-        loop {
-            let (mut ended, why, _) = missing_end::synthesize("the agent", &end);
-            if let Some(refusal) = self.refusal.take().filter(|_| !end.aborted) {
-                ended = RunEnded::new(Outcome::Failed, Some(refusal));
-            } else if self.session.id.is_none()
-                && let Some(session) = self.config.expected_session.clone()
-            {
-                // No session was reported; bind the requested one so the user can resume it.
-                cx.why = Some(why);
-                self.bind(cx, &session);
-                cx.why = None;
-            }
-            self.lifecycle.start_run(cx, Cause::Prompt);
-            cx.why = Some(why);
-            self.end_run(cx, ended);
-            cx.why = None;
-            self.next(cx);
-            if !self.lifecycle.has_run() {
-                return;
-            }
-        }
-    }
-
-    /// Another session answers than the one asked for.
-    pub(super) fn wrong_session(&mut self, cx: &mut Cx<'_>, wanted: &str, got: &str) {
-        cx.extra.clear();
-        self.lifecycle.start_run(cx, Cause::Prompt);
-        let mismatch = SessionBound::new(SessionId::new(got.to_owned()), Binding::Mismatch);
-        self.lifecycle.emit(cx, Body::SessionBound(mismatch));
-        let error = RunError {
-            code: Cow::Borrowed("wrong_session"),
-            message: Text::new(format!(
-                "session `{wanted}` was asked for, the agent answered as `{got}`"
-            )),
-            native: None,
-        };
-        cx.why = Some(Why::WrongSession);
-        self.end_run(cx, RunEnded::new(Outcome::Failed, Some(error)));
-        cx.why = None;
-        self.is_lost = true;
     }
 }
 

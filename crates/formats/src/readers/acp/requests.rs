@@ -4,14 +4,15 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use model::{
-    Ask, AskId, AskKind, AskSettled, Binding, Decision, ItemId, Level, Origin, Part, Raw, Text,
-    Timestamp,
+    Ask, AskId, AskKind, AskSettled, Decision, ItemId, Level, Origin, Part, Raw, Text, Timestamp,
 };
 
 use super::wire::{self, Line, Outcome, Params};
-use super::{Acp, Direction, FrameContext};
+use super::{Acp, FrameContext};
 use crate::readers::acp_tool_content;
 use crate::readers::content;
+use crate::readers::input::Direction;
+use crate::readers::machine::MessageReader as _;
 use crate::wire::lenient::{Any, List};
 
 /// Requests that wait for an answer, of each side.
@@ -90,13 +91,7 @@ pub(super) fn is_of_acp(method: &str) -> bool {
 }
 
 impl Acp {
-    pub(super) fn method<'c>(
-        &mut self,
-        cx: &mut FrameContext<'c>,
-        line: &Line<'c>,
-        text: &'c str,
-        side: Option<Direction>,
-    ) {
+    pub(super) fn method<'c>(&mut self, cx: &mut FrameContext<'c>, line: &Line<'c>, text: &'c str) {
         let params: Params<'c> = line.params.parse().unwrap_or_default();
         let method = line.method.as_deref().unwrap_or_default();
         let id = line.id.0.map(|it| it.get());
@@ -152,7 +147,7 @@ impl Acp {
                 self.lifecycle
                     .notice_with_frame(cx, Level::Debug, "auth_status", said, text);
             }
-            _ if is_of_client(method) || side == Some(Direction::ToAgent) => {
+            _ if is_of_client(method) || cx.direction == Some(Direction::ToAgent) => {
                 self.on_client_request(cx, id, ClientRequest::Other, method, text);
             }
             _ if is_of_acp(method) || id.is_some() => {
@@ -306,12 +301,11 @@ impl Acp {
         cx: &mut FrameContext<'c>,
         line: &Line<'c>,
         text: &'c str,
-        side: Option<Direction>,
     ) {
         let id = line.id.0.map_or("", |it| it.get());
         let outcome: Outcome<'c> = line.result.parse().unwrap_or_default();
-        let is_to_agent = match side {
-            Some(side) => side == Direction::ToAgent,
+        let is_to_agent = match cx.direction {
+            Some(direction) => direction == Direction::ToAgent,
             None if outcome.stop_reason.0.is_some() => false,
             None if outcome.outcome.0.is_some() => true,
             None => !self.requests.is_asked(id) && self.requests.is_wanted(id),
@@ -368,7 +362,7 @@ impl Acp {
             }
             ClientRequest::Prompt | ClientRequest::Other => return,
         }
-        self.refusal = super::end::refusal(line);
+        self.lifecycle.session.refusal = super::end::refusal(line);
     }
 
     /// The agent has a session.
@@ -380,7 +374,7 @@ impl Acp {
         outcome: &Outcome<'c>,
         whole: Any<'c>,
     ) {
-        self.refusal = None;
+        self.lifecycle.session.refusal = None;
         let own = |it: &crate::wire::lenient::Str<'_>| it.as_deref().map(str::to_owned);
         let session = &mut self.session;
         session.cwd = cwd.or(session.cwd.take());
@@ -390,10 +384,14 @@ impl Acp {
         let Some(id) = id else { return };
         cx.extra
             .extend(whole.raw().map(|it| (Cow::Borrowed("result"), it)));
-        if self.session.id.as_deref() == Some(&id) {
-            return self.emit_session(cx, Binding::Repeat);
+        let tracker = &mut self.lifecycle.session;
+        if self.session.is_fork || tracker.expected().is_none_or(|it| it == id) {
+            // A client may open another session while one works; the later one is read on.
+            tracker.adopt(&id);
+            self.emit_session(cx);
+        } else {
+            self.fail_mismatch(cx, &id);
         }
-        self.bind(cx, &id);
     }
 
     /// The client answers the agent.

@@ -10,10 +10,11 @@ use model::{End, Event, Frame, Reader};
 
 use super::{Acp, recognises};
 use crate::readers::ReaderConfig;
+use crate::readers::machine;
 use crate::readers::test_support::{config, read_lines};
 
 fn reader(config: &ReaderConfig) -> Box<dyn Reader> {
-    Box::new(Acp::new(config))
+    machine::<Acp>(config)
 }
 
 fn check(lines: &[&str], expect: Expect) {
@@ -512,7 +513,7 @@ fn another_session_than_the_one_asked_for_is_a_failure() {
     let lines = [chunk("agent_message_chunk", "hi"), stop(1, "end_turn")];
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     expect![[r#"
-        run.started {"cause":"prompt"}
+        run.started why="wrong_session" {"cause":"prompt"}
         session.bound {"how":"mismatch","native":"s"}
         run.ended why="wrong_session" {"error":{"code":"wrong_session","message":"session `mine` was asked for, the agent answered as `s`"},"outcome":"failed"}
         notice.raised {"code":"ignored","level":"warning","text":"1 lines after the end were ignored"}

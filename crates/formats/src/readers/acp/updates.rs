@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use model::{
-    Basis, Binding, Body, Compaction, Item, ItemId, Level, Notice, Plan, PlanEntry, PlanStatus,
-    Scope, Status, Text, Tokens, Usage,
+    Basis, Body, Compaction, Item, ItemId, Level, Notice, Plan, PlanEntry, PlanStatus, Scope,
+    Status, Text, Tokens, Usage,
 };
 
 use super::texts::ChunkRole;
@@ -60,12 +60,12 @@ impl Acp {
                 let is_new = mode != self.session.mode;
                 self.session.mode = mode;
                 if is_new {
-                    self.emit_session(cx, Binding::Repeat);
+                    self.emit_session(cx);
                 }
             }
             "config_option_update" => {
                 if self.configured(&update.config_options.0) {
-                    self.emit_session(cx, Binding::Repeat);
+                    self.emit_session(cx);
                 }
                 let said = Text::new("the options have changed");
                 self.lifecycle.notice_with_frame(
@@ -115,7 +115,7 @@ impl Acp {
     /// for a run must not mistake this for one.
     fn is_repeated(&self, name: &str) -> bool {
         let is_idle = self.is_replay || self.is_opened && !self.lifecycle.has_run();
-        self.config.run_ends == RunEnds::AtResult
+        self.run_ends == RunEnds::AtResult
             && is_idle
             && (name.starts_with("user_message")
                 || name.starts_with("agent_")
@@ -205,7 +205,7 @@ impl Acp {
             .collect();
         if names != self.session.commands {
             self.session.commands = names;
-            self.emit_session(cx, Binding::Repeat);
+            self.emit_session(cx);
         }
         let said = Text::new("commands of the agent");
         self.lifecycle

@@ -40,7 +40,8 @@ impl AgUi {
         let Some(native) = it.session_id.take() else {
             return;
         };
-        let is_same = self.thread.as_deref().is_none_or(|thread| thread == native);
+        let thread = self.lifecycle.session.id();
+        let is_same = thread.is_none_or(|thread| thread == native);
         self.cwd = it.cwd.as_deref().map(str::to_owned).or(self.cwd.take());
         let servers = it.mcp_servers.0.into_iter();
         let bound = SessionBound {

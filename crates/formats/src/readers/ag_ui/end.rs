@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use model::{
-    Ask, AskId, AskKind, Basis, Binding, Body, Cause, End, Exit, ItemId, ModelUsage, Outcome, Raw,
-    RunEnded, RunError, Scope, SessionBound, SessionId, Status, Text, Tokens, Usage, Why,
+    Ask, AskId, AskKind, Basis, Cause, ItemId, ModelUsage, Outcome, Raw, RunEnded, RunError, Scope,
+    Status, Text, Tokens, Usage,
 };
 
 use super::{AgUi, FrameContext, Line, metadata, wire};
+use crate::readers::machine::MessageReader as _;
 use crate::wire::lenient::{Any, List, Object as _};
 
 impl AgUi {
@@ -43,7 +44,8 @@ impl AgUi {
             (None, _) if summary.reason.as_deref() == Some("content_filter") => Outcome::Refused,
             (None, _) => Outcome::Limit,
         };
-        let error = (verdict == Outcome::Aborted).then(|| error("aborted", Text::new("aborted")));
+        let error =
+            (verdict == Outcome::Aborted).then(|| RunError::new("aborted", Text::new("aborted")));
         if verdict != Outcome::Aborted {
             self.close_activities(cx);
         }
@@ -63,7 +65,8 @@ impl AgUi {
         {
             ended.answer = Some(Text::from(raw));
         }
-        self.end_run(cx, ended, text);
+        ended.detail = serde_json::from_str(text).ok().map(Raw::borrowed);
+        self.end_run(cx, ended);
     }
 
     pub(super) fn run_error<'c>(
@@ -94,7 +97,8 @@ impl AgUi {
         ended.stop_reason = own.stop_reason.take();
         ended.session_cost_usd = own.session_cost_usd.0;
         ended.duration_ms = own.duration_ms.as_u64();
-        self.end_run(cx, ended, text);
+        ended.detail = serde_json::from_str(text).ok().map(Raw::borrowed);
+        self.end_run(cx, ended);
     }
 
     /// An end may stand alone at the start of a stream; behind another end it is none.
@@ -144,20 +148,6 @@ impl AgUi {
         ended
     }
 
-    fn end_run<'c>(&mut self, cx: &mut FrameContext<'c>, mut ended: RunEnded<'c>, text: &'c str) {
-        ended.detail = serde_json::from_str(text).ok().map(Raw::borrowed);
-        let left_open = match ended.outcome {
-            Outcome::Aborted => Status::Cancelled,
-            Outcome::Completed
-            | Outcome::Failed
-            | Outcome::Refused
-            | Outcome::Limit
-            | Outcome::Lost => Status::Lost,
-        };
-        self.lifecycle.end_run(cx, ended, left_open);
-        self.forget();
-    }
-
     /// A question that ends the run: it waits for the next one.
     fn interrupt<'c>(&mut self, cx: &mut FrameContext<'c>, raw: Any<'c>) {
         let mut it: wire::Interrupt<'c> = raw.parse().unwrap_or_default();
@@ -197,92 +187,12 @@ impl AgUi {
         }
     }
 
-    /// The stream stops, or another run begins, before the run has ended.
-    pub(super) fn cut(&mut self, cx: &mut FrameContext<'_>, end: &End) {
-        if !self.lifecycle.has_run() {
-            return;
-        }
-        cx.extra.clear();
-        self.close_ended_thoughts(cx);
-        let (outcome, why, error) = match end {
-            End { aborted: true, .. } => {
-                let error = error("aborted", Text::new("aborted"));
-                (Outcome::Aborted, Why::Abort, error)
-            }
-            End { exit, .. } => {
-                let why = match exit {
-                    Some(Exit::Code(_) | Exit::Signal(_)) => Why::ProcessExit,
-                    None => Why::MissingEnd,
-                };
-                let text = Text::new("the stream ended before the run did");
-                (Outcome::Lost, why, error("missing_end", text))
-            }
-        };
-        let mut ended = RunEnded::new(outcome, Some(error));
-        ended.answer = self.last_text.take();
-        let left_open = if outcome == Outcome::Aborted {
-            Status::Cancelled
-        } else {
-            Status::Lost
-        };
-        cx.why = Some(why);
-        self.lifecycle.end_run(cx, ended, left_open);
-        cx.why = None;
-        self.forget();
-    }
-
-    /// The stream is over.
-    pub(super) fn finish(&mut self, cx: &mut FrameContext<'_>, end: &End) {
-        if self.is_lost {
-            return self.lifecycle.ignored(cx, self.n_ignored);
-        }
-        if self.lifecycle.n_runs() == 0 {
-            if let Some(expected) = self.config.expected_session.clone() {
-                // No session was reported; bind the requested one so the user can resume it.
-                cx.why = Some(Why::MissingEnd);
-                let bound = SessionBound::new(SessionId::new(expected), Binding::Resume);
-                self.lifecycle.emit(cx, Body::SessionBound(bound));
-                cx.why = None;
-            }
-            self.lifecycle.start_run(cx, Cause::Prompt);
-        }
-        self.end_chunks(cx);
-        self.cut(cx, end);
-    }
-
-    pub(super) fn wrong_session(&mut self, cx: &mut FrameContext<'_>, got: &str) {
-        let wanted = self.config.expected_session.clone().unwrap_or_default();
-        cx.extra.clear();
-        self.lifecycle.start_run(cx, Cause::Prompt);
-        let native = SessionId::new(got.to_owned());
-        self.lifecycle.emit(
-            cx,
-            Body::SessionBound(SessionBound::new(native, Binding::Mismatch)),
-        );
-        let message = format!("session `{wanted}` was asked for, the agent answered as `{got}`");
-        let error = error("wrong_session", Text::new(message));
-        cx.why = Some(Why::WrongSession);
-        let ended = RunEnded::new(Outcome::Failed, Some(error));
-        self.lifecycle.end_run(cx, ended, Status::Lost);
-        cx.why = None;
-        self.forget();
-        self.is_lost = true;
-    }
-
-    fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         self.forget_texts();
         self.forget_calls();
         self.forget_subagents();
         self.activities.clear();
         self.last_text = None;
-    }
-}
-
-fn error<'a>(code: &'static str, message: Text<'a>) -> RunError<'a> {
-    RunError {
-        code: Cow::Borrowed(code),
-        message,
-        native: None,
     }
 }
 

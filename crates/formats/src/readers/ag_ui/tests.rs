@@ -1,12 +1,13 @@
 use expect_test::{Expect, expect};
-use model::Event;
+use model::{End, Event, Frame};
 use serde_json::Value;
 
 use super::*;
+use crate::readers::machine;
 
 /// Reads lines and prints the events, each with its type and data.
 fn read_all(config: &ReaderConfig, lines: &str) -> String {
-    let mut reader = AgUi::new(config);
+    let mut reader = machine::<AgUi>(config);
     let mut out = String::new();
     let mut sink = |event: &Event<'_>| {
         let json: Value = serde_json::from_str(&serde_json::to_string(event).unwrap()).unwrap();
@@ -291,9 +292,9 @@ fn runs_end_in_many_ways() {
             r#"{"type":"RUN_STARTED","threadId":"t","runId":"r2"}"#,
             expect![[r#"
                 item.closed (missing_end) {"item":{"class":{"kind":"other","title":"get"},"group":"c","id":"c","input":"{\"a","kind":"tool","name":"get"},"status":"lost"}
-                run.ended (missing_end) {"error":{"code":"missing_end","message":"the stream ended before the run did"},"outcome":"lost"}
+                run.ended (missing_end) {"error":{"code":"missing_end","message":"the next run began before this one had a result"},"outcome":"lost"}
                 run.started {"cause":"prompt"}
-                run.ended (missing_end) {"error":{"code":"missing_end","message":"the stream ended before the run did"},"outcome":"lost"}
+                run.ended (missing_end) {"error":{"code":"missing_end","message":"the stream ended without a result"},"outcome":"lost"}
             "#]],
         ),
     ] {
@@ -328,15 +329,15 @@ fn the_thread_that_was_asked_for_has_to_answer() {
     "#]]
     .assert_eq(&read_all(&config, &run("wanted")));
     expect![[r#"
-        run.started {"cause":"prompt"}
+        run.started (wrong_session) {"cause":"prompt"}
         session.bound {"how":"mismatch","native":"other"}
         run.ended (wrong_session) {"error":{"code":"wrong_session","message":"session `wanted` was asked for, the agent answered as `other`"},"outcome":"failed"}
         notice.raised {"code":"ignored","level":"warning","text":"1 lines after the end were ignored"}
     "#]].assert_eq(&read_all(&config, &run("other")));
     expect![[r#"
         session.bound (missing_end) {"how":"resume","native":"wanted"}
-        run.started {"cause":"prompt"}
-        run.ended (missing_end) {"error":{"code":"missing_end","message":"the stream ended before the run did"},"outcome":"lost"}
+        run.started (missing_end) {"cause":"prompt"}
+        run.ended (missing_end) {"error":{"code":"missing_end","message":"the stream ended without a result"},"outcome":"lost"}
     "#]].assert_eq(&read_all(&config, ""));
 }
 

@@ -6,6 +6,7 @@ use model::{Item, ItemId, Level, Message, Notice, Part, Raw, Reasoning, Role, St
 use serde::Deserialize;
 
 use super::{Claude, FrameContext, RawValue};
+use crate::readers::machine::MessageReader as _;
 use crate::tools;
 use crate::wire::claude::{self as wire, Block, Line};
 use crate::wire::lenient::{Any, Object as _, Words};
@@ -21,11 +22,11 @@ impl Claude {
         text: &'c str,
     ) {
         let session = line.session_id.str();
-        if !self.same_session(cx, session.as_deref(), false) {
+        if !self.is_of_session(cx, session.as_deref()) {
             return;
         }
         let parent = line.parent_tool_use_id.str();
-        self.bind_without_init(cx);
+        self.lifecycle.emit_bound(cx);
         if parent.is_none() {
             self.begin_turn(cx);
         }
@@ -207,7 +208,7 @@ impl Claude {
         text: &'c str,
     ) {
         let session = line.session_id.str();
-        if !self.same_session(cx, session.as_deref(), false) {
+        if !self.is_of_session(cx, session.as_deref()) {
             return;
         }
         let parent = line.parent_tool_use_id.str();
@@ -217,7 +218,7 @@ impl Claude {
             cx.extra.append(message.extra());
             content = message.content;
         }
-        self.bind_without_init(cx);
+        self.lifecycle.emit_bound(cx);
         let Words::Blocks(blocks) = content else {
             let (words, _) = text_and_parts(content);
             if parent.is_none() && !is_echo(line, &words) {

@@ -1,4 +1,4 @@
-//! How a run ends: by a `result`, by the end of the stream, or by the wrong session answering.
+//! How a run ends by a `result`; other ends are the same for every agent.
 //!
 //! A `result` is held, because a background task may wake the model and add to the run. It is
 //! let go by the next turn, by the end of the stream, or at once when a client waits for it.
@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 
 use model::{
-    Basis, Binding, Body, Cause, Denial, End, Exit, ItemId, ModelUsage, Outcome, Raw, RunEnded,
-    RunError, Scope, SessionBound, SessionId, Status, Text, Timestamp, Tokens, Usage, Why,
+    Basis, Body, Denial, ItemId, ModelUsage, Outcome, Raw, RunEnded, RunError, Scope, Text,
+    Timestamp, Tokens, Usage,
 };
 
 use super::partial::{Partials, tokens};
@@ -53,12 +53,12 @@ impl Claude {
         text: &'c str,
     ) {
         let outcome: wire::Outcome<'c> = serde_json::from_str(text).unwrap_or_default();
-        if !self.same_session(cx, session.as_deref(), true) {
+        if !self.answers_as(cx, session.as_deref()) {
             return;
         }
         cx.extra.clear();
         // Lines before it, such as those of hooks, may have named the session without telling it.
-        self.bind_without_init(cx);
+        self.lifecycle.emit_bound(cx);
         let extends = outcome.origin.0.is_some() || self.was_woken;
         if self.held.is_some() && !extends && self.is_turn_expected() {
             self.finish_held(cx);
@@ -86,7 +86,7 @@ impl Claude {
         });
         self.was_woken = false;
         let is_last = outcome.queued_turn_count.as_u64().unwrap_or_default() == 0;
-        if self.config.run_ends == RunEnds::AtResult && is_last {
+        if self.run_ends == RunEnds::AtResult && is_last {
             self.finish_held(cx);
         }
     }
@@ -100,7 +100,6 @@ impl Claude {
     /// Ends the run with the result that was held.
     pub(super) fn finish_held(&mut self, cx: &mut FrameContext<'_>) {
         let Some(held) = self.held.take() else { return };
-        self.was_woken = false;
         let outcome: wire::Outcome<'_> = serde_json::from_str(&held.json).unwrap_or_default();
         let before = (
             cx.native.take(),
@@ -114,13 +113,15 @@ impl Claude {
             self.lifecycle
                 .emit(cx, Body::UsageReported(session_usage(&outcome)));
         }
-        let (ended, left_open) = self.ended(&held, outcome);
-        self.lifecycle.end_run(cx, ended, left_open);
+        let ended = self.ended(&held, outcome);
+        self.lifecycle.end_run(cx, ended);
         (cx.native, cx.at, cx.frame, cx.extra) = before;
         self.forget_run();
     }
 
-    fn forget_run(&mut self) {
+    pub(super) fn forget_run(&mut self) {
+        self.held = None;
+        self.was_woken = false;
         self.was_interrupted = false;
         self.api_error = None;
         self.error = None;
@@ -130,11 +131,7 @@ impl Claude {
         self.denied.clear();
     }
 
-    fn ended<'h>(
-        &self,
-        held: &'h HeldResult,
-        mut outcome: wire::Outcome<'h>,
-    ) -> (RunEnded<'h>, Status) {
+    fn ended<'h>(&self, held: &'h HeldResult, mut outcome: wire::Outcome<'h>) -> RunEnded<'h> {
         let verdict = match self.outcome(&outcome) {
             Outcome::Completed if self.error.is_some() => Outcome::Failed,
             verdict => verdict,
@@ -166,12 +163,7 @@ impl Claude {
         });
         let mut models = held.models.clone();
         add_models(&mut models, per_model(&mut outcome));
-        let left_open = if verdict == Outcome::Aborted {
-            Status::Cancelled
-        } else {
-            Status::Lost
-        };
-        let ended = RunEnded {
+        RunEnded {
             outcome: verdict,
             answer,
             error,
@@ -188,8 +180,7 @@ impl Claude {
                 .collect(),
             // The answer is most of a long line and was already emitted.
             detail: (held.json.len() <= MAX_DETAIL).then(|| raw(&held.json)),
-        };
-        (ended, left_open)
+        }
     }
 
     fn outcome(&self, result: &wire::Outcome<'_>) -> Outcome {
@@ -260,122 +251,6 @@ impl Claude {
             message,
             native: None,
         }
-    }
-
-    /// The stream is over.
-    pub(super) fn finish(&mut self, cx: &mut FrameContext<'_>, end: &End) {
-        if self.is_lost {
-            return self.lifecycle.ignored(cx, self.n_ignored);
-        }
-        self.finish_held(cx);
-        if self.lifecycle.n_runs() > 0 && !self.lifecycle.has_run() && self.prompts.is_empty() {
-            return;
-        }
-        let (mut outcome, why, mut code, mut message) = self.missing_end(end);
-        if let Some(error) = self.error.take().filter(|_| outcome != Outcome::Aborted) {
-            (outcome, code, message) = (Outcome::Failed, "failed", error.to_str().into_owned());
-        }
-        if self.session.is_none() && self.config.expected_session.is_some() {
-            // No session was reported; bind the requested one so the user can resume it.
-            self.session = self.config.expected_session.clone();
-            cx.why = Some(why);
-            self.bind_without_init(cx);
-            cx.why = None;
-        }
-        if !self.lifecycle.has_run() {
-            self.bind_without_init(cx);
-            self.lifecycle.start_run(cx, Cause::Prompt);
-            self.show_prompts(cx);
-        }
-        let error = RunError {
-            code: Cow::Borrowed(code),
-            message: Text::new(message),
-            native: None,
-        };
-        let mut ended = RunEnded::new(outcome, Some(error));
-        ended.answer = self.last_text.clone();
-        let left_open = if outcome == Outcome::Aborted {
-            Status::Cancelled
-        } else {
-            Status::Lost
-        };
-        cx.why = Some(why);
-        self.lifecycle.end_run(cx, ended, left_open);
-        self.forget_run();
-    }
-
-    /// What an end without a `result` means.
-    fn missing_end(&self, end: &End) -> (Outcome, Why, &'static str, String) {
-        if end.aborted || self.was_interrupted {
-            return (
-                Outcome::Aborted,
-                Why::Abort,
-                "aborted",
-                "aborted".to_owned(),
-            );
-        }
-        let exit = Why::ProcessExit;
-        match end.exit {
-            Some(Exit::Code(0)) if self.session.is_none() => {
-                let message = "claude finished but no session_id was captured".to_owned();
-                (Outcome::Failed, exit, "no_session", message)
-            }
-            Some(Exit::Code(0)) => {
-                let message = "claude finished without a result event".to_owned();
-                (Outcome::Failed, exit, "missing_result", message)
-            }
-            Some(Exit::Code(code)) => (
-                Outcome::Failed,
-                exit,
-                "crashed",
-                format!("claude failed (rc={code})"),
-            ),
-            Some(Exit::Signal(signal)) => (
-                Outcome::Failed,
-                exit,
-                "crashed",
-                format!("claude was ended by signal {signal}"),
-            ),
-            None => {
-                let message = "the stream ended without a result".to_owned();
-                (Outcome::Lost, Why::MissingEnd, "missing_end", message)
-            }
-        }
-    }
-
-    /// Another session answers than the one asked for, or the one this run began with.
-    pub(super) fn wrong_session(&mut self, cx: &mut FrameContext<'_>, got: &str) {
-        let wanted = self
-            .session
-            .clone()
-            .or(self.config.expected_session.clone())
-            .unwrap_or_default();
-        self.held = None;
-        cx.extra.clear();
-        let native = SessionId::new(got.to_owned());
-        self.lifecycle.start_run(cx, Cause::Prompt);
-        self.lifecycle.emit(
-            cx,
-            Body::SessionBound(SessionBound::new(native, Binding::Mismatch)),
-        );
-        let message = match self.config.expected_session {
-            Some(_) => format!("session `{wanted}` was asked for, the agent answered as `{got}`"),
-            None => format!("the agent changed its session from `{wanted}` to `{got}`"),
-        };
-        let error = RunError {
-            code: Cow::Borrowed("wrong_session"),
-            message: Text::new(message),
-            native: None,
-        };
-        let mut ended = RunEnded::new(Outcome::Failed, Some(error));
-        ended.answer = self.last_text.clone();
-        let before = cx.why.replace(Why::WrongSession);
-        self.lifecycle.end_run(cx, ended, Status::Lost);
-        cx.why = before;
-        self.forget_run();
-        self.is_lost = self.config.expected_session.is_some();
-        self.session = None;
-        self.has_init = false;
     }
 }
 

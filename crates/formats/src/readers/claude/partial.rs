@@ -11,6 +11,7 @@ use model::{
 };
 
 use super::{Claude, FrameContext};
+use crate::readers::machine::MessageReader as _;
 use crate::tools;
 use crate::wire::claude::{self as wire, Block, Line};
 use crate::wire::lenient::{Any, Object as _};
@@ -108,10 +109,10 @@ impl Claude {
         text: &'c str,
     ) {
         let session = line.session_id.str();
-        if !self.same_session(cx, session.as_deref(), false) {
+        if !self.is_of_session(cx, session.as_deref()) {
             return;
         }
-        self.bind_without_init(cx);
+        self.lifecycle.emit_bound(cx);
         let parent = line.parent_tool_use_id.str();
         if parent.is_none() {
             self.begin_turn(cx);

@@ -7,6 +7,7 @@ use model::{
 };
 
 use super::{Claude, FrameContext};
+use crate::readers::subagents;
 use crate::tools;
 use crate::wire::claude::{self as wire, Block};
 
@@ -48,8 +49,7 @@ impl Claude {
             self.task_tool_done(cx, &id, &details);
         }
         if kind == Some(ToolKind::Task) && !details.is_async.is_true() {
-            self.subagents
-                .call_ended(&mut self.lifecycle, cx, &id, verdict);
+            subagents::call_ended(&mut self.lifecycle, cx, id.as_str(), verdict);
         }
         let result = ToolResult {
             content,

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use model::{
-    Binding, Body, Compaction, Item, ItemId, Level, Notice, Raw, SessionBound, SessionId, Status,
-    Text,
-};
+use model::{Compaction, Item, ItemId, Level, Notice, Raw, Status, Text};
 
 use super::{Claude, FrameContext};
+use crate::readers::machine::MessageReader as _;
+use crate::readers::session_tracker;
+use crate::readers::subagents::SubagentStart;
 use crate::wire::claude::{self as wire, Line, System};
 
 /// True for a line that only a turn begins with.
@@ -43,7 +43,7 @@ impl Claude {
             return self.init(cx, text);
         }
         let session = line.session_id.str();
-        if !self.same_session(cx, session.as_deref(), false) {
+        if !self.is_of_session(cx, session.as_deref()) {
             return;
         }
         if subtype == "thinking_tokens" {
@@ -58,10 +58,7 @@ impl Claude {
             "permission_denied" => self.permission_denied(cx, &system, text),
             "task_started" if system.task_type.as_deref() == Some("local_agent") => {
                 self.begin_turn_unless_held(cx);
-                if let Some(call) = system.tool_use_id.as_deref() {
-                    self.subagents
-                        .started(&mut self.lifecycle, cx, call, &system);
-                }
+                self.subagent_started(cx, &system);
                 self.task(cx, Level::Debug, "task_started", &system, text);
             }
             "task_started" => self.task(cx, Level::Info, "task_started", &system, text),
@@ -118,12 +115,11 @@ impl Claude {
     }
 
     fn status(&mut self, cx: &mut FrameContext<'_>, system: &System<'_>, json: &str) {
-        if let (Some(mode), Some(session)) =
-            (system.permission_mode.as_deref(), self.session.clone())
-        {
-            let mut bound = SessionBound::new(SessionId::new(session), Binding::Repeat);
+        let session = self.lifecycle.session.id().map(str::to_owned);
+        if let (Some(mode), Some(session)) = (system.permission_mode.as_deref(), session) {
+            let mut bound = session_tracker::bound(session);
             bound.permission_mode = Some(Cow::Borrowed(mode));
-            self.lifecycle.emit(cx, Body::SessionBound(bound));
+            self.lifecycle.bind(cx, bound);
         }
         match system.status.as_deref() {
             Some("compacting") => {
@@ -276,8 +272,29 @@ impl Claude {
         };
         let report = system.summary.raw().map(Text::from);
         let detail = Raw::parse(json.to_owned());
+        self.lifecycle
+            .close(cx, &key, status, |item: &mut Item<'c>| {
+                if let Item::Subagent(it) = item {
+                    it.report = report;
+                    it.detail = Some(detail);
+                }
+            });
+    }
+
+    fn subagent_started(&mut self, cx: &mut FrameContext<'_>, system: &System<'_>) {
+        let Some(call) = system.tool_use_id.as_deref() else {
+            return;
+        };
+        let start = SubagentStart {
+            task: system.task_id.as_deref(),
+            parent_task: system.parent_task_id.as_deref(),
+            name: system.subagent_type.as_deref(),
+            description: system.description,
+            prompt: system.prompt,
+            is_background: system.is_backgrounded.is_true(),
+        };
         self.subagents
-            .ended(&mut self.lifecycle, cx, &key, status, report, detail);
+            .started(&mut self.lifecycle, cx, call, &start);
     }
 
     /// A background sub-agent may start while its run's result is held.

@@ -1,12 +1,11 @@
 //! How a turn ends, and what it used. The counts are the thread's, so a run's own are a difference.
 
-use model::{
-    Basis, Binding, Body, Cause, End, Exit, ModelUsage, Outcome, RunEnded, RunError, Scope,
-    SessionBound, SessionId, Text, Tokens, Usage, Why,
-};
 use std::borrow::Cow;
 
+use model::{Basis, Body, ModelUsage, Outcome, RunEnded, RunError, Scope, Text, Tokens, Usage};
+
 use super::{Codex, FrameContext, Line, raw};
+use crate::readers::machine::MessageReader as _;
 use crate::wire::codex as wire;
 use crate::wire::lenient::{Any, Num};
 use crate::wire::thread::OF_THE_RUN;
@@ -24,7 +23,7 @@ impl Codex {
         let mut ended = RunEnded::new(Outcome::Completed, None);
         ended.detail = raw(text);
         if figures(&mut ended, line.usage, text) {
-            return self.end_run_with(cx, ended);
+            return self.end_run(cx, ended);
         }
         if let Some(total) = tokens(line.usage) {
             let before = self.total.replace(total);
@@ -44,7 +43,7 @@ impl Codex {
             }
             ended.usage = Some(usage);
         }
-        self.end_run_with(cx, ended);
+        self.end_run(cx, ended);
     }
 
     pub(super) fn turn_failed<'c>(
@@ -65,87 +64,7 @@ impl Codex {
         let mut ended = RunEnded::new(Outcome::Failed, Some(error));
         ended.detail = raw(text);
         figures(&mut ended, line.usage, text);
-        self.end_run_with(cx, ended);
-    }
-
-    /// The stream goes on as if the run were over.
-    pub(super) fn end_as_lost(&mut self, cx: &mut FrameContext<'_>) {
-        if !self.lifecycle.has_run() {
-            return;
-        }
-        let extra = std::mem::take(&mut cx.extra);
-        let before = cx.why.replace(Why::MissingEnd);
-        if self.was_interrupted {
-            self.end_run(
-                cx,
-                Outcome::Aborted,
-                Some(("aborted", "aborted".to_owned())),
-            );
-        } else {
-            let message = "the stream goes on without the turn having ended".to_owned();
-            self.end_run(cx, Outcome::Lost, Some(("missing_end", message)));
-        }
-        cx.why = before;
-        cx.extra = extra;
-    }
-
-    /// The stream is over.
-    pub(super) fn finish(&mut self, cx: &mut FrameContext<'_>, end: &End) {
-        if self.is_lost {
-            return self.lifecycle.ignored(cx, self.n_ignored);
-        }
-        if self.lifecycle.n_runs() > 0 && !self.lifecycle.has_run() {
-            return;
-        }
-        let (outcome, why, code, message) = self.missing_end(end);
-        cx.why = Some(why);
-        if let Some(refusal) = self.refusal.take().filter(|_| outcome != Outcome::Aborted) {
-            self.lifecycle.start_run(cx, Cause::Prompt);
-            return self.end_run(cx, Outcome::Failed, Some(("request_failed", refusal)));
-        }
-        if let (None, Some(expect)) = (&self.session, &self.config.expected_session) {
-            // No session was reported; bind the requested one so the user can resume it.
-            let bound = SessionBound::new(SessionId::new(expect.clone()), Binding::Resume);
-            self.lifecycle.emit(cx, Body::SessionBound(bound));
-        }
-        self.lifecycle.start_run(cx, Cause::Prompt);
-        self.end_run(cx, outcome, Some((code, message)));
-    }
-
-    /// What an end without `turn.completed` or `turn.failed` means.
-    fn missing_end(&self, end: &End) -> (Outcome, Why, &'static str, String) {
-        if end.aborted || self.was_interrupted {
-            let message = "aborted".to_owned();
-            return (Outcome::Aborted, Why::Abort, "aborted", message);
-        }
-        let (outcome, why) = (Outcome::Failed, Why::ProcessExit);
-        let name = if self.is_server {
-            "codex app-server"
-        } else {
-            "codex exec"
-        };
-        match end.exit {
-            Some(Exit::Code(0)) if self.session.is_none() => {
-                let message = format!("{name} finished but no session_id/thread_id was captured");
-                (outcome, why, "no_session", message)
-            }
-            Some(Exit::Code(0)) => {
-                let message = format!("{name} finished without the end of its turn");
-                (outcome, why, "missing_result", message)
-            }
-            Some(Exit::Code(code)) => {
-                let message = format!("{name} failed (rc={code})");
-                (outcome, why, "crashed", message)
-            }
-            Some(Exit::Signal(signal)) => {
-                let message = format!("{name} was ended by signal {signal}");
-                (outcome, why, "crashed", message)
-            }
-            None => {
-                let message = "the stream ended without the end of its turn".to_owned();
-                (Outcome::Lost, Why::MissingEnd, "missing_end", message)
-            }
-        }
+        self.end_run(cx, ended);
     }
 }
 

@@ -14,6 +14,7 @@ use model::{
 use super::end::tokens;
 use super::items::Phase;
 use super::{Codex, Direction, FrameContext, HostRequest, Line, MAX_WAITING, raw};
+use crate::readers::machine::MessageReader as _;
 use crate::tools::{self, ToolInput};
 use crate::wire::codex as wire;
 use crate::wire::lenient::Any;
@@ -48,7 +49,7 @@ fn is_of_turn(method: &str) -> bool {
 
 impl Codex {
     /// A line without a type: a notification, a request or an answer.
-    pub(super) fn message<'c>(
+    pub(super) fn rpc<'c>(
         &mut self,
         cx: &mut FrameContext<'c>,
         line: &mut Line<'c>,
@@ -114,7 +115,7 @@ impl Codex {
 
     /// True when a message is about a thread that is not the one being read.
     fn is_elsewhere(&self, params: &wire::Params<'_>) -> bool {
-        let known = self.session.as_deref();
+        let known = self.lifecycle.session.id();
         let told = params.thread_id.as_deref();
         matches!((known, told), (Some(known), Some(told)) if known != told)
     }
@@ -183,30 +184,30 @@ impl Codex {
                 .lifecycle
                 .unmapped(cx, "thread without an id".to_owned(), text);
         };
-        if self.lifecycle.has_run() && self.session.as_deref() != Some(&*id) {
+        if self.lifecycle.has_run() && self.lifecycle.session.id() != Some(&*id) {
             return self
                 .lifecycle
                 .unmapped(cx, "another thread".to_owned(), text);
         }
-        let how = match self.binding(&id) {
+        let how = match asked {
             // A thread that was forked once says so whenever it is resumed.
-            Binding::Init | Binding::Resume if asked == Some(HostRequest::OldThread) => {
-                Binding::Resume
-            }
-            Binding::Init | Binding::Resume if thread.forked_from.0.is_some() => Binding::Fork,
-            how => how,
+            Some(HostRequest::OldThread) => Binding::Resume,
+            _ if thread.forked_from.0.is_some() => Binding::Fork,
+            _ => Binding::Init,
         };
-        if !self.bind(cx, &id, how) {
-            return;
+        // A thread tells dozens of things about its place in a user interface.
+        cx.extra.clear();
+        let cwd = thread.cwd.take();
+        let bound = SessionBound {
+            model: thread.model.take().or(model),
+            cwd: cwd.clone(),
+            version: thread.version.take(),
+            permission_mode,
+            ..SessionBound::new(SessionId::new(id), how)
+        };
+        if self.bind(cx, bound) && cwd.is_some() {
+            self.cwd = cwd.map(Cow::into_owned);
         }
-        cx.extra.clear(); // A thread tells dozens of things about its place in a user interface.
-        self.cwd = thread.cwd.as_deref().map(str::to_owned).or(self.cwd.take());
-        let mut bound = SessionBound::new(SessionId::new(id), how);
-        bound.model = thread.model.take().or(model);
-        bound.cwd = thread.cwd.take();
-        bound.version = thread.version.take();
-        bound.permission_mode = permission_mode;
-        self.lifecycle.emit(cx, Body::SessionBound(bound));
     }
 
     fn turn_over<'c>(
@@ -236,7 +237,7 @@ impl Codex {
         let told = self.total_told.clone();
         ended.usage = self.calls.map(|tokens| usage(Scope::Run, tokens, told));
         ended.detail = raw(text);
-        self.end_run_with(cx, ended);
+        self.end_run(cx, ended);
     }
 
     fn piece<'c>(
@@ -368,7 +369,7 @@ impl Codex {
             _ => self.take_requested(id),
         };
         if answer.thread.is_object() {
-            self.refusal = None;
+            self.lifecycle.session.refusal = None;
             let model = answer.model.take();
             let mode = answer.approval_policy.take();
             return self.on_thread_info(cx, answer.thread.take(), model, mode, asked, text);
@@ -392,14 +393,16 @@ impl Codex {
         if line.error.is_object() {
             let said = line.error.take().message.raw();
             let said = said.map(Text::from).unwrap_or_default();
-            let words = said.to_str().into_owned();
+            let error = RunError::new("request_failed", said.clone().into_owned());
             self.notice(cx, Level::Error, "request_failed", said, raw(text));
             match asked {
                 Some(HostRequest::Turn) => {
                     self.begin(cx);
-                    self.end_run(cx, Outcome::Failed, Some(("request_failed", words)));
+                    self.end_run(cx, RunEnded::new(Outcome::Failed, Some(error)));
                 }
-                Some(HostRequest::Thread | HostRequest::OldThread) => self.refusal = Some(words),
+                Some(HostRequest::Thread | HostRequest::OldThread) => {
+                    self.lifecycle.session.refusal = Some(error);
+                }
                 None => (),
             }
             return;

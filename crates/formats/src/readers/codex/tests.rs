@@ -1,9 +1,10 @@
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
-use model::{Body, End, Event, Exit, Frame, ItemId, Reader as _};
+use model::{Body, End, Event, Exit, Frame, ItemId};
 
 use super::*;
+use crate::readers::machine;
 
 /// Lines in, events out, one short line for each.
 fn check(lines: &str, end: End, expect: Expect) {
@@ -11,7 +12,7 @@ fn check(lines: &str, end: End, expect: Expect) {
 }
 
 fn check_as(wanted: Option<&str>, lines: &str, end: End, expect: Expect) {
-    let mut reader = Codex::new(&ReaderConfig {
+    let mut reader = machine::<Codex>(&ReaderConfig {
         expected_session: wanted.map(str::to_owned),
         ..ReaderConfig::default()
     });
@@ -137,24 +138,24 @@ fn an_interrupted_turn_has_no_end_of_its_own() {
         lines,
         End::default(),
         expect![[r#"
-        run.started {"cause":"prompt"
-        item.opened {"kind":"tool","id":"item_0","name":"command_execution","input":{"command":"sleep 9"},"class":{"kind":"shell","title":"sleep 9","command":"sleep 9"
-        item.closed (missingend) {"status":"lost","item":{"kind":"tool","id":"item_0","name":"command_execution","input":{"command":"sleep 9"},"class":{"kind":"shell","title":"sleep 9","command":"sleep 9"
-        run.ended (missingend) {"outcome":"lost","error":{"code":"missing_end","message":"the stream ended without the end of its turn"
-    "#]],
+            run.started {"cause":"prompt"
+            item.opened {"kind":"tool","id":"item_0","name":"command_execution","input":{"command":"sleep 9"},"class":{"kind":"shell","title":"sleep 9","command":"sleep 9"
+            item.closed (missingend) {"status":"lost","item":{"kind":"tool","id":"item_0","name":"command_execution","input":{"command":"sleep 9"},"class":{"kind":"shell","title":"sleep 9","command":"sleep 9"
+            run.ended (missingend) {"outcome":"lost","error":{"code":"missing_end","message":"the stream ended without a result"
+        "#]],
     );
     let again = format!("{lines}\n{{\"type\":\"turn.started\"}}");
     check(
         &again,
         End::default(),
         expect![[r#"
-        run.started {"cause":"prompt"
-        item.opened {"kind":"tool","id":"item_0","name":"command_execution","input":{"command":"sleep 9"},"class":{"kind":"shell","title":"sleep 9","command":"sleep 9"
-        item.closed (missingend) {"status":"lost","item":{"kind":"tool","id":"item_0","name":"command_execution","input":{"command":"sleep 9"},"class":{"kind":"shell","title":"sleep 9","command":"sleep 9"
-        run.ended (missingend) {"outcome":"lost","error":{"code":"missing_end","message":"the stream goes on without the turn having ended"
-        run.started {"cause":"prompt"
-        run.ended (missingend) {"outcome":"lost","error":{"code":"missing_end","message":"the stream ended without the end of its turn"
-    "#]],
+            run.started {"cause":"prompt"
+            item.opened {"kind":"tool","id":"item_0","name":"command_execution","input":{"command":"sleep 9"},"class":{"kind":"shell","title":"sleep 9","command":"sleep 9"
+            item.closed (missingend) {"status":"lost","item":{"kind":"tool","id":"item_0","name":"command_execution","input":{"command":"sleep 9"},"class":{"kind":"shell","title":"sleep 9","command":"sleep 9"
+            run.ended (missingend) {"outcome":"lost","error":{"code":"missing_end","message":"the next run began before this one had a result"
+            run.started {"cause":"prompt"
+            run.ended (missingend) {"outcome":"lost","error":{"code":"missing_end","message":"the stream ended without a result"
+        "#]],
     );
 }
 
@@ -281,10 +282,10 @@ fn another_thread_than_the_one_asked_for_is_a_failure() {
         "",
         exit(1),
         expect![[r#"
-        session.bound (processexit) {"native":"zz","how":"resume"
-        run.started (processexit) {"cause":"prompt"
-        run.ended (processexit) {"outcome":"failed","error":{"code":"crashed","message":"codex exec failed (rc=1)"
-    "#]],
+            session.bound (processexit) {"native":"zz","how":"resume"
+            run.started (processexit) {"cause":"prompt"
+            run.ended (processexit) {"outcome":"failed","error":{"code":"crashed","message":"codex exec failed (rc=1)"
+        "#]],
     );
 }
 
@@ -438,7 +439,7 @@ fn a_later_process_of_a_session_uses_names_that_are_new() {
     let mut config = ReaderConfig::default();
     config.previous.n_runs = 4;
     config.previous.items.reserve(&ItemId::new("item_0"));
-    let mut reader = Codex::new(&config);
+    let mut reader = machine::<Codex>(&config);
     let mut names = Vec::new();
     let mut sink = |event: &Event<'_>| match &event.body {
         Body::RunStarted(_) => names.push(event.run.as_ref().unwrap().to_string()),
@@ -475,7 +476,7 @@ fn an_interrupted_item_is_cancelled() {
 
 #[test]
 fn of_too_many_open_items_the_oldest_is_closed() {
-    let mut reader = Codex::new(&ReaderConfig::default());
+    let mut reader = machine::<Codex>(&ReaderConfig::default());
     let mut closed = Vec::new();
     let mut sink = |event: &Event<'_>| {
         if let Body::ItemClosed(it) = &event.body {

@@ -5,13 +5,14 @@ use model::{End, Exit};
 
 use super::{Gemini, recognises};
 use crate::readers::ReaderConfig;
+use crate::readers::machine;
 use crate::readers::test_summary::summarize;
 
 const INIT: &str =
     r#"{"type":"init","timestamp":"2026-11-15T18:17:16.193Z","session_id":"s1","model":"m"}"#;
 
 fn check(lines: &[&str], exit: Option<Exit>, expect: Expect) {
-    let reader = Box::new(Gemini::new(&ReaderConfig::default()));
+    let reader = machine::<Gemini>(&ReaderConfig::default());
     let aborted = false;
     expect.assert_eq(&summarize(reader, lines, &End { exit, aborted }));
 }
@@ -107,7 +108,7 @@ fn how_a_run_fails() {
         &[],
         Some(Exit::Code(42)),
         expect![[r#"
-            started
+            started  (ProcessExit)
             ended Failed crashed: gemini failed (rc=42)  (ProcessExit)
         "#]],
     );
@@ -142,13 +143,13 @@ fn two_recordings_in_one_file_are_two_runs() {
 
 #[test]
 fn another_session_than_the_one_asked_for_is_a_failure() {
-    let reader = Gemini::new(&ReaderConfig {
+    let reader = machine::<Gemini>(&ReaderConfig {
         expected_session: Some("s9".to_owned()),
         ..ReaderConfig::default()
     });
-    let shown = summarize(Box::new(reader), &[INIT, INIT], &End::default());
+    let shown = summarize(reader, &[INIT, INIT], &End::default());
     expect![[r#"
-        started
+        started  (WrongSession)
         bound s1 Mismatch -
         ended Failed wrong_session: session `s9` was asked for, the agent answered as `s1`  (WrongSession)
         Warning ignored: 1 lines after the end were ignored
@@ -172,7 +173,7 @@ fn odd_lines_are_kept() {
             unmapped type `novel`
             unmapped message of another role
             unmapped message to the agent
-            started
+            started  (MissingEnd)
             ended Lost missing_end: the stream ended without a result  (MissingEnd)
         "#]],
     );

@@ -92,14 +92,6 @@ impl Lifecycle {
         self.last_words = None;
     }
 
-    /// Lines that came after another session than the one asked for had ended the run.
-    pub(crate) fn ignored(&mut self, cx: &mut FrameContext<'_>, n_lines: u64) {
-        if n_lines > 0 {
-            let text = format!("{n_lines} lines after the end were ignored");
-            self.warn(cx, "ignored", text, None);
-        }
-    }
-
     /// A frame that comes after the end of its run. It changes nothing of the run; it is kept, once.
     pub(crate) fn after_end(&mut self, cx: &mut FrameContext<'_>) {
         if cx.message.is_empty() {

@@ -11,7 +11,7 @@ use model::{
 
 use super::{FrameContext, OpenCode};
 use crate::errors;
-use crate::readers::session_tracker;
+use crate::readers::missing_end::MissingEnd;
 use crate::wire::lenient::Any;
 use crate::wire::opencode as wire;
 
@@ -50,7 +50,7 @@ struct Failure {
 
 /// What ends a run.
 #[derive(Clone, Copy, Debug)]
-enum RunEndCause<'e> {
+pub(super) enum RunEndCause<'e> {
     /// The server says that the session is idle.
     Idle,
     /// A line of another run follows.
@@ -167,71 +167,63 @@ impl OpenCode {
         }
     }
 
-    /// The stream is over.
-    pub(super) fn finish_at_end(&mut self, cx: &mut FrameContext<'_>, end: &End) {
-        let missing = self.native.missing_end("opencode", end);
-        self.native
-            .start_last_run(&mut self.lifecycle, cx, missing.why);
-        self.finish(cx, RunEndCause::Stream(end));
+    fn finish(&mut self, cx: &mut FrameContext<'_>, cause: RunEndCause<'_>) {
+        let mut missing = MissingEnd::before_next(false);
+        self.verdict(cause, &mut missing);
+        let before = cx.why;
+        cx.why = missing.why.or(before);
+        self.finish_with(cx, missing.ended);
+        cx.why = before;
     }
 
-    fn finish(&mut self, cx: &mut FrameContext<'_>, ending: RunEndCause<'_>) {
-        let (mut ended, why) = self.verdict(ending);
+    /// Ends the run with what was learned on the way.
+    pub(super) fn finish_with(&mut self, cx: &mut FrameContext<'_>, mut ended: RunEnded<'_>) {
         let mut run = std::mem::take(&mut self.run);
         ended.answer = run.answer();
         ended.usage = run.tokens.map(|tokens| Usage {
             scope: Scope::Run,
             basis: Basis::Delta,
             tokens,
-            model: self.about.model.as_deref().map(Cow::Borrowed),
+            model: self.about.model.clone().map(Cow::Owned),
             cost_usd: run.cost,
             detail: None,
         });
-        ended.stop_reason = run.reason.as_deref().map(Cow::Borrowed);
+        ended.stop_reason = run.reason.map(Cow::Owned);
         ended.denials = run.denials;
-        let left_open = session_tracker::left_open(ended.outcome);
-        let before = cx.why;
-        cx.why = why.or(before);
-        self.lifecycle.end_run(cx, ended, left_open);
-        cx.why = before;
+        self.lifecycle.end_run(cx, ended);
         self.growing.forget_run();
         self.sessions.forget_run();
     }
 
-    fn verdict(&self, ending: RunEndCause<'_>) -> (RunEnded<'static>, Option<Why>) {
-        let nobody = End::default();
-        let (end, why) = match ending {
-            RunEndCause::Idle | RunEndCause::Next => (&nobody, None),
-            RunEndCause::Stream(end) if end.exit.is_some() => (end, Some(Why::ProcessExit)),
-            // A file has no exit code; its last step decides.
-            RunEndCause::Stream(end) => (end, None),
+    /// Decides how the run went; `missing` is how it went if its last step did not end.
+    pub(super) fn verdict(&self, cause: RunEndCause<'_>, missing: &mut MissingEnd) {
+        let exit = match cause {
+            RunEndCause::Idle | RunEndCause::Next => None,
+            RunEndCause::Stream(end) => end.exit,
         };
-        let missing = self.native.missing_end("opencode", end);
-        let has_exited_well = end.exit == Some(Exit::Code(0));
-        if end.aborted {
-            return (missing.ended(), Some(missing.why));
+        if missing.is_aborted() {
+            return;
         }
+        // A file has no exit code; its last step decides.
+        let why = exit.map(|_| Why::ProcessExit);
+        let has_exited_well = exit == Some(Exit::Code(0));
         let failure = self.run.failure.as_ref();
         if let Some(failure) = failure.filter(|it| !(it.after_stop && has_exited_well)) {
             let error = failure.error.clone();
-            return (RunEnded::new(outcome_of(&error.code), Some(error)), why);
+            let ended = RunEnded::new(outcome_of(&error.code), Some(error));
+            *missing = MissingEnd { ended, why };
+            return;
         }
-        let has_exited_badly = end.exit.is_some() && !has_exited_well;
-        let is_idle = matches!(ending, RunEndCause::Idle);
+        let has_exited_badly = exit.is_some() && !has_exited_well;
+        let is_idle = matches!(cause, RunEndCause::Idle);
         let has_finished = self.run.n_finished > 0 && !self.run.in_step;
         if has_exited_badly || !(has_finished || is_idle) {
-            return (missing.ended(), Some(missing.why));
+            return;
         }
-        let reason = self.run.reason.as_deref().unwrap_or("stop");
         let failed = |outcome, code: &'static str, message: &'static str| {
-            let error = RunError {
-                code: Cow::Borrowed(code),
-                message: Text::new(message),
-                native: None,
-            };
-            (RunEnded::new(outcome, Some(error)), why)
+            RunEnded::new(outcome, Some(RunError::new(code, Text::new(message))))
         };
-        match reason {
+        let ended = match self.run.reason.as_deref().unwrap_or("stop") {
             "length" => failed(
                 Outcome::Limit,
                 "length",
@@ -240,11 +232,10 @@ impl OpenCode {
             "content-filter" => failed(Outcome::Refused, "content_filter", "the model refused"),
             "error" => failed(Outcome::Failed, "model_error", "the model failed"),
             // After its tools the model goes on, unless one was denied or the process says it is done.
-            "tool-calls" if end.exit.is_none() && !is_idle && !self.run.was_denied => {
-                (missing.ended(), Some(missing.why))
-            }
-            _ => (RunEnded::new(Outcome::Completed, None), why),
-        }
+            "tool-calls" if exit.is_none() && !is_idle && !self.run.was_denied => return,
+            _ => RunEnded::new(Outcome::Completed, None),
+        };
+        *missing = MissingEnd { ended, why };
     }
 }
 

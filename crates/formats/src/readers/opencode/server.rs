@@ -139,7 +139,8 @@ impl OpenCode {
             return EventOwner::Unowned;
         };
         if let Some(parent) = parent {
-            let is_ours = self.native.id() == Some(parent) || self.sessions.is_child(parent);
+            let is_ours =
+                self.lifecycle.session.id() == Some(parent) || self.sessions.is_child(parent);
             if is_ours {
                 self.sessions.learn(session, parent);
                 return EventOwner::Child;
@@ -153,17 +154,17 @@ impl OpenCode {
             }
             return EventOwner::Child;
         }
-        let is_first = kind == "session.created" && self.native.expected().is_none();
-        if self.native.observe(session) == SessionMatch::Other
+        let is_first = kind == "session.created" && self.lifecycle.session.expected().is_none();
+        if self.lifecycle.session.observe(session) == SessionMatch::Other
             && is_first
             && !self.lifecycle.has_run()
         {
             // The server goes on with a session of its own; the one before is over.
-            self.native.forget();
+            self.lifecycle.session.forget();
             self.about = SessionAbout::default();
             self.about_tokens = None;
         }
-        match self.native.observe(session) {
+        match self.lifecycle.session.observe(session) {
             SessionMatch::Same => EventOwner::Main,
             SessionMatch::Other | SessionMatch::Wrong => EventOwner::Other,
         }
@@ -186,15 +187,15 @@ impl OpenCode {
             cwd: owned(info.directory.take()).or(self.about.cwd.clone()),
             version: owned(info.version.take()).or(self.about.version.clone()),
         };
-        if self.about == about && self.native.is_bound() {
+        if self.about == about && self.lifecycle.session.is_bound() {
             self.noise(cx, kind, json);
-        } else if let Some(id) = self.native.id().map(str::to_owned) {
+        } else if let Some(id) = self.lifecycle.session.id().map(str::to_owned) {
             self.about = about.clone();
             let mut bound = session_tracker::bound(&id);
             bound.model = about.model.map(Cow::Owned);
             bound.cwd = about.cwd.map(Cow::Owned);
             bound.version = about.version.map(Cow::Owned);
-            self.native.bind(&mut self.lifecycle, cx, bound);
+            self.lifecycle.bind(cx, bound);
         }
         self.session_usage(cx, info.tokens, info.cost.0);
     }

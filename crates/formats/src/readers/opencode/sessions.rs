@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use model::{Item, ItemId, Status, Subagent, Text};
+use model::{Item, ItemId, Status, Text};
 
 use super::{FrameContext, OpenCode};
+use crate::readers::subagents::{self, SubagentStart, item_id};
 use crate::wire::lenient::Any;
-use crate::wire::opencode as wire;
 
 /// Sub-agents' sessions remembered at once; the oldest is forgotten first.
 const MAX_CHILDREN: usize = 256;
@@ -81,7 +81,7 @@ impl OpenCode {
             return;
         };
         if let Some(call) = &child.call
-            && (self.lifecycle.is_open(&agent_id(call)) || !self.lifecycle.is_open(call))
+            && (self.lifecycle.is_open(&item_id(call.as_str())) || !self.lifecycle.is_open(call))
         {
             // It works, or its call is over and this comes late: an agent is not opened twice.
             cx.path = Cow::Owned(child.path.clone());
@@ -104,7 +104,7 @@ impl OpenCode {
     pub(super) fn link(&mut self, cx: &mut FrameContext<'_>, session: &str, call: &ItemId<'_>) {
         let child = self.sessions.find(session);
         let is_linked = child.is_some_and(|it| it.call.as_ref() == Some(call));
-        if is_linked && self.lifecycle.is_open(&agent_id(call)) {
+        if is_linked && self.lifecycle.is_open(&item_id(call.as_str())) {
             return;
         }
         let parent = child.and_then(|it| it.parent.as_deref());
@@ -124,34 +124,8 @@ impl OpenCode {
             child.call = Some(call.clone());
             child.path = path;
         }
-        self.open_subagent(cx, call, around);
-    }
-
-    fn open_subagent(
-        &mut self,
-        cx: &mut FrameContext<'_>,
-        call: ItemId<'static>,
-        around: Vec<ItemId<'static>>,
-    ) {
-        let tool = self.lifecycle.open_tool(&call);
-        let input = tool.and_then(|it| it.input.clone());
-        let asked = input.as_ref().map_or("null", model::Raw::get);
-        let mut asked: wire::Task<'_> = serde_json::from_str(asked).unwrap_or_default();
-        let said = |value: Any<'_>| value.raw().map(|it| Text::from(it).into_owned());
-        let name = asked.subagent_type.take();
-        let subagent = Subagent {
-            id: agent_id(&call),
-            call,
-            name: Cow::Owned(name.map_or_else(|| "agent".to_owned(), Cow::into_owned)),
-            description: said(asked.description),
-            prompt: said(asked.prompt),
-            background: false,
-            report: None,
-            detail: None,
-        };
-        let inner = std::mem::replace(&mut cx.path, Cow::Owned(around));
-        self.lifecycle.open(cx, Item::Subagent(subagent));
-        cx.path = inner;
+        let start = SubagentStart::default();
+        subagents::open_item(&mut self.lifecycle, cx, &call, &around, &start);
     }
 
     /// The call that started a sub-agent has its result.
@@ -164,18 +138,17 @@ impl OpenCode {
     ) {
         self.sessions.tasks.retain(|it| it != call);
         let report = output.raw().map(|it| report(Text::from(it)));
-        self.lifecycle
-            .close(cx, &agent_id(call), status, |item: &mut Item<'c>| {
+        self.lifecycle.close(
+            cx,
+            &item_id(call.as_str()),
+            status,
+            |item: &mut Item<'c>| {
                 if let Item::Subagent(subagent) = item {
                     subagent.report = report;
                 }
-            });
+            },
+        );
     }
-}
-
-/// The tool call and the agent it starts are two items, so they need two ids.
-fn agent_id(call: &ItemId<'_>) -> ItemId<'static> {
-    ItemId::new(format!("agent:{call}"))
 }
 
 /// What a sub-agent found, out of the frame that is for the model.

@@ -5,10 +5,11 @@ use model::{End, Exit};
 
 use super::{OpenCode, recognises};
 use crate::readers::ReaderConfig;
+use crate::readers::machine;
 use crate::readers::test_summary::summarize;
 
 fn check_end(lines: &[&str], end: &End, expect: Expect) {
-    let reader = Box::new(OpenCode::new(&ReaderConfig::default()));
+    let reader = machine::<OpenCode>(&ReaderConfig::default());
     expect.assert_eq(&summarize(reader, lines, end));
 }
 
@@ -172,7 +173,7 @@ fn the_exit_code_decides() {
         &[],
         &exit(1),
         expect![[r#"
-            started
+            started  (ProcessExit)
             ended Failed crashed: opencode failed (rc=1)  (ProcessExit)
         "#]],
     );
@@ -258,22 +259,22 @@ fn another_session_is_another_run_or_a_failure() {
     check(
         &[START, &other, STOP],
         expect![[r#"
-        bound ses_1 Init -
-        started
-        Debug step_start: a step begins
-        Warning other_session: a line of another session, `ses_2`
-        Debug step_start: a step begins
-        Debug step_finish: a step ends
-        ended Completed
-    "#]],
+            bound ses_1 Init -
+            started
+            Debug step_start: a step begins
+            Warning other_session: lines of another session, `ses_2`
+            Debug step_start: a step begins
+            Debug step_finish: a step ends
+            ended Completed
+        "#]],
     );
-    let reader = OpenCode::new(&ReaderConfig {
+    let reader = machine::<OpenCode>(&ReaderConfig {
         expected_session: Some("ses_9".to_owned()),
         ..ReaderConfig::default()
     });
-    let shown = summarize(Box::new(reader), &[START, STOP], &End::default());
+    let shown = summarize(reader, &[START, STOP], &End::default());
     expect![[r#"
-        started
+        started  (WrongSession)
         bound ses_1 Mismatch -
         ended Failed wrong_session: session `ses_9` was asked for, the agent answered as `ses_1`  (WrongSession)
         Warning ignored: 1 lines after the end were ignored
@@ -341,9 +342,9 @@ fn results_sent_only_at_the_end_of_a_call() {
         ended Completed
     "#]],
     );
-    let reader = OpenCode::new(&ReaderConfig::default());
+    let reader = machine::<OpenCode>(&ReaderConfig::default());
     let mut diffs = String::new();
-    let mut reader: Box<dyn model::Reader> = Box::new(reader);
+    let mut reader: Box<dyn model::Reader> = reader;
     reader.frame(
         model::Frame::Data(patch.as_bytes()),
         &mut |event: &model::Event<'_>| {
@@ -638,12 +639,12 @@ fn other_sessions_of_the_server_do_not_count() {
             ended Completed answer="a"
         "#]],
     );
-    let reader = OpenCode::new(&ReaderConfig {
+    let reader = machine::<OpenCode>(&ReaderConfig {
         expected_session: Some("ses_7".to_owned()),
         ..ReaderConfig::default()
     });
     let shown = summarize(
-        Box::new(reader),
+        reader,
         &[&text, &idle(), &other(&text), &other(&idle())],
         &End::default(),
     );
@@ -768,7 +769,7 @@ fn a_long_text_in_many_snapshots_is_shown_once() {
         })
         .collect();
     let lines: Vec<&str> = lines.iter().map(|it| &**it).collect();
-    let reader = Box::new(OpenCode::new(&ReaderConfig::default()));
+    let reader = machine::<OpenCode>(&ReaderConfig::default());
     let shown = summarize(reader, &lines, &End::default());
     let pieces = shown.lines().filter(|it| it.starts_with("  p Text"));
     assert_eq!(pieces.count(), 2000);

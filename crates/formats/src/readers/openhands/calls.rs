@@ -13,6 +13,7 @@ use super::wire::{self, Action, Event, Observation};
 use super::{FrameContext, MAX_CARDS, MAX_SILENT, OpenHands};
 use crate::readers::acp_tool_content;
 use crate::readers::content::{self, ContentPiece};
+use crate::readers::subagents;
 use crate::tools;
 use crate::wire::lenient::{Any, Map};
 use crate::wire::openhands::{CALL_FAILED, CALL_LOST, CALL_STOPPED, RUN_ENDED, STREAM_ENDED};
@@ -32,7 +33,7 @@ pub(super) struct PendingCall {
 impl OpenHands {
     pub(super) fn is_call(&self, id: &str) -> bool {
         let id = ItemId::new(id);
-        self.lifecycle.open_tool(&id).is_some() || self.nested.knows(id.as_str())
+        self.lifecycle.open_tool(&id).is_some() || self.subagents.knows(id.as_str())
     }
 
     pub(super) fn action<'c>(&mut self, cx: &mut FrameContext<'c>, mut event: Event<'c>) {
@@ -117,7 +118,7 @@ impl OpenHands {
             result: None,
         };
         if tool.class.kind == ToolKind::Task {
-            self.nested.expect(&id, &cx.path);
+            self.subagents.expect(&id, &cx.path);
         }
         self.lifecycle.open(cx, Item::Tool(Box::new(tool)));
         if self.pending.len() >= MAX_PENDING {
@@ -181,8 +182,7 @@ impl OpenHands {
         let is_error = observation.is_error.is_true();
         let status = if is_error { Status::Error } else { Status::Ok };
         self.settle(cx, &id, Decision::Allowed);
-        self.nested
-            .call_ended(&mut self.lifecycle, cx, id.as_str(), status);
+        subagents::call_ended(&mut self.lifecycle, cx, id.as_str(), status);
         if !is_error && observation.kind.as_deref() == Some("TaskTrackerObservation") {
             self.plan(cx, &observation);
         }
@@ -266,8 +266,7 @@ impl OpenHands {
         };
         let status = made_up.unwrap_or(Status::Error);
         self.settle(cx, &id, Decision::Allowed);
-        self.nested
-            .call_ended(&mut self.lifecycle, cx, id.as_str(), status);
+        subagents::call_ended(&mut self.lifecycle, cx, id.as_str(), status);
         if made_up.is_some() {
             return self.lifecycle.close(cx, &id, status, |_| ());
         }

@@ -6,14 +6,12 @@
 
 use std::borrow::Cow;
 
-use model::{
-    Binding, Body, Cause, End, Level, Notice, Outcome, RunEnded, RunError, SessionBound, SessionId,
-    Status, Text, Timestamp, Why,
-};
+use model::{Cause, Level, Notice, Outcome, RunEnded, RunError, Text, Timestamp};
 
 use super::wire::Event;
 use super::{FrameContext, OpenHands};
-use crate::readers::{RunEnds, missing_end};
+use crate::readers::RunEnds;
+use crate::readers::machine::MessageReader as _;
 
 /// What looks like the end of the run, and where it was seen.
 #[derive(Clone, Debug)]
@@ -158,7 +156,7 @@ impl OpenHands {
         };
         // A pause may be taken back; the other statuses end what the agent was asked for.
         ending.is_certain = status != "paused";
-        let is_waited_for = self.config.run_ends == RunEnds::AtResult;
+        let is_waited_for = self.run_ends == RunEnds::AtResult;
         self.ending = Some(ending);
         if is_waited_for {
             self.finish_ending(cx);
@@ -187,88 +185,23 @@ impl OpenHands {
         );
         (cx.at, cx.frame) = (ending.at, ending.frame);
         cx.native = ending.native.map(Cow::Owned);
-        let left_open = if ending.outcome == Outcome::Aborted {
-            Status::Cancelled
-        } else {
-            Status::Lost
-        };
-        let ended = RunEnded::new(ending.outcome, ending.error);
-        self.end_run(cx, ended, left_open);
+        self.end_run(cx, RunEnded::new(ending.outcome, ending.error));
         (cx.native, cx.at, cx.frame, cx.extra) = before;
     }
 
-    fn end_run(
-        &mut self,
-        cx: &mut FrameContext<'_>,
-        mut ended: RunEnded<'static>,
-        left_open: Status,
-    ) {
+    pub(super) fn finish_run(&mut self, cx: &mut FrameContext<'_>, mut ended: RunEnded<'_>) {
+        self.ending = None;
         ended.answer = self.last_text.take();
         ended.denials = std::mem::take(&mut self.denials);
         self.used.end(&mut ended);
         if ended.outcome == Outcome::Completed {
-            self.nested.run_ended(&mut self.lifecycle, cx);
+            self.subagents.run_ended(&mut self.lifecycle, cx);
         }
-        self.lifecycle.end_run(cx, ended, left_open);
+        self.lifecycle.end_run(cx, ended);
         self.forget_streams();
         self.pending.clear();
         self.silent.clear();
         self.compaction = None;
-    }
-
-    /// The stream is over.
-    pub(super) fn finish(&mut self, cx: &mut FrameContext<'_>, end: &End) {
-        if self.is_lost {
-            return self.lifecycle.ignored(cx, self.n_ignored);
-        }
-        self.finish_ending(cx);
-        if self.lifecycle.n_runs() > 0 && !self.lifecycle.has_run() {
-            return;
-        }
-        let (ended, why, left_open) = missing_end::synthesize("openhands", end);
-        cx.why = Some(why);
-        if self.session.is_none()
-            && let Some(session) = self.config.expected_session.clone()
-        {
-            // No session was reported; bind the requested one so the user can resume it.
-            let bound = SessionBound::new(SessionId::new(session), Binding::Resume);
-            self.lifecycle.emit(cx, Body::SessionBound(bound));
-        }
-        cx.why = None;
-        self.lifecycle.start_run(cx, Cause::Prompt);
-        cx.why = Some(why);
-        self.end_run(cx, ended, left_open);
-    }
-
-    /// Checks the session an event names; false when the run has failed over it.
-    pub(super) fn same_session(&mut self, cx: &mut FrameContext<'_>, id: &str) -> bool {
-        let wanted = self.config.expected_session.clone();
-        if wanted.as_deref().is_none_or(|it| it == id) {
-            self.session = Some(id.to_owned());
-            return true;
-        }
-        cx.extra.clear();
-        self.ending = None;
-        self.lifecycle.start_run(cx, Cause::Prompt);
-        let mismatch = SessionBound::new(SessionId::new(id.to_owned()), Binding::Mismatch);
-        self.lifecycle.emit(cx, Body::SessionBound(mismatch));
-        let wanted = wanted.unwrap_or_default();
-        let error = RunError {
-            code: Cow::Borrowed("wrong_session"),
-            message: Text::new(format!(
-                "session `{wanted}` was asked for, the agent answered as `{id}`"
-            )),
-            native: None,
-        };
-        cx.why = Some(Why::WrongSession);
-        self.end_run(
-            cx,
-            RunEnded::new(Outcome::Failed, Some(error)),
-            Status::Lost,
-        );
-        cx.why = None;
-        self.is_lost = true;
-        false
     }
 }
 

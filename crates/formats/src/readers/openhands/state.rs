@@ -4,12 +4,14 @@ use std::borrow::Cow;
 
 use model::{
     Ask, AskId, AskKind, AskSettled, Basis, Body, Cause, Decision, Level, ModelUsage, Raw,
-    RunEnded, Scope, SessionBound, SessionId, Tokens, Usage,
+    RunEnded, Scope, Tokens, Usage,
 };
 use serde_json::json;
 
 use super::wire::{self, Event, FullState, Stats};
 use super::{FrameContext, OpenHands};
+use crate::readers::machine::MessageReader as _;
+use crate::readers::session_tracker;
 use crate::wire::lenient::Any;
 
 /// Usage ids of producers that count cached tokens apart from `prompt_tokens`; litellm, which
@@ -66,24 +68,18 @@ impl OpenHands {
     fn full_state<'c>(&mut self, cx: &mut FrameContext<'c>, value: Any<'c>, json: &str) {
         let state: FullState<'c> = value.parse().unwrap_or_default();
         if let Some(id) = state.id.as_deref().filter(|it| !it.is_empty()) {
-            let is_known = self.session.as_deref() == Some(id);
-            if !self.same_session(cx, id) {
+            if !self.accepts_session(cx, id) {
                 return;
             }
             let own = |it: &Option<String>| it.clone().map(Cow::Owned);
             self.cwd = state.workspace.working_dir.as_deref().map(str::to_owned);
             self.model = state.agent.llm.model.as_deref().map(str::to_owned);
-            let how = if is_known {
-                model::Binding::Repeat
-            } else {
-                self.binding()
-            };
             let bound = model::SessionBound {
                 model: own(&self.model),
                 cwd: own(&self.cwd),
-                ..SessionBound::new(SessionId::new(id.to_owned()), how)
+                ..session_tracker::bound(id)
             };
-            self.lifecycle.emit(cx, Body::SessionBound(bound));
+            self.lifecycle.bind(cx, bound);
         }
         self.emit_notice(cx, Level::Debug, "state", "state: full_state", json);
         self.stats(cx, state.stats);
@@ -214,7 +210,7 @@ impl ConversationUsage {
     }
 
     /// Puts what this run has used into its end.
-    pub(super) fn end(&mut self, ended: &mut RunEnded<'static>) {
+    pub(super) fn end(&mut self, ended: &mut RunEnded<'_>) {
         if self.now.is_empty() {
             return;
         }

@@ -6,6 +6,7 @@ use expect_test::{Expect, expect};
 use model::{End, Reader};
 
 use super::{OpenHands, recognises};
+use crate::readers::machine;
 use crate::readers::test_support::{config, read_lines};
 use crate::readers::{ReaderConfig, RunEnds};
 
@@ -17,7 +18,7 @@ const RUNNING: &str = r#"{"kind":"ConversationStateUpdateEvent","id":"s1","sourc
 const FINISHED: &str = r#"{"kind":"ConversationStateUpdateEvent","id":"s2","source":"environment","key":"execution_status","value":"finished"}"#;
 
 fn reader(config: &ReaderConfig) -> Box<dyn Reader> {
-    Box::new(OpenHands::new(config))
+    machine::<OpenHands>(config)
 }
 
 fn check(lines: &[&str], expect: Expect) {
@@ -151,7 +152,7 @@ fn another_session_than_the_one_asked_for_is_a_failure() {
     let state = r#"{"kind":"ConversationStateUpdateEvent","id":"s","source":"environment","key":"full_state","value":{"id":"other","execution_status":"idle"}}"#;
     let emitted = read_lines(reader(&config), &[state, USER, SAID], &End::default());
     expect![[r#"
-        run.started {"cause":"prompt"}
+        run.started why="wrong_session" {"cause":"prompt"}
         session.bound {"how":"mismatch","native":"other"}
         run.ended why="wrong_session" {"error":{"code":"wrong_session","message":"session `mine` was asked for, the agent answered as `other`"},"outcome":"failed"}
         notice.raised {"code":"ignored","level":"warning","text":"2 lines after the end were ignored"}

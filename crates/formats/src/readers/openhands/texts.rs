@@ -34,7 +34,7 @@ struct ThinkingBlock<'a> {
 }
 
 impl OpenHands {
-    pub(super) fn message<'c>(&mut self, cx: &mut FrameContext<'c>, mut event: Event<'c>) {
+    pub(super) fn chat_message<'c>(&mut self, cx: &mut FrameContext<'c>, mut event: Event<'c>) {
         let mut message = event.llm_message.take();
         let is_from_model = message.role.as_deref() == Some("assistant");
         let role = match event.source.as_deref() {
@@ -56,7 +56,7 @@ impl OpenHands {
             (Role::User | Role::Assistant | Role::Harness, _) => self.work(cx),
         }
         if let Some(call) = call {
-            let path = self.nested.path_of(&mut self.lifecycle, cx, &call);
+            let path = self.subagents.path_of(&mut self.lifecycle, cx, &call);
             cx.path = Cow::Owned(path);
         }
         let id = self.id(cx);

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use model::{
-    Basis, Binding, Body, Cause, End, Exit, Level, Notice, Outcome, Raw, RunEnded, RunError, Scope,
-    SessionBound, SessionId, Status, Text, Tokens, Usage, Why,
+    Basis, End, Level, Notice, Outcome, Raw, RunEnded, RunError, Scope, Text, Tokens, Usage,
 };
 
 use super::{FrameContext, OpenResponses, seconds};
+use crate::readers::machine::MessageReader as _;
+use crate::readers::missing_end::MissingEnd;
 use crate::wire::lenient::{Any, Str};
 use crate::wire::openresponses::{self as wire, Response};
 
@@ -69,23 +70,13 @@ impl OpenResponses {
             cx.extra = extra;
         }
         let ended = RunEnded {
-            answer: self.last_text.take(),
             usage,
             stop_reason: details.reason.take(),
             detail,
             ..RunEnded::new(outcome, failure)
         };
-        let left_open = match outcome {
-            Outcome::Aborted => Status::Cancelled,
-            Outcome::Completed
-            | Outcome::Failed
-            | Outcome::Refused
-            | Outcome::Limit
-            | Outcome::Lost => Status::Lost,
-        };
-        self.lifecycle.end_run(cx, ended, left_open);
+        self.end_run(cx, ended);
         self.ended = id.map(Cow::into_owned);
-        self.forget();
     }
 
     fn completed(&self) -> Outcome {
@@ -116,62 +107,25 @@ impl OpenResponses {
     }
 
     /// The stream stops, or says `[DONE]`, before the response has ended.
-    pub(super) fn cut(&mut self, cx: &mut FrameContext<'_>, end: &End) {
-        if !self.lifecycle.has_run() {
+    pub(super) fn judge_cut(&mut self, end: &End, missing: &mut MissingEnd) {
+        let error = self.error.take();
+        if missing.is_aborted() {
             return;
         }
-        cx.extra.clear();
-        let raw = self.error.take();
-        let (outcome, why, error) = match (&raw, end) {
-            (_, End { aborted: true, .. }) => {
-                let error = failure(None, "aborted", "aborted");
-                (Outcome::Aborted, Some(Why::Abort), error)
-            }
-            (Some(raw), _) => {
-                let error = failure(Some(raw), "error", "the server reported an error");
-                (Outcome::Failed, None, error)
-            }
-            (None, End { exit, .. }) => {
-                let why = match exit {
-                    Some(Exit::Code(_) | Exit::Signal(_)) => Why::ProcessExit,
-                    None => Why::MissingEnd,
-                };
-                let text = "the stream ended before the response did";
-                let error = failure(None, "upstream_truncated", text);
-                (Outcome::Lost, Some(why), error)
-            }
-        };
-        self.show_held(cx);
-        let mut ended = RunEnded::new(outcome, Some(error));
-        ended.answer = self.last_text.take();
-        ended.detail = raw.as_ref().map(Raw::by_ref);
-        let left_open = if outcome == Outcome::Aborted {
-            Status::Cancelled
-        } else {
-            Status::Lost
-        };
-        cx.why = why;
-        self.lifecycle.end_run(cx, ended, left_open);
-        cx.why = None;
-        self.forget();
-    }
-
-    /// The stream is over.
-    pub(super) fn finish(&mut self, cx: &mut FrameContext<'_>, end: &End) {
-        if self.lifecycle.n_runs() == 0 {
-            if let Some(expected) = self.config.expected_session.clone() {
-                // No session was reported; bind the requested one so the user can resume it.
-                cx.why = Some(Why::MissingEnd);
-                let bound = SessionBound::new(SessionId::new(expected), Binding::Resume);
-                self.lifecycle.emit(cx, Body::SessionBound(bound));
-                cx.why = None;
-            }
-            self.lifecycle.start_run(cx, Cause::Prompt);
+        if let Some(raw) = error {
+            // `response.failed` was to repeat it, and did not come.
+            let error = failure(Some(&raw), "error", "the server reported an error");
+            missing.fail_with(error);
+            missing.ended.detail = Some(raw);
+            missing.why = None;
+        } else if end.exit.is_none() {
+            // Clients of model endpoints know this code, and try again at it.
+            let text = "the stream ended before the response did";
+            missing.ended.error = Some(failure(None, "upstream_truncated", text));
         }
-        self.cut(cx, end);
     }
 
-    fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         self.output = super::OutputItems::default();
         self.response = None;
         self.error = None;

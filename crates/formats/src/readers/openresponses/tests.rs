@@ -1,12 +1,13 @@
 use expect_test::{Expect, expect};
-use model::Event;
+use model::{Event, Frame};
 use serde_json::Value;
 
 use super::*;
+use crate::readers::machine;
 
 /// Reads lines and prints the events, each with its type and data.
 fn read_all(config: &ReaderConfig, lines: &str, end: &End) -> String {
-    let mut reader = OpenResponses::new(config);
+    let mut reader = machine::<OpenResponses>(config);
     let mut out = String::new();
     let mut sink = |event: &Event<'_>| {
         let json: Value = serde_json::from_str(&serde_json::to_string(event).unwrap()).unwrap();
@@ -367,7 +368,7 @@ fn a_response_that_names_a_previous_one_continues_it() {
     "#]].assert_eq(&answer("\"other\""));
     expect![[r#"
         session.bound (missing_end) {"how":"resume","native":"before"}
-        run.started {"cause":"prompt"}
+        run.started (missing_end) {"cause":"prompt"}
         run.ended (missing_end) {"error":{"code":"upstream_truncated","message":"the stream ended before the response did"},"outcome":"lost"}
     "#]].assert_eq(&read_all(&config, "", &End::default()));
 }

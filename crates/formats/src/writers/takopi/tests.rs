@@ -204,7 +204,7 @@ fn calls_without_a_result_end_not_ok() {
             {"type":"started","engine":"claude","resume":{"engine":"claude","value":"n1"},"title":"m1","meta":{"cwd":"/w","tools":["Bash"],"permissionMode":"default","mcp_servers":[]}}
             {"type":"action","engine":"claude","action":{"id":"t1","kind":"command","title":"a","detail":{"tool_name":"Bash","tool_input":{"command":"a"}}},"phase":"started"}
             {"type":"action","engine":"claude","action":{"id":"t1","kind":"command","title":"a","detail":{"tool_name":"Bash","tool_input":{"command":"a"},"tool_use_id":"t1"}},"phase":"completed","ok":false,"message":"stopped before it had a result"}
-            {"type":"action","engine":"claude","action":{"id":"t2","kind":"command","title":"Bash","detail":{"tool_name":"Bash","tool_input":"{\"comm","tool_use_id":"t2"}},"phase":"completed","ok":false,"message":"the run ended before it had a result"}
+            {"type":"action","engine":"claude","action":{"id":"t2","kind":"command","title":"Bash","detail":{"tool_name":"Bash","tool_input":"{\"comm","tool_use_id":"t2"}},"phase":"completed","ok":false,"message":"stopped before it had a result"}
             {"type":"completed","engine":"claude","ok":false,"answer":"half","resume":{"engine":"claude","value":"n1"},"resume_line":"`claude --resume n1`","error":"the run was stopped"}
         "#]],
     );

@@ -48,7 +48,7 @@ fn a_session_that_is_refused_is_why_the_run_failed() {
     ];
     expect![[r#"
         notice.raised {"code":"request_failed","detail":{"error":{"code":-32602,"data":{"details":"no such session"},"message":"Internal error"},"id":1,"jsonrpc":"2.0"},"level":"error","text":"Internal error"}
-        run.started {"cause":"prompt"}
+        run.started why="missing_end" {"cause":"prompt"}
         run.ended why="missing_end" {"error":{"code":"failed","message":"Internal error: no such session"},"outcome":"failed"}
     "#]].assert_eq(&read_lines(reader(&live()), &lines, &End::default()));
 }

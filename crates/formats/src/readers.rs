@@ -19,7 +19,7 @@ pub(crate) mod openresponses;
 mod session_tracker;
 mod subagents;
 #[cfg(test)]
-mod test_summary;
+mod test_notation;
 #[cfg(test)]
 mod test_support;
 mod todos;

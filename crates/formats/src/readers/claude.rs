@@ -12,6 +12,8 @@ mod partial;
 mod plan;
 mod results;
 mod system;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;

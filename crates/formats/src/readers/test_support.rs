@@ -1,15 +1,13 @@
-//! For tests: what a reader tells, one short line per event.
+//! For tests: reads lines and shows the events in the one notation.
 
-use std::fmt::Write as _;
+use model::{End, Event, Exit, Frame, Reader};
 
-use model::{End, Event, Frame, Reader};
+use super::test_notation::event_line;
 
-use super::ReaderConfig;
-
-/// Reads lines and shows the events; debug notices are left out.
+/// What a reader makes of lines.
 pub(crate) fn read_lines(mut reader: Box<dyn Reader>, lines: &[&str], end: &End) -> String {
     let mut shown = String::new();
-    let mut sink = |event: &Event<'_>| show(event, &mut shown);
+    let mut sink = |event: &Event<'_>| shown.push_str(&(event_line(event) + "\n"));
     for line in lines {
         reader.frame(Frame::Data(line.as_bytes()), &mut sink);
     }
@@ -17,26 +15,9 @@ pub(crate) fn read_lines(mut reader: Box<dyn Reader>, lines: &[&str], end: &End)
     shown
 }
 
-fn show(event: &Event<'_>, shown: &mut String) {
-    let line = serde_json::to_value(event).unwrap();
-    let data = &line["data"];
-    let name = event.body.name();
-    if name == "notice.raised" && data["level"] == "debug" {
-        return;
+pub(crate) fn exit(code: i32) -> End {
+    End {
+        exit: Some(Exit::Code(code)),
+        aborted: false,
     }
-    // What opens is repeated whole by what closes it.
-    if name == "item.opened" && data.get("text").is_some() {
-        return;
-    }
-    write!(shown, "{name}").unwrap();
-    for part in ["path", "why", "extra"] {
-        if let Some(value) = line.get(part) {
-            write!(shown, " {part}={value}").unwrap();
-        }
-    }
-    writeln!(shown, " {data}").unwrap();
-}
-
-pub(crate) fn config() -> ReaderConfig {
-    ReaderConfig::default()
 }

@@ -1,35 +1,13 @@
 use expect_test::{Expect, expect};
-use model::{End, Event, Frame};
-use serde_json::Value;
+use model::End;
 
 use super::*;
 use crate::readers::machine;
+use crate::readers::test_support::read_lines;
 
-/// Reads lines and prints the events, each with its type and data.
 fn read_all(config: &ReaderConfig, lines: &str) -> String {
-    let mut reader = machine::<AgUi>(config);
-    let mut out = String::new();
-    let mut sink = |event: &Event<'_>| {
-        let json: Value = serde_json::from_str(&serde_json::to_string(event).unwrap()).unwrap();
-        let kind = json["type"].as_str().unwrap();
-        let mut data = json["data"].clone();
-        if kind == "run.ended" {
-            data.as_object_mut().unwrap().remove("detail");
-        }
-        let path = json["path"].as_array().map_or(String::new(), |path| {
-            let path: Vec<_> = path.iter().filter_map(Value::as_str).collect();
-            format!("[{}] ", path.join("/"))
-        });
-        let why = json["why"]
-            .as_str()
-            .map_or(String::new(), |it| format!(" ({it})"));
-        out += &format!("{path}{kind}{why} {data}\n");
-    };
-    for line in lines.trim().lines().map(str::trim) {
-        reader.frame(Frame::Data(line.as_bytes()), &mut sink);
-    }
-    reader.end(&End::default(), &mut sink);
-    out
+    let lines: Vec<&str> = lines.trim().lines().map(str::trim).collect();
+    read_lines(machine::<AgUi>(config), &lines, &End::default())
 }
 
 #[track_caller]
@@ -55,30 +33,30 @@ fn chunks_end_with_any_other_event_of_their_agent() {
         {"type":"RUN_FINISHED","threadId":"t","runId":"r"}
         "#,
         expect![[r#"
-            session.bound {"how":"init","native":"t"}
-            run.started {"cause":"prompt"}
-            item.opened {"group":"m","id":"m","kind":"message","role":"assistant","text":""}
-            item.delta {"channel":"text","item":"m","text":"a"}
-            [x] item.opened {"group":"s","id":"s","kind":"message","role":"assistant","text":""}
-            [x] item.delta {"channel":"text","item":"s","text":"sub"}
-            frame.unmapped {"raw":{"a":1},"what":"raw event of another protocol"}
-            item.delta {"channel":"text","item":"m","text":"b"}
-            item.closed {"item":{"group":"m","id":"m","kind":"message","role":"assistant","text":"ab"},"status":"ok"}
-            item.opened {"id":"n","kind":"message","role":"user","text":""}
-            item.delta {"channel":"text","item":"n","text":"next"}
-            item.closed {"item":{"id":"n","kind":"message","role":"user","text":"next"},"status":"ok"}
-            item.opened {"class":{"kind":"shell","title":"Bash"},"group":"c","id":"c","kind":"tool","name":"Bash"}
-            item.delta {"channel":"input","item":"c","text":"{\"command\":"}
-            item.delta {"channel":"input","item":"c","text":"\"ls\"}"}
-            item.updated {"class":{"command":"ls","kind":"shell","title":"ls"},"group":"c","id":"c","input":{"command":"ls"},"kind":"tool","name":"Bash"}
-            item.opened {"id":"q","kind":"reasoning","text":""}
-            item.delta {"channel":"text","item":"q","text":"hm"}
-            item.closed {"item":{"id":"q","kind":"reasoning","text":"hm"},"status":"ok"}
-            frame.unmapped {"raw":{"name":"x","type":"CUSTOM","value":1},"what":"custom event `x`"}
-            frame.unmapped {"raw":{"delta":"of nothing","type":"TOOL_CALL_CHUNK"},"what":"chunk without an id"}
-            [x] item.closed {"item":{"group":"s","id":"s","kind":"message","role":"assistant","text":"sub"},"status":"ok"}
-            item.closed (left_open) {"item":{"class":{"command":"ls","kind":"shell","title":"ls"},"group":"c","id":"c","input":{"command":"ls"},"kind":"tool","name":"Bash"},"status":"lost"}
-            run.ended {"answer":"ab","outcome":"completed"}
+            session t init
+            run.started prompt
+            + message m "" group=m role=assistant
+            . m text a
+            [x] + message s "" group=s role=assistant
+            [x] . s text sub
+            unmapped "raw event of another protocol"
+            . m text b
+            - ok message m ab group=m role=assistant
+            + message n "" role=user
+            . n text next
+            - ok message n next role=user
+            + tool c class={shell Bash} group=c name=Bash
+            . c input "{\"command\":"
+            . c input "\"ls\"}"
+            ~ tool c class={shell ls command=ls} group=c input={"command":"ls"} name=Bash
+            + reasoning q ""
+            . q text hm
+            - ok reasoning q hm
+            unmapped "custom event `x`"
+            unmapped "chunk without an id"
+            [x] - ok message s sub group=s role=assistant
+            - lost tool c class={shell ls command=ls} group=c input={"command":"ls"} name=Bash (left_open)
+            run.ended completed answer=ab
         "#]],
     );
 }
@@ -105,20 +83,20 @@ fn thoughts_learn_their_hidden_form_at_the_end() {
         {"type":"RUN_FINISHED","threadId":"t","runId":"r"}
         "#,
         expect![[r#"
-            session.bound {"how":"init","native":"t"}
-            run.started {"cause":"prompt"}
-            item.opened {"group":"span","id":"a","kind":"reasoning","text":""}
-            item.delta {"channel":"text","item":"a","text":"one"}
-            item.opened {"group":"span","id":"b","kind":"reasoning","text":""}
-            item.delta {"channel":"text","item":"b","text":"two"}
-            item.closed {"item":{"encrypted":"x","group":"span","id":"a","kind":"reasoning","text":"one"},"status":"ok"}
-            item.closed {"item":{"group":"span","id":"b","kind":"reasoning","signature":"y","text":"two"},"status":"ok"}
-            frame.unmapped {"raw":{"encryptedValue":"z","entityId":"c","subtype":"tool-call","type":"REASONING_ENCRYPTED_VALUE"},"what":"hidden value of something else"}
-            notice.raised {"code":"unread","level":"debug","text":"fields nobody reads"}
-            item.opened {"id":"thinking.1","kind":"reasoning","text":""}
-            item.delta {"channel":"text","item":"thinking.1","text":"old"}
-            item.closed {"item":{"id":"thinking.1","kind":"reasoning","text":"old"},"status":"ok"}
-            run.ended {"outcome":"completed"}
+            session t init
+            run.started prompt
+            + reasoning a "" group=span
+            . a text one
+            + reasoning b "" group=span
+            . b text two
+            - ok reasoning a one encrypted=x group=span
+            - ok reasoning b two group=span signature=y
+            unmapped "hidden value of something else"
+            notice debug unread "fields nobody reads" extra={"title":"Plan"}
+            + reasoning thinking.1 ""
+            . thinking.1 text old
+            - ok reasoning thinking.1 old
+            run.ended completed
         "#]],
     );
 }
@@ -141,21 +119,21 @@ fn messages_and_calls_may_share_an_id() {
         {"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"success"}}
         "#,
         expect![[r#"
-            session.bound {"how":"init","native":"t"}
-            run.started {"cause":"prompt"}
-            item.opened {"id":"x","kind":"message","role":"harness","text":""}
-            item.opened {"class":{"kind":"other","title":"get"},"group":"x","id":"call:x","kind":"tool","name":"get"}
-            item.delta {"channel":"text","item":"x","text":"words"}
-            item.delta {"channel":"input","item":"call:x","text":"{}"}
-            item.opened {"data":{"zoom":1},"id":"activity:x","kind":"other","name":"map"}
-            item.closed {"item":{"id":"x","kind":"message","parts":[{"other":{"type":"url_citation"}}],"role":"harness","text":"words"},"status":"ok"}
-            item.updated {"class":{"kind":"other","title":"get"},"group":"x","id":"call:x","input":{},"kind":"tool","name":"get"}
-            notice.raised {"code":"late","level":"debug","text":"arguments behind the last"}
-            item.closed {"item":{"class":{"kind":"other","title":"get"},"group":"x","id":"call:x","input":{},"kind":"tool","name":"get","result":{"content":[{"text":"a","type":"text"},{"source":{"data":"aGk=","media_type":"image/gif","type":"base64"},"type":"image"},{"source":{"type":"url","url":"https://example.com/a.png"},"type":"image"},{"source":{"type":"url","value":"u"},"type":"document"}]}},"status":"ok"}
-            item.opened (never_opened) {"class":{"kind":"other","title":"unknown"},"group":"nobody","id":"nobody","kind":"tool","name":"unknown"}
-            item.closed {"item":{"class":{"kind":"other","title":"unknown"},"group":"nobody","id":"nobody","kind":"tool","name":"unknown","result":{"content":"orphan"}},"status":"ok"}
-            item.closed {"item":{"data":{"zoom":1},"id":"activity:x","kind":"other","name":"map"},"status":"ok"}
-            run.ended {"outcome":"completed"}
+            session t init
+            run.started prompt
+            + message x "" role=harness
+            + tool call:x class={other get} group=x name=get
+            . x text words
+            . call:x input "{}"
+            + other activity:x data={"zoom":1} name=map
+            - ok message x words parts=[{other={type=url_citation}}] role=harness
+            ~ tool call:x class={other get} group=x input={} name=get
+            notice debug late "arguments behind the last"
+            - ok tool call:x class={other get} group=x input={} name=get result={content=[{"text":"a","type":"text"},{"source":{"data":"aGk=","media_type":"image/gif","type":"base64"},"type":"image"},{"source":{"type":"url","url":"https://example.com/a.png"},"type":"image"},{"source":{"type":"url","value":"u"},"type":"document"}]}
+            + tool nobody class={other unknown} group=nobody name=unknown (never_opened)
+            - ok tool nobody class={other unknown} group=nobody name=unknown result={content="orphan"}
+            - ok other activity:x data={"zoom":1} name=map
+            run.ended completed
         "#]],
     );
 }
@@ -172,23 +150,23 @@ fn a_snapshot_shows_what_was_not_shown() {
         {"type":"RUN_FINISHED","threadId":"t","runId":"r"}
         "#,
         expect![[r#"
-            session.bound {"how":"init","native":"t"}
-            run.started {"cause":"prompt"}
-            item.opened {"id":"2","kind":"message","role":"user","text":""}
-            item.closed {"item":{"id":"2","kind":"message","parts":[{"image_url":{"url":"https://example.com/a.png"}}],"role":"user","text":"look"},"status":"ok"}
-            item.opened {"group":"3","id":"3","kind":"message","role":"assistant","text":""}
-            item.delta {"channel":"text","item":"3","text":"seen"}
-            item.closed {"item":{"group":"3","id":"3","kind":"message","role":"assistant","text":"seen"},"status":"ok"}
-            item.opened {"class":{"kind":"other","title":"get"},"group":"3","id":"c","kind":"tool","name":"get"}
-            item.updated {"class":{"kind":"other","title":"get"},"group":"3","id":"c","input":{"a":1},"kind":"tool","name":"get"}
-            item.closed {"item":{"class":{"kind":"other","title":"get"},"group":"3","id":"c","input":{"a":1},"kind":"tool","name":"get","result":{"content":"no","is_error":true}},"status":"error"}
-            item.opened {"id":"5","kind":"reasoning","text":""}
-            item.closed {"item":{"encrypted":"x","id":"5","kind":"reasoning","text":"hm"},"status":"ok"}
-            item.opened (never_opened) {"data":{},"id":"6","kind":"other","name":"map"}
-            item.closed {"item":{"data":{},"id":"6","kind":"other","name":"map"},"status":"ok"}
-            item.opened {"group":"7","id":"7","kind":"message","role":"assistant","text":""}
-            item.closed {"item":{"group":"7","id":"7","kind":"message","role":"assistant","text":"new"},"status":"ok"}
-            run.ended {"answer":"new","outcome":"completed"}
+            session t init extra={"input":{"messages":[{"content":"old","id":"0","role":"user"},{"content":"older","id":"1","role":"assistant"},{"content":[{"text":"look","type":"text"},{"source":{"type":"url","value":"https://example.com/a.png"},"type":"image"}],"id":"2","role":"user"}],"runId":"r","threadId":"t"}}
+            run.started prompt
+            + message 2 "" role=user
+            - ok message 2 look parts=[{image_url={url=https://example.com/a.png}}] role=user
+            + message 3 "" group=3 role=assistant
+            . 3 text seen
+            - ok message 3 seen group=3 role=assistant
+            + tool c class={other get} group=3 name=get
+            ~ tool c class={other get} group=3 input={"a":1} name=get
+            - error tool c class={other get} group=3 input={"a":1} name=get result={content="no" is_error=true}
+            + reasoning 5 ""
+            - ok reasoning 5 hm encrypted=x
+            + other 6 data={} name=map (never_opened)
+            - ok other 6 data={} name=map
+            + message 7 "" group=7 role=assistant
+            - ok message 7 new group=7 role=assistant
+            run.ended completed answer=new
         "#]],
     );
 }
@@ -210,21 +188,21 @@ fn sub_agents_are_paths() {
         {"type":"RUN_FINISHED","threadId":"t","runId":"r"}
         "#,
         expect![[r#"
-            session.bound {"how":"init","native":"t"}
-            run.started {"cause":"prompt"}
-            item.opened {"call":"call","id":"A:agent","kind":"subagent","name":"look"}
-            [call] item.opened {"call":"B","id":"B:agent","kind":"subagent","name":"deep"}
-            [call/B] item.opened {"group":"m","id":"m","kind":"message","role":"assistant","text":""}
-            [call/B] item.delta {"channel":"text","item":"m","text":"deep"}
-            [call] item.opened {"data":{"stepName":"one"},"id":"step A/one","kind":"other","name":"step","text":"one"}
-            [call] item.closed {"item":{"data":{"stepName":"one"},"id":"step A/one","kind":"other","name":"step","text":"one"},"status":"ok"}
-            item.opened (never_opened) {"data":{"stepName":"never started"},"id":"step /never started","kind":"other","name":"step","text":"never started"}
-            item.closed {"item":{"data":{"stepName":"never started"},"id":"step /never started","kind":"other","name":"step","text":"never started"},"status":"ok"}
-            [call/B] item.closed {"item":{"group":"m","id":"m","kind":"message","role":"assistant","text":"deep"},"status":"ok"}
-            [call] item.closed {"item":{"call":"B","id":"B:agent","kind":"subagent","name":"deep","report":"seen"},"status":"ok"}
-            item.closed {"item":{"call":"call","id":"A:agent","kind":"subagent","name":"look"},"status":"cancelled"}
-            [unknown] frame.unmapped {"raw":{"name":"x","subagentRunId":"unknown","type":"CUSTOM","value":1},"what":"custom event `x`"}
-            run.ended {"outcome":"completed"}
+            session t init
+            run.started prompt
+            + subagent A:agent call=call name=look
+            [call] + subagent B:agent call=B name=deep
+            [call/B] + message m "" group=m role=assistant
+            [call/B] . m text deep
+            [call] + other "step A/one" one data={"stepName":"one"} name=step
+            [call] - ok other "step A/one" one data={"stepName":"one"} name=step
+            + other "step /never started" "never started" data={"stepName":"never started"} name=step (never_opened)
+            - ok other "step /never started" "never started" data={"stepName":"never started"} name=step
+            [call/B] - ok message m deep group=m role=assistant
+            [call] - ok subagent B:agent call=B name=deep report=seen
+            - cancelled subagent A:agent call=call name=look
+            [unknown] unmapped "custom event `x`"
+            run.ended completed
         "#]],
     );
 }
@@ -235,66 +213,66 @@ fn runs_end_in_many_ways() {
         (
             r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"cancelled"}}"#,
             expect![[r#"
-                item.closed (left_open) {"item":{"class":{"kind":"other","title":"get"},"group":"c","id":"c","input":"{\"a","kind":"tool","name":"get"},"status":"cancelled"}
-                run.ended {"error":{"code":"aborted","message":"aborted"},"outcome":"aborted"}
+                - cancelled tool c class={other get} group=c input="{\"a" name=get (left_open)
+                run.ended aborted error={aborted aborted}
             "#]],
         ),
         (
             r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"success","pendingToolCallIds":["c"]},"usage":[{"inputTokens":9,"cachedInputTokens":4,"cacheWriteInputTokens":2,"outputTokens":1},{"model":"m","inputTokens":1}]}"#,
             expect![[r#"
-                item.updated {"class":{"kind":"other","title":"get"},"group":"c","id":"c","input":"{\"a","kind":"tool","name":"get"}
-                item.closed {"item":{"class":{"kind":"other","title":"get"},"group":"c","id":"c","input":"{\"a","kind":"tool","name":"get"},"status":"ok"}
-                run.ended {"models":[{"model":"m","tokens":{"cache_read":0,"cache_write":0,"input":1}}],"outcome":"completed","usage":{"basis":"delta","scope":"run","tokens":{"cache_read":4,"cache_write":2,"input":4,"output":1}}}
+                ~ tool c class={other get} group=c input="{\"a" name=get
+                - ok tool c class={other get} group=c input="{\"a" name=get
+                run.ended completed models=[{model=m tokens={cache_read=0 cache_write=0 input=1}}] usage={run delta tokens={cache_read=4 cache_write=2 input=4 output=1}}
             "#]],
         ),
         (
             r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"i","reason":"tool_call","toolCallId":"c","message":"Allow?"},{"id":"j","reason":"input_required","responseSchema":{}}]}}"#,
             expect![[r#"
-                ask.opened {"id":"i","item":"c","kind":"permission","title":"Allow?","tool":"get"}
-                ask.opened {"id":"j","input":{},"kind":"question","title":"input_required","tool":"input_required"}
-                ask.settled (left_open) {"decision":"lost","id":"i"}
-                ask.settled (left_open) {"decision":"lost","id":"j"}
-                item.closed (left_open) {"item":{"class":{"kind":"other","title":"get"},"group":"c","id":"c","input":"{\"a","kind":"tool","name":"get"},"status":"lost"}
-                run.ended {"outcome":"completed","stop_reason":"interrupt"}
+                ask permission i "Allow?" item=c tool=get
+                ask question j input_required input={} tool=input_required
+                ask.settled i lost (left_open)
+                ask.settled j lost (left_open)
+                - lost tool c class={other get} group=c input="{\"a" name=get (left_open)
+                run.ended completed stop_reason=interrupt
             "#]],
         ),
         (
             r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","result":{"status":"incomplete","reason":"max_output_tokens"}}"#,
             expect![[r#"
-                item.closed (left_open) {"item":{"class":{"kind":"other","title":"get"},"group":"c","id":"c","input":"{\"a","kind":"tool","name":"get"},"status":"lost"}
-                run.ended {"outcome":"limit","stop_reason":"max_output_tokens"}
+                - lost tool c class={other get} group=c input="{\"a" name=get (left_open)
+                run.ended limit stop_reason=max_output_tokens
             "#]],
         ),
         (
             r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","result":"forty-two","outcome":null}"#,
             expect![[r#"
-                item.closed (left_open) {"item":{"class":{"kind":"other","title":"get"},"group":"c","id":"c","input":"{\"a","kind":"tool","name":"get"},"status":"lost"}
-                run.ended {"answer":"forty-two","outcome":"completed"}
+                - lost tool c class={other get} group=c input="{\"a" name=get (left_open)
+                run.ended completed answer=forty-two
             "#]],
         ),
         (
             r#"{"type":"RUN_ERROR","message":"boom"}
             {"type":"RUN_ERROR","message":"again"}"#,
             expect![[r#"
-                item.closed (left_open) {"item":{"class":{"kind":"other","title":"get"},"group":"c","id":"c","input":"{\"a","kind":"tool","name":"get"},"status":"lost"}
-                run.ended {"error":{"code":"failed","message":"boom"},"outcome":"failed"}
-                frame.unmapped {"raw":{"message":"again","type":"RUN_ERROR"},"what":"end of a run that has ended"}
+                - lost tool c class={other get} group=c input="{\"a" name=get (left_open)
+                run.ended failed error={failed boom}
+                unmapped "end of a run that has ended"
             "#]],
         ),
         (
             r#"{"type":"RUN_ERROR","message":"gone","code":"abort"}"#,
             expect![[r#"
-                item.closed (left_open) {"item":{"class":{"kind":"other","title":"get"},"group":"c","id":"c","input":"{\"a","kind":"tool","name":"get"},"status":"cancelled"}
-                run.ended {"error":{"code":"abort","message":"gone"},"outcome":"aborted"}
+                - cancelled tool c class={other get} group=c input="{\"a" name=get (left_open)
+                run.ended aborted error={abort gone}
             "#]],
         ),
         (
             r#"{"type":"RUN_STARTED","threadId":"t","runId":"r2"}"#,
             expect![[r#"
-                item.closed (missing_end) {"item":{"class":{"kind":"other","title":"get"},"group":"c","id":"c","input":"{\"a","kind":"tool","name":"get"},"status":"lost"}
-                run.ended (missing_end) {"error":{"code":"missing_end","message":"the next run began before this one had a result"},"outcome":"lost"}
-                run.started {"cause":"prompt"}
-                run.ended (missing_end) {"error":{"code":"missing_end","message":"the stream ended without a result"},"outcome":"lost"}
+                - lost tool c class={other get} group=c input="{\"a" name=get (missing_end)
+                run.ended lost error={missing_end "the next run began before this one had a result"} (missing_end)
+                run.started prompt
+                run.ended lost error={missing_end "the stream ended without a result"} (missing_end)
             "#]],
         ),
     ] {
@@ -323,22 +301,23 @@ fn the_thread_that_was_asked_for_has_to_answer() {
         )
     };
     expect![[r#"
-        session.bound {"how":"resume","native":"wanted"}
-        run.started {"cause":"prompt"}
-        run.ended {"outcome":"completed"}
+        session wanted resume
+        run.started prompt
+        run.ended completed
     "#]]
     .assert_eq(&read_all(&config, &run("wanted")));
     expect![[r#"
-        run.started (wrong_session) {"cause":"prompt"}
-        session.bound {"how":"mismatch","native":"other"}
-        run.ended (wrong_session) {"error":{"code":"wrong_session","message":"session `wanted` was asked for, the agent answered as `other`"},"outcome":"failed"}
-        notice.raised {"code":"ignored","level":"warning","text":"1 lines after the end were ignored"}
+        run.started prompt (wrong_session)
+        session other mismatch
+        run.ended failed error={wrong_session "session `wanted` was asked for, the agent answered as `other`"} (wrong_session)
+        notice warning ignored "1 lines after the end were ignored"
     "#]].assert_eq(&read_all(&config, &run("other")));
     expect![[r#"
-        session.bound (missing_end) {"how":"resume","native":"wanted"}
-        run.started (missing_end) {"cause":"prompt"}
-        run.ended (missing_end) {"error":{"code":"missing_end","message":"the stream ended without a result"},"outcome":"lost"}
-    "#]].assert_eq(&read_all(&config, ""));
+        session wanted resume (missing_end)
+        run.started prompt (missing_end)
+        run.ended lost error={missing_end "the stream ended without a result"} (missing_end)
+    "#]]
+    .assert_eq(&read_all(&config, ""));
 }
 
 #[test]

@@ -1,47 +1,21 @@
-use std::fmt::Write as _;
-
 use expect_test::{Expect, expect};
 use model::{Body, End, Event, Exit, Frame, ItemId};
 
 use super::*;
 use crate::readers::machine;
+use crate::readers::test_support::{exit, read_lines};
 
-/// Lines in, events out, one short line for each.
 fn check(lines: &str, end: End, expect: Expect) {
     check_as(None, lines, end, expect);
 }
 
 fn check_as(wanted: Option<&str>, lines: &str, end: End, expect: Expect) {
-    let mut reader = machine::<Codex>(&ReaderConfig {
+    let reader = machine::<Codex>(&ReaderConfig {
         expected_session: wanted.map(str::to_owned),
         ..ReaderConfig::default()
     });
-    let mut out = String::new();
-    let mut sink = |event: &Event<'_>| write_event(event, &mut out);
-    for line in lines.lines().map(str::trim).filter(|it| !it.is_empty()) {
-        reader.frame(Frame::Data(line.as_bytes()), &mut sink);
-    }
-    reader.end(&end, &mut sink);
-    expect.assert_eq(&out);
-}
-
-fn write_event(event: &Event<'_>, out: &mut String) {
-    let json = serde_json::to_string(event).unwrap();
-    let (_, data) = json.split_once("\"data\":").unwrap();
-    let why = event.why.map(|it| format!(" ({it:?})"));
-    let why = why.unwrap_or_default().to_lowercase();
-    let data = match &event.body {
-        Body::NoticeRaised(notice) => format!("{} {}", notice.code, notice.text),
-        _ => data.trim_end_matches('}').to_owned(),
-    };
-    writeln!(out, "{}{why} {data}", event.body.name()).unwrap();
-}
-
-fn exit(code: i32) -> End {
-    End {
-        exit: Some(Exit::Code(code)),
-        aborted: false,
-    }
+    let lines: Vec<&str> = lines.trim().lines().map(str::trim).collect();
+    expect.assert_eq(&read_lines(reader, &lines, &end));
 }
 
 #[test]
@@ -54,11 +28,11 @@ fn the_first_of_two_ids_counts() {
         "#,
         exit(0),
         expect![[r#"
-            run.started {"cause":"prompt"
-            item.opened {"kind":"tool","id":"item_0","name":"web_search","input":{"query":"","action":{"type":"other"}},"class":{"kind":"web_search","title":"web_search","query":""},"server_side":true
-            item.updated {"kind":"tool","id":"item_0","name":"web_search","input":{"query":"q","action":{"type":"search","query":"q"}},"class":{"kind":"web_search","title":"Search \"q\"","query":"q"},"server_side":true
-            item.closed {"status":"ok","item":{"kind":"tool","id":"item_0","name":"web_search","input":{"query":"q","action":{"type":"search","query":"q"}},"class":{"kind":"web_search","title":"Search \"q\"","query":"q"},"server_side":true,"result":{"content":""
-            run.ended (processexit) {"outcome":"failed","error":{"code":"no_session","message":"codex exec finished but no session_id/thread_id was captured"
+            run.started prompt
+            + tool item_0 class={web_search web_search query=""} input={"action":{"type":"other"},"query":""} name=web_search server_side=true
+            ~ tool item_0 class={web_search "Search \"q\"" query=q} input={"action":{"query":"q","type":"search"},"query":"q"} name=web_search server_side=true
+            - ok tool item_0 class={web_search "Search \"q\"" query=q} input={"action":{"query":"q","type":"search"},"query":"q"} name=web_search result={content=""} server_side=true
+            run.ended failed error={no_session "codex exec finished but no session_id/thread_id was captured"} (process_exit)
         "#]],
     );
 }
@@ -72,11 +46,11 @@ fn a_search_that_opens_a_page_is_about_its_address() {
         "#,
         exit(0),
         expect![[r#"
-            run.started (neveropened) {"cause":"prompt"
-            item.opened (neveropened) {"kind":"tool","id":"item_0","name":"web_search","input":{"query":"","action":{"type":"open_page","url":"https://a.b"}},"class":{"kind":"web_search","title":"Search \"https://a.b\"","query":"https://a.b"},"server_side":true
-            item.closed {"status":"ok","item":{"kind":"tool","id":"item_0","name":"web_search","input":{"query":"","action":{"type":"open_page","url":"https://a.b"}},"class":{"kind":"web_search","title":"Search \"https://a.b\"","query":"https://a.b"},"server_side":true,"result":{"content":""
-            usage.reported {"scope":"session","basis":"cumulative","tokens":{"input":1,"cache_read":0,"cache_write":0,"output":2},"detail":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":2
-            run.ended {"outcome":"completed","usage":{"scope":"session","basis":"cumulative","tokens":{"input":1,"cache_read":0,"cache_write":0,"output":2},"detail":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":2}},"detail":{"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":2
+            run.started prompt (never_opened)
+            + tool item_0 class={web_search "Search \"https://a.b\"" query=https://a.b} input={"action":{"type":"open_page","url":"https://a.b"},"query":""} name=web_search server_side=true (never_opened)
+            - ok tool item_0 class={web_search "Search \"https://a.b\"" query=https://a.b} input={"action":{"type":"open_page","url":"https://a.b"},"query":""} name=web_search result={content=""} server_side=true
+            usage session cumulative tokens={cache_read=0 cache_write=0 input=1 output=2}
+            run.ended completed usage={session cumulative tokens={cache_read=0 cache_write=0 input=1 output=2}}
         "#]],
     );
 }
@@ -93,13 +67,13 @@ fn retries_end_nothing() {
         "#,
         exit(0),
         expect![[r#"
-            run.started {"cause":"prompt"
-            notice.raised api_retry Reconnecting... 1/5
-            notice.raised api_retry Reconnecting... 2/5
-            item.opened {"kind":"message","id":"item_0","role":"assistant","text":""
-            item.closed {"status":"ok","item":{"kind":"message","id":"item_0","role":"assistant","text":"ok"
-            usage.reported {"scope":"session","basis":"cumulative","tokens":{"input":5,"cache_read":4,"cache_write":1,"output":2,"reasoning":1},"detail":{"input_tokens":10,"cached_input_tokens":4,"cache_write_input_tokens":1,"output_tokens":2,"reasoning_output_tokens":1
-            run.ended {"outcome":"completed","answer":"ok","usage":{"scope":"session","basis":"cumulative","tokens":{"input":5,"cache_read":4,"cache_write":1,"output":2,"reasoning":1},"detail":{"input_tokens":10,"cached_input_tokens":4,"cache_write_input_tokens":1,"output_tokens":2,"reasoning_output_tokens":1}},"detail":{"type":"turn.completed","usage":{"input_tokens":10,"cached_input_tokens":4,"cache_write_input_tokens":1,"output_tokens":2,"reasoning_output_tokens":1
+            run.started prompt
+            notice warning api_retry "Reconnecting... 1/5"
+            notice warning api_retry "Reconnecting... 2/5"
+            + message item_0 "" role=assistant
+            - ok message item_0 ok role=assistant
+            usage session cumulative tokens={cache_read=4 cache_write=1 input=5 output=2 reasoning=1}
+            run.ended completed answer=ok usage={session cumulative tokens={cache_read=4 cache_write=1 input=5 output=2 reasoning=1}}
         "#]],
     );
 }
@@ -114,11 +88,11 @@ fn an_interrupted_turn_has_no_end_of_its_own() {
         lines,
         exit(1),
         expect![[r#"
-        run.started {"cause":"prompt"
-        item.opened {"kind":"tool","id":"item_0","name":"command_execution","input":{"command":"sleep 9"},"class":{"kind":"shell","title":"sleep 9","command":"sleep 9"
-        item.closed (processexit) {"status":"lost","item":{"kind":"tool","id":"item_0","name":"command_execution","input":{"command":"sleep 9"},"class":{"kind":"shell","title":"sleep 9","command":"sleep 9"
-        run.ended (processexit) {"outcome":"failed","error":{"code":"crashed","message":"codex exec failed (rc=1)"
-    "#]],
+            run.started prompt
+            + tool item_0 class={shell "sleep 9" command="sleep 9"} input={"command":"sleep 9"} name=command_execution
+            - lost tool item_0 class={shell "sleep 9" command="sleep 9"} input={"command":"sleep 9"} name=command_execution (process_exit)
+            run.ended failed error={crashed "codex exec failed (rc=1)"} (process_exit)
+        "#]],
     );
     let aborted = End {
         exit: Some(Exit::Code(1)),
@@ -128,20 +102,20 @@ fn an_interrupted_turn_has_no_end_of_its_own() {
         lines,
         aborted,
         expect![[r#"
-        run.started {"cause":"prompt"
-        item.opened {"kind":"tool","id":"item_0","name":"command_execution","input":{"command":"sleep 9"},"class":{"kind":"shell","title":"sleep 9","command":"sleep 9"
-        item.closed (abort) {"status":"cancelled","item":{"kind":"tool","id":"item_0","name":"command_execution","input":{"command":"sleep 9"},"class":{"kind":"shell","title":"sleep 9","command":"sleep 9"
-        run.ended (abort) {"outcome":"aborted","error":{"code":"aborted","message":"aborted"
-    "#]],
+            run.started prompt
+            + tool item_0 class={shell "sleep 9" command="sleep 9"} input={"command":"sleep 9"} name=command_execution
+            - cancelled tool item_0 class={shell "sleep 9" command="sleep 9"} input={"command":"sleep 9"} name=command_execution (abort)
+            run.ended aborted error={aborted aborted} (abort)
+        "#]],
     );
     check(
         lines,
         End::default(),
         expect![[r#"
-            run.started {"cause":"prompt"
-            item.opened {"kind":"tool","id":"item_0","name":"command_execution","input":{"command":"sleep 9"},"class":{"kind":"shell","title":"sleep 9","command":"sleep 9"
-            item.closed (missingend) {"status":"lost","item":{"kind":"tool","id":"item_0","name":"command_execution","input":{"command":"sleep 9"},"class":{"kind":"shell","title":"sleep 9","command":"sleep 9"
-            run.ended (missingend) {"outcome":"lost","error":{"code":"missing_end","message":"the stream ended without a result"
+            run.started prompt
+            + tool item_0 class={shell "sleep 9" command="sleep 9"} input={"command":"sleep 9"} name=command_execution
+            - lost tool item_0 class={shell "sleep 9" command="sleep 9"} input={"command":"sleep 9"} name=command_execution (missing_end)
+            run.ended lost error={missing_end "the stream ended without a result"} (missing_end)
         "#]],
     );
     let again = format!("{lines}\n{{\"type\":\"turn.started\"}}");
@@ -149,12 +123,13 @@ fn an_interrupted_turn_has_no_end_of_its_own() {
         &again,
         End::default(),
         expect![[r#"
-            run.started {"cause":"prompt"
-            item.opened {"kind":"tool","id":"item_0","name":"command_execution","input":{"command":"sleep 9"},"class":{"kind":"shell","title":"sleep 9","command":"sleep 9"
-            item.closed (missingend) {"status":"lost","item":{"kind":"tool","id":"item_0","name":"command_execution","input":{"command":"sleep 9"},"class":{"kind":"shell","title":"sleep 9","command":"sleep 9"
-            run.ended (missingend) {"outcome":"lost","error":{"code":"missing_end","message":"the next run began before this one had a result"
-            run.started {"cause":"prompt"
-            run.ended (missingend) {"outcome":"lost","error":{"code":"missing_end","message":"the stream ended without a result"
+            run.started prompt
+            + tool item_0 class={shell "sleep 9" command="sleep 9"} input={"command":"sleep 9"} name=command_execution
+            notice warning bad_line "not JSON: "
+            - lost tool item_0 class={shell "sleep 9" command="sleep 9"} input={"command":"sleep 9"} name=command_execution (missing_end)
+            run.ended lost error={missing_end "the next run began before this one had a result"} (missing_end)
+            run.started prompt
+            run.ended lost error={missing_end "the stream ended without a result"} (missing_end)
         "#]],
     );
 }
@@ -171,13 +146,13 @@ fn counts_are_of_the_whole_thread() {
         "#,
         exit(0),
         expect![[r#"
-            session.bound {"native":"t","how":"init"
-            run.started {"cause":"prompt"
-            usage.reported {"scope":"session","basis":"cumulative","tokens":{"input":60,"cache_read":40,"cache_write":0,"output":20},"detail":{"input_tokens":100,"cached_input_tokens":40,"output_tokens":20
-            run.ended {"outcome":"completed","usage":{"scope":"session","basis":"cumulative","tokens":{"input":60,"cache_read":40,"cache_write":0,"output":20},"detail":{"input_tokens":100,"cached_input_tokens":40,"output_tokens":20}},"detail":{"type":"turn.completed","usage":{"input_tokens":100,"cached_input_tokens":40,"output_tokens":20
-            run.started {"cause":"prompt"
-            usage.reported {"scope":"session","basis":"cumulative","tokens":{"input":160,"cache_read":90,"cache_write":0,"output":50},"detail":{"input_tokens":250,"cached_input_tokens":90,"output_tokens":50
-            run.ended {"outcome":"completed","usage":{"scope":"run","basis":"delta","tokens":{"input":100,"cache_read":50,"cache_write":0,"output":30},"detail":{"input_tokens":250,"cached_input_tokens":90,"output_tokens":50}},"detail":{"type":"turn.completed","usage":{"input_tokens":250,"cached_input_tokens":90,"output_tokens":50
+            session t init
+            run.started prompt
+            usage session cumulative tokens={cache_read=40 cache_write=0 input=60 output=20}
+            run.ended completed usage={session cumulative tokens={cache_read=40 cache_write=0 input=60 output=20}}
+            run.started prompt
+            usage session cumulative tokens={cache_read=90 cache_write=0 input=160 output=50}
+            run.ended completed usage={run delta tokens={cache_read=50 cache_write=0 input=100 output=30}}
         "#]],
     );
 }
@@ -202,16 +177,16 @@ fn items_without_a_start_are_opened_first() {
         "#,
         exit(0),
         expect![[r#"
-            run.started (neveropened) {"cause":"prompt"
-            item.opened (neveropened) {"kind":"tool","id":"i1","name":"command_execution","input":{"command":"ls"},"class":{"kind":"shell","title":"ls","command":"ls"
-            item.closed {"status":"denied","item":{"kind":"tool","id":"i1","name":"command_execution","input":{"command":"ls"},"class":{"kind":"shell","title":"ls","command":"ls"},"result":{"content":"","is_error":true
-            item.opened (neveropened) {"kind":"tool","id":"i2","name":"file_change","input":{"changes":[{"path":"a","kind":"add"},{"path":"b","kind":"delete"}]},"class":{"kind":"edit","title":"Edit a and b","paths":[{"path":"a"},{"path":"b"}]
-            item.closed {"status":"error","item":{"kind":"tool","id":"i2","name":"file_change","input":{"changes":[{"path":"a","kind":"add"},{"path":"b","kind":"delete"}]},"class":{"kind":"edit","title":"Edit a and b","paths":[{"path":"a"},{"path":"b"}]},"result":{"content":"","is_error":true
-            item.opened (neveropened) {"kind":"tool","id":"i3","name":"mcp__s__t","input":null,"class":{"kind":"mcp","title":"t","mcp":{"server":"s","tool":"t"
-            item.closed {"status":"error","item":{"kind":"tool","id":"i3","name":"mcp__s__t","input":null,"class":{"kind":"mcp","title":"t","mcp":{"server":"s","tool":"t"}},"result":{"content":"bad","is_error":true
-            item.opened (neveropened) {"kind":"plan","id":"i4","entries":[{"text":"a","status":"completed"}]
-            item.closed {"status":"ok","item":{"kind":"plan","id":"i4","entries":[{"text":"a","status":"completed"}]
-            run.ended {"outcome":"completed","denials":[{"tool":"command_execution","item":"i1","input":{"command":"ls"}}],"detail":{"type":"turn.completed","usage":null
+            run.started prompt (never_opened)
+            + tool i1 class={shell ls command=ls} input={"command":"ls"} name=command_execution (never_opened)
+            - denied tool i1 class={shell ls command=ls} input={"command":"ls"} name=command_execution result={content="" is_error=true}
+            + tool i2 class={edit "Edit a and b" paths=[{path=a} {path=b}]} input={"changes":[{"kind":"add","path":"a"},{"kind":"delete","path":"b"}]} name=file_change (never_opened)
+            - error tool i2 class={edit "Edit a and b" paths=[{path=a} {path=b}]} input={"changes":[{"kind":"add","path":"a"},{"kind":"delete","path":"b"}]} name=file_change result={content="" is_error=true}
+            + tool i3 class={mcp t mcp={server=s tool=t}} input=null name=mcp__s__t (never_opened)
+            - error tool i3 class={mcp t mcp={server=s tool=t}} input=null name=mcp__s__t result={content="bad" is_error=true}
+            + plan i4 entries=[{completed a}] (never_opened)
+            - ok plan i4 entries=[{completed a}]
+            run.ended completed denials=[{input={"command":"ls"} item=i1 tool=command_execution}]
         "#]],
     );
 }
@@ -226,10 +201,10 @@ fn commands_may_be_lists_of_arguments() {
         "#,
         exit(1),
         expect![[r#"
-            run.started {"cause":"prompt"
-            item.opened (neveropened) {"kind":"tool","id":"i1","name":"command_execution","input":{"command":["bash","-lc","echo a b"]},"class":{"kind":"shell","title":"bash -lc 'echo a b'","command":"bash -lc 'echo a b'","exit_code":0
-            item.closed {"status":"ok","item":{"kind":"tool","id":"i1","name":"command_execution","input":{"command":["bash","-lc","echo a b"]},"class":{"kind":"shell","title":"bash -lc 'echo a b'","command":"bash -lc 'echo a b'","exit_code":0},"result":{"content":"a b\n"
-            run.ended {"outcome":"failed","error":{"code":"failed","message":"no"},"detail":{"type":"turn.failed","error":{"message":"no"
+            run.started prompt
+            + tool i1 class={shell "bash -lc 'echo a b'" command="bash -lc 'echo a b'" exit_code=0} input={"command":["bash","-lc","echo a b"]} name=command_execution (never_opened)
+            - ok tool i1 class={shell "bash -lc 'echo a b'" command="bash -lc 'echo a b'" exit_code=0} input={"command":["bash","-lc","echo a b"]} name=command_execution result={content="a b\n"}
+            run.ended failed error={failed no}
         "#]],
     );
 }
@@ -247,15 +222,15 @@ fn the_final_answer_is_the_answer() {
         "#,
         exit(0),
         expect![[r#"
-            run.started {"cause":"prompt"
-            item.opened {"kind":"message","id":"i1","role":"assistant","text":""
-            item.closed {"status":"ok","item":{"kind":"message","id":"i1","role":"assistant","text":"c"
-            item.opened {"kind":"message","id":"i2","role":"assistant","text":""
-            item.closed {"status":"ok","item":{"kind":"message","id":"i2","role":"assistant","text":"f"
-            item.opened {"kind":"message","id":"i3","role":"assistant","text":""
-            item.closed {"status":"ok","item":{"kind":"message","id":"i3","role":"assistant","text":"z"
-            frame.unmapped {"what":"item `new_thing`","raw":{"type":"item.completed","item":{"id":"i4","type":"new_thing","x":1
-            run.ended {"outcome":"completed","answer":"f","detail":{"type":"turn.completed","usage":{
+            run.started prompt
+            + message i1 "" role=assistant
+            - ok message i1 c role=assistant extra={"phase":"commentary"}
+            + message i2 "" role=assistant
+            - ok message i2 f role=assistant extra={"phase":"final_answer"}
+            + message i3 "" role=assistant
+            - ok message i3 z role=assistant
+            unmapped "item `new_thing`"
+            run.ended completed answer=f
         "#]],
     );
 }
@@ -271,10 +246,10 @@ fn another_thread_than_the_one_asked_for_is_a_failure() {
         "#,
         exit(0),
         expect![[r#"
-            run.started (wrongsession) {"cause":"prompt"
-            session.bound {"native":"th1","how":"mismatch"
-            run.ended (wrongsession) {"outcome":"failed","error":{"code":"wrong_session","message":"session `zz` was asked for, the agent answered as `th1`"
-            notice.raised ignored 2 lines after the end were ignored
+            run.started prompt (wrong_session)
+            session th1 mismatch
+            run.ended failed error={wrong_session "session `zz` was asked for, the agent answered as `th1`"} (wrong_session)
+            notice warning ignored "2 lines after the end were ignored"
         "#]],
     );
     check_as(
@@ -282,9 +257,9 @@ fn another_thread_than_the_one_asked_for_is_a_failure() {
         "",
         exit(1),
         expect![[r#"
-            session.bound (processexit) {"native":"zz","how":"resume"
-            run.started (processexit) {"cause":"prompt"
-            run.ended (processexit) {"outcome":"failed","error":{"code":"crashed","message":"codex exec failed (rc=1)"
+            session zz resume (process_exit)
+            run.started prompt (process_exit)
+            run.ended failed error={crashed "codex exec failed (rc=1)"} (process_exit)
         "#]],
     );
 }
@@ -317,28 +292,28 @@ fn a_log_without_directions_reads_as_well() {
         "#,
         End::default(),
         expect![[r#"
-            notice.raised request the host asked: thread/start
-            session.bound {"native":"t1","how":"fork","model":"m","cwd":"/w"
-            run.started {"cause":"prompt"
-            item.opened {"kind":"reasoning","id":"r1","text":""
-            item.delta {"item":"r1","channel":"text","text":"one"
-            item.delta {"item":"r1","channel":"text","text":"\n"
-            item.delta {"item":"r1","channel":"text","text":"two"
-            item.closed {"status":"ok","item":{"kind":"reasoning","id":"r1","text":"one\ntwo"
-            item.opened {"kind":"tool","id":"c1","name":"command_execution","input":{"command":"ls /w/a"},"class":{"kind":"shell","title":"ls /w/a","command":"ls /w/a"
-            ask.opened {"id":"7","kind":"permission","item":"c1","tool":"command_execution","title":"ls /w/a","input":{"itemId":"c1","command":"ls /w/a"
-            ask.settled {"id":"7","decision":"allowed_always","remembered":{"acceptWithExecpolicyAmendment":{
-            item.delta {"item":"c1","channel":"output","text":"x"
-            item.closed {"status":"ok","item":{"kind":"tool","id":"c1","name":"command_execution","input":{"command":"ls /w/a"},"class":{"kind":"shell","title":"ls /w/a","command":"ls /w/a","exit_code":0},"result":{"content":"x"
-            ask.opened {"id":"8","kind":"question","tool":"item/tool/requestUserInput","title":"Why?","input":{"questions":[{"question":"Why?"}]
-            ask.settled {"id":"8","decision":"lost"
-            item.opened {"kind":"plan","id":"plan.1","entries":[{"text":"a","status":"in_progress"}]
-            frame.unmapped {"what":"`item/started` of another thread","raw":{"method":"item/started","params":{"threadId":"t9","item":{"type":"agentMessage","id":"m9"
-            notice.raised api_retry slow
-            notice.raised request_failed no such method
-            frame.unmapped {"what":"method `never/heard`","raw":{"method":"never/heard","params":{
-            item.closed (leftopen) {"status":"ok","item":{"kind":"plan","id":"plan.1","entries":[{"text":"a","status":"in_progress"}]
-            run.ended {"outcome":"failed","error":{"code":"failed","message":"boom"},"detail":{"method":"turn/completed","params":{"turn":{"status":"failed","error":{"message":"boom"
+            notice debug request "the host asked: thread/start"
+            session t1 fork cwd=/w model=m
+            run.started prompt
+            + reasoning r1 ""
+            . r1 text one
+            . r1 text "\n"
+            . r1 text two
+            - ok reasoning r1 "one\ntwo"
+            + tool c1 class={shell "ls /w/a" command="ls /w/a"} input={"command":"ls /w/a"} name=command_execution
+            ask permission 7 "ls /w/a" input={"command":"ls /w/a","itemId":"c1"} item=c1 tool=command_execution
+            ask.settled 7 allowed_always remembered={"acceptWithExecpolicyAmendment":{}}
+            . c1 output x
+            - ok tool c1 class={shell "ls /w/a" command="ls /w/a" exit_code=0} input={"command":"ls /w/a"} name=command_execution result={content="x"}
+            ask question 8 "Why?" input={"questions":[{"question":"Why?"}]} tool=item/tool/requestUserInput
+            ask.settled 8 lost
+            + plan plan.1 entries=[{in_progress a}]
+            unmapped "`item/started` of another thread"
+            notice warning api_retry slow
+            notice error request_failed "no such method"
+            unmapped "method `never/heard`"
+            - ok plan plan.1 entries=[{in_progress a}] (left_open)
+            run.ended failed error={failed boom}
         "#]],
     );
 }
@@ -352,9 +327,9 @@ fn an_interrupt_without_an_end_is_an_abort() {
         "#,
         exit(0),
         expect![[r#"
-            run.started {"cause":"prompt"
-            notice.raised interrupt the host asked for an interrupt
-            run.ended (abort) {"outcome":"aborted","error":{"code":"aborted","message":"aborted"
+            run.started prompt
+            notice info interrupt "the host asked for an interrupt"
+            run.ended aborted error={aborted aborted} (abort)
         "#]],
     );
 }
@@ -389,10 +364,10 @@ fn a_thread_that_is_refused_is_why_the_run_failed() {
         {"id":2,"error":{"code":-32600,"message":"no rollout found"}}"#,
         exit(0),
         expect![[r#"
-            notice.raised request the host asked: thread/resume
-            notice.raised request_failed no rollout found
-            run.started (processexit) {"cause":"prompt"
-            run.ended (processexit) {"outcome":"failed","error":{"code":"not_found","message":"no rollout found"
+            notice debug request "the host asked: thread/resume"
+            notice error request_failed "no rollout found"
+            run.started prompt (process_exit)
+            run.ended failed error={not_found "no rollout found"} (process_exit)
         "#]],
     );
 }
@@ -404,10 +379,10 @@ fn a_turn_that_is_refused_is_a_run_that_failed() {
         {"id":3,"error":{"code":-32600,"message":"too long"}}"#,
         exit(0),
         expect![[r#"
-            notice.raised request the host asked: turn/start
-            notice.raised request_failed too long
-            run.started (neveropened) {"cause":"prompt"
-            run.ended {"outcome":"failed","error":{"code":"failed","message":"too long"
+            notice debug request "the host asked: turn/start"
+            notice error request_failed "too long"
+            run.started prompt (never_opened)
+            run.ended failed error={failed "too long"}
         "#]],
     );
 }
@@ -421,10 +396,10 @@ fn a_fork_that_is_resumed_is_resumed() {
         {"method":"turn/completed","params":{"threadId":"t","turn":{"status":"completed"}}}"#,
         exit(0),
         expect![[r#"
-            notice.raised request the host asked: thread/resume
-            session.bound {"native":"t","how":"resume"
-            run.started {"cause":"prompt"
-            run.ended {"outcome":"completed","detail":{"method":"turn/completed","params":{"threadId":"t","turn":{"status":"completed"
+            notice debug request "the host asked: thread/resume"
+            session t resume
+            run.started prompt
+            run.ended completed
         "#]],
     );
 }
@@ -464,12 +439,12 @@ fn an_interrupted_item_is_cancelled() {
         "#,
         exit(0),
         expect![[r#"
-            session.bound {"native":"t","how":"init"
-            run.started {"cause":"prompt"
-            item.opened {"kind":"tool","id":"item_0","name":"command_execution","input":{"command":"sleep 9"},"class":{"kind":"shell","title":"sleep 9","command":"sleep 9"
-            item.closed {"status":"cancelled","item":{"kind":"tool","id":"item_0","name":"command_execution","input":{"command":"sleep 9"},"class":{"kind":"shell","title":"sleep 9","command":"sleep 9"},"result":{"content":"","is_error":true
-            usage.reported {"scope":"session","basis":"cumulative","tokens":{"input":1,"cache_read":0,"cache_write":0,"output":1},"detail":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":1
-            run.ended {"outcome":"completed","usage":{"scope":"session","basis":"cumulative","tokens":{"input":1,"cache_read":0,"cache_write":0,"output":1},"detail":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":1}},"detail":{"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":1
+            session t init
+            run.started prompt
+            + tool item_0 class={shell "sleep 9" command="sleep 9"} input={"command":"sleep 9"} name=command_execution
+            - cancelled tool item_0 class={shell "sleep 9" command="sleep 9"} input={"command":"sleep 9"} name=command_execution result={content="" is_error=true}
+            usage session cumulative tokens={cache_read=0 cache_write=0 input=1 output=1}
+            run.ended completed usage={session cumulative tokens={cache_read=0 cache_write=0 input=1 output=1}}
         "#]],
     );
 }

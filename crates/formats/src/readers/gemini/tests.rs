@@ -6,7 +6,7 @@ use model::{End, Exit};
 use super::{Gemini, recognises};
 use crate::readers::ReaderConfig;
 use crate::readers::machine;
-use crate::readers::test_summary::summarize;
+use crate::readers::test_support::read_lines;
 
 const INIT: &str =
     r#"{"type":"init","timestamp":"2026-11-15T18:17:16.193Z","session_id":"s1","model":"m"}"#;
@@ -14,7 +14,7 @@ const INIT: &str =
 fn check(lines: &[&str], exit: Option<Exit>, expect: Expect) {
     let reader = machine::<Gemini>(&ReaderConfig::default());
     let aborted = false;
-    expect.assert_eq(&summarize(reader, lines, &End { exit, aborted }));
+    expect.assert_eq(&read_lines(reader, lines, &End { exit, aborted }));
 }
 
 #[test]
@@ -29,17 +29,17 @@ fn any_other_event_ends_the_chunks() {
         ],
         None,
         expect![[r#"
-            started
-            + Assistant message.1 ""
-              message.1 Text "a"
-              message.1 Text "b"
-            - Ok Assistant message.1 "ab"
-            + Assistant message.2 ""
-            - Ok Assistant message.2 "whole"
-            + Assistant message.3 ""
-              message.3 Text "c"
-            - Ok Assistant message.3 "c"
-            ended Completed answer="c"
+            run.started prompt
+            + message message.1 "" role=assistant
+            . message.1 text a
+            . message.1 text b
+            - ok message message.1 ab role=assistant
+            + message message.2 "" role=assistant
+            - ok message message.2 whole role=assistant
+            + message message.3 "" role=assistant
+            . message.3 text c
+            - ok message message.3 c role=assistant
+            run.ended completed answer=c
         "#]],
     );
 }
@@ -59,19 +59,19 @@ fn results_without_a_call_and_in_any_order() {
         ],
         Some(Exit::Code(0)),
         expect![[r#"
-            bound s1 Init m
-            started
-            + Read a "Read x"
-            + Shell b "ls"
-            - Denied Shell b "ls" = "not allowed"
-            + Other zzz "tool result"  (NeverOpened)
-            - Ok Other zzz "tool result" = "o"
-            - Ok Read a "Read x" = ""
-            + Todo t "write_todos"
-            + plan plan A:InProgress
-            - Ok Todo t "write_todos" = ""
-            - Ok plan plan A:InProgress  (ProcessExit)
-            ended Failed missing_result: gemini finished without a result event  (ProcessExit)
+            session s1 init model=m
+            run.started prompt
+            + tool a class={read "Read x" paths=[{path=x}]} input={"file_path":"x"} name=read_file
+            + tool b class={shell ls command=ls} input={"command":"ls"} name=run_shell_command
+            - denied tool b class={shell ls command=ls} input={"command":"ls"} name=run_shell_command result={content="not allowed" is_error=true structured={"message":"not allowed","type":"policy_violation"}}
+            + tool zzz class={other "tool result"} name=unknown (never_opened)
+            - ok tool zzz class={other "tool result"} name=unknown result={content="o"}
+            - ok tool a class={read "Read x" paths=[{path=x}]} input={"file_path":"x"} name=read_file result={content=""}
+            + tool t class={todo write_todos} input={"todos":[{"description":"A","status":"in_progress"}]} name=write_todos
+            + plan plan entries=[{in_progress A}]
+            - ok tool t class={todo write_todos} input={"todos":[{"description":"A","status":"in_progress"}]} name=write_todos result={content=""}
+            - ok plan plan entries=[{in_progress A}] (process_exit)
+            run.ended failed error={missing_result "gemini finished without a result event"} (process_exit)
         "#]],
     );
 }
@@ -97,19 +97,19 @@ fn how_a_run_fails() {
         ],
         Some(Exit::Code(53)),
         expect![[r#"
-            started
-            ended Limit FatalTurnLimitedError: why
-            Debug after_end: a line after the end of the run
-            Debug after_end: a line after the end of the run
-            Debug after_end: a line after the end of the run
+            run.started prompt
+            run.ended limit error={FatalTurnLimitedError why} usage={run delta tokens={cache_read=0 cache_write=0 input=0}}
+            notice debug after_end "a line after the end of the run"
+            notice debug after_end "a line after the end of the run"
+            notice debug after_end "a line after the end of the run"
         "#]],
     );
     check(
         &[],
         Some(Exit::Code(42)),
         expect![[r#"
-            started  (ProcessExit)
-            ended Failed crashed: gemini failed (rc=42)  (ProcessExit)
+            run.started prompt (process_exit)
+            run.ended failed error={crashed "gemini failed (rc=42)"} (process_exit)
         "#]],
     );
 }
@@ -121,23 +121,23 @@ fn two_recordings_in_one_file_are_two_runs() {
         &[INIT, r#"{"type":"result","status":"success"}"#, &other],
         None,
         expect![[r#"
-            bound s1 Init m
-            started
-            ended Completed
-            bound s2 Init m
-            started
-            ended Lost missing_end: the stream ended without a result  (MissingEnd)
+            session s1 init model=m
+            run.started prompt
+            run.ended completed
+            session s2 init model=m
+            run.started prompt
+            run.ended lost error={missing_end "the stream ended without a result"} (missing_end)
         "#]],
     );
     check(
         &[INIT, &other],
         None,
         expect![[r#"
-        bound s1 Init m
-        started
-        bound s2 Mismatch -
-        ended Failed wrong_session: the agent changed its session from `s1` to `s2`  (WrongSession)
-    "#]],
+            session s1 init model=m
+            run.started prompt
+            session s2 mismatch
+            run.ended failed error={wrong_session "the agent changed its session from `s1` to `s2`"} (wrong_session)
+        "#]],
     );
 }
 
@@ -147,12 +147,12 @@ fn another_session_than_the_one_asked_for_is_a_failure() {
         expected_session: Some("s9".to_owned()),
         ..ReaderConfig::default()
     });
-    let shown = summarize(reader, &[INIT, INIT], &End::default());
+    let shown = read_lines(reader, &[INIT, INIT], &End::default());
     expect![[r#"
-        started  (WrongSession)
-        bound s1 Mismatch -
-        ended Failed wrong_session: session `s9` was asked for, the agent answered as `s1`  (WrongSession)
-        Warning ignored: 1 lines after the end were ignored
+        run.started prompt (wrong_session)
+        session s1 mismatch
+        run.ended failed error={wrong_session "session `s9` was asked for, the agent answered as `s1`"} (wrong_session)
+        notice warning ignored "1 lines after the end were ignored"
     "#]].assert_eq(&shown);
 }
 
@@ -168,13 +168,13 @@ fn odd_lines_are_kept() {
         ],
         None,
         expect![[r#"
-            Warning bad_line: not JSON: not json
-            Warning bad_line: not a Gemini event: no object
-            unmapped type `novel`
-            unmapped message of another role
-            unmapped message to the agent
-            started  (MissingEnd)
-            ended Lost missing_end: the stream ended without a result  (MissingEnd)
+            notice warning bad_line "not JSON: not json"
+            notice warning bad_line "not a Gemini event: no object"
+            unmapped "type `novel`"
+            unmapped "message of another role"
+            unmapped "message to the agent"
+            run.started prompt (missing_end)
+            run.ended lost error={missing_end "the stream ended without a result"} (missing_end)
         "#]],
     );
 }

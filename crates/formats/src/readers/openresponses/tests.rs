@@ -1,31 +1,12 @@
 use expect_test::{Expect, expect};
-use model::{Event, Frame};
-use serde_json::Value;
 
 use super::*;
 use crate::readers::machine;
+use crate::readers::test_support::read_lines;
 
-/// Reads lines and prints the events, each with its type and data.
 fn read_all(config: &ReaderConfig, lines: &str, end: &End) -> String {
-    let mut reader = machine::<OpenResponses>(config);
-    let mut out = String::new();
-    let mut sink = |event: &Event<'_>| {
-        let json: Value = serde_json::from_str(&serde_json::to_string(event).unwrap()).unwrap();
-        let kind = json["type"].as_str().unwrap();
-        let mut data = json["data"].clone();
-        if kind == "run.ended" {
-            data.as_object_mut().unwrap().remove("detail");
-        }
-        let why = json["why"]
-            .as_str()
-            .map_or(String::new(), |it| format!(" ({it})"));
-        out += &format!("{kind}{why} {data}\n");
-    };
-    for line in lines.trim().lines().map(str::trim) {
-        reader.frame(Frame::Data(line.as_bytes()), &mut sink);
-    }
-    reader.end(end, &mut sink);
-    out
+    let lines: Vec<&str> = lines.trim().lines().map(str::trim).collect();
+    read_lines(machine::<OpenResponses>(config), &lines, end)
 }
 
 #[track_caller]
@@ -50,28 +31,28 @@ fn reasoning_has_three_names() {
         {"type":"response.completed","response":{"id":"resp"}}
         "#,
         expect![[r#"
-            run.started {"cause":"prompt"}
-            item.opened {"group":"response","id":"r/c0","kind":"reasoning","text":""}
-            item.delta {"channel":"text","item":"r/c0","text":"a"}
-            item.delta {"channel":"text","item":"r/c0","text":"b"}
-            item.closed {"item":{"group":"response","id":"r/c0","kind":"reasoning","text":"ab"},"status":"ok"}
-            item.opened {"group":"response","id":"r/c1","kind":"reasoning","text":""}
-            item.delta {"channel":"text","item":"r/c1","text":"second part"}
-            item.closed {"item":{"group":"response","id":"r/c1","kind":"reasoning","text":"second part"},"status":"ok"}
-            item.opened {"group":"response","id":"r/s0","kind":"reasoning","text":""}
-            item.delta {"channel":"text","item":"r/s0","text":"s"}
-            item.closed {"item":{"group":"response","id":"r/s0","kind":"reasoning","text":"s"},"status":"ok"}
-            item.opened {"group":"response","id":"r/s1","kind":"reasoning","text":""}
-            item.delta {"channel":"text","item":"r/s1","text":"not streamed"}
-            item.closed {"item":{"group":"response","id":"r/s1","kind":"reasoning","text":"not streamed"},"status":"ok"}
-            item.opened {"group":"response","id":"r/s2","kind":"reasoning","text":""}
-            item.closed {"item":{"encrypted":"hidden","group":"response","id":"r/s2","kind":"reasoning","text":"last"},"status":"ok"}
-            item.opened {"group":"response","id":"e","kind":"reasoning","text":""}
-            item.closed {"item":{"encrypted":"only hidden","group":"response","id":"e","kind":"reasoning","text":""},"status":"ok"}
-            notice.raised {"code":"no_reasoning","level":"debug","text":"reasoning that nobody may read"}
-            item.opened {"group":"response","id":"w/c0","kind":"reasoning","text":""}
-            item.closed {"item":{"group":"response","id":"w/c0","kind":"reasoning","text":"whole"},"status":"ok"}
-            run.ended {"outcome":"completed"}
+            run.started prompt
+            + reasoning r/c0 "" group=response
+            . r/c0 text a
+            . r/c0 text b
+            - ok reasoning r/c0 ab group=response
+            + reasoning r/c1 "" group=response
+            . r/c1 text "second part"
+            - ok reasoning r/c1 "second part" group=response
+            + reasoning r/s0 "" group=response
+            . r/s0 text s
+            - ok reasoning r/s0 s group=response
+            + reasoning r/s1 "" group=response
+            . r/s1 text "not streamed"
+            - ok reasoning r/s1 "not streamed" group=response
+            + reasoning r/s2 "" group=response
+            - ok reasoning r/s2 last encrypted=hidden group=response
+            + reasoning e "" group=response
+            - ok reasoning e "" encrypted="only hidden" group=response
+            notice debug no_reasoning "reasoning that nobody may read"
+            + reasoning w/c0 "" group=response
+            - ok reasoning w/c0 whole group=response
+            run.ended completed
         "#]],
     );
 }
@@ -89,17 +70,17 @@ fn items_are_known_by_their_place() {
         {"type":"response.completed","response":{"id":"b","output":[]}}
         "#,
         expect![[r#"
-            session.bound {"how":"init","model":"m","native":"a"}
-            run.started {"cause":"prompt"}
-            item.opened {"group":"a","id":"1","kind":"message","role":"assistant","text":""}
-            item.delta {"channel":"text","item":"1","text":"one "}
-            item.opened {"group":"a","id":"3","kind":"message","role":"assistant","text":""}
-            item.delta {"channel":"text","item":"3","text":"other"}
-            item.delta {"channel":"text","item":"1","text":"text"}
-            item.delta {"channel":"text","item":"1","text":", and the rest"}
-            item.closed {"item":{"group":"a","id":"1","kind":"message","role":"assistant","text":"one text, and the rest"},"status":"ok"}
-            item.closed {"item":{"group":"a","id":"3","kind":"message","role":"assistant","text":"other"},"status":"ok"}
-            run.ended {"answer":"other","outcome":"completed"}
+            session a init model=m
+            run.started prompt
+            + message 1 "" group=a role=assistant
+            . 1 text "one "
+            + message 3 "" group=a role=assistant
+            . 3 text other
+            . 1 text text
+            . 1 text ", and the rest"
+            - ok message 1 "one text, and the rest" group=a role=assistant
+            - ok message 3 other group=a role=assistant
+            run.ended completed answer=other
         "#]],
     );
 }
@@ -122,27 +103,27 @@ fn arguments_are_whole_however_they_come() {
         {"type":"response.completed","response":{"id":"r"}}
         "#,
         expect![[r#"
-            session.bound {"how":"init","native":"r"}
-            run.started {"cause":"prompt"}
-            item.opened {"class":{"kind":"shell","title":"Bash"},"group":"r","id":"partly","kind":"tool","name":"Bash"}
-            item.delta {"channel":"input","item":"partly","text":"{\"command\":"}
-            item.delta {"channel":"input","item":"partly","text":"\"ls\"}"}
-            item.updated {"class":{"command":"ls","kind":"shell","title":"ls"},"group":"r","id":"partly","input":{"command":"ls"},"kind":"tool","name":"Bash"}
-            item.opened {"class":{"kind":"other","title":"x"},"group":"r","id":"differs","kind":"tool","name":"x"}
-            item.delta {"channel":"input","item":"differs","text":"[1]"}
-            notice.raised {"code":"input_differs","level":"warning","text":"the streamed arguments are not the final ones"}
-            item.updated {"class":{"kind":"other","title":"x"},"group":"r","id":"differs","input":[2],"kind":"tool","name":"x"}
-            item.opened {"class":{"kind":"other","title":"x"},"group":"r","id":"none","kind":"tool","name":"x"}
-            item.updated {"class":{"kind":"other","title":"x"},"group":"r","id":"none","input":{},"kind":"tool","name":"x"}
-            item.opened {"class":{"kind":"other","title":"x"},"group":"r","id":"cut","kind":"tool","name":"x"}
-            item.updated {"class":{"kind":"other","title":"x"},"group":"r","id":"cut","input":"{\"a","kind":"tool","name":"x"}
-            item.opened (never_opened) {"class":{"kind":"other","title":"unknown"},"group":"r","id":"f4","input":{"nobody":1},"kind":"tool","name":"unknown"}
-            item.closed {"item":{"class":{"command":"ls","kind":"shell","title":"ls"},"group":"r","id":"partly","input":{"command":"ls"},"kind":"tool","name":"Bash"},"status":"ok"}
-            item.closed {"item":{"class":{"kind":"other","title":"x"},"group":"r","id":"differs","input":[2],"kind":"tool","name":"x"},"status":"ok"}
-            item.closed {"item":{"class":{"kind":"other","title":"x"},"group":"r","id":"none","input":{},"kind":"tool","name":"x"},"status":"ok"}
-            item.closed (left_open) {"item":{"class":{"kind":"other","title":"unknown"},"group":"r","id":"f4","input":{"nobody":1},"kind":"tool","name":"unknown"},"status":"lost"}
-            item.closed (left_open) {"item":{"class":{"kind":"other","title":"x"},"group":"r","id":"cut","input":"{\"a","kind":"tool","name":"x"},"status":"lost"}
-            run.ended {"outcome":"completed"}
+            session r init
+            run.started prompt
+            + tool partly class={shell Bash} group=r name=Bash
+            . partly input "{\"command\":"
+            . partly input "\"ls\"}"
+            ~ tool partly class={shell ls command=ls} group=r input={"command":"ls"} name=Bash
+            + tool differs class={other x} group=r name=x
+            . differs input "[1]"
+            notice warning input_differs "the streamed arguments are not the final ones"
+            ~ tool differs class={other x} group=r input=[2] name=x
+            + tool none class={other x} group=r name=x
+            ~ tool none class={other x} group=r input={} name=x
+            + tool cut class={other x} group=r name=x
+            ~ tool cut class={other x} group=r input="{\"a" name=x
+            + tool f4 class={other unknown} group=r input={"nobody":1} name=unknown (never_opened)
+            - ok tool partly class={shell ls command=ls} group=r input={"command":"ls"} name=Bash
+            - ok tool differs class={other x} group=r input=[2] name=x
+            - ok tool none class={other x} group=r input={} name=x
+            - lost tool f4 class={other unknown} group=r input={"nobody":1} name=unknown (left_open)
+            - lost tool cut class={other x} group=r input="{\"a" name=x (left_open)
+            run.ended completed
         "#]],
     );
 }
@@ -158,14 +139,14 @@ fn a_call_may_be_answered_in_the_stream() {
         {"type":"response.completed","response":{"id":"r"}}
         "#,
         expect![[r#"
-            session.bound {"how":"init","native":"r"}
-            run.started {"cause":"prompt"}
-            item.opened {"class":{"kind":"other","title":"x"},"group":"r","id":"c","kind":"tool","name":"x"}
-            item.updated {"class":{"kind":"other","title":"x"},"group":"r","id":"c","input":{},"kind":"tool","name":"x"}
-            item.closed {"item":{"class":{"kind":"other","title":"x"},"group":"r","id":"c","input":{},"kind":"tool","name":"x","result":{"content":[{"text":"yes","type":"text"},{"source":{"type":"url","url":"https://example.com/a.png"},"type":"image"}]}},"status":"ok"}
-            item.opened (never_opened) {"class":{"kind":"other","title":"unknown"},"group":"r","id":"nobody","kind":"tool","name":"unknown"}
-            item.closed {"item":{"class":{"kind":"other","title":"unknown"},"group":"r","id":"nobody","kind":"tool","name":"unknown","result":{"content":"no"}},"status":"ok"}
-            run.ended {"outcome":"completed"}
+            session r init
+            run.started prompt
+            + tool c class={other x} group=r name=x
+            ~ tool c class={other x} group=r input={} name=x
+            - ok tool c class={other x} group=r input={} name=x result={content=[{"text":"yes","type":"text"},{"source":{"type":"url","url":"https://example.com/a.png"},"type":"image"}]}
+            + tool nobody class={other unknown} group=r name=unknown (never_opened)
+            - ok tool nobody class={other unknown} group=r name=unknown result={content="no"}
+            run.ended completed
         "#]],
     );
 }
@@ -194,36 +175,36 @@ fn hosted_tools_are_classified_by_what_they_do() {
         {"type":"response.completed","response":{"id":"r"}}
         "#,
         expect![[r#"
-            session.bound {"how":"init","native":"r"}
-            run.started {"cause":"prompt"}
-            item.opened {"class":{"kind":"web_search","query":"https://example.com","title":"Open https://example.com"},"group":"r","id":"w","input":{"type":"open_page","url":"https://example.com"},"kind":"tool","name":"web_search","server_side":true}
-            item.closed {"item":{"class":{"kind":"web_search","query":"https://example.com","title":"Open https://example.com"},"group":"r","id":"w","input":{"type":"open_page","url":"https://example.com"},"kind":"tool","name":"web_search","server_side":true},"status":"ok"}
-            item.opened {"class":{"kind":"search","query":"a, b","title":"Search files for a, b"},"group":"r","id":"f","input":{"queries":["a","b"]},"kind":"tool","name":"file_search","server_side":true}
-            item.closed {"item":{"class":{"kind":"search","query":"a, b","title":"Search files for a, b"},"group":"r","id":"f","input":{"queries":["a","b"]},"kind":"tool","name":"file_search","result":{"content":"[{\"file\":\"x\"}]","structured":[{"file":"x"}]},"server_side":true},"status":"ok"}
-            item.opened {"class":{"kind":"mcp","mcp":{"server":"zip1","tool":"shorten"},"title":"shorten"},"group":"r","id":"m","kind":"tool","name":"mcp__zip1__shorten","server_side":true}
-            item.delta {"channel":"input","item":"m","text":"{}"}
-            item.updated {"class":{"kind":"mcp","mcp":{"server":"zip1","tool":"shorten"},"title":"shorten"},"group":"r","id":"m","input":{},"kind":"tool","name":"mcp__zip1__shorten","server_side":true}
-            item.closed {"item":{"class":{"kind":"mcp","mcp":{"server":"zip1","tool":"shorten"},"title":"shorten"},"group":"r","id":"m","input":{},"kind":"tool","name":"mcp__zip1__shorten","result":{"content":"done"},"server_side":true},"status":"ok"}
-            item.opened {"class":{"kind":"mcp","mcp":{"server":"zip1","tool":"shorten"},"title":"shorten"},"group":"r","id":"n","input":{},"kind":"tool","name":"mcp__zip1__shorten","server_side":true}
-            item.closed {"item":{"class":{"kind":"mcp","mcp":{"server":"zip1","tool":"shorten"},"title":"shorten"},"group":"r","id":"n","input":{},"kind":"tool","name":"mcp__zip1__shorten","result":{"content":"{\"message\":\"no\"}","is_error":true},"server_side":true},"status":"error"}
-            item.opened {"class":{"command":"ls\npwd","kind":"shell","title":"ls; pwd"},"group":"r","id":"sc","input":{"commands":["ls","pwd"]},"kind":"tool","name":"shell"}
-            item.closed {"item":{"class":{"command":"ls\npwd","exit_code":3,"kind":"shell","title":"ls; pwd"},"group":"r","id":"sc","input":{"commands":["ls","pwd"]},"kind":"tool","name":"shell","result":{"content":"a\nb"}},"status":"ok"}
-            item.opened {"class":{"command":"echo hi","kind":"shell","title":"echo hi"},"group":"r","id":"lc","input":{"command":["echo","hi"]},"kind":"tool","name":"local_shell"}
-            item.opened {"class":{"change":"update","diffs":[{"new":"b\n","old":"a\n","path":"a.md"}],"kind":"edit","paths":[{"path":"a.md"}],"title":"Edit a.md"},"group":"r","id":"pc","input":{"diff":"@@\n-a\n+b\n","path":"a.md","type":"update_file"},"kind":"tool","name":"apply_patch"}
-            item.opened {"class":{"kind":"other","title":"Run code"},"group":"r","id":"i","input":{"code":"1+1"},"kind":"tool","name":"code_interpreter","server_side":true}
-            item.closed {"item":{"class":{"kind":"other","title":"Run code"},"group":"r","id":"i","input":{"code":"1+1"},"kind":"tool","name":"code_interpreter","result":{"content":"[{\"logs\":\"2\"}]","structured":[{"logs":"2"}]},"server_side":true},"status":"ok"}
-            item.opened {"class":{"kind":"other","title":"image_generation"},"group":"r","id":"g","kind":"tool","name":"image_generation","server_side":true}
-            item.closed {"item":{"class":{"kind":"other","title":"image_generation"},"group":"r","id":"g","kind":"tool","name":"image_generation","result":{"content":[{"source":{"data":"aGk=","media_type":"image/png","type":"base64"},"type":"image"}]},"server_side":true},"status":"ok"}
-            item.opened {"class":{"kind":"other","title":"sql"},"group":"r","id":"tc","kind":"tool","name":"sql"}
-            item.updated {"class":{"kind":"other","title":"sql"},"group":"r","id":"tc","input":"SELECT 1","kind":"tool","name":"sql"}
-            item.opened (never_opened) {"detail":{"encrypted_content":"x","id":"k","type":"compaction"},"id":"k","kind":"compaction"}
-            item.closed {"item":{"detail":{"encrypted_content":"x","id":"k","type":"compaction"},"id":"k","kind":"compaction"},"status":"ok"}
-            item.opened {"data":{"id":"a","n":1,"type":"acme:thing"},"id":"a","kind":"other","name":"acme:thing"}
-            item.closed {"item":{"data":{"id":"a","n":2,"status":"failed","type":"acme:thing"},"id":"a","kind":"other","name":"acme:thing"},"status":"error"}
-            item.closed {"item":{"class":{"command":"echo hi","kind":"shell","title":"echo hi"},"group":"r","id":"lc","input":{"command":["echo","hi"]},"kind":"tool","name":"local_shell"},"status":"ok"}
-            item.closed {"item":{"class":{"change":"update","diffs":[{"new":"b\n","old":"a\n","path":"a.md"}],"kind":"edit","paths":[{"path":"a.md"}],"title":"Edit a.md"},"group":"r","id":"pc","input":{"diff":"@@\n-a\n+b\n","path":"a.md","type":"update_file"},"kind":"tool","name":"apply_patch"},"status":"ok"}
-            item.closed {"item":{"class":{"kind":"other","title":"sql"},"group":"r","id":"tc","input":"SELECT 1","kind":"tool","name":"sql"},"status":"ok"}
-            run.ended {"outcome":"completed"}
+            session r init
+            run.started prompt
+            + tool w class={web_search "Open https://example.com" query=https://example.com} group=r input={"type":"open_page","url":"https://example.com"} name=web_search server_side=true extra={"item":{"action":{"type":"open_page","url":"https://example.com"},"id":"w","status":"completed","type":"web_search_call"}}
+            - ok tool w class={web_search "Open https://example.com" query=https://example.com} group=r input={"type":"open_page","url":"https://example.com"} name=web_search server_side=true
+            + tool f class={search "Search files for a, b" query="a, b"} group=r input={"queries":["a","b"]} name=file_search server_side=true extra={"item":{"id":"f","queries":["a","b"],"results":[{"file":"x"}],"status":"completed","type":"file_search_call"}}
+            - ok tool f class={search "Search files for a, b" query="a, b"} group=r input={"queries":["a","b"]} name=file_search result={content="[{\"file\":\"x\"}]" structured=[{"file":"x"}]} server_side=true
+            + tool m class={mcp shorten mcp={server=zip1 tool=shorten}} group=r name=mcp__zip1__shorten server_side=true extra={"item":{"arguments":"","id":"m","name":"shorten","server_label":"zip1","type":"mcp_call"}}
+            . m input "{}"
+            ~ tool m class={mcp shorten mcp={server=zip1 tool=shorten}} group=r input={} name=mcp__zip1__shorten server_side=true extra={"item":{"arguments":"{}","id":"m","name":"shorten","output":"done","server_label":"zip1","type":"mcp_call"}}
+            - ok tool m class={mcp shorten mcp={server=zip1 tool=shorten}} group=r input={} name=mcp__zip1__shorten result={content="done"} server_side=true
+            + tool n class={mcp shorten mcp={server=zip1 tool=shorten}} group=r input={} name=mcp__zip1__shorten server_side=true extra={"item":{"arguments":"{}","error":{"message":"no"},"id":"n","name":"shorten","server_label":"zip1","type":"mcp_call"}}
+            - error tool n class={mcp shorten mcp={server=zip1 tool=shorten}} group=r input={} name=mcp__zip1__shorten result={content="{\"message\":\"no\"}" is_error=true} server_side=true
+            + tool sc class={shell "ls; pwd" command="ls\npwd"} group=r input={"commands":["ls","pwd"]} name=shell extra={"item":{"action":{"commands":["ls","pwd"]},"call_id":"sc","id":"s","status":"completed","type":"shell_call"}}
+            - ok tool sc class={shell "ls; pwd" command="ls\npwd" exit_code=3} group=r input={"commands":["ls","pwd"]} name=shell result={content="a\nb"}
+            + tool lc class={shell "echo hi" command="echo hi"} group=r input={"command":["echo","hi"]} name=local_shell extra={"item":{"action":{"command":["echo","hi"]},"call_id":"lc","id":"l","type":"local_shell_call"}}
+            + tool pc class={edit "Edit a.md" change=update diffs=[{new="b\n" old="a\n" path=a.md}] paths=[{path=a.md}]} group=r input={"diff":"@@\n-a\n+b\n","path":"a.md","type":"update_file"} name=apply_patch extra={"item":{"call_id":"pc","id":"p","operation":{"diff":"@@\n-a\n+b\n","path":"a.md","type":"update_file"},"type":"apply_patch_call"}}
+            + tool i class={other "Run code"} group=r input={"code":"1+1"} name=code_interpreter server_side=true extra={"item":{"code":"1+1","id":"i","outputs":[{"logs":"2"}],"type":"code_interpreter_call"}}
+            - ok tool i class={other "Run code"} group=r input={"code":"1+1"} name=code_interpreter result={content="[{\"logs\":\"2\"}]" structured=[{"logs":"2"}]} server_side=true
+            + tool g class={other image_generation} group=r name=image_generation server_side=true extra={"item":{"id":"g","result":"aGk=","type":"image_generation_call"}}
+            - ok tool g class={other image_generation} group=r name=image_generation result={content=[{"source":{"data":"aGk=","media_type":"image/png","type":"base64"},"type":"image"}]} server_side=true
+            + tool tc class={other sql} group=r name=sql
+            ~ tool tc class={other sql} group=r input="SELECT 1" name=sql
+            + compaction k (never_opened)
+            - ok compaction k
+            + other a data={"id":"a","n":1,"type":"acme:thing"} name=acme:thing
+            - error other a data={"id":"a","n":2,"status":"failed","type":"acme:thing"} name=acme:thing
+            - ok tool lc class={shell "echo hi" command="echo hi"} group=r input={"command":["echo","hi"]} name=local_shell
+            - ok tool pc class={edit "Edit a.md" change=update diffs=[{new="b\n" old="a\n" path=a.md}] paths=[{path=a.md}]} group=r input={"diff":"@@\n-a\n+b\n","path":"a.md","type":"update_file"} name=apply_patch
+            - ok tool tc class={other sql} group=r input="SELECT 1" name=sql
+            run.ended completed
         "#]],
     );
 }
@@ -244,7 +225,7 @@ fn only_a_terminal_event_is_a_good_end() {
             r#"{"type":"response.created","response":{"id":"r"}}
             [DONE]"#,
             expect![[r#"
-                run.ended (missing_end) {"error":{"code":"upstream_truncated","message":"the stream ended before the response did"},"outcome":"lost"}
+                run.ended lost error={upstream_truncated "the stream ended before the response did"} (missing_end)
             "#]],
         ),
         (
@@ -256,62 +237,62 @@ fn only_a_terminal_event_is_a_good_end() {
             {"type":"response.in_progress","response":{"id":"s"}}
             [DONE]"#,
             expect![[r#"
-                run.ended (missing_end) {"error":{"code":"upstream_truncated","message":"the stream ended before the response did"},"outcome":"lost"}
-                run.ended {"outcome":"completed"}
-                notice.raised {"code":"after_end","detail":{"response":{"id":"s"},"type":"response.completed"},"level":"debug","text":"a line after the end of the run"}
-                notice.raised {"code":"after_end","detail":{"response":{"id":"s"},"type":"response.in_progress"},"level":"debug","text":"a line after the end of the run"}
+                run.ended lost error={upstream_truncated "the stream ended before the response did"} (missing_end)
+                run.ended completed
+                notice debug after_end "a line after the end of the run"
+                notice debug after_end "a line after the end of the run"
             "#]],
         ),
         (
             r#"{"type":"error","sequence_number":1,"error":{"type":"too_many_requests","code":"rate_limit","message":"slow down"}}
             {"type":"response.failed","response":{"id":"r","error":{"code":"rate_limit_exceeded","message":"slower"}}}"#,
             expect![[r#"
-                run.ended {"error":{"code":"rate_limited","message":"slower","native":"rate_limit_exceeded"},"outcome":"failed"}
+                run.ended failed error={rate_limited slower native=rate_limit_exceeded} extra={"error_event":{"error":{"code":"rate_limit","message":"slow down","type":"too_many_requests"},"sequence_number":1,"type":"error"}}
             "#]],
         ),
         (
             r#"{"type":"error","code":"flat","message":"flat words","param":null}"#,
             expect![[r#"
-                run.ended {"error":{"code":"flat","message":"flat words"},"outcome":"failed"}
+                run.ended failed error={flat "flat words"}
             "#]],
         ),
         (
             r#"{"error":{"message":"no such model","type":"invalid_request_error","code":null}}"#,
             expect![[r#"
-                run.ended {"error":{"code":"bad_request","message":"no such model","native":"invalid_request_error"},"outcome":"failed"}
+                run.ended failed error={bad_request "no such model" native=invalid_request_error}
             "#]],
         ),
         (
             r#"{"type":"error","error":{"message":"only a hiccup"}}
             {"type":"response.completed","response":{"id":"r"}}"#,
             expect![[r#"
-                notice.raised {"code":"error","detail":{"error":{"message":"only a hiccup"},"type":"error"},"level":"error","text":"only a hiccup"}
-                run.ended {"outcome":"completed"}
+                notice error error "only a hiccup"
+                run.ended completed
             "#]],
         ),
         (
             r#"{"type":"response.incomplete","response":{"id":"r","incomplete_details":{"reason":"content_filter"}}}"#,
             expect![[r#"
-                run.ended {"outcome":"refused","stop_reason":"content_filter"}
+                run.ended refused stop_reason=content_filter
             "#]],
         ),
         (
             r#"{"type":"response.failed","response":{"id":"r","error":null}}"#,
             expect![[r#"
-                run.ended {"error":{"code":"failed","message":"the response failed"},"outcome":"failed"}
+                run.ended failed error={failed "the response failed"}
             "#]],
         ),
         (
             r#"{"type":"response.cancelled","response":{"id":"r"}}"#,
             expect![[r#"
-                run.ended {"error":{"code":"aborted","message":"aborted"},"outcome":"aborted"}
+                run.ended aborted error={aborted aborted}
             "#]],
         ),
         (
             r#"{"type":"response.refusal.done","output_index":0,"refusal":"I will not."}
             {"type":"response.completed","response":{"id":"r"}}"#,
             expect![[r#"
-                run.ended {"answer":"I will not.","outcome":"refused"}
+                run.ended refused answer="I will not."
             "#]],
         ),
         (
@@ -319,13 +300,13 @@ fn only_a_terminal_event_is_a_good_end() {
             {"type":"response.refusal.done","output_index":1,"refusal":"I will not."}
             {"type":"response.completed","response":{"id":"r"}}"#,
             expect![[r#"
-                run.ended {"answer":"I will not.","outcome":"completed"}
+                run.ended completed answer="I will not."
             "#]],
         ),
         (
             r#"{"id":"r","object":"response","status":"completed","model":"m","output":[{"type":"message","id":"m","content":[{"type":"output_text","text":"not streamed"}]}],"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":4},"output_tokens":2}}"#,
             expect![[r#"
-                run.ended {"answer":"not streamed","outcome":"completed","usage":{"basis":"delta","detail":{"input_tokens":9,"input_tokens_details":{"cached_tokens":4},"output_tokens":2},"model":"m","scope":"run","tokens":{"cache_read":4,"cache_write":0,"input":5,"output":2}}}
+                run.ended completed answer="not streamed" usage={run delta model=m tokens={cache_read=4 cache_write=0 input=5 output=2}}
             "#]],
         ),
     ] {
@@ -346,30 +327,31 @@ fn a_response_that_names_a_previous_one_continues_it() {
         read_all(&config, &(line.clone() + "\n" + &line), &End::default())
     };
     expect![[r#"
-        session.bound {"how":"resume","native":"before"}
-        run.started {"cause":"prompt"}
-        run.ended {"outcome":"completed"}
-        notice.raised {"code":"after_end","detail":{"response":{"id":"r","previous_response_id":"before"},"type":"response.completed"},"level":"debug","text":"a line after the end of the run"}
+        session before resume
+        run.started prompt
+        run.ended completed
+        notice debug after_end "a line after the end of the run"
     "#]]
     .assert_eq(&answer("\"before\""));
     expect![[r#"
-        session.bound {"how":"resume","native":"before"}
-        run.started {"cause":"prompt"}
-        run.ended {"outcome":"completed"}
-        notice.raised {"code":"after_end","detail":{"response":{"id":"r","previous_response_id":null},"type":"response.completed"},"level":"debug","text":"a line after the end of the run"}
+        session before resume
+        run.started prompt
+        run.ended completed
+        notice debug after_end "a line after the end of the run"
     "#]]
     .assert_eq(&answer("null"));
     expect![[r#"
-        session.bound {"how":"resume","native":"before"}
-        run.started {"cause":"prompt"}
-        notice.raised {"code":"other_chain","level":"debug","text":"`before` was to be followed, the response names `other`"}
-        run.ended {"outcome":"completed"}
-        notice.raised {"code":"after_end","detail":{"response":{"id":"r","previous_response_id":"other"},"type":"response.completed"},"level":"debug","text":"a line after the end of the run"}
-    "#]].assert_eq(&answer("\"other\""));
+        session before resume
+        run.started prompt
+        notice debug other_chain "`before` was to be followed, the response names `other`"
+        run.ended completed
+        notice debug after_end "a line after the end of the run"
+    "#]]
+    .assert_eq(&answer("\"other\""));
     expect![[r#"
-        session.bound (missing_end) {"how":"resume","native":"before"}
-        run.started (missing_end) {"cause":"prompt"}
-        run.ended (missing_end) {"error":{"code":"upstream_truncated","message":"the stream ended before the response did"},"outcome":"lost"}
+        session before resume (missing_end)
+        run.started prompt (missing_end)
+        run.ended lost error={upstream_truncated "the stream ended before the response did"} (missing_end)
     "#]].assert_eq(&read_all(&config, "", &End::default()));
 }
 
@@ -383,14 +365,14 @@ fn one_id_is_one_kind_of_thing() {
         {"type":"response.completed","response":{"id":"r"}}
         "#,
         expect![[r#"
-            run.started {"cause":"prompt"}
-            item.opened {"group":"response","id":"x","kind":"message","role":"assistant","text":""}
-            item.delta {"channel":"text","item":"x","text":"words"}
-            item.closed (left_open) {"item":{"group":"response","id":"x","kind":"message","role":"assistant","text":"words"},"status":"lost"}
-            item.opened (never_opened) {"data":{"id":"x","type":"lessage"},"id":"x~2","kind":"other","name":"lessage"}
-            item.closed {"item":{"data":{"id":"x","type":"lessage"},"id":"x~2","kind":"other","name":"lessage"},"status":"ok"}
-            notice.raised {"code":"never_opened","detail":" more","level":"warning","text":"a piece of `x`, which was never opened"}
-            run.ended {"outcome":"completed"}
+            run.started prompt
+            + message x "" group=response role=assistant
+            . x text words
+            - lost message x words group=response role=assistant (left_open)
+            + other x~2 data={"id":"x","type":"lessage"} name=lessage (never_opened)
+            - ok other x~2 data={"id":"x","type":"lessage"} name=lessage
+            notice warning never_opened "a piece of `x`, which was never opened"
+            run.ended completed
         "#]],
     );
 }
@@ -404,12 +386,13 @@ fn an_aborted_stream_is_no_failure() {
     let lines =
         r#"{"type":"response.output_text.delta","output_index":0,"item_id":"m","delta":"hm"}"#;
     expect![[r#"
-        run.started {"cause":"prompt"}
-        item.opened {"group":"response","id":"m","kind":"message","role":"assistant","text":""}
-        item.delta {"channel":"text","item":"m","text":"hm"}
-        item.closed (abort) {"item":{"group":"response","id":"m","kind":"message","role":"assistant","text":"hm"},"status":"cancelled"}
-        run.ended (abort) {"error":{"code":"aborted","message":"aborted"},"outcome":"aborted"}
-    "#]].assert_eq(&read_all(&ReaderConfig::default(), lines, &end));
+        run.started prompt
+        + message m "" group=response role=assistant
+        . m text hm
+        - cancelled message m hm group=response role=assistant (abort)
+        run.ended aborted error={aborted aborted} (abort)
+    "#]]
+    .assert_eq(&read_all(&ReaderConfig::default(), lines, &end));
 }
 
 #[test]

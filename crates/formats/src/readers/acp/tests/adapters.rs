@@ -30,14 +30,15 @@ fn the_terminal_of_codex_is_the_output_of_its_call() {
             &stop(1, "end_turn"),
         ],
         expect![[r#"
-            session.bound {"how":"init","native":"s"}
-            run.started {"cause":"prompt"}
-            item.closed {"item":{"id":"prompt-1","kind":"message","role":"user","text":"go"},"status":"ok"}
-            item.opened {"class":{"command":"ls; exit 3","kind":"shell","title":"ls; exit 3"},"id":"c","input":{"command":"ls; exit 3"},"kind":"tool","name":"execute"}
-            item.delta {"channel":"output","item":"c","text":"a\n"}
-            item.delta {"channel":"output","item":"c","text":"b\n"}
-            item.closed {"item":{"class":{"command":"ls; exit 3","exit_code":3,"kind":"shell","title":"ls; exit 3"},"id":"c","input":{"command":"ls; exit 3"},"kind":"tool","name":"execute","result":{"content":"a\nb\n","is_error":true}},"status":"error"}
-            run.ended {"detail":{"stopReason":"end_turn"},"outcome":"completed","stop_reason":"end_turn"}
+            session s init
+            run.started prompt
+            + message prompt-1 "" role=user
+            - ok message prompt-1 go role=user
+            + tool c class={shell "ls; exit 3" command="ls; exit 3"} input={"command":"ls; exit 3"} name=execute
+            . c output "a\n"
+            . c output "b\n"
+            - error tool c class={shell "ls; exit 3" command="ls; exit 3" exit_code=3} input={"command":"ls; exit 3"} name=execute result={content="a\nb\n" is_error=true}
+            run.ended completed stop_reason=end_turn
         "#]],
     );
 }
@@ -60,15 +61,16 @@ fn the_input_of_a_question_becomes_that_of_its_call() {
             &stop(1, "end_turn"),
         ],
         expect![[r#"
-            session.bound {"how":"init","native":"s"}
-            run.started {"cause":"prompt"}
-            item.closed {"item":{"id":"prompt-1","kind":"message","role":"user","text":"go"},"status":"ok"}
-            item.opened {"class":{"kind":"shell","title":"Shell"},"id":"c","kind":"tool","name":"Shell"}
-            item.updated {"class":{"command":"touch made.txt","kind":"shell","title":"Shell"},"id":"c","input":{"command":"touch made.txt"},"kind":"tool","name":"run_shell_command"}
-            ask.opened {"id":"7","input":{"command":"touch made.txt"},"item":"c","kind":"permission","title":"touch made.txt","tool":"run_shell_command"}
-            ask.settled {"decision":"allowed","id":"7"}
-            item.closed {"item":{"class":{"command":"touch made.txt","kind":"shell","title":"Shell"},"id":"c","input":{"command":"touch made.txt"},"kind":"tool","name":"run_shell_command","result":{"content":""}},"status":"ok"}
-            run.ended {"detail":{"stopReason":"end_turn"},"outcome":"completed","stop_reason":"end_turn"}
+            session s init
+            run.started prompt
+            + message prompt-1 "" role=user
+            - ok message prompt-1 go role=user
+            + tool c class={shell Shell} name=Shell
+            ~ tool c class={shell Shell command="touch made.txt"} input={"command":"touch made.txt"} name=run_shell_command
+            ask permission 7 "touch made.txt" input={"command":"touch made.txt"} item=c tool=run_shell_command
+            ask.settled 7 allowed
+            - ok tool c class={shell Shell command="touch made.txt"} input={"command":"touch made.txt"} name=run_shell_command result={content=""}
+            run.ended completed stop_reason=end_turn
         "#]],
     );
 }
@@ -87,13 +89,14 @@ fn a_call_has_the_name_that_its_title_begins_with() {
             &stop(1, "end_turn"),
         ],
         expect![[r#"
-            session.bound {"how":"init","native":"s"}
-            run.started {"cause":"prompt"}
-            item.closed {"item":{"id":"prompt-1","kind":"message","role":"user","text":"go"},"status":"ok"}
-            item.opened {"class":{"command":"touch made.txt","kind":"shell","title":"bash: touch made.txt"},"id":"c","input":{"command":"touch made.txt"},"kind":"tool","name":"bash"}
-            item.updated {"class":{"command":"touch made.txt","kind":"shell","title":"done"},"id":"c","input":{"command":"touch made.txt"},"kind":"tool","name":"bash"}
-            item.closed {"item":{"class":{"command":"touch made.txt","kind":"shell","title":"done"},"id":"c","input":{"command":"touch made.txt"},"kind":"tool","name":"bash","result":{"content":""}},"status":"ok"}
-            run.ended {"detail":{"stopReason":"end_turn"},"outcome":"completed","stop_reason":"end_turn"}
+            session s init
+            run.started prompt
+            + message prompt-1 "" role=user
+            - ok message prompt-1 go role=user
+            + tool c class={shell "bash: touch made.txt" command="touch made.txt"} input={"command":"touch made.txt"} name=bash
+            ~ tool c class={shell done command="touch made.txt"} input={"command":"touch made.txt"} name=bash
+            - ok tool c class={shell done command="touch made.txt"} input={"command":"touch made.txt"} name=bash result={content=""}
+            run.ended completed stop_reason=end_turn
         "#]],
     );
 }
@@ -113,13 +116,15 @@ fn a_description_is_no_result() {
             &stop(1, "end_turn"),
         ],
         expect![[r#"
-            session.bound {"how":"init","native":"s"}
-            run.started {"cause":"prompt"}
-            item.closed {"item":{"id":"prompt-1","kind":"message","role":"user","text":"go"},"status":"ok"}
-            item.opened {"class":{"command":"true","kind":"shell","title":"true"},"id":"c","kind":"tool","name":"Bash"}
-            item.updated {"class":{"command":"true","kind":"shell","title":"true"},"id":"c","input":{"command":"true"},"kind":"tool","name":"Bash"}
-            item.closed {"item":{"class":{"command":"true","kind":"shell","title":"true"},"id":"c","input":{"command":"true"},"kind":"tool","name":"Bash","result":{"content":"(Bash completed with no output)"}},"status":"ok"}
-            run.ended {"detail":{"stopReason":"end_turn"},"outcome":"completed","stop_reason":"end_turn"}
+            session s init
+            run.started prompt
+            + message prompt-1 "" role=user
+            - ok message prompt-1 go role=user
+            + tool c class={shell true command=true} name=Bash
+            ~ tool c class={shell true command=true} input={"command":"true"} name=Bash
+            - ok tool c class={shell true command=true} input={"command":"true"} name=Bash result={content="(Bash completed with no output)"}
+            notice debug auth_status "the agent told whether it is logged in"
+            run.ended completed stop_reason=end_turn
         "#]],
     );
 }

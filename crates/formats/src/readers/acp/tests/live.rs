@@ -4,7 +4,7 @@ use expect_test::expect;
 use model::{End, Event, Frame};
 
 use super::{chunk, prompt, reader, stop};
-use crate::readers::test_support::{config, read_lines};
+use crate::readers::test_support::read_lines;
 use crate::readers::{ReaderConfig, RunEnds};
 
 const LOAD: &str = r#"{"jsonrpc":"2.0","id":1,"method":"session/load","params":{"sessionId":"s","cwd":"/w","mcpServers":[]}}"#;
@@ -13,7 +13,7 @@ fn live() -> ReaderConfig {
     ReaderConfig {
         run_ends: RunEnds::AtResult,
         engine: Some("gemini".to_owned()),
-        ..config()
+        ..ReaderConfig::default()
     }
 }
 
@@ -30,14 +30,20 @@ fn a_live_session_that_is_loaded_begins_no_run() {
         &stop(2, "end_turn"),
     ];
     expect![[r#"
-        session.bound {"how":"resume","native":"s"}
-        session.bound {"cwd":"/w","how":"repeat","native":"s"}
-        run.started {"cause":"prompt"}
-        item.closed {"item":{"id":"prompt-1","kind":"message","role":"user","text":"go"},"status":"ok"}
-        item.delta {"channel":"text","item":"text-1","text":"now"}
-        item.closed {"item":{"id":"text-1","kind":"message","role":"assistant","text":"now"},"status":"ok"}
-        run.ended {"answer":"now","detail":{"stopReason":"end_turn"},"outcome":"completed","stop_reason":"end_turn"}
-    "#]].assert_eq(&read_lines(reader(&live()), &lines, &End::default()));
+        notice debug request "the client asked: session/load"
+        session s resume
+        session s repeat cwd=/w
+        notice debug outside_of_runs "2 updates outside of any run were not told"
+        notice debug outside_of_runs "1 updates outside of any run were not told"
+        run.started prompt
+        + message prompt-1 "" role=user
+        - ok message prompt-1 go role=user
+        + message text-1 "" role=assistant
+        . text-1 text now
+        - ok message text-1 now role=assistant
+        run.ended completed answer=now stop_reason=end_turn
+    "#]]
+    .assert_eq(&read_lines(reader(&live()), &lines, &End::default()));
 }
 
 #[test]
@@ -47,10 +53,12 @@ fn a_session_that_is_refused_is_why_the_run_failed() {
         r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Internal error","data":{"details":"no such session"}}}"#,
     ];
     expect![[r#"
-        notice.raised {"code":"request_failed","detail":{"error":{"code":-32602,"data":{"details":"no such session"},"message":"Internal error"},"id":1,"jsonrpc":"2.0"},"level":"error","text":"Internal error"}
-        run.started why="missing_end" {"cause":"prompt"}
-        run.ended why="missing_end" {"error":{"code":"failed","message":"Internal error: no such session"},"outcome":"failed"}
-    "#]].assert_eq(&read_lines(reader(&live()), &lines, &End::default()));
+        notice debug request "the client asked: session/load"
+        notice error request_failed "Internal error"
+        run.started prompt (missing_end)
+        run.ended failed error={failed "Internal error: no such session"} (missing_end)
+    "#]]
+    .assert_eq(&read_lines(reader(&live()), &lines, &End::default()));
 }
 
 #[test]
@@ -65,12 +73,18 @@ fn a_session_after_a_login_was_not_refused() {
         &prompt(4, "go"),
     ];
     expect![[r#"
-        notice.raised {"code":"request_failed","detail":{"error":{"code":-32000,"message":"log in"},"id":1,"jsonrpc":"2.0"},"level":"error","text":"log in"}
-        session.bound extra={"result":{"sessionId":"s"}} {"cwd":"/w","how":"init","native":"s"}
-        run.started {"cause":"prompt"}
-        item.closed {"item":{"id":"prompt-1","kind":"message","role":"user","text":"go"},"status":"ok"}
-        run.ended why="missing_end" {"error":{"code":"missing_end","message":"the stream ended without a result"},"outcome":"lost"}
-    "#]].assert_eq(&read_lines(reader(&live()), &lines, &End::default()));
+        notice debug request "the client asked: session/new"
+        notice error request_failed "log in"
+        notice debug request "the client asked: authenticate"
+        notice debug response "the agent answered"
+        notice debug request "the client asked: session/new"
+        session s init cwd=/w extra={"result":{"sessionId":"s"}}
+        run.started prompt
+        + message prompt-1 "" role=user
+        - ok message prompt-1 go role=user
+        run.ended lost error={missing_end "the stream ended without a result"} (missing_end)
+    "#]]
+    .assert_eq(&read_lines(reader(&live()), &lines, &End::default()));
 }
 
 #[test]
@@ -87,12 +101,16 @@ fn a_fork_is_another_session_than_the_one_asked_for() {
         &stop(2, "end_turn"),
     ];
     expect![[r#"
-        session.bound {"how":"fork","native":"s"}
-        session.bound extra={"result":{"sessionId":"s"}} {"cwd":"/w","how":"repeat","native":"s"}
-        run.started {"cause":"prompt"}
-        item.closed {"item":{"id":"prompt-1","kind":"message","role":"user","text":"go"},"status":"ok"}
-        run.ended {"detail":{"stopReason":"end_turn"},"outcome":"completed","stop_reason":"end_turn"}
-    "#]].assert_eq(&read_lines(reader(&config), &lines, &End::default()));
+        notice debug request "the client asked: session/fork"
+        session s fork
+        session s repeat cwd=/w extra={"result":{"sessionId":"s"}}
+        notice debug outside_of_runs "1 updates outside of any run were not told"
+        run.started prompt
+        + message prompt-1 "" role=user
+        - ok message prompt-1 go role=user
+        run.ended completed stop_reason=end_turn
+    "#]]
+    .assert_eq(&read_lines(reader(&config), &lines, &End::default()));
 }
 
 #[test]
@@ -113,13 +131,15 @@ fn a_denied_call_without_further_lines_is_denied() {
         &stop(1, "end_turn"),
     ];
     expect![[r#"
-        session.bound {"how":"init","native":"s"}
-        run.started {"cause":"prompt"}
-        item.closed {"item":{"id":"prompt-1","kind":"message","role":"user","text":"go"},"status":"ok"}
-        item.opened {"class":{"kind":"shell","title":"ls"},"id":"c","kind":"tool","name":"execute"}
-        ask.opened {"id":"0","item":"c","kind":"permission","title":"ls","tool":"execute"}
-        ask.settled {"decision":"denied","id":"0"}
-        item.closed {"item":{"class":{"kind":"shell","title":"ls"},"id":"c","kind":"tool","name":"execute"},"status":"denied"}
-        run.ended {"detail":{"stopReason":"end_turn"},"outcome":"completed","stop_reason":"end_turn"}
-    "#]].assert_eq(&read_lines(reader(&live()), &lines, &End::default()));
+        session s init
+        run.started prompt
+        + message prompt-1 "" role=user
+        - ok message prompt-1 go role=user
+        + tool c class={shell ls} name=execute
+        ask permission 0 ls item=c tool=execute
+        ask.settled 0 denied
+        - denied tool c class={shell ls} name=execute
+        run.ended completed stop_reason=end_turn
+    "#]]
+    .assert_eq(&read_lines(reader(&live()), &lines, &End::default()));
 }

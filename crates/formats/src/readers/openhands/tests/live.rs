@@ -20,31 +20,31 @@ fn an_answer_that_is_sent_settles_its_question() {
             RUNNING.to_owned(),
         ];
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        let emitted = read_lines(reader(&config()), &lines, &End::default());
-        let about = |it: &&str| it.starts_with("ask") || it.starts_with("frame");
+        let emitted = read_lines(reader(&ReaderConfig::default()), &lines, &End::default());
+        let about = |it: &&str| it.starts_with("ask") || it.starts_with("unmapped");
         let emitted: Vec<&str> = emitted.lines().filter(about).collect();
         expect.assert_eq(&emitted.join("\n"));
     };
     check(
         r#"{"type":"answer","call":"c","allow":true}"#,
         expect![[r#"
-            ask.opened {"id":"c","input":{"command":"ls"},"item":"c","kind":"permission","suggestions":[{"rules":[{"toolName":"terminal"}]}],"title":"ls","tool":"terminal"}
-            ask.settled {"decision":"allowed","id":"c"}
-            frame.unmapped {"raw":{"type":"dance"},"what":"message to the agent"}"#]],
+            ask permission c ls input={"command":"ls"} item=c suggestions=[{"rules":[{"toolName":"terminal"}]}] tool=terminal
+            ask.settled c allowed
+            unmapped "message to the agent""#]],
     );
     check(
         r#"{"type":"answer","call":"c","allow":true,"always":true}"#,
         expect![[r#"
-            ask.opened {"id":"c","input":{"command":"ls"},"item":"c","kind":"permission","suggestions":[{"rules":[{"toolName":"terminal"}]}],"title":"ls","tool":"terminal"}
-            ask.settled {"decision":"allowed_always","id":"c"}
-            frame.unmapped {"raw":{"type":"dance"},"what":"message to the agent"}"#]],
+            ask permission c ls input={"command":"ls"} item=c suggestions=[{"rules":[{"toolName":"terminal"}]}] tool=terminal
+            ask.settled c allowed_always
+            unmapped "message to the agent""#]],
     );
     check(
         r#"{"type":"answer","call":"c","allow":false,"reason":"no"}"#,
         expect![[r#"
-            ask.opened {"id":"c","input":{"command":"ls"},"item":"c","kind":"permission","suggestions":[{"rules":[{"toolName":"terminal"}]}],"title":"ls","tool":"terminal"}
-            ask.settled {"decision":"denied","id":"c","message":"no"}
-            frame.unmapped {"raw":{"type":"dance"},"what":"message to the agent"}"#]],
+            ask permission c ls input={"command":"ls"} item=c suggestions=[{"rules":[{"toolName":"terminal"}]}] tool=terminal
+            ask.settled c denied no
+            unmapped "message to the agent""#]],
     );
 }
 
@@ -54,16 +54,18 @@ fn a_summary_that_openhands_made_up_is_no_title() {
         |summary: &str| ACTION.replace(r#""source""#, &format!(r#""summary":{summary},"source""#));
     let titles = [r#""look around""#, r#""terminal: {\"command\": \"ls\"}""#].map(|summary| {
         let action = with(summary);
-        let emitted = read_lines(reader(&config()), &[USER, &action], &End::default());
-        let opened = emitted
-            .lines()
-            .find(|it| it.starts_with("item.opened"))
-            .unwrap()
-            .to_owned();
-        let (_, rest) = opened.split_once("\"title\":\"").unwrap();
-        rest.split('"').next().unwrap().to_owned()
+        let emitted = read_lines(
+            reader(&ReaderConfig::default()),
+            &[USER, &action],
+            &End::default(),
+        );
+        let mut calls = emitted.lines().filter(|it| it.starts_with("+ tool"));
+        calls.next().unwrap().to_owned()
     });
-    assert_eq!(titles, ["look around", "ls"]);
+    expect![[r#"
+        + tool c class={shell "look around" command=ls} group=r input={"command":"ls"} name=terminal
+        + tool c class={shell ls command=ls} group=r input={"command":"ls"} name=terminal"#]]
+    .assert_eq(&titles.join("\n"));
 }
 
 #[test]
@@ -86,7 +88,7 @@ fn what_was_used_before_a_resumed_run_is_not_its_own() {
         &state("stats", &stats(5)),
         FINISHED,
     ];
-    let emitted = read_lines(reader(&config()), &lines, &End::default());
+    let emitted = read_lines(reader(&ReaderConfig::default()), &lines, &End::default());
     let ended = emitted.lines().last().unwrap();
-    expect![[r#"run.ended {"answer":"done","models":[{"cost_usd":2.0,"model":"m","tokens":{"cache_read":0,"cache_write":0,"input":2,"output":2}}],"outcome":"completed","session_cost_usd":5.0,"usage":{"basis":"delta","scope":"run","tokens":{"cache_read":0,"cache_write":0,"input":2,"output":2}}}"#]].assert_eq(ended);
+    expect!["run.ended completed answer=done models=[{cost_usd=2.0 model=m tokens={cache_read=0 cache_write=0 input=2 output=2}}] session_cost_usd=5.0 usage={run delta tokens={cache_read=0 cache_write=0 input=2 output=2}}"].assert_eq(ended);
 }

@@ -8,6 +8,7 @@ use formats::registry::FORMATS;
 use model::{Body, End, Event};
 
 use crate::fixtures::{convert, recordings, root};
+use crate::test_notation::event_line;
 
 /// What every writer is shown; together they hold everything the model can say.
 const CORPUS: &[&str] = &[
@@ -72,9 +73,38 @@ fn recordings_become_canonical_events() {
                 .path
                 .with_file_name(format!("{}.events.jsonl", recording.name));
             failures.extend(differs(&golden, &actual));
+            failures.extend(differs(&golden.with_extension("txt"), &in_short(&actual)));
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Characters of a line in a short golden file: enough to see what changed, and the long one beside
+/// it has the rest.
+const MAX_LINE: usize = 160;
+
+/// Canonical events as a person reviews them: a short line for each, and one for the pieces of a text.
+fn in_short(events: &str) -> String {
+    let mut lines: Vec<(String, usize)> = Vec::new();
+    for line in events.lines() {
+        let event = Event::from_json(line).unwrap();
+        let mut line = event_line(&event);
+        if let Body::ItemDelta(delta) = &event.body {
+            let n = line.find(&format!(". {} ", delta.item)).unwrap();
+            line.truncate(n);
+            line.push_str(&format!(". {} {:?}", delta.item, delta.channel));
+        }
+        let line: String = line.chars().take(MAX_LINE).collect();
+        match lines.last_mut() {
+            Some((last, n)) if *last == line => *n += 1,
+            _ => lines.push((line, 1)),
+        }
+    }
+    let lines = lines.into_iter().map(|(line, n)| match n {
+        1 => line + "\n",
+        n => format!("{line} ×{n}\n"),
+    });
+    lines.collect()
 }
 
 #[test]

@@ -24,4 +24,6 @@ mod properties;
 mod round_trips;
 mod takopi_rules;
 mod takopi_upstream;
+#[path = "../../src/readers/test_notation.rs"]
+mod test_notation;
 mod transcripts;

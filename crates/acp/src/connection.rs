@@ -3,8 +3,6 @@
 mod initialize;
 mod stored_sessions;
 
-pub use self::initialize::login;
-
 use std::collections::HashMap;
 use std::path::Path;
 use std::pin::pin;

@@ -30,7 +30,6 @@ use runner::process::Guard;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-pub use connection::login;
 pub use stats::Summary;
 
 /// How long the last lines may take.

@@ -1,5 +1,6 @@
 //! The session's config options: mode, model, reasoning effort.
 
+use runner::engines::{self, Engine};
 use runner::{Mode, Offers, RunOptions};
 
 use crate::wire::{Choice, ConfigOption, ModeInfo, Modes};
@@ -52,22 +53,19 @@ const MODES: &[(Mode, ModeInfo)] = &[
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Choices {
     pub(crate) has_modes: bool,
-    /// Claude Code refuses to work as root without asking.
+    /// Some agents refuse to work as root without asking.
     pub(crate) may_allow: bool,
     pub(crate) efforts: &'static [&'static str],
 }
 
 impl Choices {
     pub(crate) fn of(engine: &str, is_root: bool) -> Self {
-        let efforts: &[&str] = match engine {
-            "claude" => &["low", "medium", "high", "xhigh", "max"],
-            "codex" => &["minimal", "low", "medium", "high", "xhigh"],
-            _ => &[],
-        };
+        let engine = engines::find(engine);
+        let rules = engine.and_then(Engine::rules);
         Self {
-            has_modes: !matches!(engine, "replay" | "responses"),
-            may_allow: engine != "claude" || !is_root,
-            efforts,
+            has_modes: rules.is_some(),
+            may_allow: !is_root || !rules.is_some_and(|it| it.refuses_root),
+            efforts: engine.map_or(&[], |it| it.efforts),
         }
     }
 

@@ -182,10 +182,9 @@ impl Session {
         let selected = engines::select(&engine, &config.settings);
         let selected = selected.map_err(|err| lifecycle::refused(err.into()))?;
         let options = config.options.clone();
-        let family = engine.split(':').next().unwrap_or_default();
         let is_root = rustix::process::geteuid().is_root();
         let is_boxed = std::env::var_os("IS_SANDBOX").is_some();
-        let choices = Choices::of(family, is_root && !is_boxed);
+        let choices = Choices::of(&engine, is_root && !is_boxed);
         let writer = writer(&shared, name, &cwd);
         let permissions = options.permissions(&config.settings, &engine, Mode::Ask);
         let mut worker = Worker::new(SessionLog::deferred(), permissions);

@@ -54,10 +54,10 @@ pub(crate) struct Elicitation {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Initialized<'a> {
+pub(crate) struct Initialized {
     pub(crate) protocol_version: u64,
     pub(crate) agent_capabilities: AgentCapabilities,
-    pub(crate) auth_methods: Vec<AuthMethod<'a>>,
+    pub(crate) auth_methods: Vec<AuthMethod>,
     pub(crate) agent_info: AgentInfo,
 }
 
@@ -103,10 +103,10 @@ pub(crate) struct SessionCapabilities {
 pub(crate) struct Empty {}
 
 #[derive(Debug, Serialize)]
-pub(crate) struct AuthMethod<'a> {
+pub(crate) struct AuthMethod {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) r#type: Option<&'static str>,
-    pub(crate) id: &'a str,
+    pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) description: String,
     /// Added to those that the client starts us with.

@@ -7,6 +7,7 @@
 mod wire;
 
 pub mod ag_ui;
+mod agents;
 pub mod convert;
 pub mod detect;
 mod display_safe;

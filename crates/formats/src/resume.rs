@@ -5,19 +5,26 @@
 //! commands of any other program (`vagrant resume box`) are prose.
 //! Several engines' lines in one text: the last line wins, whichever engine it names.
 
+use crate::agents::{self, AGENTS, AgentInfo, IdForm};
+
 /// The resume line of a session, in backticks; none when the engine has none, or the id could not be
 /// read back from it.
 pub fn format(engine: &str, id: &str) -> Option<String> {
-    let command = match engine {
-        "claude" | "gemini" | "qwen" => format!("{engine} --resume {id}"),
-        "opencode" => format!("{engine} --session {id}"),
-        "pi" => format!("{engine} --session {}", quoted(id)),
-        "codex" | "mock" => format!("{engine} resume {id}"),
-        _ => return None,
+    let form = agents::find(engine)?.resume.as_ref()?;
+    let words = form.words.first()?.join(" ");
+    let id_text = match form.id {
+        IdForm::Word | IdForm::OpenCode | IdForm::InBackticks => id.to_owned(),
+        IdForm::Rest => quoted(id),
     };
-    let line = format!("`{command}`");
+    let line = format!("`{engine} {words} {id_text}`");
     let (read_engine, read_id) = parse(&line)?;
     (read_engine == engine && read_id == id).then_some(line)
+}
+
+/// Whether the resume line is a command of a program that users have.
+pub(crate) fn is_offered(engine: &str) -> bool {
+    let form = agents::find(engine).and_then(|it| it.resume.as_ref());
+    form.is_some_and(|it| it.is_offered)
 }
 
 /// The engine and the session id of the last resume line in `text`.
@@ -53,55 +60,56 @@ fn find(line: &str) -> Option<(String, String)> {
     if line.starts_with(char::is_whitespace) || line.ends_with(char::is_whitespace) {
         return None;
     }
-    if let Some(id) = pi(line) {
-        return Some(("pi".to_owned(), id));
-    }
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let (engine, id) = match words[..] {
-        [engine, flag, id] if is(engine, "claude") && is_any(flag, &["--resume", "-r"]) => {
-            ("claude", id)
-        }
-        [engine, flag, id] if is(engine, "gemini") && is_any(flag, &["--resume", "-r"]) => {
-            ("gemini", id)
-        }
-        [engine, flag, id] if is(engine, "qwen") && is_any(flag, &["--resume", "-r"]) => {
-            ("qwen", id)
-        }
-        [engine, verb, id] if is(engine, "codex") && is(verb, "resume") => ("codex", id),
-        [engine, flag, id] if is(engine, "opencode") && is_session(flag, id) => ("opencode", id),
-        [engine, verb, flag, id]
-            if is(engine, "opencode") && is(verb, "run") && is_session(flag, id) =>
-        {
-            ("opencode", id)
-        }
-        // The engine of takopi's own tests. Three bare words may be prose; what `format` printed has
-        // its backticks.
-        ["mock", "resume", id] if is_quoted => ("mock", id),
-        _ => return None,
-    };
-    (!id.contains('`')).then(|| (engine.to_owned(), id.to_owned()))
+    let found = AGENTS
+        .iter()
+        .find_map(|it| Some((it.engine, find_id(it, line, is_quoted)?)));
+    let (engine, id) = found?;
+    Some((engine.to_owned(), id))
 }
 
-/// Pi's ids may be paths with spaces, so they reach to the end of the line.
-fn pi(line: &str) -> Option<String> {
-    let (engine, rest) = line.split_once(char::is_whitespace)?;
-    let (flag, id) = rest.trim_start().split_once(char::is_whitespace)?;
-    let id = id.trim_start();
-    if !is(engine, "pi") || !is(flag, "--session") || id.is_empty() {
+/// The session id, if the line resumes a session of this agent.
+fn find_id(agent: &AgentInfo, line: &str, is_quoted: bool) -> Option<String> {
+    let form = agent.resume.as_ref()?;
+    let (program, rest) = next_word(line)?;
+    let is_strict = form.id == IdForm::InBackticks;
+    let is = |word: &str, name: &str| match is_strict {
+        true => word == name,
+        false => word.eq_ignore_ascii_case(name),
+    };
+    if !is(program, agent.engine) {
         return None;
     }
-    for quote in ['"', '\''] {
-        let inner = id.strip_prefix(quote).and_then(|it| it.strip_suffix(quote));
-        if let Some(inner) = inner {
-            let is_double = quote == '"';
-            return Some(if is_double {
-                inner.replace("\\\"", "\"")
-            } else {
-                inner.to_owned()
-            });
-        }
+    let after = |words: &&[&str]| {
+        words.iter().try_fold(rest, |rest, name| {
+            let (word, rest) = next_word(rest)?;
+            is(word, name).then_some(rest)
+        })
+    };
+    let id = form.words.iter().find_map(after)?;
+    let is_word = !id.contains(char::is_whitespace) && !id.contains('`');
+    match form.id {
+        IdForm::Word => is_word.then(|| id.to_owned()),
+        IdForm::OpenCode => (is_word && is_opencode(id)).then(|| id.to_owned()),
+        IdForm::InBackticks => (is_word && is_quoted).then(|| id.to_owned()),
+        IdForm::Rest => Some(unquoted(id)),
     }
-    Some(id.to_owned())
+}
+
+/// A word, and what follows it; none when nothing does.
+fn next_word(text: &str) -> Option<(&str, &str)> {
+    let (word, rest) = text.split_once(char::is_whitespace)?;
+    let rest = rest.trim_start();
+    (!rest.is_empty()).then_some((word, rest))
+}
+
+/// Pi's ids may be paths with spaces.
+fn unquoted(id: &str) -> String {
+    let inner = |quote| id.strip_prefix(quote).and_then(|it| it.strip_suffix(quote));
+    match (inner('"'), inner('\'')) {
+        (Some(inner), _) => inner.replace("\\\"", "\""),
+        (None, Some(inner)) => inner.to_owned(),
+        (None, None) => id.to_owned(),
+    }
 }
 
 fn quoted(id: &str) -> String {
@@ -112,22 +120,12 @@ fn quoted(id: &str) -> String {
     }
 }
 
-fn is(word: &str, name: &str) -> bool {
-    word.eq_ignore_ascii_case(name)
-}
-
-fn is_any(word: &str, names: &[&str]) -> bool {
-    names.iter().any(|name| is(word, name))
-}
-
-/// OpenCode's flag with an id of its form.
-fn is_session(flag: &str, id: &str) -> bool {
-    is_any(flag, &["--session", "-s"])
-        && id.split_at_checked(4).is_some_and(|(start, rest)| {
-            is(start, "ses_")
-                && !rest.is_empty()
-                && rest.bytes().all(|it| it.is_ascii_alphanumeric())
-        })
+fn is_opencode(id: &str) -> bool {
+    id.split_at_checked(4).is_some_and(|(start, rest)| {
+        start.eq_ignore_ascii_case("ses_")
+            && !rest.is_empty()
+            && rest.bytes().all(|it| it.is_ascii_alphanumeric())
+    })
 }
 
 #[cfg(test)]

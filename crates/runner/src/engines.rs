@@ -31,9 +31,16 @@ pub use login::{Billing, Found, Login, Machine, Store};
 pub(crate) use opencode::ALLOWED_TOOLS as OPENCODE_TOOLS;
 pub(crate) use openhands::ALLOWED_TOOLS as OPENHANDS_TOOLS;
 pub use replay::{BundledReplay, REPLAYS, Recording};
-pub use select::{DEFAULT_ORDER, Selected, SelectedAgent, first_installed, select};
+pub use select::{Selected, SelectedAgent, default_order, first_installed, select};
 
-use crate::request::Request;
+use self::login::Key;
+use crate::dialogue::Dialogue;
+use crate::request::{Interaction, Launch, Request};
+
+/// The engines that are called `name:VALUE`.
+pub const ACP: &str = "acp";
+pub const RESPONSES: &str = "responses";
+pub const REPLAY: &str = "replay";
 
 /// One kind of agent.
 #[derive(Debug)]
@@ -48,17 +55,77 @@ pub struct Engine {
     pub one_shot: Option<&'static str>,
     /// Its output for one prompt repeats the prompt.
     pub echoes: bool,
-    /// The format it speaks when it is talked with; none when it cannot.
-    pub dialogue: Option<&'static str>,
+    /// How it is talked with; none when it cannot be.
+    pub dialogue: Option<DialogueInfo>,
     pub capabilities: Capabilities,
+    /// How hard it can be told to think.
+    pub efforts: &'static [&'static str],
+    /// Its place among those that may be the default engine.
+    pub default_rank: Option<u32>,
+    /// Other names that clients have for it.
+    pub aliases: &'static [&'static str],
     /// How it logs in, where linkspan knows.
     pub login: Option<Login>,
-    /// What a request becomes; none where no process is started.
-    pub rules: Option<Rules>,
+    pub kind: EngineKind,
+}
+
+/// What executes the runs of an engine.
+#[derive(Debug)]
+pub enum EngineKind {
+    Agent(AgentRules),
+    /// A model, over HTTP.
+    Model,
+    /// A recording, in this process.
+    Replay,
+}
+
+/// What a request becomes for an agent.
+#[derive(Clone, Copy, Debug)]
+pub struct AgentRules {
+    pub invocation: Rules,
+    /// What the mode `listed` allows when neither the caller nor the config has a list.
+    pub allowed_tools: &'static [&'static str],
+    /// The rules about tools that an agent keeps from its start to its end.
+    pub fixed_rules: FixedRules,
+    /// How it is given an API key, where that is not just a variable.
+    use_key: Option<fn(&mut Launch, &Key, Interaction)>,
+    /// What limits it besides a list of tools.
+    pub sandbox: Option<&'static str>,
+    /// It does not work as root where everything is allowed.
+    pub refuses_root: bool,
+}
+
+impl AgentRules {
+    const fn new(invocation: Rules, allowed_tools: &'static [&'static str]) -> Self {
+        Self {
+            invocation,
+            allowed_tools,
+            fixed_rules: |_, _| Ok(Vec::new()),
+            use_key: None,
+            sandbox: None,
+            refuses_root: false,
+        }
+    }
 }
 
 /// The arguments and the environment for a request.
 pub type Rules = fn(&EngineConfig, &Request) -> Result<Invocation, Error>;
+pub type FixedRules = fn(&EngineConfig, &Request) -> Result<Vec<String>, Error>;
+/// The machine that talks with an agent; the text is the API key that it is to use.
+pub type NewDialogue = fn(&Request, &EngineConfig, Option<&str>) -> Box<dyn Dialogue>;
+
+/// How an agent is talked with.
+#[derive(Debug)]
+pub struct DialogueInfo {
+    /// What it prints then.
+    pub format: &'static str,
+    pub new: NewDialogue,
+}
+
+const ACP_DIALOGUE: DialogueInfo = DialogueInfo {
+    format: "acp",
+    new: acp::dialogue,
+};
 
 /// A program that the user has to install.
 #[derive(Debug)]
@@ -75,7 +142,7 @@ pub struct Program {
 }
 
 /// The capabilities of an agent, in any kind of interaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
     /// Resume a named session.
     pub resume: bool,
@@ -87,14 +154,36 @@ pub struct Capabilities {
     pub ask: bool,
     /// Stop a run without ending the process.
     pub interrupt: bool,
+    /// Show the work of its sub-agents.
+    pub subagents: bool,
+    /// Run a tool with other input than it asked for.
+    pub edited_input: bool,
+    /// Use MCP servers over HTTP.
+    pub mcp_http: bool,
+    /// Use MCP servers over server-sent events.
+    pub mcp_sse: bool,
 }
 
-const EVERYTHING: Capabilities = Capabilities {
+/// What most agents can do.
+const USUAL: Capabilities = Capabilities {
     resume: true,
     fork: true,
     latest: true,
     ask: true,
     interrupt: true,
+    subagents: false,
+    edited_input: false,
+    mcp_http: false,
+    mcp_sse: false,
+};
+
+/// What can be stopped, and nothing else.
+const STOPPABLE: Capabilities = Capabilities {
+    resume: false,
+    fork: false,
+    latest: false,
+    ask: false,
+    ..USUAL
 };
 
 /// Every engine, in the order they are listed for people.
@@ -112,10 +201,22 @@ pub const ENGINES: &[Engine] = &[
         }),
         one_shot: Some("claude"),
         echoes: false,
-        dialogue: Some("claude"),
-        capabilities: EVERYTHING,
+        dialogue: Some(DialogueInfo {
+            format: "claude",
+            new: claude::dialogue,
+        }),
+        capabilities: Capabilities {
+            subagents: true,
+            edited_input: true,
+            mcp_http: true,
+            mcp_sse: true,
+            ..USUAL
+        },
+        efforts: &["low", "medium", "high", "xhigh", "max"],
+        default_rank: Some(2),
+        aliases: &["claude_code", "claude-code"],
         login: Some(claude::LOGIN),
-        rules: Some(claude::invocation),
+        kind: EngineKind::Agent(claude::RULES),
     },
     Engine {
         name: "codex",
@@ -130,10 +231,19 @@ pub const ENGINES: &[Engine] = &[
         }),
         one_shot: Some("codex"),
         echoes: false,
-        dialogue: Some("codex"),
-        capabilities: EVERYTHING,
+        dialogue: Some(DialogueInfo {
+            format: "codex",
+            new: codex::dialogue,
+        }),
+        capabilities: Capabilities {
+            mcp_http: true,
+            ..USUAL
+        },
+        efforts: &["minimal", "low", "medium", "high", "xhigh"],
+        default_rank: Some(1),
+        aliases: &[],
         login: Some(codex::LOGIN),
-        rules: Some(codex::invocation),
+        kind: EngineKind::Agent(codex::RULES),
     },
     Engine {
         name: "opencode",
@@ -148,10 +258,13 @@ pub const ENGINES: &[Engine] = &[
         }),
         one_shot: Some("opencode"),
         echoes: false,
-        dialogue: Some("acp"),
-        capabilities: EVERYTHING,
+        dialogue: Some(ACP_DIALOGUE),
+        capabilities: USUAL,
+        efforts: &[],
+        default_rank: Some(3),
+        aliases: &[],
         login: Some(opencode::LOGIN),
-        rules: Some(opencode::invocation),
+        kind: EngineKind::Agent(opencode::RULES),
     },
     Engine {
         name: "gemini",
@@ -166,13 +279,16 @@ pub const ENGINES: &[Engine] = &[
         }),
         one_shot: Some("gemini"),
         echoes: true,
-        dialogue: Some("acp"),
+        dialogue: Some(ACP_DIALOGUE),
         capabilities: Capabilities {
             fork: false,
-            ..EVERYTHING
+            ..USUAL
         },
+        efforts: &[],
+        default_rank: Some(4),
+        aliases: &[],
         login: Some(gemini::LOGIN),
-        rules: Some(gemini::invocation),
+        kind: EngineKind::Agent(gemini::RULES),
     },
     Engine {
         name: "openhands",
@@ -187,28 +303,37 @@ pub const ENGINES: &[Engine] = &[
         }),
         one_shot: Some("openhands"),
         echoes: true,
-        dialogue: Some("openhands"),
-        capabilities: EVERYTHING,
+        dialogue: Some(DialogueInfo {
+            format: "openhands",
+            new: openhands::dialogue,
+        }),
+        capabilities: USUAL,
+        efforts: &[],
+        default_rank: None,
+        aliases: &[],
         login: None,
-        rules: Some(openhands::invocation),
+        kind: EngineKind::Agent(openhands::RULES),
     },
     Engine {
-        name: "acp",
+        name: ACP,
         summary: "any agent that speaks the Agent Client Protocol",
         argument: Some("COMMAND"),
         program: None,
         one_shot: None,
         echoes: false,
-        dialogue: Some("acp"),
+        dialogue: Some(ACP_DIALOGUE),
         capabilities: Capabilities {
             latest: false,
-            ..EVERYTHING
+            ..USUAL
         },
+        efforts: &[],
+        default_rank: None,
+        aliases: &[],
         login: None,
-        rules: Some(acp::invocation),
+        kind: EngineKind::Agent(acp::RULES),
     },
     Engine {
-        name: "responses",
+        name: RESPONSES,
         summary: "a model of any OpenResponses endpoint",
         argument: Some("NAME"),
         program: None,
@@ -217,37 +342,51 @@ pub const ENGINES: &[Engine] = &[
         dialogue: None,
         capabilities: Capabilities {
             resume: true,
-            fork: false,
-            latest: false,
-            ask: false,
-            interrupt: true,
+            ..STOPPABLE
         },
+        efforts: &[],
+        default_rank: None,
+        aliases: &[],
         login: None,
-        rules: None,
+        kind: EngineKind::Model,
     },
     Engine {
-        name: "replay",
+        name: REPLAY,
         summary: "a recording, played again",
         argument: Some("FILE"),
         program: None,
         one_shot: None,
         echoes: false,
         dialogue: None,
-        capabilities: Capabilities {
-            resume: false,
-            fork: false,
-            latest: false,
-            ask: false,
-            interrupt: true,
-        },
+        capabilities: STOPPABLE,
+        efforts: &[],
+        default_rank: None,
+        aliases: &[],
         login: None,
-        rules: None,
+        kind: EngineKind::Replay,
     },
 ];
 
-/// The row of this name.
+/// The row of an engine, which may have its value: `acp`, `acp:COMMAND`.
 pub fn find(name: &str) -> Option<&'static Engine> {
-    ENGINES.iter().find(|it| it.name == name)
+    let name = name.split(':').next();
+    ENGINES.iter().find(|it| Some(it.name) == name)
+}
+
+/// The name of an engine that a client may know by another one.
+pub fn canonical_name(name: &str) -> &str {
+    let engine = ENGINES.iter().find(|it| it.aliases.contains(&name));
+    engine.map_or(name, |it| it.name)
+}
+
+impl Engine {
+    /// How it is started; none where no process is.
+    pub fn rules(&self) -> Option<&AgentRules> {
+        match &self.kind {
+            EngineKind::Agent(rules) => Some(rules),
+            EngineKind::Model | EngineKind::Replay => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ use formats::ag_ui::{InputError, PROTO_TYPE, RunAgentInput};
 use futures_util::stream::unfold;
 use hub::{Cursor, Hub, Submit};
 use runner::config::Config;
+use runner::engines::canonical_name;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::time::timeout;
@@ -32,7 +33,7 @@ use tokio::time::timeout;
 use self::encoding::Encoding;
 use self::stream::RunStream;
 use self::turns::Turns;
-use crate::api::{Json, Params, runs};
+use crate::api::{Json, Params};
 use crate::config::BODY;
 use crate::error::{ApiError, Result, reply};
 use crate::metrics::Metrics;
@@ -168,7 +169,7 @@ impl AgUi {
                 format!("`threadId` is not an id: 1 to {MAX_ID} bytes, no control characters");
             return Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_input", words));
         }
-        let engine = runs::engine_name(engine);
+        let engine = canonical_name(engine);
         let aborted = match self.find_session(engine, thread).await?.1 {
             Some(session) => self.hub.abort(&session.id).await?,
             None => false,
@@ -177,7 +178,7 @@ impl AgUi {
     }
 
     fn capabilities(&self, engine: &str) -> Result<Response> {
-        let capabilities = capabilities::of(runs::engine_name(engine), &self.settings)?;
+        let capabilities = capabilities::of(canonical_name(engine), &self.settings)?;
         Ok(reply(StatusCode::OK, &capabilities))
     }
 }
@@ -214,7 +215,7 @@ impl RunRequest {
             ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", words)
         })?;
         Ok(Self {
-            engine: runs::engine_name(engine).to_owned(),
+            engine: canonical_name(engine).to_owned(),
             input: RunAgentInput::from_json(&body)?,
             params,
             encoding: Encoding::of(headers),

@@ -14,6 +14,8 @@ use crate::tokens::{Caller, replace};
 
 /// Maximum number of projects.
 pub(crate) const MAX_PROJECTS: usize = 1000;
+/// The engine of clients that name none: there was no other when they were written.
+pub(crate) const DEFAULT_ENGINE: &str = "claude";
 
 /// The first token, which has no id. Ids are hexadecimal, so no key is called so.
 const FIRST: &str = "first";

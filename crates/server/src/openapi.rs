@@ -301,8 +301,8 @@ fn schema(path: &str, name: &str, place: ParameterPlace) -> Value {
             json!({ "enum": written.map(|it| it.name).collect::<Vec<_>>() })
         }
         ("/ag-ui" | "/ag-ui/{engine}", "profile") => {
-            let format = registry::FORMATS.iter().find(|it| it.name == "ag-ui");
-            let profiles = format.map_or(&[][..], |it| it.profiles);
+            let format = registry::find_writer("ag-ui");
+            let profiles = format.map_or(&[][..], |it| it.0.profiles);
             json!({ "enum": profiles.iter().map(|it| it.name).collect::<Vec<_>>() })
         }
         (_, "on_disconnect") => json!({ "enum": ["abort", "detach"] }),

@@ -23,6 +23,7 @@ use model::{
 };
 
 use super::WriterConfig;
+use crate::agents;
 use crate::wire::ag_ui as wire;
 use items::Items;
 use lane::EventLane;
@@ -355,7 +356,7 @@ fn unknown_error(outcome: Outcome) -> RunError<'static> {
 }
 
 fn usage<'a>(ended: &'a RunEnded<'_>, engine: &str) -> Vec<wire::TokenUsage<'a>> {
-    let provider = (engine == "claude").then_some("anthropic");
+    let provider = agents::find(engine).and_then(|it| it.provider);
     if ended.models.is_empty() {
         let run = ended.usage.iter();
         return run

@@ -161,12 +161,9 @@ pub(crate) fn duration(ms: u64) -> String {
     }
 }
 
-/// Engines that are programs with a command of that kind; a protocol or an endpoint has none.
-const RESUMABLE: [&str; 5] = ["claude", "codex", "opencode", "gemini", "qwen"];
-
 /// The command that goes on with a session. Nothing is offered that a shell would read as more than a word.
 pub(crate) fn resume_hint(session: &SessionSummary) -> Option<String> {
-    if !RESUMABLE.contains(&&*session.engine) {
+    if !resume::is_offered(&session.engine) {
         return None;
     }
     let native = &*session.native;

@@ -35,14 +35,12 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
     };
     let selected = engines::select(&engine, &settings).map_err(refused)?;
     selected.check_lists(&args.options.allow).map_err(refused)?;
-    let family = match selected {
-        Selected::Agent(agent) if args.login => return login(&agent),
-        Selected::Agent(agent) => agent.engine.name,
-        Selected::Responses(_) => "responses",
-        Selected::Replay(_) => "replay",
-    };
+    let family = selected.family();
     if args.login {
-        return Err(no_login(family));
+        return match selected {
+            Selected::Agent(agent) => login(&agent),
+            Selected::Responses(_) | Selected::Replay(_) => Err(no_login(family)),
+        };
     }
     if io::stdin().is_terminal() {
         exit::print_line(
@@ -74,11 +72,11 @@ pub(crate) fn run(args: &AcpArgs) -> Result<(), Failure> {
 /// Starts the agent as its users do to log in; it has the terminal.
 fn login(agent: &engines::SelectedAgent) -> Result<(), Failure> {
     let name = agent.engine.name;
-    let (Some(args), Some(program)) = (::acp::login(name), agent.program()) else {
+    let (Some(login), Some(program)) = (&agent.engine.login, agent.program()) else {
         return Err(no_login(name));
     };
     let mut command = Command::new(program);
-    command.args(args).envs(&agent.config.env);
+    command.args(login.terminal_args).envs(&agent.config.env);
     let failed = |err| Failure::io(&format!("cannot start `{program}`"), &err, None);
     match command.status().map_err(failed)?.success() {
         true => Ok(()),

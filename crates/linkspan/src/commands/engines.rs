@@ -1,7 +1,7 @@
 //! `linkspan engines`: which agents can be run here, and how to get the others.
 
 use runner::config::Config;
-use runner::engines::{self, BundledReplay, DEFAULT_ORDER, ENGINES, Installed, REPLAYS};
+use runner::engines::{self, BundledReplay, ENGINES, EngineKind, Installed, REPLAYS};
 use runner::process::find_on_path;
 use serde::Serialize;
 
@@ -44,8 +44,9 @@ impl DefaultEngine {
             let mut rows = survey.iter();
             rows.any(|it| it.engine.name == **name && it.path.is_some())
         };
-        let order = DEFAULT_ORDER.join(", ");
-        match DEFAULT_ORDER.iter().find(is_installed) {
+        let ranked = engines::default_order();
+        let order = ranked.join(", ");
+        match ranked.iter().find(is_installed) {
             Some(name) => Self {
                 name: Some((*name).to_owned()),
                 why: format!("the first one installed of {order}"),
@@ -96,10 +97,10 @@ fn rows(config: &Config, survey: Vec<Installed>, choice: &DefaultEngine) -> Vec<
             continue;
         };
         rows.push(row(format!("{}:{value}", engine.name), engine.summary));
-        match engine.name {
-            "acp" => rows.extend(config.acp_names().map(|it| agent(it, config))),
-            "responses" => rows.extend(config.endpoint_names().map(|it| model(it, config))),
-            _ => rows.extend(REPLAYS.iter().map(recording)),
+        match engine.kind {
+            EngineKind::Agent(_) => rows.extend(config.acp_names().map(|it| agent(it, config))),
+            EngineKind::Model => rows.extend(config.endpoint_names().map(|it| model(it, config))),
+            EngineKind::Replay => rows.extend(REPLAYS.iter().map(recording)),
         }
     }
     for row in &mut rows {

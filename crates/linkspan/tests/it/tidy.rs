@@ -6,6 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use linkspan::registry::FORMATS;
+use runner::engines::ENGINES;
+
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// Names that several types of a crate may have, because they are always written with their module.
@@ -30,6 +33,22 @@ const SHARED: &[(&str, &str)] = &[
 /// Past participles say what happened to a value, not what it is.
 const BANNED: &[&str] = &["Told", "Said", "Heard", "Shown", "Asked", "Woken"];
 
+/// Where the name of a format or an engine may decide what happens.
+const BY_NAME: &[(&str, &str)] = &[
+    (
+        "crates/formats/src/writers/takopi.rs",
+        "the profile `upstream` imitates what takopi makes of each engine",
+    ),
+    (
+        "crates/formats/src/writers/openhands.rs",
+        "`acp` is the name of one of its profiles, too",
+    ),
+    (
+        "crates/runner/src/config/file.rs",
+        "takopi's config has `claude` at the top",
+    ),
+];
+
 struct TypeDefinition {
     crate_name: String,
     name: String,
@@ -50,6 +69,59 @@ fn no_two_types_of_a_crate_share_a_name() {
     }
     places.retain(|_, places| places.len() > 1);
     assert_eq!(places, BTreeMap::new());
+}
+
+/// Whatever is known of a format or an engine is a column of its table, so that a new one is a new row.
+#[test]
+fn formats_and_engines_are_told_apart_by_their_tables() {
+    let formats = FORMATS.iter().map(|it| it.name);
+    let engines = ENGINES.iter().map(|it| it.name);
+    // Every protocol has contents of the type `text`.
+    let names: BTreeSet<&str> = formats.chain(engines).filter(|it| *it != "text").collect();
+    let mut found = BTreeSet::new();
+    let is_in_crates = |it: &&PathBuf| is_product_code(it) && relative(it).starts_with("crates/");
+    for file in sources().iter().filter(is_in_crates) {
+        let text = code(&product_lines(&read(file)));
+        let decides = |it: &str| names.iter().any(|name| decides_by(it, name));
+        if text.lines().any(decides) {
+            found.insert(relative(file));
+        }
+    }
+    let expected = BY_NAME.iter().map(|it| it.0.to_owned()).collect();
+    assert_eq!(found, expected);
+}
+
+/// Whether a line compares something with this name, or has an arm for it.
+fn decides_by(line: &str, name: &str) -> bool {
+    let name = format!("\"{name}\"");
+    line.match_indices(&name).any(|(at, _)| {
+        let before = line[..at].trim_end();
+        let compared = before.trim_end_matches(['(', '&', '*']);
+        let compared = compared.strip_suffix("Some").unwrap_or(compared).trim_end();
+        let after = line[at + name.len()..].trim_start_matches([')', ' ']);
+        let is_operand = ["==", "!=", "|"].iter().any(|it| compared.ends_with(it));
+        let is_pattern = ["=", "!=", "|", "if "]
+            .iter()
+            .any(|it| after.starts_with(it));
+        is_operand || is_pattern || before.contains("matches!(")
+    })
+}
+
+#[test]
+fn names_are_found_where_they_decide() {
+    for line in [
+        r#"if engine == "codex" {"#,
+        r#"let is_it = Some("codex") != name;"#,
+        r#""claude" | "codex" => 1,"#,
+        r#"Some("codex") => 1,"#,
+        r#"if let (Some(key), "codex") = (used, name) {"#,
+        r#"matches!(engine, "codex")"#,
+    ] {
+        assert!(decides_by(line, "codex"), "{line}");
+    }
+    for line in [r#"name: "codex","#, r#"Lifecycle::new("codex", config)"#] {
+        assert!(!decides_by(line, "codex"), "{line}");
+    }
 }
 
 /// A rule about leases, asks or backpressure has one place only if agents run in one place.

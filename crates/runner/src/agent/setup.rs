@@ -9,6 +9,7 @@ use model::{RunId, Thread};
 use responses::{Conversation, Endpoint};
 
 use crate::dialogue::Dialogue;
+use crate::engines::RESPONSES;
 use crate::locks::{self, Lock, LockHolder, Locks};
 use crate::process::{GracePeriods, Guard, SpawnError};
 use crate::request::{Launch, Mode, Prompt};
@@ -179,7 +180,7 @@ impl Setup {
     ) -> Self {
         let expect = conversation.previous(&endpoint).map(str::to_owned);
         Self {
-            engine: format!("responses:{}", endpoint.name),
+            engine: format!("{RESPONSES}:{}", endpoint.name),
             expect,
             ..Self::replay(
                 "openresponses",

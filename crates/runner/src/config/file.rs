@@ -15,6 +15,7 @@ use super::{
     ACP, Error, KeySpec, Origin, PROVIDERS, RESPONSES, SECTIONS, SectionSpec, Setting, Value,
     ValueKind, keys,
 };
+use crate::engines;
 
 /// A file of settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,8 +118,8 @@ impl Document<'_> {
         for (name, content) in table {
             let path = format!("engines.{}", name.get_ref());
             match name.get_ref().as_ref() {
-                "acp" => self.agents(self.table(&path, content)?)?,
-                "responses" => self.endpoints(self.table(&path, content)?)?,
+                engines::ACP => self.agents(self.table(&path, content)?)?,
+                engines::RESPONSES => self.endpoints(self.table(&path, content)?)?,
                 _ => self.named(&path, &path, name, content)?,
             }
         }
@@ -137,7 +138,7 @@ impl Document<'_> {
         let Some(section) = sections.find(|it| it.path == path) else {
             let paths = SECTIONS.iter().map(|it| it.path);
             let names = paths.filter_map(|it| it.strip_prefix("engines."));
-            let known = names.chain(["acp", "responses"]);
+            let known = names.chain([engines::ACP, engines::RESPONSES]);
             let known = known.map(str::to_owned).collect();
             return Err(self.unknown(path.to_owned(), known, name));
         };

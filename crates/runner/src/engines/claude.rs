@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::invocation::{PromptVia, allowed, prompt};
-use super::{EngineConfig, Error, Invocation, Login, arguments};
+use super::{AgentRules, EngineConfig, Error, Invocation, Login, arguments};
+use crate::dialogue::{self, Dialogue};
 use crate::policy::SPECIAL;
 use crate::request::{Interaction, McpServer, McpVia, Mode, Request, Resume, SecretFile, Stdin};
 
@@ -16,15 +17,33 @@ const ITS_OWN_SPECIAL: &[&str] = &[".git", ".claude", ".vscode", ".husky"];
 /// With the key, Claude Code does not bill the user's subscription.
 pub(super) const LOGIN: Login = Login {
     command: "claude auth login",
+    terminal_args: &["/login"],
     keys: &["ANTHROPIC_API_KEY"],
     tokens: &["CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"],
     folder: (Some("CLAUDE_CONFIG_DIR"), ".claude"),
     file: ".credentials.json",
+    account: Some((".claude.json", "\"oauthAccount\"")),
     store: None,
     has_billing: true,
 };
 
-pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
+pub(super) const RULES: AgentRules = AgentRules {
+    fixed_rules,
+    refuses_root: true,
+    ..AgentRules::new(invocation, ALLOWED_TOOLS)
+};
+
+pub(super) fn dialogue(request: &Request, _: &EngineConfig, _: Option<&str>) -> Box<dyn Dialogue> {
+    Box::new(dialogue::Claude::new(request.prompt.is_empty()))
+}
+
+fn fixed_rules(config: &EngineConfig, request: &Request) -> Result<Vec<String>, Error> {
+    let mut rules = refused_edits(request);
+    rules.extend(allowed(config, request, ALLOWED_TOOLS));
+    Ok(rules)
+}
+
+fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     let (stdin, argument) = match (request.talk, prompt(request)) {
         (Interaction::Dialogue, _) => (Stdin::Open, None),
         (Interaction::OneShot, PromptVia::Stdin(text)) => (Stdin::Text(text.to_owned()), None),

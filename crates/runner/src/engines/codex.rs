@@ -4,7 +4,8 @@
 
 use super::invocation::{PromptVia, prompt};
 use super::login::{Key, Store};
-use super::{EngineConfig, Error, Invocation, Login, arguments};
+use super::{AgentRules, EngineConfig, Error, Invocation, Login, arguments};
+use crate::dialogue::{self, Dialogue};
 use crate::request::{
     Interaction, Launch, McpServer, McpVia, Mode, Permissions, Request, Resume, Stdin,
 };
@@ -15,10 +16,12 @@ use crate::secrets::is_secret;
 /// and programs that Codex runs, may need it.
 pub(super) const LOGIN: Login = Login {
     command: "codex login",
+    terminal_args: &["login"],
     keys: &["CODEX_API_KEY", "OPENAI_API_KEY"],
     tokens: &[],
     folder: (Some("CODEX_HOME"), ".codex"),
     file: "auth.json",
+    account: None,
     store: Some(Store {
         file: "config.toml",
         key: "cli_auth_credentials_store",
@@ -29,7 +32,7 @@ pub(super) const LOGIN: Login = Login {
 
 /// Gives Codex the key that it is to use. The app server is told it by the dialogue; with this setting it
 /// keeps the key in memory, and leaves the user's `auth.json` alone.
-pub(super) fn use_key(launch: &mut Launch, key: &Key, talk: Interaction) {
+fn use_key(launch: &mut Launch, key: &Key, talk: Interaction) {
     match talk {
         Interaction::OneShot => {
             let name = LOGIN.first_key();
@@ -42,7 +45,22 @@ pub(super) fn use_key(launch: &mut Launch, key: &Key, talk: Interaction) {
     }
 }
 
-pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
+pub(super) const RULES: AgentRules = AgentRules {
+    use_key: Some(use_key),
+    sandbox: Some("workspace-write"),
+    // It has a sandbox instead of a list.
+    ..AgentRules::new(invocation, &[])
+};
+
+pub(super) fn dialogue(
+    request: &Request,
+    config: &EngineConfig,
+    key: Option<&str>,
+) -> Box<dyn Dialogue> {
+    Box::new(dialogue::Codex::new(request, config.sandbox.clone()).with_key(key))
+}
+
+fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     lists(request)?;
     match request.talk {
         Interaction::OneShot => exec(config, request),

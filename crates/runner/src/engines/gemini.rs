@@ -1,7 +1,7 @@
 //! Gemini CLI: one process per prompt, or ACP on stdio.
 
 use super::invocation::{PromptVia, allowed, prompt};
-use super::{EngineConfig, Error, Invocation, Login, arguments};
+use super::{AgentRules, EngineConfig, Error, Invocation, Login, arguments};
 use crate::request::{Interaction, Mode, Request, Resume, Stdin};
 
 /// What `listed` allows when neither the caller nor the config has a list; reading is never asked.
@@ -14,15 +14,22 @@ pub(super) const ENV: &[(&str, &str)] = &[("GEMINI_CLI_NO_RELAUNCH", "true")];
 /// Its own settings say which of them it uses.
 pub(super) const LOGIN: Login = Login {
     command: "gemini",
+    terminal_args: &[],
     keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     tokens: &["GOOGLE_GENAI_USE_VERTEXAI"],
     folder: (None, ".gemini"),
     file: "oauth_creds.json",
+    account: None,
     store: None,
     has_billing: false,
 };
 
-pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
+pub(super) const RULES: AgentRules = AgentRules {
+    fixed_rules: |config, request| Ok(allowed(config, request, ALLOWED_TOOLS)),
+    ..AgentRules::new(invocation, ALLOWED_TOOLS)
+};
+
+fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     let session = session(&request.resume)?;
     if !request.permissions.deny.is_empty() {
         return Err(Error::Unable {

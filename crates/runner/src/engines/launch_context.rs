@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::invocation::allowed;
 use super::select::SelectedAgent;
 use super::{Error, Found, Machine};
 use crate::agent::{Backend, Limits, ResumePoint, Setup};
 use crate::config::Config;
-use crate::dialogue::{self, Dialogue};
+use crate::dialogue::Dialogue;
 use crate::locks::Locks;
 use crate::permissions::MODES;
 use crate::process::{GracePeriods, Guard, NotFound};
@@ -46,8 +45,8 @@ impl SelectedAgent {
             launch.env_remove.push(login.first_key().into());
         }
         let used = key.as_ref().and_then(|(_, chosen)| chosen.key());
-        if let (Some(key), "codex") = (used, self.engine.name) {
-            super::codex::use_key(&mut launch, key, request.talk);
+        if let (Some(key), Some(use_key)) = (used, self.rules.use_key) {
+            use_key(&mut launch, key, request.talk);
         }
         let name = self.engine.name;
         let guard = around.guard;
@@ -114,7 +113,7 @@ impl SelectedAgent {
     fn format(&self, talk: Interaction) -> &'static str {
         let format = match talk {
             Interaction::OneShot => self.engine.one_shot,
-            Interaction::Dialogue => self.engine.dialogue,
+            Interaction::Dialogue => self.engine.dialogue.as_ref().map(|it| it.format),
         };
         // Its rules have refused what it cannot do.
         format.unwrap_or(self.engine.name)
@@ -124,15 +123,9 @@ impl SelectedAgent {
     pub(super) fn dialogue(&self, request: &Request, key: Option<&str>) -> Box<dyn Dialogue> {
         let mut request = request.clone();
         request.options.model = request.options.model.or_else(|| self.config.model.clone());
-        match self.format(Interaction::Dialogue) {
-            "claude" => Box::new(dialogue::Claude::new(request.prompt.is_empty())),
-            "openhands" => Box::new(dialogue::OpenHands::new(&request, &self.config)),
-            "codex" => {
-                let codex = dialogue::Codex::new(&request, self.config.sandbox.clone());
-                Box::new(codex.with_key(key))
-            }
-            _ => Box::new(dialogue::Acp::new(&request).with_login(self.config.auth_method.clone())),
-        }
+        // Its rules have refused what cannot be talked with.
+        let new = self.engine.dialogue.as_ref().map(|it| it.new);
+        new.unwrap_or(super::acp::dialogue)(&request, &self.config, key)
     }
 
     /// The modes that this agent can be switched to: its tool rules are fixed at the start and must
@@ -141,25 +134,11 @@ impl SelectedAgent {
         let fixed = |mode: Mode| {
             let mut request = request.clone();
             request.permissions.mode = mode;
-            self.fixed_rules(&request).ok()
+            (self.rules.fixed_rules)(&self.config, &request).ok()
         };
         let now = fixed(request.permissions.mode);
         let modes = MODES.iter().map(|it| it.mode);
         modes.filter(|it| fixed(*it) == now).collect()
-    }
-
-    /// The tool rules that are fixed at the start of an agent.
-    fn fixed_rules(&self, request: &Request) -> Result<Vec<String>, Error> {
-        match self.engine.name {
-            "claude" => {
-                let mut rules = super::claude::refused_edits(request);
-                rules.extend(allowed(&self.config, request, super::CLAUDE_TOOLS));
-                Ok(rules)
-            }
-            "gemini" => Ok(allowed(&self.config, request, super::GEMINI_TOOLS)),
-            "opencode" => super::opencode::fixed_rules(&self.config, request),
-            _ => Ok(Vec::new()),
-        }
     }
 }
 

@@ -14,6 +14,8 @@ use super::EngineConfig;
 pub struct Login {
     /// The command that logs in.
     pub command: &'static str,
+    /// The arguments with which the program logs in when it has a terminal.
+    pub terminal_args: &'static [&'static str],
     /// Variables with a key, the one that the agent itself looks at first. The others are handed on under
     /// that name, where there is neither a login nor the first.
     pub keys: &'static [&'static str],
@@ -23,6 +25,9 @@ pub struct Login {
     pub folder: (Option<&'static str>, &'static str),
     /// The file in that folder that holds a login.
     pub file: &'static str,
+    /// A file in the user's home, and what is in it when there is an account whose login only the agent
+    /// can see, such as one in the keychain of macOS.
+    pub account: Option<(&'static str, &'static str)>,
     /// The setting that keeps a login where linkspan cannot look.
     pub store: Option<Store>,
     /// Whether `use_api_billing` decides between the key and the login. The other agents decide by
@@ -161,7 +166,7 @@ impl Login {
     /// How the agent can prove who its user is, as far as linkspan can see.
     pub fn find(&self, config: &EngineConfig, machine: Machine<'_>) -> Option<Found> {
         let seen = Seen { config, machine };
-        if self.is_in_file(&seen) || self.is_elsewhere(&seen) {
+        if self.is_in_file(&seen) || self.is_elsewhere(&seen) || self.has_account(&seen) {
             return Some(Found::Login);
         }
         let mut variables = self.tokens.iter().chain(self.keys);
@@ -189,6 +194,15 @@ impl Login {
         let table = text.and_then(|it| it.parse::<toml::Table>().ok());
         let place = table.as_ref().and_then(|it| it.get(store.key)?.as_str());
         place.is_some_and(|it| store.elsewhere.contains(&it))
+    }
+
+    /// An account may be one that is logged out, so this does not decide what is billed.
+    fn has_account(&self, seen: &Seen<'_>) -> bool {
+        let Some(((file, word), home)) = self.account.zip(seen.variable("HOME")) else {
+            return false;
+        };
+        let text = (seen.machine.read)(&Path::new(&home).join(file));
+        text.is_some_and(|it| it.contains(word))
     }
 
     fn folder(&self, seen: &Seen<'_>) -> Option<PathBuf> {
@@ -261,6 +275,12 @@ impl Login {
         format!("log in with `{}`, or set `{keys}`", self.command)
     }
 
+    /// What is typed in a terminal to log in.
+    pub fn terminal_command(&self, program: &str) -> String {
+        let words = std::iter::once(&program).chain(self.terminal_args);
+        words.copied().collect::<Vec<_>>().join(" ")
+    }
+
     /// The variable that the agent looks at.
     pub(super) fn first_key(&self) -> &'static str {
         self.keys.first().copied().unwrap_or_default()
@@ -275,10 +295,12 @@ mod tests {
 
     const LOGIN: Login = Login {
         command: "agent login",
+        terminal_args: &["login"],
         keys: &["API_KEY", "OTHER_KEY"],
         tokens: &["OAUTH"],
         folder: (Some("AGENT_HOME"), ".agent"),
         file: "login.json",
+        account: None,
         store: Some(Store {
             file: "config.toml",
             key: "store",
@@ -353,6 +375,29 @@ mod tests {
     fn a_login_in_a_keyring_counts_although_it_cannot_be_seen() {
         let set = [("API_KEY", "k"), ("AGENT_HOME", "/ring")];
         assert_eq!(chosen(Billing::Auto, &[], &set, ""), KeyUse::Withheld);
+    }
+
+    #[test]
+    fn an_account_is_a_login_that_decides_no_bill() {
+        let login = Login {
+            account: Some((".agent.json", "account")),
+            ..LOGIN
+        };
+        let machine = Machine {
+            variable: &|name| match name {
+                "HOME" => Some("/home/me".into()),
+                "API_KEY" => Some("k".into()),
+                _ => None,
+            },
+            exists: &|_| false,
+            read: &|path| {
+                (path == Path::new("/home/me/.agent.json")).then(|| "{account}".to_owned())
+            },
+        };
+        let config = EngineConfig::default();
+        assert_eq!(login.find(&config, machine), Some(Found::Login));
+        let used = KeyUse::HandedOn(key("API_KEY"));
+        assert_eq!(login.choose(&config, machine), used);
     }
 
     #[test]

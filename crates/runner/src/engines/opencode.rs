@@ -6,16 +6,18 @@
 use serde_json::{Map, Value, json};
 
 use super::invocation::allowed;
-use super::{EngineConfig, Error, Invocation, Login, arguments};
+use super::{AgentRules, EngineConfig, Error, Invocation, Login, arguments};
 use crate::request::{Interaction, Mode, Request, Resume, Stdin};
 
 /// Its own config says which provider it uses, and how.
 pub(super) const LOGIN: Login = Login {
     command: "opencode auth login",
+    terminal_args: &["auth", "login"],
     keys: &["ANTHROPIC_API_KEY", "OPENAI_API_KEY"],
     tokens: &["OPENCODE_CONFIG_CONTENT"],
     folder: (None, ".local/share/opencode"),
     file: "auth.json",
+    account: None,
     store: None,
     has_billing: false,
 };
@@ -53,7 +55,12 @@ const LOOKS: &[&str] = &[
     "todowrite",
 ];
 
-pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
+pub(super) const RULES: AgentRules = AgentRules {
+    fixed_rules,
+    ..AgentRules::new(invocation, ALLOWED_TOOLS)
+};
+
+fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     arguments::no_effort("opencode", request)?;
     let mut it = match request.talk {
         Interaction::OneShot => run(config, request)?,
@@ -130,7 +137,7 @@ fn rules(config: &EngineConfig, request: &Request) -> Result<Map<String, Value>,
 }
 
 /// The rules as text: they hold as long as the process.
-pub(super) fn fixed_rules(config: &EngineConfig, request: &Request) -> Result<Vec<String>, Error> {
+fn fixed_rules(config: &EngineConfig, request: &Request) -> Result<Vec<String>, Error> {
     rules(config, request).map(|it| vec![Value::Object(it).to_string()])
 }
 

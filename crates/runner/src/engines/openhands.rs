@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::invocation::allowed;
-use super::{EngineConfig, Error, Invocation, arguments};
+use super::{AgentRules, EngineConfig, Error, Invocation, arguments};
+use crate::dialogue::{self, Dialogue};
 use crate::request::{Image, Interaction, McpVia, Mode, Prompt, Request, Resume, Stdin};
 
 /// What `listed` allows when neither the caller nor the config has a list; looking is never asked.
@@ -197,7 +198,17 @@ fn named(tools: &[String]) -> Vec<String> {
     tools.iter().map(name).collect()
 }
 
-pub(super) fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
+pub(super) const RULES: AgentRules = AgentRules::new(invocation, ALLOWED_TOOLS);
+
+pub(super) fn dialogue(
+    request: &Request,
+    config: &EngineConfig,
+    _: Option<&str>,
+) -> Box<dyn Dialogue> {
+    Box::new(dialogue::OpenHands::new(request, config))
+}
+
+fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     if let Resume::Session(id) | Resume::Fork(id) = &request.resume
         && !arguments::is_uuid(arguments::id(id)?)
     {

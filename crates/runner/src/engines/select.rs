@@ -6,13 +6,21 @@ use std::path::PathBuf;
 
 use responses::Endpoint;
 
-use super::{ENGINES, Engine, EngineConfig, Error, Invocation, Recording, Rules};
+use super::{
+    AgentRules, ENGINES, Engine, EngineConfig, EngineKind, Error, Invocation, REPLAY, RESPONSES,
+    Recording,
+};
 use crate::config::Config;
 use crate::process::NotFound;
 use crate::request::{Launch, Mode, Permissions, Request};
 
 /// The default engine: the first of these that is installed.
-pub const DEFAULT_ORDER: &[&str] = &["codex", "claude", "opencode", "gemini"];
+pub fn default_order() -> Vec<&'static str> {
+    let ranked = ENGINES.iter().filter(|it| it.default_rank.is_some());
+    let mut ranked: Vec<&Engine> = ranked.collect();
+    ranked.sort_by_key(|it| it.default_rank);
+    ranked.iter().map(|it| it.name).collect()
+}
 
 /// What executes a run.
 #[derive(Clone, Debug)]
@@ -29,24 +37,32 @@ pub struct SelectedAgent {
     /// What the user calls it, such as `claude` or `acp:helper --stdio`.
     pub name: String,
     pub config: EngineConfig,
-    rules: Rules,
+    pub(super) rules: &'static AgentRules,
 }
 
 impl Selected {
+    /// The name of its row, without a value.
+    pub fn family(&self) -> &'static str {
+        match self {
+            Self::Agent(agent) => agent.engine.name,
+            Self::Responses(_) => RESPONSES,
+            Self::Replay(_) => REPLAY,
+        }
+    }
+
     /// Fails on lists of tools that mean nothing to it: who allows a tool expects it to run.
     pub fn check_lists(&self, allow: &[String]) -> Result<(), Error> {
-        let (engine, hint) = match self {
+        let hint = match self {
             Self::Agent(_) => return Ok(()),
-            Self::Responses(_) => (
-                "responses",
-                "a model behind an endpoint runs no tools here: leave `--allow` out",
-            ),
-            Self::Replay(_) => ("replay", "a recording runs no tools: leave `--allow` out"),
+            Self::Responses(_) => {
+                "a model behind an endpoint runs no tools here: leave `--allow` out"
+            }
+            Self::Replay(_) => "a recording runs no tools: leave `--allow` out",
         };
         match allow {
             [] => Ok(()),
             _ => Err(Error::Unable {
-                engine,
+                engine: self.family(),
                 what: "run the tools that are allowed",
                 hint,
             }),
@@ -68,11 +84,10 @@ pub fn select(name: &str, config: &Config) -> Result<Selected, Error> {
         (None, Some(_)) => return Err(Error::NeedlessValue(engine.name)),
         (_, value) => value.unwrap_or_default(),
     };
-    let Some(rules) = engine.rules else {
-        return match engine.name {
-            "responses" => endpoint(value, config),
-            _ => Ok(Selected::Replay(Recording::new(value))),
-        };
+    let rules = match &engine.kind {
+        EngineKind::Agent(rules) => rules,
+        EngineKind::Model => return endpoint(value, config),
+        EngineKind::Replay => return Ok(Selected::Replay(Recording::new(value))),
     };
     let config = match engine.argument {
         Some(_) => command(value, config)?,
@@ -119,7 +134,7 @@ pub fn first_installed(
     config: &Config,
     find: impl Fn(&str) -> Result<PathBuf, NotFound>,
 ) -> Result<SelectedAgent, Error> {
-    for name in DEFAULT_ORDER {
+    for name in default_order() {
         if let Selected::Agent(agent) = select(name, config)?
             && agent.program().is_some_and(|it| find(it).is_ok())
         {
@@ -132,7 +147,7 @@ pub fn first_installed(
 impl SelectedAgent {
     /// The command line of a request, without the program: fails on what this engine does not take.
     pub fn invocation(&self, request: &Request) -> Result<Invocation, Error> {
-        (self.rules)(&self.config, request)
+        (self.rules.invocation)(&self.config, request)
     }
 
     /// What has to be started for `request`; `find` looks for the program.
@@ -171,15 +186,9 @@ impl SelectedAgent {
             .allow
             .as_ref()
             .or(self.config.allowed_tools.as_ref());
-        let default: &[&str] = match (permissions.mode, self.engine.name) {
-            (Mode::Listed, "claude") => super::CLAUDE_TOOLS,
-            (Mode::Listed, "opencode") => super::OPENCODE_TOOLS,
-            (Mode::Listed, "gemini") => super::GEMINI_TOOLS,
-            (Mode::Listed, "openhands") => super::OPENHANDS_TOOLS,
-            // It has a sandbox instead.
-            (Mode::Listed, "codex") => &[],
-            (Mode::Listed, _) => &["shell", "read", "edit", "write"],
-            (Mode::Plan | Mode::Deny | Mode::Ask | Mode::AcceptEdits | Mode::Allow, _) => &[],
+        let default = match permissions.mode {
+            Mode::Listed => self.rules.allowed_tools,
+            Mode::Plan | Mode::Deny | Mode::Ask | Mode::AcceptEdits | Mode::Allow => &[],
         };
         match said {
             Some(list) => list.clone(),
@@ -190,13 +199,13 @@ impl SelectedAgent {
     /// The same for people; none when nothing does.
     pub fn listed(&self, permissions: &Permissions) -> Option<String> {
         let list = self.list(permissions);
-        match list.is_empty() {
-            true if self.engine.name == "codex" && permissions.allow.is_none() => {
-                let sandbox = self.config.sandbox.as_deref().unwrap_or("workspace-write");
+        match (list.is_empty(), self.rules.sandbox) {
+            (true, Some(usual)) if permissions.allow.is_none() => {
+                let sandbox = self.config.sandbox.as_deref().unwrap_or(usual);
                 Some(format!("commands and edits in the sandbox `{sandbox}`"))
             }
-            true => None,
-            false => Some(list.join(", ")),
+            (true, _) => None,
+            (false, _) => Some(list.join(", ")),
         }
     }
 

@@ -378,7 +378,7 @@ fn a_missing_program_names_its_install_command() {
 #[test]
 fn every_engine_speaks_formats_that_can_be_read() {
     for engine in ENGINES {
-        for format in engine.one_shot.iter().chain(&engine.dialogue) {
+        for format in (engine.one_shot.iter()).chain(engine.dialogue.iter().map(|it| &it.format)) {
             assert!(
                 formats::registry::find_reader(format).is_ok(),
                 "{}: {format}",

@@ -9,14 +9,12 @@ use crate::error::{ApiError, Result};
 pub(super) fn of(engine: &str, settings: &Config) -> Result<Value> {
     let selected = select(engine, settings);
     let selected = selected.map_err(|err| ApiError::from(hub::Error::Engine(err)))?;
-    let name = engine.split(':').next().unwrap_or_default();
-    let row = engines::find(name);
+    let row = engines::find(engine);
+    let can = row.map(|it| it.capabilities).unwrap_or_default();
     let (is_model, provider) = match &selected {
         Selected::Responses(endpoint) => (true, endpoint.provider.name()),
-        Selected::Agent(_) | Selected::Replay(_) => (false, name),
+        Selected::Agent(_) | Selected::Replay(_) => (false, selected.family()),
     };
-    let can_ask = row.is_some_and(|it| it.capabilities.ask);
-    let can_resume = row.is_some_and(|it| it.capabilities.resume);
     Ok(json!({
         "identity": {
             "name": engine, "type": "linkspan", "provider": provider,
@@ -25,16 +23,16 @@ pub(super) fn of(engine: &str, settings: &Config) -> Result<Value> {
         },
         "transport": { "streaming": true, "websocket": false, "httpBinary": true, "resumable": true },
         "tools": { "supported": true, "parallelCalls": true, "clientProvided": is_model },
-        "state": { "snapshots": false, "deltas": false, "memory": can_resume, "persistentState": true },
-        "multiAgent": { "supported": engine == "claude" },
+        "state": { "snapshots": false, "deltas": false, "memory": can.resume, "persistentState": true },
+        "multiAgent": { "supported": can.subagents },
         "reasoning": { "supported": true, "streaming": true, "encrypted": is_model },
         "multimodal": { "input": {
             "image": is_model, "audio": is_model, "video": false, "pdf": is_model, "file": is_model,
         } },
         "execution": { "codeExecution": !is_model, "sandboxed": false },
         "humanInTheLoop": {
-            "supported": can_ask || is_model, "approvals": can_ask, "interrupts": can_ask,
-            "approveWithEdits": engine == "claude",
+            "supported": can.ask || is_model, "approvals": can.ask, "interrupts": can.ask,
+            "approveWithEdits": can.edited_input,
         },
     }))
 }

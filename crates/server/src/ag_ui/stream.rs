@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use formats::ag_ui::{AgUiEndpoint, AgUiEndpointConfig, Interrupt};
+use formats::registry;
 use hub::{Cursor, Delivered, Follow, Followed, Follower, Hub, Scope};
 use journal::Run;
 use model::{Ask, Body, ClientRun, Event, RunId, SessionId, ThreadMessage};
@@ -195,7 +196,7 @@ impl RunStream {
                 id: self.session.clone(),
                 after,
             },
-            format: "linkspan".to_owned(),
+            format: registry::CANONICAL.to_owned(),
             profile: None,
             served: None,
         };

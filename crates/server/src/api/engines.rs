@@ -10,7 +10,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use runner::config::Config;
-use runner::engines::{self, Capabilities, DEFAULT_ORDER, Installed, REPLAYS};
+use runner::engines::{self, Capabilities, Installed, REPLAYS};
 use runner::process::{NotFound, find_program};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -135,7 +135,7 @@ type Find<'a> = &'a dyn Fn(&str) -> StdResult<PathBuf, NotFound>;
 fn listed(settings: &Config, look: fn(&Config, Find<'_>) -> Vec<Installed>) -> Value {
     let find = |name: &str| find_program(name.as_ref(), env::var_os("PATH").as_deref());
     let installed = look(settings, &find);
-    let first = DEFAULT_ORDER.iter().copied().find(|name| {
+    let first = engines::default_order().into_iter().find(|name| {
         let mut rows = installed.iter();
         rows.any(|it| it.engine.name == *name && it.path.is_some())
     });
@@ -150,7 +150,7 @@ fn listed(settings: &Config, look: fn(&Config, Find<'_>) -> Vec<Installed>) -> V
         can: it.engine.capabilities.into(),
     };
     let mut rows: Vec<EngineRow> = installed.into_iter().map(row).collect();
-    let acp = engines::find("acp").map(|it| it.capabilities);
+    let acp = engines::find(engines::ACP).map(|it| it.capabilities);
     for name in settings.acp_names() {
         let program = settings.acp(name).and_then(|it| it.program);
         let name = format!("acp:{name}");
@@ -161,10 +161,10 @@ fn listed(settings: &Config, look: fn(&Config, Find<'_>) -> Vec<Installed>) -> V
             installed: program.is_some_and(|it| find(&it).is_ok()),
             version: None,
             install: None,
-            can: acp.unwrap_or(NOTHING).into(),
+            can: acp.unwrap_or_default().into(),
         });
     }
-    let responses = engines::find("responses").map(|it| it.capabilities);
+    let responses = engines::find(engines::RESPONSES).map(|it| it.capabilities);
     for name in settings.endpoint_names() {
         let name = format!("responses:{name}");
         rows.push(EngineRow {
@@ -174,7 +174,7 @@ fn listed(settings: &Config, look: fn(&Config, Find<'_>) -> Vec<Installed>) -> V
             name,
             version: None,
             install: None,
-            can: responses.unwrap_or(NOTHING).into(),
+            can: responses.unwrap_or_default().into(),
         });
     }
     let replays = REPLAYS.iter();
@@ -182,14 +182,6 @@ fn listed(settings: &Config, look: fn(&Config, Find<'_>) -> Vec<Installed>) -> V
         replays.map(|it| json!({ "name": format!("replay:{}", it.name), "summary": it.summary }));
     json!({ "engines": rows, "replays": replays.collect::<Vec<_>>() })
 }
-
-const NOTHING: Capabilities = Capabilities {
-    resume: false,
-    fork: false,
-    latest: false,
-    ask: false,
-    interrupt: false,
-};
 
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {
     Ok(reply(StatusCode::OK, &*app.engines.list().await))

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use hub::{Submit, Submitted, Target};
 use runner::RunOptions;
-use runner::engines::{Selected, select};
+use runner::engines::{Selected, canonical_name, select};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -189,7 +189,7 @@ impl SubmitFields {
         };
         Ok(Submit {
             target,
-            engine: engine.map(|it| engine_name(&it).to_owned()),
+            engine: engine.map(|it| canonical_name(&it).to_owned()),
             cwd: cwd.map(|it| home::expanded(&it)),
             options: self.options,
             ..Submit::new(prompt)
@@ -203,13 +203,5 @@ fn check_id(id: &str) -> Result<()> {
     match is_fine && !id.contains(char::is_control) {
         true => Ok(()),
         false => Err(ApiError::bad("this is not the id of a session")),
-    }
-}
-
-/// The name of an engine, however a client of the bridge calls it.
-pub(crate) fn engine_name(name: &str) -> &str {
-    match name {
-        "claude_code" | "claude-code" => "claude",
-        other => other,
     }
 }

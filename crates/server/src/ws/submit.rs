@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use hub::Submitted;
 use journal::SessionQuery;
+use runner::engines::canonical_name;
 use serde_json::{Map, Value, json};
 
 use super::controls::{Control, SocketReply};
 use super::requests;
 use super::verbs::Peer;
-use crate::api::runs::{PromptFields, SubmitFields, engine_name, take};
-use crate::bridge::Resume;
+use crate::api::runs::{PromptFields, SubmitFields, take};
+use crate::bridge::{DEFAULT_ENGINE, Resume};
 use crate::error::Result;
 use crate::repeats::{Answered, RequestKey};
 use crate::state::App;
@@ -66,7 +67,7 @@ async fn give(
     let prompt = &mut fields.prompt;
     let engine = prompt.engine.take();
     let engine = engine.or_else(|| app.bridge.provider(caller));
-    let engine = engine.map(|it| engine_name(&it).to_owned());
+    let engine = engine.map(|it| canonical_name(&it).to_owned());
     let wanted = own.resume_id.as_deref();
     if prompt.session.is_none() && prompt.resume.is_none() && prompt.fork.is_none() {
         let cwd = directory(prompt.cwd.as_deref());
@@ -91,7 +92,7 @@ fn from_project(project: &Map<String, Value>, fields: &mut SubmitFields) {
     let SubmitFields { prompt, options } = fields;
     prompt.cwd = prompt.cwd.take().or_else(|| text("workingDir"));
     options.model = options.model.take().or_else(|| text("model"));
-    let agent = text("agentFile").filter(|it| engine_name(it) == "claude");
+    let agent = text("agentFile").filter(|it| canonical_name(it) == DEFAULT_ENGINE);
     prompt.engine = prompt.engine.take().or(agent);
 }
 
@@ -103,7 +104,7 @@ async fn resolve_resume(
     cwd: &str,
     prompt: &mut PromptFields,
 ) -> Result<()> {
-    let chosen = app.bridge.resume(engine.unwrap_or("claude"), cwd);
+    let chosen = app.bridge.resume(engine.unwrap_or(DEFAULT_ENGINE), cwd);
     match (wanted, chosen) {
         (Some("new" | "none"), _) | (None, None) => (),
         (Some("last"), _) | (None, Some(Resume { session: None, .. })) => {

@@ -9,15 +9,15 @@ use formats::WriterConfig;
 use hub::{Cursor, Export};
 use journal::{Session, SessionQuery, State};
 use model::Timestamp;
+use runner::engines::canonical_name;
 use serde_json::{Value, json};
 
 use super::controls::{Control, SocketReply};
 use super::requests;
 use super::submit::{directory, submit};
 use super::table::{ControlInfo, Work};
-use crate::api::runs::engine_name;
 use crate::api::{asks, sessions};
-use crate::bridge::{MAX_PROJECTS, Resume};
+use crate::bridge::{DEFAULT_ENGINE, MAX_PROJECTS, Resume};
 use crate::error::{ApiError, Result};
 use crate::state::App;
 use crate::tokens::Caller;
@@ -177,7 +177,7 @@ async fn settle(app: &App, control: &Control) -> Result<SocketReply> {
 /// caller's own token alone.
 fn select(app: &App, caller: &Caller, control: &Control) -> Result<SocketReply> {
     let requests::SelectProvider { provider } = control.read()?;
-    let provider = engine_name(&provider).to_owned();
+    let provider = canonical_name(&provider).to_owned();
     rights::check_engine(app, caller, &provider)?;
     runner::engines::select(&provider, app.engines.settings())
         .map_err(|err| ApiError::from(hub::Error::Engine(err)))?;
@@ -192,7 +192,7 @@ async fn resume(app: &App, caller: &Caller, control: &Control) -> Result<SocketR
         cwd,
         session_id: session,
     } = control.read()?;
-    let engine = engine_name(provider.as_deref().unwrap_or("claude"));
+    let engine = canonical_name(provider.as_deref().unwrap_or(DEFAULT_ENGINE));
     rights::check_engine(app, caller, engine)?;
     let cwd = cwd.as_deref();
     roots::check(app, caller, Path::new(cwd.unwrap_or("."))).await?;

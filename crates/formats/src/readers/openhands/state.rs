@@ -10,23 +10,13 @@ use serde_json::json;
 
 use super::wire::{self, Event, FullState, Stats};
 use super::{FrameContext, OpenHands};
+use crate::agents::AGENTS;
 use crate::readers::machine::MessageReader as _;
 use crate::readers::session_tracker;
 use crate::wire::lenient::Any;
 
-/// Usage ids of producers that count cached tokens apart from `prompt_tokens`; litellm, which
-/// OpenHands itself uses, counts them in.
-const APART: [&str; 9] = [
-    "acp-managed",
-    "claude-code",
-    "codex",
-    "opencode",
-    "gemini",
-    "openresponses",
-    "openhands",
-    "acp",
-    "ag-ui",
-];
+/// The usage id of agents that OpenHands drives over ACP.
+const ACP_MANAGED: &str = "acp-managed";
 
 /// What the conversation has used, at the end of the last run and now.
 #[derive(Clone, Debug, Default)]
@@ -245,7 +235,9 @@ fn tokens(usage_id: &str, usage: &wire::TokenUsage<'_>) -> Tokens {
     );
     let prompt = count(usage.prompt_tokens);
     let cached = cache_read.saturating_add(cache_write);
-    let input = if APART.contains(&usage_id) {
+    // litellm, which OpenHands itself uses, counts cached tokens in; what is written by linkspan does not.
+    let is_apart = usage_id == ACP_MANAGED || AGENTS.iter().any(|it| it.usage_id == usage_id);
+    let input = if is_apart {
         prompt
     } else {
         prompt.checked_sub(cached).unwrap_or(prompt)

@@ -4,6 +4,7 @@ use model::{Basis, Outcome, RunEnded, Scope, Text, Tokens, Usage};
 
 use super::agent_buffer::AgentBuffer;
 use super::{OpenHands, OpenHandsProfile, text};
+use crate::agents;
 use crate::wire::openhands::{
     Action, Event as Line, ExecutionStatus, Metrics, Observation, ObservationDetail, RUN_ENDED,
     STREAM_ENDED, Source, StateUpdate, Stats, TokenUsage, ToolCall,
@@ -207,10 +208,7 @@ impl OpenHands {
                 response_id: "",
             },
         };
-        let usage_id = match &*self.engine {
-            "claude" => "claude-code",
-            other => other,
-        };
+        let usage_id = agents::find(&self.engine).map_or(&*self.engine, |it| it.usage_id);
         let update = StateUpdate::Stats(Stats {
             usage_to_metrics: (usage_id, metrics),
         });

@@ -3,6 +3,7 @@
 use model::{Binding, Event, McpServer, SessionBound, Text};
 
 use super::{OpenHands, text};
+use crate::agents;
 use crate::wire::openhands::{Event as Line, Source};
 
 impl OpenHands {
@@ -42,11 +43,7 @@ fn introduction(engine: &str, bound: &SessionBound<'_>) -> String {
     if !bound.tools.is_empty() {
         facts.push(format!("tools: {}", bound.tools.join(", ")));
     }
-    let name = if engine == "claude" {
-        "Claude Code"
-    } else {
-        engine
-    };
+    let name = agents::find(engine).map_or(engine, |it| it.title);
     if facts.is_empty() {
         format!("{name} session {}", bound.native)
     } else {

@@ -138,7 +138,14 @@ impl Connection {
             Ok(Some(Message::Notification { method, params })) => {
                 self.on_notification(&method, params).await;
             }
-            Ok(Some(Message::Answer { id, result })) => self.on_answer(&id, result).await,
+            Ok(Some(Message::Answer { id, result })) => {
+                if result.as_ref().is_ok_and(|it| it.is_missing()) {
+                    let refusal = rpc::refusal(Some(&id), &Error::no_method());
+                    return self.send(refusal).await;
+                }
+                let result = result.and_then(Params::read).ok();
+                self.on_answer(&id.text(), result).await;
+            }
             Err((id, error)) => self.send(rpc::refusal(id.as_ref(), &error)).await,
         }
     }

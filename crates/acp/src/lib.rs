@@ -12,7 +12,6 @@ mod history;
 mod options;
 mod pipes;
 mod question;
-mod rpc;
 mod session;
 mod stats;
 mod wire;
@@ -22,6 +21,7 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
+use formats::wire::json_rpc as rpc;
 use journal::Journal;
 use runner::RunOptions;
 use runner::config::Config;

@@ -4,7 +4,7 @@
 //! and owns where they come from and go to.
 
 #[macro_use]
-mod wire;
+pub mod wire;
 
 pub mod ag_ui;
 mod agents;

@@ -9,6 +9,7 @@ pub(crate) mod claude;
 pub(crate) mod codex;
 pub(crate) mod duplex;
 pub(crate) mod gemini;
+pub mod json_rpc;
 pub(crate) mod opencode;
 pub(crate) mod openhands;
 pub(crate) mod openresponses;

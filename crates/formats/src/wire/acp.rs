@@ -10,19 +10,10 @@ use std::borrow::Cow;
 use model::{Raw, Text};
 use serde::Serialize;
 
-pub(crate) const JSONRPC: &str = "2.0";
+use super::json_rpc::Call;
+
 pub(crate) const SESSION_UPDATE: &str = "session/update";
 pub(crate) const REQUEST_PERMISSION: &str = "session/request_permission";
-
-pub(crate) const INTERNAL_ERROR: i32 = -32603;
-pub(crate) const AUTH_REQUIRED: i32 = -32000;
-
-#[derive(Serialize)]
-pub(crate) struct Notification<'a> {
-    pub(crate) jsonrpc: &'static str,
-    pub(crate) method: &'static str,
-    pub(crate) params: SessionNotification<'a>,
-}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -31,32 +22,12 @@ pub(crate) struct SessionNotification<'a> {
     pub(crate) update: SessionUpdate<'a>,
 }
 
-#[derive(Serialize)]
-pub(crate) struct Request<'a> {
-    pub(crate) jsonrpc: &'static str,
-    pub(crate) id: &'a str,
-    pub(crate) method: &'static str,
-    pub(crate) params: RequestPermission<'a>,
-}
-
-/// An answer: the agent's to a prompt, by number, or the client's to a permission request, by name.
-#[derive(Serialize)]
-pub(crate) struct Response<I, R> {
-    pub(crate) jsonrpc: &'static str,
-    pub(crate) id: I,
-    pub(crate) result: R,
-}
-
-#[derive(Serialize)]
-pub(crate) struct Failure<'a> {
-    pub(crate) jsonrpc: &'static str,
-    pub(crate) id: u64,
-    pub(crate) error: Error<'a>,
-}
+/// The request for a permission, under a name of ours.
+pub(crate) type PermissionCall<'a> = Call<'static, &'a str, RequestPermission<'a>>;
 
 #[derive(Serialize)]
 pub(crate) struct Error<'a> {
-    pub(crate) code: i32,
+    pub(crate) code: i64,
     pub(crate) message: Text<'a>,
     pub(crate) data: ErrorData<'a>,
 }

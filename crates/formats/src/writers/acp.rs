@@ -25,7 +25,7 @@ use model::{
 pub use agent::{AcpAgent, AcpClient, AcpRequest};
 
 use super::{WriterConfig, line};
-use crate::wire::acp as wire;
+use crate::wire::{acp as wire, json_rpc};
 use agent::Connection;
 use asks::{AcpOpenAsk, UsedRequestIds};
 use texts::{AcpOpenText, ChunkSource};
@@ -111,10 +111,11 @@ impl Acp {
         let session_id = &self.session.id;
         line(
             out,
-            &wire::Notification {
-                jsonrpc: wire::JSONRPC,
+            &json_rpc::Call {
+                jsonrpc: json_rpc::VERSION,
+                id: None::<()>,
                 method: wire::SESSION_UPDATE,
-                params: wire::SessionNotification { session_id, update },
+                params: Some(wire::SessionNotification { session_id, update }),
             },
         );
     }

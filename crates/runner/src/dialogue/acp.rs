@@ -11,17 +11,18 @@ mod wire;
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 
+use formats::wire::json_rpc::{self, AUTH_REQUIRED, Error, Params};
+
 use self::asks::AcpAsk;
 use self::settings::SessionSettings;
 use self::wire::{AuthMethod, Initialized, Opened, SessionList};
-use super::rpc::{Params, Rpc, RpcError, RpcMessage};
+use super::rpc::{Rpc, RpcMessage};
 use super::{Dialogue, NotSettled, Outbox, may_hold};
 use crate::request::{Answer, McpServer, Mode, Prompt, Request, Resume};
 use serde_json::value::RawValue;
 
 /// The version of the protocol that is spoken here.
 const VERSION: u64 = 1;
-const AUTHENTICATION_REQUIRED: i64 = -32000;
 
 #[derive(Debug)]
 pub struct Acp {
@@ -72,7 +73,7 @@ enum AcpTurn {
 impl Acp {
     pub fn new(request: &Request) -> Self {
         Self {
-            rpc: Rpc::new(Some("2.0")),
+            rpc: Rpc::new(json_rpc::VERSION),
             resume: request.resume.clone(),
             cwd: request.cwd.clone(),
             mcp_servers: request.mcp_servers.clone(),
@@ -199,10 +200,10 @@ impl Acp {
         self.next(out);
     }
 
-    fn on_error(&mut self, asked: AcpRequest, error: RpcError, out: &mut Outbox) {
+    fn on_error(&mut self, asked: AcpRequest, error: Error, out: &mut Outbox) {
         match asked {
             AcpRequest::Open(_) | AcpRequest::List
-                if error.code == AUTHENTICATION_REQUIRED && !self.has_logged_in =>
+                if error.code == AUTH_REQUIRED && !self.has_logged_in =>
             {
                 self.log_in(error, out);
             }
@@ -231,7 +232,7 @@ impl Acp {
 
     /// Logs in by the method that was chosen, or by one that needs no user; tells the methods there
     /// are when there is neither.
-    fn log_in(&mut self, error: RpcError, out: &mut Outbox) {
+    fn log_in(&mut self, error: Error, out: &mut Outbox) {
         self.has_logged_in = true;
         let methods = &self.agent.auth_methods;
         let method = match &self.login {
@@ -293,10 +294,10 @@ impl Acp {
 
     fn on_result(&mut self, asked: AcpRequest, result: Params<'_>, out: &mut Outbox) {
         match asked {
-            AcpRequest::Initialize => self.initialized(result.read(), out),
+            AcpRequest::Initialize => self.initialized(result.read_or_default(), out),
             AcpRequest::Login => self.open_session(out),
-            AcpRequest::List => self.listed(result.read(), out),
-            AcpRequest::Open(id) => self.opened(id, result.read(), out),
+            AcpRequest::List => self.listed(result.read_or_default(), out),
+            AcpRequest::Open(id) => self.opened(id, result.read_or_default(), out),
             AcpRequest::Setting { .. } => self.setting_answered(out),
             AcpRequest::Prompt => self.run_ended(out),
         }
@@ -317,7 +318,7 @@ impl Dialogue for Acp {
         }
         match self.rpc.read(line) {
             Some(RpcMessage::Request { id, method, params }) => {
-                self.on_request(id, &method, params, out)
+                self.on_request(&id, &method, params, out)
             }
             Some(RpcMessage::Result(asked, result)) => self.on_result(asked, result, out),
             Some(RpcMessage::Error(asked, error)) => self.on_error(asked, error, out),

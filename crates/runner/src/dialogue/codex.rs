@@ -11,9 +11,11 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::path::PathBuf;
 
+use formats::wire::json_rpc::{Error, Params};
+
 use self::asks::CodexAsk;
 use self::wire::{Limits, Notification, OpenThread, Thread, ThreadList, TurnLimits, TurnStarted};
-use super::rpc::{Params, Rpc, RpcError, RpcMessage};
+use super::rpc::{Rpc, RpcMessage};
 use super::{Dialogue, NotSettled, Offer, Offers, Outbox, may_hold};
 use crate::request::{Answer, Mode, Permissions, Prompt, Request, Resume};
 use serde_json::value::RawValue;
@@ -108,18 +110,18 @@ impl Codex {
                 }
             }
             CodexRequest::Login => self.begin(out),
-            CodexRequest::Models => self.offered(result.read()),
-            CodexRequest::List => self.listed(result.read(), out),
-            CodexRequest::Open => self.opened(result.read(), out),
+            CodexRequest::Models => self.offered(result.read_or_default()),
+            CodexRequest::List => self.listed(result.read_or_default(), out),
+            CodexRequest::Open => self.opened(result.read_or_default(), out),
             CodexRequest::Turn => {
-                let started: TurnStarted = result.read();
+                let started: TurnStarted = result.read_or_default();
                 self.turn_started(started.turn.id, out);
             }
             CodexRequest::Interrupt => (),
         }
     }
 
-    fn on_error(&mut self, asked: &CodexRequest, error: RpcError, out: &mut Outbox) {
+    fn on_error(&mut self, asked: &CodexRequest, error: Error, out: &mut Outbox) {
         match asked {
             CodexRequest::Initialize | CodexRequest::List | CodexRequest::Open => {
                 out.fail("request_failed", error.text());
@@ -289,11 +291,11 @@ impl Dialogue for Codex {
         }
         match self.rpc.read(line) {
             Some(RpcMessage::Request { id, method, params }) => {
-                self.on_request(id, &method, params, out)
+                self.on_request(&id, &method, params, out)
             }
             Some(RpcMessage::Notification { method, params }) => {
                 if matches!(&*method, "turn/completed" | "serverRequest/resolved") {
-                    self.on_notification(&method, &params.read(), out);
+                    self.on_notification(&method, &params.read_or_default(), out);
                 }
             }
             Some(RpcMessage::Result(asked, result)) => self.on_result(asked, result, out),

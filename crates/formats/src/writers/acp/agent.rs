@@ -123,7 +123,7 @@ impl AcpAgent {
 }
 
 impl Connection {
-    pub(super) fn asked(&mut self, ask: &Ask<'_>, message: &wire::Request<'_>) {
+    pub(super) fn asked(&mut self, ask: &Ask<'_>, id: &str, message: &wire::PermissionCall<'_>) {
         if self.is_history {
             return;
         }
@@ -131,7 +131,7 @@ impl Connection {
         line(&mut bytes, message);
         self.requests.push(AcpRequest {
             ask: ask.id.to_string(),
-            id: message.id.to_owned(),
+            id: id.to_owned(),
             line: bytes,
         });
     }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use model::{Ask, AskId, AskSettled, Class, Decision, Event, Text};
 
 use super::{Acp, AcpProfile, hash, line, meta, wire};
+use crate::wire::json_rpc;
 
 #[derive(Clone, Debug)]
 pub(super) struct AcpOpenAsk {
@@ -82,18 +83,18 @@ impl Acp {
             Some(_) => format!("{}/{}", self.session.id, ask.id),
             None => self.asked.request_id(&ask.id),
         };
-        let message = wire::Request {
-            jsonrpc: wire::JSONRPC,
-            id: &request,
+        let message = wire::PermissionCall {
+            jsonrpc: json_rpc::VERSION,
+            id: Some(&request),
             method: wire::REQUEST_PERMISSION,
-            params: wire::RequestPermission {
+            params: Some(wire::RequestPermission {
                 session_id: &self.session.id,
                 tool_call,
                 options: if is_lasting { LASTING } else { ONCE },
-            },
+            }),
         };
         match &mut self.connection {
-            Some(connection) => connection.asked(ask, &message),
+            Some(connection) => connection.asked(ask, &request, &message),
             None => line(out, &message),
         }
         self.session.is_told = true;
@@ -163,8 +164,8 @@ fn selected(option: &wire::PermissionOption) -> wire::PermissionOutcome {
 pub(super) fn answer(id: String, outcome: wire::PermissionOutcome, out: &mut Vec<u8>) {
     line(
         out,
-        &wire::Response {
-            jsonrpc: wire::JSONRPC,
+        &json_rpc::Response {
+            jsonrpc: json_rpc::VERSION,
             id,
             result: wire::PermissionAnswer { outcome },
         },

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use model::{Event, Outcome, RunEnded, RunError, Scope, Text, Tokens, Usage};
 
 use super::{Acp, line, wire};
+use crate::wire::json_rpc;
 
 /// How full the model's context is.
 #[derive(Clone, Debug, Default)]
@@ -97,8 +98,8 @@ impl Acp {
         }
         line(
             out,
-            &wire::Response {
-                jsonrpc: wire::JSONRPC,
+            &json_rpc::Response {
+                jsonrpc: json_rpc::VERSION,
                 id: self.n_runs,
                 result,
             },
@@ -127,9 +128,9 @@ impl Acp {
         };
         let error = ended.error.as_ref().unwrap_or(&unknown);
         let code = if error.code == "auth" {
-            wire::AUTH_REQUIRED
+            json_rpc::AUTH_REQUIRED
         } else {
-            wire::INTERNAL_ERROR
+            json_rpc::INTERNAL_ERROR
         };
         let error = wire::Error {
             code,
@@ -145,8 +146,8 @@ impl Acp {
         }
         line(
             out,
-            &wire::Failure {
-                jsonrpc: wire::JSONRPC,
+            &json_rpc::Failure {
+                jsonrpc: json_rpc::VERSION,
                 id: self.n_runs,
                 error,
             },

@@ -1,9 +1,9 @@
 //! Requests of the agent: permissions and forms become asks, the rest is refused.
 
-use serde_json::value::RawValue;
+use formats::wire::json_rpc::{Id, Params};
 use serde_json::{Value, json};
 
-use super::super::rpc::{Params, Rpc};
+use super::super::rpc::Rpc;
 use super::super::{NotSettled, Outbox, in_one_line};
 use super::wire::{Outcome, PermissionAnswer, PermissionOption, RequestPermission};
 use super::{Acp, AcpRequest, AcpTurn};
@@ -12,7 +12,7 @@ use crate::request::Answer;
 /// An open ask.
 #[derive(Debug)]
 pub(super) struct AcpAsk {
-    id: Box<RawValue>,
+    id: Id,
     what: AcpAskKind,
 }
 
@@ -25,21 +25,21 @@ enum AcpAskKind {
 impl Acp {
     pub(super) fn on_request(
         &mut self,
-        id: &RawValue,
+        id: &Id,
         method: &str,
         params: Params<'_>,
         out: &mut Outbox,
     ) {
         let what = match method {
             "session/request_permission" => {
-                let request: RequestPermission = params.read();
+                let request: RequestPermission = params.read_or_default();
                 AcpAskKind::Permission(request.options)
             }
             "elicitation/create" => AcpAskKind::Form,
             _ => return self.rpc.refuse(id, method, out),
         };
         let wanted = AcpAsk {
-            id: id.to_owned(),
+            id: id.clone(),
             what,
         };
         if self.run == AcpTurn::Stopping {
@@ -113,8 +113,7 @@ fn filled_in(answer: &Answer) -> Result<Value, NotSettled> {
 }
 
 /// The id under which the reader emits the ask.
-fn ask_id(id: &RawValue) -> String {
-    let text = serde_json::from_str::<String>(id.get());
-    let text = text.unwrap_or_else(|_| id.get().to_owned());
+fn ask_id(id: &Id) -> String {
+    let text = id.text();
     text.strip_prefix("ask-").unwrap_or(&text).to_owned()
 }

@@ -1,10 +1,11 @@
 //! What Codex asks for: approvals, permissions, answers and forms; the rest is refused.
 
+use formats::wire::json_rpc::{Id, Params};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::super::rpc::{Params, Rpc};
+use super::super::rpc::Rpc;
 use super::super::{NotSettled, Outbox, in_one_line};
 use super::{Codex, CodexRequest};
 use crate::request::Answer;
@@ -12,7 +13,7 @@ use crate::request::Answer;
 /// An open ask.
 #[derive(Debug)]
 pub(super) struct CodexAsk {
-    id: Box<RawValue>,
+    id: Id,
     what: CodexAskKind,
 }
 
@@ -43,18 +44,18 @@ struct PermissionsRequest {
 impl Codex {
     pub(super) fn on_request(
         &mut self,
-        id: &RawValue,
+        id: &Id,
         method: &str,
         params: Params<'_>,
         out: &mut Outbox,
     ) {
         let what = match method {
             "item/commandExecution/requestApproval" | "item/fileChange/requestApproval" => {
-                let approval: Approval = params.read();
+                let approval: Approval = params.read_or_default();
                 CodexAskKind::Approval(approval.available_decisions)
             }
             "item/permissions/requestApproval" => {
-                let asked: PermissionsRequest = params.read();
+                let asked: PermissionsRequest = params.read_or_default();
                 CodexAskKind::Permissions(asked.permissions)
             }
             "item/tool/requestUserInput" => CodexAskKind::Questions,
@@ -63,10 +64,10 @@ impl Codex {
             _ => return self.rpc.refuse(id, method, out),
         };
         let wanted = CodexAsk {
-            id: id.to_owned(),
+            id: id.clone(),
             what,
         };
-        self.asks.insert(id.get().to_owned(), wanted);
+        self.asks.insert(id.json().to_owned(), wanted);
     }
 }
 

@@ -182,7 +182,7 @@ impl Connection {
                 Ok(Some(rpc::result(id, &list)))
             }
             "session/prompt" => {
-                let it: wire::Prompt = params.read()?;
+                let it: wire::Prompt<'_> = params.read()?;
                 let prompt = content::prompt(it.prompt)?;
                 let order = SessionCommand::Prompt {
                     id: id.clone(),

@@ -14,17 +14,17 @@ const CLOSE: &str = "\n</context>";
 
 /// A prompt from a client's blocks. Links stay links; embedded content follows the text, marked
 /// with its origin.
-pub(crate) fn prompt(blocks: Vec<Block>) -> Result<Prompt, Error> {
+pub(crate) fn prompt(blocks: Vec<Block<'_>>) -> Result<Prompt, Error> {
     let mut words = Vec::new();
     let mut context = String::new();
     let mut images = Vec::new();
     for block in blocks {
         match block {
-            Block::Text { text } => words.push(text),
+            Block::Text { text } => words.push(text.into_owned()),
             Block::ResourceLink { name, uri } => words.push(link(&name, &address(&uri))),
             Block::Image { data, mime_type } => images.push(Image {
-                media_type: mime_type,
-                data,
+                media_type: mime_type.into_owned(),
+                data: data.into_owned(),
             }),
             Block::Resource {
                 resource: Resource::Text { uri, text },

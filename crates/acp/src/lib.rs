@@ -14,13 +14,13 @@ mod pipes;
 mod question;
 mod session;
 mod stats;
-mod wire;
 
 use std::fmt;
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
+use formats::wire::acp as wire;
 use formats::wire::json_rpc as rpc;
 use journal::Journal;
 use runner::RunOptions;

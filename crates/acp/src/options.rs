@@ -1,43 +1,50 @@
 //! The session's config options: mode, model, reasoning effort.
 
+use std::borrow::Cow;
+
 use runner::engines::{self, Engine};
 use runner::{Mode, Offers, RunOptions};
+use serde_json::Value;
 
 use crate::wire::{Choice, ConfigOption, ModeInfo, Modes};
 
 /// The value of a choice that was not made.
 pub(crate) const DEFAULT: &str = "default";
 
-const ASK: ModeInfo = ModeInfo {
-    id: "default",
-    name: "Ask",
-    description: "asks before it changes files or runs commands",
-};
-const ACCEPT_EDITS: ModeInfo = ModeInfo {
-    id: "acceptEdits",
-    name: "Accept edits",
-    description: "changes files without asking, and asks for the rest",
-};
-const PLAN: ModeInfo = ModeInfo {
-    id: "plan",
-    name: "Plan",
-    description: "looks and plans, and changes nothing",
-};
-const DENY: ModeInfo = ModeInfo {
-    id: "dontAsk",
-    name: "Deny",
-    description: "never asks; runs only what you listed, and denies the rest",
-};
-const LISTED: ModeInfo = ModeInfo {
-    id: "listed",
-    name: "Allowed tools",
-    description: "never asks; runs the allowed tools, and denies the rest",
-};
-const ALLOW: ModeInfo = ModeInfo {
-    id: "bypassPermissions",
-    name: "Allow everything",
-    description: "never asks, and may do anything",
-};
+const ASK: ModeInfo = mode_info(
+    "default",
+    "Ask",
+    "asks before it changes files or runs commands",
+);
+const ACCEPT_EDITS: ModeInfo = mode_info(
+    "acceptEdits",
+    "Accept edits",
+    "changes files without asking, and asks for the rest",
+);
+const PLAN: ModeInfo = mode_info("plan", "Plan", "looks and plans, and changes nothing");
+const DENY: ModeInfo = mode_info(
+    "dontAsk",
+    "Deny",
+    "never asks; runs only what you listed, and denies the rest",
+);
+const LISTED: ModeInfo = mode_info(
+    "listed",
+    "Allowed tools",
+    "never asks; runs the allowed tools, and denies the rest",
+);
+const ALLOW: ModeInfo = mode_info(
+    "bypassPermissions",
+    "Allow everything",
+    "never asks, and may do anything",
+);
+
+const fn mode_info(id: &'static str, name: &'static str, description: &'static str) -> ModeInfo {
+    ModeInfo {
+        id: Cow::Borrowed(id),
+        name: Cow::Borrowed(name),
+        description: Cow::Borrowed(description),
+    }
+}
 
 const MODES: &[(Mode, ModeInfo)] = &[
     (Mode::Ask, ASK),
@@ -78,8 +85,8 @@ impl Choices {
 
     pub(crate) fn modes(self, current: Mode) -> Modes {
         Modes {
-            current_mode_id: mode_id(current),
-            available_modes: self.available().map(|it| it.1).collect(),
+            current_mode_id: mode_id(current).to_owned(),
+            available_modes: self.available().map(|it| it.1.clone()).collect(),
         }
     }
 
@@ -95,32 +102,27 @@ impl Choices {
         offers: &Offers,
     ) -> Vec<ConfigOption> {
         let mode = |it: &(Mode, ModeInfo)| Choice {
-            value: it.1.id.to_owned(),
-            name: it.1.name.to_owned(),
-            description: Some(it.1.description.to_owned()),
+            value: Some(it.1.id.to_string()),
+            name: Some(it.1.name.to_string()),
+            description: Some(it.1.description.to_string()),
+            options: Vec::new(),
         };
-        let mut options = vec![ConfigOption {
-            id: "mode",
-            name: "Permissions",
-            category: "mode",
-            r#type: "select",
-            current_value: mode_id(chosen).to_owned(),
-            options: self.available().map(mode).collect(),
-        }];
+        let mut options = vec![select(
+            ["mode", "Permissions", "mode"],
+            mode_id(chosen),
+            self.available().map(mode).collect(),
+        )];
         if self.has_modes {
             options.push(models(run.model.as_deref(), offers));
         }
         if !self.efforts.is_empty() {
             let value = run.effort.as_deref().unwrap_or(DEFAULT);
             let efforts = std::iter::once(&DEFAULT).chain(self.efforts);
-            options.push(ConfigOption {
-                id: "effort",
-                name: "Effort",
-                category: "thought_level",
-                r#type: "select",
-                current_value: value.to_owned(),
-                options: efforts.map(|it| plain(it)).collect(),
-            });
+            options.push(select(
+                ["effort", "Effort", "thought_level"],
+                value,
+                efforts.map(|it| plain(it)).collect(),
+            ));
         }
         options
     }
@@ -129,21 +131,34 @@ impl Choices {
 /// The models that are offered, the one in use among them.
 fn models(chosen: Option<&str>, offers: &Offers) -> ConfigOption {
     let offered = offers.models.iter().map(|it| Choice {
-        value: it.id.clone(),
-        name: it.name.clone(),
+        value: Some(it.id.clone()),
+        name: Some(it.name.clone()),
         description: it.description.clone(),
+        options: Vec::new(),
     });
     let mut options: Vec<Choice> = offered.collect();
     let current = chosen.or(offers.model.as_deref()).unwrap_or(DEFAULT);
-    if !options.iter().any(|it| it.value == current) {
+    if !options
+        .iter()
+        .any(|it| it.value.as_deref() == Some(current))
+    {
         options.insert(0, plain(current));
     }
+    select(["model", "Model", "model"], current, options)
+}
+
+/// An option of which one value is chosen; it has an id, a name and a category.
+fn select(
+    [id, name, category]: [&'static str; 3],
+    value: &str,
+    options: Vec<Choice>,
+) -> ConfigOption {
     ConfigOption {
-        id: "model",
-        name: "Model",
-        category: "model",
-        r#type: "select",
-        current_value: current.to_owned(),
+        id: Cow::Borrowed(id),
+        name: Cow::Borrowed(name),
+        category: Some(Cow::Borrowed(category)),
+        r#type: Cow::Borrowed("select"),
+        current_value: Value::from(value),
         options,
     }
 }
@@ -154,9 +169,10 @@ fn plain(value: &str) -> Choice {
         value => value.to_owned(),
     };
     Choice {
-        value: value.to_owned(),
-        name,
+        value: Some(value.to_owned()),
+        name: Some(name),
         description: None,
+        options: Vec::new(),
     }
 }
 
@@ -164,7 +180,7 @@ pub(crate) fn mode_id(mode: Mode) -> &'static str {
     MODES
         .iter()
         .find(|it| it.0 == mode)
-        .map_or(DEFAULT, |it| it.1.id)
+        .map_or(DEFAULT, |it| &*it.1.id)
 }
 
 #[cfg(test)]
@@ -177,7 +193,7 @@ mod tests {
     fn every_mode_is_found_by_its_name() {
         let all = Choices::of("codex", true);
         for (mode, info) in MODES {
-            assert_eq!(all.mode(info.id), Some(*mode));
+            assert_eq!(all.mode(&info.id), Some(*mode));
             assert_eq!(mode_id(*mode), info.id);
         }
         assert_eq!(all.mode("yolo"), None);
@@ -202,10 +218,14 @@ mod tests {
         let values = |model, offers: &Offers| {
             let options = Choices::of("claude", false).options(Mode::Ask, &chosen(model), offers);
             let model = options.into_iter().find(|it| it.id == "model").unwrap();
-            let values: Vec<String> = model.options.into_iter().map(|it| it.value).collect();
+            let values: Vec<String> = model
+                .options
+                .into_iter()
+                .filter_map(|it| it.value)
+                .collect();
             (model.current_value, values.join(" "))
         };
-        let told = |current: &str, values: &str| (current.to_owned(), values.to_owned());
+        let told = |current: &str, values: &str| (Value::from(current), values.to_owned());
         assert_eq!(values(None, &Offers::default()), told("default", "default"));
         assert_eq!(values(None, &offers), told("default", "default opus"));
         assert_eq!(values(Some("opus"), &offers), told("opus", "opus"));

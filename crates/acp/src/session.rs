@@ -14,7 +14,7 @@ use formats::AcpAgent;
 use formats::History;
 use hub::{LogLost, Progress, Request, SessionLog, Worker};
 use journal::Journal;
-use model::error_chain;
+use model::{Text, error_chain};
 use runner::engines::{self, Selected};
 use runner::{Agent, McpServer, Mode, Offers, Prompt, Resume, RunOptions};
 use serde_json::Value;
@@ -229,11 +229,12 @@ impl Session {
     }
 
     /// What the client is told about a session that it has opened.
-    pub(crate) fn opened<'a>(&self, id: Option<&'a str>) -> wire::Opened<'a> {
+    pub(crate) fn opened(&self, id: Option<&str>) -> wire::Opened {
         wire::Opened {
-            session_id: id,
-            modes: self.choices.modes(self.worker.permissions().mode),
-            config_options: self.config_options(),
+            session_id: id.map(str::to_owned),
+            modes: Some(self.choices.modes(self.worker.permissions().mode)),
+            config_options: Some(self.config_options()),
+            models: None,
         }
     }
 
@@ -364,13 +365,25 @@ impl Session {
         self.pace.record_flush();
     }
 
-    fn update(&mut self, update: wire::About<'_>) {
-        let update = wire::Update {
+    fn update(&mut self, update: wire::SessionUpdate<'_>) {
+        let update = wire::SessionNotification {
             session_id: &self.name,
             update,
         };
-        let line = rpc::notification("session/update", &update);
+        let line = rpc::notification(wire::SESSION_UPDATE, &update);
         self.lines.extend(line);
+    }
+
+    /// A notice, for clients that want them.
+    fn warn(&mut self, title: String) {
+        if self.shared.client.session.notices.is_none() {
+            return;
+        }
+        self.update(wire::SessionUpdate::Notice(wire::Notice {
+            severity: "warning",
+            title: Text::new(title),
+            meta: None,
+        }));
     }
 
     async fn send(&mut self) {

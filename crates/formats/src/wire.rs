@@ -3,7 +3,7 @@
 #[macro_use]
 pub(crate) mod lenient;
 
-pub(crate) mod acp;
+pub mod acp;
 pub(crate) mod ag_ui;
 pub(crate) mod claude;
 pub(crate) mod codex;

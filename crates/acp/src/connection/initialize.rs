@@ -11,7 +11,6 @@ impl Connection {
         let engine = engines::find(&self.shared.config.engine);
         let is_agent = engine.is_some_and(|it| it.rules().is_some());
         let can = engine.map(|it| it.capabilities).unwrap_or_default();
-        let yes = || Some(Empty {});
         let has_terminal = self.shared.client.auth.terminal;
         let login = engine.and_then(|it| Some((it, it.login.as_ref()?)));
         // Clients take a method that is offered for one that has to be used.
@@ -30,20 +29,20 @@ impl Connection {
                     sse: can.mcp_sse,
                 },
                 session_capabilities: wire::SessionCapabilities {
-                    list: yes(),
-                    resume: yes(),
-                    fork: yes().filter(|_| can.fork),
-                    close: yes(),
-                    delete: yes(),
+                    list: wire::supported(true),
+                    resume: wire::supported(true),
+                    fork: wire::supported(can.fork),
+                    close: wire::supported(true),
+                    delete: wire::supported(true),
                 },
             },
             auth_methods: login
                 .map(|(engine, login)| method(engine, login, has_terminal))
                 .into_iter()
                 .collect(),
-            agent_info: wire::AgentInfo {
+            agent_info: wire::Implementation {
                 name: "linkspan",
-                title: format!("linkspan ({})", self.shared.config.engine),
+                title: Some(format!("linkspan ({})", self.shared.config.engine)),
                 version: self.shared.config.version,
             },
         }
@@ -73,11 +72,12 @@ impl Connection {
 /// A client with a terminal starts us there with one more argument.
 fn method(engine: &Engine, login: &Login, has_terminal: bool) -> wire::AuthMethod {
     wire::AuthMethod {
-        r#type: has_terminal.then_some("terminal"),
-        args: if has_terminal { &["--login"] } else { &[] },
+        r#type: has_terminal.then(|| "terminal".to_owned()),
+        args: Vec::from_iter(has_terminal.then(|| "--login".to_owned())),
         id: method_id(engine),
         name: format!("Log in with {}", engine.name),
-        description: advice(engine, login),
+        description: Some(advice(engine, login)),
+        ..wire::AuthMethod::default()
     }
 }
 

@@ -1,5 +1,7 @@
 //! Stored sessions: find, list, remove.
 
+use std::path::Path;
+
 use journal::{ListCursor, Session as Stored, SessionQuery};
 use model::SessionId;
 use model::error_chain;
@@ -74,7 +76,7 @@ pub(super) async fn list(
         let page = page.map_err(|err| Error::internal(error_chain(&err)))?;
         let here = page.sessions.into_iter().filter(|stored| {
             let cwd = stored.cwd.as_deref();
-            cwd.is_some() && (it.cwd.is_none() || it.cwd.as_deref() == cwd)
+            cwd.is_some() && (it.cwd.is_none() || it.cwd.as_deref() == cwd.map(Path::new))
         });
         sessions.extend(here.map(info));
         after = page.next;
@@ -90,9 +92,9 @@ pub(super) async fn list(
 fn info(stored: Stored) -> wire::SessionInfo {
     wire::SessionInfo {
         session_id: stored.id.to_string(),
-        cwd: stored.cwd.unwrap_or_default(),
+        cwd: stored.cwd.unwrap_or_default().into(),
         title: stored.title.filter(|it| !it.is_empty()),
-        updated_at: stored.active_at.to_string(),
+        updated_at: Some(stored.active_at.to_string()),
     }
 }
 

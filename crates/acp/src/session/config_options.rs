@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Session;
 use crate::options::{DEFAULT, mode_id};
 use crate::rpc::{self, Error, Id};
-use crate::wire::{self, About};
+use crate::wire::{self, SessionUpdate};
 
 impl Session {
     pub(super) fn set_mode(&mut self, id: &Id, mode: &str) {
@@ -27,7 +27,7 @@ impl Session {
             "mode" => match self.choices.mode(chosen) {
                 Some(mode) => {
                     self.change_mode(mode);
-                    self.update(About::CurrentModeUpdate {
+                    self.update(SessionUpdate::CurrentModeUpdate {
                         current_mode_id: mode_id(mode),
                     });
                     None
@@ -96,7 +96,7 @@ impl Session {
 
     fn send_options(&mut self) {
         let config_options = self.config_options();
-        self.update(About::ConfigOptionUpdate { config_options });
+        self.update(SessionUpdate::ConfigOptionUpdate { config_options });
     }
 
     /// Tells what the agent offers, once it has said so.
@@ -111,17 +111,19 @@ impl Session {
         if offers == self.offers {
             return;
         }
-        let command = |it: &runner::SlashCommand| wire::Command {
-            name: it.name.clone(),
-            description: it.description.clone(),
-            input: it.hint.clone().map(|hint| wire::Hint { hint }),
-        };
-        let available_commands: Vec<wire::Command> = offers.commands.iter().map(command).collect();
-        self.offers = offers;
-        if !available_commands.is_empty() {
+        if !offers.commands.is_empty() {
+            let commands = offers.commands.iter();
+            let commands = commands.map(|it| wire::AvailableCommand {
+                name: &it.name,
+                description: it.description.clone(),
+                input: it.hint.clone().map(|hint| wire::CommandInput { hint }),
+            });
             self.writer.set_knows_commands();
-            self.update(About::AvailableCommandsUpdate { available_commands });
+            self.update(SessionUpdate::AvailableCommandsUpdate {
+                available_commands: commands.collect(),
+            });
         }
+        self.offers = offers;
         self.send_options();
     }
 
@@ -136,7 +138,7 @@ impl Session {
         };
         if self.mode() != mode {
             self.worker.set_mode(mode);
-            self.update(About::CurrentModeUpdate {
+            self.update(SessionUpdate::CurrentModeUpdate {
                 current_mode_id: mode_id(mode),
             });
             self.send_options();

@@ -64,12 +64,7 @@ impl Session {
             Ok(said) => self.said = said,
             Err(err) => {
                 let title = format!("the history cannot be read: {}", error_chain(&err));
-                if self.shared.client.session.notices.is_some() {
-                    self.update(wire::About::Notice {
-                        severity: "warning",
-                        title: &title,
-                    });
-                }
+                self.warn(title);
             }
         }
     }
@@ -89,19 +84,13 @@ impl Session {
         };
         let begun = self.worker.log_mut().begin(&journal, session).await;
         self.not_kept(begun.err());
-        self.update(wire::About::SessionInfoUpdate { title: &title });
+        self.update(wire::SessionUpdate::SessionInfoUpdate { title: &title });
     }
 
     pub(super) fn not_kept(&mut self, err: Option<journal::Error>) {
-        if let (Some(err), true) = (err, self.shared.client.session.notices.is_some()) {
-            let title = format!(
-                "this session is not kept from here on: {}",
-                error_chain(&err)
-            );
-            self.update(wire::About::Notice {
-                severity: "warning",
-                title: &title,
-            });
+        if let Some(err) = err {
+            let reason = error_chain(&err);
+            self.warn(format!("this session is not kept from here on: {reason}"));
         }
     }
 

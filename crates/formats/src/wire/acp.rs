@@ -1,49 +1,60 @@
-//! Agent Client Protocol, stable version 1, as an agent sends it: JSON-RPC 2.0, one message per line.
+//! Agent Client Protocol, stable version 1: JSON-RPC 2.0, one message per line.
 //!
 //! Field names and shapes are those of the v1 schema in npm `@agentclientprotocol/sdk` 2.4.0.
-//! Only what the writer says is here: no requests of the client, no `fs/*`, no `terminal/*`.
+//! Here is what an agent says of its work; `session` has what both sides say about sessions, and
+//! `inbound` reads recordings of either side. There is no `fs/*` and no `terminal/*`.
 
 pub(crate) mod inbound;
+mod session;
 
 use std::borrow::Cow;
 
 use model::{Raw, Text};
 use serde::Serialize;
 
+pub use self::session::{
+    AgentCapabilities, AuthMethod, Authenticate, Block, CancelRequest, Choice, ClientCapabilities,
+    ConfigOption, ConfigOptions, Empty, Implementation, Initialize, Initialized, ListSessions,
+    McpCapabilities, McpServer, ModeInfo, ModelInfo, Models, Modes, NewSession, OfSession,
+    OldSession, Opened, Pair, PermissionAnswer, PermissionOption, PermissionOutcome,
+    PermissionRequest, Prompt, PromptCapabilities, Remote, Resource, SessionCapabilities,
+    SessionExtras, SessionInfo, SessionList, SetConfigOption, SetMode, SetModel, Supported,
+    VERSION, supported,
+};
 use super::json_rpc::Call;
 
-pub(crate) const SESSION_UPDATE: &str = "session/update";
-pub(crate) const REQUEST_PERMISSION: &str = "session/request_permission";
+pub const SESSION_UPDATE: &str = "session/update";
+pub const REQUEST_PERMISSION: &str = "session/request_permission";
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct SessionNotification<'a> {
-    pub(crate) session_id: &'a str,
-    pub(crate) update: SessionUpdate<'a>,
+pub struct SessionNotification<'a> {
+    pub session_id: &'a str,
+    pub update: SessionUpdate<'a>,
 }
 
 /// The request for a permission, under a name of ours.
-pub(crate) type PermissionCall<'a> = Call<'static, &'a str, RequestPermission<'a>>;
+pub type PermissionCall<'a> = Call<'static, &'a str, RequestPermission<'a>>;
 
-#[derive(Serialize)]
-pub(crate) struct Error<'a> {
-    pub(crate) code: i64,
-    pub(crate) message: Text<'a>,
-    pub(crate) data: ErrorData<'a>,
+#[derive(Debug, Serialize)]
+pub struct Error<'a> {
+    pub code: i64,
+    pub message: Text<'a>,
+    pub data: ErrorData<'a>,
 }
 
 /// The agent's own word for what went wrong.
-#[derive(Serialize)]
-pub(crate) struct ErrorData<'a> {
-    pub(crate) code: &'a str,
+#[derive(Debug, Serialize)]
+pub struct ErrorData<'a> {
+    pub code: &'a str,
     /// `lost` when the outcome is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) outcome: Option<&'static str>,
+    pub outcome: Option<&'static str>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 #[serde(tag = "sessionUpdate", rename_all = "snake_case")]
-pub(crate) enum SessionUpdate<'a> {
+pub enum SessionUpdate<'a> {
     UserMessageChunk(ContentChunk<'a>),
     AgentMessageChunk(ContentChunk<'a>),
     AgentThoughtChunk(ContentChunk<'a>),
@@ -60,42 +71,49 @@ pub(crate) enum SessionUpdate<'a> {
     CurrentModeUpdate {
         current_mode_id: &'a str,
     },
+    #[serde(rename_all = "camelCase")]
+    ConfigOptionUpdate {
+        config_options: Vec<ConfigOption>,
+    },
+    SessionInfoUpdate {
+        title: &'a str,
+    },
     UsageUpdate(UsageUpdate),
     Notice(Notice<'a>),
     CompactionUpdate(CompactionUpdate<'a>),
 }
 
 /// What ACP has no field for; every object may carry it.
-#[derive(Clone, Copy, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Meta<'a> {
+pub struct Meta<'a> {
     /// The call that started the sub-agent this happened inside.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) parent_tool_use_id: Option<&'a str>,
+    pub parent_tool_use_id: Option<&'a str>,
     /// How a failed call ended, where that was not an error: ACP only knows `failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) status: Option<&'static str>,
+    pub status: Option<&'static str>,
     /// What the model saw of a result, where the update only has the agent's own object.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) result: Option<&'a Raw<'a>>,
+    pub result: Option<&'a Raw<'a>>,
     /// No words of the model: a break between two messages, for clients that join them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) separator: bool,
+    pub separator: bool,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ContentChunk<'a> {
+pub struct ContentChunk<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) message_id: Option<&'a str>,
-    pub(crate) content: ContentBlock<'a>,
+    pub message_id: Option<&'a str>,
+    pub content: ContentBlock<'a>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    pub(crate) meta: Option<Meta<'a>>,
+    pub meta: Option<Meta<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum ContentBlock<'a> {
+pub enum ContentBlock<'a> {
     Text {
         text: Text<'a>,
     },
@@ -110,50 +128,50 @@ pub(crate) enum ContentBlock<'a> {
     },
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ToolCall<'a> {
-    pub(crate) tool_call_id: &'a str,
-    pub(crate) title: Text<'a>,
-    pub(crate) name: &'a str,
-    pub(crate) kind: ToolKind,
-    pub(crate) status: ToolCallStatus,
+pub struct ToolCall<'a> {
+    pub tool_call_id: &'a str,
+    pub title: Text<'a>,
+    pub name: &'a str,
+    pub kind: ToolKind,
+    pub status: ToolCallStatus,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) content: Vec<ToolCallContent<'a>>,
+    pub content: Vec<ToolCallContent<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) locations: Vec<ToolCallLocation<'a>>,
+    pub locations: Vec<ToolCallLocation<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) raw_input: Option<&'a Raw<'a>>,
+    pub raw_input: Option<&'a Raw<'a>>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    pub(crate) meta: Option<Meta<'a>>,
+    pub meta: Option<Meta<'a>>,
 }
 
 /// Absent means unchanged; a list that is present replaces the one before.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ToolCallUpdate<'a> {
-    pub(crate) tool_call_id: &'a str,
+pub struct ToolCallUpdate<'a> {
+    pub tool_call_id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) title: Option<Text<'a>>,
+    pub title: Option<Text<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) kind: Option<ToolKind>,
+    pub kind: Option<ToolKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) status: Option<ToolCallStatus>,
+    pub status: Option<ToolCallStatus>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) content: Vec<ToolCallContent<'a>>,
+    pub content: Vec<ToolCallContent<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) locations: Vec<ToolCallLocation<'a>>,
+    pub locations: Vec<ToolCallLocation<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) raw_input: Option<&'a Raw<'a>>,
+    pub raw_input: Option<&'a Raw<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) raw_output: Option<&'a Raw<'a>>,
+    pub raw_output: Option<&'a Raw<'a>>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    pub(crate) meta: Option<Meta<'a>>,
+    pub meta: Option<Meta<'a>>,
 }
 
 impl<'a> ToolCallUpdate<'a> {
     /// An update that says nothing yet.
-    pub(crate) fn of(tool_call_id: &'a str) -> Self {
+    pub fn of(tool_call_id: &'a str) -> Self {
         Self {
             tool_call_id,
             title: None,
@@ -170,7 +188,7 @@ impl<'a> ToolCallUpdate<'a> {
 
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ToolKind {
+pub enum ToolKind {
     Read,
     Edit,
     Delete,
@@ -183,18 +201,18 @@ pub(crate) enum ToolKind {
     Other,
 }
 
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ToolCallStatus {
+pub enum ToolCallStatus {
     Pending,
     InProgress,
     Completed,
     Failed,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum ToolCallContent<'a> {
+pub enum ToolCallContent<'a> {
     Content {
         content: ContentBlock<'a>,
     },
@@ -208,116 +226,100 @@ pub(crate) enum ToolCallContent<'a> {
     },
 }
 
-#[derive(Serialize)]
-pub(crate) struct ToolCallLocation<'a> {
-    pub(crate) path: Text<'a>,
+#[derive(Debug, Serialize)]
+pub struct ToolCallLocation<'a> {
+    pub path: Text<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) line: Option<u32>,
+    pub line: Option<u32>,
 }
 
-#[derive(Serialize)]
-pub(crate) struct PlanEntry<'a> {
-    pub(crate) content: Text<'a>,
-    pub(crate) priority: &'static str,
-    pub(crate) status: &'static str,
+#[derive(Debug, Serialize)]
+pub struct PlanEntry<'a> {
+    pub content: Text<'a>,
+    pub priority: &'static str,
+    pub status: &'static str,
 }
 
-#[derive(Serialize)]
-pub(crate) struct AvailableCommand<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) description: String,
+#[derive(Debug, Serialize)]
+pub struct AvailableCommand<'a> {
+    pub name: &'a str,
+    pub description: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<CommandInput>,
 }
 
-#[derive(Serialize)]
-pub(crate) struct UsageUpdate {
+#[derive(Debug, Serialize)]
+pub struct CommandInput {
+    pub hint: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct UsageUpdate {
     /// Tokens in the context, and how many fit.
-    pub(crate) used: u64,
-    pub(crate) size: u64,
+    pub used: u64,
+    pub size: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) cost: Option<Cost>,
+    pub cost: Option<Cost>,
 }
 
-#[derive(Serialize)]
-pub(crate) struct Cost {
-    pub(crate) amount: f64,
-    pub(crate) currency: &'static str,
+#[derive(Debug, Serialize)]
+pub struct Cost {
+    pub amount: f64,
+    pub currency: &'static str,
 }
 
-#[derive(Serialize)]
-pub(crate) struct Notice<'a> {
-    pub(crate) severity: &'static str,
-    pub(crate) title: Text<'a>,
+#[derive(Debug, Serialize)]
+pub struct Notice<'a> {
+    pub severity: &'static str,
+    pub title: Text<'a>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    pub(crate) meta: Option<Meta<'a>>,
+    pub meta: Option<Meta<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct CompactionUpdate<'a> {
-    pub(crate) compaction_id: &'a str,
-    pub(crate) status: &'static str,
+pub struct CompactionUpdate<'a> {
+    pub compaction_id: &'a str,
+    pub status: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) summary: Vec<ContentBlock<'a>>,
+    pub summary: Vec<ContentBlock<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct RequestPermission<'a> {
-    pub(crate) session_id: &'a str,
-    pub(crate) tool_call: ToolCallUpdate<'a>,
-    pub(crate) options: &'a [PermissionOption],
+pub struct RequestPermission<'a> {
+    pub session_id: &'a str,
+    pub tool_call: ToolCallUpdate<'a>,
+    pub options: &'a [PermissionOption<&'static str>],
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct PermissionOption {
-    pub(crate) option_id: &'static str,
-    pub(crate) name: &'static str,
-    pub(crate) kind: &'static str,
-}
-
-#[derive(Serialize)]
-pub(crate) struct PermissionAnswer {
-    pub(crate) outcome: PermissionOutcome,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "outcome", rename_all = "snake_case")]
-pub(crate) enum PermissionOutcome {
-    Cancelled,
-    #[serde(rename_all = "camelCase")]
-    Selected {
-        option_id: &'static str,
-    },
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct PromptResponse<'a> {
-    pub(crate) stop_reason: &'static str,
+pub struct PromptResponse<'a> {
+    pub stop_reason: &'static str,
     /// Not in the stable schema, which lets it pass; clients count tokens by it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) usage: Option<TokenUsage>,
+    pub usage: Option<TokenUsage>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    pub(crate) meta: Option<StopMeta<'a>>,
+    pub meta: Option<StopMeta<'a>>,
 }
 
 /// What a turn used; input that was read from or written to a cache is counted apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct TokenUsage {
-    pub(crate) total_tokens: u64,
-    pub(crate) input_tokens: u64,
-    pub(crate) output_tokens: u64,
+pub struct TokenUsage {
+    pub total_tokens: u64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) thought_tokens: Option<u64>,
-    pub(crate) cached_read_tokens: u64,
-    pub(crate) cached_write_tokens: u64,
+    pub thought_tokens: Option<u64>,
+    pub cached_read_tokens: u64,
+    pub cached_write_tokens: u64,
 }
 
 /// Which limit it was, or why the model refused: ACP has one word for each.
-#[derive(Serialize)]
-pub(crate) struct StopMeta<'a> {
-    pub(crate) code: &'a str,
-    pub(crate) message: Text<'a>,
+#[derive(Debug, Serialize)]
+pub struct StopMeta<'a> {
+    pub code: &'a str,
+    pub message: Text<'a>,
 }

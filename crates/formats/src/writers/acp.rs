@@ -149,6 +149,7 @@ impl Acp {
         let command = |name| wire::AvailableCommand {
             name,
             description: format!("/{name}"),
+            input: None,
         };
         let available_commands = bound.commands.iter().map(|it| command(&**it)).collect();
         self.send(

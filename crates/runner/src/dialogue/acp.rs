@@ -5,24 +5,21 @@
 //! there are only notices and compactions; files and terminals are the agent's own.
 
 mod asks;
+mod messages;
 mod settings;
-mod wire;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 
+use formats::wire::acp::{self as wire, Initialized, Opened, SessionList, VERSION};
 use formats::wire::json_rpc::{self, AUTH_REQUIRED, Error, Params};
 
 use self::asks::AcpAsk;
 use self::settings::SessionSettings;
-use self::wire::{AuthMethod, Initialized, Opened, SessionList};
 use super::rpc::{Rpc, RpcMessage};
 use super::{Dialogue, NotSettled, Outbox, may_hold};
 use crate::request::{Answer, McpServer, Mode, Prompt, Request, Resume};
 use serde_json::value::RawValue;
-
-/// The version of the protocol that is spoken here.
-const VERSION: u64 = 1;
 
 #[derive(Debug)]
 pub struct Acp {
@@ -112,13 +109,19 @@ impl Acp {
     fn open_session(&mut self, out: &mut Outbox) {
         match self.resume.clone() {
             Resume::Fresh => {
-                let params = wire::NewSession::new(&self.cwd, &self.mcp_servers);
+                let params = wire::NewSession {
+                    cwd: self.cwd.clone(),
+                    mcp_servers: messages::servers(&self.mcp_servers),
+                };
                 self.rpc
                     .request(AcpRequest::Open(None), "session/new", params, out);
             }
             Resume::Session(id) => self.reopen(id, out),
-            Resume::Latest if self.agent.can().list.is_some() => {
-                let params = wire::ListSessions { cwd: &self.cwd };
+            Resume::Latest if self.can().list.is_some() => {
+                let params = wire::ListSessions {
+                    cwd: Some(self.cwd.clone()),
+                    cursor: None,
+                };
                 self.rpc
                     .request(AcpRequest::List, "session/list", params, out);
             }
@@ -126,8 +129,8 @@ impl Acp {
                 "cannot_resume",
                 "the agent does not list its sessions; resume one by its id".to_owned(),
             ),
-            Resume::Fork(id) if self.agent.can().fork.is_some() => {
-                let params = wire::OldSession::new(&id, &self.cwd, &self.mcp_servers);
+            Resume::Fork(id) if self.can().fork.is_some() => {
+                let params = self.old_session(&id);
                 self.rpc
                     .request(AcpRequest::Open(None), "session/fork", params, out);
             }
@@ -138,9 +141,21 @@ impl Acp {
         }
     }
 
+    fn old_session(&self, id: &str) -> wire::OldSession {
+        wire::OldSession {
+            session_id: id.to_owned(),
+            cwd: self.cwd.clone(),
+            mcp_servers: messages::servers(&self.mcp_servers),
+        }
+    }
+
+    fn can(&self) -> &wire::SessionCapabilities {
+        &self.agent.agent_capabilities.session_capabilities
+    }
+
     /// Resumes a session, without its history where the agent supports that.
     fn reopen(&mut self, id: String, out: &mut Outbox) {
-        let method = if self.agent.can().resume.is_some() {
+        let method = if self.can().resume.is_some() {
             "session/resume"
         } else if self.agent.agent_capabilities.load_session {
             "session/load"
@@ -148,7 +163,7 @@ impl Acp {
             let text = "the agent cannot resume sessions; start a new one".to_owned();
             return out.fail("cannot_resume", text);
         };
-        let params = wire::OldSession::new(&id, &self.cwd, &self.mcp_servers);
+        let params = self.old_session(&id);
         self.rpc
             .request(AcpRequest::Open(Some(id.clone())), method, params, out);
     }
@@ -168,7 +183,7 @@ impl Acp {
     }
 
     fn opened(&mut self, id: Option<String>, opened: Opened, out: &mut Outbox) {
-        let is_loaded = id.is_some() && self.agent.can().resume.is_none();
+        let is_loaded = id.is_some() && self.can().resume.is_none();
         let Some(id) = id.or(opened.session_id) else {
             let text = "the agent opened a session without an id".to_owned();
             return out.fail("no_session", text);
@@ -237,21 +252,21 @@ impl Acp {
         let methods = &self.agent.auth_methods;
         let method = match &self.login {
             Some(id) => methods.iter().find(|it| it.id == *id),
-            None => methods.iter().find(|it| !it.needs_user()),
+            None => methods.iter().find(|it| !messages::needs_user(it)),
         };
-        if let Some(method) = method.filter(|it| !it.is_terminal()) {
+        if let Some(method) = method.filter(|it| !messages::is_terminal(it)) {
             let params = wire::Authenticate {
-                method_id: &method.id,
+                method_id: method.id.clone(),
             };
             return self
                 .rpc
                 .request(AcpRequest::Login, "authenticate", params, out);
         }
-        let ways: Vec<String> = methods.iter().map(AuthMethod::description).collect();
+        let ways: Vec<String> = methods.iter().map(messages::description).collect();
         let mut text = error.text();
         match (&self.login, method) {
             (Some(_), Some(terminal)) => {
-                text = format!("{text}; log in first: {}", terminal.description());
+                text = format!("{text}; log in first: {}", messages::description(terminal));
             }
             (Some(id), None) => {
                 text = format!("{text}; the agent has no login method `{id}`");
@@ -261,7 +276,7 @@ impl Acp {
             }
             (None, _) if !ways.is_empty() => {
                 text = format!("{text}; log in first: {}", ways.join(", or "));
-                if methods.iter().any(|it| !it.is_terminal()) {
+                if methods.iter().any(|it| !messages::is_terminal(it)) {
                     text += "; linkspan does it with the method that `auth_method` in \
                              `[engines.acp.NAME]` of the config names";
                 }
@@ -279,7 +294,7 @@ impl Acp {
         let Some(session) = &self.session else { return };
         if let Some(prompt) = self.waiting.pop_front() {
             self.run = AcpTurn::Working;
-            let params = wire::Prompt::new(session, &prompt);
+            let params = messages::prompt(session, &prompt);
             self.rpc
                 .request(AcpRequest::Prompt, "session/prompt", params, out);
         }
@@ -306,7 +321,7 @@ impl Acp {
 
 impl Dialogue for Acp {
     fn open(&mut self, out: &mut Outbox) {
-        let params = wire::Initialize::default();
+        let params = messages::initialize();
         self.rpc
             .request(AcpRequest::Initialize, "initialize", params, out);
     }
@@ -336,8 +351,8 @@ impl Dialogue for Acp {
             return false;
         };
         self.run = AcpTurn::Stopping;
-        let params = wire::Cancel {
-            session_id: session,
+        let params = wire::OfSession {
+            session_id: session.clone(),
         };
         self.rpc.notify("session/cancel", Some(params), out);
         self.withdraw_all(out);

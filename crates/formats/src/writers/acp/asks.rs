@@ -29,23 +29,25 @@ pub(super) struct UsedRequestIds {
     hashes: HashSet<u64>,
 }
 
-const ALLOW: wire::PermissionOption = wire::PermissionOption {
+type Offered = wire::PermissionOption<&'static str>;
+
+const ALLOW: Offered = wire::PermissionOption {
     option_id: "allow",
     name: "Allow",
     kind: "allow_once",
 };
-const ALLOW_ALWAYS: wire::PermissionOption = wire::PermissionOption {
+const ALLOW_ALWAYS: Offered = wire::PermissionOption {
     option_id: "allow_always",
     name: "Always allow",
     kind: "allow_always",
 };
-const REJECT: wire::PermissionOption = wire::PermissionOption {
+const REJECT: Offered = wire::PermissionOption {
     option_id: "reject",
     name: "Reject",
     kind: "reject_once",
 };
-const ONCE: &[wire::PermissionOption] = &[ALLOW, REJECT];
-const LASTING: &[wire::PermissionOption] = &[ALLOW, ALLOW_ALWAYS, REJECT];
+const ONCE: &[Offered] = &[ALLOW, REJECT];
+const LASTING: &[Offered] = &[ALLOW, ALLOW_ALWAYS, REJECT];
 
 impl UsedRequestIds {
     fn request_id(&mut self, ask: &AskId<'_>) -> String {
@@ -155,13 +157,13 @@ impl Acp {
     }
 }
 
-fn selected(option: &wire::PermissionOption) -> wire::PermissionOutcome {
+fn selected(option: &Offered) -> wire::PermissionOutcome<'static> {
     wire::PermissionOutcome::Selected {
         option_id: option.option_id,
     }
 }
 
-pub(super) fn answer(id: String, outcome: wire::PermissionOutcome, out: &mut Vec<u8>) {
+pub(super) fn answer(id: String, outcome: wire::PermissionOutcome<'_>, out: &mut Vec<u8>) {
     line(
         out,
         &json_rpc::Response {

@@ -1,11 +1,13 @@
 //! Requests of the agent: permissions and forms become asks, the rest is refused.
 
+use formats::wire::acp::{
+    PermissionAnswer, PermissionOption, PermissionOutcome, PermissionRequest,
+};
 use formats::wire::json_rpc::{Id, Params};
 use serde_json::{Value, json};
 
 use super::super::rpc::Rpc;
 use super::super::{NotSettled, Outbox, in_one_line};
-use super::wire::{Outcome, PermissionAnswer, PermissionOption, RequestPermission};
 use super::{Acp, AcpRequest, AcpTurn};
 use crate::request::Answer;
 
@@ -18,7 +20,7 @@ pub(super) struct AcpAsk {
 
 #[derive(Debug)]
 enum AcpAskKind {
-    Permission(Vec<PermissionOption>),
+    Permission(Vec<PermissionOption<String>>),
     Form,
 }
 
@@ -32,7 +34,7 @@ impl Acp {
     ) {
         let what = match method {
             "session/request_permission" => {
-                let request: RequestPermission = params.read_or_default();
+                let request: PermissionRequest = params.read_or_default();
                 AcpAskKind::Permission(request.options)
             }
             "elicitation/create" => AcpAskKind::Form,
@@ -76,7 +78,7 @@ impl AcpAsk {
     fn withdraw(&self, rpc: &Rpc<AcpRequest>, out: &mut Outbox) {
         match &self.what {
             AcpAskKind::Permission(_) => {
-                let outcome = Outcome::Cancelled;
+                let outcome = PermissionOutcome::Cancelled;
                 rpc.answer(&self.id, PermissionAnswer { outcome }, out);
             }
             AcpAskKind::Form => rpc.answer(&self.id, json!({"action": "cancel"}), out),
@@ -86,7 +88,10 @@ impl AcpAsk {
 
 /// The option for an answer. A kind that is not offered falls back to the other one of the same
 /// side.
-fn choose<'a>(options: &'a [PermissionOption], answer: &Answer) -> Result<Outcome<'a>, NotSettled> {
+fn choose<'a>(
+    options: &'a [PermissionOption<String>],
+    answer: &Answer,
+) -> Result<PermissionOutcome<'a>, NotSettled> {
     let kinds = match answer {
         Answer::Allow { input: Some(_) } | Answer::AllowAlways { input: Some(_) } => {
             return Err(NotSettled::FixedInput);
@@ -97,10 +102,10 @@ fn choose<'a>(options: &'a [PermissionOption], answer: &Answer) -> Result<Outcom
     };
     let find = |kind: &&str| options.iter().find(|it| it.kind == *kind);
     match kinds.iter().find_map(find) {
-        Some(option) => Ok(Outcome::Selected {
+        Some(option) => Ok(PermissionOutcome::Selected {
             option_id: &option.option_id,
         }),
-        None => Ok(Outcome::Cancelled),
+        None => Ok(PermissionOutcome::Cancelled),
     }
 }
 

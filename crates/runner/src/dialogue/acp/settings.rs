@@ -1,7 +1,9 @@
 //! The model and the mode of a session, by config options or by the older lists.
 
+use formats::wire::acp::{self as wire, Choice, ConfigOption, Models, Modes};
+use serde_json::Value;
+
 use super::super::{Offer, Outbox};
-use super::wire::{self, Choice, ConfigOption, Models, Modes};
 use super::{Acp, AcpRequest};
 use crate::request::Mode;
 
@@ -58,7 +60,7 @@ impl SessionSettings {
             };
             let current = option.current_value.as_str().unwrap_or_default();
             let how = SettingKind::Option {
-                id: option.id.clone(),
+                id: option.id.to_string(),
             };
             let mut choices = Vec::new();
             flatten(option.options, &mut choices);
@@ -74,7 +76,8 @@ impl SessionSettings {
             offers.model.get_or_insert(setting);
         }
         if let Some(it) = modes {
-            let ids = it.available_modes.into_iter().map(|it| it.id).collect();
+            let ids = it.available_modes.into_iter().map(|it| it.id.into_owned());
+            let ids = ids.collect();
             let setting = SessionSetting::new(SettingKind::Mode, &it.current_mode_id, ids);
             offers.mode.get_or_insert(setting);
         }
@@ -192,7 +195,7 @@ impl Acp {
     }
 
     fn set(&mut self, how: SettingKind, value: &str, asked: AcpRequest, out: &mut Outbox) {
-        let Some(session_id) = self.session.as_deref() else {
+        let Some(session_id) = self.session.clone() else {
             return;
         };
         self.n_settings += 1;
@@ -201,22 +204,22 @@ impl Acp {
             SettingKind::Option { id } => {
                 let params = wire::SetConfigOption {
                     session_id,
-                    config_id: &id,
-                    value,
+                    config_id: id,
+                    value: Value::from(value),
                 };
                 rpc.request(asked, "session/set_config_option", params, out);
             }
             SettingKind::Model => {
                 let params = wire::SetModel {
                     session_id,
-                    model_id: value,
+                    model_id: value.to_owned(),
                 };
                 rpc.request(asked, "session/set_model", params, out);
             }
             SettingKind::Mode => {
                 let params = wire::SetMode {
                     session_id,
-                    mode_id: value,
+                    mode_id: value.to_owned(),
                 };
                 rpc.request(asked, "session/set_mode", params, out);
             }

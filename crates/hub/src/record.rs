@@ -6,10 +6,10 @@ use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 use formats::ItemIds;
-use journal::{Batch, Deltas, Entry, Journal, Kind, Result, Stored};
+use journal::{Batch, Deltas, Entry, Journal, Result, Stored};
 use model::{
-    Body, Cause, ClientRun, Event, Frame, Item, ItemClosed, ItemId, Message, Origin, Outcome, Role,
-    RunEnded, RunError, RunId, RunStarted, SessionId, Sink, Status, Text, Timestamp,
+    Body, BodyKind, Cause, ClientRun, Event, Frame, Item, ItemClosed, ItemId, Message, Origin,
+    Outcome, Role, RunEnded, RunError, RunId, RunStarted, SessionId, Sink, Status, Text, Timestamp,
 };
 use runner::ResumePoint;
 use tracing::info;
@@ -359,7 +359,7 @@ pub(crate) fn now() -> Timestamp {
 async fn items(journal: &dyn Journal, session: &SessionId<'_>, head: u64) -> Result<ItemIds> {
     let mut items = ItemIds::default();
     let note = |stored: &Stored| {
-        if stored.kind == Kind::ItemOpened
+        if stored.kind == BodyKind::ItemOpened
             && let Some(event) = stored.event()
             && let Body::ItemOpened(item) = &event.body
         {

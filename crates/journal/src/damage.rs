@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 
-use model::{Body, Event, Level, Notice, Origin, SessionId, Text, Timestamp, Why};
+use model::{Body, BodyKind, Event, Level, Notice, Origin, SessionId, Text, Timestamp, Why};
 
-use crate::entry::{Kind, Stored};
+use crate::entry::Stored;
 use crate::error::Damage;
 
 /// The code for programs.
@@ -43,7 +43,7 @@ pub(crate) fn placeholder(session: &SessionId<'_>, seq: u64, at: Timestamp) -> S
     Stored {
         seq,
         at,
-        kind: Kind::NoticeRaised,
+        kind: BodyKind::NoticeRaised,
         line: line.into(),
         cut: 0,
         is_damaged: true,

@@ -1,7 +1,9 @@
 //! Events on their way into the log and out of it: the canonical line, and the little the store knows of it.
 
 use bytes::Bytes;
-use model::{AskId, Binding, Body, Decision, Event, Origin, Outcome, RunId, SessionId, Timestamp};
+use model::{
+    AskId, Binding, Body, BodyKind, Decision, Event, Origin, Outcome, RunId, SessionId, Timestamp,
+};
 
 use crate::encode::{self, Encoded};
 use crate::error::{Error, Result};
@@ -15,7 +17,7 @@ pub struct Entry {
     pub(crate) seq: u64,
     pub(crate) line: Line,
     pub(crate) at: Option<Timestamp>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: BodyKind,
     pub(crate) effect: Effect,
     /// The event came from the agent.
     pub(crate) is_agents: bool,
@@ -42,7 +44,7 @@ impl Entry {
             seq: event.seq,
             line: encoded.line,
             at: event.at,
-            kind: Kind::of(&event.body),
+            kind: event.body.kind(),
             effect: Effect::of(event),
             is_agents: event.origin == Origin::Agent,
             frame,
@@ -177,79 +179,6 @@ impl Effect {
     }
 }
 
-/// The kind of an event, by its canonical name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    SessionBound,
-    RunStarted,
-    RunEnded,
-    ItemOpened,
-    ItemUpdated,
-    ItemDelta,
-    ItemClosed,
-    AskOpened,
-    AskSettled,
-    UsageReported,
-    NoticeRaised,
-    FrameUnmapped,
-}
-
-impl Kind {
-    const ALL: [Self; 12] = [
-        Self::SessionBound,
-        Self::RunStarted,
-        Self::RunEnded,
-        Self::ItemOpened,
-        Self::ItemUpdated,
-        Self::ItemDelta,
-        Self::ItemClosed,
-        Self::AskOpened,
-        Self::AskSettled,
-        Self::UsageReported,
-        Self::NoticeRaised,
-        Self::FrameUnmapped,
-    ];
-
-    pub fn of(body: &Body<'_>) -> Self {
-        match body {
-            Body::SessionBound(_) => Self::SessionBound,
-            Body::RunStarted(_) => Self::RunStarted,
-            Body::RunEnded(_) => Self::RunEnded,
-            Body::ItemOpened(_) => Self::ItemOpened,
-            Body::ItemUpdated(_) => Self::ItemUpdated,
-            Body::ItemDelta(_) => Self::ItemDelta,
-            Body::ItemClosed(_) => Self::ItemClosed,
-            Body::AskOpened(_) => Self::AskOpened,
-            Body::AskSettled(_) => Self::AskSettled,
-            Body::UsageReported(_) => Self::UsageReported,
-            Body::NoticeRaised(_) => Self::NoticeRaised,
-            Body::FrameUnmapped(_) => Self::FrameUnmapped,
-        }
-    }
-
-    /// The name in the canonical JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SessionBound => "session.bound",
-            Self::RunStarted => "run.started",
-            Self::RunEnded => "run.ended",
-            Self::ItemOpened => "item.opened",
-            Self::ItemUpdated => "item.updated",
-            Self::ItemDelta => "item.delta",
-            Self::ItemClosed => "item.closed",
-            Self::AskOpened => "ask.opened",
-            Self::AskSettled => "ask.settled",
-            Self::UsageReported => "usage.reported",
-            Self::NoticeRaised => "notice.raised",
-            Self::FrameUnmapped => "frame.unmapped",
-        }
-    }
-
-    pub(crate) fn find(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.name() == name)
-    }
-}
-
 /// Which part of a log is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
@@ -348,7 +277,7 @@ pub struct Stored {
     pub seq: u64,
     /// The event's own time, or when it was stored.
     pub at: Timestamp,
-    pub kind: Kind,
+    pub kind: BodyKind,
     pub line: Bytes,
     /// How many bytes of it were not stored, see [`crate::Truncate`]; 0 for a whole event.
     pub cut: u64,

@@ -28,7 +28,7 @@ mod watch;
 pub use clock::{Clock, ManualClock, Moment, SystemClock};
 pub use command::{Command, CommandBody, Enqueued, PromptTarget, WaitingAsk};
 pub use config::Config;
-pub use entry::{Batch, Deltas, Entry, Kind, Page, Read, Stored, StoredFrame};
+pub use entry::{Batch, Deltas, Entry, Page, Read, Stored, StoredFrame};
 pub use error::{Damage, Error, Fault, Result};
 pub use journal::{Journal, Reply};
 pub use lease::{Holder, Lease, Owner, Takeover};

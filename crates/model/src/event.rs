@@ -65,20 +65,68 @@ pub enum Body<'a> {
 impl Body<'_> {
     /// The name in the canonical JSON.
     pub fn name(&self) -> &'static str {
+        self.kind().name()
+    }
+
+    pub fn kind(&self) -> BodyKind {
         match self {
-            Self::SessionBound(_) => "session.bound",
-            Self::RunStarted(_) => "run.started",
-            Self::RunEnded(_) => "run.ended",
-            Self::ItemOpened(_) => "item.opened",
-            Self::ItemUpdated(_) => "item.updated",
-            Self::ItemDelta(_) => "item.delta",
-            Self::ItemClosed(_) => "item.closed",
-            Self::AskOpened(_) => "ask.opened",
-            Self::AskSettled(_) => "ask.settled",
-            Self::UsageReported(_) => "usage.reported",
-            Self::NoticeRaised(_) => "notice.raised",
-            Self::FrameUnmapped(_) => "frame.unmapped",
+            Self::SessionBound(_) => BodyKind::SessionBound,
+            Self::RunStarted(_) => BodyKind::RunStarted,
+            Self::RunEnded(_) => BodyKind::RunEnded,
+            Self::ItemOpened(_) => BodyKind::ItemOpened,
+            Self::ItemUpdated(_) => BodyKind::ItemUpdated,
+            Self::ItemDelta(_) => BodyKind::ItemDelta,
+            Self::ItemClosed(_) => BodyKind::ItemClosed,
+            Self::AskOpened(_) => BodyKind::AskOpened,
+            Self::AskSettled(_) => BodyKind::AskSettled,
+            Self::UsageReported(_) => BodyKind::UsageReported,
+            Self::NoticeRaised(_) => BodyKind::NoticeRaised,
+            Self::FrameUnmapped(_) => BodyKind::FrameUnmapped,
         }
+    }
+}
+
+/// Which fact an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyKind {
+    SessionBound,
+    RunStarted,
+    RunEnded,
+    ItemOpened,
+    ItemUpdated,
+    ItemDelta,
+    ItemClosed,
+    AskOpened,
+    AskSettled,
+    UsageReported,
+    NoticeRaised,
+    FrameUnmapped,
+}
+
+impl BodyKind {
+    /// The names in the canonical JSON, in the order of the enum.
+    const NAMES: [(Self, &'static str); 12] = [
+        (Self::SessionBound, "session.bound"),
+        (Self::RunStarted, "run.started"),
+        (Self::RunEnded, "run.ended"),
+        (Self::ItemOpened, "item.opened"),
+        (Self::ItemUpdated, "item.updated"),
+        (Self::ItemDelta, "item.delta"),
+        (Self::ItemClosed, "item.closed"),
+        (Self::AskOpened, "ask.opened"),
+        (Self::AskSettled, "ask.settled"),
+        (Self::UsageReported, "usage.reported"),
+        (Self::NoticeRaised, "notice.raised"),
+        (Self::FrameUnmapped, "frame.unmapped"),
+    ];
+
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize].1
+    }
+
+    pub fn find(name: &str) -> Option<Self> {
+        let found = Self::NAMES.iter().find(|it| it.1 == name);
+        found.map(|it| it.0)
     }
 }
 
@@ -373,19 +421,33 @@ impl<'a> Event<'a> {
 }
 
 fn body<'a>(name: &str, data: &'a str) -> Result<Body<'a>, serde_json::Error> {
-    Ok(match name {
-        "session.bound" => Body::SessionBound(serde_json::from_str(data)?),
-        "run.started" => Body::RunStarted(serde_json::from_str(data)?),
-        "run.ended" => Body::RunEnded(serde_json::from_str(data)?),
-        "item.opened" => Body::ItemOpened(serde_json::from_str(data)?),
-        "item.updated" => Body::ItemUpdated(serde_json::from_str(data)?),
-        "item.delta" => Body::ItemDelta(serde_json::from_str(data)?),
-        "item.closed" => Body::ItemClosed(serde_json::from_str(data)?),
-        "ask.opened" => Body::AskOpened(serde_json::from_str(data)?),
-        "ask.settled" => Body::AskSettled(serde_json::from_str(data)?),
-        "usage.reported" => Body::UsageReported(serde_json::from_str(data)?),
-        "notice.raised" => Body::NoticeRaised(serde_json::from_str(data)?),
-        "frame.unmapped" => Body::FrameUnmapped(serde_json::from_str(data)?),
-        other => return Err(de::Error::custom(format!("no event is called `{other}`"))),
+    let Some(kind) = BodyKind::find(name) else {
+        return Err(de::Error::custom(format!("no event is called `{name}`")));
+    };
+    Ok(match kind {
+        BodyKind::SessionBound => Body::SessionBound(serde_json::from_str(data)?),
+        BodyKind::RunStarted => Body::RunStarted(serde_json::from_str(data)?),
+        BodyKind::RunEnded => Body::RunEnded(serde_json::from_str(data)?),
+        BodyKind::ItemOpened => Body::ItemOpened(serde_json::from_str(data)?),
+        BodyKind::ItemUpdated => Body::ItemUpdated(serde_json::from_str(data)?),
+        BodyKind::ItemDelta => Body::ItemDelta(serde_json::from_str(data)?),
+        BodyKind::ItemClosed => Body::ItemClosed(serde_json::from_str(data)?),
+        BodyKind::AskOpened => Body::AskOpened(serde_json::from_str(data)?),
+        BodyKind::AskSettled => Body::AskSettled(serde_json::from_str(data)?),
+        BodyKind::UsageReported => Body::UsageReported(serde_json::from_str(data)?),
+        BodyKind::NoticeRaised => Body::NoticeRaised(serde_json::from_str(data)?),
+        BodyKind::FrameUnmapped => Body::FrameUnmapped(serde_json::from_str(data)?),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stand_in_the_order_of_the_enum() {
+        for (kind, name) in BodyKind::NAMES {
+            assert_eq!(kind.name(), name);
+        }
+    }
 }

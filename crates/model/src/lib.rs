@@ -22,8 +22,8 @@ pub use ask::{Ask, AskKind, AskSettled, Deadline, Decision};
 pub use cut::{cut_mark, json_boundary};
 pub use error_chain::error_chain;
 pub use event::{
-    Binding, Body, Channel, Delta, Event, Extra, ItemClosed, Level, McpServer, Notice, Origin,
-    SessionBound, Unmapped, VERSION, Why,
+    Binding, Body, BodyKind, Channel, Delta, Event, Extra, ItemClosed, Level, McpServer, Notice,
+    Origin, SessionBound, Unmapped, VERSION, Why,
 };
 pub use ids::{AskId, ItemId, RunId, SessionId};
 pub use item::{

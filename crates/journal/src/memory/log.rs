@@ -3,13 +3,11 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use model::{AskId, Decision, RunId, SessionId, Timestamp};
+use model::{AskId, BodyKind, Decision, RunId, SessionId, Timestamp};
 
 use crate::clock::Moment;
 use crate::command::{Command, CommandBody, MAX_COMMANDS, WaitingAsk};
-use crate::entry::{
-    Batch, Deltas, Effect, Entry, Kind, Page, PageBudget, Read, Stored, StoredFrame,
-};
+use crate::entry::{Batch, Deltas, Effect, Entry, Page, PageBudget, Read, Stored, StoredFrame};
 use crate::error::{Error, Result};
 use crate::lease::{Holder, Owner};
 use crate::run::{Overview, Run, RunEnd};
@@ -288,7 +286,7 @@ impl MemoryLog {
         let mut room = PageBudget::of(read);
         let mut events = Vec::new();
         let wanted = self.events.iter().filter(|it| {
-            it.seq > read.after && (read.deltas == Deltas::Keep || it.kind != Kind::ItemDelta)
+            it.seq > read.after && (read.deltas == Deltas::Keep || it.kind != BodyKind::ItemDelta)
         });
         for event in wanted {
             room.take(event.line.len());

@@ -1,14 +1,14 @@
 //! Reading the log: lines and frames as they were stored, nothing parsed.
 
 use bytes::Bytes;
-use model::{SessionId, Timestamp};
+use model::{BodyKind, SessionId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::append::{key, seq};
 use super::checksum::{EVENTS, FRAMES};
 use super::logs::LogRow;
 use crate::damage::placeholder;
-use crate::entry::{Deltas, Kind, Page, PageBudget, Read, Stored, StoredFrame};
+use crate::entry::{Deltas, Page, PageBudget, Read, Stored, StoredFrame};
 use crate::error::{Damage, Error, Fault, Result};
 
 pub(super) fn read(conn: &Connection, session: &SessionId<'static>, read: Read) -> Result<Page> {
@@ -182,7 +182,7 @@ pub(super) fn with_line<T>(
 
 fn is_delta(row: &Row<'_>) -> bool {
     let kind = row.get_ref(2).ok();
-    kind.and_then(|it| it.as_str().ok()) == Some(Kind::ItemDelta.name())
+    kind.and_then(|it| it.as_str().ok()) == Some(BodyKind::ItemDelta.name())
 }
 
 /// The columns of [`EVENTS`]; absent when they are damaged.
@@ -194,7 +194,7 @@ pub(super) fn event(row: &Row<'_>) -> Option<Stored> {
     Some(Stored {
         seq: seq(row.get(0).ok()?),
         at: Timestamp::from_millis(row.get(1).ok()?),
-        kind: Kind::find(kind.as_str().ok()?)?,
+        kind: BodyKind::find(kind.as_str().ok()?)?,
         cut: row.get::<_, i64>(3).ok()? as u64,
         line: Bytes::copy_from_slice(row.get_ref(4).ok()?.as_bytes().ok()?),
         is_damaged: false,

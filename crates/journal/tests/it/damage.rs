@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use journal::{
-    Batch, CommandBody, Config, Damage, Deltas, Error, Fault, Journal, Kind, Lease, ManualClock,
+    Batch, CommandBody, Config, Damage, Deltas, Error, Fault, Journal, Lease, ManualClock,
     NewSession, OpenNote, Owner, Page, Read, SessionQuery, Sqlite, Stored, Takeover,
 };
-use model::{Body, Level, Outcome, SessionId, Why};
+use model::{Body, BodyKind, Level, Outcome, SessionId, Why};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -120,7 +120,7 @@ pub(crate) async fn read(journal: &Sqlite, id: &str) -> Page {
 /// What stands in the place of event `seq`, after checking that it says so.
 #[track_caller]
 fn stand_in(stored: &Stored, session: &str, seq: u64) {
-    assert_eq!((stored.seq, stored.kind), (seq, Kind::NoticeRaised));
+    assert_eq!((stored.seq, stored.kind), (seq, BodyKind::NoticeRaised));
     assert!(stored.is_damaged);
     let event = stored.event().unwrap();
     assert_eq!((event.seq, event.session.as_str()), (seq, session));
@@ -226,7 +226,8 @@ async fn a_damaged_event_is_replaced_by_a_notice_and_its_neighbours_are_served()
             }
             let seqs = |events: &[Stored]| events.iter().map(|it| it.seq).collect::<Vec<_>>();
             let wanted = after.events.iter();
-            let wanted = wanted.filter(|it| deltas == Deltas::Keep || it.kind != Kind::ItemDelta);
+            let wanted =
+                wanted.filter(|it| deltas == Deltas::Keep || it.kind != BodyKind::ItemDelta);
             let wanted: Vec<_> = wanted.cloned().collect();
             assert_eq!(seqs(&events), seqs(&wanted), "{sql}");
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use journal::{Journal, Kind, ListCursor, Read, Run, Session, SessionQuery};
-use model::{Body, Timestamp};
+use journal::{Journal, ListCursor, Read, Run, Session, SessionQuery};
+use model::{Body, BodyKind, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -155,7 +155,11 @@ fn run_view(run: &Run, cost: Option<f64>) -> Value {
 async fn cost(journal: &dyn Journal, run: &Run) -> Result<Option<f64>> {
     let Some(end) = run.end else { return Ok(None) };
     let page = journal.read(&run.session, Read::one(end.seq)).await?;
-    let Some(stored) = page.events.first().filter(|it| it.kind == Kind::RunEnded) else {
+    let Some(stored) = page
+        .events
+        .first()
+        .filter(|it| it.kind == BodyKind::RunEnded)
+    else {
         return Ok(None);
     };
     let Some(event) = stored.event() else {

@@ -1,8 +1,8 @@
 //! Events go in whole and in order, and come out by cursor as they went in.
 
 use bytes::Bytes;
-use journal::{Batch, Deltas, Entry, Error, Kind, Page, Read, Stored, StoredFrame};
-use model::{Outcome, SessionId, Timestamp};
+use journal::{Batch, Deltas, Entry, Error, Page, Read, Stored, StoredFrame};
+use model::{BodyKind, Outcome, SessionId, Timestamp};
 
 use super::for_every_engine;
 use crate::harness::{
@@ -45,7 +45,7 @@ async fn events_come_back_as_they_were_appended(engine: Engine) {
                 Stored {
                     seq: 1,
                     at: Timestamp::from_millis(5),
-                    kind: Kind::NoticeRaised,
+                    kind: BodyKind::NoticeRaised,
                     line: first,
                     cut: 0,
                     is_damaged: false,
@@ -53,7 +53,7 @@ async fn events_come_back_as_they_were_appended(engine: Engine) {
                 Stored {
                     seq: 2,
                     at: START,
-                    kind: Kind::NoticeRaised,
+                    kind: BodyKind::NoticeRaised,
                     line: second,
                     cut: 0,
                     is_damaged: false,

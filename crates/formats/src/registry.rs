@@ -91,25 +91,40 @@ impl StreamKind {
     }
 }
 
+/// What a row means that leaves columns out.
+const FORMAT: Format = Format {
+    name: "",
+    summary: "",
+    framing: Framing::Lines,
+    reader: None,
+    recognises: |_| false,
+    writer: None,
+    profiles: &[],
+};
+
+const fn written(new: NewWriter, stream_kind: StreamKind) -> Option<WriterInfo> {
+    Some(WriterInfo {
+        new,
+        stream_kind,
+        has_links: false,
+    })
+}
+
 /// Every format, in the order they are listed for people.
 pub const FORMATS: &[Format] = &[
     Format {
         name: "claude",
         summary: "Claude Code stream-json",
-        framing: Framing::Lines,
         reader: Some(readers::machine::<readers::claude::Claude>),
         recognises: readers::claude::recognises,
-        writer: None,
-        profiles: &[],
+        ..FORMAT
     },
     Format {
         name: "codex",
         summary: "Codex ThreadEvents, and the app server's messages",
-        framing: Framing::Lines,
         reader: Some(readers::machine::<readers::codex::Codex>),
         recognises: readers::codex::recognises,
-        writer: None,
-        profiles: &[],
+        ..FORMAT
     },
     Format {
         name: "opencode",
@@ -117,17 +132,14 @@ pub const FORMATS: &[Format] = &[
         framing: Framing::Either,
         reader: Some(readers::machine::<readers::opencode::OpenCode>),
         recognises: readers::opencode::recognises,
-        writer: None,
-        profiles: &[],
+        ..FORMAT
     },
     Format {
         name: "gemini",
         summary: "Gemini CLI stream-json",
-        framing: Framing::Lines,
         reader: Some(readers::machine::<readers::gemini::Gemini>),
         recognises: readers::gemini::recognises,
-        writer: None,
-        profiles: &[],
+        ..FORMAT
     },
     Format {
         name: "openresponses",
@@ -135,20 +147,15 @@ pub const FORMATS: &[Format] = &[
         framing: Framing::Either,
         reader: Some(readers::machine::<readers::openresponses::OpenResponses>),
         recognises: readers::openresponses::recognises,
-        writer: None,
-        profiles: &[],
+        ..FORMAT
     },
     Format {
         name: "takopi",
         summary: "Takopi events, JSON lines",
-        framing: Framing::Lines,
-        reader: None,
-        recognises: never,
-        writer: Some(WriterInfo {
-            new: |config| Box::new(writers::takopi::Takopi::new(config)),
-            stream_kind: StreamKind::Lines,
-            has_links: false,
-        }),
+        writer: written(
+            |config| Box::new(writers::takopi::Takopi::new(config)),
+            StreamKind::Lines,
+        ),
         profiles: &[
             ProfileInfo {
                 name: "upstream",
@@ -159,13 +166,11 @@ pub const FORMATS: &[Format] = &[
                 summary: "more notes: tools, servers, plans, unknown frames",
             },
         ],
+        ..FORMAT
     },
     Format {
         name: "thread",
         summary: "Codex ThreadEvents, JSON lines",
-        framing: Framing::Lines,
-        reader: None,
-        recognises: never,
         writer: Some(WriterInfo {
             new: |config| Box::new(writers::thread::Thread::new(config)),
             stream_kind: StreamKind::Lines,
@@ -181,18 +186,17 @@ pub const FORMATS: &[Format] = &[
                 summary: "no output is cut",
             },
         ],
+        ..FORMAT
     },
     Format {
         name: "openhands",
         summary: "OpenHands events, JSON lines",
-        framing: Framing::Lines,
         reader: Some(readers::machine::<readers::openhands::OpenHands>),
         recognises: readers::openhands::recognises,
-        writer: Some(WriterInfo {
-            new: |config| Box::new(writers::openhands::OpenHands::new(config)),
-            stream_kind: StreamKind::Lines,
-            has_links: false,
-        }),
+        writer: written(
+            |config| Box::new(writers::openhands::OpenHands::new(config)),
+            StreamKind::Lines,
+        ),
         profiles: &[
             ProfileInfo {
                 name: "external",
@@ -211,22 +215,22 @@ pub const FORMATS: &[Format] = &[
                 summary: "one message per turn",
             },
         ],
+        ..FORMAT
     },
     Format {
         name: "acp",
         summary: "Agent Client Protocol v1, JSON-RPC lines",
-        framing: Framing::Lines,
         reader: Some(readers::machine::<readers::acp::Acp>),
         recognises: readers::acp::recognises,
-        writer: Some(WriterInfo {
-            new: |config| Box::new(writers::acp::Acp::new(config)),
-            stream_kind: StreamKind::Lines,
-            has_links: false,
-        }),
+        writer: written(
+            |config| Box::new(writers::acp::Acp::new(config)),
+            StreamKind::Lines,
+        ),
         profiles: &[ProfileInfo {
             name: "seed",
             summary: "as the OpenHands CLI: reasoning as message, calls pending",
         }],
+        ..FORMAT
     },
     Format {
         name: "ag-ui",
@@ -234,11 +238,10 @@ pub const FORMATS: &[Format] = &[
         framing: Framing::Either,
         reader: Some(readers::machine::<readers::ag_ui::AgUi>),
         recognises: readers::ag_ui::recognises,
-        writer: Some(WriterInfo {
-            new: |config| Box::new(writers::ag_ui::AgUi::new(config)),
-            stream_kind: StreamKind::Events,
-            has_links: false,
-        }),
+        writer: written(
+            |config| Box::new(writers::ag_ui::AgUi::new(config)),
+            StreamKind::Events,
+        ),
         profiles: &[ProfileInfo {
             name: "thinking",
             summary: "for clients before 0.0.45: THINKING_* events, no sub-agents",
@@ -247,54 +250,40 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: CANONICAL,
         summary: "canonical events, JSON lines",
-        framing: Framing::Lines,
         reader: Some(|config| Box::new(readers::linkspan::Linkspan::new(config))),
         recognises: readers::linkspan::recognises,
-        writer: Some(WriterInfo {
-            new: |_| Box::<writers::linkspan::Linkspan>::default(),
-            stream_kind: StreamKind::Lines,
-            has_links: false,
-        }),
-        profiles: &[],
+        writer: written(
+            |_| Box::<writers::linkspan::Linkspan>::default(),
+            StreamKind::Lines,
+        ),
+        ..FORMAT
     },
     Format {
         name: TRANSCRIPT,
         summary: "a transcript for the terminal",
-        framing: Framing::Lines,
-        reader: None,
-        recognises: never,
-        writer: Some(WriterInfo {
-            new: |config| Box::new(writers::text::Transcript::new(config)),
-            stream_kind: StreamKind::Document("text/plain; charset=utf-8"),
-            has_links: false,
-        }),
-        profiles: &[],
+        writer: written(
+            |config| Box::new(writers::text::Transcript::new(config)),
+            StreamKind::Document("text/plain; charset=utf-8"),
+        ),
+        ..FORMAT
     },
     Format {
         name: "markdown",
         summary: "a transcript as Markdown",
-        framing: Framing::Lines,
-        reader: None,
-        recognises: never,
-        writer: Some(WriterInfo {
-            new: |config| Box::new(PageTranscript::new(writers::markdown::Markdown, config)),
-            stream_kind: StreamKind::Document("text/markdown; charset=utf-8"),
-            has_links: false,
-        }),
-        profiles: &[],
+        writer: written(
+            |config| Box::new(PageTranscript::new(writers::markdown::Markdown, config)),
+            StreamKind::Document("text/markdown; charset=utf-8"),
+        ),
+        ..FORMAT
     },
     Format {
         name: "html",
         summary: "a transcript as one web page",
-        framing: Framing::Lines,
-        reader: None,
-        recognises: never,
-        writer: Some(WriterInfo {
-            new: |config| Box::new(PageTranscript::new(writers::html::Html, config)),
-            stream_kind: StreamKind::Document("text/html; charset=utf-8"),
-            has_links: false,
-        }),
-        profiles: &[],
+        writer: written(
+            |config| Box::new(PageTranscript::new(writers::html::Html, config)),
+            StreamKind::Document("text/html; charset=utf-8"),
+        ),
+        ..FORMAT
     },
 ];
 
@@ -343,11 +332,6 @@ pub fn live_formats() -> impl Iterator<Item = &'static Format> + Clone {
     FORMATS
         .iter()
         .filter(|it| (it.writer.as_ref()).is_some_and(|it| it.stream_kind.is_live()))
-}
-
-/// A format that is not read.
-fn never(_: &str) -> bool {
-    false
 }
 
 fn find(name: &str) -> Result<&'static Format, Error> {

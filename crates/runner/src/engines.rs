@@ -34,7 +34,7 @@ pub use replay::{BundledReplay, REPLAYS, Recording};
 pub use select::{Selected, SelectedAgent, default_order, first_installed, select};
 
 use self::login::Key;
-use crate::dialogue::Dialogue;
+use crate::dialogue::{self, Dialogue};
 use crate::request::{Interaction, Launch, Request};
 
 /// The engines that are called `name:VALUE`.
@@ -124,7 +124,9 @@ pub struct DialogueInfo {
 
 const ACP_DIALOGUE: DialogueInfo = DialogueInfo {
     format: "acp",
-    new: acp::dialogue,
+    new: |request, config, _| {
+        Box::new(dialogue::Acp::new(request).with_login(config.auth_method.clone()))
+    },
 };
 
 /// A program that the user has to install.
@@ -186,24 +188,44 @@ const STOPPABLE: Capabilities = Capabilities {
     ..USUAL
 };
 
+/// What a row means that leaves columns out.
+const ENGINE: Engine = Engine {
+    name: "",
+    summary: "",
+    argument: None,
+    program: None,
+    one_shot: None,
+    echoes: false,
+    dialogue: None,
+    capabilities: USUAL,
+    efforts: &[],
+    default_rank: None,
+    aliases: &[],
+    login: None,
+    kind: EngineKind::Replay,
+};
+
+/// A program from npm that has no other users.
+const fn npm(name: &'static str, install: &'static str) -> Option<Program> {
+    Some(Program {
+        name,
+        install,
+        version: &["--version"],
+        is_shared: false,
+        env: &[],
+    })
+}
+
 /// Every engine, in the order they are listed for people.
 pub const ENGINES: &[Engine] = &[
     Engine {
         name: "claude",
         summary: "Claude Code",
-        argument: None,
-        program: Some(Program {
-            name: "claude",
-            install: "npm install -g @anthropic-ai/claude-code",
-            version: &["--version"],
-            is_shared: false,
-            env: &[],
-        }),
+        program: npm("claude", "npm install -g @anthropic-ai/claude-code"),
         one_shot: Some("claude"),
-        echoes: false,
         dialogue: Some(DialogueInfo {
             format: "claude",
-            new: claude::dialogue,
+            new: |request, _, _| Box::new(dialogue::Claude::new(request.prompt.is_empty())),
         }),
         capabilities: Capabilities {
             subagents: true,
@@ -217,23 +239,18 @@ pub const ENGINES: &[Engine] = &[
         aliases: &["claude_code", "claude-code"],
         login: Some(claude::LOGIN),
         kind: EngineKind::Agent(claude::RULES),
+        ..ENGINE
     },
     Engine {
         name: "codex",
         summary: "Codex",
-        argument: None,
-        program: Some(Program {
-            name: "codex",
-            install: "npm install -g @openai/codex",
-            version: &["--version"],
-            is_shared: false,
-            env: &[],
-        }),
+        program: npm("codex", "npm install -g @openai/codex"),
         one_shot: Some("codex"),
-        echoes: false,
         dialogue: Some(DialogueInfo {
             format: "codex",
-            new: codex::dialogue,
+            new: |request, config, key| {
+                Box::new(dialogue::Codex::new(request, config.sandbox.clone()).with_key(key))
+            },
         }),
         capabilities: Capabilities {
             mcp_http: true,
@@ -241,35 +258,24 @@ pub const ENGINES: &[Engine] = &[
         },
         efforts: &["minimal", "low", "medium", "high", "xhigh"],
         default_rank: Some(1),
-        aliases: &[],
         login: Some(codex::LOGIN),
         kind: EngineKind::Agent(codex::RULES),
+        ..ENGINE
     },
     Engine {
         name: "opencode",
         summary: "OpenCode",
-        argument: None,
-        program: Some(Program {
-            name: "opencode",
-            install: "npm install -g opencode-ai",
-            version: &["--version"],
-            is_shared: false,
-            env: &[],
-        }),
+        program: npm("opencode", "npm install -g opencode-ai"),
         one_shot: Some("opencode"),
-        echoes: false,
         dialogue: Some(ACP_DIALOGUE),
-        capabilities: USUAL,
-        efforts: &[],
         default_rank: Some(3),
-        aliases: &[],
         login: Some(opencode::LOGIN),
         kind: EngineKind::Agent(opencode::RULES),
+        ..ENGINE
     },
     Engine {
         name: "gemini",
         summary: "Gemini CLI",
-        argument: None,
         program: Some(Program {
             name: "gemini",
             install: "npm install -g @google/gemini-cli",
@@ -284,16 +290,14 @@ pub const ENGINES: &[Engine] = &[
             fork: false,
             ..USUAL
         },
-        efforts: &[],
         default_rank: Some(4),
-        aliases: &[],
         login: Some(gemini::LOGIN),
         kind: EngineKind::Agent(gemini::RULES),
+        ..ENGINE
     },
     Engine {
         name: "openhands",
         summary: "OpenHands",
-        argument: None,
         program: Some(Program {
             name: "python3",
             install: "pip install openhands-sdk openhands-tools",
@@ -305,65 +309,41 @@ pub const ENGINES: &[Engine] = &[
         echoes: true,
         dialogue: Some(DialogueInfo {
             format: "openhands",
-            new: openhands::dialogue,
+            new: |request, config, _| Box::new(dialogue::OpenHands::new(request, config)),
         }),
-        capabilities: USUAL,
-        efforts: &[],
-        default_rank: None,
-        aliases: &[],
-        login: None,
         kind: EngineKind::Agent(openhands::RULES),
+        ..ENGINE
     },
     Engine {
         name: ACP,
         summary: "any agent that speaks the Agent Client Protocol",
         argument: Some("COMMAND"),
-        program: None,
-        one_shot: None,
-        echoes: false,
         dialogue: Some(ACP_DIALOGUE),
         capabilities: Capabilities {
             latest: false,
             ..USUAL
         },
-        efforts: &[],
-        default_rank: None,
-        aliases: &[],
-        login: None,
         kind: EngineKind::Agent(acp::RULES),
+        ..ENGINE
     },
     Engine {
         name: RESPONSES,
         summary: "a model of any OpenResponses endpoint",
         argument: Some("NAME"),
-        program: None,
         one_shot: Some("openresponses"),
-        echoes: false,
-        dialogue: None,
         capabilities: Capabilities {
             resume: true,
             ..STOPPABLE
         },
-        efforts: &[],
-        default_rank: None,
-        aliases: &[],
-        login: None,
         kind: EngineKind::Model,
+        ..ENGINE
     },
     Engine {
         name: REPLAY,
         summary: "a recording, played again",
         argument: Some("FILE"),
-        program: None,
-        one_shot: None,
-        echoes: false,
-        dialogue: None,
         capabilities: STOPPABLE,
-        efforts: &[],
-        default_rank: None,
-        aliases: &[],
-        login: None,
-        kind: EngineKind::Replay,
+        ..ENGINE
     },
 ];
 

@@ -12,15 +12,7 @@ use std::borrow::Cow;
 use model::{Raw, Text};
 use serde::Serialize;
 
-pub use self::session::{
-    AgentCapabilities, AuthMethod, Authenticate, Block, CancelRequest, Choice, ClientCapabilities,
-    ConfigOption, ConfigOptions, Empty, Implementation, Initialize, Initialized, ListSessions,
-    McpCapabilities, McpServer, ModeInfo, ModelInfo, Models, Modes, NewSession, OfSession,
-    OldSession, Opened, Pair, PermissionAnswer, PermissionOption, PermissionOutcome,
-    PermissionRequest, Prompt, PromptCapabilities, Remote, Resource, SessionCapabilities,
-    SessionExtras, SessionInfo, SessionList, SetConfigOption, SetMode, SetModel, Supported,
-    VERSION, supported,
-};
+pub use self::session::*;
 use super::json_rpc::Call;
 
 pub const SESSION_UPDATE: &str = "session/update";

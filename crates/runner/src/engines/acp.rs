@@ -1,21 +1,12 @@
 //! Any agent that speaks the Agent Client Protocol on stdio: the command is the user's own.
 
 use super::{AgentRules, EngineConfig, Error, Invocation, arguments};
-use crate::dialogue::{self, Dialogue};
 use crate::request::{Interaction, Permissions, Request, Resume, Stdin};
 
 /// What `listed` allows: the kinds of tools that ACP has.
 const ALLOWED_TOOLS: &[&str] = &["shell", "read", "edit", "write"];
 
 pub(super) const RULES: AgentRules = AgentRules::new(invocation, ALLOWED_TOOLS);
-
-pub(super) fn dialogue(
-    request: &Request,
-    config: &EngineConfig,
-    _: Option<&str>,
-) -> Box<dyn Dialogue> {
-    Box::new(dialogue::Acp::new(request).with_login(config.auth_method.clone()))
-}
 
 /// Session, model and mode are chosen by messages; there is nothing to add to the command.
 fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {

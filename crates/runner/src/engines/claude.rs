@@ -4,7 +4,6 @@ use serde_json::{Map, Value, json};
 
 use super::invocation::{PromptVia, allowed, prompt};
 use super::{AgentRules, EngineConfig, Error, Invocation, Login, arguments};
-use crate::dialogue::{self, Dialogue};
 use crate::policy::SPECIAL;
 use crate::request::{Interaction, McpServer, McpVia, Mode, Request, Resume, SecretFile, Stdin};
 
@@ -32,10 +31,6 @@ pub(super) const RULES: AgentRules = AgentRules {
     refuses_root: true,
     ..AgentRules::new(invocation, ALLOWED_TOOLS)
 };
-
-pub(super) fn dialogue(request: &Request, _: &EngineConfig, _: Option<&str>) -> Box<dyn Dialogue> {
-    Box::new(dialogue::Claude::new(request.prompt.is_empty()))
-}
 
 fn fixed_rules(config: &EngineConfig, request: &Request) -> Result<Vec<String>, Error> {
     let mut rules = refused_edits(request);

@@ -5,7 +5,6 @@
 use super::invocation::{PromptVia, prompt};
 use super::login::{Key, Store};
 use super::{AgentRules, EngineConfig, Error, Invocation, Login, arguments};
-use crate::dialogue::{self, Dialogue};
 use crate::request::{
     Interaction, Launch, McpServer, McpVia, Mode, Permissions, Request, Resume, Stdin,
 };
@@ -51,14 +50,6 @@ pub(super) const RULES: AgentRules = AgentRules {
     // It has a sandbox instead of a list.
     ..AgentRules::new(invocation, &[])
 };
-
-pub(super) fn dialogue(
-    request: &Request,
-    config: &EngineConfig,
-    key: Option<&str>,
-) -> Box<dyn Dialogue> {
-    Box::new(dialogue::Codex::new(request, config.sandbox.clone()).with_key(key))
-}
 
 fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     lists(request)?;

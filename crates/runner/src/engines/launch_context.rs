@@ -125,7 +125,7 @@ impl SelectedAgent {
         request.options.model = request.options.model.or_else(|| self.config.model.clone());
         // Its rules have refused what cannot be talked with.
         let new = self.engine.dialogue.as_ref().map(|it| it.new);
-        new.unwrap_or(super::acp::dialogue)(&request, &self.config, key)
+        new.unwrap_or(super::ACP_DIALOGUE.new)(&request, &self.config, key)
     }
 
     /// The modes that this agent can be switched to: its tool rules are fixed at the start and must

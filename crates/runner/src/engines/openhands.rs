@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use super::invocation::allowed;
 use super::{AgentRules, EngineConfig, Error, Invocation, arguments};
-use crate::dialogue::{self, Dialogue};
 use crate::request::{Image, Interaction, McpVia, Mode, Prompt, Request, Resume, Stdin};
 
 /// What `listed` allows when neither the caller nor the config has a list; looking is never asked.
@@ -199,14 +198,6 @@ fn named(tools: &[String]) -> Vec<String> {
 }
 
 pub(super) const RULES: AgentRules = AgentRules::new(invocation, ALLOWED_TOOLS);
-
-pub(super) fn dialogue(
-    request: &Request,
-    config: &EngineConfig,
-    _: Option<&str>,
-) -> Box<dyn Dialogue> {
-    Box::new(dialogue::OpenHands::new(request, config))
-}
 
 fn invocation(config: &EngineConfig, request: &Request) -> Result<Invocation, Error> {
     if let Resume::Session(id) | Resume::Fork(id) = &request.resume

@@ -17,7 +17,7 @@ use crate::record::Record;
 /// needs no interval.
 const MAX_FLUSH_INTERVAL: Duration = Duration::from_millis(10);
 /// The same where followers wait for each append: half of it is what an event waits for on average.
-pub(crate) const FOLLOWED_FLUSH_INTERVAL: Duration = Duration::from_millis(3);
+pub(crate) const FOLLOWED_FLUSH_INTERVAL: Duration = Duration::from_millis(2);
 const FLUSH_FACTOR: u32 = 30;
 /// Timers are not finer.
 const MIN_FLUSH_INTERVAL: Duration = Duration::from_millis(1);

@@ -22,7 +22,7 @@ const TAKE: usize = 64;
 /// The flush interval per follower while a stream is active: followers get the events of an
 /// interval in one write. After an idle period the first event is delivered at once. The interval
 /// scales with the number of followers, because each of them costs a write.
-const FLUSH_INTERVAL_EACH: Duration = Duration::from_micros(250);
+const FLUSH_INTERVAL_EACH: Duration = Duration::from_micros(400);
 const MAX_FLUSH_INTERVAL: Duration = Duration::from_millis(100);
 /// Timers are not finer; with few followers delivery is immediate.
 const MIN_FLUSH_INTERVAL: Duration = Duration::from_millis(1);
@@ -243,8 +243,8 @@ mod tests {
             [
                 (None, None),
                 (None, None),
-                (None, Some(25)),
-                (None, Some(25)),
+                (None, Some(40)),
+                (None, Some(40)),
                 (None, None),
                 (None, Some(100)),
                 (None, None),

@@ -269,6 +269,19 @@ pub struct Notice<'a> {
     pub detail: Option<Raw<'a>>,
 }
 
+impl<'a> Notice<'a> {
+    /// A notice about no item, without the agent's own message.
+    pub fn new(level: Level, code: impl Into<Cow<'a, str>>, text: Text<'a>) -> Self {
+        Self {
+            level,
+            code: code.into(),
+            text,
+            item: None,
+            detail: None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {

@@ -166,11 +166,8 @@ impl AgUi {
     /// The application's own state: kept, not understood.
     fn state<'c>(&mut self, cx: &mut FrameContext<'c>, code: &'static str, detail: Any<'c>) {
         let notice = Notice {
-            level: Level::Debug,
-            code: Cow::Borrowed(code),
-            text: Text::new(code),
-            item: None,
             detail: detail.raw(),
+            ..Notice::new(Level::Debug, code, Text::new(code))
         };
         self.lifecycle.notice(cx, notice);
     }
@@ -243,13 +240,7 @@ impl AgUi {
     }
 
     fn debug(&mut self, cx: &mut FrameContext<'_>, code: &'static str, text: Text<'_>) {
-        let notice = Notice {
-            level: Level::Debug,
-            code: Cow::Borrowed(code),
-            text,
-            item: None,
-            detail: None,
-        };
+        let notice = Notice::new(Level::Debug, code, text);
         self.lifecycle.notice(cx, notice);
     }
 }

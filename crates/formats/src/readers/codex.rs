@@ -190,11 +190,8 @@ impl Codex {
     ) {
         let code = Cow::Borrowed(code);
         let notice = Notice {
-            level,
-            code,
-            text,
-            item: None,
             detail,
+            ..Notice::new(level, code, text)
         };
         self.lifecycle.notice(cx, notice);
     }

@@ -10,9 +10,9 @@ mod tests;
 use std::borrow::Cow;
 
 use model::{
-    Basis, Cause, Channel, Class, Item, ItemId, Level, Message, ModelUsage, Notice, Outcome, Plan,
-    Raw, Role, RunEnded, RunError, Scope, Status, Text, Timestamp, Tokens, Tool, ToolKind,
-    ToolResult, Usage, Why,
+    Basis, Cause, Channel, Item, ItemId, Level, Message, ModelUsage, Notice, Outcome, Plan, Raw,
+    Role, RunEnded, RunError, Scope, Status, Text, Timestamp, Tokens, Tool, ToolKind, ToolResult,
+    Usage,
 };
 
 use super::lifecycle::{FrameContext, Lifecycle, raw};
@@ -134,7 +134,7 @@ impl Gemini {
         self.close_message(cx);
         let id = ItemId::new(line.tool_id.0.unwrap_or(Cow::Borrowed("tool")));
         if !self.lifecycle.is_open(&id) {
-            self.never_opened(cx, &id);
+            self.lifecycle.open_unseen_call(cx, &id);
         }
         let error: wire::Error<'c> = line.error.parse().unwrap_or_default();
         let status = match (line.status.as_deref(), error.r#type.as_deref()) {
@@ -158,22 +158,6 @@ impl Gemini {
             .close_tool(cx, &id, status, result, |tool| refine(tool, status));
     }
 
-    /// A result without a call still counts; a call is synthesized for it.
-    fn never_opened(&mut self, cx: &mut FrameContext<'_>, id: &ItemId<'_>) {
-        let tool = Tool {
-            id: id.by_ref(),
-            group: None,
-            name: Cow::Borrowed("unknown"),
-            input: None,
-            class: Class::plain(ToolKind::Other, Text::new("tool result")),
-            server_side: false,
-            result: None,
-        };
-        let before = cx.why.replace(Why::NeverOpened);
-        self.lifecycle.open(cx, Item::Tool(Box::new(tool)));
-        cx.why = before;
-    }
-
     fn show_plan(&mut self, cx: &mut FrameContext<'_>, id: &ItemId<'_>, status: Status) {
         let tool = self.lifecycle.open_tool(id);
         let todo = tool.filter(|it| it.class.kind == ToolKind::Todo && status == Status::Ok);
@@ -191,11 +175,12 @@ impl Gemini {
         };
         let said = line.message.raw().map(Text::from);
         let notice = Notice {
-            level,
-            code: Cow::Borrowed("error"),
-            text: said.unwrap_or(Text::new("gemini reports an error")),
-            item: None,
             detail: Some(raw(json)),
+            ..Notice::new(
+                level,
+                "error",
+                said.unwrap_or(Text::new("gemini reports an error")),
+            )
         };
         self.lifecycle.notice(cx, notice);
     }
@@ -335,11 +320,10 @@ fn verdict<'c>(status: Option<&str>, error: wire::Error<'c>) -> (Outcome, Option
     };
     let code = code.filter(|it| it != "unknown");
     let message = error.message.raw().map(Text::from);
-    let error = RunError {
-        code: code.unwrap_or(Cow::Borrowed("failed")),
-        message: message.unwrap_or(Text::new("gemini run failed")),
-        native: None,
-    };
+    let error = RunError::new(
+        code.unwrap_or(Cow::Borrowed("failed")),
+        message.unwrap_or(Text::new("gemini run failed")),
+    );
     (outcome, Some(error))
 }
 

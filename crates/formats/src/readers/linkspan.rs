@@ -3,8 +3,6 @@
 //! A whole file comes back as it was. A damaged one is made lawful again by the same lifecycle that
 //! every reader has: what was never opened is opened, what was left open is closed.
 
-use std::borrow::Cow;
-
 use model::{Body, End, Event, Frame, Outcome, Reader, RunEnded, RunError, Sink, Text, Why};
 
 use super::lifecycle::{FrameContext, Lifecycle};
@@ -123,11 +121,7 @@ impl Reader for Linkspan {
 fn lost(lifecycle: &mut Lifecycle, cx: &mut FrameContext<'_>) {
     let before = cx.why.replace(Why::MissingEnd);
     let message = Text::new("the recording stops before the run ended");
-    let error = RunError {
-        code: Cow::Borrowed("missing_end"),
-        message,
-        native: None,
-    };
+    let error = RunError::new("missing_end", message);
     lifecycle.end_run(cx, RunEnded::new(Outcome::Lost, Some(error)));
     cx.why = before;
 }

@@ -116,11 +116,8 @@ impl OpenCode {
         detail: Option<Raw<'_>>,
     ) {
         let notice = Notice {
-            level,
-            code: code.into(),
-            text,
-            item: None,
             detail,
+            ..Notice::new(level, code.into(), text)
         };
         self.lifecycle.notice(cx, notice);
     }

@@ -190,11 +190,8 @@ impl OpenHands {
     ) {
         cx.extra.clear();
         let notice = Notice {
-            level,
-            code: Cow::Borrowed(code),
-            text: Text::new(text),
-            item: None,
             detail: Some(Raw::parse(json.to_owned())),
+            ..Notice::new(level, code, Text::new(text))
         };
         self.lifecycle.notice(cx, notice);
     }

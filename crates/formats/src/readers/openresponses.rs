@@ -227,11 +227,9 @@ impl OpenResponses {
     ) {
         let item = self.output.key_at(line);
         let notice = Notice {
-            level: Level::Debug,
-            code: Cow::Borrowed(code),
-            text: Text::new(code),
             item,
             detail: detail.raw(),
+            ..Notice::new(Level::Debug, code, Text::new(code))
         };
         self.lifecycle.notice(cx, notice);
     }
@@ -239,16 +237,8 @@ impl OpenResponses {
     fn debug(&mut self, cx: &mut FrameContext<'_>, code: &'static str, text: Text<'_>) {
         // The complete response at its end.
         cx.extra.clear();
-        self.lifecycle.notice(
-            cx,
-            Notice {
-                level: Level::Debug,
-                code: Cow::Borrowed(code),
-                text,
-                item: None,
-                detail: None,
-            },
-        );
+        self.lifecycle
+            .notice(cx, Notice::new(Level::Debug, code, text));
     }
 }
 

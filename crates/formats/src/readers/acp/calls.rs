@@ -150,11 +150,8 @@ impl Acp {
         item: Option<ItemId<'_>>,
     ) {
         let notice = Notice {
-            level: Level::Debug,
-            code: Cow::Borrowed("late_update"),
-            text: Text::new(text),
             item,
-            detail: None,
+            ..Notice::new(Level::Debug, "late_update", Text::new(text))
         };
         self.lifecycle.notice(cx, notice);
     }

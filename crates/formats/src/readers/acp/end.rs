@@ -211,11 +211,7 @@ fn failure<'c>(line: &Line<'c>) -> RunEnded<'c> {
         _ => "error",
     }));
     let message = std::mem::take(&mut error.message).raw().map(Text::from);
-    let error = RunError {
-        code,
-        message: message.unwrap_or(Text::new("the run failed")),
-        native: None,
-    };
+    let error = RunError::new(code, message.unwrap_or(Text::new("the run failed")));
     RunEnded::new(outcome, Some(error))
 }
 

@@ -135,13 +135,11 @@ impl Acp {
     pub(super) fn emit_skipped(&mut self, cx: &mut FrameContext<'_>) {
         let n = std::mem::take(&mut self.n_skipped);
         if n > 0 {
-            let notice = Notice {
-                level: Level::Debug,
-                code: Cow::Borrowed("outside_of_runs"),
-                text: Text::new(format!("{n} updates outside of any run were not told")),
-                item: None,
-                detail: None,
-            };
+            let notice = Notice::new(
+                Level::Debug,
+                "outside_of_runs",
+                Text::new(format!("{n} updates outside of any run were not told")),
+            );
             self.lifecycle.notice(cx, notice);
         }
     }
@@ -221,11 +219,8 @@ impl Acp {
         };
         let title = update.title.0.map(Text::from_json).unwrap_or_default();
         let notice = Notice {
-            level,
-            code: Cow::Borrowed("notice"),
-            text: title,
-            item: None,
             detail: Some(model::Raw::parse(json.to_owned())),
+            ..Notice::new(level, "notice", title)
         };
         self.lifecycle.notice(cx, notice);
     }

@@ -72,16 +72,18 @@ impl AgUi {
     fn on_linkspan_event<'c>(&mut self, cx: &mut FrameContext<'c>, value: Any<'c>) {
         let mut it: wire::Notice<'c> = value.parse().unwrap_or_default();
         let notice = Notice {
-            level: match it.level.as_deref() {
-                Some("error") => Level::Error,
-                Some("warning") => Level::Warning,
-                Some("debug") => Level::Debug,
-                Some(_) | None => Level::Info,
-            },
-            code: it.code.take().unwrap_or(Cow::Borrowed("notice")),
-            text: text(it.text),
             item: it.item_id.take().map(ItemId::new),
             detail: it.detail.raw(),
+            ..Notice::new(
+                match it.level.as_deref() {
+                    Some("error") => Level::Error,
+                    Some("warning") => Level::Warning,
+                    Some("debug") => Level::Debug,
+                    Some(_) | None => Level::Info,
+                },
+                it.code.take().unwrap_or(Cow::Borrowed("notice")),
+                text(it.text),
+            )
         };
         self.lifecycle.notice(cx, notice);
     }

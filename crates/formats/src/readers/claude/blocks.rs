@@ -376,13 +376,7 @@ impl Claude {
 }
 
 pub(super) fn notice<'a>(level: Level, code: &'static str, text: Text<'a>) -> Notice<'a> {
-    Notice {
-        level,
-        code: Cow::Borrowed(code),
-        text,
-        item: None,
-        detail: None,
-    }
+    Notice::new(level, code, text)
 }
 
 /// The content of a user message: text and images.

@@ -185,11 +185,8 @@ impl Claude {
     ) {
         let detail = Some(Raw::parse(json.to_owned()));
         let notice = Notice {
-            level,
-            code: Cow::Borrowed(code),
-            text: Text::new(text),
-            item: None,
             detail,
+            ..Notice::new(level, code, Text::new(text))
         };
         self.lifecycle.notice(cx, notice);
     }

@@ -246,11 +246,7 @@ impl Claude {
         } else {
             Text::new(format!("claude run failed ({subtype})"))
         };
-        RunError {
-            code,
-            message,
-            native: None,
-        }
+        RunError::new(code, message)
     }
 }
 

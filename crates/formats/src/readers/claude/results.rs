@@ -1,10 +1,6 @@
 //! Tool results: how a call ended, and what only its result tells.
 
-use std::borrow::Cow;
-
-use model::{
-    AskSettled, Class, Decision, Item, ItemId, Raw, Status, Text, Tool, ToolKind, ToolResult, Why,
-};
+use model::{AskSettled, Decision, ItemId, Raw, Status, Text, Tool, ToolKind, ToolResult};
 
 use super::{Claude, FrameContext};
 use crate::readers::subagents;
@@ -24,7 +20,7 @@ impl Claude {
         };
         let id = ItemId::new(id);
         if !self.lifecycle.is_open(&id) {
-            self.never_opened(cx, &id);
+            self.lifecycle.open_unseen_call(cx, &id);
         }
         let is_error = block.is_error.is_true();
         let verdict = self.verdict(&id, is_error, meta.as_ref());
@@ -59,23 +55,6 @@ impl Claude {
         };
         self.lifecycle
             .close_tool(cx, &id, verdict, result, |tool| refine(tool, &details));
-    }
-
-    /// A result without a call still counts; a call is synthesized for it.
-    fn never_opened(&mut self, cx: &mut FrameContext<'_>, id: &ItemId<'_>) {
-        let class = Class::plain(ToolKind::Other, Text::new("tool result"));
-        let tool = Tool {
-            id: id.by_ref(),
-            group: None,
-            name: Cow::Borrowed("unknown"),
-            input: None,
-            class,
-            server_side: false,
-            result: None,
-        };
-        let before = cx.why.replace(Why::NeverOpened);
-        self.lifecycle.open(cx, Item::Tool(Box::new(tool)));
-        cx.why = before;
     }
 
     /// How a call ended: run, failed, not allowed, or stopped.

@@ -104,13 +104,7 @@ impl Claude {
         code: &'static str,
         said: &'static str,
     ) {
-        let notice = Notice {
-            level: Level::Debug,
-            code: Cow::Borrowed(code),
-            text: Text::new(said),
-            item: None,
-            detail: None,
-        };
+        let notice = Notice::new(Level::Debug, code, Text::new(said));
         self.lifecycle.notice(cx, notice);
     }
 
@@ -207,11 +201,9 @@ impl Claude {
         self.lifecycle.notice(
             cx,
             Notice {
-                level: Level::Warning,
-                code,
-                text,
                 item,
                 detail,
+                ..Notice::new(Level::Warning, code, text)
             },
         );
     }
@@ -243,11 +235,9 @@ impl Claude {
         self.lifecycle.notice(
             cx,
             Notice {
-                level,
-                code: Cow::Borrowed(code),
-                text,
                 item,
                 detail,
+                ..Notice::new(level, code, text)
             },
         );
     }

@@ -56,11 +56,10 @@ impl Codex {
         self.begin(cx);
         let message = line.error.take().message.raw().map(Text::from);
         let message = message.filter(|it| !it.is_empty());
-        let error = RunError {
-            code: Cow::Borrowed("turn_failed"),
-            message: message.unwrap_or(Text::new("the turn failed")),
-            native: None,
-        };
+        let error = RunError::new(
+            "turn_failed",
+            message.unwrap_or(Text::new("the turn failed")),
+        );
         let mut ended = RunEnded::new(Outcome::Failed, Some(error));
         ended.detail = raw(text);
         figures(&mut ended, line.usage, text);

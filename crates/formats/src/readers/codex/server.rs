@@ -219,11 +219,7 @@ impl Codex {
         self.begin(cx);
         cx.extra.clear();
         let message = turn.error.take().message.raw().map(Text::from);
-        let error = |code, made_up| RunError {
-            code: Cow::Borrowed(code),
-            message: message.unwrap_or(Text::new(made_up)),
-            native: None,
-        };
+        let error = |code, made_up| RunError::new(code, message.unwrap_or(Text::new(made_up)));
         let (outcome, error) = match turn.status.as_deref() {
             Some("completed") => (Outcome::Completed, None),
             Some("interrupted") => (Outcome::Aborted, Some(error("aborted", "aborted"))),

@@ -31,11 +31,8 @@ impl Lifecycle {
     ) {
         cx.extra.clear();
         let notice = Notice {
-            level,
-            code: Cow::Borrowed(code),
-            text,
-            item: None,
             detail: Some(raw(json)),
+            ..Notice::new(level, code, text)
         };
         self.notice(cx, notice);
     }
@@ -50,11 +47,8 @@ impl Lifecycle {
     ) {
         let origin = std::mem::replace(&mut cx.origin, Origin::Linkspan);
         let notice = Notice {
-            level: Level::Warning,
-            code: Cow::Borrowed(code),
-            text: Text::new(text),
-            item: None,
             detail,
+            ..Notice::new(Level::Warning, code, Text::new(text))
         };
         self.notice(cx, notice);
         cx.origin = origin;
@@ -117,13 +111,7 @@ impl Lifecycle {
         if cx.extra.is_empty() {
             return;
         }
-        let notice = Notice {
-            level: Level::Debug,
-            code: Cow::Borrowed("unread"),
-            text: Text::new("fields nobody reads"),
-            item: None,
-            detail: None,
-        };
+        let notice = Notice::new(Level::Debug, "unread", Text::new("fields nobody reads"));
         self.notice(cx, notice);
     }
 }

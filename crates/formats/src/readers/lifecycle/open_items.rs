@@ -1,7 +1,10 @@
 //! Items while they are open: each opens once, its deltas add up to its text, and it closes once.
 
+use std::borrow::Cow;
+
 use model::{
-    Body, Channel, Delta, Item, ItemClosed, ItemId, Raw, Status, Text, Tool, ToolResult, Why,
+    Body, Channel, Class, Delta, Item, ItemClosed, ItemId, Raw, Status, Text, Tool, ToolKind,
+    ToolResult, Why,
 };
 
 use super::items::{folded, is_contained_in, name_call, text_of, without_text};
@@ -54,6 +57,27 @@ impl Lifecycle {
             text: StreamedText::default(),
             input: StreamedText::default(),
         });
+    }
+
+    /// Opens an item whose beginning the stream does not show.
+    pub(crate) fn open_unseen(&mut self, cx: &mut FrameContext<'_>, item: Item<'_>) {
+        let before = cx.why.replace(Why::NeverOpened);
+        self.open(cx, item);
+        cx.why = before;
+    }
+
+    /// A result without a call still counts; a call is synthesized for it.
+    pub(crate) fn open_unseen_call(&mut self, cx: &mut FrameContext<'_>, id: &ItemId<'_>) {
+        let tool = Tool {
+            id: id.by_ref(),
+            group: None,
+            name: Cow::Borrowed("unknown"),
+            input: None,
+            class: Class::plain(ToolKind::Other, Text::new("tool result")),
+            server_side: false,
+            result: None,
+        };
+        self.open_unseen(cx, Item::Tool(Box::new(tool)));
     }
 
     /// Replaces what is known of an open item; opens it when it is not.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use model::{
     Basis, Body, Channel, Compaction, Item, ItemId, Level, Message, Raw, Reasoning, Role, Scope,
-    Status, Text, Tokens, Usage, Why,
+    Status, Text, Tokens, Usage,
 };
 
 use super::{FrameContext, OpenCode, has_ended};
@@ -152,9 +152,7 @@ impl OpenCode {
             self.begin(cx);
             let group = properties.message_id.0.clone();
             let item = message(id.clone(), Role::Assistant, group, Text::EMPTY);
-            let before = cx.why.replace(Why::NeverOpened);
-            self.lifecycle.open(cx, item);
-            cx.why = before;
+            self.lifecycle.open_unseen(cx, item);
             self.growing.begin(&id, properties.message_id.as_deref());
         }
         self.growing.add(&id, &text);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use model::{
     Change, Decision, Denial, Diff, Item, ItemId, Level, Notice, Plan, PlanEntry, PlanStatus, Raw,
-    Reasoning, Role, Status, Text, Tool, ToolKind, ToolResult, Why,
+    Reasoning, Role, Status, Text, Tool, ToolKind, ToolResult,
 };
 
 use super::end::PossibleEnd;
@@ -158,9 +158,7 @@ impl OpenHands {
                 server_side: false,
                 result: None,
             };
-            let before = cx.why.replace(Why::NeverOpened);
-            self.lifecycle.open(cx, Item::Tool(Box::new(tool)));
-            cx.why = before;
+            self.lifecycle.open_unseen(cx, Item::Tool(Box::new(tool)));
         }
         id
     }
@@ -282,13 +280,11 @@ impl OpenHands {
     /// What the agent meant to say last was not accepted: it goes on.
     fn not_done(&mut self, cx: &mut FrameContext<'_>, code: &'static str, why: Option<Raw<'_>>) {
         self.ending = None;
-        let notice = Notice {
-            level: Level::Warning,
-            code: Cow::Borrowed(code),
-            text: why.map(Text::from).unwrap_or_default(),
-            item: None,
-            detail: None,
-        };
+        let notice = Notice::new(
+            Level::Warning,
+            code,
+            why.map(Text::from).unwrap_or_default(),
+        );
         self.lifecycle.notice(cx, notice);
     }
 
@@ -300,11 +296,12 @@ impl OpenHands {
         };
         if self.ended_cards.iter().any(|it| it == id.as_str()) {
             let notice = Notice {
-                level: Level::Debug,
-                code: Cow::Borrowed("late_card"),
-                text: Text::new("a card after the last one of its call"),
                 item: Some(id),
-                detail: None,
+                ..Notice::new(
+                    Level::Debug,
+                    "late_card",
+                    Text::new("a card after the last one of its call"),
+                )
             };
             return self.lifecycle.notice(cx, notice);
         }

@@ -57,13 +57,7 @@ impl OpenHands {
         } else if let Some(error) = self.ending.take().and_then(|it| it.error)
             && error.code != "aborted"
         {
-            let notice = Notice {
-                level: Level::Error,
-                code: error.code,
-                text: error.message,
-                item: None,
-                detail: None,
-            };
+            let notice = Notice::new(Level::Error, error.code, error.message);
             self.lifecycle.notice(cx, notice);
         }
         self.lifecycle.start_run(cx, Cause::Prompt);
@@ -75,13 +69,7 @@ impl OpenHands {
         code: &'static str,
         text: &'static str,
     ) {
-        let notice = Notice {
-            level: Level::Info,
-            code: Cow::Borrowed(code),
-            text: Text::new(text),
-            item: None,
-            detail: None,
-        };
+        let notice = Notice::new(Level::Info, code, Text::new(text));
         self.lifecycle.notice(cx, notice);
         if self.lifecycle.has_run() && self.ending.is_none() {
             self.ending = Some(PossibleEnd::new(cx, Outcome::Aborted, Some(aborted())));
@@ -102,31 +90,17 @@ impl OpenHands {
         } else {
             outcome_of(&code)
         };
-        let error = RunError {
-            code: Cow::Owned(code),
-            message: detail.into_owned(),
-            native: None,
-        };
+        let error = RunError::new(Cow::Owned(code), detail.into_owned());
         // The classification that comes along stays with the event that can hold it.
         if !cx.extra.is_empty() {
-            let notice = Notice {
-                level: Level::Debug,
-                code: Cow::Borrowed("error"),
-                text: error.message.by_ref(),
-                item: None,
-                detail: None,
-            };
+            let notice = Notice::new(Level::Debug, "error", error.message.by_ref());
             self.lifecycle.notice(cx, notice);
         }
         self.ending = Some(PossibleEnd::new(cx, outcome, Some(error)));
     }
 
     pub(super) fn status(&mut self, cx: &mut FrameContext<'_>, status: &str) {
-        let failed = |code: &'static str, text: &'static str| RunError {
-            code: Cow::Borrowed(code),
-            message: Text::new(text),
-            native: None,
-        };
+        let failed = |code: &'static str, text: &'static str| RunError::new(code, Text::new(text));
         let (outcome, error) = match status {
             "finished" => (Outcome::Completed, None),
             "error" => {
@@ -206,11 +180,7 @@ impl OpenHands {
 }
 
 fn aborted() -> RunError<'static> {
-    RunError {
-        code: Cow::Borrowed("aborted"),
-        message: Text::new("aborted"),
-        native: None,
-    }
+    RunError::new("aborted", Text::new("aborted"))
 }
 
 /// What the code of an error says about the run; the words are OpenHands' and our own.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use model::{Channel, Item, ItemId, Raw, Status, Text, Tool, ToolResult, Why};
+use model::{Channel, Item, ItemId, Raw, Status, Text, Tool, ToolResult};
 
 use super::output::{OutputKind, status};
 use super::{FrameContext, OpenResponses};
@@ -157,9 +157,7 @@ impl OpenResponses {
         let key = ItemId::new(call.into_owned());
         if self.lifecycle.open_tool(&key).is_none() {
             let tool = unknown_call(&key, self.group(), None);
-            let before = cx.why.replace(Why::NeverOpened);
-            self.lifecycle.open(cx, tool);
-            cx.why = before;
+            self.lifecycle.open_unseen(cx, tool);
         }
         let status = status(item.status.as_deref());
         let result = ToolResult {
@@ -183,9 +181,7 @@ impl OpenResponses {
             }
             let id = ItemId::new(self.output.slots[at].id.clone());
             let tool = unknown_call(&id, self.group(), Some(arguments(&Text::new(held))));
-            let before = cx.why.replace(Why::NeverOpened);
-            self.lifecycle.open(cx, tool);
-            cx.why = before;
+            self.lifecycle.open_unseen(cx, tool);
         }
     }
 }

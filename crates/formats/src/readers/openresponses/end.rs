@@ -97,11 +97,8 @@ impl OpenResponses {
     fn error_notice(&mut self, cx: &mut FrameContext<'_>, raw: &Raw<'_>) {
         let error = failure(Some(raw), "error", "the server reported an error");
         let notice = Notice {
-            level: Level::Error,
-            code: error.code,
-            text: error.message,
-            item: None,
             detail: Some(raw.by_ref()),
+            ..Notice::new(Level::Error, error.code, error.message)
         };
         self.lifecycle.notice(cx, notice);
     }
